@@ -1,0 +1,43 @@
+// WEFT_ASSERT: a broken rule ends the program with one line that names the rule, the place and the
+// party.
+//
+// Its one idea: a check that a user can trip (resume of a finished coroutine, release of a stranger's
+// stack) stays on in release builds and says who broke which rule; a check of weft's own invariants
+// is WEFT_DEBUG_ASSERT and costs nothing under NDEBUG. Neither throws, allocates or unwinds.
+//
+//   WEFT_ASSERT(count > 0, "release of a semaphore above its maximum");
+//   weft::fail("resume of a finished coroutine", {"coroutine", id, name});
+//
+// prints, for the second:
+//   weft: resume of a finished coroutine: coroutine 7 "login" (server.cpp:31)
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+
+#include "weft/base/platform.hpp"
+
+namespace weft {
+
+// Who broke a rule, or whom it happened to. Plain pointers, so that it can be made anywhere,
+// a signal handler included.
+struct party {
+    const char* kind = nullptr;  // "coroutine", "thread", ...; null when no party is known
+    std::uint64_t id = 0;
+    const char* name = nullptr;  // optional
+};
+
+// Prints one line to standard error and aborts. Any thread, async-signal-safe.
+[[noreturn]] void fail(const char* rule, party who = {},
+                       std::source_location place = std::source_location::current()) noexcept;
+
+}  // namespace weft
+
+#define WEFT_ASSERT(condition, rule) \
+    (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) : ::weft::fail(rule))
+
+#if WEFT_DEBUG
+#define WEFT_DEBUG_ASSERT(condition, rule) WEFT_ASSERT(condition, rule)
+#else
+#define WEFT_DEBUG_ASSERT(condition, rule) static_cast<void>(sizeof(!(condition)))
+#endif

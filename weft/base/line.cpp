@@ -1,0 +1,51 @@
+#include "weft/base/line.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace weft::detail {
+
+line& line::text(const char* s) noexcept {
+    if (s == nullptr) return *this;
+    while (*s != '\0' && size_ < sizeof buffer_) buffer_[size_++] = *s++;
+    return *this;
+}
+
+line& line::number(std::uint64_t n) noexcept {
+    char digits[21];
+    char* p = digits + sizeof digits - 1;
+    *p = '\0';
+    do {
+        *--p = static_cast<char>('0' + n % 10);
+        n /= 10;
+    } while (n != 0);
+    return text(p);
+}
+
+line& line::hex(std::uint64_t n) noexcept {
+    char digits[19];
+    char* p = digits + sizeof digits - 1;
+    *p = '\0';
+    do {
+        *--p = "0123456789abcdef"[n % 16];
+        n /= 16;
+    } while (n != 0);
+    *--p = 'x';
+    *--p = '0';
+    return text(p);
+}
+
+void line::write(int fd) const noexcept {
+    const int saved_errno = errno;
+    std::size_t done = 0;
+    while (done < size_) {
+        const ssize_t n = ::write(fd, buffer_ + done, size_ - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        done += static_cast<std::size_t>(n);
+    }
+    errno = saved_errno;
+}
+
+}  // namespace weft::detail

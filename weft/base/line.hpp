@@ -1,0 +1,30 @@
+// line: text of one line, put together without allocation, in a signal handler too.
+//
+// A fixed buffer that keeps what fits and says nothing of the rest; write() hands it to a file
+// descriptor in one system call, so that lines of several threads do not mix.
+//
+//   line{}.text("weft: ").number(7).newline().write(2);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::detail {
+
+class line {
+public:
+    line& text(const char* s) noexcept;      // null counts as ""
+    line& number(std::uint64_t n) noexcept;  // decimal
+    line& hex(std::uint64_t n) noexcept;     // 0x...
+    line& newline() noexcept { return text("\n"); }
+    void write(int fd) const noexcept;  // keeps errno
+
+    const char* data() const noexcept { return buffer_; }
+    std::size_t size() const noexcept { return size_; }
+
+private:
+    char buffer_[512];
+    std::size_t size_ = 0;
+};
+
+}  // namespace weft::detail
