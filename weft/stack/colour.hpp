@@ -1,0 +1,39 @@
+// Colour: how far below the end of its memory a stack's top lies.
+//
+// Stacks of one size end at the same offset in their pages, and the bytes a coroutine touches first
+// and last are those at its top; uncoloured, all of them fall into the same one or two of a cache's
+// 64 sets. A colour is a whole number of lines, so that no line is shared and the top stays aligned.
+// There are 48 of them: 47 lines are 3008 bytes, which leaves more than a KiB of the last page below
+// every top, enough for a shallow coroutine to live in one page.
+//
+//   n        0   1   2   3   4   5   6 ...     29 has no common factor with 48: all colours are
+//   colour   0  29  10  39  20   1  30 ...     used, and neighbours differ by 19 lines or more
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "weft/base/platform.hpp"
+#include "weft/stack/stack.hpp"
+
+namespace weft::detail {
+
+inline constexpr std::size_t colour_count = 48;
+
+// What a stack may lose to its colour and to the alignment of its top; added to every reservation.
+inline constexpr std::size_t colour_bytes = colour_count * cache_line_bytes;
+
+// The top for the n-th stack of memory that ends at `end`.
+inline std::byte* coloured_top(std::byte* end, std::size_t n) noexcept {
+    const std::size_t down = (n * 29 % colour_count) * cache_line_bytes;
+    const auto address = reinterpret_cast<std::size_t>(end);
+    return end - (address % cache_line_bytes) - down;
+}
+
+// A number for allocators that do not number their stacks. Relaxed: only variety matters.
+inline std::size_t next_colour() noexcept {
+    static constinit std::atomic<std::size_t> count{0};
+    return count.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,38 @@
+// mapped_stack: each stack its own mapping, with a guard below it.
+//
+// The plain and safe allocator: an overflow faults at once, memory is used page by page and goes
+// back to the system at release. It costs two system calls to acquire and one to release; where
+// stacks come and go, take a stack_pool, which cuts such stacks from slabs. Any thread.
+//
+//      base            limit                                  top      base + reserved
+//      | guard_bytes   | stack_bytes or more                  | colour |
+//
+//   weft::mapped_stack stacks(64 * 1024);
+//   weft::stack s = stacks.acquire();
+#pragma once
+
+#include <cstddef>
+
+#include "weft/stack/stack.hpp"
+
+namespace weft {
+
+class mapped_stack {
+public:
+    // Both are rounded up to pages; there is at least one page of guard.
+    explicit mapped_stack(std::size_t stack_bytes = default_stack_bytes,
+                          std::size_t guard_bytes = 1) noexcept;
+
+    stack acquire() noexcept;
+    void release(stack s) noexcept;
+    std::size_t stack_bytes() const noexcept { return stack_bytes_; }
+    std::size_t guard_bytes() const noexcept { return guard_bytes_; }
+
+private:
+    std::size_t stack_bytes_;
+    std::size_t guard_bytes_;
+};
+
+static_assert(stack_allocator<mapped_stack>);
+
+}  // namespace weft

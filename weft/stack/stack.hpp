@@ -1,0 +1,48 @@
+// stack: the memory a coroutine runs on, and what it takes to be a source of such memory.
+//
+// A stack is two addresses and nothing else: it owns nothing, copies freely, and its bytes hold
+// nothing of the allocator's. Whoever acquired it gives it back to the same allocator.
+//
+//      low addresses                                            high addresses
+//      | guard | limit -> ............ usable ............ <- top | colour |
+//                                   a coroutine starts here, grows down
+//
+// The top is aligned to a cache line and "coloured" (colour.hpp): tops of neighbouring stacks lie at
+// different offsets in their pages, so that they do not compete for the same cache sets.
+//
+// An allocator is any type with acquire, release and stack_bytes; weft's own are malloc_stack,
+// mapped_stack, growable_stack, buffer_stack, slab_stack, and stack_pool over any of them. Whether
+// several threads may use one at once is for each to say.
+//
+//   weft::mapped_stack stacks(64 * 1024);
+//   if (weft::stack s = stacks.acquire()) { run_on(s); stacks.release(s); }
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+
+namespace weft {
+
+// What a coroutine gets that does not ask: ample for calls into libc, resolvers and TLS libraries.
+// It is address space; memory is used page by page as the stack grows.
+inline constexpr std::size_t default_stack_bytes = 128 * 1024;
+
+struct stack {
+    std::byte* limit = nullptr;  // the lowest usable byte
+    std::byte* top = nullptr;    // one past the highest, 64-byte aligned
+
+    constexpr std::size_t bytes() const noexcept { return static_cast<std::size_t>(top - limit); }
+    constexpr explicit operator bool() const noexcept { return top != nullptr; }
+    friend constexpr bool operator==(const stack&, const stack&) noexcept = default;
+};
+
+// acquire() returns an empty stack when there is no more to be had; otherwise one with at least
+// stack_bytes() usable bytes. release() takes back a non-empty stack of its own, once.
+template <class A>
+concept stack_allocator = requires(A& a, const A& c, stack s) {
+    { a.acquire() } noexcept -> std::same_as<stack>;
+    { a.release(s) } noexcept;
+    { c.stack_bytes() } noexcept -> std::convertible_to<std::size_t>;
+};
+
+}  // namespace weft

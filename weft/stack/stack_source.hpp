@@ -1,0 +1,66 @@
+// stack_source: a reference to any stack_allocator, two words wide.
+//
+// Its one idea: a coroutine need not be a template over where its stack comes from. The source does
+// not own the allocator, which must outlive it and every stack taken through it. An empty source has
+// no stacks to give.
+//
+//   weft::mapped_stack stacks(64 * 1024);
+//   weft::stack_source from = stacks;
+//   weft::stack s = from.acquire();
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+#include "weft/stack/stack.hpp"
+
+namespace weft {
+
+class stack_source {
+public:
+    constexpr stack_source() noexcept = default;
+
+    template <class A>
+        requires(stack_allocator<A> && !std::same_as<std::remove_cv_t<A>, stack_source>)
+    constexpr stack_source(A& a) noexcept : allocator_(std::addressof(a)), verbs_(&verbs_of<A>) {}
+
+    // What the allocator does: an empty stack when there is no more.
+    stack acquire() const noexcept { return verbs_->acquire(allocator_); }
+
+    // Precondition: s came from this allocator and is not empty.
+    void release(stack s) const noexcept { verbs_->release(allocator_, s); }
+
+    std::size_t stack_bytes() const noexcept { return verbs_->stack_bytes(allocator_); }
+
+    constexpr explicit operator bool() const noexcept { return allocator_ != nullptr; }
+    friend constexpr bool operator==(stack_source a, stack_source b) noexcept {
+        return a.allocator_ == b.allocator_;
+    }
+
+private:
+    struct verbs {
+        stack (*acquire)(void*) noexcept;
+        void (*release)(void*, stack) noexcept;
+        std::size_t (*stack_bytes)(const void*) noexcept;
+    };
+
+    template <class A>
+    static constexpr verbs verbs_of = {
+        [](void* a) noexcept { return static_cast<A*>(a)->acquire(); },
+        [](void* a, stack s) noexcept { static_cast<A*>(a)->release(s); },
+        [](const void* a) noexcept {
+            return static_cast<std::size_t>(static_cast<const A*>(a)->stack_bytes());
+        },
+    };
+    static constexpr verbs nothing = {
+        [](void*) noexcept { return stack{}; },
+        [](void*, stack) noexcept {},
+        [](const void*) noexcept { return std::size_t{0}; },
+    };
+
+    void* allocator_ = nullptr;
+    const verbs* verbs_ = &nothing;
+};
+
+}  // namespace weft
