@@ -59,8 +59,6 @@ struct thread_record {
     // open: between the first slow path and the thread's exit.
     enum class state : unsigned char { unborn, open, closed };
 
-    ~thread_record();
-
     state now = state::unborn;
     block_lists* lists = nullptr;
     batch_stack spare[class_count];
@@ -69,6 +67,14 @@ struct thread_record {
 };
 
 constinit thread_local thread_record this_record;
+
+// What happens at thread exit. Apart from the record, which is used after it.
+struct thread_exit {
+    bool watched = false;
+    ~thread_exit();
+};
+
+constinit thread_local thread_exit this_exit;
 
 // What the threads share. All of it is guarded by `mutex`; lists of other threads are only counted.
 //
@@ -165,6 +171,7 @@ void depot::enter(thread_record& r) noexcept {
     if (threads != nullptr) threads->previous = &r;
     threads = &r;
     r.now = thread_record::state::open;
+    this_exit.watched = true;  // the first use is what has the destructor run
 }
 
 void depot::leave(thread_record& r) noexcept {
@@ -178,15 +185,13 @@ void depot::leave(thread_record& r) noexcept {
     }
     (r.previous != nullptr ? r.previous->next : threads) = r.next;
     if (r.next != nullptr) r.next->previous = r.previous;
+    r.now = thread_record::state::closed;
 }
 
-thread_record::~thread_record() {
-    if (now == state::open) {
-        depot& d = the_depot();
-        const std::lock_guard hold(d.mutex);
-        d.leave(*this);
-    }
-    now = state::closed;
+thread_exit::~thread_exit() {
+    depot& d = the_depot();
+    const std::lock_guard hold(d.mutex);
+    d.leave(this_record);
 }
 
 // The list is empty: a batch becomes the list, and its first block goes out.

@@ -1,0 +1,235 @@
+#include "weft/base/block_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using weft::block_cache;
+
+// With AddressSanitizer each block is its own allocation, and there is nothing to count.
+#define WEFT_SKIP_WHERE_NOTHING_IS_CACHED() \
+    if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer"
+
+std::size_t chunk_bytes() { return block_cache::statistics().chunk_bytes; }
+std::size_t used_bytes() { return block_cache::statistics().used_bytes; }
+
+// A thread's exit is over when the thread is joined: its lists are in the depot.
+template <class F>
+void on_a_thread(F f) {
+    std::thread(f).join();
+}
+
+TEST(block_cache, hands_out_the_block_released_last) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    void* a = block_cache::acquire(100);
+    void* b = block_cache::acquire(100);
+    block_cache::release(a, 100);
+    block_cache::release(b, 100);
+    EXPECT_EQ(block_cache::acquire(70), b);  // of the same class: 65 to 128
+    EXPECT_EQ(block_cache::acquire(128), a);
+    block_cache::release(a, 128);
+    block_cache::release(b, 70);
+}
+
+TEST(block_cache, blocks_begin_on_a_cache_line_and_do_not_overlap) {
+    std::vector<std::pair<unsigned char*, std::size_t>> blocks;
+    for (std::size_t bytes = 0; bytes <= 1500; bytes += 13)
+        for (int n = 0; n < 40; ++n) {
+            auto* p = static_cast<unsigned char*>(block_cache::acquire(bytes));
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % block_cache::alignment, 0u);
+            std::memset(p, static_cast<int>(blocks.size() % 251), bytes);
+            blocks.emplace_back(p, bytes);
+        }
+    for (std::size_t n = 0; n < blocks.size(); ++n) {
+        const auto [p, bytes] = blocks[n];
+        EXPECT_TRUE(std::all_of(p, p + bytes, [n](unsigned char c) { return c == n % 251; }));
+        block_cache::release(p, bytes);
+    }
+}
+
+TEST(block_cache, honours_any_alignment) {
+    for (std::size_t align = 1; align <= 4096; align *= 2) {
+        void* p = block_cache::acquire(200, align);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % align, 0u);
+        std::memset(p, 1, 200);
+        block_cache::release(p, 200, align);
+    }
+}
+
+TEST(block_cache, blocks_acquired_together_lie_together) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    on_a_thread([] {
+        // More than anyone has released before, so that the later ones are freshly cut.
+        constexpr std::size_t count = 20000;
+        std::vector<std::uintptr_t> at;
+        for (std::size_t n = 0; n < count; ++n)
+            at.push_back(reinterpret_cast<std::uintptr_t>(block_cache::acquire(192)));
+        std::size_t adjacent = 0;
+        for (std::size_t n = count / 2 + 1; n < count; ++n) adjacent += at[n] - at[n - 1] == 192;
+        EXPECT_GT(adjacent, count / 2 * 9 / 10);
+        for (auto p : at) block_cache::release(reinterpret_cast<void*>(p), 192);
+    });
+}
+
+TEST(block_cache, counts_every_block_that_is_out) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    const std::size_t before = used_bytes();
+    std::vector<void*> blocks;
+    for (std::size_t n = 1; n <= 5000; ++n) {
+        blocks.push_back(block_cache::acquire(256));
+        ASSERT_EQ(used_bytes(), before + n * 256);
+    }
+    for (void* p : blocks) block_cache::release(p, 256);
+    EXPECT_EQ(used_bytes(), before);
+}
+
+TEST(block_cache, does_not_count_what_operator_new_serves) {
+    const std::size_t before = chunk_bytes();
+    void* p = block_cache::acquire(block_cache::maximum_block_bytes + 1);
+    void* q = block_cache::acquire(0);
+    EXPECT_EQ(chunk_bytes(), before);
+    block_cache::release(p, block_cache::maximum_block_bytes + 1);
+    block_cache::release(q, 0);
+}
+
+TEST(block_cache, a_thread_leaves_nothing_behind) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    const std::size_t used = used_bytes();
+    const std::size_t cached = block_cache::statistics().cached_bytes;
+    std::size_t grown = 0;
+    for (int round = 0; round < 200; ++round) {
+        on_a_thread([] {
+            std::vector<void*> blocks;
+            for (int n = 0; n < 1000; ++n) blocks.push_back(block_cache::acquire(320));
+            for (void* p : blocks) block_cache::release(p, 320);
+        });
+        if (round == 0) grown = chunk_bytes();
+    }
+    EXPECT_EQ(chunk_bytes(), grown);  // the second thread lived on what the first one left
+    EXPECT_EQ(used_bytes(), used);
+    EXPECT_EQ(block_cache::statistics().cached_bytes, cached);
+}
+
+TEST(block_cache, a_producer_and_a_consumer_do_not_grow) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    constexpr std::size_t bytes = 448;
+    constexpr std::size_t in_flight = 256;
+    std::mutex m;
+    std::vector<void*> queue;
+    const std::size_t used = used_bytes();
+    const std::size_t before = chunk_bytes();
+    constexpr int total = WEFT_TSAN ? 50'000 : 300'000;
+    std::thread consumer([&] {
+        for (int taken = 0; taken < total;) {
+            std::vector<void*> got;
+            {
+                const std::lock_guard hold(m);
+                got.swap(queue);
+            }
+            for (void* p : got) block_cache::release(p, bytes);
+            taken += static_cast<int>(got.size());
+            if (got.empty()) std::this_thread::yield();
+        }
+    });
+    for (int n = 0; n < total;) {
+        const std::lock_guard hold(m);
+        for (; n < total && queue.size() < in_flight; ++n)
+            queue.push_back(block_cache::acquire(bytes));
+    }
+    consumer.join();
+    EXPECT_EQ(used_bytes(), used);
+    // What is on the way, what each side may keep, and one chunk: not what was handed over.
+    EXPECT_LE(chunk_bytes() - before, 1024u * 1024);
+}
+
+TEST(block_cache, what_one_thread_keeps_is_bounded) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    on_a_thread([] {
+        const std::size_t before = block_cache::statistics().cached_bytes;
+        std::vector<void*> blocks;
+        for (int n = 0; n < 20000; ++n) blocks.push_back(block_cache::acquire(640));
+        for (void* p : blocks) block_cache::release(p, 640);
+        EXPECT_LE(block_cache::statistics().cached_bytes - before, 300u * 1024);
+    });
+}
+
+TEST(block_cache, threads_that_exchange_blocks_never_share_one) {
+    constexpr int thread_count = 4;
+    constexpr int rounds = WEFT_TSAN || WEFT_ASAN ? 2'000 : 20'000;
+    std::array<std::mutex, 16> locks;
+    std::array<std::pair<std::uint64_t*, std::size_t>, 16> slots{};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < thread_count; ++t)
+        threads.emplace_back([&, t] {
+            std::uint64_t seed = static_cast<std::uint64_t>(t) * 77 + 1;
+            for (int n = 0; n < rounds; ++n) {
+                seed = seed * 6364136223846793005u + 1442695040888963407u;
+                const std::size_t slot = seed >> 60, bytes = 8 + (seed >> 33) % 1200;
+                auto* p = static_cast<std::uint64_t*>(block_cache::acquire(bytes));
+                *p = reinterpret_cast<std::uintptr_t>(p);
+                std::pair<std::uint64_t*, std::size_t> old{p, bytes};
+                {
+                    const std::lock_guard hold(locks[slot]);
+                    std::swap(old, slots[slot]);
+                }
+                if (old.first == nullptr) continue;
+                EXPECT_EQ(*old.first, reinterpret_cast<std::uintptr_t>(old.first));
+                block_cache::release(old.first, old.second);
+            }
+        });
+    for (auto& t : threads) t.join();
+    for (auto [p, bytes] : slots)
+        if (p != nullptr) block_cache::release(p, bytes);
+}
+
+// Destroyed after the thread's lists, as it was constructed before them.
+struct late_user {
+    void* block = nullptr;
+    ~late_user() {
+        block_cache::release(block, 576);
+        void* p = block_cache::acquire(576);
+        std::memset(p, 7, 576);
+        block_cache::release(p, 576);
+    }
+};
+
+TEST(block_cache, works_in_a_thread_local_destructor_after_its_own_end) {
+    const std::size_t used = used_bytes();
+    on_a_thread([] {
+        static thread_local late_user late;
+        late.block = nullptr;
+        late.block = block_cache::acquire(576);
+    });
+    EXPECT_EQ(used_bytes(), used);
+}
+
+TEST(block_cache, a_thread_may_begin_with_a_release) {
+    const std::size_t used = used_bytes();
+    void* p = block_cache::acquire(832);
+    on_a_thread([p] { block_cache::release(p, 832); });
+    EXPECT_EQ(used_bytes(), used);
+}
+
+// Runs at the end of the program, which fails if it crashes or leaks.
+struct static_user {
+    void* block = block_cache::acquire(64);
+    ~static_user() {
+        block_cache::release(block, 64);
+        block_cache::release(block_cache::acquire(900), 900);
+    }
+} during_static_destruction;
+
+TEST(block_cache, works_before_main_and_in_static_destruction) {
+    ASSERT_NE(during_static_destruction.block, nullptr);
+}
+
+}  // namespace
