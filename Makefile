@@ -1,0 +1,65 @@
+# The front door. Each target can be the first command on a fresh Debian 12: what is missing is
+# installed by name (tools/bootstrap). The work itself is done by CMake presets and by tools/.
+
+# GCC presets build with $CXX where that is set, and with g++ where it is not.
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
+export CXX
+
+JOBS := $(shell nproc)
+CONFIGURE = cmake --log-level=NOTICE --preset
+BUILD = cmake --build -j $(JOBS) --preset
+TEST = ctest -j 2 --preset
+
+.PHONY: help run test bench check tidy format format-check clean
+.NOTPARALLEL:
+
+help:
+	@echo "make run      the main job: an echo server and its clients, in every style"
+	@echo "make test     build and run every test, debug and release"
+	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
+	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends"
+	@echo "make tidy     includes against the layers, headers alone, tests, README code"
+	@echo "make format   clang-format on all C++; make format-check only looks"
+	@echo "make clean    remove build/"
+
+run:
+	@tools/bootstrap run
+	@$(CONFIGURE) release >/dev/null
+	@$(BUILD) release --target echo
+	build/release/examples/echo
+
+test:
+	@tools/bootstrap test
+	$(CONFIGURE) debug
+	$(BUILD) debug
+	$(CONFIGURE) release
+	$(BUILD) release
+	$(TEST) debug
+	$(TEST) release
+
+bench:
+	@tools/bootstrap bench
+	$(CONFIGURE) release
+	$(BUILD) release --target weft_bench
+	python3 tools/bench_report.py build/release/bench/weft_bench
+
+check:
+	@tools/bootstrap check
+	@tools/check
+
+tidy:
+	@tools/bootstrap test
+	@python3 tools/tidy.py
+
+format:
+	@tools/bootstrap check
+	@tools/format
+
+format-check:
+	@tools/bootstrap check
+	@tools/format --check
+
+clean:
+	rm -rf build

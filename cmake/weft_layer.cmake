@@ -1,0 +1,70 @@
+# weft_layer(<name> <deps>...): the folder weft/<name> becomes the target weft::<name>.
+#
+# A layer with sources is a static library, one without is an interface; its headers are a file set,
+# whose base, the root of the repository, is all that its users see. A layer is a flat folder: what
+# lies deeper is an opt-in part of it (weft_opt_in).
+
+add_library(weft INTERFACE)
+add_library(weft::weft ALIAS weft)
+
+# Everything common to layers and opt-in parts: headers, language, dependencies, flags.
+function(weft_furnish target scope headers)
+    target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}"
+        FILES ${headers})
+    target_compile_features(${target} ${scope} cxx_std_20)
+    target_compile_options(${target} ${scope} ${weft_sanitize})
+    target_link_options(${target} ${scope} ${weft_sanitize})
+    foreach(dep IN LISTS ARGN)
+        target_link_libraries(${target} ${scope} weft::${dep})
+    endforeach()
+    if(scope STREQUAL "PUBLIC")
+        weft_own(${target})
+    endif()
+endfunction()
+
+function(weft_layer name)
+    set(folder "${PROJECT_SOURCE_DIR}/weft/${name}")
+    file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+    file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp")
+    set(scope PUBLIC)
+    set(kind STATIC)
+    if(NOT sources)
+        set(scope INTERFACE)
+        set(kind INTERFACE)
+    endif()
+
+    add_library(weft_${name} ${kind} ${sources})
+    add_library(weft::${name} ALIAS weft_${name})
+    set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name})
+    weft_furnish(weft_${name} ${scope} "${headers}" ${ARGN})
+    if(name STREQUAL "base")
+        string(COMPARE EQUAL "${WEFT_BACKEND}" ucontext ucontext)
+        target_compile_definitions(weft_base ${scope} WEFT_BACKEND_UCONTEXT=${ucontext})
+    endif()
+    target_link_libraries(weft INTERFACE weft::${name})
+
+    # What lies under it, all the way down; test/detach builds it with that alone.
+    set(under ${ARGN})
+    foreach(dep IN LISTS ARGN)
+        get_property(deeper GLOBAL PROPERTY WEFT_UNDER_${dep})
+        list(APPEND under ${deeper})
+    endforeach()
+    list(REMOVE_DUPLICATES under)
+    set_property(GLOBAL PROPERTY WEFT_UNDER_${name} ${under})
+    set_property(GLOBAL APPEND PROPERTY WEFT_LAYERS ${name})
+endfunction()
+
+# weft_opt_in(<name> <layer>): the folder weft/<layer>/<name> becomes weft::<name>, an object library,
+# so that who links it gets every symbol of it, referenced or not. No folder, no target.
+function(weft_opt_in name layer)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.cpp")
+    file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.hpp")
+    if(NOT sources)
+        return()
+    endif()
+    add_library(weft_${name} OBJECT ${sources})
+    add_library(weft::${name} ALIAS weft_${name})
+    set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} WEFT_LAYER ${layer})
+    weft_furnish(weft_${name} PUBLIC "${headers}" ${layer})
+    set_property(GLOBAL APPEND PROPERTY WEFT_OPT_INS ${name})
+endfunction()

@@ -1,0 +1,46 @@
+# What a user of the build can choose, and the flags of weft's own targets. No flag is global: who
+# takes weft in by add_subdirectory keeps his own, except that a sanitizer, which changes the inlined
+# switch, is passed on to whoever includes weft's headers.
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    set(weft_default_backend asm)
+else()
+    set(weft_default_backend ucontext)
+endif()
+
+set(WEFT_BACKEND ${weft_default_backend} CACHE STRING "How a context is switched: asm or ucontext")
+set_property(CACHE WEFT_BACKEND PROPERTY STRINGS asm ucontext)
+set(WEFT_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
+set_property(CACHE WEFT_SANITIZE PROPERTY STRINGS none address thread)
+option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_BENCH "Build the comparison, where Google Benchmark is installed" ${PROJECT_IS_TOP_LEVEL})
+
+foreach(choice WEFT_BACKEND WEFT_SANITIZE)
+    get_property(known CACHE ${choice} PROPERTY STRINGS)
+    if(NOT ${choice} IN_LIST known)
+        message(FATAL_ERROR "${choice} is \"${${choice}}\"; it can be one of: ${known}")
+    endif()
+endforeach()
+
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(WEFT_CCACHE ccache)
+    if(WEFT_CCACHE)
+        set(CMAKE_CXX_COMPILER_LAUNCHER ${WEFT_CCACHE})
+    endif()
+endif()
+
+set(weft_warnings -Wall -Wextra -Wconversion -Wshadow -Wold-style-cast -Werror)
+set(weft_sanitize_address -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
+set(weft_sanitize_thread -fsanitize=thread -fno-omit-frame-pointer)
+set(weft_sanitize_none)
+set(weft_sanitize ${weft_sanitize_${WEFT_SANITIZE}})
+
+# weft_own(<target>): gives a target of this repository its language and its warnings.
+function(weft_own target)
+    set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+    target_compile_features(${target} PRIVATE cxx_std_20)
+    target_compile_options(${target} PRIVATE ${weft_warnings} ${weft_sanitize})
+    target_link_options(${target} PRIVATE ${weft_sanitize})
+endfunction()

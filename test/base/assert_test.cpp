@@ -1,0 +1,53 @@
+// A broken rule aborts with one line: the rule, the party, the place.
+#include "weft/base/assert.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+TEST(assert, prints_the_rule_and_the_place_and_aborts) {
+    EXPECT_DEATH(weft::fail("unlock by a stranger"),
+                 "^weft: unlock by a stranger \\(.*assert_test\\.cpp:[0-9]+\\)\n");
+}
+
+TEST(assert, names_the_party_it_is_given) {
+    EXPECT_DEATH(weft::fail("resume of a finished coroutine", {"coroutine", 7, "login"}),
+                 "weft: resume of a finished coroutine: coroutine 7 \"login\" \\(");
+}
+
+TEST(assert, a_party_without_a_name_is_its_kind_and_number) {
+    EXPECT_DEATH(weft::fail("rule", {"thread", 18446744073709551615U}),
+                 "weft: rule: thread 18446744073709551615 \\(");
+    EXPECT_DEATH(weft::fail("rule", {"thread", 3, ""}), "weft: rule: thread 3 \\(");
+}
+
+TEST(assert, a_kept_rule_passes_and_is_evaluated_once) {
+    int evaluations = 0;
+    WEFT_ASSERT(++evaluations == 1, "evaluated once");
+    EXPECT_EQ(evaluations, 1);
+}
+
+TEST(assert, a_rule_is_checked_in_release_builds_too) {
+    const volatile bool kept = false;
+    EXPECT_DEATH(WEFT_ASSERT(kept, "the rule of the user"), "weft: the rule of the user \\(");
+}
+
+TEST(assert, a_debug_rule_is_checked_in_debug_builds_and_never_evaluated_in_others) {
+    int evaluations = 0;
+    WEFT_DEBUG_ASSERT(++evaluations > 0, "counted");
+    EXPECT_EQ(evaluations, WEFT_DEBUG);
+#if WEFT_DEBUG
+    const volatile bool kept = false;
+    EXPECT_DEATH(WEFT_DEBUG_ASSERT(kept, "an invariant of weft"), "weft: an invariant of weft");
+#endif
+}
+
+TEST(assert, stands_where_an_expression_stands) {
+    const auto half = [](int n) {
+        return WEFT_ASSERT(n % 2 == 0, "half of an odd number"), n / 2;
+    };
+    EXPECT_EQ(half(8), 4);
+    EXPECT_DEATH(static_cast<void>(half(7)), "half of an odd number");
+}
+
+}  // namespace

@@ -1,0 +1,70 @@
+// line: text without allocation, handed over in one system call.
+#include "weft/base/line.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using weft::detail::line;
+
+std::string_view view(const line& l) { return {l.data(), l.size()}; }
+
+TEST(line, begins_empty) { EXPECT_EQ(view(line{}), ""); }
+
+TEST(line, joins_texts_and_numbers_in_order) {
+    line l;
+    l.text("weft: ").number(7).text(" at ").hex(0x40).newline();
+    EXPECT_EQ(view(l), "weft: 7 at 0x40\n");
+}
+
+TEST(line, writes_every_number_from_zero_to_the_largest) {
+    constexpr auto largest = std::numeric_limits<std::uint64_t>::max();
+    line l;
+    l.number(0).text(" ").number(largest).text(" ").hex(0).text(" ").hex(largest);
+    EXPECT_EQ(view(l), "0 18446744073709551615 0x0 0xffffffffffffffff");
+}
+
+TEST(line, takes_null_for_no_text) {
+    line l;
+    l.text("a").text(nullptr).text("b");
+    EXPECT_EQ(view(l), "ab");
+}
+
+TEST(line, keeps_what_fits_and_drops_the_rest) {
+    const std::string ten(10, 'x');
+    line l;
+    for (int i = 0; i < 100; ++i) l.text(ten.c_str());
+    const std::size_t capacity = l.size();
+    EXPECT_GE(capacity, 256U);
+    EXPECT_LT(capacity, 1000U);
+    l.number(5).newline();
+    EXPECT_EQ(view(l), std::string(capacity, 'x'));
+}
+
+TEST(line, write_hands_over_all_of_it_at_once) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_DIRECT | O_NONBLOCK), 0);  // in packet mode one read is one write
+    line{}.text("one ").text("packet").newline().write(ends[1]);
+    char got[64];
+    const ssize_t n = read(ends[0], got, sizeof got);
+    ASSERT_GT(n, 0);
+    EXPECT_EQ(std::string_view(got, static_cast<std::size_t>(n)), "one packet\n");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+TEST(line, write_keeps_errno_and_bears_a_closed_descriptor) {
+    errno = 4711;
+    line{}.text("to nobody").write(-1);
+    EXPECT_EQ(errno, 4711);
+}
+
+}  // namespace

@@ -1,0 +1,120 @@
+// result: a value, or the error code that came instead.
+#include "weft/base/result.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+using weft::failure;
+using weft::result;
+
+const auto full = std::make_error_code(std::errc::no_buffer_space);
+
+result<std::string> greet(bool well) {
+    if (well) return std::string("hello");
+    return failure(std::errc::no_buffer_space);
+}
+
+result<void> store(bool well) {
+    if (well) return {};
+    return failure(std::errc::no_buffer_space);
+}
+
+TEST(result, of_a_value_holds_it_and_a_zero_code) {
+    const auto r = greet(true);
+    EXPECT_TRUE(r);
+    EXPECT_TRUE(r.has_value());
+    EXPECT_EQ(*r, "hello");
+    EXPECT_EQ(r->size(), 5U);
+    EXPECT_FALSE(r.error());
+}
+
+TEST(result, of_a_failure_holds_the_code_and_no_value) {
+    const auto r = greet(false);
+    EXPECT_FALSE(r);
+    EXPECT_FALSE(r.has_value());
+    EXPECT_EQ(r.error(), full);
+}
+
+TEST(result, a_failure_is_made_of_an_errc_or_a_code) {
+    EXPECT_EQ(result<int>(failure(full)).error(), full);
+    EXPECT_EQ(result<int>(failure(std::errc::no_buffer_space)).error(), full);
+}
+
+TEST(result, value_of_a_value_is_it_and_of_a_failure_throws_its_code) {
+    auto well = greet(true);
+    EXPECT_EQ(well.value(), "hello");
+    const auto ill = greet(false);
+    try {
+        static_cast<void>(ill.value());
+        ADD_FAILURE() << "value() of a failure returned";
+    } catch (const std::system_error& e) {
+        EXPECT_EQ(e.code(), full);
+    }
+    EXPECT_THROW(static_cast<void>(greet(false).value()), std::system_error);
+}
+
+TEST(result, value_or_gives_the_other_only_for_a_failure) {
+    EXPECT_EQ(greet(true).value_or("other"), "hello");
+    EXPECT_EQ(greet(false).value_or("other"), "other");
+    const auto kept = greet(true);
+    EXPECT_EQ(kept.value_or("other"), "hello");
+    EXPECT_EQ(*kept, "hello");
+}
+
+TEST(result, a_value_can_be_changed_in_place) {
+    auto r = greet(true);
+    r->push_back('!');
+    *r += '?';
+    EXPECT_EQ(*r, "hello!?");
+}
+
+TEST(result, carries_what_can_only_be_moved) {
+    result<std::unique_ptr<int>> r = std::make_unique<int>(7);
+    result<std::unique_ptr<int>> moved = std::move(r);
+    const std::unique_ptr<int> taken = *std::move(moved);
+    EXPECT_EQ(*taken, 7);
+    const std::unique_ptr<int> other =
+        result<std::unique_ptr<int>>(failure(full)).value_or(std::make_unique<int>(8));
+    EXPECT_EQ(*other, 8);
+}
+
+TEST(result, destroys_its_value_once) {
+    const auto counted = std::make_shared<int>(1);
+    {
+        result<std::shared_ptr<int>> r = counted;
+        EXPECT_EQ(counted.use_count(), 2);
+        r = failure(full);
+        EXPECT_EQ(counted.use_count(), 1);
+        r = counted;
+        EXPECT_EQ(counted.use_count(), 2);
+    }
+    EXPECT_EQ(counted.use_count(), 1);
+}
+
+TEST(result, of_nothing_is_a_success_or_a_code) {
+    EXPECT_TRUE(store(true));
+    EXPECT_FALSE(store(true).error());
+    EXPECT_NO_THROW(store(true).value());
+    EXPECT_FALSE(store(false));
+    EXPECT_EQ(store(false).error(), full);
+    EXPECT_THROW(store(false).value(), std::system_error);
+}
+
+TEST(result, of_a_zero_code_is_a_failure_still) {
+    EXPECT_FALSE(result<int>(failure(std::error_code{})));
+    EXPECT_FALSE(result<void>(failure(std::error_code{})));
+}
+
+TEST(result, a_code_alone_is_not_a_result) {
+    EXPECT_FALSE((std::is_convertible_v<std::error_code, result<std::string>>));
+    EXPECT_FALSE((std::is_convertible_v<std::error_code, result<void>>));
+}
+
+}  // namespace

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Refuses what the house does not allow, one line per fault, `path:line: what and why`:
+
+  layers    an #include that points against the weft_layer() lines of CMakeLists.txt
+  headers   a header that does not compile alone
+  tests     a header weft/<layer>/<x>.hpp without test/<layer>/<x>_test.cpp
+  marks     a mark of unfinished work that does not say of what kind
+  readme    a ```cpp block of README.md that is not cut from examples/
+
+and lists the longest files and functions, for information. Exit status: 0 clean, 1 faults, 2 misuse.
+Headers that compiled are remembered in build/tidy by the hash of everything they read, so that a
+second run compiles only what changed.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+# Headers without a test of their own, and the reason.
+TESTED_ELSEWHERE = {}
+
+COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",
+           "-Werror", "-fsyntax-only"]
+MARKS_ALLOWED = ("perf", "port", "test", "cleanup")
+SOURCES = {".hpp", ".cpp", ".h", ".c", ".S", ".rs", ".py", ".cmake", ".sh"}
+FOLDERS = ("weft", "test", "bench", "examples", "tools", "cmake")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+LAYER = re.compile(r"^\s*weft_layer\(([^)]*)\)")
+MARK = re.compile(r"\b(TO[D]O|FIX[M]E)\b(?:\((\w+)\):)?")
+CUT = re.compile(r"^<!-- cut: (\S+)(?: \[(\w+)\])? -->$")
+
+
+class Tree:
+    """The files of a repository, read once, and the faults found in it."""
+
+    def __init__(self, root):
+        self.root = root
+        self.faults = []
+        self.texts = {}
+
+    def fault(self, path, line, message):
+        self.faults.append((str(path), line, message))
+
+    def text(self, path):
+        if path not in self.texts:
+            self.texts[path] = (self.root / path).read_text(encoding="utf-8", errors="replace")
+        return self.texts[path]
+
+    def lines(self, path):
+        return self.text(path).splitlines()
+
+    def files(self, *folders, suffixes):
+        for folder in folders:
+            for path in sorted((self.root / folder).rglob("*")):
+                relative = path.relative_to(self.root)
+                if path.is_file() and path.suffix in suffixes and "target" not in relative.parts:
+                    yield relative
+
+
+def read_layers(tree):
+    """{layer: the layers it may include, itself among them}, from the build file."""
+    may = {}
+    for number, line in enumerate(tree.lines(Path("CMakeLists.txt")), 1):
+        found = LAYER.match(line)
+        if not found:
+            continue
+        name, *deps = found.group(1).split()
+        may[name] = {name}
+        for dep in deps:
+            if dep in may:
+                may[name] |= may[dep]
+            else:
+                tree.fault("CMakeLists.txt", number, f"layer {name}: {dep} is not declared above it")
+    return may
+
+
+def check_layers(tree, may):
+    for path in tree.files("weft", suffixes={".hpp", ".cpp", ".h", ".S"}):
+        if len(path.parts) < 3:
+            continue  # an umbrella header stands above all layers
+        layer = path.parts[1]
+        if layer not in may:
+            tree.fault(path, 1, f"no weft_layer({layer}) in CMakeLists.txt")
+            continue
+        for number, line in enumerate(tree.lines(path), 1):
+            found = INCLUDE.match(line)
+            if not found:
+                continue
+            quote, target = found.groups()
+            parts = target.split("/")
+            if parts[0] == "weft":
+                other = parts[1] if len(parts) > 2 else "all of weft"
+                if other not in may[layer]:
+                    tree.fault(path, number, f"layer {layer} may not include {other}")
+            elif quote == '"':
+                tree.fault(path, number, f'"{target}": weft includes are spelt "weft/<layer>/..."')
+
+
+def closure(tree, path, seen):
+    """Adds to `seen` all files of weft that `path` reads."""
+    seen.add(path)
+    for line in tree.lines(path):
+        found = INCLUDE.match(line)
+        if found and found.group(2).startswith("weft/"):
+            other = Path(found.group(2))
+            if other not in seen and (tree.root / other).is_file():
+                closure(tree, other, seen)
+    return seen
+
+
+def check_headers(tree):
+    compiler = shlex.split(os.environ.get("CXX") or "g++")
+    try:
+        version = subprocess.run([*compiler, "--version"], capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        misuse(f"cannot run the compiler {compiler[0]}")
+    cache = tree.root / "build" / "tidy"
+    cache.mkdir(parents=True, exist_ok=True)
+
+    def compile_alone(header):
+        key = hashlib.sha256(version + " ".join([*compiler, *COMPILE]).encode())
+        for path in sorted(closure(tree, header, set())):
+            key.update(f"\0{path}\0{tree.text(path)}".encode())
+        remembered = cache / key.hexdigest()
+        if remembered.exists():
+            return None
+        done = subprocess.run([*compiler, *COMPILE, f"-I{tree.root}", "-include", str(header),
+                               "-x", "c++", "-"], input="", capture_output=True, text=True,
+                              cwd=tree.root, env={**os.environ, "LC_ALL": "C"})
+        if done.returncode == 0:
+            remembered.touch()
+            return None
+        errors = [line for line in done.stderr.splitlines() if "error:" in line]
+        return errors[0] if errors else done.stderr.strip()
+
+    headers = list(tree.files("weft", suffixes={".hpp"}))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for header, error in zip(headers, pool.map(compile_alone, headers)):
+            if error is not None:
+                tree.fault(header, 1, f"does not compile alone: {error}")
+
+
+def check_tests(tree):
+    for path in tree.files("weft", suffixes={".hpp"}):
+        if len(path.parts) < 3:
+            continue
+        test = Path("test", *path.parts[1:-1], path.stem + "_test.cpp")
+        has = (tree.root / test).is_file()
+        excused = str(path) in TESTED_ELSEWHERE
+        if not has and not excused:
+            tree.fault(path, 1, f"has no test {test}")
+        elif has and excused:
+            tree.fault(path, 1, "has a test; strike it from TESTED_ELSEWHERE in tools/tidy.py")
+    for name in TESTED_ELSEWHERE:
+        if (tree.root / "weft").is_dir() and not (tree.root / name).is_file():
+            tree.fault(name, 1, "is no file; strike it from TESTED_ELSEWHERE in tools/tidy.py")
+
+
+def check_marks(tree):
+    paths = [*tree.files(*FOLDERS, suffixes=SOURCES)]
+    paths += [p.relative_to(tree.root) for p in tree.root.glob("**/CMakeLists.txt")
+              if "build" not in p.relative_to(tree.root).parts]
+    for path in paths:
+        for number, line in enumerate(tree.lines(path), 1):
+            for word, kind in MARK.findall(line):
+                if kind not in MARKS_ALLOWED:
+                    kinds = "|".join(MARKS_ALLOWED)
+                    tree.fault(path, number, f"a bare {word}; say of what kind: {word}({kinds}):")
+
+
+def cut(tree, source, tag):
+    """The text of an example, or of its part between `// [tag]` and `// [/tag]`; None if there is none."""
+    if not (tree.root / source).is_file():
+        return None
+    if tag is None:
+        return tree.text(source)
+    marks = re.search(rf"^[ ]*// \[{tag}\]\n(.*?)^[ ]*// \[/{tag}\]$", tree.text(source),
+                      re.MULTILINE | re.DOTALL)
+    return textwrap.dedent(marks.group(1)) if marks else None
+
+
+def check_readme(tree):
+    readme = Path("README.md")
+    if not (tree.root / readme).is_file():
+        return
+    lines = tree.lines(readme)
+    number = 0
+    while number < len(lines):
+        if not re.match(r"^\s*```(cpp|c\+\+|C\+\+)\b", lines[number]):
+            number += 1
+            continue
+        start = number
+        while number + 1 < len(lines) and not lines[number + 1].startswith("```"):
+            number += 1
+        block = "\n".join(lines[start + 1:number + 1])
+        number += 2
+        above = next((line for line in reversed(lines[:start]) if line.strip()), "")
+        marker = CUT.match(above.strip())
+        if not marker or not marker.group(1).startswith("examples/"):
+            tree.fault(readme, start + 1, "code without <!-- cut: examples/<file> [tag] --> above it")
+            continue
+        name, tag = marker.groups()
+        expected = cut(tree, Path(name), tag)
+        what = name if tag is None else f"{name} [{tag}]"
+        if expected is None:
+            tree.fault(readme, start, f"there is no {what} to cut from")
+        elif expected.strip("\n") != block.strip("\n"):
+            tree.fault(readme, start + 1, f"code differs from {what}")
+
+
+def functions(lines):
+    """(length, line number, name) of each function, by its indentation."""
+    control = re.compile(r"^(if|for|while|switch|else|do|try|catch|namespace|struct|class|union|enum|"
+                         r"extern|return|asm|requires|concept|case|default|\W)")
+    for number, line in enumerate(lines):
+        if not line.rstrip().endswith("{"):
+            continue
+        start = number
+        while start > 0 and not re.search(r"([;{}:>\\]\s*|^\s*|^\s*(//|#).*)$", lines[start - 1]):
+            start -= 1
+        head = " ".join(part.strip() for part in lines[start:number + 1])
+        name = re.search(r"([\w~:]+|operator\W+)\s*\(", head)
+        if not name or control.match(head) or "] {" in head or "= [" in head:
+            continue
+        indent = lines[start][:len(lines[start]) - len(lines[start].lstrip())]
+        for end in range(number + 1, len(lines)):
+            if lines[end].startswith(indent + "}"):
+                yield end - start + 1, start + 1, name.group(1)
+                break
+
+
+def report_longest(tree):
+    paths = list(tree.files("weft", "bench", "examples", suffixes={".hpp", ".cpp"}))
+    by_lines = sorted(((len(tree.lines(p)), str(p)) for p in paths), reverse=True)
+    by_function = sorted(((n, f"{p}:{at} {name}") for p in paths
+                          for n, at, name in functions(tree.lines(p))), reverse=True)
+    for title, rows in (("files", by_lines), ("functions", by_function)):
+        print(f"longest {title}, for information:")
+        for count, what in rows[:10]:
+            print(f"  {count:4} lines  {what}")
+
+
+def misuse(message):
+    print(f"tidy: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+class Arguments(argparse.ArgumentParser):
+    def error(self, message):
+        misuse(f"{message} (try --help)")
+
+
+def main():
+    arguments = Arguments(prog="tools/tidy.py", description=__doc__,
+                          formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent,
+                           help="the repository; by default the one this file stands in")
+    chosen = arguments.parse_args()
+    root = chosen.root.resolve()
+    if not (root / "CMakeLists.txt").is_file():
+        misuse(f"{chosen.root} is not a repository of weft: it has no CMakeLists.txt")
+
+    tree = Tree(root)
+    may = read_layers(tree)
+    check_layers(tree, may)
+    check_headers(tree)
+    check_tests(tree)
+    check_marks(tree)
+    check_readme(tree)
+    report_longest(tree)
+    for path, line, message in sorted(tree.faults):
+        print(f"{path}:{line}: {message}")
+    print(f"tidy: {len(tree.faults) or 'no'} fault{'' if len(tree.faults) == 1 else 's'}")
+    return 1 if tree.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
