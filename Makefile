@@ -8,7 +8,7 @@ endif
 export CXX
 
 JOBS := $(shell nproc)
-CONFIGURE = cmake --log-level=NOTICE --preset
+CONFIGURE = @cmake >/dev/null --log-level=NOTICE --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
@@ -26,7 +26,7 @@ help:
 
 run:
 	@tools/bootstrap run
-	@$(CONFIGURE) release >/dev/null
+	$(CONFIGURE) release
 	@$(BUILD) release --target echo
 	build/release/examples/echo
 

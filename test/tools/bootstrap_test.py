@@ -1,0 +1,110 @@
+"""tools/bootstrap against a make-believe system: a PATH of few commands, of which apt-get only
+writes down what it is asked for."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BOOTSTRAP = Path(__file__).resolve().parents[2] / "tools" / "bootstrap"
+NEEDED = ("bash", "cat", "env", "grep", "mktemp", "paste", "rm", "sort", "tail", "touch", "chmod", "true")
+
+
+class Bootstrap(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.bin = Path(holder.name)
+        for name in NEEDED:
+            (self.bin / name).symlink_to(shutil.which(name))
+        self.log = self.bin / "asked.log"
+        self.command("id", "echo 0")
+
+    def command(self, name, script="true"):
+        (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
+        (self.bin / name).chmod(0o755)
+
+    def have(self, *names):
+        for name in names:
+            self.command(name)
+
+    def apt(self, script=":"):
+        self.command("apt-get", f'echo "$@" >> "{self.log}"\n{script}')
+
+    def run_for(self, *groups):
+        done = subprocess.run([shutil.which("bash"), str(BOOTSTRAP), *groups], capture_output=True,
+                              text=True, env={"PATH": str(self.bin)})
+        return done.returncode, done.stdout, done.stderr
+
+    def asked(self):
+        return self.log.read_text() if self.log.exists() else ""
+
+    def test_says_and_asks_nothing_when_nothing_is_missing(self):
+        self.have("g++", "cmake", "ninja")
+        self.apt("exit 1")
+        self.assertEqual(self.run_for("run"), (0, "", ""))
+        self.assertEqual(self.asked(), "")
+
+    def test_needs_no_root_when_nothing_is_missing(self):
+        self.have("g++", "cmake", "ninja")
+        self.command("id", "echo 1000")
+        self.assertEqual(self.run_for("run"), (0, "", ""))
+
+    def test_installs_what_is_missing_by_name_and_says_so(self):
+        self.have("g++")
+        made = " ".join(f'touch "{self.bin}/{name}"; chmod 755 "{self.bin}/{name}";'
+                        for name in ("cmake", "ninja"))
+        self.apt(f'case "$*" in *install*) {made} esac; echo chatter')
+        status, out, err = self.run_for("run")
+        self.assertEqual((status, out, err), (0, "bootstrap: installing cmake ninja-build\n", ""))
+        self.assertRegex(self.asked(), r"install .* cmake ninja-build\n")
+        self.assertEqual(self.run_for("run"), (0, "", ""))
+
+    def test_without_root_it_is_one_line_that_names_the_packages(self):
+        self.have("g++", "cmake")
+        self.apt()
+        self.command("id", "echo 1000")
+        self.command("sudo", "exit 1")
+        status, out, err = self.run_for("run")
+        self.assertEqual((status, out), (2, ""))
+        self.assertEqual(err, "bootstrap: not root; first run: sudo apt-get install ninja-build\n")
+        self.assertEqual(self.asked(), "")
+
+    def test_uses_sudo_where_it_asks_for_no_password(self):
+        self.have("g++", "cmake")
+        self.apt(f'touch "{self.bin}/ninja"; chmod 755 "{self.bin}/ninja"')
+        self.command("id", "echo 1000")
+        self.command("sudo", 'shift; exec "$@"')
+        status, _, err = self.run_for("run")
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("ninja-build", self.asked())
+
+    def test_a_failed_installation_is_one_line_with_its_reason(self):
+        self.have("g++", "cmake")
+        self.apt('echo chatter; echo "E: Unable to locate package ninja-build" >&2; exit 100')
+        status, _, err = self.run_for("run")
+        self.assertEqual(status, 2)
+        self.assertEqual(len(err.splitlines()), 1)
+        self.assertIn("E: Unable to locate package ninja-build", err)
+
+    def test_an_installation_that_brought_nothing_is_noticed(self):
+        self.have("g++", "cmake")
+        self.apt()
+        status, _, err = self.run_for("run")
+        self.assertEqual((status, err), (2, "bootstrap: installed, but still not found: ninja-build\n"))
+
+    def test_a_system_without_apt_is_told_what_is_missing(self):
+        status, _, err = self.run_for("run")
+        self.assertEqual(status, 2)
+        self.assertRegex(err, r"no apt-get to install it: cmake g\+\+ ninja-build\n$")
+
+    def test_misuse_is_one_line_and_exit_status_2(self):
+        for groups in ((), ("everything",)):
+            status, _, err = self.run_for(*groups)
+            self.assertEqual((status, len(err.splitlines())), (2, 1), err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,157 @@
+"""Each refusal of tools/tidy.py fires on a small tree with that one fault, and not without it."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import tidy  # noqa: E402
+
+# A repository in which nothing is wrong.
+CLEAN = {
+    "CMakeLists.txt": "weft_layer(bottom)\nweft_layer(middle bottom)\nweft_layer(top middle)\n",
+    "weft/bottom/line.hpp": "#pragma once\nstruct line {};\n",
+    "weft/middle/pool.hpp": '#pragma once\n#include "weft/bottom/line.hpp"\nstruct pool { line l; };\n',
+    "weft/top/top.hpp": '#pragma once\n#include "weft/bottom/line.hpp"\n'
+                            '#include "weft/middle/pool.hpp"\nstruct top { pool p; };\n',
+    "weft/weft.hpp": '#pragma once\n#include "weft/top/top.hpp"\n',
+    "test/bottom/line_test.cpp": "",
+    "test/middle/pool_test.cpp": "",
+    "test/top/top_test.cpp": "// TO" "DO(perf): a mark that says its kind is allowed.\n",
+    "examples/whole.cpp": "int main() {}\n",
+    "examples/part.cpp": "int main() {\n    // [go]\n    if (true) {\n        return 1;\n    }\n"
+                         "    // [/go]\n}\n",
+    "README.md": "# weft\n\n<!-- cut: examples/whole.cpp -->\n```cpp\nint main() {}\n```\n\n"
+                 "<!-- cut: examples/part.cpp [go] -->\n\n```cpp\nif (true) {\n    return 1;\n}\n```\n"
+                 "```sh\nmake test\n```\n",
+}
+
+
+def run(tree, *arguments):
+    """Runs tidy on a tree given as {path: text}; gives its exit status and its lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in tree.items():
+            (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder) / path).write_text(text)
+        done = subprocess.run([sys.executable, str(ROOT / "tools" / "tidy.py"), "--root", folder,
+                               *arguments], capture_output=True, text=True)
+        return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+class Tidy(unittest.TestCase):
+    def refuses(self, changes, *beginnings):
+        """`changes` to the clean tree yield exactly one fault per beginning given."""
+        tree = {path: text for path, text in {**CLEAN, **changes}.items() if text is not None}
+        status, lines = run(tree)
+        faults = [line for line in lines if not line.startswith((" ", "longest", "tidy:"))]
+        self.assertEqual(status, 1, lines)
+        self.assertEqual(len(faults), len(beginnings), faults)
+        for fault, beginning in zip(faults, sorted(beginnings)):
+            self.assertTrue(fault.startswith(beginning), f"{fault}\nis not\n{beginning}")
+
+    def test_a_clean_tree_passes(self):
+        status, lines = run(CLEAN)
+        self.assertEqual((status, lines[-1]), (0, "tidy: no faults"), lines)
+
+    def test_an_include_against_the_layers_is_refused(self):
+        self.refuses({"weft/bottom/line.cpp": '\n#include "weft/middle/pool.hpp"\n'},
+                     "weft/bottom/line.cpp:2: layer bottom may not include middle")
+
+    def test_angle_brackets_do_not_hide_an_include(self):
+        self.refuses({"weft/bottom/line.cpp": "#  include <weft/middle/pool.hpp>\n"},
+                     "weft/bottom/line.cpp:1: layer bottom may not include middle")
+
+    def test_an_include_of_the_umbrella_from_a_layer_is_refused(self):
+        self.refuses({"weft/middle/pool.cpp": '#include "weft/weft.hpp"\n'},
+                     "weft/middle/pool.cpp:1: layer middle may not include all of weft")
+
+    def test_a_relative_include_is_refused(self):
+        self.refuses({"weft/bottom/line.cpp": '#include "line.hpp"\n'},
+                     'weft/bottom/line.cpp:1: "line.hpp": weft includes are spelt')
+
+    def test_a_folder_without_a_layer_is_refused(self):
+        self.refuses({"weft/extra/x.cpp": ""}, "weft/extra/x.cpp:1: no weft_layer(extra)")
+
+    def test_a_layer_that_stands_before_what_it_needs_is_refused(self):
+        self.refuses({"CMakeLists.txt": "weft_layer(early middle)\n" + CLEAN["CMakeLists.txt"]},
+                     "CMakeLists.txt:1: layer early: middle is not declared above it")
+
+    def test_a_header_that_does_not_compile_alone_is_refused(self):
+        self.refuses({"weft/bottom/line.hpp": "#pragma once\nstruct line { std::size_t n; };\n"},
+                     "weft/bottom/line.hpp:1: does not compile alone", "weft/top/top.hpp:1: does",
+                     "weft/middle/pool.hpp:1: does", "weft/weft.hpp:1: does")
+
+    def test_a_warning_in_a_header_is_refused(self):
+        self.refuses({"weft/top/top.hpp": "#pragma once\ninline void f(int unused) {}\n"},
+                     "weft/top/top.hpp:1: does not compile alone",
+                     "weft/weft.hpp:1: does not compile alone")
+
+    def test_a_header_without_its_test_is_refused(self):
+        self.refuses({"test/middle/pool_test.cpp": None},
+                     "weft/middle/pool.hpp:1: has no test test/middle/pool_test.cpp")
+
+    def test_a_bare_mark_is_refused_wherever_it_stands(self):
+        self.refuses({"bench/x.cpp": "// TO" "DO: later\n", "tools/x.py": "\n# FIX" "ME\n",
+                      "examples/CMakeLists.txt": "# TO" "DO(later): unknown kind\n"},
+                     "bench/x.cpp:1: a bare", "tools/x.py:2: a bare",
+                     "examples/CMakeLists.txt:1: a bare")
+
+    def test_readme_code_without_a_source_is_refused(self):
+        self.refuses({"README.md": "text\n```cpp\nint x;\n```\n"}, "README.md:2: code without")
+
+    def test_readme_code_that_differs_from_its_example_is_refused(self):
+        self.refuses({"examples/whole.cpp": "int main() { return 0; }\n"},
+                     "README.md:4: code differs from examples/whole.cpp")
+
+    def test_readme_code_that_differs_from_its_part_is_refused(self):
+        self.refuses({"examples/part.cpp": "// [go]\nint x;\n// [/go]\n"},
+                     "README.md:10: code differs from examples/part.cpp [go]")
+
+    def test_a_source_of_readme_code_that_is_not_there_is_refused(self):
+        self.refuses({"examples/whole.cpp": None, "examples/part.cpp": "int x;\n"},
+                     "README.md:3: there is no examples/whole.cpp",
+                     "README.md:9: there is no examples/part.cpp [go]")
+
+    def test_misuse_is_one_line_and_exit_status_2(self):
+        for arguments in (["--bogus"], ["--root"], ["stray"]):
+            status, lines = run(CLEAN, *arguments)
+            self.assertEqual((status, len(lines)), (2, 1), lines)
+        done = subprocess.run([sys.executable, str(ROOT / "tools" / "tidy.py"), "--root", "/nowhere"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+
+    def test_functions_are_measured_from_head_to_closing_brace(self):
+        lines = ["namespace x {", "", "int plain(int a) {", "    if (a) {", "        return 1;",
+                 "    }", "    return 2;", "}", "", "void two_lines(int a,", "               int b) {",
+                 "    f([&] {", "    });", "}", "struct s {", "    int member() const {",
+                 "        return 1;", "    }", "};", "}"]
+        self.assertEqual(list(tidy.functions(lines)),
+                         [(6, 3, "plain"), (5, 10, "two_lines"), (3, 16, "member")])
+
+    def test_the_second_run_compiles_nothing_and_a_change_below_is_noticed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for path, text in CLEAN.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+
+            def faults():
+                tree = tidy.Tree(root)
+                tidy.check_headers(tree)
+                return tree.faults
+
+            self.assertEqual(faults(), [])
+            remembered = set((root / "build" / "tidy").iterdir())
+            self.assertEqual(len(remembered), 4)
+            self.assertEqual(faults(), [])
+            self.assertEqual(set((root / "build" / "tidy").iterdir()), remembered)
+            (root / "weft/bottom/line.hpp").write_text("#pragma once\n")
+            self.assertEqual([path for path, _, _ in faults()],
+                             ["weft/top/top.hpp", "weft/middle/pool.hpp", "weft/weft.hpp"])
+
+
+if __name__ == "__main__":
+    unittest.main()
