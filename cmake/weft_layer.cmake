@@ -54,8 +54,8 @@ function(weft_layer name)
     set_property(GLOBAL APPEND PROPERTY WEFT_LAYERS ${name})
 endfunction()
 
-# weft_opt_in(<name> <layer>): the folder weft/<layer>/<name> becomes weft::<name>, an object library,
-# so that who links it gets every symbol of it, referenced or not. No folder, no target.
+# weft_opt_in(<name> <layer>): the folder weft/<layer>/<name> becomes weft::<name>, an object
+# library, so that who links it gets every symbol of it, referenced or not. No folder, no target.
 function(weft_opt_in name layer)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.cpp")
     file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.hpp")

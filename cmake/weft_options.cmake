@@ -1,6 +1,6 @@
 # What a user of the build can choose, and the flags of weft's own targets. No flag is global: who
-# takes weft in by add_subdirectory keeps his own, except that a sanitizer, which changes the inlined
-# switch, is passed on to whoever includes weft's headers.
+# takes weft in by add_subdirectory keeps his own, except that a sanitizer, which changes the
+# inlined switch, is passed on to whoever includes weft's headers.
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
     set(weft_default_backend asm)
@@ -14,7 +14,7 @@ set(WEFT_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or
 set_property(CACHE WEFT_SANITIZE PROPERTY STRINGS none address thread)
 option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
-option(WEFT_BENCH "Build the comparison, where Google Benchmark is installed" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_BENCH "Build the comparison, if there is Google Benchmark" ${PROJECT_IS_TOP_LEVEL})
 
 foreach(choice WEFT_BACKEND WEFT_SANITIZE)
     get_property(known CACHE ${choice} PROPERTY STRINGS)

@@ -7,7 +7,7 @@
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
 
-and lists the longest files and functions, for information. Exit status: 0 clean, 1 faults, 2 misuse.
+and lists the longest files and functions, for information. Exit: 0 clean, 1 faults, 2 misuse.
 Headers that compiled are remembered in build/tidy by the hash of everything they read, so that a
 second run compiles only what changed.
 """
@@ -75,13 +75,13 @@ def read_layers(tree):
         found = LAYER.match(line)
         if not found:
             continue
-        name, *deps = found.group(1).split()
-        may[name] = {name}
+        layer, *deps = found.group(1).split()
+        may[layer] = {layer}
         for dep in deps:
             if dep in may:
-                may[name] |= may[dep]
+                may[layer] |= may[dep]
             else:
-                tree.fault("CMakeLists.txt", number, f"layer {name}: {dep} is not declared above it")
+                tree.fault("CMakeLists.txt", number, f"layer {layer}: {dep} is not above it")
     return may
 
 
@@ -180,7 +180,7 @@ def check_marks(tree):
 
 
 def cut(tree, source, tag):
-    """The text of an example, or of its part between `// [tag]` and `// [/tag]`; None if there is none."""
+    """An example's text, or its part between `// [tag]` and `// [/tag]`; None if there is none."""
     if not (tree.root / source).is_file():
         return None
     if tag is None:
@@ -208,7 +208,7 @@ def check_readme(tree):
         above = next((line for line in reversed(lines[:start]) if line.strip()), "")
         marker = CUT.match(above.strip())
         if not marker or not marker.group(1).startswith("examples/"):
-            tree.fault(readme, start + 1, "code without <!-- cut: examples/<file> [tag] --> above it")
+            tree.fault(readme, start + 1, "code without <!-- cut: examples/<file> [tag] --> above")
             continue
         name, tag = marker.groups()
         expected = cut(tree, Path(name), tag)
@@ -221,8 +221,8 @@ def check_readme(tree):
 
 def functions(lines):
     """(length, line number, name) of each function, by its indentation."""
-    control = re.compile(r"^(if|for|while|switch|else|do|try|catch|namespace|struct|class|union|enum|"
-                         r"extern|return|asm|requires|concept|case|default|\W)")
+    control = re.compile(r"^(if|for|while|switch|else|do|try|catch|namespace|struct|class|union|"
+                         r"enum|extern|return|asm|requires|concept|case|default|\W)")
     for number, line in enumerate(lines):
         if not line.rstrip().endswith("{"):
             continue

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import tidy  # noqa: E402
 CLEAN = {
     "CMakeLists.txt": "weft_layer(bottom)\nweft_layer(middle bottom)\nweft_layer(top middle)\n",
     "weft/bottom/line.hpp": "#pragma once\nstruct line {};\n",
-    "weft/middle/pool.hpp": '#pragma once\n#include "weft/bottom/line.hpp"\nstruct pool { line l; };\n',
+    "weft/middle/pool.hpp": '#pragma once\n#include "weft/bottom/line.hpp"\n'
+                            "struct pool { line l; };\n",
     "weft/top/top.hpp": '#pragma once\n#include "weft/bottom/line.hpp"\n'
                             '#include "weft/middle/pool.hpp"\nstruct top { pool p; };\n',
     "weft/weft.hpp": '#pragma once\n#include "weft/top/top.hpp"\n',
@@ -25,7 +27,8 @@ CLEAN = {
     "examples/part.cpp": "int main() {\n    // [go]\n    if (true) {\n        return 1;\n    }\n"
                          "    // [/go]\n}\n",
     "README.md": "# weft\n\n<!-- cut: examples/whole.cpp -->\n```cpp\nint main() {}\n```\n\n"
-                 "<!-- cut: examples/part.cpp [go] -->\n\n```cpp\nif (true) {\n    return 1;\n}\n```\n"
+                 "<!-- cut: examples/part.cpp [go] -->\n\n"
+                 "```cpp\nif (true) {\n    return 1;\n}\n```\n"
                  "```sh\nmake test\n```\n",
 }
 
@@ -77,7 +80,7 @@ class Tidy(unittest.TestCase):
 
     def test_a_layer_that_stands_before_what_it_needs_is_refused(self):
         self.refuses({"CMakeLists.txt": "weft_layer(early middle)\n" + CLEAN["CMakeLists.txt"]},
-                     "CMakeLists.txt:1: layer early: middle is not declared above it")
+                     "CMakeLists.txt:1: layer early: middle is not above it")
 
     def test_a_header_that_does_not_compile_alone_is_refused(self):
         self.refuses({"weft/bottom/line.hpp": "#pragma once\nstruct line { std::size_t n; };\n"},
@@ -119,15 +122,33 @@ class Tidy(unittest.TestCase):
         for arguments in (["--bogus"], ["--root"], ["stray"]):
             status, lines = run(CLEAN, *arguments)
             self.assertEqual((status, len(lines)), (2, 1), lines)
-        done = subprocess.run([sys.executable, str(ROOT / "tools" / "tidy.py"), "--root", "/nowhere"],
-                              capture_output=True, text=True)
+        done = subprocess.run([sys.executable, str(ROOT / "tools" / "tidy.py"),
+                               "--root", "/nowhere"], capture_output=True, text=True)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
 
     def test_functions_are_measured_from_head_to_closing_brace(self):
-        lines = ["namespace x {", "", "int plain(int a) {", "    if (a) {", "        return 1;",
-                 "    }", "    return 2;", "}", "", "void two_lines(int a,", "               int b) {",
-                 "    f([&] {", "    });", "}", "struct s {", "    int member() const {",
-                 "        return 1;", "    }", "};", "}"]
+        lines = textwrap.dedent("""\
+            namespace x {
+
+            int plain(int a) {
+                if (a) {
+                    return 1;
+                }
+                return 2;
+            }
+
+            void two_lines(int a,
+                           int b) {
+                f([&] {
+                });
+            }
+            struct s {
+                int member() const {
+                    return 1;
+                }
+            };
+            }
+            """).splitlines()
         self.assertEqual(list(tidy.functions(lines)),
                          [(6, 3, "plain"), (5, 10, "two_lines"), (3, 16, "member")])
 
@@ -150,7 +171,7 @@ class Tidy(unittest.TestCase):
             self.assertEqual(set((root / "build" / "tidy").iterdir()), remembered)
             (root / "weft/bottom/line.hpp").write_text("#pragma once\n")
             self.assertEqual([path for path, _, _ in faults()],
-                             ["weft/top/top.hpp", "weft/middle/pool.hpp", "weft/weft.hpp"])
+                             ["weft/middle/pool.hpp", "weft/top/top.hpp", "weft/weft.hpp"])
 
 
 if __name__ == "__main__":
