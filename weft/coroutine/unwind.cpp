@@ -1,9 +1,19 @@
 #include "weft/coroutine/unwind.hpp"
 
 #include <dlfcn.h>
-#include <unwind.h>
+
+#include <typeinfo>
 
 #include "weft/base/assert.hpp"
+#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
+#include "weft/coroutine/unwind_rules.hpp"
+#include "weft/coroutine/unwind_steps.hpp"
+
+// A program may have no unwinder and no C++ runtime at all.
+#pragma weak _Unwind_ForcedUnwind
+#pragma weak _Unwind_Backtrace
+#pragma weak _Unwind_GetCFA
+#pragma weak _Unwind_GetIP
 
 extern "C" {
 // The part of the C++ runtime's per-thread state that its ABI specifies.
@@ -12,40 +22,95 @@ struct weft_eh_globals {
     unsigned uncaught;
 };
 [[gnu::weak]] weft_eh_globals* __cxa_get_globals() noexcept;
+[[gnu::weak]] void* __cxa_allocate_exception(std::size_t) noexcept;
+[[gnu::weak]] int* __cxa_init_primary_exception(void* object, const void* type,
+                                                void (*destroy)(void*)) noexcept;
+extern const char weft_forced_unwind_type __asm__("_ZTIN10__cxxabiv115__forced_unwindE")
+    __attribute__((weak));
+// Defined where weft::fast_unwind is linked.
+[[gnu::weak]] extern bool weft_fast_unwind_enabled;
+#if WEFT_ASAN
+void __asan_handle_no_return();
+#endif
 }
 
 namespace weft::detail {
 namespace {
 
-constexpr std::uint64_t exception_class = 0x574546544b494c4c;  // "WEFTKILL"
+constexpr std::uint64_t weft_class = 0x574546544b494c4c;    // "WEFTKILL"
+constexpr std::uint64_t gnu_cpp_class = 0x474e5543432b2b00; // "GNUCC++\0"
 
-void cleanup(int, unwind_header* e) {
+// Called where a catch (...) ends without having rethrown. A foreign exception was never taken off
+// the count of uncaught ones by entering the handler, one of the runtime's was.
+void swallow(int reason, unwind_header* e) {
     unwinding& u = *reinterpret_cast<unwinding*>(e->stop_argument);
-    if (__cxa_get_globals) --__cxa_get_globals()->uncaught;
+    if (e != &u.header) u.runtime_cleanup(reason, e);
+    else if (__cxa_get_globals != nullptr) --__cxa_get_globals()->uncaught;
+    u.exception = nullptr;
     u.swallowed(u);
 }
 
-_Unwind_Reason_Code stop(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*,
-                         _Unwind_Context* context, void* argument) {
-    unwinding& u = *static_cast<unwinding*>(argument);
-    if (__cxa_get_globals) __cxa_get_globals()->uncaught = u.uncaught_before + 1;
-    const bool at_end = _Unwind_GetCFA(context) >= reinterpret_cast<_Unwind_Word>(u.end);
-    if (at_end || (actions & _UA_END_OF_STACK) != 0) {
-        if (__cxa_get_globals) __cxa_get_globals()->uncaught = u.uncaught_before;
-        u.finished(u);
-        fail("unwinding::finished returned");
-    }
-    return _URC_NO_REASON;
+// A catch (...) inside another handler: the runtime stacks only exceptions of its own and terminates
+// on others. So this kill is one of its own, allocated and counted by it.
+void raise_as_runtime(unwinding& u) noexcept {
+    if (__cxa_init_primary_exception == nullptr || &weft_forced_unwind_type == nullptr) return;
+    void* object = __cxa_allocate_exception(1);
+    int* references = __cxa_init_primary_exception(object, &weft_forced_unwind_type, nullptr);
+    unwind_header* e = static_cast<unwind_header*>(object) - 1;
+    if (e->exception_class != gnu_cpp_class) return;
+    *references = 1;
+    u.runtime_cleanup = e->cleanup;
+    u.exception = e;
+}
+
+struct obstacle {
+    unwinding& u;
+    const char* why;
+    std::uintptr_t pc;
+};
+
+// Looks at one frame of the dry walk that _Unwind_Backtrace does; stops it at an obstacle.
+_Unwind_Reason_Code inspect(_Unwind_Context* context, void* argument) {
+    obstacle& o = *static_cast<obstacle*>(argument);
+    const std::uintptr_t pc = _Unwind_GetIP(context);
+    if (pc == 0 || _Unwind_GetCFA(context) >= reinterpret_cast<std::uintptr_t>(o.u.end))
+        return _URC_NORMAL_STOP;
+    frame_rule spare;
+    const frame_rule& rule = rule_at(pc, spare);
+    o.why = rule.why;
+    if (!WEFT_EXCEPTIONS && rule.pad != 0) o.why = built_without_exceptions;
+    o.pc = pc;
+    return o.why != nullptr ? _URC_NORMAL_STOP : _URC_NO_REASON;
 }
 
 }  // namespace
 
-void unwind(unwinding& u) {
-    u.header = {exception_class, cleanup, 0, reinterpret_cast<std::uintptr_t>(&u)};
+void raise(unwinding& u) noexcept {
     u.exception = &u.header;
-    if (__cxa_get_globals) u.uncaught_before = __cxa_get_globals()->uncaught++;
-    _Unwind_ForcedUnwind(reinterpret_cast<_Unwind_Exception*>(u.exception), stop, &u);
-    fail("the unwinder gave up on a kill");
+    if (__cxa_get_globals != nullptr) {
+        weft_eh_globals* globals = __cxa_get_globals();
+        u.uncaught_before = globals->uncaught++;
+        if (globals->caught != nullptr) raise_as_runtime(u);
+    }
+    *u.exception = {u.exception == &u.header ? weft_class : gnu_cpp_class, swallow,
+                    reinterpret_cast<std::uintptr_t>(&weft_unwind_stop),
+                    reinterpret_cast<std::uintptr_t>(&u)};
+}
+
+void recount(unwinding& u) noexcept {
+    if (__cxa_get_globals != nullptr) __cxa_get_globals()->uncaught = u.uncaught_before + 1;
+}
+
+void settle(unwinding& u) noexcept {
+    if (u.exception == nullptr) return;
+    if (__cxa_get_globals != nullptr) __cxa_get_globals()->uncaught = u.uncaught_before;
+    if (u.exception != &u.header) u.runtime_cleanup(_URC_FOREIGN_EXCEPTION_CAUGHT, u.exception);
+    u.exception = nullptr;
+}
+
+void refuse(unwinding& u, const char* why, std::uintptr_t pc) noexcept {
+    u.refused(u, why, reinterpret_cast<void*>(pc));
+    fail("unwinding::refused returned");
 }
 
 const char* function_at(void* pc) noexcept {
@@ -54,3 +119,29 @@ const char* function_at(void* pc) noexcept {
 }
 
 }  // namespace weft::detail
+
+namespace weft::fast_unwind {
+
+bool linked() noexcept { return &weft_fast_unwind_enabled != nullptr; }
+
+void enable(bool on) noexcept {
+    // Relaxed: it guards nothing.
+    if (linked()) __atomic_store_n(&weft_fast_unwind_enabled, on, __ATOMIC_RELAXED);
+}
+
+}  // namespace weft::fast_unwind
+
+using namespace weft::detail;
+
+void weft_unwind_slowly(unwinding& u) {
+    if (_Unwind_ForcedUnwind == nullptr) refuse(u, "no unwinder is linked to this program", 0);
+    obstacle o{u, nullptr, 0};
+    _Unwind_Backtrace(inspect, &o);
+    if (o.why != nullptr) refuse(u, o.why, o.pc);
+    raise(u);
+#if WEFT_ASAN
+    __asan_handle_no_return();
+#endif
+    _Unwind_ForcedUnwind(reinterpret_cast<_Unwind_Exception*>(u.exception), weft_unwind_stop, &u);
+    weft::fail("the unwinder gave up on a kill");
+}

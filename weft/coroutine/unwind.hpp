@@ -70,7 +70,7 @@ struct unwinding {
 
 // Call it from the stack that is to be unwound, in a frame that is suspended for good. May unwind: the
 // caller's own cleanups run too. No cost but its code where it is not called.
-[[noreturn]] WEFT_NOINLINE void unwind(unwinding& u);
+[[noreturn]] WEFT_NOINLINE void unwind(unwinding& u) __asm__("weft_unwind");
 
 // The name of the function at pc, or null where the dynamic symbol table does not know it.
 const char* function_at(void* pc) noexcept;

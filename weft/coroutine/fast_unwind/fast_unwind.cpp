@@ -1,0 +1,55 @@
+#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
+
+#include <dlfcn.h>
+
+#include "weft/base/assert.hpp"
+
+#if !WEFT_X86_64
+#error "weft::fast_unwind is written for x86-64 only"
+#endif
+
+extern "C" {
+// Read by the stub, set by enable(): one byte, where any order will do.
+[[gnu::visibility("default")]] constinit bool weft_fast_unwind_enabled = true;
+
+// The _Unwind_Resume that comes after ours. Several threads may find it out at once, all the same.
+[[gnu::visibility("hidden")]] constinit void* weft_fast_unwind_next = nullptr;
+[[gnu::visibility("hidden")]] void* weft_fast_unwind_find_next() noexcept;
+}
+
+void* weft_fast_unwind_find_next() noexcept {
+    void* next = ::dlsym(RTLD_NEXT, "_Unwind_Resume");
+    WEFT_ASSERT(next != nullptr, "weft::fast_unwind found no _Unwind_Resume to stand before");
+    __atomic_store_n(&weft_fast_unwind_next, next, __ATOMIC_RELAXED);  // relaxed: only the pointer
+    return next;
+}
+
+// An exception is a kill's if its stop function is ours. Only scratch registers change: whoever gets
+// to see the call sees it as the landing pad made it.
+asm(R"(
+    .pushsection .text.weft_fast_unwind, "ax", @progbits
+    .globl _Unwind_Resume
+    .type _Unwind_Resume, @function
+    .p2align 4
+_Unwind_Resume:                     # (rdi: _Unwind_Exception*)
+    .cfi_startproc
+    endbr64
+    mov weft_fast_unwind_next(%rip), %rax
+    test %rax, %rax
+    jz 2f
+1:  mov weft_unwind_stop@GOTPCREL(%rip), %rcx
+    cmp %rcx, 16(%rdi)
+    jne 3f
+    cmpb $0, weft_fast_unwind_enabled(%rip)
+    jne weft_unwind_resumed
+3:  jmp *%rax
+2:  push %rdi
+    .cfi_adjust_cfa_offset 8
+    call weft_fast_unwind_find_next
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp 1b
+    .cfi_endproc
+    .size _Unwind_Resume, . - _Unwind_Resume
+    .popsection
+)");

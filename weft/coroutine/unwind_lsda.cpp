@@ -1,0 +1,114 @@
+#include "weft/coroutine/unwind_lsda.hpp"
+
+#include <cstring>
+
+// An exception table:
+//
+//   header   | @LPStart encoding, [@LPStart] | @TType encoding, [offset of @TType] |
+//            | call-site encoding, length of the call-site table |
+//   call     | start, length (from the function) | pad (from @LPStart) | action + 1, 0: cleanup |  sorted
+//   actions  | filter, displacement of the next record |
+//   types    | ... type 2, type 1 | @TType | exception specifications, as lists of types ended by 0 |
+//
+// A filter > 0 is a type, counted down from @TType; 0 a cleanup; < 0 a specification, at @TType - 1 - f.
+
+namespace weft::detail {
+namespace {
+
+constexpr const char* by_noexcept = "a noexcept function is in the way";
+constexpr const char* by_specification = "a function with the exception specification throw() is in the way";
+
+struct types {
+    const unsigned char* base;
+    unsigned char encoding;
+};
+
+unsigned size_of(unsigned char encoding) noexcept {
+    switch (encoding & 0x07) {
+        case 0x00: return sizeof(std::uintptr_t);
+        case 0x02: return 2;
+        case 0x03: return 4;
+        case 0x04: return 8;
+        default: return 0;
+    }
+}
+
+// Is it `catch (...)`, or does it name the type that the C++ runtime gives to a forced unwind?
+bool catches_forced(std::int64_t filter, const types& t, const dwarf_bases& bases, bool& known) noexcept {
+    const unsigned size = size_of(t.encoding);
+    if (t.base == nullptr || size == 0) return known = false;
+    dwarf_cursor c(t.base - static_cast<std::uint64_t>(filter) * size);
+    const std::uintptr_t type = c.pointer(t.encoding, bases, known);
+    if (!known) return false;
+    if (type == 0) return true;
+    struct type_info { const void* functions; const char* name; };  // as the ABI lays it out
+    type_info info;
+    std::memcpy(&info, reinterpret_cast<const void*>(type), sizeof info);
+    return std::strcmp(info.name, "N10__cxxabiv115__forced_unwindE") == 0;
+}
+
+// Goes through a call's actions, innermost first, up to the first that applies.
+landing act(std::uintptr_t pad, const unsigned char* action, const types& t,
+            const dwarf_bases& bases) noexcept {
+    landing cleanup;
+    for (dwarf_cursor c(action);;) {
+        const std::int64_t filter = c.sleb();
+        const unsigned char* from = c.at();
+        const std::int64_t next = c.sleb();
+        landing found{nullptr, pad, static_cast<std::int32_t>(filter), true};
+        if (filter == 0) {
+            cleanup = found;
+        } else if (filter > 0) {
+            if (catches_forced(filter, t, bases, found.known) || !found.known) return found;
+        } else {
+            if (t.base == nullptr) return found.known = false, found;
+            const bool nothing_allowed = dwarf_cursor(t.base - 1 - filter).uleb() == 0;
+            if (nothing_allowed) return {by_specification, 0, 0, true};
+        }
+        if (next == 0) return cleanup;
+        c = dwarf_cursor(from + next);
+    }
+}
+
+}  // namespace
+
+landing read_lsda(const void* lsda, std::uintptr_t call, const dwarf_bases& bases,
+                  table_language language) noexcept {
+    landing unknown;
+    unknown.known = false;
+    bool known = true;
+    dwarf_cursor c(lsda);
+
+    std::uintptr_t pads = bases.function;
+    const auto pads_encoding = c.take<unsigned char>();
+    if (pads_encoding != dwarf_cursor::omitted) pads = c.pointer(pads_encoding, bases, known);
+
+    types t{nullptr, c.take<unsigned char>()};
+    if (t.encoding != dwarf_cursor::omitted) {
+        const std::uint64_t offset = c.uleb();
+        t.base = c.at() + offset;
+    }
+
+    const auto site_encoding = c.take<unsigned char>();
+    const std::uint64_t sites_bytes = c.uleb();
+    const unsigned char* actions = c.at() + sites_bytes;
+    while (known && c.at() < actions) {
+        const std::uintptr_t start = c.pointer(site_encoding & 0x0f, bases, known);
+        const std::uintptr_t length = c.pointer(site_encoding & 0x0f, bases, known);
+        const std::uintptr_t pad = c.pointer(site_encoding & 0x0f, bases, known);
+        const std::uint64_t action = c.uleb();
+        const std::uintptr_t at = call - bases.function;
+        if (at < start) break;
+        if (at >= start + length) continue;
+        if (pad == 0) return {};
+        landing found{nullptr, pads + pad, 0, true};
+        if (language == table_language::cpp && action != 0)
+            found = act(pads + pad, actions + action - 1, t, bases);
+        if (found.pad != 0 && pad_terminates(found.pad, found.selector)) return {by_noexcept, 0, 0, true};
+        return found;
+    }
+    if (!known) return unknown;
+    return language == table_language::c ? landing{} : landing{by_noexcept, 0, 0, true};
+}
+
+}  // namespace weft::detail
