@@ -36,6 +36,11 @@ line& line::hex(std::uint64_t n) noexcept {
     return text(p);
 }
 
+line& line::terminate() noexcept {
+    buffer_[size_ < sizeof buffer_ ? size_ : sizeof buffer_ - 1] = '\0';
+    return *this;
+}
+
 void line::write(int fd) const noexcept {
     const int saved_errno = errno;
     std::size_t done = 0;

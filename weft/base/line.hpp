@@ -17,6 +17,7 @@ public:
     line& number(std::uint64_t n) noexcept;  // decimal
     line& hex(std::uint64_t n) noexcept;     // 0x...
     line& newline() noexcept { return text("\n"); }
+    line& terminate() noexcept;         // makes data() a C string
     void write(int fd) const noexcept;  // keeps errno
 
     const char* data() const noexcept { return buffer_; }

@@ -1,0 +1,113 @@
+// annotated_context: a context that tells the sanitizers where it goes.
+//
+// ASan wants to know the bounds of the stack in use and keeps a fake stack per party; TSan keeps a
+// shadow stack and a clock per party. The one idea: what they need is a member that is empty when
+// they are off, so that the one annotated switch below is the plain switch in every other build.
+//
+//   thread or resumer    annotated_context a;  a.adopt_thread()      (nothing to free)
+//   coroutine            annotated_context c;  c.make(stack, point); ... c.retire() once it is over
+#pragma once
+
+#include <cstddef>
+
+#include "weft/base/platform.hpp"
+#include "weft/context/context.hpp"
+
+#if WEFT_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if WEFT_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace weft::detail {
+
+#if WEFT_ASAN
+struct asan_party {
+    void* fake_stack = nullptr;
+    const void* bottom = nullptr;
+    std::size_t bytes = 0;
+
+    void on_stack(const void* limit, std::size_t n) noexcept { bottom = limit, bytes = n; }
+    // `last` when this party never runs again: ASan then frees its fake stack.
+    void leave_for(asan_party& to, bool last) noexcept {
+        __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, to.bottom, to.bytes);
+    }
+    // `from` learns its bounds if it is a thread's own stack, which nobody declared.
+    void arrive_from(asan_party& from) noexcept {
+        const void* old_bottom;
+        std::size_t old_bytes;
+        __sanitizer_finish_switch_fiber(fake_stack, &old_bottom, &old_bytes);
+        from.bottom = old_bottom, from.bytes = old_bytes;
+    }
+};
+#else
+struct asan_party {
+    void on_stack(const void*, std::size_t) noexcept {}
+    void leave_for(asan_party&, bool) noexcept {}
+    void arrive_from(asan_party&) noexcept {}
+};
+#endif
+
+#if WEFT_TSAN
+struct tsan_party {
+    void* fiber = nullptr;
+
+    void adopt_running() noexcept { fiber = __tsan_get_current_fiber(); }
+    void make() noexcept { fiber = __tsan_create_fiber(0); }
+    void retire() noexcept {
+        if (fiber != nullptr) __tsan_destroy_fiber(fiber);
+        fiber = nullptr;
+    }
+    static void leave_for(const tsan_party& to) noexcept { __tsan_switch_to_fiber(to.fiber, 0); }
+};
+#else
+struct tsan_party {
+    void adopt_running() noexcept {}
+    void make() noexcept {}
+    void retire() noexcept {}
+    static void leave_for(const tsan_party&) noexcept {}
+};
+#endif
+
+struct annotated_context : context {
+    [[no_unique_address]] asan_party asan;
+    [[no_unique_address]] tsan_party tsan;
+
+    // For the party that runs now and is about to switch away.
+    WEFT_ALWAYS_INLINE void adopt_running() noexcept { tsan.adopt_running(); }
+    void make(void* stack_limit, void* stack_top, const entry_point& point) noexcept {
+        make_context(*this, stack_top, point);
+        asan = {};
+        asan.on_stack(stack_limit, static_cast<std::size_t>(static_cast<char*>(stack_top) -
+                                                            static_cast<char*>(stack_limit)));
+        tsan.make();
+    }
+    void retire() noexcept { tsan.retire(); }
+};
+
+// What a party does first when it arrives, be it after a switch or in its entry function.
+WEFT_ALWAYS_INLINE arrival arrived(annotated_context& self, arrival a) noexcept {
+    self.asan.arrive_from(static_cast<annotated_context*>(a.from)->asan);
+    return a;
+}
+
+WEFT_ALWAYS_INLINE arrival annotated_switch(annotated_context& from, annotated_context& to,
+                                            void* word) noexcept {
+    from.asan.leave_for(to.asan, false);
+    tsan_party::leave_for(to.tsan);
+    return arrived(from, switch_to(from, to, word));
+}
+
+// The same for a party that is over: its stack may be taken away once `to` runs.
+[[noreturn]] WEFT_ALWAYS_INLINE void annotated_switch_last(annotated_context& from,
+                                                           annotated_context& to,
+                                                           void* word) noexcept {
+    from.asan.leave_for(to.asan, true);
+    tsan_party::leave_for(to.tsan);
+    switch_to(from, to, word);
+    __builtin_unreachable();
+}
+
+}  // namespace weft::detail

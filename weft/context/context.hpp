@@ -1,0 +1,61 @@
+// context: the state of a suspended party, and the switch from one to another.
+//
+// A context is what a party leaves behind when it stops running on its stack and what it needs to
+// go on there. Its one idea: the switch is inlined at its call site and declares every register
+// clobbered, so that the compiler saves what is live there and nothing else. What a compiler will
+// not let go of (program counter, stack, frame and base pointer) goes into the context, never onto
+// the stack.
+//
+//     from.pc, sp, bp, bx  <-  this party        the word and the address of `from`
+//     this party           <-  to.pc, sp, bp, bx     arrive with it, in registers
+//
+// One backend is chosen at configure time; both have the same interface and pass the same tests:
+//   switch_x86_64_sysv.hpp   inline assembly, about ten instructions
+//   switch_ucontext.hpp      POSIX swapcontext, where no assembly is written; a system call a switch
+//
+// It leaves to others: where stacks come from (stack/), the floating-point environment and the C++
+// exception state (the two headers beside this one; their owner decides when), sanitizers
+// (annotated_context.hpp), and whether the other party may be resumed at all.
+//
+// Limits: a context belongs to one party at a time. The switch does not touch thread-local state:
+// whoever migrates a party between threads must not carry thread-local addresses across it
+// (base/tls.hpp). On the ucontext backend the floating-point environment always goes with the party.
+//
+//   weft::context here, there;
+//   weft::entry_point point{body, escaped, left};
+//   weft::make_context(there, stack_top, point);
+//   weft::arrival a = weft::switch_to(here, there, word);   // returns when somebody switches back
+#pragma once
+
+#include "weft/base/platform.hpp"
+
+namespace weft {
+
+struct context;
+
+// What a party finds when it is switched to: who came, and the word he brought.
+struct arrival {
+    void* word;
+    context* from;
+};
+
+// Where a fresh context begins, goes on and ends; all three run on its stack, whose outermost frame
+// is weft's for every unwinder and debugger.
+//
+//     enter(who came, self) --- returns ------------------------------> left(self), never returns
+//                           \-- throws --> escaped(self), in a handler --/
+struct entry_point {
+    void (*enter)(arrival from, context* self);
+    void (*escaped)(context* self) noexcept;  // std::current_exception() is what left `enter`
+    void (*left)(context* self) noexcept;
+};
+
+}  // namespace weft
+
+#if WEFT_BACKEND_UCONTEXT
+#include "weft/context/switch_ucontext.hpp"
+#elif WEFT_X86_64
+#include "weft/context/switch_x86_64_sysv.hpp"
+#else
+#error "no switch for this processor: configure with WEFT_BACKEND=ucontext"
+#endif

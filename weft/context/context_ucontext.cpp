@@ -1,0 +1,69 @@
+#include "weft/context/context.hpp"
+
+#if WEFT_BACKEND_UCONTEXT
+
+#include <cstdint>
+
+#include "weft/base/assert.hpp"
+
+namespace weft {
+namespace {
+
+// The last frame of the body's owner, see context::outermost.
+WEFT_NOINLINE void enter_body(context* self) {
+    self->end = __builtin_dwarf_cfa();
+    self->point->enter(self->arrived, self);
+    asm volatile("");  // not a tail call: this frame must stay
+}
+
+// makecontext passes ints only: a pointer travels as two halves.
+void enter(unsigned high, unsigned low) {
+    auto* self = reinterpret_cast<context*>((static_cast<std::uintptr_t>(high) << 32) | low);
+#if WEFT_EXCEPTIONS
+    try {
+        enter_body(self);
+    } catch (...) {
+        self->point->escaped(self);
+    }
+#else
+    enter_body(self);
+#endif
+    self->point->left(self);
+    fail("the last function of a context returned");
+}
+
+}  // namespace
+
+arrival switch_to(context& from, context& to, void* word) noexcept {
+    to.arrived = {word, &from};
+    swapcontext(&from.state, &to.state);
+    return from.arrived;
+}
+
+void make_context(context& c, void* stack_top, const entry_point& point) noexcept {
+    // makecontext wants the low end of the stack; only the distance to the top matters to it.
+    constexpr std::size_t claimed_bytes = 2048;
+    getcontext(&c.state);
+    c.state.uc_stack.ss_sp = static_cast<char*>(stack_top) - claimed_bytes;
+    c.state.uc_stack.ss_size = claimed_bytes;
+    c.state.uc_link = nullptr;
+    c.point = &point;
+    c.end = stack_top;
+    const auto address = reinterpret_cast<std::uintptr_t>(&c);
+    makecontext(&c.state, reinterpret_cast<void (*)()>(&enter), 2,
+                static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
+}
+
+void* context::stack_pointer() const noexcept {
+#if WEFT_X86_64
+    return reinterpret_cast<void*>(state.uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+    return reinterpret_cast<void*>(state.uc_mcontext.sp);
+#else
+#error "say where this processor's ucontext keeps the stack pointer"
+#endif
+}
+
+}  // namespace weft
+
+#endif

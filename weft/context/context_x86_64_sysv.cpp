@@ -1,0 +1,79 @@
+// The first frame of every context made on x86-64, and what happens to an exception that reaches it.
+//
+//     stack_top        +-----------------+  <- sp at entry, CFA of the entry frame
+//                      | (16 bytes free) |
+//     stack_top - 16   +-----------------+  <- CFA of `enter`
+//                      | return address  |     into weft_context_entry
+//                      +-----------------+
+//                      | frame of enter  |
+//
+// The entry frame's return address is "undefined" in its call-frame information: that is how DWARF
+// says outermost, and gdb, libunwind, perf and libgcc all stop there. Its personality routine
+// catches every exception and lands it at weft_context_entry_catch, so no body needs a try block of
+// its own around it and a kill finds no handler in its way.
+#include "weft/context/context.hpp"
+
+#if !WEFT_BACKEND_UCONTEXT && WEFT_X86_64
+
+#if WEFT_EXCEPTIONS
+#include <unwind.h>
+
+extern "C" __attribute__((visibility("hidden"))) const char weft_context_entry_catch[];
+
+extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code
+weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Class,
+                               _Unwind_Exception* exception, _Unwind_Context* frame) {
+    if ((actions & _UA_FORCE_UNWIND) != 0) return _URC_CONTINUE_UNWIND;
+    if ((actions & _UA_SEARCH_PHASE) != 0) return _URC_HANDLER_FOUND;
+    _Unwind_SetGR(frame, __builtin_eh_return_data_regno(0),
+                  reinterpret_cast<_Unwind_Word>(exception));
+    _Unwind_SetIP(frame, reinterpret_cast<_Unwind_Ptr>(weft_context_entry_catch));
+    return _URC_INSTALL_CONTEXT;
+}
+#define WEFT_ENTRY_PERSONALITY ".cfi_personality 0x1b, weft_context_entry_personality\n"
+#define WEFT_ENTRY_CATCH                  \
+    ".hidden weft_context_entry_catch\n"  \
+    ".globl weft_context_entry_catch\n"   \
+    "weft_context_entry_catch:\n"         \
+    "    movq %rax, %rdi\n"               \
+    "    call __cxa_begin_catch@PLT\n"    \
+    "    movq %r12, %rdi\n"               \
+    "    call *8(%rbx)\n"                 \
+    "    call __cxa_end_catch@PLT\n"      \
+    "    jmp weft_context_entry_left\n"
+#else
+#define WEFT_ENTRY_PERSONALITY ""
+#define WEFT_ENTRY_CATCH ""
+#endif
+
+// In:  %rdi = from, %rsi = self, %rdx = word (as every switch leaves them), %rbx = entry_point.
+// %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them back.
+asm(R"(
+    .text
+    .p2align 4
+    .globl weft_context_entry
+    .type weft_context_entry, @function
+weft_context_entry:
+    .cfi_startproc
+)" WEFT_ENTRY_PERSONALITY R"(
+    .cfi_undefined %rip
+    .cfi_def_cfa %rsp, 0
+    endbr64
+    movq %rsi, %r12
+    subq $16, %rsp
+    .cfi_def_cfa_offset 16
+    movq %rdx, %rax
+    movq %rsi, %rdx
+    movq %rdi, %rsi
+    movq %rax, %rdi
+    call *0(%rbx)
+weft_context_entry_left:
+    movq %r12, %rdi
+    call *16(%rbx)
+    ud2
+)" WEFT_ENTRY_CATCH R"(
+    .cfi_endproc
+    .size weft_context_entry, .-weft_context_entry
+)");
+
+#endif

@@ -1,0 +1,28 @@
+// The switch by POSIX ucontext: for processors that have no assembly here.
+//
+// swapcontext saves all that the ABI preserves, the signal mask (by a system call) and the
+// floating-point environment. The word and the sender travel in the target's own context.
+//
+// Limits: a hundred times slower than the assembly. The floating-point environment always belongs to
+// the party: it cannot be shared.
+#pragma once
+
+#include <ucontext.h>
+
+namespace weft {
+
+struct context {
+    ucontext_t state;
+    arrival arrived;           // written by whoever switches to this context
+    const entry_point* point;  // where a fresh context begins
+    void* end;                 // the canonical frame address of the last frame below this layer's
+
+    void* outermost(void*) const noexcept { return end; }
+    void* stack_pointer() const noexcept;
+};
+
+arrival switch_to(context& from, context& to, void* word) noexcept;
+
+void make_context(context& c, void* stack_top, const entry_point& point) noexcept;
+
+}  // namespace weft

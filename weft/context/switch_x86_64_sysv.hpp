@@ -1,0 +1,95 @@
+// The switch for x86-64 under the System V ABI.
+//
+//                 from                               to
+//        +0  +------------+                 +0  +------------+
+//            | pc  = 1f   |                     | pc         | --> jmp
+//        +8  +------------+                 +8  +------------+
+//            | sp  = %rsp |                     | sp         | --> %rsp
+//        +16 +------------+                 +16 +------------+
+//            | bp  = %rbp |                     | bp         | --> %rbp
+//        +24 +------------+                 +24 +------------+
+//            | bx  = %rbx |                     | bx         | --> %rbx
+//        +32 +------------+                 +32 +------------+
+//
+//     in:  %rdi = from, %rsi = to, %rdx = word
+//     out: the same three registers, as the other party's switch loaded them: who came, who I am,
+//          and the word
+//
+// %rbp and %rbx are saved by hand because a compiler that uses them as frame or base pointer refuses
+// to have them clobbered; all other registers are declared clobbered, so only live ones are saved.
+// The stack is not written: a leaf function may keep data in the red zone below %rsp. The jump is a
+// `jmp` of its own at each call site: a `ret` would never match a call and always be mispredicted,
+// and one shared jump could only remember one history.
+//
+// Control-flow enforcement: where the user compiles with -fcf-protection the landing label carries
+// endbr64, so indirect-branch tracking holds. Shadow stacks are not switched, so no object of weft
+// claims them (context.cpp), and the linker then clears the claim of the whole program.
+#pragma once
+
+namespace weft {
+
+struct context {
+    void* pc;
+    void* sp;
+    void* bp;
+    void* bx;
+
+    // The canonical frame address of `enter`, the last frame that is its owner's: where a forced
+    // unwind must stop.
+    void* outermost(void* stack_top) const noexcept { return static_cast<char*>(stack_top) - 16; }
+    void* stack_pointer() const noexcept { return sp; }
+};
+static_assert(sizeof(context) == 32, "the offsets in the assembly below are those of this struct");
+
+#if defined(__CET__) && (__CET__ & 1)
+#define WEFT_LANDING "endbr64\n\t"
+#else
+#define WEFT_LANDING ""
+#endif
+
+#if defined(__AVX512F__)
+#define WEFT_CLOBBER_AVX512                                                                    \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", \
+        "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5",     \
+        "k6", "k7"
+#else
+#define WEFT_CLOBBER_AVX512
+#endif
+
+WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noexcept {
+    context* came = &from;
+    context* self = &to;
+    asm volatile(
+        "leaq 1f(%%rip), %%rax\n\t"
+        "movq %%rax, 0(%%rdi)\n\t"
+        "movq %%rsp, 8(%%rdi)\n\t"
+        "movq %%rbp, 16(%%rdi)\n\t"
+        "movq %%rbx, 24(%%rdi)\n\t"
+        "movq 8(%%rsi), %%rsp\n\t"
+        "movq 16(%%rsi), %%rbp\n\t"
+        "movq 24(%%rsi), %%rbx\n\t"
+        "jmpq *0(%%rsi)\n"
+        "1:\n\t" WEFT_LANDING
+        : "+D"(came), "+S"(self), "+d"(word)
+        :
+        : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
+          "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+          "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBER_AVX512, "st", "st(1)", "st(2)", "st(3)",
+          "st(4)", "st(5)", "st(6)", "st(7)", "memory", "cc");
+    return {word, came};
+}
+
+#undef WEFT_LANDING
+#undef WEFT_CLOBBER_AVX512
+
+extern "C" void weft_context_entry() noexcept;
+
+// Makes a context that begins at `point` on the stack below `stack_top` (16-byte aligned).
+inline void make_context(context& c, void* stack_top, const entry_point& point) noexcept {
+    c.pc = reinterpret_cast<void*>(&weft_context_entry);
+    c.sp = stack_top;
+    c.bp = nullptr;  // ends a chain of frame pointers
+    c.bx = const_cast<entry_point*>(&point);
+}
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+#include "weft/coroutine/entry.hpp"
+
+namespace weft::detail {
+namespace {
+
+void enter(arrival a, context* self) {
+    control& c = *control::of(self);
+    arrived(c, a);
+    if (a.word != nullptr) [[unlikely]] run_on_top(c, a);
+    c.verbs->run(&c);
+}
+
+void escaped(context* self) noexcept {
+    control& c = *control::of(self);
+    c.error = std::current_exception();
+    c.verbs->destroy_body(&c);
+}
+
+void left(context* self) noexcept { leave_for_good(*control::of(self)); }
+
+}  // namespace
+
+const entry_point coroutine_entry = {enter, escaped, left};
+
+}  // namespace weft::detail

@@ -1,0 +1,23 @@
+// extras: what few coroutines have, kept out of the control block: a name and private data.
+#pragma once
+
+#include <string_view>
+
+#include "weft/coroutine/control.hpp"
+
+namespace weft::detail {
+
+struct coroutine_extras {
+    char* name = nullptr;          // zero-terminated copy, its own allocation
+    void* data = nullptr;          // the private object
+    const void* data_type = nullptr;
+    void (*destroy_data)(void*) noexcept = nullptr;
+};
+
+// Makes them at first use.
+coroutine_extras& extras_of(control& c);
+void set_name(control& c, std::string_view name);
+void destroy_data(control& c) noexcept;
+void destroy_extras(control& c) noexcept;
+
+}  // namespace weft::detail

@@ -1,0 +1,93 @@
+#include "weft/coroutine/kill.hpp"
+
+#include <memory>
+
+#include "weft/base/line.hpp"
+
+namespace weft::detail {
+namespace {
+
+// Whoever unwinds is the coroutine that runs here, or one below it in the chain: its unwinding is a
+// member of its request.
+kill_request& request_of(unwinding& u) noexcept { return static_cast<kill_request&>(u); }
+
+void finished(unwinding& u) noexcept {
+    kill_request& r = request_of(u);
+    control& c = *r.victim;
+    r.unwound = true;
+    *this_thread().exceptions = {};  // nothing of this stack's is in flight any more
+    c.verbs->destroy_body(&c);
+    leave_for_good(c);
+}
+
+void swallowed(unwinding& u) noexcept {
+    kill_request& r = request_of(u);
+    r.active = false;
+    if (++r.swallows == swallow_limit)
+        fail("kill of a coroutine whose body swallows every unwind with catch (...)",
+             r.victim->who());
+}
+
+void refused(unwinding& u, const char* why, void* pc) noexcept {
+    const char* function = function_at(pc);
+    line text;
+    text.text("kill of a coroutine is refused: ").text(why).text(" at ");
+    if (function != nullptr)
+        text.text(function);
+    else
+        text.hex(reinterpret_cast<std::uintptr_t>(pc));
+    text.terminate();
+    fail(text.data(), request_of(u).victim->who());
+}
+
+void run_kill(on_top& request, control&, context*) {
+    auto& r = static_cast<kill_request&>(request);
+    r.active = true;
+    unwind(r);
+}
+
+void kill_suspended(control& c, kill_request& r) {
+    r.run = run_kill;
+    r.victim = &c;
+    r.end = c.outermost(c.stack.top);
+    r.finished = finished;
+    r.swallowed = swallowed;
+    r.refused = refused;
+    c.killing = &r;
+    c.flags |= being_killed;
+    resume_claimed(&c, &r);
+}
+
+}  // namespace
+
+void unwind_again(control& c) {
+    kill_request& r = *c.killing;
+    if (r.active) fail("yield in a destructor that runs because its coroutine is killed", c.who());
+    r.active = true;
+    unwind(r);
+}
+
+bool kill(control* c, std::source_location place) {
+    if (c == nullptr) return false;
+    switch (c->state.load(std::memory_order_acquire)) {
+        case coroutine_state::ready:
+            c->verbs->destroy_body(c);
+            c->state.store(coroutine_state::killed, std::memory_order_release);
+            return true;
+        case coroutine_state::running: fail("kill of a running coroutine", c->who(), place);
+        case coroutine_state::suspended: break;
+        default: return false;
+    }
+    claim(c, place);
+    const control* killer = this_thread().current;
+    if (killer != nullptr && (killer->flags & on_shared_stack) != 0) {
+        const auto request = std::make_unique<kill_request>();
+        kill_suspended(*c, *request);
+    } else {
+        kill_request request;
+        kill_suspended(*c, request);
+    }
+    return true;
+}
+
+}  // namespace weft::detail

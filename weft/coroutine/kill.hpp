@@ -1,0 +1,34 @@
+// The kill: how a suspended coroutine is made to unwind, and what may come of it.
+//
+//   killer: kill(c) ---- resume with a kill_request -----> c's yield: request.run
+//                                                             |
+//                                                          unwind()     cleanups, innermost first
+//                                                          /      \                              .
+//           <----- leave_for_good ----------------- finished      swallowed by a catch (...)
+//                                                                    |
+//                                                          the body goes on until its next yield,
+//                                                          which unwinds it again; or returns
+//
+// The request lives in the killer's frame: the killer waits. Where that frame lies on a shared stack,
+// which may be copied away meanwhile, it is allocated.
+#pragma once
+
+#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/unwind.hpp"
+
+namespace weft::detail {
+
+struct kill_request : on_top, unwinding {
+    control* victim = nullptr;
+    unsigned swallows = 0;
+    bool active = false;   // cleanups are running
+    bool unwound = false;  // the whole stack was unwound
+};
+
+// A body that swallows its kill this often is reported and the program ends: it would go on for ever.
+inline constexpr unsigned swallow_limit = 1000;
+
+// At a yield of a coroutine that swallowed its kill.
+[[noreturn]] void unwind_again(control& c);
+
+}  // namespace weft::detail

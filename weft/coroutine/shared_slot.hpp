@@ -1,0 +1,47 @@
+// What the core of the coroutine layer calls for a coroutine on a shared stack, and the parts of it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/shared_stack_group.hpp"
+
+namespace weft::detail {
+
+// One common stack.
+// Invariants:
+// S1  occupant is the coroutine whose live part is in place, null when none is: every other started
+//     coroutine with a seat here has `saved` set.
+// S2  an occupant that runs (it resumed another) and is displaced stands in `displaced`, with the
+//     coroutine that displaced it, which brings it back when it leaves.
+struct shared_slot {
+    struct displacement {
+        control* by;
+        control* who;
+    };
+
+    shared_group* group = nullptr;
+    weft::stack stack;
+    control* occupant = nullptr;  // S1
+    std::vector<displacement> displaced;  // S2
+    std::size_t seats = 0;
+    std::byte* vacated = nullptr;  // [vacated, stack.top) holds the pattern; debug builds
+};
+
+void take_seat(control& c, shared_stack_group& group);
+void give_up_seat(control& c) noexcept;
+
+// The slot's stack, cleared of the coroutine before; empty when there is no memory. `c` is about to
+// start there.
+weft::stack shared_slot_stack(shared_slot& slot) noexcept;
+
+// Where to switch in order to enter c: c itself when its live part is in place, or has been brought;
+// else the copier, which brings it and goes on to c. c is t.current already.
+annotated_context& enter_shared(control& c, thread_block& t);
+
+// The same for leaving c, towards its resumer. c's context is saved by the switch that follows.
+annotated_context& leave_shared(control& c, thread_block& t);
+annotated_context& leave_shared_for_good(control& c, thread_block& t);
+
+}  // namespace weft::detail

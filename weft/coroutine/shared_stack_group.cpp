@@ -1,0 +1,272 @@
+#include "weft/coroutine/shared_stack_group.hpp"
+
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/coroutine/shared_slot.hpp"
+#include "weft/stack/default_stacks.hpp"
+
+namespace weft {
+
+namespace detail {
+namespace {
+
+// Copy out at each suspension and poison what is left behind.
+constexpr bool watchful = WEFT_DEBUG || WEFT_ASAN;
+
+constexpr unsigned char vacated_byte = 0xdb;
+
+// A live part that is copied out.
+struct saved_part {
+    std::size_t bytes;
+    std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+#if WEFT_ASAN
+// Frames have red zones: the bytes of a live part are copied by instructions that are not checked.
+__attribute__((no_sanitize("address"))) void copy_part(std::byte* to, const std::byte* from,
+                                                       std::size_t bytes) noexcept {
+    for (std::size_t i = 0; i < bytes; ++i)
+        static_cast<volatile std::byte*>(to)[i] = static_cast<const volatile std::byte*>(from)[i];
+}
+void poison(const weft::stack& s) noexcept { ASAN_POISON_MEMORY_REGION(s.limit, s.bytes()); }
+void unpoison(const weft::stack& s) noexcept { ASAN_UNPOISON_MEMORY_REGION(s.limit, s.bytes()); }
+#else
+void copy_part(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+    std::memcpy(to, from, bytes);
+}
+void poison(const weft::stack&) noexcept {}
+void unpoison(const weft::stack&) noexcept {}
+#endif
+
+}  // namespace
+
+// A group's stacks, its copier and its buffers.
+struct shared_group {
+    std::vector<shared_slot> slots;
+    std::size_t stack_bytes;
+    std::size_t next_slot = 0;
+    thread_block* thread = nullptr;  // whom the group belongs to, from the first resume
+    shared_stack_statistics numbers{};
+
+    // Buffers above block_cache's size, by powers of two from 2 KiB; linked through their first word.
+    std::byte* free_buffers[48] = {};
+
+    // The copier: a context on a little stack of its own, for an exchange that takes away the stack
+    // of whoever asks for it.
+    annotated_context copier{};
+    weft::stack copier_stack;
+    shared_slot* slot = nullptr;              // what it is asked for:
+    control* bring = nullptr;                 //   bring this one in (null: nobody),
+    annotated_context* go_on_to = nullptr;    //   and go on there with the same word
+
+    shared_group(std::size_t count, std::size_t bytes) : slots(count), stack_bytes(bytes) {
+        for (shared_slot& s : slots) s.group = this;
+    }
+    ~shared_group();
+
+    annotated_context& by_copier(shared_slot& s, control* in, annotated_context& next);
+    void exchange(shared_slot& s, control* in, thread_block& t);
+    void save(control& c, thread_block& t);
+    void restore(control& c);
+    std::byte* acquire_buffer(std::size_t bytes);
+    void release_buffer(std::byte* p, std::size_t bytes) noexcept;
+};
+
+namespace {
+
+constexpr std::size_t buffer_class(std::size_t bytes) noexcept {
+    return static_cast<std::size_t>(std::bit_width(bytes - 1));
+}
+
+void copier_enter(arrival a, context* self) {
+    auto& copier = *static_cast<annotated_context*>(self);
+    arrived(copier, a);
+    for (;;) {
+        thread_block& t = this_thread();
+        shared_group& g = *t.current->seat.slot->group;
+        g.exchange(*g.slot, g.bring, t);
+        a = annotated_switch(copier, *g.go_on_to, a.word);
+    }
+}
+const entry_point copier_entry = {copier_enter, nullptr, nullptr};
+
+// The stack pointer of a coroutine that is not running on it: its own context has it, but for the
+// one that is being left or was left by the resume of the running one.
+std::byte* stack_pointer_of(control& c, thread_block& t) noexcept {
+    const context& where = &c == t.current->resumer ? t.resumer : static_cast<context&>(c);
+    return static_cast<std::byte*>(where.stack_pointer());
+}
+
+}  // namespace
+
+shared_group::~shared_group() {
+    for (shared_slot& s : slots) {
+        unpoison(s.stack);
+        if (s.stack) default_stacks(stack_bytes).release(s.stack);
+    }
+    copier.retire();
+    if (copier_stack) default_stacks(smallest_default_stack_bytes).release(copier_stack);
+    for (std::byte*& head : free_buffers) {
+        while (head != nullptr) {
+            std::byte* next;
+            std::memcpy(&next, head, sizeof next);
+            ::operator delete(head);
+            head = next;
+        }
+    }
+}
+
+std::byte* shared_group::acquire_buffer(std::size_t bytes) {
+    if (bytes <= block_cache::maximum_block_bytes)
+        return static_cast<std::byte*>(block_cache::acquire(bytes));
+    std::byte*& head = free_buffers[buffer_class(bytes)];
+    if (head == nullptr)
+        return static_cast<std::byte*>(::operator new(std::size_t{1} << buffer_class(bytes)));
+    std::byte* p = head;
+    std::memcpy(&head, p, sizeof head);
+    return p;
+}
+
+void shared_group::release_buffer(std::byte* p, std::size_t bytes) noexcept {
+    if (bytes <= block_cache::maximum_block_bytes) return block_cache::release(p, bytes);
+    std::byte*& head = free_buffers[buffer_class(bytes)];
+    std::memcpy(p, &head, sizeof head);
+    head = p;
+}
+
+void shared_group::save(control& c, thread_block& t) {
+    const std::byte* sp = stack_pointer_of(c, t);
+    const auto bytes = static_cast<std::size_t>(c.stack.top - sp);
+    std::byte* buffer = acquire_buffer(sizeof(saved_part) + bytes);
+    auto* part = ::new (buffer) saved_part{bytes};
+    copy_part(part->data(), sp, bytes);
+    c.seat.saved = buffer;
+    numbers.saved_bytes += bytes;
+    ++numbers.copies;
+}
+
+void shared_group::restore(control& c) {
+    auto* part = reinterpret_cast<saved_part*>(c.seat.saved);
+    const std::size_t bytes = part->bytes;
+    copy_part(c.stack.top - bytes, part->data(), bytes);
+    release_buffer(c.seat.saved, sizeof(saved_part) + bytes);
+    c.seat.saved = nullptr;
+    numbers.saved_bytes -= bytes;
+    ++numbers.copies;
+}
+
+// Puts `in` in place of the occupant. Runs on neither's stack.
+void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
+    control* out = s.occupant;
+    if (out != nullptr) save(*out, t);
+    if (WEFT_DEBUG && s.vacated != nullptr) {
+        for (const std::byte* p = s.vacated; p != s.stack.top; ++p) {
+            if (*p != std::byte{vacated_byte})
+                fail("a write through a pointer into a shared stack, whose coroutine was copied out");
+        }
+        s.vacated = nullptr;
+    }
+    unpoison(s.stack);
+    if (in != nullptr) {
+        if (in->seat.saved != nullptr) restore(*in);
+    } else if (watchful) {
+        if (WEFT_DEBUG && out != nullptr) {
+            s.vacated = stack_pointer_of(*out, t);
+            std::memset(s.vacated, vacated_byte, static_cast<std::size_t>(s.stack.top - s.vacated));
+        }
+        poison(s.stack);
+    }
+    s.occupant = in;  // S1
+}
+
+annotated_context& shared_group::by_copier(shared_slot& s, control* in, annotated_context& next) {
+    if (!copier_stack) {
+        copier_stack = default_stacks(smallest_default_stack_bytes).acquire();
+        if (!copier_stack) fail("no stack for the copier of a shared stack");
+        copier.make(copier_stack.limit, copier_stack.top, copier_entry);
+    }
+    slot = &s;
+    bring = in;
+    go_on_to = &next;
+    return copier;
+}
+
+shared_group& group_of(shared_stack_group& group) noexcept { return *group.group_; }
+
+void take_seat(control& c, shared_stack_group& group) {
+    shared_group& g = group_of(group);
+    shared_slot& s = g.slots[g.next_slot];
+    g.next_slot = (g.next_slot + 1) % g.slots.size();
+    ++s.seats;
+    ++g.numbers.coroutines;
+    c.seat = {&s, nullptr};
+    c.flags |= on_shared_stack;
+}
+
+void give_up_seat(control& c) noexcept {
+    --c.seat.slot->seats;
+    --c.seat.slot->group->numbers.coroutines;
+}
+
+weft::stack shared_slot_stack(shared_slot& slot) noexcept {
+    if (!slot.stack) slot.stack = default_stacks(slot.group->stack_bytes).acquire();
+    return slot.stack;
+}
+
+annotated_context& enter_shared(control& c, thread_block& t) {
+    shared_slot& s = *c.seat.slot;
+    shared_group& g = *s.group;
+    if (g.thread == nullptr) g.thread = &t;
+    if (g.thread != &t)
+        fail("resume of a coroutine on a shared stack by a thread other than its group's", c.who());
+    if (s.occupant == &c) return c;
+    const control* resumer = c.resumer;
+    const bool resumer_is_here = resumer != nullptr && resumer == s.occupant;
+    if (s.occupant != nullptr &&
+        s.occupant->state.load(std::memory_order_relaxed) == coroutine_state::running)
+        s.displaced.push_back({&c, s.occupant});  // S2
+    if (resumer_is_here) return g.by_copier(s, &c, c);
+    g.exchange(s, &c, t);
+    return c;
+}
+
+annotated_context& leave_shared(control& c, thread_block& t) {
+    shared_slot& s = *c.seat.slot;
+    if (!s.displaced.empty() && s.displaced.back().by == &c) {  // S2
+        control* back = s.displaced.back().who;
+        s.displaced.pop_back();
+        return s.group->by_copier(s, back, t.resumer);
+    }
+    if (watchful) return s.group->by_copier(s, nullptr, t.resumer);
+    return t.resumer;
+}
+
+annotated_context& leave_shared_for_good(control& c, thread_block& t) {
+    c.seat.slot->occupant = nullptr;  // S1: there is nothing to save
+    return leave_shared(c, t);
+}
+
+void refuse_shared_frame(const control& c, std::source_location place) {
+    const control* resumer = this_thread().current;
+    if ((c.flags & on_shared_stack) != 0 && resumer != nullptr &&
+        (resumer->flags & on_shared_stack) != 0 && resumer->seat.slot == c.seat.slot)
+        fail("resume_with between coroutines on one shared stack", c.who(), place);
+}
+
+}  // namespace detail
+
+shared_stack_group::shared_stack_group(std::size_t stack_count, std::size_t stack_bytes)
+    : group_(std::make_unique<detail::shared_group>(stack_count == 0 ? 1 : stack_count,
+                                                    stack_bytes)) {}
+
+shared_stack_group::~shared_stack_group() {
+    if (group_->numbers.coroutines != 0)
+        fail("destruction of a shared_stack_group whose coroutines live");
+}
+
+shared_stack_statistics shared_stack_group::statistics() const noexcept { return group_->numbers; }
+
+}  // namespace weft

@@ -1,0 +1,243 @@
+// typed_control: the typed shell around control: values on their way, and the body.
+//
+//     control | out | in | body          one block of block_cache, 128 bytes for a small body
+//
+// Values travel in the control block and not on either stack, so a shared stack may be copied away
+// between the two ends.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/extras.hpp"
+#include "weft/coroutine/options.hpp"
+
+namespace weft::detail {
+
+// A place for one value of type T on its way.
+template <class T>
+struct passage {
+    std::optional<T> value;
+
+    template <class U>
+    void put(U&& u) {
+        value.emplace(std::forward<U>(u));
+    }
+    T take() {
+        T taken = std::move(*value);
+        value.reset();
+        return taken;
+    }
+    bool full() const noexcept { return value.has_value(); }
+};
+template <class T>
+struct passage<T&> {
+    T* value = nullptr;
+
+    void put(T& u) noexcept { value = &u; }
+    T& take() noexcept { return *std::exchange(value, nullptr); }
+    bool full() const noexcept { return value != nullptr; }
+};
+template <>
+struct passage<void> {
+    void take() const noexcept {}
+    bool full() const noexcept { return true; }
+};
+
+template <class Signature>
+inline constexpr char signature_tag = 0;
+
+template <class Out, class In>
+struct typed_control_of : control {
+    using output = Out;
+    using input = In;
+
+    [[no_unique_address]] passage<Out> out;
+    [[no_unique_address]] passage<In> in;
+
+    using control::control;
+    static typed_control_of& of(control* c) noexcept { return *static_cast<typed_control_of*>(c); }
+
+    WEFT_ALWAYS_INLINE Out take_output() {
+        if (!out.full()) [[unlikely]] fail("a coroutine yielded without the value of its signature", who());
+        return out.take();
+    }
+};
+
+template <class Signature>
+struct signature_parts;
+template <class Out>
+struct signature_parts<Out()> {
+    using control_type = typed_control_of<Out, void>;
+};
+template <class Out, class In>
+struct signature_parts<Out(In)> {
+    using control_type = typed_control_of<Out, In>;
+};
+template <class Signature>
+using typed_control = typename signature_parts<Signature>::control_type;
+
+template <class Body, class Signature>
+inline constexpr bool is_body_for = false;
+template <class Body, class Out>
+inline constexpr bool is_body_for<Body, Out()> = std::is_invocable_r_v<Out, Body&>;
+template <class Body, class Out, class In>
+inline constexpr bool is_body_for<Body, Out(In)> = std::is_invocable_r_v<Out, Body&, In>;
+template <class Body, class Signature>
+concept body_for = is_body_for<Body, Signature>;
+
+template <class Body, class Signature>
+struct body_block : typed_control<Signature> {
+    using typed = typed_control<Signature>;
+
+    union {
+        Body body;  // destroyed by run or destroy_body, whichever happens
+    };
+
+    template <class B>
+    body_block(B&& b, std::uint64_t id) : typed(verbs, id), body(std::forward<B>(b)) {}
+    ~body_block() {}
+
+    static body_block& of(control* c) noexcept { return *static_cast<body_block*>(c); }
+
+    static void run(control* c) {
+        body_block& self = of(c);
+        if constexpr (!std::is_void_v<typename typed::output>)
+            self.out.put(call(self));
+        else
+            call(self);
+        self.body.~Body();
+    }
+    static WEFT_ALWAYS_INLINE typename typed::output call(body_block& self) {
+        if constexpr (std::is_void_v<typename typed::input>)
+            return std::invoke(self.body);
+        else
+            return std::invoke(self.body, self.in.take());
+    }
+    static void destroy_body(control* c) noexcept { of(c).body.~Body(); }
+    static void destroy_values(control* c) noexcept {
+        std::destroy_at(&of(c).out);
+        std::destroy_at(&of(c).in);
+    }
+    static constexpr bool trivial = std::is_trivially_destructible_v<decltype(typed::out)> &&
+                                    std::is_trivially_destructible_v<decltype(typed::in)>;
+
+    static constexpr body_verbs verbs = {run,
+                                         destroy_body,
+                                         trivial ? nullptr : destroy_values,
+                                         sizeof(body_block),
+                                         alignof(body_block),
+                                         &signature_tag<Signature>};
+};
+
+// Aborts unless the running coroutine has this signature.
+template <class Signature>
+WEFT_ALWAYS_INLINE control* current_typed() {
+    control* c = this_thread().current;
+    if (c == nullptr) [[unlikely]] fail_outside(std::source_location::current());
+    if (c->verbs->signature != &signature_tag<Signature>) [[unlikely]]
+        fail("a yield whose signature is not that of its coroutine", c->who());
+    return c;
+}
+
+void adopt_options(control& c, const coroutine_options& options);
+
+template <class Signature, class B>
+control* make(B&& body, const coroutine_options& options) {
+    using block = body_block<std::decay_t<B>, Signature>;
+    void* memory = block_cache::acquire(sizeof(block), alignof(block));
+    struct guard {
+        void* memory;
+        ~guard() {
+            if (memory != nullptr) block_cache::release(memory, sizeof(block), alignof(block));
+        }
+    } unless_made{memory};
+    auto* c = new (memory) block(std::forward<B>(body), new_id());
+    unless_made.memory = nullptr;
+    if (options.shared == nullptr && options.name.empty()) [[likely]] {
+        c->source = options.stack ? options.stack : default_stacks(options.stack_bytes);
+        c->flags = options.fp == fp_environment::own ? own_fp : 0;
+    } else {
+        adopt_options(*c, options);
+    }
+    return c;
+}
+
+// Gives the block of a coroutine that holds nothing any more back.
+WEFT_ALWAYS_INLINE void release_block(control* c) noexcept {
+    const body_verbs& v = *c->verbs;
+    if (v.destroy_values != nullptr) v.destroy_values(c);
+    block_cache::release(c, v.block_bytes, v.block_alignment);
+}
+
+WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
+    const coroutine_state s = c->state.load(std::memory_order_acquire);
+    if (s != coroutine_state::done || c->extras != nullptr || (c->flags & on_shared_stack) != 0)
+        [[unlikely]] destroy_slowly(c);
+    release_block(c);
+}
+
+// Another body for a coroutine that is not running: what stays moves to the new block.
+void move_identity(control& from, control& to) noexcept;
+
+template <class Signature, class B>
+control* remake(control* old, B&& body) {
+    WEFT_ASSERT(old->state.load() != coroutine_state::running, "reset of a running coroutine");
+    kill(old, std::source_location::current());
+    destroy_data(*old);
+    using block = body_block<std::decay_t<B>, Signature>;
+    void* memory = block_cache::acquire(sizeof(block), alignof(block));
+    auto* c = new (memory) block(std::forward<B>(body), old->id);
+    move_identity(*old, *c);
+    release_block(old);
+    return c;
+}
+
+// A function object called on top of a suspended coroutine; see coroutine::resume_with.
+template <class F, class Typed>
+struct call_on_top : on_top {
+    F* f;
+
+    call_on_top(F& function, control& c, std::source_location place)
+        : on_top{call}, f(&function) {
+        refuse_shared_frame(c, place);
+    }
+    on_top* get() noexcept { return this; }
+
+    static void call(on_top& request, control& self, context*) {
+        F& function = *static_cast<call_on_top&>(request).f;
+        using input = typename Typed::input;
+        if constexpr (std::is_void_v<input>)
+            static_cast<void>(std::invoke(function));
+        else
+            Typed::of(&self).in.put(std::invoke(function));
+    }
+};
+
+template <class T>
+inline constexpr char data_tag = 0;
+
+template <class T, class... Args>
+T& emplace_private(control& c, Args&&... args) {
+    coroutine_extras& e = extras_of(c);
+    T* object = new T(std::forward<Args>(args)...);
+    destroy_data(c);
+    e.data = object;
+    e.data_type = &data_tag<T>;
+    e.destroy_data = [](void* p) noexcept { delete static_cast<T*>(p); };
+    return *object;
+}
+
+template <class T>
+T* private_data(const control* c) noexcept {
+    if (c == nullptr || c->extras == nullptr || c->extras->data_type != &data_tag<T>) return nullptr;
+    return static_cast<T*>(c->extras->data);
+}
+
+}  // namespace weft::detail

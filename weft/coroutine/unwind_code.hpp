@@ -1,0 +1,28 @@
+// machine_instruction: how long an x86-64 instruction is, and where it leads. No more than that.
+//
+//   | legacy prefixes | REX, or VEX/EVEX with the map in it | opcode | ModRM | SIB | disp | immediate |
+#pragma once
+
+#include <cstdint>
+
+namespace weft::detail {
+
+struct machine_instruction {
+    enum flow : std::uint8_t {
+        unknown,    // not one we read
+        next,       // goes on behind itself
+        jump,       // to target
+        branch,     // to target, or on
+        call,       // of target, and on
+        call_slot,  // of the address that lies at target, and on
+        jump_slot,  // to the address that lies at target
+        stop,       // ret, trap, or a jump that we cannot follow
+    };
+    flow leads = unknown;
+    unsigned bytes = 0;
+    std::uintptr_t target = 0;
+};
+
+machine_instruction read_instruction(std::uintptr_t at) noexcept;
+
+}  // namespace weft::detail
