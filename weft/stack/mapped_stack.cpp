@@ -1,29 +1,51 @@
 #include "weft/stack/mapped_stack.hpp"
 
+#include "weft/stack/asan_stack.hpp"
 #include "weft/stack/colour.hpp"
-#include "weft/stack/os_memory.hpp"
+#include "weft/stack/guard.hpp"
 
 namespace weft {
 
+namespace {
+
+// Nobody has so much address space; within it no sum below wraps around.
+constexpr std::size_t most = std::size_t{1} << 46;
+
+std::size_t whole_pages(std::size_t bytes) noexcept {
+    if (bytes > most) return most + 1;
+    return bytes == 0 ? detail::page_bytes() : detail::round_to_page(bytes);
+}
+
+// Each stack being a mapping of its own, it is the kernel that counts them and says no.
+bool guard(detail::memory_range r) noexcept {
+    return (detail::markers_work() && detail::os.advise(r, detail::advice::guard_install)) ||
+           detail::os.protect(r);
+}
+
+}  // namespace
+
 mapped_stack::mapped_stack(std::size_t stack_bytes, std::size_t guard_bytes) noexcept
-    : stack_bytes_(detail::round_to_page(stack_bytes)),
-      guard_bytes_(detail::round_to_page(guard_bytes)) {}
+    : stack_bytes_(whole_pages(stack_bytes)), guard_bytes_(whole_pages(guard_bytes)) {}
+
+std::size_t mapped_stack::mapping_bytes() const noexcept {
+    return guard_bytes_ + stack_bytes_ + detail::round_to_page(detail::colour_bytes);
+}
 
 stack mapped_stack::acquire() noexcept {
-    const std::size_t bytes = guard_bytes_ + stack_bytes_ + detail::round_to_page(detail::colour_bytes);
-    auto* base = static_cast<std::byte*>(detail::os.map(bytes));
+    if (stack_bytes_ > most || guard_bytes_ > most) return {};
+    const std::size_t bytes = mapping_bytes();
+    std::byte* base = detail::os.map(bytes);
     if (base == nullptr) return {};
-    if (detail::os.advise(base, guard_bytes_, detail::advice::guard_install) != 0 &&
-        detail::os.protect(base, guard_bytes_) != 0) {
-        detail::os.unmap(base, bytes);
+    if (!guard({base, guard_bytes_})) {
+        detail::os.unmap({base, bytes});
         return {};
     }
     return {base + guard_bytes_, detail::coloured_top(base + bytes, detail::next_colour())};
 }
 
 void mapped_stack::release(stack s) noexcept {
-    const std::size_t bytes = guard_bytes_ + stack_bytes_ + detail::round_to_page(detail::colour_bytes);
-    detail::os.unmap(s.limit - guard_bytes_, bytes);
+    detail::unpoison_stack(s);
+    detail::os.unmap({s.limit - guard_bytes_, mapping_bytes()});
 }
 
 }  // namespace weft

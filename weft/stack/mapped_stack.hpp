@@ -4,7 +4,7 @@
 // back to the system at release. It costs two system calls to acquire and one to release; where
 // stacks come and go, take a stack_pool, which cuts such stacks from slabs. Any thread.
 //
-//      base            limit                                  top      base + reserved
+//      base            limit                                  top      base + mapping
 //      | guard_bytes   | stack_bytes or more                  | colour |
 //
 //   weft::mapped_stack stacks(64 * 1024);
@@ -19,16 +19,19 @@ namespace weft {
 
 class mapped_stack {
 public:
-    // Both are rounded up to pages; there is at least one page of guard.
+    // Both are rounded up to pages, one at least. acquire() gives no stack without its guard.
     explicit mapped_stack(std::size_t stack_bytes = default_stack_bytes,
-                          std::size_t guard_bytes = 1) noexcept;
+                          std::size_t guard_bytes = 4096) noexcept;
 
     stack acquire() noexcept;
     void release(stack s) noexcept;
+
     std::size_t stack_bytes() const noexcept { return stack_bytes_; }
     std::size_t guard_bytes() const noexcept { return guard_bytes_; }
 
 private:
+    std::size_t mapping_bytes() const noexcept;
+
     std::size_t stack_bytes_;
     std::size_t guard_bytes_;
 };

@@ -1,10 +1,10 @@
 // os_memory: the few calls by which weft/stack gets memory from the system.
 //
 // Its one idea: a table of function pointers, so that a test can make the n-th call fail and see
-// that nothing leaks and nothing crashes. Everything in this layer goes through `os`; nothing else
-// may change it, and a test changes it only while no other thread is in this layer.
+// that nothing leaks and nothing crashes. Everything in this layer goes through `os`. Only a test
+// changes it, and only while no other thread is in this layer.
 //
-// Each call reports failure by its return value (null, or nonzero) and may leave errno changed.
+// A call says that it failed by its return value (null, false); errno may be changed.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,25 @@
 
 namespace weft::detail {
 
-// What may be advised. The values are Linux's (madvise(2)); C libraries lag behind in naming them.
+// What may be advised. The values are Linux's, madvise(2); C libraries lag behind in naming them.
 enum class advice : int {
-    drop = 4,           // MADV_DONTNEED: memory goes back to the system, reads give zeros
+    drop = 4,             // MADV_DONTNEED: the memory goes back to the system; guards stay
     guard_install = 102,  // MADV_GUARD_INSTALL, Linux 6.13: touching the pages is a fault
-    guard_remove = 103,
 };
 
 struct memory_range {  // laid out as struct iovec
-    void* begin;
+    std::byte* begin;
     std::size_t bytes;
 };
 
 struct os_memory {
-    // Fresh zeroed pages, not backed until touched, not charged until touched, never huge.
-    void* (*map)(std::size_t bytes) noexcept;
-    int (*unmap)(void* begin, std::size_t bytes) noexcept;
-    int (*protect)(void* begin, std::size_t bytes) noexcept;  // no access from here on
-    int (*advise)(void* begin, std::size_t bytes, advice) noexcept;
+    // Fresh zeroed pages: not backed and not charged until touched, never huge.
+    std::byte* (*map)(std::size_t bytes) noexcept;
+    bool (*unmap)(memory_range) noexcept;
+    bool (*protect)(memory_range) noexcept;  // no access from here on
+    bool (*advise)(memory_range, advice) noexcept;
+    // How many ranges, from the first on, have been advised in one call; 0 where there is no such call.
+    std::size_t (*advise_many)(const memory_range*, std::size_t count, advice) noexcept;
     void* (*allocate)(std::size_t bytes) noexcept;  // 16-byte aligned, uninitialised
     void (*free)(void*) noexcept;
 };
@@ -38,7 +39,7 @@ struct os_memory {
 extern const os_memory system_memory;
 extern os_memory os;
 
-// The size of a page. A constant where the processor leaves no choice.
+// The size of a page: a constant where the processor leaves no choice.
 #if WEFT_X86_64
 constexpr std::size_t page_bytes() noexcept { return 4096; }
 #else
@@ -48,5 +49,9 @@ std::size_t page_bytes() noexcept;
 inline std::size_t round_to_page(std::size_t bytes) noexcept {
     return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
 }
+
+// Drops the whole pages of [begin, end): their memory goes back to the system. Returns the bytes
+// of them, 0 when there are none or the system refuses.
+std::size_t drop_pages(std::byte* begin, std::byte* end) noexcept;
 
 }  // namespace weft::detail

@@ -19,14 +19,30 @@ namespace weft {
 
 class stack_source {
 public:
+    // What an allocator does, without its type.
+    struct verbs {
+        stack (*acquire)(void*) noexcept;
+        void (*release)(void*, stack) noexcept;
+        std::size_t (*stack_bytes)(const void*) noexcept;
+    };
+
     constexpr stack_source() noexcept = default;
 
+    // From any allocator; one that is a shell around another object names that by source().
     template <class A>
         requires(stack_allocator<A> && !std::same_as<std::remove_cv_t<A>, stack_source>)
-    constexpr stack_source(A& a) noexcept : allocator_(std::addressof(a)), verbs_(&verbs_of<A>) {}
+    constexpr stack_source(A& a) noexcept {
+        if constexpr (requires { a.source(); })
+            *this = a.source();
+        else
+            *this = stack_source(std::addressof(a), verbs_of<A>);
+    }
+
+    constexpr stack_source(void* allocator, const verbs& v) noexcept
+        : allocator_(allocator), verbs_(&v) {}
 
     // What the allocator does: an empty stack when there is no more.
-    stack acquire() const noexcept { return verbs_->acquire(allocator_); }
+    stack acquire() const noexcept { return detail::in_registers(verbs_->acquire(allocator_)); }
 
     // Precondition: s came from this allocator and is not empty.
     void release(stack s) const noexcept { verbs_->release(allocator_, s); }
@@ -39,12 +55,6 @@ public:
     }
 
 private:
-    struct verbs {
-        stack (*acquire)(void*) noexcept;
-        void (*release)(void*, stack) noexcept;
-        std::size_t (*stack_bytes)(const void*) noexcept;
-    };
-
     template <class A>
     static constexpr verbs verbs_of = {
         [](void* a) noexcept { return static_cast<A*>(a)->acquire(); },

@@ -1,0 +1,54 @@
+// buffer_stack: one stack in memory that the caller has, static or not.
+//
+// For the coroutine that must not allocate. There is no guard; at most one stack is out at a time,
+// a second acquire() gets an empty one. Not for several threads at once.
+//
+//   alignas(64) static std::byte memory[32 * 1024];
+//   weft::buffer_stack stacks(memory);
+//   weft::stack s = stacks.acquire();
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weft/base/assert.hpp"
+#include "weft/stack/asan_stack.hpp"
+#include "weft/stack/stack.hpp"
+
+namespace weft {
+
+class buffer_stack {
+public:
+    // The memory must outlive the stack. What of it lies above the last 64-byte boundary is unused;
+    // a buffer with nothing below one has no stack to give.
+    explicit buffer_stack(std::span<std::byte> memory) noexcept {
+        const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+        const std::uintptr_t top = (begin + memory.size()) & ~std::uintptr_t{cache_line_bytes - 1};
+        if (top > begin) whole_ = {memory.data(), memory.data() + (top - begin)};
+    }
+    buffer_stack(const buffer_stack&) = delete;
+    buffer_stack& operator=(const buffer_stack&) = delete;
+
+    stack acquire() noexcept {
+        if (out_) return {};
+        out_ = static_cast<bool>(whole_);
+        return whole_;
+    }
+
+    void release(stack s) noexcept {
+        WEFT_ASSERT(out_ && s == whole_, "release of a stack that this buffer_stack has not given");
+        detail::unpoison_stack(s);
+        out_ = false;
+    }
+
+    std::size_t stack_bytes() const noexcept { return whole_.bytes(); }
+
+private:
+    stack whole_;
+    bool out_ = false;
+};
+
+static_assert(stack_allocator<buffer_stack>);
+
+}  // namespace weft

@@ -1,0 +1,92 @@
+#include "weft/stack/guard.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace weft::detail {
+namespace {
+
+// A plain counter: nothing is published through it, so relaxed.
+constinit std::atomic<std::size_t> protections{0};
+
+bool try_marker() noexcept {
+    const memory_range page{system_memory.map(page_bytes()), page_bytes()};
+    if (page.begin == nullptr) return false;
+    // The kernel itself is made to touch the page: EFAULT is the guard, ENOENT the empty path.
+    const bool faults = system_memory.advise(page, advice::guard_install) &&
+                        ::access(reinterpret_cast<const char*>(page.begin), F_OK) != 0 &&
+                        errno == EFAULT;
+    system_memory.unmap(page);
+    return faults;
+}
+
+std::size_t read_budget() noexcept {
+    std::size_t mappings = 65530;  // the kernel's default
+    const int fd = ::open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        char text[24] = {};
+        if (::read(fd, text, sizeof text - 1) > 0) {
+            mappings = 0;
+            for (const char* p = text; *p >= '0' && *p <= '9'; ++p)
+                mappings = mappings * 10 + static_cast<std::size_t>(*p - '0');
+        }
+        ::close(fd);
+    }
+    return mappings / 4;  // two mappings for each guard, and half of all for everybody else
+}
+
+std::uint64_t canary_word(const std::byte* limit, std::size_t i) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(limit) + i) * 0x9e3779b97f4a7c15u;
+}
+
+}  // namespace
+
+bool markers_work() noexcept {
+    static const bool answer = try_marker();
+    return answer;
+}
+
+std::size_t install_markers(const memory_range* ranges, std::size_t count) noexcept {
+    return markers_work() ? os.advise_many(ranges, count, advice::guard_install) : 0;
+}
+
+guard_kind install_fault_guard(memory_range r) noexcept {
+    if (markers_work() && os.advise(r, advice::guard_install)) return guard_kind::marker;
+    if (protections.fetch_add(1, std::memory_order_relaxed) < protection_budget() && os.protect(r))
+        return guard_kind::protection;
+    protections.fetch_sub(1, std::memory_order_relaxed);
+    return guard_kind::none;
+}
+
+void forget_guard(guard_kind kind) noexcept {
+    if (kind == guard_kind::protection) protections.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void write_canary(std::byte* limit) noexcept {
+    for (std::size_t i = 1; i <= canary_bytes / sizeof(std::uint64_t); ++i) {
+        const std::uint64_t word = canary_word(limit, i);
+        std::memcpy(limit - i * sizeof word, &word, sizeof word);
+    }
+}
+
+bool canary_intact(const std::byte* limit) noexcept {
+    for (std::size_t i = 1; i <= canary_bytes / sizeof(std::uint64_t); ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, limit - i * sizeof word, sizeof word);
+        if (word != canary_word(limit, i)) return false;
+    }
+    return true;
+}
+
+std::size_t protection_budget() noexcept {
+    static const std::size_t answer = read_budget();
+    return answer;
+}
+
+std::size_t protection_count() noexcept { return protections.load(std::memory_order_relaxed); }
+
+}  // namespace weft::detail

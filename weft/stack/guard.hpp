@@ -1,0 +1,44 @@
+// guard: the pages below a stack that turn an overflow into a fault instead of a corruption.
+//
+// Three ways, the best that works is taken:
+//   marker      MADV_GUARD_INSTALL: any number of them, many in one call (Linux 6.13)
+//   protection  mprotect: splits the mapping, two of the vm.max_map_count mappings a process may
+//               have; so weft uses at most half of those
+//   canary      nothing faults: a pattern just below the limit, looked at when the stack is released
+//
+//      | guard bytes ........ [canary 64] | limit ... usable ...
+//
+// The kind has to be remembered by whoever installs, to look at a canary and to give the budget back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/stack/os_memory.hpp"
+
+namespace weft::detail {
+
+enum class guard_kind : std::uint8_t { none, marker, protection, canary };
+
+// Does the kernel have markers, and do they really fault? Asked once (emulators say yes to anything).
+bool markers_work() noexcept;
+
+// Marks several ranges at once; how many, from the first on, are marked now.
+std::size_t install_markers(const memory_range* ranges, std::size_t count) noexcept;
+
+// A fault guard for one range, or none where it cannot be had.
+guard_kind install_fault_guard(memory_range) noexcept;
+
+// Call when the guarded range has been unmapped.
+void forget_guard(guard_kind) noexcept;
+
+// The canary lies in the bytes just below `limit`, which must be writable.
+inline constexpr std::size_t canary_bytes = 64;
+void write_canary(std::byte* limit) noexcept;
+bool canary_intact(const std::byte* limit) noexcept;
+
+// How many guards by mprotect there may be, and are.
+std::size_t protection_budget() noexcept;
+std::size_t protection_count() noexcept;
+
+}  // namespace weft::detail

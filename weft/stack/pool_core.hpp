@@ -1,0 +1,173 @@
+// pool_core: stack_pool without the type of its allocator.
+//
+//      thread A             thread B              any thread, under lock_
+//      +-----------+        +-----------+         +-----------------------------+
+//      | cache     |        | cache     |   half  | list   first_ ....... last_ |  create
+//      | newest <- |        | newest <- |  <--->  |        oldest      newest   | <------> allocator
+//      +-----------+        +-----------+         +-----------------------------+  destroy
+//
+// Invariants:
+//   I1  created - destroyed = in use + in caches + in list
+//   I2  the list has room for every stack there is, so that a release cannot fail
+//   I3  a stack of another size than the present one is in no cache and not in the list
+//   I4  free stacks are poisoned, others are not (asan_stack.hpp)
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "weft/stack/stack.hpp"
+#include "weft/stack/stack_source.hpp"
+
+namespace weft {
+
+// Zero means no limit. Where count and bytes are both given, the stricter counts.
+struct pool_limits {
+    std::size_t min_count = 0;  // trim leaves as many, in use or free
+    std::size_t max_count = 0;  // there are never more, in use or free
+    std::size_t min_bytes = 0;
+    std::size_t max_bytes = 0;
+    // How many free stacks a thread may keep for itself, 64 at most. By default that, but none where
+    // there is a maximum: what one thread keeps another cannot have, and a maximum should be exact.
+    std::size_t thread_count = ~std::size_t{0};
+};
+
+// At one moment; exact, except that a stack which moves from thread to thread while this is taken
+// may be counted at either or both ends of its way. Bytes are count times stack_bytes.
+struct pool_statistics {
+    std::size_t used_count = 0;
+    std::size_t free_count = 0;
+    std::size_t used_bytes = 0;
+    std::size_t free_bytes = 0;
+    std::size_t mapped_bytes = 0;  // address space held, guards and slots yet unused included
+    // The most that were ever in use. Exact for one thread; with several an upper bound, as if each
+    // had its own most at the same time.
+    std::size_t peak_used_count = 0;
+    std::size_t created_count = 0;    // taken from the allocator since the beginning
+    std::size_t destroyed_count = 0;  // given back to it
+};
+
+namespace detail {
+
+// What a pool asks of its allocator. Called under the pool's lock.
+struct pool_verbs {
+    stack (*acquire)(void*) noexcept;
+    void (*release)(void*, std::span<const stack>) noexcept;
+    std::size_t (*stack_bytes)(const void*) noexcept;
+    std::size_t (*mapped_bytes)(const void*, std::size_t count) noexcept;
+    bool (*has_canaries)(const void*) noexcept;
+    void (*inspect)(const void*, stack) noexcept;
+    bool resizable;  // stacks of several sizes may be about
+};
+
+// The verbs of an allocator that knows more than the concept asks (slab_stack), or of one that
+// does not.
+template <class A>
+inline constexpr pool_verbs pool_verbs_of = {
+    [](void* a) noexcept { return static_cast<A*>(a)->acquire(); },
+    [](void* a, std::span<const stack> stacks) noexcept {
+        if constexpr (requires { static_cast<A*>(a)->release(stacks); })
+            static_cast<A*>(a)->release(stacks);
+        else
+            for (const stack s : stacks) static_cast<A*>(a)->release(s);
+    },
+    [](const void* a) noexcept {
+        return static_cast<std::size_t>(static_cast<const A*>(a)->stack_bytes());
+    },
+    [](const void* a, std::size_t count) noexcept {
+        if constexpr (requires { static_cast<const A*>(a)->mapped_bytes(); })
+            return static_cast<const A*>(a)->mapped_bytes();
+        else
+            return count * static_cast<const A*>(a)->stack_bytes();
+    },
+    [](const void* a) noexcept {
+        if constexpr (requires { static_cast<const A*>(a)->has_canaries(); })
+            return static_cast<const A*>(a)->has_canaries();
+        else
+            return false;
+    },
+    [](const void* a, stack s) noexcept {
+        if constexpr (requires { static_cast<const A*>(a)->inspect(s); })
+            static_cast<const A*>(a)->inspect(s);
+    },
+    requires(A& a) { a.set_stack_bytes(std::size_t{}); },
+};
+
+struct thread_cache;
+
+class pool_core {
+public:
+    constexpr pool_core(void* allocator, const pool_verbs& verbs, pool_limits limits) noexcept
+        : allocator_(allocator), verbs_(&verbs), limits_(limits) {}
+    ~pool_core();
+    pool_core(const pool_core&) = delete;
+    pool_core& operator=(const pool_core&) = delete;
+
+    stack acquire() noexcept { return acquire_from(this); }
+    void release(stack s) noexcept { release_to(this, s); }
+    constexpr stack_source source() noexcept { return {this, source_verbs}; }
+
+    std::size_t trim(std::size_t max_count) noexcept;
+    void clear() noexcept;
+    void note_new_size() noexcept;  // the allocator's stack_bytes has changed, clear() came before
+    void set_limits(pool_limits) noexcept;
+    pool_limits limits() const noexcept;
+    pool_statistics statistics() const noexcept;
+    void check() const noexcept;
+
+private:
+    friend struct cache_registry;
+
+    static stack acquire_from(void* core) noexcept;
+    static void release_to(void* core, stack) noexcept;
+    static std::size_t stack_bytes_of(const void* core) noexcept;
+    static constexpr stack_source::verbs source_verbs = {acquire_from, release_to, stack_bytes_of};
+
+    thread_cache* own_cache() const noexcept;
+    stack acquire_slowly(thread_cache*) noexcept;
+    void release_slowly(thread_cache*, stack) noexcept;
+
+    // Of the caches, called by the registry.
+    void attach(thread_cache&) noexcept;
+    void detach(thread_cache&) noexcept;  // what it holds goes to the list
+
+    // All of these under lock_.
+    stack create() noexcept;
+    void destroy(std::span<const stack>) noexcept;
+    bool make_room() noexcept;
+    void push(std::span<const stack>) noexcept;
+    void drain(thread_cache&, std::size_t count) noexcept;  // the oldest go to the list
+    void settle(thread_cache&) noexcept;
+    void recall() noexcept;
+    void note_peak() const noexcept;
+    std::size_t alive_count() const noexcept { return created_count_ - destroyed_count_; }
+    std::size_t list_count() const noexcept { return last_ - first_; }
+    std::size_t cached_count() const noexcept;
+    std::size_t minimum() const noexcept;
+    std::size_t maximum() const noexcept;
+    std::size_t thread_count() const noexcept;
+    bool fits(stack) const noexcept;
+
+    void* const allocator_;
+    const pool_verbs* const verbs_;
+    // Which entry of each thread's table is this pool's; 0 while there is none. Relaxed: a thread's
+    // entry is filled in by that thread, so whatever it reads here, it finds its own cache or none.
+    std::atomic<std::uint32_t> index_{0};
+
+    mutable std::mutex lock_;  // guards all below
+    pool_limits limits_;
+    stack* list_ = nullptr;
+    std::size_t first_ = 0;
+    std::size_t last_ = 0;
+    std::size_t capacity_ = 0;
+    std::size_t created_count_ = 0;
+    std::size_t destroyed_count_ = 0;
+    mutable std::size_t peak_used_count_ = 0;
+    thread_cache* caches_ = nullptr;
+};
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,91 @@
+// slab_stack: stacks cut from slabs, the memory under a stack_pool.
+//
+// Its one idea: one mapping serves many stacks, so that 100 000 guarded stacks need a few hundred
+// mappings and few system calls: slabs grow from 1 to 16 MiB, and guards are installed ahead, up to
+// 32 in one call. It never touches a stack's memory and keeps its books elsewhere: six bytes a slot.
+//
+//      slab:  | guard | slot 0 ........ top 0 ~ | guard | slot 1 ........ top 1 ~ | guard | ...
+//             |<---------- stride ------------->|        (~ colour, different in each)
+//
+//      slot:  fresh --carve--> out --release--> idle --acquire--> out
+//
+// Invariants:
+//   I1  a fresh or an idle slot has no memory of its own; release() gives it back to the system
+//   I2  every slot below `guarded` has its guard, every slot below `carved` is out or idle
+//   I3  a slab with no slot out is unmapped (or stays, all idle, if the system will not have it)
+//   I4  each slab in `open_` has a fresh or an idle slot, of the present size
+//
+// It takes memory from the system at every acquire and gives it back at every release: put a
+// stack_pool in front. One thread at a time; the pool sees to that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weft/stack/guard.hpp"
+#include "weft/stack/stack.hpp"
+
+namespace weft {
+
+class slab_stack {
+public:
+    // Both are rounded up to pages, one at least.
+    constexpr explicit slab_stack(std::size_t stack_bytes = default_stack_bytes,
+                                  std::size_t guard_bytes = 4096) noexcept
+        : stack_bytes_(stack_bytes), guard_bytes_(guard_bytes) {}
+    ~slab_stack();
+    slab_stack(const slab_stack&) = delete;
+    slab_stack& operator=(const slab_stack&) = delete;
+
+    // Where no guard that faults can be had, the stack has a canary.
+    stack acquire() noexcept;
+
+    // Aborts on a stack that is not out, and on one whose canary is gone.
+    void release(stack s) noexcept { release(std::span<const stack>(&s, 1)); }
+    void release(std::span<const stack> stacks) noexcept;  // neighbours go back in one call
+
+    std::size_t stack_bytes() const noexcept;
+
+    // Concerns the stacks acquired from now on; those that are out are released as ever.
+    void set_stack_bytes(std::size_t stack_bytes) noexcept;
+
+    // Aborts when the stack has grown into its canary; nothing to see where guards fault.
+    void inspect(stack s) const noexcept;
+    bool has_canaries() const noexcept { return canary_count_ != 0; }
+
+    std::size_t mapped_bytes() const noexcept { return mapped_bytes_; }
+    std::size_t out_count() const noexcept { return out_count_; }
+
+    // Walks everything; aborts where an invariant does not hold.
+    void check() const noexcept;
+
+private:
+    struct slab;
+    struct place;
+
+    std::size_t stride() const noexcept;
+    slab* add_slab() noexcept;
+    bool remove_slab(slab&) noexcept;
+    bool make_room_for_slab() noexcept;
+    void guard_some(slab&) noexcept;
+    void open(slab&) noexcept;
+    void close(slab&) noexcept;
+    std::size_t slab_above(const std::byte*) const noexcept;
+    place find(stack s) const noexcept;
+
+    std::size_t stack_bytes_;
+    std::size_t guard_bytes_;
+    slab** slabs_ = nullptr;  // sorted by address
+    std::size_t slab_count_ = 0;
+    std::size_t slab_capacity_ = 0;
+    slab* open_ = nullptr;
+    std::size_t mapped_bytes_ = 0;
+    std::size_t out_count_ = 0;
+    std::size_t canary_count_ = 0;     // slots with a canary, out or not
+    std::size_t next_slot_number_ = 0;  // decides on colours
+};
+
+static_assert(stack_allocator<slab_stack>);
+
+}  // namespace weft

@@ -1,0 +1,91 @@
+// stack_pool: keeps the stacks of an allocator for the next coroutine.
+//
+// Its one idea: the stack released last is acquired first, because its pages are there and its lines
+// are in the cache. Each thread keeps up to 64 free stacks for itself, without a lock or an atomic
+// read-modify-write; behind that the pool's own list under a lock; behind that the allocator.
+//
+//      acquire:  thread's cache  ->  pool's list, newest first  ->  allocator
+//      release:  thread's cache  ->  (its older half) pool's list
+//      trim:                         pool's list, oldest first  ->  allocator  ->  the system
+//
+// Any thread may acquire, release, trim, ask for statistics and set limits; a stack may be released
+// on another thread than it was acquired on. A thread that ends leaves its cache to the pool.
+// Destruction, set_stack_bytes and clear are for when no other thread uses the pool.
+//
+//   weft::stack_pool<> stacks(64 * 1024, {.min_count = 100, .max_count = 10'000});
+//   weft::coroutine<> c(body, {.stack = stacks});
+//   stacks.trim(16);  // each tick: at most 16 free stacks go back to the system
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <utility>
+
+#include "weft/stack/pool_core.hpp"
+#include "weft/stack/slab_stack.hpp"
+#include "weft/stack/stack.hpp"
+
+namespace weft {
+
+template <stack_allocator A = slab_stack>
+class stack_pool {
+public:
+    constexpr explicit stack_pool(std::size_t stack_bytes = default_stack_bytes,
+                                  pool_limits limits = {}) noexcept
+        requires std::constructible_from<A, std::size_t>
+        : allocator_(stack_bytes), core_(&allocator_, detail::pool_verbs_of<A>, limits) {}
+
+    explicit stack_pool(A allocator, pool_limits limits = {}) noexcept
+        requires std::move_constructible<A>
+        : allocator_(std::move(allocator)),
+          core_(&allocator_, detail::pool_verbs_of<A>, limits) {}
+
+    stack_pool(const stack_pool&) = delete;
+    stack_pool& operator=(const stack_pool&) = delete;
+
+    // Empty at the maximum, or when the allocator has no more.
+    stack acquire() noexcept { return core_.acquire(); }
+
+    // Precondition: s came from this pool and is not empty.
+    void release(stack s) noexcept { core_.release(s); }
+
+    std::size_t stack_bytes() const noexcept { return allocator_.stack_bytes(); }
+
+    // The pool without its type, one call nearer: what a stack_source is made of.
+    constexpr stack_source source() noexcept { return core_.source(); }
+
+    // Gives up to max_count free stacks back to the allocator, the oldest first, never going below
+    // the minimum, and returns how many. What other threads keep is out of reach; they are asked to
+    // bring it at their next release.
+    std::size_t trim(std::size_t max_count = ~std::size_t{0}) noexcept {
+        return core_.trim(max_count);
+    }
+
+    // Gives back every free stack of every thread.
+    void clear() noexcept { core_.clear(); }
+
+    // Stacks that are out keep their size and go back to the allocator when they are released; no
+    // free one of the old size is handed out again.
+    void set_stack_bytes(std::size_t stack_bytes) noexcept
+        requires requires(A& a) { a.set_stack_bytes(stack_bytes); }
+    {
+        core_.clear();
+        allocator_.set_stack_bytes(stack_bytes);
+        core_.note_new_size();
+    }
+
+    // A maximum below what exists lets nothing new in, and each release brings it nearer.
+    void set_limits(pool_limits limits) noexcept { core_.set_limits(limits); }
+    pool_limits limits() const noexcept { return core_.limits(); }
+
+    pool_statistics statistics() const noexcept { return core_.statistics(); }
+
+    // Walks everything; aborts where an invariant does not hold.
+    void check() const noexcept { core_.check(); }
+
+private:
+    A allocator_;
+    detail::pool_core core_;  // after the allocator: it empties itself into it
+};
+
+}  // namespace weft
