@@ -1,0 +1,74 @@
+// create: the object alone, as the seeds count it. create_enter: with the first resume, which is
+// the honest figure where a stack is taken lazily.
+//
+// Cold: memory that the process never touched. One coroutine lives before, so that the code, and
+// nothing else, is warm. Warm: stacks that came back from coroutines that ran to their end.
+
+#include "bench/peers.hpp"
+#include "bench/row.hpp"
+#include "bench/subjects.hpp"
+
+namespace bench {
+
+namespace {
+
+enum class entered : bool { no, yes };
+
+template <class Peer, entered Enter, class Row>
+void create_all(Row& row, typename Peer::stacks& stacks) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        row.emplace(i, [&] { return make<Peer, plain>(stacks); });
+        if constexpr (Enter == entered::yes) row[i].resume();
+    }
+}
+
+template <entered Enter>
+auto cold(std::size_t count, std::size_t stack_bytes) {
+    return [=]<class Peer>(Peer, meter& m) {
+        Peer::prepare();
+        typename Peer::stacks stacks(stack_bytes);
+        row<coroutine_of<Peer, plain>> first(1);
+        create_all<Peer, entered::yes>(first, stacks);
+        row<coroutine_of<Peer, plain>> row(count);
+
+        m.start();
+        create_all<Peer, Enter>(row, stacks);
+        m.stop(count);
+        m.expect_equal(world.resumes, 1 + (Enter == entered::yes ? count : 0), "resumes");
+    };
+}
+
+template <entered Enter>
+auto warm(std::size_t count, std::size_t stack_bytes, std::size_t rounds) {
+    return [=]<class Peer>(Peer, meter& m) {
+        Peer::prepare();
+        typename Peer::stacks stacks(stack_bytes);
+        row<coroutine_of<Peer, plain>> row(count);
+        for (std::size_t round = 0; round <= rounds; ++round) {
+            world.finishing = false;
+            if (round > 0) m.start();  // the first round warms up
+            create_all<Peer, Enter>(row, stacks);
+            if (round > 0) m.stop(count);
+            if constexpr (Enter == entered::no) {
+                for (std::size_t i = 0; i < count; ++i) row[i].resume();
+            }
+            world.finishing = true;
+            for (std::size_t i = 0; i < count; ++i) row[i].resume();
+            for (std::size_t i = 0; i < count; ++i) row.destroy(i);
+        }
+        m.expect_equal(world.resumes, count * (rounds + 1), "resumes");
+    };
+}
+
+}  // namespace
+
+void add_create() {
+    const plan several{.children = 3};
+    add("create/1000x128K", all_peers, cold<entered::no>(1000, 128 * KiB), several);
+    add("create_enter/1000x128K", all_peers, cold<entered::yes>(1000, 128 * KiB), several);
+    add("create_enter/30000x64K", all_peers, cold<entered::yes>(30000, 64 * KiB));
+    add("create_warm/1000x128K", all_peers, warm<entered::no>(1000, 128 * KiB, 20));
+    add("create_enter_warm/1000x128K", all_peers, warm<entered::yes>(1000, 128 * KiB, 20));
+}
+
+}  // namespace bench

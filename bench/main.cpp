@@ -1,0 +1,92 @@
+// weft_bench: weft and its peers, measured by the same code in one run.
+//
+//   weft_bench --benchmark_filter='^switch/'  --benchmark_format=json
+//
+// takes every flag of Google Benchmark. Unless told otherwise a case is repeated five times, and the
+// repetitions of all cases are interleaved at random, so that a slow minute of the machine is shared
+// out. Cases are named subject/variant/peer. The exit status is 1 if a checksum was wrong or a peer
+// died.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/harness.hpp"
+#include "bench/subjects.hpp"
+
+namespace {
+
+// Google Benchmark appends how a case was run ("/iterations:1/manual_time") to its name. This passes
+// everything on to another reporter with the names as we gave them.
+class plain_names : public benchmark::BenchmarkReporter {
+public:
+    explicit plain_names(std::unique_ptr<benchmark::BenchmarkReporter> to) : to_(std::move(to)) {}
+
+    bool ReportContext(const Context& context) override {
+        to_->SetOutputStream(&GetOutputStream());
+        to_->SetErrorStream(&GetErrorStream());
+        return to_->ReportContext(context);
+    }
+    void ReportRuns(const std::vector<Run>& runs) override {
+        std::vector<Run> renamed = runs;
+        for (Run& run : renamed) {
+            run.run_name.iterations.clear();
+            run.run_name.time_type.clear();
+            run.run_name.repetitions.clear();
+        }
+        to_->ReportRuns(renamed);
+    }
+    void Finalize() override { to_->Finalize(); }
+
+private:
+    std::unique_ptr<benchmark::BenchmarkReporter> to_;
+};
+
+constexpr const char* filter_flag = "--benchmark_filter=";
+
+// A filter that ends in $ means the end of the name we gave, which is not the end of the name that
+// Google Benchmark matches.
+std::string adapted(std::string argument) {
+    if (argument.rfind(filter_flag, 0) == 0 && argument.back() == '$') {
+        argument.pop_back();
+        argument += "(/iterations:.*)$";
+    }
+    return argument;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    // Ours come first: a flag of the caller's that says otherwise comes later and wins.
+    std::vector<std::string> arguments{argv[0], "--benchmark_repetitions=5",
+                                       "--benchmark_enable_random_interleaving=true"};
+    bool to_file = false;
+    for (int i = 1; i < argc; ++i) {
+        arguments.push_back(adapted(argv[i]));
+        to_file = to_file || arguments.back().rfind("--benchmark_out=", 0) == 0;
+    }
+    std::vector<char*> pointers;
+    for (std::string& a : arguments) pointers.push_back(a.data());
+    int count = static_cast<int>(pointers.size());
+    pointers.push_back(nullptr);
+
+    bench::add_create();
+    bench::add_switch();
+    bench::add_finish();
+    bench::add_kill();
+    bench::add_skynet();
+    bench::add_memory();
+
+    benchmark::Initialize(&count, pointers.data());
+    if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+    plain_names display(std::unique_ptr<benchmark::BenchmarkReporter>(
+        benchmark::CreateDefaultDisplayReporter()));
+    plain_names file(std::make_unique<benchmark::JSONReporter>());
+    benchmark::RunSpecifiedBenchmarks(&display, to_file ? &file : nullptr);
+    benchmark::Shutdown();
+    if (bench::any_error()) std::fputs("weft_bench: some cases failed, see above\n", stderr);
+    return bench::any_error() ? 1 : 0;
+}

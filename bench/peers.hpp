@@ -1,0 +1,37 @@
+// Every peer of the comparison, in the order of the tables.
+//
+// A peer is a struct of a name and a few static functions:
+//
+//   name                     as it stands in subject/variant/peer
+//   stacks(bytes)            where its stacks come from; one for each case
+//   make(stacks&, Body)      a coroutine that has not run; it has resume(), and its destructor is
+//                            destroy when it has returned and kill while it is suspended
+//   skynet(stacks&)          for stackless peers; the stackful share one
+//   and what it inherits from stackful_peer or stackless_peer
+#pragma once
+
+#include "bench/harness.hpp"
+#include "bench/peers/boost_asio_coroutine.hpp"
+#include "bench/peers/boost_context.hpp"
+#include "bench/peers/boost_coroutine2.hpp"
+#include "bench/peers/std_coroutine.hpp"
+#include "bench/peers/ucontext.hpp"
+
+namespace bench {
+
+template <class... A, class... B>
+constexpr peers<A..., B...> operator+(peers<A...>, peers<B...>) {
+    return {};
+}
+
+inline constexpr peers<boost_asio_coroutine, std_coroutine> stackless_peers{};
+inline constexpr peers<boost_context_fiber, boost_context_fiber_pooled,
+                       boost_context_fiber_protected, boost_context_callcc, boost_coroutine2,
+                       ucontext_peer>
+    stackful_peers{};
+inline constexpr auto all_peers = stackless_peers + stackful_peers;
+inline constexpr peers<boost_context_fiber_protected> guarding_peers{};
+
+inline constexpr std::size_t KiB = 1024;
+
+}  // namespace bench

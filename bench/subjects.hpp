@@ -1,0 +1,13 @@
+// The subjects, one file each; main calls them in the order of the table.
+#pragma once
+
+namespace bench {
+
+void add_create();  // create, create_enter, both cold and warm
+void add_switch();  // switch, switch_hetero, switch_shuffled
+void add_finish();  // last_switch, destroy
+void add_kill();    // kill, kill_empty
+void add_skynet();  // skynet
+void add_memory();  // rss, guarded
+
+}  // namespace bench
