@@ -1,0 +1,30 @@
+// buffer: what a session receives into and sends from, and counts its own lives.
+//
+// The bytes lie inside the object, not behind a pointer, so that a buffer that is a local variable
+// lies where the coroutine's locals lie: in the session (switch), in the coroutine frame (task), on
+// the coroutine's own stack (stackful), on a stack shared with others (shared).
+//
+// The counters are plain: a server process runs one style in one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace echo {
+
+struct buffer {
+    static constexpr std::size_t capacity_bytes = 4096;
+
+    static inline std::uint64_t constructed = 0;
+    static inline std::uint64_t destroyed = 0;
+
+    buffer() noexcept { ++constructed; }
+    ~buffer() { ++destroyed; }
+    buffer(const buffer&) = delete;
+    buffer& operator=(const buffer&) = delete;
+
+    std::size_t size_bytes = 0;
+    char data[capacity_bytes];
+};
+
+}  // namespace echo
