@@ -168,8 +168,10 @@ private:
 bool pad_terminates(std::uintptr_t pad, std::int32_t selector) noexcept {
     explorer e;
     e.explore(pad);
-    if (e.gave_up() || e.reached(callee::resume)) return false;
-    return e.reached(callee::clang_terminate) || (selector == 0 && e.reached(callee::terminate));
+    if (e.gave_up()) return false;
+    if (selector != 0) return e.reached(callee::clang_terminate);
+    return !e.reached(callee::resume) &&
+           (e.reached(callee::terminate) || e.reached(callee::clang_terminate));
 }
 
 }  // namespace weft::detail

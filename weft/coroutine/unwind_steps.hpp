@@ -36,7 +36,7 @@ constexpr const char* built_without_exceptions =
 
 extern "C" {
 // Unwinds by _Unwind_ForcedUnwind. Its frame has nothing to clean up.
-[[noreturn]] void weft_unwind_slowly(weft::detail::unwinding& u);
+[[noreturn, gnu::used]] void weft_unwind_slowly(weft::detail::unwinding& u);
 
 // The stop function of a forced unwind: called for each frame, may take the walk over.
 _Unwind_Reason_Code weft_unwind_stop(int, _Unwind_Action, _Unwind_Exception_Class,

@@ -22,10 +22,11 @@ struct weft_unwind_registers {
 void __asan_handle_no_return();
 #endif
 
-bool weft_unwind_begin(weft::detail::unwinding&, weft_unwind_registers&) noexcept;
-bool weft_unwind_proceed(weft::detail::unwinding&, weft_unwind_registers&) noexcept;
-bool weft_unwind_stopped(weft::detail::unwinding&, _Unwind_Action, _Unwind_Context*,
-                         weft_unwind_registers&) noexcept;
+// Called by the stubs alone, which a linker that optimises does not look into.
+[[gnu::used]] bool weft_unwind_begin(weft::detail::unwinding&, weft_unwind_registers&) noexcept;
+[[gnu::used]] bool weft_unwind_proceed(weft::detail::unwinding&, weft_unwind_registers&) noexcept;
+[[gnu::used]] bool weft_unwind_stopped(weft::detail::unwinding&, _Unwind_Action, _Unwind_Context*,
+                                       weft_unwind_registers&) noexcept;
 }
 
 #pragma weak _Unwind_GetCFA

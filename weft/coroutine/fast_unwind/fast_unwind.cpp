@@ -10,11 +10,11 @@
 
 extern "C" {
 // Read by the stub, set by enable(): one byte, where any order will do.
-[[gnu::visibility("default")]] constinit bool weft_fast_unwind_enabled = true;
+[[gnu::used, gnu::visibility("default")]] constinit bool weft_fast_unwind_enabled = true;
 
 // The _Unwind_Resume that comes after ours. Several threads may find it out at once, all the same.
-[[gnu::visibility("hidden")]] constinit void* weft_fast_unwind_next = nullptr;
-[[gnu::visibility("hidden")]] void* weft_fast_unwind_find_next() noexcept;
+[[gnu::used, gnu::visibility("hidden")]] constinit void* weft_fast_unwind_next = nullptr;
+[[gnu::used, gnu::visibility("hidden")]] void* weft_fast_unwind_find_next() noexcept;
 }
 
 void* weft_fast_unwind_find_next() noexcept {

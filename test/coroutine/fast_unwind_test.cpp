@@ -1,0 +1,36 @@
+#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
+
+#include "unwind_laws.hpp"
+
+// Every law of a kill, in a program that links weft::fast_unwind.
+
+namespace unwind_laws {
+
+INSTANTIATE_TEST_SUITE_P(fast, unwind_law, testing::Values(way::walked, way::handed_over),
+                         testing::PrintToStringParamName());
+
+TEST(fast_unwind, is_linked_to_this_program) { EXPECT_TRUE(weft::fast_unwind::linked()); }
+
+TEST(fast_unwind, leaves_ordinary_exceptions_alone) {
+    log_of_ints log;
+    for (int i = 0; i != 3; ++i) {
+        try {
+            noted object{log, i};
+            throw std::runtime_error("ordinary");
+        } catch (const std::runtime_error&) {
+        }
+    }
+    EXPECT_EQ(log, range(3));
+}
+
+TEST(fast_unwind, kills_alike_while_it_is_disabled) {
+    for (const bool on : {false, true, false, true}) {
+        weft::fast_unwind::enable(on);
+        kill k(way::walked);
+        log_of_ints log;
+        EXPECT_EQ(run(k, [&] { descend(k, log, 20); }), outcome::finished);
+        EXPECT_EQ(log, range(20));
+    }
+}
+
+}  // namespace unwind_laws
