@@ -1,0 +1,50 @@
+// The overflow report: one line that says which coroutine ran out of stack, before the program dies.
+//
+// A coroutine that goes below its limit touches the guard and gets SIGSEGV, on a stack that has no
+// room for a handler; so each thread needs an alternate signal stack. The handler asks who is running
+// (of that this layer knows nothing), prints
+//
+//   weft: stack overflow in coroutine 17 "login" (64 KiB stack at 0x7f...; try 128 KiB or more)
+//
+// and then does what would have been done without it: the program's own handler is called if there
+// was one when the report was installed, else the program dies by the signal, with its core. A fault
+// that is no overflow goes there without a word.
+//
+//      fault --> overflow handler --no overflow--> the former handler, or the default action
+//                      |                              ^
+//                      +-- overflow: one line --------+
+//
+// Everything a handler does is async-signal-safe. A handler installed later than ours decides itself
+// whether it calls ours.
+//
+//   weft::install_overflow_report(describe);         // once, any thread
+//   weft::prepare_thread_for_overflow_report();      // each thread that runs coroutines
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/assert.hpp"
+
+namespace weft {
+
+struct overflow_info {
+    party who{.kind = "coroutine"};
+    const void* limit = nullptr;     // of its stack
+    std::size_t stack_bytes = 0;     // as it was asked for
+    std::size_t guard_bytes = 4096;  // a fault so far below the limit is an overflow
+};
+
+// Says who runs on this thread, on which stack; false if nobody that weft knows. Runs in a signal
+// handler on the faulting thread.
+using describe_overflow = bool (*)(const void* fault_address, overflow_info&) noexcept;
+
+// The first call installs the handler for SIGSEGV and SIGBUS; each call sets who is asked.
+// Prepares the calling thread too.
+void install_overflow_report(describe_overflow) noexcept;
+
+// Gives the thread an alternate signal stack if it has none, and takes it away when the thread
+// ends. Without memory for it the report is missing, nothing else. Cheap when repeated.
+void prepare_thread_for_overflow_report() noexcept;
+
+}  // namespace weft
