@@ -8,10 +8,11 @@
 //   resume -> return                                once it is
 #pragma once
 
-#include <benchmark/benchmark.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+
+#include "bench/escape.hpp"
 
 namespace bench {
 
@@ -49,14 +50,14 @@ using plain = counting<1>;
 template <class Self>
 [[gnu::noinline]] void yield_holding_an_object(Self& self) {
     counted object;
-    benchmark::DoNotOptimize(&object);
+    escape(&object);
     self.yield();
 }
 
 template <class Self>
 [[gnu::noinline]] void yield_holding_nothing(Self& self) {
     self.yield();
-    benchmark::ClobberMemory();
+    escape(&self);
 }
 
 // Suspended with one live object, in a frame below the body.
@@ -83,7 +84,7 @@ struct locating {
     void operator()(Self& self) const {
         const char here = 0;
         world.place = &here;
-        benchmark::DoNotOptimize(&here);
+        escape(&here);
         self.yield();
     }
 };
@@ -138,10 +139,9 @@ std::uint64_t stackful_skynet(typename Peer::stacks& stacks) {
 // What most peers have in common; a peer states only where it differs.
 struct stackful_peer {
     static constexpr bool kill_runs_destructors = true;
-    static constexpr bool prefetches = false;
-    static constexpr bool guards = false;  // claims a guard page below each stack
-    static constexpr bool nests = true;    // a coroutine may run another on its own stack
-    static void prepare() {}               // called first in the child
+    static constexpr bool prefetches = false;  // has prefetch() and prefetch_stack()
+    static constexpr bool guards = false;      // claims a guard page below each stack
+    static void prepare() {}                   // called first in the child
 };
 struct stackless_peer : stackful_peer {
     struct stacks {

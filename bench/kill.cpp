@@ -44,8 +44,8 @@ auto kill(std::size_t count, std::size_t stack_bytes, std::size_t rounds) {
 }  // namespace
 
 void add_kill() {
-    add("kill/1000x128K", all_peers, kill<holding>(1000, 128 * KiB, 5));
-    add("kill_empty/1000x128K", all_peers, kill<empty_handed>(1000, 128 * KiB, 5));
+    add("kill/1000x128K", all_peers + peers<weft_fast_unwind>{}, kill<holding>(1000, 128 * KiB, 5));
+    add("kill_empty/1000x128K", all_peers + peers<weft_fast_unwind>{}, kill<empty_handed>(1000, 128 * KiB, 5));
 }
 
 }  // namespace bench

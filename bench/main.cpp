@@ -16,6 +16,7 @@
 
 #include "bench/harness.hpp"
 #include "bench/subjects.hpp"
+#include "weft/coroutine/fast_unwind/fast_unwind.hpp"
 
 namespace {
 
@@ -72,6 +73,8 @@ int main(int argc, char** argv) {
     for (std::string& a : arguments) pointers.push_back(a.data());
     int count = static_cast<int>(pointers.size());
     pointers.push_back(nullptr);
+
+    weft::fast_unwind::enable(false);  // its peer switches it on, in its child
 
     bench::add_create();
     bench::add_switch();

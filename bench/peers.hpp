@@ -16,6 +16,8 @@
 #include "bench/peers/boost_coroutine2.hpp"
 #include "bench/peers/std_coroutine.hpp"
 #include "bench/peers/ucontext.hpp"
+#include "bench/peers/weft_coroutine.hpp"
+#include "bench/peers/weft_stackless.hpp"
 
 namespace bench {
 
@@ -24,13 +26,14 @@ constexpr peers<A..., B...> operator+(peers<A...>, peers<B...>) {
     return {};
 }
 
-inline constexpr peers<boost_asio_coroutine, std_coroutine> stackless_peers{};
-inline constexpr peers<boost_context_fiber, boost_context_fiber_pooled,
-                       boost_context_fiber_protected, boost_context_callcc, boost_coroutine2,
-                       ucontext_peer>
+inline constexpr peers<weft_stackless, boost_asio_coroutine, std_coroutine> stackless_peers{};
+inline constexpr peers<weft_coroutine, weft_shared_fp, boost_context_fiber,
+                       boost_context_fiber_pooled, boost_context_fiber_protected,
+                       boost_context_callcc, boost_coroutine2, ucontext_peer>
     stackful_peers{};
-inline constexpr auto all_peers = stackless_peers + stackful_peers;
-inline constexpr peers<boost_context_fiber_protected> guarding_peers{};
+inline constexpr peers<weft_shared_stack> shared_stack_peers{};  // these cannot nest
+inline constexpr auto all_peers = stackless_peers + stackful_peers + shared_stack_peers;
+inline constexpr peers<weft_coroutine, boost_context_fiber_protected> guarding_peers{};
 
 inline constexpr std::size_t KiB = 1024;
 

@@ -4,11 +4,11 @@
 // for the array and no compiler sees through it. What still lives when the row goes is left alone.
 #pragma once
 
-#include <benchmark/benchmark.h>
-
 #include <cstddef>
 #include <cstring>
 #include <new>
+
+#include "bench/escape.hpp"
 
 namespace bench {
 
@@ -17,10 +17,10 @@ class row {
 public:
     explicit row(std::size_t count) : count_(count) {
         void* memory = ::operator new(count * sizeof(T), std::align_val_t{alignof(T)});
-        benchmark::DoNotOptimize(memory);
+        escape(memory);
         std::memset(memory, 0, count * sizeof(T));
         slots_ = static_cast<T*>(memory);
-        benchmark::DoNotOptimize(slots_);
+        escape(slots_);
     }
     row(const row&) = delete;
     row& operator=(const row&) = delete;

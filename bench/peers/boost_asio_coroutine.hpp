@@ -88,7 +88,7 @@ struct boost_asio_coroutine : stackless_peer {
         node nodes[9];
         node* top = nodes;
         nodes[0] = {.leaves = skynet_leaves};
-        benchmark::DoNotOptimize(top);
+        escape(top);
         for (;;) {
             step(top);
             if (!top->state.is_complete()) continue;

@@ -46,7 +46,7 @@ struct std_coroutine : stackless_peer {
     static coroutine make(stacks&, holding) {
         world.resumes += 1;
         counted object;
-        benchmark::DoNotOptimize(&object);
+        escape(&object);
         co_await std::suspend_always{};
     }
     static coroutine make(stacks&, empty_handed) {
