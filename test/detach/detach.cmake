@@ -18,7 +18,7 @@ if(headers)
 endif()
 
 execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S "${folder}" -B "${folder}/build"
-    -D CMAKE_BUILD_TYPE=Debug -D CMAKE_VERIFY_INTERFACE_HEADER_SETS=ON
+    -D CMAKE_VERIFY_INTERFACE_HEADER_SETS=ON
     "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}"
     "-DWEFT_BACKEND=${backend}" "-Dlayer=${layer}" "-Dunder=${under}" --log-level=ERROR
     COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
