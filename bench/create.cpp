@@ -63,7 +63,7 @@ auto warm(std::size_t count, std::size_t stack_bytes, std::size_t rounds) {
 }  // namespace
 
 void add_create() {
-    const plan several{.children = 3};
+    const plan several{.children = 9};
     add("create/1000x128K", all_peers, cold<entered::no>(1000, 128 * KiB), several);
     add("create_enter/1000x128K", all_peers, cold<entered::yes>(1000, 128 * KiB), several);
     add("create_enter/30000x64K", all_peers, cold<entered::yes>(30000, 64 * KiB));

@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -16,7 +17,12 @@
 
 #include "bench/harness.hpp"
 #include "bench/subjects.hpp"
+#include "weft/base/platform.hpp"
 #include "weft/coroutine/fast_unwind/fast_unwind.hpp"
+
+#if WEFT_BENCH_BOOST
+#include <boost/version.hpp>
+#endif
 
 namespace {
 
@@ -58,17 +64,37 @@ std::string adapted(std::string argument) {
     return argument;
 }
 
+// What a reader of the figures must know of the program; it stands in the JSON's context.
+void describe_the_program() {
+#if defined(__clang__)
+    benchmark::AddCustomContext("compiler", "Clang " __clang_version__);
+#else
+    benchmark::AddCustomContext("compiler", "GCC " __VERSION__);
+#endif
+#if defined(__OPTIMIZE__) && defined(NDEBUG)
+    benchmark::AddCustomContext("build", "optimised");
+#else
+    benchmark::AddCustomContext("build", "debug");
+    std::fputs("weft_bench: not an optimised build: the figures say little\n", stderr);
+#endif
+    benchmark::AddCustomContext("switch", WEFT_BACKEND_UCONTEXT ? "ucontext" : "asm");
+#if WEFT_BENCH_BOOST
+    benchmark::AddCustomContext("boost", BOOST_LIB_VERSION);
+#endif
+}
+
+// The caller's arguments behind ours: what he says otherwise comes later, and wins.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+    std::vector<std::string> all{argv[0], "--benchmark_repetitions=5",
+                                 "--benchmark_enable_random_interleaving=true"};
+    for (int i = 1; i < argc; ++i) all.push_back(adapted(argv[i]));
+    return all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    // Ours come first: a flag of the caller's that says otherwise comes later and wins.
-    std::vector<std::string> arguments{argv[0], "--benchmark_repetitions=5",
-                                       "--benchmark_enable_random_interleaving=true"};
-    bool to_file = false;
-    for (int i = 1; i < argc; ++i) {
-        arguments.push_back(adapted(argv[i]));
-        to_file = to_file || arguments.back().rfind("--benchmark_out=", 0) == 0;
-    }
+    std::vector<std::string> arguments = arguments_of(argc, argv);
     std::vector<char*> pointers;
     for (std::string& a : arguments) pointers.push_back(a.data());
     int count = static_cast<int>(pointers.size());
@@ -85,6 +111,10 @@ int main(int argc, char** argv) {
 
     benchmark::Initialize(&count, pointers.data());
     if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+    describe_the_program();
+    const bool to_file = std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) {
+        return a.rfind("--benchmark_out=", 0) == 0;
+    });
     plain_names display(std::unique_ptr<benchmark::BenchmarkReporter>(
         benchmark::CreateDefaultDisplayReporter()));
     plain_names file(std::make_unique<benchmark::JSONReporter>());

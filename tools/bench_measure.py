@@ -15,6 +15,8 @@ import tempfile
 
 CPU_SHARE = 0.98  # below this a repetition was disturbed
 ONCE = ("rss", "guarded")  # facts, not times
+COUNTERS = ("bytes_per_coroutine", "page_table_bytes", "slot_bytes", "coroutines", "works",
+            "guards", "destructors_run")
 
 
 class BadInput(Exception):
@@ -22,20 +24,17 @@ class BadInput(Exception):
 
 
 class Case:
-    """The medians of one subject/variant/peer."""
+    """The medians of one subject/variant/peer. `time` is None where it ended in an error."""
 
     def __init__(self, samples):
         self.error = next((s["error_message"] for s in samples if s.get("error_occurred")), None)
         kept = [s for s in samples if undisturbed(s)]
         self.disturbed = not kept
         kept = kept or samples
-        self.unit = kept[0]["time_unit"]
         self.repetitions = len(kept)
-        self.time = statistics.median(s["real_time"] for s in kept)
-        self.fastest = min(s["real_time"] for s in kept)
+        self.time = None if self.error else statistics.median(s["real_time"] for s in kept)
         self.counters = {}
-        for name in ("bytes_per_coroutine", "page_table_bytes", "slot_bytes", "coroutines", "works",
-                     "guards", "destructors_run"):
+        for name in COUNTERS:
             values = [s[name] for s in kept if name in s]
             if values:
                 self.counters[name] = statistics.median(values)
@@ -45,15 +44,21 @@ def undisturbed(sample):
     return sample.get("cpu_share", 1) >= CPU_SHARE
 
 
+def cases(samples):
+    """{group: {peer: [sample]}} to {group: {peer: Case}}."""
+    return {group: {peer: Case(all_of) for peer, all_of in peers.items()}
+            for group, peers in samples.items()}
+
+
 class Machine:
     """How programs are run: pinned to one core where taskset is there."""
 
     def __init__(self, cpu):
         self.prefix = []
-        if shutil.which("taskset") and cpu is not None:
+        if shutil.which("taskset"):
             self.prefix = ["taskset", "-c", str(cpu)]
             if subprocess.run(self.prefix + ["true"], capture_output=True).returncode != 0:
-                raise BadInput(f"cannot pin to cpu {cpu}: there is no such processor")
+                raise BadInput(f"cannot pin to cpu {cpu}: there is no such processor here")
 
     def run(self, command):
         return subprocess.run(self.prefix + command, capture_output=True, text=True)
@@ -64,71 +69,83 @@ class Programs:
 
     def __init__(self, weft_bench, rust, machine):
         self.weft_bench, self.rust, self.machine = weft_bench, rust, machine
+        self.context = {}  # what weft_bench says of itself
+        if not (os.path.isfile(weft_bench) and os.access(weft_bench, os.X_OK)):
+            raise BadInput(f"{weft_bench} is not a program; build it with `make bench`")
 
     def groups(self):
         """Every subject/variant, in the order of weft_bench, and the peers it skips."""
         listing = self.machine.run([self.weft_bench, "--benchmark_list_tests"])
-        if listing.returncode != 0:
-            raise BadInput(f"{self.weft_bench} does not answer --benchmark_list_tests")
         names = ["/".join(line.split("/")[:2]) for line in listing.stdout.split()]
-        skipped = [line.split(": ", 1)[1] for line in listing.stderr.splitlines()
-                   if "skipped" in line]
+        if listing.returncode != 0 or not any(n.startswith("switch/") for n in names):
+            raise BadInput(f"{self.weft_bench} does not list the cases of a weft_bench")
+        skipped = [line.split("skipped ", 1)[1] for line in listing.stderr.splitlines()
+                   if "skipped " in line]
         return list(dict.fromkeys(names)), skipped
 
     def once(self, group, peers=None):
-        """One repetition of a subject/variant: a list of samples."""
-        which = "|".join(p.replace(".", "\\.") for p in peers) if peers else "[^/]*"
+        """One repetition of a subject/variant: a list of (peer, sample)."""
+        wanted = "|".join(p.replace(".", "\\.") for p in peers) if peers else "[^/]*"
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out.json")
             done = self.machine.run([
-                self.weft_bench, f"--benchmark_filter=^{group}/({which})$",
+                self.weft_bench, f"--benchmark_filter=^{group}/({wanted})$",
                 "--benchmark_repetitions=1", f"--benchmark_out={out}",
                 "--benchmark_out_format=json"])
-            samples = read_samples(out, done)
+            found = self.read(out, done)
         if self.rust and (peers is None or any(p.startswith("corosensei") for p in peers)):
-            done = self.machine.run([self.rust, group])
-            samples += [s for s in json.loads(done.stdout)["benchmarks"]
-                        if peers is None or s["run_name"].split("/")[2] in peers]
-        return samples
+            found += json.loads(self.machine.run([self.rust, group]).stdout)["benchmarks"]
+        named = [(row["run_name"].split("/")[2], row) for row in found]
+        return [(peer, row) for peer, row in named if peers is None or peer in peers]
 
-
-def read_samples(path, done):
-    try:
-        with open(path) as file:
-            text = file.read()
-        rows = json.loads(text)["benchmarks"] if text.strip() else []
-    except (OSError, ValueError, KeyError):
-        raise BadInput("weft_bench printed no JSON: " +
-                       (done.stderr.strip().splitlines() or ["(nothing)"])[-1])
-    return [r for r in rows if r.get("run_type", "iteration") == "iteration"]
+    def read(self, path, done):
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            if not text.strip():
+                return []  # no such case: only the Rust peer has it
+            parsed = json.loads(text)
+        except (OSError, ValueError):
+            last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+            raise BadInput(f"{self.weft_bench} gave no JSON: {last}") from None
+        self.context = parsed["context"]
+        return [row for row in parsed["benchmarks"] if row.get("run_type") == "iteration"]
 
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def measure(programs, groups, repetitions, only_peers=None):
-    """All groups; returns {group: {peer: Case}}."""
-    results = {}
-    for number, group in enumerate(groups, 1):
-        wanted = 1 if group.split("/")[0] in ONCE else repetitions
-        samples = {}
+def measure(programs, groups, repetitions, peers=None):
+    """All groups, with progress on standard error; returns {group: {peer: [sample]}}."""
+    return {group: measure_group(programs, group, repetitions, peers, f"[{n:2}/{len(groups)}]")
+            for n, group in enumerate(groups, 1)}
 
-        def add(found):
-            for s in found:
-                samples.setdefault(s["run_name"].split("/")[2], []).append(s)
 
-        for _ in range(wanted):
-            add(programs.once(group, only_peers))
-        for _ in range(wanted if wanted > 1 else 0):  # again, what was disturbed
-            poor = [p for p, all_of in samples.items()
-                    if sum(map(undisturbed, all_of)) < wanted and
-                    not any(s.get("error_occurred") for s in all_of)]
-            if not poor:
+def measure_group(programs, group, repetitions, peers, progress):
+    repetitions = 1 if group.split("/")[0] in ONCE else repetitions
+    samples = {}
+
+    def add(found):
+        for peer, sample in found:
+            samples.setdefault(peer, []).append(sample)
+
+    for _ in range(repetitions):
+        add(programs.once(group, peers))
+    for _ in range(repetitions):  # once more, what was disturbed
+        again = [peer for peer, all_of in samples.items()
+                 if sum(map(undisturbed, all_of)) < repetitions and repetitions > 1
+                 and not any(s.get("error_occurred") for s in all_of)]
+        if not again:
+            break
+        add(programs.once(group, again))
+    disturbed = sum(not undisturbed(s) for all_of in samples.values() for s in all_of)
+    say(f"{progress} {group}: {len(samples)} peers" +
+        (f"; {disturbed} disturbed repetitions thrown away" if disturbed and repetitions > 1
+         else ""))
+    for peer, all_of in samples.items():
+        for s in all_of:
+            if s.get("error_occurred"):
+                say(f"        {peer}: ERROR: {s['error_message']}")
                 break
-            add(programs.once(group, poor))
-        results[group] = {peer: Case(all_of) for peer, all_of in samples.items()}
-        disturbed = sum(not undisturbed(s) for all_of in samples.values() for s in all_of)
-        note = f", {disturbed} repetitions disturbed and thrown away" if disturbed else ""
-        say(f"[{number:2}/{len(groups)}] {group}: {len(samples)} peers{note}")
-    return results
+    return samples

@@ -318,7 +318,7 @@ pub type Subject = (&'static str, Plan, Box<dyn Fn(&mut Meter)>);
 /// Every subject/variant this peer can do, in the order of the table.
 pub fn all<P: Peer>() -> Vec<Subject> {
     let once = Plan { children: 1, unit: "ns" };
-    let several = Plan { children: 3, unit: "ns" };
+    let several = Plan { children: 9, unit: "ns" };
     let whole = Plan { children: 1, unit: "ms" };
     let k128 = 128 * KIB;
     vec![

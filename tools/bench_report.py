@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Measures weft against its peers and writes docs/benchmarks.md with a chart beside it.
+
+  tools/bench_report.py build/release/bench/weft_bench           the whole comparison, some minutes
+  tools/bench_report.py build/release/bench/weft_bench --short   a few rows on the terminal, seconds
+
+What it writes it also keeps as samples in JSON beside weft_bench; --from renders them again. The Rust
+peer is built and run where cargo is there. Exit: 0 written, 1 a case failed, 2 misuse.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+
+from bench_chart import chart
+from bench_measure import BadInput, Machine, Programs, cases, measure, say
+from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
+                          STACKLESS_BASE, SWITCH, Results, bar_table, bars, block, losses,
+                          memory_table, number, times, two_blocks)
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
+         ("kill/1000x128K", "kill"), ("skynet/1M", "skynet ms"))
+SHORT_PEERS = ("weft.stackless", "boost.asio.coroutine", "weft.task", "std.coroutine",
+               "weft.coroutine", "weft.coroutine.shared_fp", "boost.context.fiber",
+               "boost.context.fiber.pooled")
+
+HEAD = """# The comparison
+
+Written by `make bench` (tools/bench_report.py); not by hand. {date}.
+
+{machine}
+
+![Six bar charts: switch, shuffled switch, create and enter, kill, skynet, memory]({chart})
+
+Times are medians of {repetitions} interleaved repetitions, in ns for one operation unless a unit
+stands there; in brackets the ratio to `{stackless}` for stackless peers, to `{stackful}` for stackful
+ones (below 1 is faster). Only ratios carry over to another machine or day.
+
+† destructors on the killed stack do not run. ~ every repetition was disturbed: the process had less
+than 98 % of its wall time. – the peer has no such case.
+"""
+
+METHOD = """## How it is measured
+
+One measurement is one forked child, so "cold" is memory that no one touched and every peer starts
+alike. Each subject is one template over all peers: the same body, stack size, order and allocator
+class (`bench/*.cpp`). Handles stand in an array whose address escapes, factories are not inlined,
+every sum is checked, and a wrong one fails the case. The process is pinned; repetitions of all peers
+are interleaved; a repetition with less than 98 % of its wall time on the processor is thrown away and
+measured again.
+
+- *create*: the object alone. weft takes a stack at the first resume, Boost at creation: *entered*,
+  creation and first resume, is the honest comparison. *warm*: stacks that came back before.
+- *switch*: one resume and the yield that returns from it. *16 bodies*: sixteen yield sites in a fixed
+  pseudo-random order. *shuffled*: a fixed random order; weft prefetches entries ahead, as a run queue
+  would; `no_prefetch` is the same without.
+- *kill*: destroying a suspended coroutine with one live object in a frame below the body.
+- *skynet*: 1 111 111 coroutines, ten to a parent, depth first, one thread, 16 KiB stacks.
+- *resident bytes*: of the process, for one of 100 000 coroutines suspended on 64 KiB stacks; the object
+  that the program itself holds stands apart. *coroutines had*: fewer where the peer ran out of
+  mappings (`vm.max_map_count` {maps}).
+"""
+
+
+def lscpu():
+    try:
+        found = subprocess.run(["lscpu", "-J"], capture_output=True, text=True, env=dict(
+            os.environ, LC_ALL="C"))
+        fields = json.loads(found.stdout)["lscpu"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    flat = {}
+    while fields:
+        field = fields.pop(0)
+        flat[field["field"].rstrip(":")] = field.get("data", "")
+        fields = field.get("children", []) + fields
+    return flat
+
+
+def machine_lines(context, rust):
+    cpu = lscpu()
+    caches = ", ".join(f"{name} {cpu[key]}" for name, key in (
+        ("L1d", "L1d cache"), ("L2", "L2 cache"), ("L3", "L3 cache")) if key in cpu)
+    family = f", family {cpu['CPU family']} model {cpu['Model']}" if "CPU family" in cpu else ""
+    lines = [f"- {cpu.get('Model name', platform.machine())}{family}, "
+             f"{cpu.get('CPU(s)', os.cpu_count())} cores" +
+             (f", under {cpu['Hypervisor vendor']}" if "Hypervisor vendor" in cpu else "") +
+             (f"; {caches}" if caches else ""),
+             f"- Linux {platform.release().split('-')[0]}, {' '.join(platform.libc_ver())}",
+             f"- {context.get('compiler', 'compiler unknown')}, {context.get('build', '')} build, "
+             f"switch by {context.get('switch', '?')}; Boost " +
+             context.get("boost", "not installed").replace("_", ".")]
+    if rust:
+        lines.append(f"- {rust}")
+    return "\n".join(lines)
+
+
+def map_limit():
+    try:
+        with open("/proc/sys/vm/max_map_count", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
+def build_rust(folder):
+    """(program, rustc's name) of the Rust peer, or (None, why not)."""
+    if not os.path.isfile(os.path.join(folder, "Cargo.toml")):
+        raise BadInput(f"{folder} holds no Cargo.toml")
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        return None, "cargo is not installed"
+    target = os.path.join(ROOT, "build", "corosensei")
+    done = subprocess.run([cargo, "build", "--release", "--locked", "--quiet", "--target-dir", target],
+                          cwd=folder, capture_output=True, text=True)
+    program = os.path.join(target, "release", "corosensei_bench")
+    if done.returncode != 0 or not os.path.isfile(program):
+        lines = [x for x in done.stderr.splitlines() if x.startswith("error")] or ["cargo failed"]
+        return None, lines[0]
+    version = subprocess.run(["rustc", "--version"], cwd=folder, capture_output=True, text=True)
+    with open(os.path.join(folder, "Cargo.lock"), encoding="utf-8") as lock:
+        crate = lock.read().split('name = "corosensei"\nversion = "')[1].split('"')[0]
+    return program, f"corosensei {crate}, {' '.join(version.stdout.split()[:2]) or 'rustc'}"
+
+
+def page(results, facts, chart_name):
+    met = [bar[-1] for bar in bars(results)]
+    skipped = [f"- {line}" for line in facts["skipped"]] or ["- none"]
+    parts = [
+        HEAD.format(date=facts["date"], machine=facts["machine"], chart=chart_name,
+                    repetitions=facts["repetitions"], stackless=STACKLESS_BASE,
+                    stackful=STACKFUL_BASE),
+        "## The table", "", *two_blocks(results, SEEDS), "",
+        "1000 coroutines, 128 KiB stacks; create is cold, the others are on stacks used before.", "",
+        "## Skynet", "", *two_blocks(results, SKYNET), "",
+        "## Memory and guards", "", *memory_table(results), "",
+        f"## The bars: {sum(met)} of {len(met)} met", "", *bar_table(results), "",
+        "## Where weft is not first", "",
+        "Among peers of the same kind whose kill runs destructors:", "", *losses(results), "",
+        "## Creation", "", *two_blocks(results, CREATE), "",
+        "## Switches", "", *two_blocks(results, SWITCH), "",
+        "## Kill", "", *two_blocks(results, KILL), "",
+        METHOD.format(maps=facts["max_map_count"]),
+        "## Peers skipped", "", *skipped, ""]
+    return "\n".join(parts)
+
+
+def full(options):
+    if options.read:
+        with open(options.read, encoding="utf-8") as file:
+            kept = json.load(file)
+        facts, samples = kept["facts"], kept["samples"]
+    else:
+        programs = Programs(options.weft_bench, None, Machine(options.cpu))
+        groups, skipped = programs.groups()
+        programs.rust, rust = build_rust(options.corosensei)
+        if programs.rust is None:
+            skipped.append(f"corosensei: {rust}")
+        for line in skipped:
+            say(f"skipped {line}")
+        samples = measure(programs, groups, options.repetitions)
+        facts = {"date": datetime.date.today().isoformat(), "repetitions": options.repetitions,
+                 "machine": machine_lines(programs.context, programs.rust and rust),
+                 "max_map_count": map_limit(), "skipped": skipped}
+        with open(options.weft_bench + ".json", "w", encoding="utf-8") as file:
+            json.dump({"facts": facts, "samples": samples}, file)
+    results = Results(cases(samples))
+    svg = os.path.splitext(options.out)[0] + ".svg"
+    os.makedirs(os.path.dirname(os.path.abspath(options.out)), exist_ok=True)
+    first = facts["machine"].splitlines()
+    with open(svg, "w", encoding="utf-8") as file:
+        file.write(chart(results, f"{first[0][2:].split(';')[0]}; {first[2][2:].split(',')[0]}; "
+                                  f"{facts['date']}"))
+    with open(options.out, "w", encoding="utf-8") as file:
+        file.write(page(results, facts, os.path.basename(svg)))
+    missed = [bar for bar in bars(results) if not bar[-1]]
+    for case, base, found, bound, _ in missed:
+        print(f"missed: {case}{' against ' + base if base else ''}: {found}, {bound}")
+    print(f"{len(bars(results)) - len(missed)} of {len(bars(results))} bars met; "
+          f"wrote {options.out} and {svg}")
+    return results
+
+
+def short(options):
+    """The short form: times in ns (skynet in ms), ratios to the two base peers."""
+    programs = Programs(options.weft_bench, None, Machine(options.cpu))
+    results = Results(cases({group: measure_quietly(programs, group) for group, _ in SHORT}))
+    columns = [(name, group) for group, name in SHORT]
+    rows = ([["", *[name for name, _ in columns]], ["stackless"]] +
+            block(results, columns, [p for p in STACKLESS if p in SHORT_PEERS], STACKLESS_BASE) +
+            [["stackful"]] +
+            block(results, columns, [p for p in STACKFUL if p in SHORT_PEERS], STACKFUL_BASE))
+    print(f"ns for one operation (1000 coroutines, 128 KiB stacks); in brackets: of "
+          f"{STACKLESS_BASE}, of {STACKFUL_BASE}")
+    for row in rows:
+        print((row[0].ljust(28) + "".join(c.rjust(16) for c in row[1:])).rstrip())
+    return results
+
+
+def measure_quietly(programs, group):
+    samples = {}
+    for _ in range(3):
+        for peer, sample in programs.once(group, SHORT_PEERS):
+            samples.setdefault(peer, []).append(sample)
+    return samples
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(
+        description="measures weft against its peers and writes docs/benchmarks.md")
+    parser.add_argument("weft_bench", help="the program, e.g. build/release/bench/weft_bench")
+    parser.add_argument("--short", action="store_true", help="a few rows on the terminal instead")
+    parser.add_argument("--out", default=os.path.join("docs", "benchmarks.md"))
+    parser.add_argument("--corosensei", metavar="FOLDER", help="of the Rust peer",
+                        default=os.path.join(ROOT, "bench", "peers", "corosensei"))
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--cpu", type=int, default=0, help="the core to measure on")
+    parser.add_argument("--from", dest="read", metavar="JSON", help="render kept samples again")
+    options = parser.parse_args(arguments)
+    if options.repetitions < 1:
+        raise BadInput("--repetitions must be at least 1")
+    return options
+
+
+def main(arguments):
+    try:
+        options = options_of(arguments)
+        results = short(options) if options.short else full(options)
+    except BadInput as fault:
+        say(f"bench_report: {fault}")
+        return 2
+    except (OSError, ValueError, KeyError) as fault:
+        say(f"bench_report: {type(fault).__name__}: {fault}")
+        return 2
+    for line in results.errors():
+        say(f"bench_report: FAILED {line}")
+    return 1 if results.errors() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,189 @@
+"""The tables of docs/benchmarks.md: what is compared with what, as text."""
+
+STACKLESS = ("weft.stackless", "boost.asio.coroutine", "weft.task", "weft.generator",
+             "std.coroutine")
+STACKFUL = ("weft.coroutine", "weft.coroutine.shared_fp", "weft.coroutine.shared_fp.no_prefetch",
+            "weft.coroutine.fast_unwind", "weft.coroutine.shared_stack", "boost.context.fiber",
+            "boost.context.fiber.pooled", "boost.context.fiber.protected", "boost.context.callcc",
+            "boost.coroutine2", "corosensei", "corosensei.pooled", "ucontext")
+STACKLESS_BASE = "std.coroutine"  # whose time is 1 in its block
+STACKFUL_BASE = "boost.context.fiber"
+
+# The bars: what is held against what, and how much of it it may be. A bound with a counter is
+# absolute.
+BARS = (
+    ("switch/1x16K", "weft.coroutine.shared_fp", "boost.context.fiber", 0.40),
+    ("switch/1000x128K", "weft.coroutine.shared_fp", "boost.context.fiber", 0.40),
+    ("switch/1x16K", "weft.coroutine", "boost.context.fiber", 1.0),
+    ("switch/1000x128K", "weft.coroutine", "boost.context.fiber", 1.0),
+    ("switch/30000x64K", "weft.coroutine", "boost.context.fiber", 1.0),
+    ("switch_hetero/1000x128K", "weft.coroutine.shared_fp", "boost.context.fiber", 0.8),
+    ("switch_shuffled/30000x64K", "weft.coroutine.shared_fp", "boost.context.fiber", 0.6),
+    ("create_warm/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.6),
+    ("create_enter_warm/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.6),
+    ("create_enter/1000x128K", "weft.coroutine", "boost.context.fiber", 0.6),
+    ("create_enter/30000x64K", "weft.coroutine", "boost.context.fiber.protected", 0.4),
+    ("kill/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.5),
+    ("kill/1000x128K", "weft.coroutine.fast_unwind", "boost.context.fiber.pooled", 0.25),
+    ("kill_empty/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.10),
+    ("skynet/1M", "weft.coroutine", "boost.context.fiber.pooled", 0.4),
+    ("skynet/1M", "weft.task", "std.coroutine", 0.55),
+    ("skynet/1M", "weft.stackless", "boost.asio.coroutine", 1.1),
+    ("create/1000x128K", "weft.stackless", "boost.asio.coroutine", 1.1),
+    ("switch/1x16K", "weft.stackless", "boost.asio.coroutine", 1.1),
+    ("switch/1000x128K", "weft.stackless", "boost.asio.coroutine", 1.1),
+)
+COUNTER_BARS = (
+    ("rss/100000", "weft.coroutine", "bytes_per_coroutine", "at most {:.0f} bytes", 4400),
+    ("rss/100000", "weft.coroutine.shared_stack", "bytes_per_coroutine", "at most {:.0f} bytes",
+     300),
+    ("guarded/100000", "weft.coroutine", "works", "works", 1),
+)
+
+# The seeds' columns, and the tables that say more about each.
+SEEDS = (("create", "create/1000x128K"), ("switch", "switch/1000x128K"),
+         ("last_switch", "last_switch/1000x128K"), ("destroy", "destroy/1000x128K"),
+         ("kill", "kill/1000x128K"))
+CREATE = (("object, cold", "create/1000x128K"), ("entered, cold", "create_enter/1000x128K"),
+          ("entered, cold, 30 000 x 64 KiB", "create_enter/30000x64K"),
+          ("object, warm", "create_warm/1000x128K"),
+          ("entered, warm", "create_enter_warm/1000x128K"))
+SWITCH = (("1 x 16 KiB", "switch/1x16K"), ("1000 x 128 KiB", "switch/1000x128K"),
+          ("30 000 x 64 KiB", "switch/30000x64K"),
+          ("16 bodies, 1000 x 128 KiB", "switch_hetero/1000x128K"),
+          ("shuffled, 30 000 x 64 KiB", "switch_shuffled/30000x64K"))
+KILL = (("one live object", "kill/1000x128K"), ("nothing to destroy", "kill_empty/1000x128K"))
+SKYNET = (("ms", "skynet/1M"),)
+
+
+class Results:
+    """{group: {peer: Case}}, asked by name."""
+
+    def __init__(self, by_group):
+        self.by_group = by_group
+
+    def case(self, group, peer):
+        return self.by_group.get(group, {}).get(peer)
+
+    def time(self, group, peer):
+        case = self.case(group, peer)
+        return None if case is None else case.time
+
+    def counter(self, group, peer, name):
+        case = self.case(group, peer)
+        return None if case is None or case.error else case.counters.get(name)
+
+    def ratio(self, group, peer, base):
+        time, of = self.time(group, peer), self.time(group, base)
+        return None if time is None or not of else time / of
+
+    def errors(self):
+        return [f"{group}/{peer}: {case.error}" for group, peers in self.by_group.items()
+                for peer, case in peers.items() if case.error]
+
+
+def number(value):
+    """Three digits that matter; thousands set apart."""
+    if value >= 100:
+        return f"{value:,.0f}".replace(",", "\u202f")
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def times(value):
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def cell(results, group, peer, base):
+    case = results.case(group, peer)
+    if case is None:
+        return "–"
+    if case.error:
+        return "failed"
+    mark = "†" if case.counters.get("destructors_run", 1) < 1 else ""
+    mark += "~" if case.disturbed else ""
+    ratio = results.ratio(group, peer, base)
+    return number(case.time) + mark + (f" ({times(ratio)})" if ratio is not None else "")
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" + "---:|" * (len(header) - 1)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def block(results, columns, peers, base):
+    """The rows of one block; a peer that has none of the columns is left out."""
+    return [[peer] + [cell(results, group, peer, base) for _, group in columns]
+            for peer in peers if any(results.case(group, peer) for _, group in columns)]
+
+
+def two_blocks(results, columns):
+    def title(text):
+        return [f"**{text}**"] + [""] * len(columns)
+    return table([""] + [name for name, _ in columns],
+                 [title("stackless")] + block(results, columns, STACKLESS, STACKLESS_BASE) +
+                 [title("stackful")] + block(results, columns, STACKFUL, STACKFUL_BASE))
+
+
+def bars(results):
+    """[(case, against, found, bound, verdict)]; not measured is not met."""
+    rows = []
+    for group, peer, base, bound in BARS:
+        ratio = results.ratio(group, peer, base)
+        rows.append((f"{group}/{peer}", base, "not measured" if ratio is None else times(ratio),
+                     f"at most {bound:.2f}", ratio is not None and round(ratio, 2) <= bound))
+    for group, peer, name, text, bound in COUNTER_BARS:
+        value = results.counter(group, peer, name)
+        if name == "works":
+            found, met = ("yes" if value == 1 else "no"), value == 1
+        else:
+            found, met = (f"{value:.0f} bytes", value <= bound) if value is not None else ("", False)
+        rows.append((f"{group}/{peer}", "", found or "not measured", text.format(bound), met))
+    return rows
+
+
+def bar_table(results):
+    return table(["case", "against", "found", "bar", ""],
+                 [[case, base, found, bound, "met" if met else "**missed**"]
+                  for case, base, found, bound, met in bars(results)])
+
+
+def losses(results):
+    """Where another peer of the same kind is faster than weft's fastest."""
+    lines = []
+    for kind, peers in (("stackless", STACKLESS), ("stackful", STACKFUL)):
+        for group, found in results.by_group.items():
+            timed = [(found[p].time, p) for p in peers
+                     if p in found and found[p].time is not None
+                     and found[p].counters.get("destructors_run", 1) == 1]
+            ours = min((t for t in timed if t[1].startswith("weft.")), default=None)
+            best = min(timed, default=None)
+            if group.split("/")[0] in ("rss", "guarded") or ours is None or best is ours:
+                continue
+            if best[0] * 1.02 < ours[0]:  # nearer than that is a draw
+                lines.append(f"- {group}, {kind}: {best[1]} {number(best[0])}, "
+                             f"{ours[1]} {number(ours[0])} ({times(ours[0] / best[0])} times)")
+    return lines or ["- none"]
+
+
+def memory_table(results):
+    rows = []
+    for peer in STACKLESS + STACKFUL:
+        case = results.case("rss/100000", peer)
+        if case is None:
+            continue
+        if case.error:
+            rows.append([peer, "failed", "", "", "", ""])
+            continue
+        c = case.counters
+        guards = results.case("guarded/100000", peer)
+        verdict = "–"
+        if guards is not None and not guards.error:
+            g = guards.counters
+            verdict = "yes" if g["works"] == 1 else (
+                f"**no**: {number(g['coroutines'])} stacks, {number(g['guards'])} guards")
+        elif guards is not None:
+            verdict = "failed"
+        rows.append([peer, number(c["bytes_per_coroutine"]), number(c["page_table_bytes"]),
+                     number(c["slot_bytes"]), number(c["coroutines"]), verdict])
+    return table(["", "resident bytes", "page tables", "object", "coroutines had",
+                  "100 000 guarded stacks"], rows)
