@@ -1,0 +1,48 @@
+#include "weft/stack/colour.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+namespace weft::detail {
+namespace {
+
+alignas(4096) std::byte page[4096];
+
+std::ptrdiff_t lines_down(std::size_t n) {
+    return (page + sizeof page - coloured_top(page + sizeof page, n)) / 64;
+}
+
+TEST(colour, uses_every_colour_equally) {
+    std::multiset<std::ptrdiff_t> seen;
+    for (std::size_t n = 0; n < 10 * colour_count; ++n) seen.insert(lines_down(n));
+    for (std::size_t c = 0; c < colour_count; ++c)
+        EXPECT_EQ(seen.count(static_cast<std::ptrdiff_t>(c)), 10u);
+}
+
+TEST(colour, of_neighbours_is_far_apart) {
+    for (std::size_t n = 0; n < 2 * colour_count; ++n)
+        EXPECT_GE(std::abs(lines_down(n) - lines_down(n + 1)), 19);
+}
+
+TEST(colour, leaves_a_kibibyte_of_the_last_page_below_every_top) {
+    for (std::size_t n = 0; n < colour_count; ++n)
+        EXPECT_GE(coloured_top(page + sizeof page, n) - page, 1024);
+}
+
+TEST(colour, keeps_the_top_on_a_line_wherever_the_memory_ends) {
+    for (std::size_t off = 0; off < 64; ++off) {
+        const std::byte* top = coloured_top(page + sizeof page - off, 5);
+        EXPECT_EQ(reinterpret_cast<std::size_t>(top) % 64, 0u);
+        EXPECT_LE(page + sizeof page - off - top, static_cast<std::ptrdiff_t>(colour_bytes));
+    }
+}
+
+TEST(colour, numbers_those_who_do_not_count_themselves) {
+    const std::size_t a = next_colour();
+    EXPECT_EQ(next_colour(), a + 1);
+}
+
+}  // namespace
+}  // namespace weft::detail

@@ -1,0 +1,99 @@
+#include "weft/stack/guard.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/stack/memory_probe.hpp"
+
+namespace weft::detail {
+namespace {
+
+class guard : public testing::Test {
+protected:
+    void SetUp() override { ASSERT_NE(page.begin, nullptr); }
+    void TearDown() override { system_memory.unmap(page); }
+
+    memory_range page{system_memory.map(page_bytes()), page_bytes()};
+};
+
+using guard_death = guard;
+
+void touch(volatile std::byte* p) { *p = std::byte{1}; }
+
+TEST_F(guard_death, by_marker_faults) {
+    if (!markers_work()) GTEST_SKIP() << "this kernel has no guard markers";
+    ASSERT_EQ(install_fault_guard(page), guard_kind::marker);
+    EXPECT_DEATH(touch(page.begin), "");
+    EXPECT_DEATH(touch(page.begin + page.bytes - 1), "");
+}
+
+TEST_F(guard_death, by_marker_faults_after_its_memory_was_dropped) {
+    if (!markers_work()) GTEST_SKIP() << "this kernel has no guard markers";
+    ASSERT_EQ(install_markers(&page, 1) == 1 || install_fault_guard(page) == guard_kind::marker, true);
+    system_memory.advise(page, advice::drop);
+    EXPECT_DEATH(touch(page.begin), "");
+}
+
+TEST_F(guard_death, by_protection_faults) {
+    test::failing_memory memory;
+    memory.no_markers = true;
+    ASSERT_EQ(install_fault_guard(page), guard_kind::protection);
+    EXPECT_DEATH(touch(page.begin), "");
+    forget_guard(guard_kind::protection);
+}
+
+TEST_F(guard, counts_protections_and_only_them) {
+    test::failing_memory memory;
+    memory.no_markers = true;
+    const std::size_t before = protection_count();
+    ASSERT_EQ(install_fault_guard(page), guard_kind::protection);
+    EXPECT_EQ(protection_count(), before + 1);
+    forget_guard(guard_kind::marker);
+    forget_guard(guard_kind::canary);
+    EXPECT_EQ(protection_count(), before + 1);
+    forget_guard(guard_kind::protection);
+    EXPECT_EQ(protection_count(), before);
+}
+
+TEST_F(guard, that_the_system_refuses_is_none_and_counts_nothing) {
+    test::failing_memory memory;
+    memory.no_markers = true;
+    memory.no_protect = true;
+    const std::size_t before = protection_count();
+    EXPECT_EQ(install_fault_guard(page), guard_kind::none);
+    EXPECT_EQ(protection_count(), before);
+    touch(page.begin);  // and the page is as it was
+}
+
+TEST_F(guard, leaves_half_of_all_mappings_to_others) {
+    EXPECT_GT(protection_budget(), 0u);
+    test::failing_memory memory;
+    memory.no_markers = true;
+    detail::os.protect = [](memory_range) noexcept { return true; };
+    const std::size_t before = protection_count();
+    std::size_t got = 0;
+    while (install_fault_guard(page) == guard_kind::protection) ++got;
+    EXPECT_EQ(got + before, protection_budget());
+    while (got-- != 0) forget_guard(guard_kind::protection);
+    EXPECT_EQ(protection_count(), before);
+}
+
+TEST_F(guard, by_canary_notices_the_byte_below_the_limit) {
+    std::byte* limit = page.begin + page.bytes;
+    write_canary(limit);
+    EXPECT_TRUE(canary_intact(limit));
+    limit[-1] ^= std::byte{1};
+    EXPECT_FALSE(canary_intact(limit));
+    limit[-1] ^= std::byte{1};
+    limit[-static_cast<std::ptrdiff_t>(canary_bytes)] ^= std::byte{0x80};
+    EXPECT_FALSE(canary_intact(limit));
+}
+
+TEST_F(guard, by_canary_differs_from_stack_to_stack) {
+    std::byte* limit = page.begin + page.bytes;
+    write_canary(limit);
+    std::copy(limit - canary_bytes, limit, limit - 2 * canary_bytes);
+    EXPECT_FALSE(canary_intact(limit - canary_bytes));
+}
+
+}  // namespace
+}  // namespace weft::detail

@@ -1,0 +1,69 @@
+#include "weft/stack/high_water.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/stack/memory_probe.hpp"
+#include "weft/stack/mapped_stack.hpp"
+#include "weft/stack/stack_pool.hpp"
+
+namespace weft {
+namespace {
+
+const std::size_t page = detail::page_bytes();
+
+TEST(high_water, of_an_untouched_stack_is_nothing) {
+    mapped_stack stacks(256 * 1024);
+    const stack s = stacks.acquire();
+    EXPECT_EQ(high_water_bytes(s), 0u);
+    stacks.release(s);
+}
+
+TEST(high_water, is_the_deepest_touch_to_the_page) {
+    mapped_stack stacks(1024 * 1024);
+    for (const std::size_t depth : {1u, 64u, 5000u, 100'000u, 700'000u, 1024u * 1024}) {
+        const stack s = stacks.acquire();
+        s.top[-1] = std::byte{1};
+        s.top[-static_cast<std::ptrdiff_t>(depth)] = std::byte{1};  // a hole above it, as by alloca
+        EXPECT_GE(high_water_bytes(s), depth);
+        EXPECT_LT(high_water_bytes(s), depth + page);
+        stacks.release(s);
+    }
+}
+
+TEST(high_water, of_the_whole_stack_is_all_of_it) {
+    mapped_stack stacks(64 * 1024);
+    const stack s = stacks.acquire();
+    *s.limit = std::byte{1};
+    EXPECT_EQ(high_water_bytes(s), s.bytes());
+    stacks.release(s);
+}
+
+TEST(high_water, of_a_recycled_stack_begins_anew_when_reset) {
+    stack_pool<> pool(256 * 1024);
+    stack s = pool.acquire();
+    test::use(s, 200 * 1024);
+    pool.release(s);
+    s = pool.acquire();
+    EXPECT_GE(high_water_bytes(s), 200u * 1024);  // somebody else's
+    reset_high_water(s);
+    test::use(s, 20 * 1024);
+    EXPECT_GE(high_water_bytes(s), 20u * 1024);
+    EXPECT_LT(high_water_bytes(s), 20u * 1024 + 2 * page);
+    pool.release(s);
+}
+
+TEST(high_water, of_a_suspended_coroutine_begins_anew_below_its_stack_pointer) {
+    mapped_stack stacks(256 * 1024);
+    const stack s = stacks.acquire();
+    test::use(s, 200 * 1024);
+    const std::byte* sp = s.top - 10'000;
+    s.top[-10'000] = std::byte{9};
+    reset_high_water(s, sp);
+    EXPECT_GE(high_water_bytes(s), 10'000u);
+    EXPECT_LT(high_water_bytes(s), 10'000u + 128 + page);
+    EXPECT_EQ(*sp, std::byte{9});
+    stacks.release(s);
+}
+
+}  // namespace
+}  // namespace weft

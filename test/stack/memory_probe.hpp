@@ -1,0 +1,132 @@
+// What the tests of the stack layer need to see: calls that fail on demand, and which pages are there.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <map>
+#include <vector>
+
+#include "weft/stack/os_memory.hpp"
+#include "weft/stack/stack.hpp"
+
+namespace weft::test {
+
+// While it lives, counts what the layer takes from the system and makes the fail_at-th call fail
+// (from 1 on; 0 for none), or every call of the kinds that are switched off. One thread.
+class failing_memory {
+public:
+    explicit failing_memory(int fail_at = 0) noexcept : fail_at_(fail_at) {
+        self = this;
+        detail::os = {
+            [](std::size_t n) noexcept -> std::byte* {
+                if (self->fails()) return nullptr;
+                std::byte* p = detail::system_memory.map(n);
+                if (p != nullptr) self->mappings_[p] = n;
+                return p;
+            },
+            [](detail::memory_range r) noexcept {
+                EXPECT_EQ(self->mappings_[r.begin], r.bytes) << "unmap of what was not mapped";
+                if (self->fails()) return false;
+                self->mappings_.erase(r.begin);
+                return detail::system_memory.unmap(r);
+            },
+            [](detail::memory_range r) noexcept {
+                if (self->fails() || self->no_protect) return false;
+                ++self->protect_count;
+                return detail::system_memory.protect(r);
+            },
+            [](detail::memory_range r, detail::advice a) noexcept {
+                if (self->fails() || (self->no_markers && a == detail::advice::guard_install))
+                    return false;
+                ++self->advise_count;
+                return detail::system_memory.advise(r, a);
+            },
+            [](const detail::memory_range* r, std::size_t n, detail::advice a) noexcept {
+                if (self->fails() || (self->no_markers && a == detail::advice::guard_install))
+                    return std::size_t{0};
+                ++self->advise_count;
+                return detail::system_memory.advise_many(r, n, a);
+            },
+            [](std::size_t n) noexcept -> void* {
+                if (self->fails()) return nullptr;
+                void* p = detail::system_memory.allocate(n);
+                if (p != nullptr) ++self->allocated_;
+                return p;
+            },
+            [](void* p) noexcept {
+                if (p != nullptr) --self->allocated_;
+                detail::system_memory.free(p);
+            },
+        };
+    }
+    ~failing_memory() {
+        detail::os = detail::system_memory;
+        self = nullptr;
+    }
+    failing_memory(const failing_memory&) = delete;
+    failing_memory& operator=(const failing_memory&) = delete;
+
+    // Is everything back?
+    bool nothing_leaked() const { return mappings_.empty() && allocated_ == 0; }
+    std::size_t mapping_count() const { return mappings_.size(); }
+    bool has_failed() const { return fail_at_ != 0 && calls_ >= fail_at_; }
+    void fail_no_more() { fail_at_ = 0; }
+
+    bool no_markers = false;
+    bool no_protect = false;
+    int protect_count = 0;
+    int advise_count = 0;
+
+private:
+    bool fails() noexcept { return ++calls_ == fail_at_; }
+
+    static inline failing_memory* self = nullptr;
+    int calls_ = 0;
+    int fail_at_;
+    std::map<std::byte*, std::size_t> mappings_;
+    long allocated_ = 0;
+};
+
+inline std::size_t resident_pages(const std::byte* begin, const std::byte* end) {
+    const std::size_t page = detail::page_bytes();
+    const auto from = reinterpret_cast<std::size_t>(begin) / page * page;
+    const auto to = (reinterpret_cast<std::size_t>(end) + page - 1) / page * page;
+    std::vector<unsigned char> there((to - from) / page);
+    if (::mincore(reinterpret_cast<void*>(from), to - from, there.data()) != 0) return 0;
+    std::size_t count = 0;
+    for (const unsigned char c : there) count += c & 1u;
+    return count;
+}
+
+inline std::size_t resident_pages(stack s) { return resident_pages(s.limit, s.top); }
+
+// The process's resident set, /proc/self/statm.
+inline std::size_t rss_bytes() {
+    std::FILE* f = std::fopen("/proc/self/statm", "r");
+    if (f == nullptr) return 0;
+    unsigned long all = 0;
+    unsigned long resident = 0;
+    if (std::fscanf(f, "%lu %lu", &all, &resident) != 2) resident = 0;
+    std::fclose(f);
+    return resident * detail::page_bytes();
+}
+
+inline std::size_t mapping_lines() {
+    std::FILE* f = std::fopen("/proc/self/maps", "r");
+    if (f == nullptr) return 0;
+    std::size_t lines = 0;
+    for (int c = std::fgetc(f); c != EOF; c = std::fgetc(f)) lines += c == '\n';
+    std::fclose(f);
+    return lines;
+}
+
+// Uses the topmost `bytes` of a stack as a coroutine would.
+inline void use(stack s, std::size_t bytes = 64) {
+    for (std::size_t n = 64; n <= bytes; n += 64) s.top[-static_cast<std::ptrdiff_t>(n)] = std::byte{1};
+}
+
+}  // namespace weft::test

@@ -1,0 +1,77 @@
+#include "weft/stack/os_memory.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "test/stack/memory_probe.hpp"
+
+namespace weft::detail {
+namespace {
+
+struct mapping {
+    explicit mapping(std::size_t pages) : range{os.map(pages * page_bytes()), pages * page_bytes()} {}
+    ~mapping() { os.unmap(range); }
+    memory_range range;
+    std::byte* page(std::size_t i) const { return range.begin + i * page_bytes(); }
+};
+
+TEST(os_memory, knows_the_size_of_a_page) {
+    EXPECT_EQ(page_bytes(), static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+    EXPECT_EQ(round_to_page(1), page_bytes());
+    EXPECT_EQ(round_to_page(page_bytes()), page_bytes());
+    EXPECT_EQ(round_to_page(0), 0u);
+}
+
+TEST(os_memory, maps_zeros_that_cost_nothing_until_touched) {
+    mapping m(64);
+    ASSERT_NE(m.range.begin, nullptr);
+    EXPECT_EQ(test::resident_pages(m.range.begin, m.page(64)), 0u);
+    EXPECT_TRUE(std::all_of(m.range.begin, m.page(64), [](std::byte b) { return b == std::byte{}; }));
+}
+
+TEST(os_memory, does_not_map_what_there_cannot_be) { EXPECT_EQ(os.map(std::size_t{1} << 62), nullptr); }
+
+TEST(os_memory, drops_the_whole_pages_of_a_range_and_no_other) {
+    mapping m(4);
+    for (std::size_t i = 0; i < 4; ++i) *m.page(i) = std::byte{7};
+    EXPECT_EQ(drop_pages(m.page(0) + 1, m.page(3) + 1), 2 * page_bytes());
+    EXPECT_EQ(*m.page(0), std::byte{7});
+    EXPECT_EQ(*m.page(1), std::byte{0});
+    EXPECT_EQ(*m.page(2), std::byte{0});
+    EXPECT_EQ(*m.page(3), std::byte{7});
+}
+
+TEST(os_memory, drops_nothing_where_there_is_no_whole_page) {
+    mapping m(2);
+    *m.page(0) = std::byte{7};
+    EXPECT_EQ(drop_pages(m.page(0) + 1, m.page(1) + 1), 0u);
+    EXPECT_EQ(drop_pages(m.page(1), m.page(0)), 0u);
+    EXPECT_EQ(*m.page(0), std::byte{7});
+}
+
+TEST(os_memory, advises_many_ranges_from_the_first_on) {
+    mapping m(6);
+    for (std::size_t i = 0; i < 6; ++i) *m.page(i) = std::byte{7};
+    const memory_range ranges[] = {
+        {m.page(0), page_bytes()}, {m.page(2), 2 * page_bytes()}, {m.page(5), page_bytes()}};
+    const std::size_t done = os.advise_many(ranges, 3, advice::drop);
+    if (done == 0) GTEST_SKIP() << "this kernel advises one range at a time";
+    EXPECT_EQ(done, 3u);
+    const std::byte expected[] = {std::byte{0}, std::byte{7}, std::byte{0},
+                                  std::byte{0}, std::byte{7}, std::byte{0}};
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(*m.page(i), expected[i]) << i;
+}
+
+TEST(os_memory, counts_only_the_ranges_that_were_advised) {
+    mapping m(2);
+    *m.page(0) = std::byte{7};
+    std::byte* hole = os.map(page_bytes());
+    os.unmap({hole, page_bytes()});
+    const memory_range ranges[] = {{m.page(0), page_bytes()}, {hole, page_bytes()}};
+    EXPECT_LE(os.advise_many(ranges, 2, advice::drop), 1u);
+}
+
+}  // namespace
+}  // namespace weft::detail

@@ -1,0 +1,325 @@
+#include "weft/stack/slab_stack.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "test/stack/memory_probe.hpp"
+#include "weft/base/platform.hpp"
+
+namespace weft {
+namespace {
+
+void touch(volatile std::byte* p) { *p = std::byte{1}; }
+
+std::vector<stack> take(slab_stack& stacks, std::size_t count) {
+    std::vector<stack> all(count);
+    for (stack& s : all) s = stacks.acquire();
+    return all;
+}
+
+void give_back(slab_stack& stacks, const std::vector<stack>& all) {
+    for (const stack s : all) stacks.release(s);
+}
+
+TEST(slab_stack, has_as_many_bytes_as_were_asked_for_and_no_two_overlap) {
+    for (const std::size_t bytes : {1u, 16384u, 70000u, 131072u, 3u << 20}) {
+        slab_stack stacks(bytes);
+        std::vector<stack> all = take(stacks, 40);
+        stacks.check();
+        std::ranges::sort(all, {}, &stack::limit);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            ASSERT_TRUE(all[i]);
+            EXPECT_GE(all[i].bytes(), bytes);
+            EXPECT_GE(all[i].bytes(), stacks.stack_bytes());
+            EXPECT_EQ(reinterpret_cast<std::size_t>(all[i].top) % 64, 0u);
+            EXPECT_TRUE(i == 0 || all[i - 1].top + 4096 <= all[i].limit) << "a guard between";
+        }
+        give_back(stacks, all);
+    }
+}
+
+TEST(slab_stack_death, overflow_of_each_faults) {
+    slab_stack stacks(16384);
+    const std::vector<stack> all = take(stacks, 12);
+    for (const stack s : all) EXPECT_DEATH(touch(s.limit - 1), "");
+    give_back(stacks, all);
+}
+
+TEST(slab_stack_death, overflow_of_a_recycled_one_faults) {
+    slab_stack stacks(16384);
+    const stack other = stacks.acquire();
+    stack s = stacks.acquire();
+    stacks.release(s);
+    s = stacks.acquire();
+    EXPECT_DEATH(touch(s.limit - 1), "");
+    stacks.release(s);
+    stacks.release(other);
+}
+
+TEST(slab_stack, neighbours_have_colours_far_apart) {
+    slab_stack stacks(65536);
+    const std::vector<stack> all = take(stacks, 96);
+    std::set<std::size_t> offsets;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto at = [&](std::size_t n) {
+            return static_cast<long>((reinterpret_cast<std::size_t>(all[n].top) + 4095) % 4096 / 64);
+        };
+        offsets.insert(reinterpret_cast<std::size_t>(all[i].top) % 4096);
+        EXPECT_TRUE(i == 0 || std::abs(at(i) - at(i - 1)) >= 16) << i;
+    }
+    EXPECT_EQ(offsets.size(), 48u);
+    give_back(stacks, all);
+}
+
+TEST(slab_stack, touches_no_stack_itself_and_one_page_serves_a_shallow_coroutine) {
+    slab_stack stacks(65536);
+    const std::vector<stack> all = take(stacks, 200);
+    for (const stack s : all) EXPECT_EQ(test::resident_pages(s), 0u);
+    for (const stack s : all) test::use(s, 1024);
+    for (const stack s : all) EXPECT_EQ(test::resident_pages(s), 1u);
+    give_back(stacks, all);
+}
+
+TEST(slab_stack, a_released_stack_has_no_memory) {
+    slab_stack stacks(65536);
+    const std::vector<stack> all = take(stacks, 100);
+    for (const stack s : all) test::use(s, 60000);
+    // All but the ends of each slab, so that no slab goes.
+    for (std::size_t i = 1; i < all.size(); i += 2) stacks.release(all[i]);
+    for (std::size_t i = 1; i < all.size(); i += 2) EXPECT_EQ(test::resident_pages(all[i]), 0u);
+    for (std::size_t i = 0; i < all.size(); i += 2) EXPECT_GE(test::resident_pages(all[i]), 14u);
+    stacks.check();
+    for (std::size_t i = 0; i < all.size(); i += 2) stacks.release(all[i]);
+}
+
+TEST(slab_stack, many_released_at_once_have_no_memory) {
+    slab_stack stacks(65536);
+    std::vector<stack> all = take(stacks, 300);
+    for (const stack s : all) test::use(s, 8192);
+    const std::vector<stack> kept(all.begin(), all.begin() + 20);
+    all.erase(all.begin(), all.begin() + 20);
+    std::shuffle(all.begin(), all.end(), std::mt19937(1));
+    const std::size_t mapped = stacks.mapped_bytes();
+    stacks.release(all);
+    stacks.check();
+    EXPECT_LT(stacks.mapped_bytes(), mapped);
+    EXPECT_EQ(stacks.out_count(), kept.size());
+    for (const stack s : kept) EXPECT_GE(test::resident_pages(s), 2u);
+    stacks.release(kept);
+}
+
+TEST(slab_stack, a_slab_without_a_stack_in_use_is_unmapped) {
+    test::failing_memory memory;
+    {
+        slab_stack stacks(65536);
+        const std::vector<stack> all = take(stacks, 500);
+        EXPECT_GT(memory.mapping_count(), 2u);
+        give_back(stacks, all);
+        EXPECT_EQ(memory.mapping_count(), 0u);
+        EXPECT_EQ(stacks.mapped_bytes(), 0u);
+        stacks.check();
+        stacks.release(stacks.acquire());
+    }
+    EXPECT_TRUE(memory.nothing_leaked());
+}
+
+TEST(slab_stack_death, release_of_a_stranger_aborts) {
+    slab_stack stacks(16384);
+    slab_stack others(16384);
+    const stack s = others.acquire();
+    EXPECT_DEATH(stacks.release(s), "weft: release of a stack that is not out");
+    const stack mine = stacks.acquire();
+    EXPECT_DEATH(stacks.release({mine.limit + 64, mine.top}), "weft: release of a stack");
+    EXPECT_DEATH(stacks.release({mine.limit, mine.top - 64}), "weft: release of a stack");
+    stacks.release(mine);
+    others.release(s);
+}
+
+TEST(slab_stack_death, second_release_aborts) {
+    slab_stack stacks(16384);
+    const stack other = stacks.acquire();
+    const stack s = stacks.acquire();
+    stacks.release(s);
+    EXPECT_DEATH(stacks.release(s), "weft: release of a stack that is not out");
+    stacks.release(other);
+    EXPECT_DEATH(stacks.release(other), "weft: release of a stack that is not out");
+}
+
+TEST(slab_stack_death, destruction_with_a_stack_in_use_aborts) {
+    EXPECT_DEATH(
+        {
+            slab_stack stacks(16384);
+            static_cast<void>(stacks.acquire());
+        },
+        "weft: destruction of a stack allocator");
+}
+
+TEST(slab_stack, a_new_size_concerns_new_stacks_and_old_ones_are_released_as_ever) {
+    slab_stack stacks(64 * 1024);
+    const std::vector<stack> large = take(stacks, 30);
+    stacks.release(large[0]);
+    stacks.set_stack_bytes(16 * 1024);
+    const std::vector<stack> small = take(stacks, 30);
+    for (const stack s : small) EXPECT_LT(s.bytes(), 32u * 1024);
+    for (std::size_t i = 1; i < 15; ++i) stacks.release(large[i]);
+    stacks.set_stack_bytes(256 * 1024);
+    const stack huge = stacks.acquire();
+    EXPECT_GE(huge.bytes(), 256u * 1024);
+    std::memset(huge.limit, 1, huge.bytes());
+    for (std::size_t i = 15; i < 30; ++i) stacks.release(large[i]);
+    stacks.check();
+    stacks.release(huge);
+    stacks.release(small);
+    EXPECT_EQ(stacks.mapped_bytes(), 0u);
+}
+
+TEST(slab_stack, is_empty_for_sizes_beyond_all_measure) {
+    EXPECT_FALSE(slab_stack(~std::size_t{0}).acquire());
+    EXPECT_FALSE(slab_stack(std::size_t{1} << 60).acquire());
+    EXPECT_FALSE(slab_stack(std::size_t{1} << 47).acquire());
+}
+
+TEST(slab_stack, each_failing_call_gives_a_stack_or_none_and_leaks_nothing) {
+    int failed = 0;
+    for (int n = 1;; ++n) {
+        test::failing_memory memory(n);
+        bool over = false;
+        {
+            slab_stack stacks(128 * 1024);
+            std::vector<stack> all = take(stacks, 60);
+            failed += static_cast<int>(std::erase(all, stack{}));
+            stacks.check();
+            over = !memory.has_failed();
+            memory.fail_no_more();
+            for (const stack s : all) test::use(s, 4096);
+            stacks.release(all);
+        }
+        EXPECT_TRUE(memory.nothing_leaked()) << n;
+        if (over) break;
+    }
+    EXPECT_GT(failed, 0) << "some call must have mattered";
+}
+
+TEST(slab_stack, survives_a_system_that_takes_nothing_back) {
+    test::failing_memory memory;
+    slab_stack stacks(128 * 1024);
+    const auto unmap = detail::os.unmap;
+    detail::os.unmap = [](detail::memory_range) noexcept { return false; };
+    detail::os.advise = [](detail::memory_range, detail::advice) noexcept { return false; };
+    give_back(stacks, take(stacks, 50));
+    stacks.check();
+    EXPECT_NE(stacks.mapped_bytes(), 0u);
+    detail::os.unmap = unmap;
+    const std::vector<stack> again = take(stacks, 50);
+    stacks.check();
+    give_back(stacks, again);
+    EXPECT_EQ(stacks.mapped_bytes(), 0u);
+}
+
+TEST(slab_stack, asks_for_less_when_a_whole_slab_is_not_to_be_had) {
+    test::failing_memory memory;
+    detail::os.map = [](std::size_t bytes) noexcept -> std::byte* {
+        return bytes > 256 * 1024 ? nullptr : detail::system_memory.map(bytes);
+    };
+    detail::os.unmap = detail::system_memory.unmap;
+    slab_stack stacks(128 * 1024);
+    const std::vector<stack> all = take(stacks, 10);
+    for (const stack s : all) EXPECT_TRUE(s);
+    give_back(stacks, all);
+}
+
+class slab_stack_canary : public testing::Test {
+protected:
+    slab_stack_canary() { memory.no_markers = memory.no_protect = true; }
+    test::failing_memory memory;
+};
+using slab_stack_canary_death = slab_stack_canary;
+
+TEST_F(slab_stack_canary, stands_in_where_no_guard_is_to_be_had) {
+    slab_stack stacks(16384);
+    EXPECT_FALSE(stacks.has_canaries());
+    stack s = stacks.acquire();
+    EXPECT_TRUE(stacks.has_canaries());
+    std::memset(s.limit, 1, s.bytes());
+    stacks.inspect(s);
+    const stack other = stacks.acquire();
+    stacks.release(s);
+    s = stacks.acquire();
+    stacks.inspect(s);
+    stacks.release(s);
+    stacks.release(other);
+    EXPECT_FALSE(stacks.has_canaries());
+}
+
+TEST_F(slab_stack_canary_death, is_looked_at_on_release) {
+    slab_stack stacks(16384);
+    const stack s = stacks.acquire();
+    std::byte& below = s.limit[-1];
+    below ^= std::byte{1};
+    EXPECT_DEATH(stacks.inspect(s), "weft: a stack has overflowed");
+    EXPECT_DEATH(stacks.release(s), "weft: a stack has overflowed");
+    below ^= std::byte{1};
+    stacks.release(s);
+}
+
+TEST(slab_stack, protections_go_up_to_their_budget_and_come_back) {
+    test::failing_memory memory;
+    memory.no_markers = true;
+    const std::size_t before = detail::protection_count();
+    slab_stack stacks(16384);
+    const std::vector<stack> all = take(stacks, 100);
+    EXPECT_EQ(detail::protection_count(), before + 100);
+    EXPECT_FALSE(stacks.has_canaries());
+    give_back(stacks, all);
+    EXPECT_EQ(detail::protection_count(), before);
+}
+
+//
+TEST(slab_stack, gives_a_hundred_thousand_guarded_stacks_within_few_mappings) {
+    if (!detail::markers_work()) GTEST_SKIP() << "this kernel has no guard markers";
+    const std::size_t count = WEFT_ASAN || WEFT_TSAN ? 2'000 : 100'000;
+    const std::size_t lines = test::mapping_lines();
+    slab_stack stacks(64 * 1024);
+    const std::vector<stack> all = take(stacks, count);
+    for (const stack s : all) {
+        ASSERT_TRUE(s);
+        s.top[-1] = std::byte{1};
+    }
+    EXPECT_FALSE(stacks.has_canaries());
+    EXPECT_LT(test::mapping_lines(), lines + 1000);
+    stacks.check();
+    stacks.release(all);
+}
+
+TEST(slab_stack, keeps_its_books_through_random_use) {
+    std::mt19937 random(7);
+    slab_stack stacks(16 * 1024);
+    std::vector<stack> out;
+    for (int i = 0; i < 20'000; ++i) {
+        if (out.empty() || random() % 1000 < (i / 4000 % 2 == 0 ? 600u : 400u)) {
+            out.push_back(stacks.acquire());
+            ASSERT_TRUE(out.back());
+            out.back().top[-1] = std::byte{1};
+        } else {
+            std::swap(out[random() % out.size()], out.back());
+            stacks.release(out.back());
+            out.pop_back();
+        }
+        if (i % 500 == 0) {
+            if (random() % 4 == 0) stacks.set_stack_bytes((1 + random() % 3) * 16 * 1024);
+            stacks.check();
+            EXPECT_EQ(stacks.out_count(), out.size());
+        }
+    }
+    stacks.release(out);
+    EXPECT_EQ(stacks.mapped_bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace weft

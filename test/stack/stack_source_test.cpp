@@ -1,0 +1,69 @@
+#include "weft/stack/stack_source.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+struct counting {
+    alignas(64) std::byte memory[256] = {};
+    int out = 0;
+
+    stack acquire() noexcept { return ++out, stack{memory, memory + 256}; }
+    void release(stack s) noexcept { out -= s.limit == memory ? 1 : 100; }
+    std::size_t stack_bytes() const noexcept { return 256; }
+};
+
+struct shell {
+    counting* core;
+    stack acquire() noexcept { return {}; }
+    void release(stack) noexcept {}
+    std::size_t stack_bytes() const noexcept { return 1; }
+    stack_source source() noexcept { return *core; }
+};
+
+TEST(stack_source, is_two_words) { static_assert(sizeof(stack_source) == 2 * sizeof(void*)); }
+
+TEST(stack_source, does_what_its_allocator_does) {
+    counting a;
+    const stack_source s = a;
+    EXPECT_TRUE(s);
+    EXPECT_EQ(s.stack_bytes(), 256u);
+    const stack got = s.acquire();
+    EXPECT_EQ(got, (stack{a.memory, a.memory + 256}));
+    EXPECT_EQ(a.out, 1);
+    s.release(got);
+    EXPECT_EQ(a.out, 0);
+}
+
+TEST(stack_source, without_an_allocator_has_nothing) {
+    const stack_source s;
+    EXPECT_FALSE(s);
+    EXPECT_FALSE(s.acquire());
+    EXPECT_EQ(s.stack_bytes(), 0u);
+}
+
+TEST(stack_source, is_equal_where_the_allocator_is_the_same_object) {
+    counting a;
+    counting b;
+    EXPECT_EQ(stack_source(a), stack_source(a));
+    EXPECT_NE(stack_source(a), stack_source(b));
+    EXPECT_NE(stack_source(a), stack_source());
+}
+
+TEST(stack_source, of_a_shell_is_the_source_it_names) {
+    counting a;
+    shell around{&a};
+    EXPECT_EQ(stack_source(around), stack_source(a));
+}
+
+TEST(stack_source, is_an_allocator_itself_and_copies_to_the_same) {
+    static_assert(stack_allocator<stack_source>);
+    counting a;
+    stack_source s = a;
+    const stack_source copy = s;
+    EXPECT_EQ(copy, s);
+}
+
+}  // namespace
+}  // namespace weft
