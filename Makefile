@@ -16,7 +16,7 @@ TEST = ctest -j 2 --preset
 .NOTPARALLEL:
 
 help:
-	@echo "make run      the main job: an echo server and its clients, in every style"
+	@echo "make run      the main job: an echo server in every style, then a short comparison"
 	@echo "make test     build and run every test, debug and release"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends"
@@ -25,10 +25,11 @@ help:
 	@echo "make clean    remove build/"
 
 run:
-	@tools/bootstrap run
+	@tools/bootstrap run bench
 	$(CONFIGURE) release
-	@$(BUILD) release --target echo
+	@$(BUILD) release --target echo weft_bench
 	build/release/examples/echo
+	@python3 tools/bench_report.py build/release/bench/weft_bench --short
 
 test:
 	@tools/bootstrap test

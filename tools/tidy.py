@@ -155,7 +155,7 @@ def check_tests(tree):
     for path in tree.files("weft", suffixes={".hpp"}):
         if len(path.parts) < 3:
             continue
-        test = Path("test", *path.parts[1:-1], path.stem + "_test.cpp")
+        test = Path("test", path.parts[1], path.stem + "_test.cpp")
         has = (tree.root / test).is_file()
         excused = str(path) in TESTED_ELSEWHERE
         if not has and not excused:
