@@ -33,8 +33,8 @@ struct counted {
     counted& operator=(const counted&) = delete;
 };
 
-// Counts and yields. Weight tells bodies apart: sixteen weights are sixteen functions, sixteen yield
-// sites.
+// Counts and yields. Weight tells bodies apart: sixteen weights are sixteen functions, sixteen
+// yield sites.
 template <unsigned Weight>
 struct counting {
     template <class Self>
@@ -120,7 +120,8 @@ struct skynet_body {
         for (std::uint64_t i = 0; i < 10; ++i) {
             const std::uint64_t part = leaves / 10;
             std::uint64_t child_sum = 0;
-            auto child = Peer::make(*stacks, skynet_body{stacks, number + i * part, part, &child_sum});
+            auto child =
+                Peer::make(*stacks, skynet_body{stacks, number + i * part, part, &child_sum});
             child.resume();
             sum += child_sum;
         }

@@ -9,7 +9,7 @@
 // all peers; add() registers it with Google Benchmark for each peer of a list. The time reported is
 // that of one operation.
 //
-//   add("switch/1x16K", stackful{}, []<class Peer>(Peer, meter& m) { ... m.start(); ... m.stop(n); });
+//   add("switch/1x16K", all_peers, []<class Peer>(Peer, meter& m) { m.start(); ... m.stop(n); });
 #pragma once
 
 #include <benchmark/benchmark.h>

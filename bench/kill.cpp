@@ -1,8 +1,8 @@
 // kill: destroying a coroutine while it is suspended, with one live object in a frame below the
 // body. kill_empty: the same frames with nothing to destroy. On stacks that were used before.
 //
-// The counter destructors_run says which part of the live objects was destroyed; a peer that says it
-// unwinds and does not is an error, not a fast peer.
+// The counter destructors_run says which part of the live objects was destroyed; a peer that says
+// it unwinds and does not is an error, not a fast peer.
 
 #include <type_traits>
 
@@ -35,8 +35,8 @@ auto kill(std::size_t count, std::size_t stack_bytes, std::size_t rounds) {
             m.expect_equal(world.built, lives, "objects built");
             m.expect_equal(world.destroyed, Peer::kill_runs_destructors ? lives : 0,
                            "objects destroyed");
-            m.counter("destructors_run", static_cast<double>(world.destroyed) /
-                                             static_cast<double>(world.built));
+            m.counter("destructors_run",
+                      static_cast<double>(world.destroyed) / static_cast<double>(world.built));
         }
     };
 }
@@ -45,7 +45,8 @@ auto kill(std::size_t count, std::size_t stack_bytes, std::size_t rounds) {
 
 void add_kill() {
     add("kill/1000x128K", all_peers + peers<weft_fast_unwind>{}, kill<holding>(1000, 128 * KiB, 5));
-    add("kill_empty/1000x128K", all_peers + peers<weft_fast_unwind>{}, kill<empty_handed>(1000, 128 * KiB, 5));
+    add("kill_empty/1000x128K", all_peers + peers<weft_fast_unwind>{},
+        kill<empty_handed>(1000, 128 * KiB, 5));
 }
 
 }  // namespace bench

@@ -2,10 +2,10 @@
 //
 //   weft_bench --benchmark_filter='^switch/'  --benchmark_format=json
 //
-// takes every flag of Google Benchmark. Unless told otherwise a case is repeated five times, and the
-// repetitions of all cases are interleaved at random, so that a slow minute of the machine is shared
-// out. Cases are named subject/variant/peer. The exit status is 1 if a checksum was wrong or a peer
-// died.
+// takes every flag of Google Benchmark. Unless told otherwise a case is repeated five times, and
+// the repetitions of all cases are interleaved at random, so that a slow minute of the machine is
+// shared out. Cases are named subject/variant/peer. The exit status is 1 if a checksum was wrong or
+// a peer died.
 
 #include <benchmark/benchmark.h>
 
@@ -26,8 +26,8 @@
 
 namespace {
 
-// Google Benchmark appends how a case was run ("/iterations:1/manual_time") to its name. This passes
-// everything on to another reporter with the names as we gave them.
+// Google Benchmark appends how a case was run ("/iterations:1/manual_time") to its name. This
+// passes everything on to another reporter with the names as we gave them.
 class plain_names : public benchmark::BenchmarkReporter {
 public:
     explicit plain_names(std::unique_ptr<benchmark::BenchmarkReporter> to) : to_(std::move(to)) {}
@@ -115,9 +115,9 @@ int main(int argc, char** argv) {
     const bool to_file = std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) {
         return a.rfind("--benchmark_out=", 0) == 0;
     });
-    plain_names display(std::unique_ptr<benchmark::BenchmarkReporter>(
-        benchmark::CreateDefaultDisplayReporter()));
-    plain_names file(std::make_unique<benchmark::JSONReporter>());
+    plain_names display{
+        std::unique_ptr<benchmark::BenchmarkReporter>(benchmark::CreateDefaultDisplayReporter())};
+    plain_names file{std::make_unique<benchmark::JSONReporter>()};
     benchmark::RunSpecifiedBenchmarks(&display, to_file ? &file : nullptr);
     benchmark::Shutdown();
     if (bench::any_error()) std::fputs("weft_bench: some cases failed, see above\n", stderr);

@@ -77,7 +77,8 @@ auto rss(std::size_t count, std::size_t stack_bytes) {
 class reader {
 public:
     reader() {
-        if (pipe2(ends_, O_NONBLOCK | O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category());
+        if (pipe2(ends_, O_NONBLOCK | O_CLOEXEC) != 0)
+            throw std::system_error(errno, std::generic_category());
     }
     ~reader() { close(ends_[0]), close(ends_[1]); }
     reader(const reader&) = delete;
@@ -110,8 +111,8 @@ auto guarded(std::size_t count, std::size_t stack_bytes) {
         typename Peer::stacks stacks(stack_bytes);
         row<coroutine_of<Peer, locating>> row(count);
         m.start();
-        const std::size_t made = fill<Peer, locating>(
-            row, stacks, [&](std::size_t i) { places[i] = world.place; });
+        const std::size_t made =
+            fill<Peer, locating>(row, stacks, [&](std::size_t i) { places[i] = world.place; });
         m.stop(made);
         std::size_t guards = 0;
         for (std::size_t i = 0; i < made; ++i) {

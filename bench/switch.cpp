@@ -1,9 +1,10 @@
 // switch: one resume and the yield that returns from it.
 //
 // In order: round robin. Hetero: sixteen bodies, so sixteen yield sites, visited in a fixed
-// pseudo-random order: no branch predictor sees a pattern short enough to learn. Shuffled: one body,
-// a fixed shuffled order over more stacks than the caches hold; a peer that can prefetch does so a
-// few entries ahead, as a run queue would: its control block first, its stack when that has come.
+// pseudo-random order: no branch predictor sees a pattern short enough to learn. Shuffled: one
+// body, a fixed shuffled order over more stacks than the caches hold; a peer that can prefetch does
+// so a few entries ahead, as a run queue would: its control block first, its stack when that has
+// come.
 
 #include <algorithm>
 #include <array>

@@ -44,6 +44,11 @@ def undisturbed(sample):
     return sample.get("cpu_share", 1) >= CPU_SHARE
 
 
+def slow(sample):
+    """Takes so long that it is not measured a second time."""
+    return sample["time_unit"] == "ms" and sample["real_time"] > 3000
+
+
 def cases(samples):
     """{group: {peer: [sample]}} to {group: {peer: Case}}."""
     return {group: {peer: Case(all_of) for peer, all_of in peers.items()}
@@ -135,7 +140,7 @@ def measure_group(programs, group, repetitions, peers, progress):
     for _ in range(repetitions):  # once more, what was disturbed
         again = [peer for peer, all_of in samples.items()
                  if sum(map(undisturbed, all_of)) < repetitions and repetitions > 1
-                 and not any(s.get("error_occurred") for s in all_of)]
+                 and not any(s.get("error_occurred") or slow(s) for s in all_of)]
         if not again:
             break
         add(programs.once(group, again))

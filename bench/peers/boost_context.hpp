@@ -72,13 +72,13 @@ struct boost_context_callcc : stackful_peer {
     public:
         template <class Body>
         coroutine(stacks& from, Body body)
-            : continuation_(boost::context::callcc(
-                  std::allocator_arg, from, [body](boost::context::continuation&& sink) {
-                      sink = sink.resume();
-                      self me{sink};
-                      body(me);
-                      return std::move(sink);
-                  })) {}
+            : continuation_(boost::context::callcc(std::allocator_arg, from,
+                                                   [body](boost::context::continuation&& sink) {
+                                                       sink = sink.resume();
+                                                       self me{sink};
+                                                       body(me);
+                                                       return std::move(sink);
+                                                   })) {}
         void resume() { continuation_ = continuation_.resume(); }
 
     private:

@@ -6,8 +6,8 @@
 
 #if WEFT_BENCH_BOOST && __has_include(<boost/coroutine2/coroutine.hpp>)
 
-// GCC 12 sees an uninitialised read in Boost's own code; the first two lines are for compilers that do
-// not know the third.
+// GCC 12 sees an uninitialised read in Boost's own code; the first two lines are for compilers that
+// do not know the third.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wunknown-warning-option"

@@ -1,5 +1,5 @@
-// C++20 coroutines, written by hand with nothing to spare: the frame comes from operator new, resume
-// is the handle's, an awaited child transfers symmetrically.
+// C++20 coroutines, written by hand with nothing to spare: the frame comes from operator new,
+// resume is the handle's, an awaited child transfers symmetrically.
 #pragma once
 
 #include <coroutine>

@@ -45,7 +45,8 @@ struct ucontext_peer : stackful_peer {
         void yield() { swapcontext(&own_, &caller_); }
 
     private:
-        static constexpr std::size_t body_bytes = 64;  // at the top, in the page that is used anyway
+        static constexpr std::size_t body_bytes =
+            64;  // at the top, in the page that is used anyway
 
         template <class Body>
         static void entry(unsigned high, unsigned low) {
