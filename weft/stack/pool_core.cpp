@@ -170,8 +170,6 @@ WEFT_COLD void pool_core::release_slowly(thread_cache* c, stack s) noexcept {
         destroy({&s, 1});
     } else {
         verbs_->inspect(allocator_, s);
-        WEFT_DEBUG_ASSERT(std::find(list_ + first_, list_ + last_, s) == list_ + last_,
-                          "release of a stack that is free already");
         poison_stack(s);  // I4
         if (c != nullptr && c->count() < keep) {
             stack* end = c->end.load(relaxed);

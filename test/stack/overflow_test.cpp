@@ -1,0 +1,287 @@
+#include "weft/stack/overflow.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <csetjmp>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "weft/base/platform.hpp"
+#include "weft/stack/mapped_stack.hpp"
+
+namespace weft {
+namespace {
+
+// The one who "runs": a stack that the tests overflow.
+stack running;
+const char* running_name = "login";
+
+bool describe(const void*, overflow_info& info) noexcept {
+    if (!running) return false;
+    info.who = {"coroutine", 17, running_name};
+    info.limit = running.limit;
+    info.stack_bytes = 64 * 1024;
+    return true;
+}
+
+void touch(volatile std::byte* p) { *p = std::byte{1}; }
+
+[[gnu::noinline]] int go_deeper(int n) {
+    volatile char frame[512];
+    frame[0] = static_cast<char>(n);
+    const int below = n == 1'000'000 ? 0 : go_deeper(n + 1);
+    return below + frame[0];
+}
+
+void dive() { std::exit(go_deeper(0)); }
+
+// Overflows for good: by recursion on the stack itself.
+void overflow_by_recursion() {
+    ucontext_t here;
+    ucontext_t there;
+    getcontext(&there);
+    there.uc_stack.ss_sp = running.limit;
+    there.uc_stack.ss_size = running.bytes();
+    there.uc_link = nullptr;
+    makecontext(&there, dive, 0);
+    swapcontext(&here, &there);
+}
+
+void set_handler(int number, void (*handler)(int, siginfo_t*, void*), int flags = 0) {
+    struct sigaction action = {};
+    action.sa_sigaction = handler;
+    action.sa_flags = SA_SIGINFO | flags;
+    ::sigaction(number, &action, nullptr);
+}
+
+void say(const char* text) {
+    if (::write(2, text, std::strlen(text)) < 0) std::abort();
+}
+
+// Every case runs in a child, where the handler is installed for the first time.
+class overflow_death : public testing::Test {
+protected:
+    void SetUp() override {
+        running = stacks.acquire();
+        ASSERT_TRUE(running);
+    }
+    void TearDown() override {
+        stacks.release(running);
+        running = {};
+    }
+    mapped_stack stacks{64 * 1024};
+};
+
+const char* const line =
+    "weft: stack overflow in coroutine 17 \"login\" \\(64 KiB stack at 0x[0-9a-f]+; "
+    "try 128 KiB or more\\)";
+
+TEST_F(overflow_death, names_the_coroutine_and_its_stack_and_dies_by_the_signal) {
+    const auto child = [] {
+        install_overflow_report(describe);
+        touch(running.limit - 1);
+    };
+    if (WEFT_ASAN || WEFT_TSAN) {  // there the sanitizer's handler is the former one
+        EXPECT_DEATH(child(), line);
+    } else {
+        EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), line);
+    }
+}
+
+TEST_F(overflow_death, is_reported_from_a_stack_that_is_full) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer does not know of the switch";
+    EXPECT_EXIT(
+        {
+            install_overflow_report(describe);
+            overflow_by_recursion();
+        },
+        testing::KilledBySignal(SIGSEGV), line);
+}
+
+TEST_F(overflow_death, is_reported_on_every_prepared_thread) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer does not know of the switch";
+    EXPECT_EXIT(
+        {
+            install_overflow_report(describe);
+            std::thread([] {
+                prepare_thread_for_overflow_report();
+                prepare_thread_for_overflow_report();
+                overflow_by_recursion();
+            }).join();
+        },
+        testing::KilledBySignal(SIGSEGV), line);
+}
+
+TEST_F(overflow_death, of_a_nameless_coroutine_is_told_by_its_number) {
+    running_name = nullptr;
+    EXPECT_DEATH(
+        {
+            install_overflow_report(describe);
+            touch(running.limit - 4096);
+        },
+        "overflow in coroutine 17 \\(64 KiB");
+    running_name = "login";
+}
+
+// Prints what the child says, so that what must not be said can be looked for.
+TEST_F(overflow_death, is_not_what_a_fault_elsewhere_is_called) {
+    const auto child = [](std::byte* where) {
+        set_handler(SIGSEGV, [](int, siginfo_t*, void*) {
+            say("only this\n");
+            std::_Exit(3);
+        });
+        install_overflow_report(describe);
+        say("[");
+        touch(where);
+    };
+    EXPECT_EXIT(child(nullptr), testing::ExitedWithCode(3), "^\\[only this");
+    EXPECT_EXIT(child(reinterpret_cast<std::byte*>(8)), testing::ExitedWithCode(3), "^\\[only this");
+    const stack nobody = std::exchange(running, {});
+    EXPECT_EXIT(child(nobody.limit - 1), testing::ExitedWithCode(3), "^\\[only this");
+    running = nobody;
+}
+
+TEST_F(overflow_death, goes_on_to_the_programs_own_handler) {
+    EXPECT_EXIT(
+        {
+            set_handler(SIGSEGV, [](int number, siginfo_t* info, void* context) {
+                if (number == SIGSEGV && info->si_addr == running.limit - 1 && context != nullptr)
+                    say("mine too\n");
+                std::_Exit(4);
+            });
+            install_overflow_report(describe);
+            touch(running.limit - 1);
+        },
+        testing::ExitedWithCode(4), "weft: stack overflow.*\nmine too");
+}
+
+TEST_F(overflow_death, goes_on_to_a_plain_handler) {
+    EXPECT_EXIT(
+        {
+            ::signal(SIGSEGV, [](int number) {
+                say("plain\n");
+                std::_Exit(number);
+            });
+            install_overflow_report(describe);
+            touch(running.limit - 1);
+        },
+        testing::ExitedWithCode(SIGSEGV), "weft: stack overflow.*\nplain");
+}
+
+TEST_F(overflow_death, calls_a_former_handler_with_the_mask_it_asked_for) {
+    EXPECT_EXIT(
+        {
+            struct sigaction action = {};
+            action.sa_flags = SA_NODEFER;
+            sigaddset(&action.sa_mask, SIGUSR1);
+            action.sa_handler = [](int) {
+                sigset_t now;
+                ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
+                std::_Exit(sigismember(&now, SIGUSR1) * 2 + sigismember(&now, SIGSEGV));
+            };
+            ::sigaction(SIGSEGV, &action, nullptr);
+            install_overflow_report(describe);
+            touch(running.limit - 1);
+        },
+        testing::ExitedWithCode(2), line);
+}
+
+TEST_F(overflow_death, calls_a_former_handler_once_that_asked_for_once) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer keeps its own idea of the default";
+    EXPECT_EXIT(
+        {
+            set_handler(SIGSEGV, [](int, siginfo_t*, void*) { say("once\n"); },
+                        static_cast<int>(SA_RESETHAND));
+            install_overflow_report(describe);
+            touch(running.limit - 1);
+        },
+        testing::KilledBySignal(SIGSEGV), "weft: stack overflow.*\nonce\n$");
+}
+
+TEST_F(overflow_death, leaves_a_sent_signal_what_it_was) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer's handler is the former one";
+    EXPECT_EXIT(
+        {
+            install_overflow_report(describe);
+            ::raise(SIGSEGV);
+            std::_Exit(0);
+        },
+        testing::KilledBySignal(SIGSEGV), "^$");
+    EXPECT_EXIT(
+        {
+            ::signal(SIGSEGV, SIG_IGN);
+            install_overflow_report(describe);
+            ::raise(SIGSEGV);
+            std::_Exit(0);
+        },
+        testing::ExitedWithCode(0), "^$");
+}
+
+sigjmp_buf back;
+
+TEST_F(overflow_death, lets_the_programs_handler_jump_away_and_reports_again) {
+    if (WEFT_TSAN) GTEST_SKIP() << "ThreadSanitizer does not let go of a handler that was left so";
+    EXPECT_EXIT(
+        {
+            set_handler(SIGSEGV, [](int, siginfo_t*, void*) { siglongjmp(back, 1); });
+            install_overflow_report(describe);
+            volatile int rounds = 0;
+            if (sigsetjmp(back, 1) != 0) rounds = rounds + 1;
+            if (rounds == 3) std::_Exit(5);
+            touch(running.limit - 1);
+        },
+        testing::ExitedWithCode(5), "(weft: stack overflow[^\n]*\n){3}$");
+}
+
+TEST_F(overflow_death, installing_twice_changes_only_who_is_asked) {
+    EXPECT_EXIT(
+        {
+            set_handler(SIGSEGV, [](int, siginfo_t*, void*) { std::_Exit(6); });
+            install_overflow_report(describe);
+            install_overflow_report([](const void*, overflow_info& info) noexcept {
+                info.who = {"fiber", 3, nullptr};
+                info.limit = running.limit;
+                info.stack_bytes = 16 * 1024;
+                return true;
+            });
+            touch(running.limit - 1);
+        },
+        testing::ExitedWithCode(6), "^weft: stack overflow in fiber 3 \\(16 KiB.*32 KiB or more\\)\n$");
+}
+
+TEST(overflow, gives_a_thread_an_alternate_stack_and_takes_it_away) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer's threads have one already";
+    std::thread([] {
+        stack_t now = {};
+        ASSERT_EQ(::sigaltstack(nullptr, &now), 0);
+        ASSERT_NE(now.ss_flags & SS_DISABLE, 0);
+        prepare_thread_for_overflow_report();
+        ASSERT_EQ(::sigaltstack(nullptr, &now), 0);
+        EXPECT_EQ(now.ss_flags & SS_DISABLE, 0);
+        EXPECT_GE(now.ss_size, 64u * 1024);
+    }).join();
+}
+
+TEST(overflow, leaves_a_threads_own_alternate_stack_in_place) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer's threads have one already";
+    std::thread([] {
+        static std::byte memory[64 * 1024];
+        stack_t mine = {};
+        mine.ss_sp = memory;
+        mine.ss_size = sizeof memory;
+        ASSERT_EQ(::sigaltstack(&mine, nullptr), 0);
+        prepare_thread_for_overflow_report();
+        stack_t now = {};
+        ASSERT_EQ(::sigaltstack(nullptr, &now), 0);
+        EXPECT_EQ(now.ss_sp, memory);
+        mine.ss_flags = SS_DISABLE;
+        ::sigaltstack(&mine, nullptr);
+    }).join();
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,578 @@
+#include "weft/stack/stack_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "test/stack/memory_probe.hpp"
+#include "weft/stack/malloc_stack.hpp"
+#include "weft/stack/mapped_stack.hpp"
+#include "weft/stack/stack_source.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kib = 1024;
+
+template <class Pool>
+std::vector<stack> take(Pool& pool, std::size_t count) {
+    std::vector<stack> all(count);
+    for (stack& s : all) s = pool.acquire();
+    return all;
+}
+
+template <class Pool>
+void give_back(Pool& pool, const std::vector<stack>& all) {
+    for (const stack s : all) pool.release(s);
+}
+
+template <class F>
+void on_another_thread(F f) {
+    std::thread(f).join();
+}
+
+TEST(stack_pool, hands_out_the_stack_released_last) {
+    stack_pool<> pool(64 * kib);
+    const std::vector<stack> all = take(pool, 500);
+    give_back(pool, all);
+    for (auto s = all.rbegin(); s != all.rend(); ++s) EXPECT_EQ(pool.acquire(), *s);
+    give_back(pool, all);
+    pool.check();
+}
+
+TEST(stack_pool, never_hands_out_a_stack_twice) {
+    stack_pool<> pool(16 * kib);
+    std::mt19937 random(3);
+    std::vector<stack> out;
+    std::set<std::byte*> limits;
+    for (int i = 0; i < 20'000; ++i) {
+        if (out.empty() || random() % 100 < (i / 3000 % 2 == 0 ? 60u : 40u)) {
+            out.push_back(pool.acquire());
+            ASSERT_TRUE(limits.insert(out.back().limit).second);
+        } else {
+            std::swap(out[random() % out.size()], out.back());
+            limits.erase(out.back().limit);
+            pool.release(out.back());
+            out.pop_back();
+        }
+        if (random() % 1000 == 0) pool.trim(random() % 200);
+        if (i % 1000 == 0) pool.check();
+    }
+    EXPECT_EQ(pool.statistics().used_count, out.size());
+    give_back(pool, out);
+}
+
+TEST(stack_pool, works_over_any_allocator) {
+    stack_pool<malloc_stack> heap(16 * kib);
+    stack_pool<mapped_stack> mapped(mapped_stack(16 * kib, 8192));
+    malloc_stack own(16 * kib);
+    stack_pool<stack_source> borrowed{stack_source(own)};
+    const auto use = [](auto& pool) {
+        const std::vector<stack> all = take(pool, 100);
+        for (const stack s : all) std::memset(s.limit, 1, s.bytes());
+        give_back(pool, all);
+        EXPECT_EQ(pool.acquire(), all.back());
+        pool.release(all.back());
+        EXPECT_EQ(pool.statistics().free_count, 100u);
+        EXPECT_EQ(pool.statistics().mapped_bytes, 1600 * kib);
+        EXPECT_EQ(pool.trim(), 100u);
+        EXPECT_EQ(pool.statistics().mapped_bytes, 0u);
+        pool.check();
+    };
+    use(heap);
+    use(mapped);
+    use(borrowed);
+}
+
+TEST(stack_pool, as_a_source_is_the_pool) {
+    stack_pool<> pool(32 * kib);
+    const stack_source source = pool;
+    EXPECT_EQ(source.stack_bytes(), 32 * kib);
+    const stack s = source.acquire();
+    EXPECT_EQ(pool.statistics().used_count, 1u);
+    source.release(s);
+    EXPECT_EQ(pool.acquire(), s);
+    pool.release(s);
+}
+
+TEST(stack_pool_death, destruction_with_a_stack_in_use_aborts) {
+    EXPECT_DEATH(
+        {
+            stack_pool<malloc_stack> pool(16 * kib);
+            static_cast<void>(pool.acquire());
+        },
+        "weft: destruction of a stack_pool");
+}
+
+TEST(stack_pool_death, second_release_soon_after_the_first_aborts_in_a_debug_build) {
+    if (!WEFT_DEBUG) GTEST_SKIP() << "not looked for in a release build";
+    stack_pool<> pool(16 * kib);
+    const std::vector<stack> all = take(pool, 200);
+    give_back(pool, all);
+    EXPECT_DEATH(pool.release(all.back()), "weft: release of a stack that is free");
+    EXPECT_DEATH(pool.release(all[180]), "weft: release of a stack that is free");
+}
+
+TEST(stack_pool_death, release_of_a_strangers_stack_aborts_when_it_is_given_back) {
+    stack_pool<> pool(16 * kib);
+    stack_pool<> other(64 * kib);
+    const stack s = other.acquire();
+    const stack mine = pool.acquire();
+    pool.release(mine);
+    EXPECT_DEATH(pool.release(s), "weft: release of a stack that is not out");
+    other.release(s);
+}
+
+TEST(stack_pool_death, use_of_a_released_stack_is_seen_by_the_sanitizer) {
+    if (!WEFT_ASAN) GTEST_SKIP() << "only AddressSanitizer sees it";
+    stack_pool<> pool(16 * kib);
+    const stack s = pool.acquire();
+    pool.release(s);
+    volatile std::byte* gone = s.top - 1;
+    EXPECT_DEATH(*gone = std::byte{1}, "use-after-poison");
+}
+
+// ------------------------------------------------------------------------------- limits
+
+TEST(stack_pool, at_its_maximum_count_gives_an_empty_stack) {
+    stack_pool<> pool(16 * kib, {.max_count = 10});
+    const std::vector<stack> all = take(pool, 10);
+    for (const stack s : all) EXPECT_TRUE(s);
+    EXPECT_FALSE(pool.acquire());
+    pool.release(all[3]);
+    EXPECT_EQ(pool.acquire(), all[3]);
+    EXPECT_FALSE(pool.acquire());
+    give_back(pool, all);
+}
+
+TEST(stack_pool, at_its_maximum_in_bytes_gives_an_empty_stack) {
+    stack_pool<> pool(16 * kib, {.max_bytes = 5 * 16 * kib + 1});
+    const std::vector<stack> all = take(pool, 5);
+    EXPECT_TRUE(all.back());
+    EXPECT_FALSE(pool.acquire());
+    give_back(pool, all);
+    pool.set_limits({.max_bytes = 100});
+    pool.clear();
+    EXPECT_FALSE(pool.acquire());
+}
+
+TEST(stack_pool, with_a_maximum_gives_every_thread_what_another_released) {
+    stack_pool<> pool(16 * kib, {.max_count = 8});
+    give_back(pool, take(pool, 8));
+    on_another_thread([&] {
+        const std::vector<stack> all = take(pool, 8);
+        EXPECT_TRUE(all.back());
+        EXPECT_FALSE(pool.acquire());
+        give_back(pool, all);
+    });
+}
+
+TEST(stack_pool, is_never_above_its_maximum_under_contention) {
+    stack_pool<> pool(16 * kib, {.max_count = 50});
+    std::atomic<int> out{0};
+    std::atomic<int> most{0};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            std::mt19937 random(t);
+            std::vector<stack> mine;
+            for (int i = 0; i < 5000; ++i) {
+                if (random() % 2 == 0) {
+                    if (const stack s = pool.acquire()) {
+                        mine.push_back(s);
+                        const int now = ++out;
+                        int seen = most.load();
+                        while (seen < now && !most.compare_exchange_weak(seen, now)) {}
+                    }
+                } else if (!mine.empty()) {
+                    --out;
+                    pool.release(mine.back());
+                    mine.pop_back();
+                }
+            }
+            out -= static_cast<int>(mine.size());
+            give_back(pool, mine);
+        });
+    }
+    for (std::thread& t : threads) t.join();
+    EXPECT_LE(most.load(), 50);
+    EXPECT_LE(pool.statistics().peak_used_count, 50u);
+    EXPECT_EQ(pool.statistics().used_count, 0u);
+}
+
+TEST(stack_pool, with_a_lowered_maximum_shrinks_with_each_release) {
+    stack_pool<> pool(16 * kib);
+    const std::vector<stack> all = take(pool, 20);
+    pool.set_limits({.max_count = 5});
+    EXPECT_EQ(pool.limits().max_count, 5u);
+    EXPECT_FALSE(pool.acquire());
+    give_back(pool, all);
+    const pool_statistics now = pool.statistics();
+    EXPECT_EQ(now.used_count + now.free_count, 5u);
+    EXPECT_EQ(now.destroyed_count, 15u);
+}
+
+TEST(stack_pool, trim_gives_back_at_most_the_count_it_is_given) {
+    stack_pool<> pool(16 * kib);
+    give_back(pool, take(pool, 300));
+    EXPECT_EQ(pool.trim(7), 7u);
+    EXPECT_EQ(pool.statistics().free_count, 293u);
+    EXPECT_EQ(pool.trim(0), 0u);
+    EXPECT_EQ(pool.trim(200), 200u);
+    EXPECT_EQ(pool.trim(200), 93u);
+    EXPECT_EQ(pool.trim(200), 0u);
+}
+
+TEST(stack_pool, trim_takes_the_oldest_and_leaves_the_newest) {
+    stack_pool<> pool(16 * kib);
+    const std::vector<stack> all = take(pool, 300);
+    give_back(pool, all);
+    pool.trim(100);
+    for (std::size_t i = 300; i-- > 100;) EXPECT_EQ(pool.acquire(), all[i]);
+    EXPECT_EQ(pool.statistics().free_count, 0u);
+    for (std::size_t i = 100; i < 300; ++i) pool.release(all[i]);
+}
+
+TEST(stack_pool, trim_keeps_the_minimum_in_use_or_free) {
+    stack_pool<> pool(16 * kib, {.min_count = 100});
+    std::vector<stack> all = take(pool, 150);
+    for (int i = 0; i < 120; ++i) {
+        pool.release(all.back());
+        all.pop_back();
+    }
+    EXPECT_EQ(pool.trim(), 50u);  // 30 in use and 70 free remain
+    EXPECT_EQ(pool.statistics().free_count, 70u);
+    pool.set_limits({.min_bytes = 60 * 16 * kib});
+    EXPECT_EQ(pool.trim(), 40u);
+    EXPECT_EQ(pool.statistics().free_count, 30u);
+    give_back(pool, all);
+}
+
+TEST(stack_pool, trim_leaves_stacks_in_use_alone) {
+    stack_pool<> pool(16 * kib);
+    const std::vector<stack> kept = take(pool, 40);
+    for (const stack s : kept) std::memset(s.limit, 0x5a, s.bytes());
+    give_back(pool, take(pool, 400));
+    EXPECT_EQ(pool.trim(), 400u);
+    for (const stack s : kept)
+        EXPECT_TRUE(std::all_of(s.limit, s.top, [](std::byte b) { return b == std::byte{0x5a}; }));
+    give_back(pool, kept);
+}
+
+// --------------------------------------------------------------------------- statistics
+
+TEST(stack_pool, statistics_are_exact_for_one_thread_at_every_step) {
+    stack_pool<> pool(64 * kib);
+    std::vector<stack> out;
+    std::mt19937 random(11);
+    std::size_t peak = 0;
+    std::size_t alive = 0;
+    for (int i = 0; i < 5000; ++i) {
+        if (out.empty() || random() % 100 < (i / 1000 % 2 == 0 ? 60u : 40u)) {
+            if (alive == out.size()) ++alive;
+            out.push_back(pool.acquire());
+        } else {
+            pool.release(out.back());
+            out.pop_back();
+        }
+        peak = std::max(peak, out.size());
+        const pool_statistics now = pool.statistics();
+        ASSERT_EQ(now.used_count, out.size());
+        ASSERT_EQ(now.free_count, alive - out.size());
+        ASSERT_EQ(now.used_bytes, out.size() * 64 * kib);
+        ASSERT_EQ(now.free_bytes, (alive - out.size()) * 64 * kib);
+        ASSERT_EQ(now.created_count - now.destroyed_count, alive);
+        ASSERT_GE(now.mapped_bytes, alive * 64 * kib);
+    }
+    EXPECT_EQ(pool.statistics().peak_used_count, peak);
+    give_back(pool, out);
+}
+
+TEST(stack_pool, peak_is_exact_for_one_thread_though_nobody_looked) {
+    stack_pool<> pool(16 * kib);
+    give_back(pool, take(pool, 10));
+    give_back(pool, take(pool, 37));
+    give_back(pool, take(pool, 20));
+    EXPECT_EQ(pool.statistics().peak_used_count, 37u);
+    pool.trim();
+    EXPECT_EQ(pool.statistics().peak_used_count, 37u);
+}
+
+TEST(stack_pool, statistics_are_exact_after_contention_and_sound_during_it) {
+    stack_pool<> pool(16 * kib);
+    std::mutex lock;
+    std::vector<stack> shared;  // stacks change threads through here
+    std::atomic<int> running{4};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            std::mt19937 random(t);
+            for (int i = 0; i < 10'000; ++i) {
+                if (random() % 2 == 0) {
+                    const stack s = pool.acquire();
+                    s.top[-1] = std::byte{1};
+                    const std::lock_guard held(lock);
+                    shared.push_back(s);
+                } else {
+                    stack s;
+                    {
+                        const std::lock_guard held(lock);
+                        if (shared.empty()) continue;
+                        s = shared.back();
+                        shared.pop_back();
+                    }
+                    pool.release(s);
+                }
+                if (random() % 500 == 0) pool.trim(20);
+            }
+            --running;
+        });
+    }
+    while (running.load() != 0) {
+        const pool_statistics now = pool.statistics();
+        EXPECT_EQ(now.used_count + now.free_count, now.created_count - now.destroyed_count);
+        EXPECT_LE(now.used_count, now.peak_used_count);
+        std::this_thread::yield();
+    }
+    for (std::thread& t : threads) t.join();
+    pool.check();
+    EXPECT_EQ(pool.statistics().used_count, shared.size());
+    give_back(pool, shared);
+    EXPECT_EQ(pool.statistics().used_count, 0u);
+    const std::size_t free = pool.statistics().free_count;
+    EXPECT_EQ(pool.trim(), free) << "all threads have left theirs to the pool";
+}
+
+// ------------------------------------------------------------------------------------- threads
+
+TEST(stack_pool, a_stack_may_be_released_on_another_thread) {
+    stack_pool<> pool(16 * kib);
+    const std::vector<stack> all = take(pool, 200);
+    on_another_thread([&] { give_back(pool, all); });
+    const pool_statistics now = pool.statistics();
+    EXPECT_EQ(now.used_count, 0u);
+    EXPECT_EQ(now.free_count, 200u);
+}
+
+TEST(stack_pool, a_thread_that_ends_leaves_its_stacks_to_the_pool) {
+    stack_pool<> pool(16 * kib);
+    on_another_thread([&] { give_back(pool, take(pool, 20)); });
+    const std::size_t created = pool.statistics().created_count;
+    const std::vector<stack> all = take(pool, 20);
+    EXPECT_EQ(pool.statistics().created_count, created);
+    give_back(pool, all);
+}
+
+TEST(stack_pool, trim_asks_other_threads_for_theirs) {
+    stack_pool<> pool(16 * kib);
+    std::atomic<int> step{0};
+    std::thread other([&] {
+        const stack kept = pool.acquire();
+        give_back(pool, take(pool, 20));
+        step = 1;
+        while (step.load() != 2) std::this_thread::yield();
+        pool.release(kept);  // brings the twenty along
+        step = 3;
+        while (step.load() != 4) std::this_thread::yield();
+    });
+    while (step.load() != 1) std::this_thread::yield();
+    EXPECT_EQ(pool.trim(), 0u);
+    step = 2;
+    while (step.load() != 3) std::this_thread::yield();
+    EXPECT_GE(pool.trim(), 20u);
+    step = 4;
+    other.join();
+}
+
+TEST(stack_pool, may_be_destroyed_while_threads_live_that_used_it) {
+    std::atomic<int> step{0};
+    auto first = std::make_unique<stack_pool<>>(16 * kib);
+    auto second = std::unique_ptr<stack_pool<>>();
+    std::thread other([&] {
+        give_back(*first, take(*first, 100));
+        step = 1;
+        while (step.load() != 2) std::this_thread::yield();
+        give_back(*second, take(*second, 100));  // and does not meet the first one's stacks
+        step = 3;
+    });
+    while (step.load() != 1) std::this_thread::yield();
+    first.reset();
+    second = std::make_unique<stack_pool<>>(64 * kib);
+    step = 2;
+    while (step.load() != 3) std::this_thread::yield();
+    other.join();
+    EXPECT_EQ(second->statistics().free_count, 100u);
+    EXPECT_EQ(second->statistics().free_bytes, 100 * 64 * kib);
+}
+
+// ----------------------------------------------------- nothing freed is handed out again
+
+TEST(stack_pool, a_changed_size_never_hands_out_a_stack_of_the_old_one) {
+    for (const std::size_t next : {16 * kib, 60 * kib, 64 * kib + 1, 68 * kib, 256 * kib}) {
+        stack_pool<> pool(64 * kib);
+        const std::vector<stack> live = take(pool, 30);
+        for (const stack s : live) std::memset(s.limit, 0x5a, s.bytes());
+        give_back(pool, take(pool, 150));
+        on_another_thread([&] { give_back(pool, take(pool, 30)); });
+
+        pool.set_stack_bytes(next);
+        EXPECT_EQ(pool.stack_bytes(), detail::round_to_page(next));
+        EXPECT_EQ(pool.statistics().free_count, 0u);
+        for (const stack s : live)  // they survive
+            EXPECT_TRUE(std::all_of(s.limit, s.top, [](std::byte b) { return b == std::byte{0x5a}; }));
+        for (std::size_t i = 0; i < 15; ++i) pool.release(live[i]);
+        EXPECT_EQ(pool.statistics().free_count, 0u) << "the old ones went to the allocator";
+
+        const std::vector<stack> fresh = take(pool, 200);
+        for (const stack s : fresh) {
+            ASSERT_GE(s.bytes(), next);
+            EXPECT_LE(s.bytes(), next + 2 * 4096);
+            std::memset(s.limit, 1, s.bytes());
+        }
+        for (std::size_t i = 15; i < 30; ++i) pool.release(live[i]);
+        give_back(pool, fresh);
+        pool.check();
+        for (const stack s : take(pool, 200)) {
+            EXPECT_GE(s.bytes(), next);
+            pool.release(s);
+        }
+    }
+}
+
+TEST(stack_pool, clear_forgets_every_free_stack_and_no_other) {
+    stack_pool<> pool(64 * kib);
+    const std::vector<stack> live = take(pool, 30);
+    give_back(pool, take(pool, 200));
+    pool.clear();
+    EXPECT_EQ(pool.statistics().free_count, 0u);
+    EXPECT_EQ(pool.statistics().used_count, 30u);
+    const std::vector<stack> fresh = take(pool, 200);
+    for (const stack s : fresh) std::memset(s.limit, 1, s.bytes());
+    for (const stack s : live) std::memset(s.limit, 2, s.bytes());
+    give_back(pool, fresh);
+    give_back(pool, live);
+}
+
+TEST(stack_pool, never_hands_out_a_stack_after_trim_released_it) {
+    // The allocator below remembers what it has given and not got back.
+    struct watched {
+        std::set<std::byte*>* out;
+        malloc_stack below{16 * kib};
+        stack acquire() noexcept {
+            const stack s = below.acquire();
+            out->insert(s.limit);
+            return s;
+        }
+        void release(stack s) noexcept {
+            EXPECT_EQ(out->erase(s.limit), 1u);
+            below.release(s);
+        }
+        std::size_t stack_bytes() const noexcept { return below.stack_bytes(); }
+    };
+    std::set<std::byte*> out;
+    {
+        stack_pool<watched> pool(watched{&out});
+        std::mt19937 random(5);
+        for (int round = 0; round < 200; ++round) {
+            const std::vector<stack> all = take(pool, random() % 150);
+            for (const stack s : all) ASSERT_EQ(out.count(s.limit), 1u);
+            give_back(pool, all);
+            if (round % 50 == 49) pool.clear();
+            pool.trim(random() % 100);
+        }
+    }
+    EXPECT_TRUE(out.empty());
+}
+
+// -------------------------------------------------------------------- memory goes back
+
+TEST(stack_pool, resident_memory_falls_after_a_peak_and_a_trim) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "a sanitizer's own memory is in the way";
+    stack_pool<> pool(64 * kib);
+    const std::size_t before = test::rss_bytes();
+    const std::vector<stack> all = take(pool, 2000);
+    for (const stack s : all) test::use(s, 20'000);
+    const std::size_t peak = test::rss_bytes();
+    EXPECT_GT(peak, before + 2000 * 20'000ul);
+    give_back(pool, all);
+    EXPECT_EQ(pool.trim(1000), 1000u);
+    EXPECT_LT(test::rss_bytes(), peak - 900 * 20'000ul);
+    EXPECT_EQ(pool.trim(), 1000u);
+    EXPECT_LT(test::rss_bytes(), before + 4 * 1024 * kib);
+    EXPECT_EQ(pool.statistics().mapped_bytes, 0u);
+}
+
+TEST(stack_pool, a_shallow_coroutine_costs_a_page_and_a_few_bytes) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "a sanitizer's own memory is in the way";
+    constexpr std::size_t count = 20'000;
+    stack_pool<> pool(64 * kib);
+    std::vector<stack> all(count);
+    for (stack& s : all) s = stack{nullptr, reinterpret_cast<std::byte*>(64)};  // touch the vector
+    const std::size_t before = test::rss_bytes();
+    for (stack& s : all) {
+        s = pool.acquire();
+        test::use(s, 1024);
+    }
+    EXPECT_LT((test::rss_bytes() - before) / count, 4160u);
+    give_back(pool, all);
+}
+
+// ------------------------------------------------------------------------- failures
+
+TEST(stack_pool, each_failing_call_gives_a_stack_or_none_and_leaks_nothing) {
+    int failed = 0;
+    for (int n = 1;; ++n) {
+        test::failing_memory memory(n);
+        bool over = false;
+        {
+            stack_pool<> pool(128 * kib);
+            std::vector<stack> all = take(pool, 80);
+            failed += static_cast<int>(std::erase(all, stack{}));
+            for (const stack s : all) test::use(s, 4096);
+            give_back(pool, all);
+            pool.trim(50);
+            pool.check();
+            EXPECT_EQ(pool.statistics().used_count, 0u);
+            over = !memory.has_failed();
+            memory.fail_no_more();
+        }
+        EXPECT_TRUE(memory.nothing_leaked()) << n;
+        if (over) break;
+    }
+    EXPECT_GT(failed, 0) << "some call must have mattered";
+}
+
+TEST(stack_pool_death, an_overflow_into_a_canary_is_seen_at_release) {
+    test::failing_memory memory;
+    memory.no_markers = memory.no_protect = true;
+    stack_pool<> pool(16 * kib);
+    for (int i = 0; i < 3; ++i) {  // a recycled stack as well
+        const stack s = pool.acquire();
+        s.limit[-1] ^= std::byte{1};
+        EXPECT_DEATH(pool.release(s), "weft: a stack has overflowed");
+        s.limit[-1] ^= std::byte{1};
+        pool.release(s);
+    }
+}
+
+//
+TEST(stack_pool, holds_a_hundred_thousand_guarded_stacks) {
+    if (!detail::markers_work()) GTEST_SKIP() << "this kernel has no guard markers";
+    const std::size_t count = WEFT_ASAN || WEFT_TSAN ? 2'000 : 100'000;
+    stack_pool<> pool(64 * kib);
+    const std::vector<stack> all = take(pool, count);
+    EXPECT_TRUE(all.back());
+    give_back(pool, all);
+    EXPECT_EQ(pool.statistics().free_count, count);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,91 @@
+#include "weft/stack/thread_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "weft/stack/malloc_stack.hpp"
+#include "weft/stack/stack_pool.hpp"
+
+namespace weft::detail {
+namespace {
+
+using heap_pool = stack_pool<malloc_stack>;
+
+std::size_t caches_here() {
+    std::size_t n = 0;
+    for (const thread_cache* c : this_thread_stacks().entries) n += c != nullptr;
+    return n;
+}
+
+void use_once(heap_pool& pool) { pool.release(pool.acquire()); }
+
+TEST(thread_cache, is_one_for_each_pool_a_thread_has_used) {
+    std::thread([] {
+        EXPECT_EQ(caches_here(), 0u);
+        {
+            heap_pool a(4096);
+            heap_pool b(4096);
+            EXPECT_EQ(caches_here(), 0u);
+            use_once(a);
+            use_once(a);
+            EXPECT_EQ(caches_here(), 1u);
+            use_once(b);
+            EXPECT_EQ(caches_here(), 2u);
+        }
+        EXPECT_EQ(caches_here(), 0u) << "a pool takes its caches along";
+    }).join();
+}
+
+TEST(thread_cache, indices_are_used_again) {
+    for (int i = 0; i < 1000; ++i) {
+        heap_pool pool(4096);
+        use_once(pool);
+        EXPECT_EQ(caches_here(), 1u);
+    }
+}
+
+TEST(thread_cache, a_pool_beyond_the_table_does_without) {
+    std::vector<std::unique_ptr<heap_pool>> pools;
+    for (int i = 0; i < 100; ++i) {
+        pools.push_back(std::make_unique<heap_pool>(4096));
+        const stack s = pools.back()->acquire();
+        pools.back()->release(s);
+        EXPECT_EQ(pools.back()->acquire(), s);
+        pools.back()->release(s);
+        EXPECT_EQ(pools.back()->statistics().free_count, 1u);
+    }
+    EXPECT_EQ(caches_here(), thread_table::pool_count - 1);
+    EXPECT_EQ(this_thread_stacks().entries[0], nullptr);
+    EXPECT_EQ(this_thread_stacks().entries[thread_table::pool_count], nullptr);
+    pools.clear();
+    EXPECT_EQ(caches_here(), 0u);
+}
+
+// Uses the pool after this thread's table is gone: it was made before it, and is destroyed after.
+struct late_user {
+    heap_pool* pool = nullptr;
+    stack kept;
+    ~late_user() {
+        if (pool == nullptr) return;
+        pool->release(kept);
+        use_once(*pool);
+    }
+};
+thread_local late_user last;
+
+TEST(thread_cache, a_thread_that_ends_uses_the_pools_directly) {
+    heap_pool pool(4096);
+    std::thread([&] {
+        last.pool = &pool;
+        last.kept = pool.acquire();
+    }).join();
+    EXPECT_EQ(pool.statistics().used_count, 0u);
+    EXPECT_EQ(pool.statistics().free_count, 1u);
+    EXPECT_EQ(pool.trim(), 1u);
+}
+
+}  // namespace
+}  // namespace weft::detail
