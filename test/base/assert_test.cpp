@@ -43,9 +43,7 @@ TEST(assert, a_debug_rule_is_checked_in_debug_builds_and_never_evaluated_in_othe
 }
 
 TEST(assert, stands_where_an_expression_stands) {
-    const auto half = [](int n) {
-        return WEFT_ASSERT(n % 2 == 0, "half of an odd number"), n / 2;
-    };
+    const auto half = [](int n) { return WEFT_ASSERT(n % 2 == 0, "half of an odd number"), n / 2; };
     EXPECT_EQ(half(8), 4);
     EXPECT_DEATH(static_cast<void>(half(7)), "half of an odd number");
 }
