@@ -111,6 +111,8 @@ def map_limit():
 
 def build_rust(folder):
     """(program, rustc's name) of the Rust peer, or (None, why not)."""
+    if folder == "none":
+        return None, "not asked for"
     if not os.path.isfile(os.path.join(folder, "Cargo.toml")):
         raise BadInput(f"{folder} holds no Cargo.toml")
     cargo = shutil.which("cargo")
@@ -205,7 +207,7 @@ def short(options):
 
 def measure_quietly(programs, group):
     samples = {}
-    for _ in range(3):
+    for _ in range(5):
         for peer, sample in programs.once(group, SHORT_PEERS):
             samples.setdefault(peer, []).append(sample)
     return samples
@@ -217,7 +219,7 @@ def options_of(arguments):
     parser.add_argument("weft_bench", help="the program, e.g. build/release/bench/weft_bench")
     parser.add_argument("--short", action="store_true", help="a few rows on the terminal instead")
     parser.add_argument("--out", default=os.path.join("docs", "benchmarks.md"))
-    parser.add_argument("--corosensei", metavar="FOLDER", help="of the Rust peer",
+    parser.add_argument("--corosensei", metavar="FOLDER", help="of the Rust peer, or none",
                         default=os.path.join(ROOT, "bench", "peers", "corosensei"))
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--cpu", type=int, default=0, help="the core to measure on")
