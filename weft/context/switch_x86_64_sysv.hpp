@@ -8,15 +8,16 @@
 //        +16 +------------+                 +16 +------------+
 //            | bp  = %rbp |                     | bp         | --> %rbp
 //        +24 +------------+                 +24 +------------+
-//            | bx  = %rbx |                     | bx         | --> %rbx
-//        +32 +------------+                 +32 +------------+
+//            | bx  = %rbx |  where clobber      | bx         | --> %rbx
+//        +32 +------------+  is refused     +32 +------------+
 //
 //     in:  %rdi = from, %rsi = to, %rdx = word
 //     out: the same three registers, as the other party's switch loaded them: who came, who I am,
 //          and the word
 //
-// %rbp and %rbx are saved by hand because a compiler that uses them as frame or base pointer refuses
-// to have them clobbered; all other registers are declared clobbered, so only live ones are saved.
+// Registers are declared clobbered, so that the compiler saves those that are live and no others. %rbp
+// is saved by hand because a function with a frame pointer refuses to have it clobbered; so is %rbx
+// under Clang, which uses it as base pointer. It is loaded everywhere: code of both compilers mixes.
 // The stack is not written: a leaf function may keep data in the red zone below %rsp. The jump is a
 // `jmp` of its own at each call site: a `ret` would never match a call and always be mispredicted,
 // and one shared jump could only remember one history.
@@ -47,6 +48,14 @@ static_assert(sizeof(context) == 32, "the offsets in the assembly below are thos
 #define WEFT_LANDING ""
 #endif
 
+#if WEFT_CLANG
+#define WEFT_SAVE_BX "movq %%rbx, 24(%%rdi)\n\t"
+#define WEFT_CLOBBER_BX
+#else
+#define WEFT_SAVE_BX ""
+#define WEFT_CLOBBER_BX , "rbx"
+#endif
+
 #if defined(__AVX512F__)
 #define WEFT_CLOBBER_AVX512                                                                    \
     , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", \
@@ -64,7 +73,7 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
         "movq %%rax, 0(%%rdi)\n\t"
         "movq %%rsp, 8(%%rdi)\n\t"
         "movq %%rbp, 16(%%rdi)\n\t"
-        "movq %%rbx, 24(%%rdi)\n\t"
+        WEFT_SAVE_BX
         "movq 8(%%rsi), %%rsp\n\t"
         "movq 16(%%rsi), %%rbp\n\t"
         "movq 24(%%rsi), %%rbx\n\t"
@@ -74,12 +83,14 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
         :
         : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
           "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
-          "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBER_AVX512, "st", "st(1)", "st(2)", "st(3)",
+          "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBER_BX WEFT_CLOBBER_AVX512, "st", "st(1)", "st(2)", "st(3)",
           "st(4)", "st(5)", "st(6)", "st(7)", "memory", "cc");
     return {word, came};
 }
 
 #undef WEFT_LANDING
+#undef WEFT_SAVE_BX
+#undef WEFT_CLOBBER_BX
 #undef WEFT_CLOBBER_AVX512
 
 extern "C" void weft_context_entry() noexcept;

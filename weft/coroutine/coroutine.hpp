@@ -41,7 +41,7 @@
 
 #include "weft/base/block_cache.hpp"
 #include "weft/base/result.hpp"
-#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/resume.hpp"
 #include "weft/coroutine/options.hpp"
 #include "weft/coroutine/typed_control.hpp"
 
@@ -80,16 +80,14 @@ public:
         std::source_location place = std::source_location::current())
         requires std::is_void_v<input>
     {
-        detail::claim(control_, place);
-        return typed::of(detail::resume_claimed(control_, nullptr)).take_output();
+        return typed::of(detail::resume(control_, nullptr, place)).take_output();
     }
     template <class In = input>
         requires(!std::is_void_v<In>)
     WEFT_ALWAYS_INLINE output resume(
         std::type_identity_t<In> in, std::source_location place = std::source_location::current()) {
         if (control_ != nullptr) typed::of(control_).in.put(std::forward<In>(in));
-        detail::claim(control_, place);
-        return typed::of(detail::resume_claimed(control_, nullptr)).take_output();
+        return typed::of(detail::resume(control_, nullptr, place)).take_output();
     }
 
     // The same, but an error when there is nothing to resume; safe against other threads' calls.
@@ -111,9 +109,9 @@ public:
     // unless the body takes an In, which it then is.
     template <class F>
     output resume_with(F&& f, std::source_location place = std::source_location::current()) {
-        detail::claim(control_, place);
+        WEFT_ASSERT(control_ != nullptr, "resume_with of an empty coroutine");
         detail::call_on_top<std::remove_reference_t<F>, typed> request(f, *control_, place);
-        return typed::of(detail::resume_claimed(control_, request.get())).take_output();
+        return typed::of(detail::resume(control_, request.get(), place)).take_output();
     }
 
     // Runs every destructor on its stack. False, and nothing else, when there is nothing to kill.
@@ -132,7 +130,7 @@ public:
 
     coroutine_state state() const noexcept {
         return control_ == nullptr ? coroutine_state::empty
-                                   : control_->state.load(std::memory_order_acquire);
+                                   : control_->word.state();
     }
     // Whether it is over: there will be no more resume.
     bool done() const noexcept {
@@ -179,7 +177,7 @@ public:
         requires std::is_void_v<output>
     {
         detail::control* c = detail::current_typed<Signature>();
-        detail::yield_from(c, detail::this_thread());
+        detail::yield(std::source_location::current());
         return typed::of(c).in.take();
     }
     template <class Value = output>
@@ -187,7 +185,7 @@ public:
     static WEFT_ALWAYS_INLINE input yield(std::type_identity_t<Value> out) {
         detail::control* c = detail::current_typed<Signature>();
         typed::of(c).out.put(std::forward<Value>(out));
-        detail::yield_from(c, detail::this_thread());
+        detail::yield(std::source_location::current());
         return typed::of(c).in.take();
     }
 
@@ -196,8 +194,7 @@ public:
     void switch_to(std::source_location place = std::source_location::current())
         requires std::is_void_v<output> && std::is_void_v<input>
     {
-        detail::claim(control_, place);
-        detail::hand_over(*control_, place);
+        detail::hand_over(control_, place);
     }
 
 private:
@@ -208,13 +205,13 @@ private:
 
     template <class Put>
     auto try_resume_with(Put put) -> result<output> {
-        if (!detail::try_claim(control_)) return failure(std::errc::operation_not_permitted);
+        if (!detail::try_hold(control_)) return failure(std::errc::operation_not_permitted);
         put();
         if constexpr (std::is_void_v<output>) {
-            detail::resume_claimed(control_, nullptr);
+            detail::resume_held(control_);
             return {};
         } else {
-            return typed::of(detail::resume_claimed(control_, nullptr)).take_output();
+            return typed::of(detail::resume_held(control_)).take_output();
         }
     }
 
@@ -227,19 +224,17 @@ coroutine(Body) -> coroutine<void()>;
 namespace this_coroutine {
 
 // Whether the caller runs in a coroutine.
-inline bool exists() noexcept { return detail::this_thread().current != nullptr; }
+inline bool exists() noexcept { return detail::current() != nullptr; }
 
 // The id of the running coroutine; 0 outside of one.
 inline std::uint64_t id() noexcept {
-    const detail::control* c = detail::this_thread().current;
+    const detail::control* c = detail::current();
     return c == nullptr ? 0 : c->id;
 }
 
 // Suspends the running coroutine, from any depth; returns when it is resumed.
 WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location::current()) {
-    detail::thread_block& t = detail::this_thread();
-    if (t.current == nullptr) [[unlikely]] detail::fail_outside(place);
-    detail::yield_from(t.current, t);
+    detail::yield(place);
 }
 
 // The same with values: yield<int(std::string)>(1) gives 1 to the resumer and returns the next
@@ -252,7 +247,7 @@ WEFT_ALWAYS_INLINE auto yield(Value&&... out) {
 // The running coroutine's private object; null when there is none of this type.
 template <class T>
 T* private_data() noexcept {
-    return detail::private_data<T>(detail::this_thread().current);
+    return detail::private_data<T>(detail::current());
 }
 
 }  // namespace this_coroutine

@@ -11,9 +11,7 @@ void enter(arrival a, context* self) {
 }
 
 void escaped(context* self) noexcept {
-    control& c = *control::of(self);
-    c.error = std::current_exception();
-    c.verbs->destroy_body(&c);
+    control::of(self)->error = std::current_exception();
 }
 
 void left(context* self) noexcept { leave_for_good(*control::of(self)); }

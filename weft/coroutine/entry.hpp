@@ -1,7 +1,7 @@
 // The first and the last thing that happens on a coroutine's own stack.
 #pragma once
 
-#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/resume.hpp"
 
 namespace weft::detail {
 

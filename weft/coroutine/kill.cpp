@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "weft/base/line.hpp"
+#include "weft/coroutine/life.hpp"
 
 namespace weft::detail {
 namespace {
@@ -16,7 +17,6 @@ void finished(unwinding& u) noexcept {
     control& c = *r.victim;
     r.unwound = true;
     *this_thread().exceptions = {};  // nothing of this stack's is in flight any more
-    c.verbs->destroy_body(&c);
     leave_for_good(c);
 }
 
@@ -46,7 +46,7 @@ void run_kill(on_top& request, control&, context*) {
     unwind(r);
 }
 
-void kill_suspended(control& c, kill_request& r) {
+void kill_suspended(control& c, kill_request& r, std::source_location place) {
     r.run = run_kill;
     r.victim = &c;
     r.end = c.outermost(c.stack.top);
@@ -54,8 +54,8 @@ void kill_suspended(control& c, kill_request& r) {
     r.swallowed = swallowed;
     r.refused = refused;
     c.killing = &r;
-    c.flags |= being_killed;
-    resume_claimed(&c, &r);
+    c.word.raise(being_killed);
+    resume_rarely(&c, &r, place);
 }
 
 }  // namespace
@@ -69,23 +69,22 @@ void unwind_again(control& c) {
 
 bool kill(control* c, std::source_location place) {
     if (c == nullptr) return false;
-    switch (c->state.load(std::memory_order_acquire)) {
+    switch (c->word.state()) {
         case coroutine_state::ready:
             c->verbs->destroy_body(c);
-            c->state.store(coroutine_state::killed, std::memory_order_release);
+            c->word.set(coroutine_state::killed);
             return true;
         case coroutine_state::running: fail("kill of a running coroutine", c->who(), place);
         case coroutine_state::suspended: break;
         default: return false;
     }
-    claim(c, place);
-    const control* killer = this_thread().current;
-    if (killer != nullptr && (killer->flags & on_shared_stack) != 0) {
+    const control* killer = current();
+    if (killer != nullptr && killer->word.has(on_shared_stack)) {
         const auto request = std::make_unique<kill_request>();
-        kill_suspended(*c, *request);
+        kill_suspended(*c, *request, place);
     } else {
         kill_request request;
-        kill_suspended(*c, request);
+        kill_suspended(*c, request, place);
     }
     return true;
 }

@@ -13,7 +13,7 @@
 // which may be copied away meanwhile, it is allocated.
 #pragma once
 
-#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/resume.hpp"
 #include "weft/coroutine/unwind.hpp"
 
 namespace weft::detail {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/resume.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 
 namespace weft::detail {
@@ -43,5 +43,9 @@ annotated_context& enter_shared(control& c, thread_block& t);
 // The same for leaving c, towards its resumer. c's context is saved by the switch that follows.
 annotated_context& leave_shared(control& c, thread_block& t);
 annotated_context& leave_shared_for_good(control& c, thread_block& t);
+
+// Aborts when c and the running coroutine have the same stack: what one brings in its frame would be
+// copied away before the other sees it.
+void refuse_shared_frame(const control& c, std::source_location place);
 
 }  // namespace weft::detail

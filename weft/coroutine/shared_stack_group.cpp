@@ -86,7 +86,7 @@ void copier_enter(arrival a, context* self) {
     arrived(copier, a);
     for (;;) {
         thread_block& t = this_thread();
-        shared_group& g = *t.current->seat.slot->group;
+        shared_group& g = *t.running.party()->seat.slot->group;
         g.exchange(*g.slot, g.bring, t);
         a = annotated_switch(copier, *g.go_on_to, a.word);
     }
@@ -96,7 +96,7 @@ const entry_point copier_entry = {copier_enter, nullptr, nullptr};
 // The stack pointer of a coroutine that is not running on it: its own context has it, but for the
 // one that is being left or was left by the resume of the running one.
 std::byte* stack_pointer_of(control& c, thread_block& t) noexcept {
-    const context& where = &c == t.current->resumer ? t.resumer : static_cast<context&>(c);
+    const context& where = &c == t.running.party()->resumer ? t.resumer : static_cast<context&>(c);
     return static_cast<std::byte*>(where.stack_pointer());
 }
 
@@ -203,7 +203,7 @@ void take_seat(control& c, shared_stack_group& group) {
     ++s.seats;
     ++g.numbers.coroutines;
     c.seat = {&s, nullptr};
-    c.flags |= on_shared_stack;
+    c.word.raise(on_shared_stack);
 }
 
 void give_up_seat(control& c) noexcept {
@@ -226,7 +226,7 @@ annotated_context& enter_shared(control& c, thread_block& t) {
     const control* resumer = c.resumer;
     const bool resumer_is_here = resumer != nullptr && resumer == s.occupant;
     if (s.occupant != nullptr &&
-        s.occupant->state.load(std::memory_order_relaxed) == coroutine_state::running)
+        s.occupant->word.state() == coroutine_state::running)
         s.displaced.push_back({&c, s.occupant});  // S2
     if (resumer_is_here) return g.by_copier(s, &c, c);
     g.exchange(s, &c, t);
@@ -250,9 +250,9 @@ annotated_context& leave_shared_for_good(control& c, thread_block& t) {
 }
 
 void refuse_shared_frame(const control& c, std::source_location place) {
-    const control* resumer = this_thread().current;
-    if ((c.flags & on_shared_stack) != 0 && resumer != nullptr &&
-        (resumer->flags & on_shared_stack) != 0 && resumer->seat.slot == c.seat.slot)
+    const control* resumer = current();
+    if (c.word.has(on_shared_stack) && resumer != nullptr &&
+        resumer->word.has(on_shared_stack) && resumer->seat.slot == c.seat.slot)
         fail("resume_with between coroutines on one shared stack", c.who(), place);
 }
 

@@ -14,8 +14,10 @@
 #include <utility>
 
 #include "weft/base/block_cache.hpp"
-#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/resume.hpp"
+#include "weft/coroutine/shared_slot.hpp"
 #include "weft/coroutine/extras.hpp"
+#include "weft/coroutine/life.hpp"
 #include "weft/coroutine/options.hpp"
 
 namespace weft::detail {
@@ -97,28 +99,36 @@ struct body_block : typed_control<Signature> {
     using typed = typed_control<Signature>;
 
     union {
-        Body body;  // destroyed by run or destroy_body, whichever happens
+        Body body;  // until run has moved it out, or destroy_body was called
     };
 
     template <class B>
-    body_block(B&& b, std::uint64_t id) : typed(verbs, id), body(std::forward<B>(b)) {}
+    body_block(B&& b, std::uint64_t number) : typed(verbs, number), body(std::forward<B>(b)) {}
     ~body_block() {}
 
     static body_block& of(control* c) noexcept { return *static_cast<body_block*>(c); }
 
+    // The body moves to its stack, so that what it captured lies beside what it computes.
     static void run(control* c) {
         body_block& self = of(c);
+        Body on_stack = self.move_out();
         if constexpr (!std::is_void_v<typename typed::output>)
-            self.out.put(call(self));
+            self.out.put(call(self, on_stack));
         else
-            call(self);
-        self.body.~Body();
+            call(self, on_stack);
     }
-    static WEFT_ALWAYS_INLINE typename typed::output call(body_block& self) {
+    Body move_out() {
+        struct guard {
+            Body& moved_from;
+            ~guard() { moved_from.~Body(); }
+        } destroy{body};
+        return std::move(body);
+    }
+    static WEFT_ALWAYS_INLINE typename typed::output call(body_block& self, Body& body) {
         if constexpr (std::is_void_v<typename typed::input>)
-            return std::invoke(self.body);
+            return std::invoke(body);
         else
-            return std::invoke(self.body, self.in.take());
+            return std::invoke(body, self.in.take());
     }
     static void destroy_body(control* c) noexcept { of(c).body.~Body(); }
     static void destroy_values(control* c) noexcept {
@@ -139,14 +149,12 @@ struct body_block : typed_control<Signature> {
 // Aborts unless the running coroutine has this signature.
 template <class Signature>
 WEFT_ALWAYS_INLINE control* current_typed() {
-    control* c = this_thread().current;
+    control* c = current();
     if (c == nullptr) [[unlikely]] fail_outside(std::source_location::current());
     if (c->verbs->signature != &signature_tag<Signature>) [[unlikely]]
         fail("a yield whose signature is not that of its coroutine", c->who());
     return c;
 }
-
-void adopt_options(control& c, const coroutine_options& options);
 
 template <class Signature, class B>
 control* make(B&& body, const coroutine_options& options) {
@@ -162,7 +170,7 @@ control* make(B&& body, const coroutine_options& options) {
     unless_made.memory = nullptr;
     if (options.shared == nullptr && options.name.empty()) [[likely]] {
         c->source = options.stack ? options.stack : default_stacks(options.stack_bytes);
-        c->flags = options.fp == fp_environment::own ? own_fp : 0;
+        if (options.fp == fp_environment::own) c->word.raise(own_fp);
     } else {
         adopt_options(*c, options);
     }
@@ -177,18 +185,15 @@ WEFT_ALWAYS_INLINE void release_block(control* c) noexcept {
 }
 
 WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
-    const coroutine_state s = c->state.load(std::memory_order_acquire);
-    if (s != coroutine_state::done || c->extras != nullptr || (c->flags & on_shared_stack) != 0)
-        [[unlikely]] destroy_slowly(c);
+    if (c->word.state() != coroutine_state::done || c->word.has(on_shared_stack) ||
+        c->extras != nullptr) [[unlikely]] destroy_slowly(c);
     release_block(c);
 }
 
 // Another body for a coroutine that is not running: what stays moves to the new block.
-void move_identity(control& from, control& to) noexcept;
-
 template <class Signature, class B>
 control* remake(control* old, B&& body) {
-    WEFT_ASSERT(old->state.load() != coroutine_state::running, "reset of a running coroutine");
+    WEFT_ASSERT(old->word.state() != coroutine_state::running, "reset of a running coroutine");
     kill(old, std::source_location::current());
     destroy_data(*old);
     using block = body_block<std::decay_t<B>, Signature>;

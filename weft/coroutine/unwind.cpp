@@ -37,21 +37,23 @@ void __asan_handle_no_return();
 namespace weft::detail {
 namespace {
 
-constexpr std::uint64_t weft_class = 0x574546544b494c4c;    // "WEFTKILL"
-constexpr std::uint64_t gnu_cpp_class = 0x474e5543432b2b00; // "GNUCC++\0"
+constexpr std::uint64_t weft_class = 0x574546544b494c4c;     // "WEFTKILL"
+constexpr std::uint64_t gnu_cpp_class = 0x474e5543432b2b00;  // "GNUCC++\0"
 
 // Called where a catch (...) ends without having rethrown. A foreign exception was never taken off
 // the count of uncaught ones by entering the handler, one of the runtime's was.
 void swallow(int reason, unwind_header* e) {
     unwinding& u = *reinterpret_cast<unwinding*>(e->stop_argument);
-    if (e != &u.header) u.runtime_cleanup(reason, e);
-    else if (__cxa_get_globals != nullptr) --__cxa_get_globals()->uncaught;
+    if (e != &u.header)
+        u.runtime_cleanup(reason, e);
+    else if (__cxa_get_globals != nullptr)
+        --__cxa_get_globals()->uncaught;
     u.exception = nullptr;
     u.swallowed(u);
 }
 
-// A catch (...) inside another handler: the runtime stacks only exceptions of its own and terminates
-// on others. So this kill is one of its own, allocated and counted by it.
+// A catch (...) inside another handler: the runtime stacks only exceptions of its own and
+// terminates on others. So this kill is one of its own, allocated and counted by it.
 void raise_as_runtime(unwinding& u) noexcept {
     if (__cxa_init_primary_exception == nullptr || &weft_forced_unwind_type == nullptr) return;
     void* object = __cxa_allocate_exception(1);
@@ -115,7 +117,8 @@ void refuse(unwinding& u, const char* why, std::uintptr_t pc) noexcept {
 
 const char* function_at(void* pc) noexcept {
     Dl_info info;
-    return ::dladdr(static_cast<char*>(pc) - 1, &info) != 0 ? info.dli_sname : nullptr;
+    const auto call = reinterpret_cast<std::uintptr_t>(pc) - 1;
+    return ::dladdr(reinterpret_cast<void*>(call), &info) != 0 ? info.dli_sname : nullptr;
 }
 
 }  // namespace weft::detail

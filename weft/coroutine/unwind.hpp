@@ -1,8 +1,8 @@
 // unwind: runs every destructor on a stack that will never be resumed, then leaves it for good.
 //
-// Its one idea: a suspended coroutine is killed by resuming it with a word that makes its yield call
-// unwind(), an ordinary call that may unwind. From there every cleanup of every frame up to the
-// coroutine's entry runs exactly once, innermost first, and `finished` is called, which switches away.
+// Its one idea: a suspended coroutine is killed by resuming it with a word that makes its yield
+// call unwind(), an ordinary call that may unwind. From there every cleanup of every frame up to
+// the entry runs exactly once, innermost first, and `finished` is called, which switches away.
 //
 //   end ->  +------------------+  <- not unwound: whatever called the entry
 //           | entry            |  entry: u.end = __builtin_dwarf_cfa();
@@ -20,13 +20,13 @@
 // (abi::__forced_unwind&)` match, `throw;` goes on, std::uncaught_exceptions() counts it.
 //
 // Limits
-// - A noexcept function between the suspension and the entry is reported to `refused` before anything
-//   is destroyed, also where a catch (...) below it might have swallowed the unwind. A coroutine that
-//   is suspended inside a destructor is the common case.
-// - Where weft is built without exceptions, a frame with a cleanup is refused; frames of code that was
-//   itself built so have none, whatever their objects are.
+// - A noexcept function between the suspension and the entry is reported to `refused` before
+//   anything is destroyed, also where a catch (...) below it might have swallowed the unwind. A
+//   coroutine that is suspended inside a destructor is the common case.
+// - Where weft is built without exceptions, a frame with a cleanup is refused. Frames of code that
+//   was itself built so have none, whatever their objects are.
 // - A kill from inside a catch handler lets the C++ runtime allocate its exception. The first kill
-//   through a return address decodes that frame and may allocate; both want about 6 KiB of stack.
+//   through a return address decodes that frame and may allocate; both want 6 KiB of stack.
 // - Where a shadow stack is active (CET SHSTK) only _Unwind_ForcedUnwind is used.
 // - `finished` is entered on a stack on which TSan has seen no return: give a fresh TSan fiber to
 //   whatever runs there next.
@@ -47,10 +47,14 @@ struct alignas(16) unwind_header {
     std::uintptr_t stop_argument;  // the unwinding
 };
 
-// One stack's unwinding. Lives in the coroutine's control block, away from what is unwound, and may be
-// used again; nothing else is shared, so an unwinding may run inside a destructor that another runs.
+// One stack's unwinding. Lives away from what is unwound, and may be used again; nothing else is
+// shared, so an unwinding may run inside a destructor that another one runs.
+//
+// Its header stands where the C++ runtime has it in an exception of its own: what the runtime
+// carelessly reads of one that is not, its type, is `type`. That keeps std::terminate() in a
+// handler from crashing.
 struct unwinding {
-    unwind_header header = {};
+    const void* type = nullptr;
 
     // Set by the owner, before unwind().
     void* end = nullptr;  // the CFA of the last frame to be unwound
@@ -66,10 +70,11 @@ struct unwinding {
     void (*runtime_cleanup)(int reason, unwind_header*) = nullptr;  // of the latter
     std::uintptr_t slow_until = 0;  // at a lower sp the table is of no use
     unsigned uncaught_before = 0;   // std::uncaught_exceptions() at the start
+    unwind_header header = {};
 };
 
-// Call it from the stack that is to be unwound, in a frame that is suspended for good. May unwind: the
-// caller's own cleanups run too. No cost but its code where it is not called.
+// Call it from the stack that is to be unwound, in a frame that is suspended for good. May unwind:
+// the caller's own cleanups run too. No cost but its code where it is not called.
 [[noreturn]] WEFT_NOINLINE void unwind(unwinding& u) __asm__("weft_unwind");
 
 // The name of the function at pc, or null where the dynamic symbol table does not know it.

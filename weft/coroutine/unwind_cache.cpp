@@ -7,6 +7,10 @@
 #include "weft/base/platform.hpp"
 #include "weft/coroutine/unwind_rules.hpp"
 
+// Where the module that this file is linked into begins, and where its code ends.
+extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];
+extern "C" [[gnu::visibility("hidden")]] const char etext[];
+
 // An open-addressed table of slots, published whole and replaced whole.
 //
 // Invariants:
@@ -77,9 +81,10 @@ const table* grow(const table* from) noexcept {
 
 void keep(std::uintptr_t pc, const frame_rule& rule) noexcept {
     static std::size_t used = 0;  // guarded by writing
-    if (writing.exchange(true, std::memory_order_acquire)) return;  // I4; pairs with the store below
-    const table* t = current.load(std::memory_order_relaxed);       // relaxed: only we change it
-    if (used >= std::size_t{1} << (t->bits - 1)) t = grow(t);       // I2
+    if (writing.exchange(true, std::memory_order_acquire))
+        return;                                                // I4; pairs with the store below
+    const table* t = current.load(std::memory_order_relaxed);  // relaxed: only we change it
+    if (used >= std::size_t{1} << (t->bits - 1)) t = grow(t);  // I2
     if (t != nullptr) {
         put(*t, pc, rule);
         ++used;
@@ -88,11 +93,15 @@ void keep(std::uintptr_t pc, const frame_rule& rule) noexcept {
 }
 
 // Sees to it that the module around pc is never unloaded: another one at the same place would be
-// unwound by this one's rules.
+// unwound by this one's rules. Our own goes only together with the table.
 bool pin_module_of(std::uintptr_t pc) noexcept {
+    if (pc > reinterpret_cast<std::uintptr_t>(__ehdr_start) &&
+        pc <= reinterpret_cast<std::uintptr_t>(etext))
+        return true;
     Dl_info info;
     void* extra = nullptr;
-    if (::dladdr1(reinterpret_cast<void*>(pc - 1), &info, &extra, RTLD_DL_LINKMAP) == 0) return false;
+    if (::dladdr1(reinterpret_cast<void*>(pc - 1), &info, &extra, RTLD_DL_LINKMAP) == 0)
+        return false;
     const auto* module = static_cast<const link_map*>(extra);
     if (module == nullptr) return false;
     if (module->l_name == nullptr || module->l_name[0] == '\0') return true;  // the program itself

@@ -1,6 +1,7 @@
 // machine_instruction: how long an x86-64 instruction is, and where it leads. No more than that.
 //
-//   | legacy prefixes | REX, or VEX/EVEX with the map in it | opcode | ModRM | SIB | disp | immediate |
+//   | legacy prefixes | REX, or VEX/EVEX with the map in it | opcode | ModRM | SIB | disp |
+//   immediate |
 #pragma once
 
 #include <cstdint>

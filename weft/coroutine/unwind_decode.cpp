@@ -21,7 +21,7 @@ struct description {
     std::uint64_t return_register = 0;
     std::uintptr_t personality = 0;
     const void* lsda = nullptr;
-    const unsigned char* first[2] = {};  // the instructions of the common entry, then of the function
+    const unsigned char* first[2] = {};  // where instructions begin: common entry's, function's
     const unsigned char* last[2] = {};
     bool known = true;
 };
@@ -130,11 +130,15 @@ private:
     std::int64_t scaled(std::uint64_t n) const noexcept {
         return static_cast<std::int64_t>(n) * d_.data_unit;
     }
+    static std::int64_t unscaled(dwarf_cursor& c) noexcept {
+        return static_cast<std::int64_t>(c.uleb());
+    }
     void restore(std::uint64_t reg) noexcept {
         if (reg < row::register_count) now_.set(reg, initial_.is[reg], initial_.offset[reg]);
     }
     void block(dwarf_cursor& c) noexcept { c.skip(c.uleb()); }
 
+    // clang-format off
     void step(dwarf_cursor& c) noexcept {
         const auto op = c.take<unsigned char>();
         const unsigned low = op & 0x3f;
@@ -160,9 +164,9 @@ private:
             case 0x09: reg = c.uleb(); c.uleb(); now_.set(reg, row::otherwise); break;
             case 0x0a: remember(); break;
             case 0x0b: recall(); break;
-            case 0x0c: now_.cfa_register = c.uleb(); define(static_cast<std::int64_t>(c.uleb())); break;
+            case 0x0c: now_.cfa_register = c.uleb(); define(unscaled(c)); break;
             case 0x0d: now_.cfa_register = c.uleb(); break;
-            case 0x0e: define(static_cast<std::int64_t>(c.uleb())); break;
+            case 0x0e: define(unscaled(c)); break;
             case 0x0f: block(c); now_.cfa_register = row::register_count; break;  // an expression
             case 0x10: reg = c.uleb(); block(c); now_.set(reg, row::otherwise); break;
             case 0x11: reg = c.uleb(); now_.set(reg, row::at_offset, c.sleb() * d_.data_unit); break;
@@ -175,12 +179,15 @@ private:
             default: now_.known = false; break;
         }
     }
+    // clang-format on
 
     void define(std::int64_t offset) noexcept { now_.cfa_offset = offset; }
 
     void remember() noexcept {
-        if (depth_ == depth_limit) now_.known = false;
-        else remembered_[depth_++] = now_;
+        if (depth_ == depth_limit)
+            now_.known = false;
+        else
+            remembered_[depth_++] = now_;
     }
     void recall() noexcept {
         if (depth_ == 0) {
@@ -230,11 +237,13 @@ bool pack(const row& from, frame_rule& to) noexcept {
         rest.is[kept[i]] = row::same;
     }
     to.last = rest.is[return_address] == row::undefined;
-    if (!to.last && (rest.is[return_address] != row::at_offset || rest.offset[return_address] != -8))
+    if (!to.last &&
+        (rest.is[return_address] != row::at_offset || rest.offset[return_address] != -8))
         return false;
     rest.is[return_address] = row::same;
     for (const row::how h : rest.is)
-        if (h == row::at_offset || h == row::otherwise) return false;  // keeps a caller-saved register
+        if (h == row::at_offset || h == row::otherwise)
+            return false;  // keeps a caller-saved register
     return true;
 }
 
@@ -268,7 +277,8 @@ frame_rule decode_rule(std::uintptr_t pc) noexcept {
     rule.selector = l.selector;
     if (rule.why != nullptr) {
         rule.kind = frame_kind::refused;
-    } else if (d.return_register == return_address && pack(interpreter(d, bases, call).run(), rule)) {
+    } else if (d.return_register == return_address &&
+               pack(interpreter(d, bases, call).run(), rule)) {
         rule.kind = rule.pad != 0 ? frame_kind::pad : frame_kind::plain;
     }
     return rule;

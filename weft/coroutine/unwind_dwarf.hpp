@@ -57,11 +57,12 @@ public:
 
     static constexpr unsigned char omitted = 0xff;
 
-    // A pointer in one of the DW_EH_PE_ encodings: a format (low four bits), a base (next three) and
-    // an indirection (top bit). Sets `known` to false where the encoding is none we know.
+    // A pointer in one of the DW_EH_PE_ encodings: a format (low four bits), a base (next three)
+    // and an indirection (top bit). Sets `known` to false where the encoding is none we know.
     std::uintptr_t pointer(unsigned char encoding, const dwarf_bases& bases, bool& known) noexcept {
         const auto here = reinterpret_cast<std::uintptr_t>(at_);
         std::uintptr_t value = 0;
+        // clang-format off
         switch (encoding & 0x0f) {
             case 0x00: value = take<std::uintptr_t>(); break;
             case 0x01: value = static_cast<std::uintptr_t>(uleb()); break;
@@ -69,8 +70,8 @@ public:
             case 0x03: value = take<std::uint32_t>(); break;
             case 0x04: value = static_cast<std::uintptr_t>(take<std::uint64_t>()); break;
             case 0x09: value = static_cast<std::uintptr_t>(sleb()); break;
-            case 0x0a: value = static_cast<std::uintptr_t>(std::intptr_t{take<std::int16_t>()}); break;
-            case 0x0b: value = static_cast<std::uintptr_t>(std::intptr_t{take<std::int32_t>()}); break;
+            case 0x0a: value = widened(take<std::int16_t>()); break;
+            case 0x0b: value = widened(take<std::int32_t>()); break;
             case 0x0c: value = static_cast<std::uintptr_t>(take<std::int64_t>()); break;
             default: known = false; return 0;
         }
@@ -83,11 +84,17 @@ public:
             case 0x40: value += bases.function; break;
             default: known = false; return 0;
         }
-        if ((encoding & 0x80) != 0) std::memcpy(&value, reinterpret_cast<const void*>(value), sizeof value);
+        // clang-format on
+        if ((encoding & 0x80) != 0)
+            std::memcpy(&value, reinterpret_cast<const void*>(value), sizeof value);
         return value;
     }
 
 private:
+    static std::uintptr_t widened(std::intptr_t n) noexcept {
+        return static_cast<std::uintptr_t>(n);
+    }
+
     const unsigned char* at_;
 };
 

@@ -5,43 +5,44 @@
 // An exception table:
 //
 //   header   | @LPStart encoding, [@LPStart] | @TType encoding, [offset of @TType] |
-//            | call-site encoding, length of the call-site table |
-//   call     | start, length (from the function) | pad (from @LPStart) | action + 1, 0: cleanup |  sorted
-//   actions  | filter, displacement of the next record |
-//   types    | ... type 2, type 1 | @TType | exception specifications, as lists of types ended by 0 |
+//            | call-site encoding, length of the call sites |
+//   sites    | start, length (from the function) | pad (from @LPStart) | action + 1 or 0 |  sorted
+//   actions  | filter, displacement of the next action or 0 |
+//   types    | ... type 2, type 1 | @TType | specifications: lists of types, ended by 0 |
 //
-// A filter > 0 is a type, counted down from @TType; 0 a cleanup; < 0 a specification, at @TType - 1 - f.
+// A filter f > 0 is a type, counted down from @TType; 0 a cleanup; f < 0 an exception
+// specification, at @TType - 1 - f. A site with a pad and without an action is a cleanup.
 
 namespace weft::detail {
 namespace {
 
 constexpr const char* by_noexcept = "a noexcept function is in the way";
-constexpr const char* by_specification = "a function with the exception specification throw() is in the way";
+constexpr const char* by_specification =
+    "a function with the exception specification throw() is in the way";
 
 struct types {
     const unsigned char* base;
     unsigned char encoding;
 };
 
-unsigned size_of(unsigned char encoding) noexcept {
-    switch (encoding & 0x07) {
-        case 0x00: return sizeof(std::uintptr_t);
-        case 0x02: return 2;
-        case 0x03: return 4;
-        case 0x04: return 8;
-        default: return 0;
-    }
-}
+// By the format of an encoding; 0 where it is of variable length.
+constexpr unsigned format_bytes[8] = {sizeof(std::uintptr_t), 0, 2, 4, 8, 0, 0, 0};
+
+// The beginning of a std::type_info, as the ABI lays it out.
+struct type_info {
+    const void* functions;
+    const char* name;
+};
 
 // Is it `catch (...)`, or does it name the type that the C++ runtime gives to a forced unwind?
-bool catches_forced(std::int64_t filter, const types& t, const dwarf_bases& bases, bool& known) noexcept {
-    const unsigned size = size_of(t.encoding);
+bool catches_forced(std::int64_t filter, const types& t, const dwarf_bases& bases,
+                    bool& known) noexcept {
+    const unsigned size = format_bytes[t.encoding & 0x07];
     if (t.base == nullptr || size == 0) return known = false;
     dwarf_cursor c(t.base - static_cast<std::uint64_t>(filter) * size);
     const std::uintptr_t type = c.pointer(t.encoding, bases, known);
     if (!known) return false;
     if (type == 0) return true;
-    struct type_info { const void* functions; const char* name; };  // as the ABI lays it out
     type_info info;
     std::memcpy(&info, reinterpret_cast<const void*>(type), sizeof info);
     return std::strcmp(info.name, "N10__cxxabiv115__forced_unwindE") == 0;
@@ -104,7 +105,8 @@ landing read_lsda(const void* lsda, std::uintptr_t call, const dwarf_bases& base
         landing found{nullptr, pads + pad, 0, true};
         if (language == table_language::cpp && action != 0)
             found = act(pads + pad, actions + action - 1, t, bases);
-        if (found.pad != 0 && pad_terminates(found.pad, found.selector)) return {by_noexcept, 0, 0, true};
+        if (found.pad != 0 && pad_terminates(found.pad, found.selector))
+            return {by_noexcept, 0, 0, true};
         return found;
     }
     if (!known) return unknown;

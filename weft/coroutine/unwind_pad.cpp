@@ -15,9 +15,9 @@
 //   GCC, cleanups inlined into one    cleanup     -> [cleanups] -> std::terminate()
 //   both, a typed handler in one      either      -> [cleanups] -> handler, or as above
 //
-// while a true catch (...) leads to __cxa_begin_catch and a true cleanup to _Unwind_Resume. So the pad
-// is followed along all its branches until it has called one of these. Calls in between return, or
-// unwind to other pads. That is decided once per return address, and only for what has a pad.
+// while a true catch (...) leads to __cxa_begin_catch and a true cleanup to _Unwind_Resume. So the
+// pad is followed along all its branches until it has called one of these. Calls in between return,
+// or unwind to other pads. That is decided once per return address, and only for what has a pad.
 
 #if WEFT_X86_64
 
@@ -33,12 +33,15 @@ namespace {
 enum class callee { other, resume, begin_catch, terminate, clang_terminate, no_return };
 
 callee by_name(const char* name) noexcept {
-    struct known { const char* name; callee is; };
+    struct known {
+        const char* name;
+        callee is;
+    };
     static constexpr known table[] = {
-        {"_Unwind_Resume", callee::resume},      {"__cxa_begin_catch", callee::begin_catch},
-        {"_ZSt9terminatev", callee::terminate},  {"__cxa_call_terminate", callee::terminate},
-        {"__cxa_rethrow", callee::no_return},    {"__cxa_throw", callee::no_return},
-        {"abort", callee::no_return},            {"__stack_chk_fail", callee::no_return},
+        {"_Unwind_Resume", callee::resume},     {"__cxa_begin_catch", callee::begin_catch},
+        {"_ZSt9terminatev", callee::terminate}, {"__cxa_call_terminate", callee::terminate},
+        {"__cxa_rethrow", callee::no_return},   {"__cxa_throw", callee::no_return},
+        {"abort", callee::no_return},           {"__stack_chk_fail", callee::no_return},
     };
     for (const known& k : table)
         if (std::strcmp(name, k.name) == 0) return k.is;
@@ -54,7 +57,9 @@ callee by_address(std::uintptr_t address) noexcept {
 
 // What the dynamic section of a module says, as far as it is needed to name a slot.
 struct dynamic {
-    const ElfW(Sym)* symbols = nullptr;
+    using symbol = ElfW(Sym);
+
+    const symbol* symbols = nullptr;
     const char* names = nullptr;
     std::uintptr_t relocations[2] = {};  // of the procedure linkage table, and all others
     std::size_t bytes[2] = {};
@@ -65,23 +70,38 @@ struct dynamic {
             const std::uintptr_t value = d->d_un.d_val;
             const std::uintptr_t address = value < module.l_addr ? value + module.l_addr : value;
             switch (d->d_tag) {
-                case DT_SYMTAB: symbols = reinterpret_cast<const ElfW(Sym)*>(address); break;
-                case DT_STRTAB: names = reinterpret_cast<const char*>(address); break;
-                case DT_JMPREL: relocations[0] = address; break;
-                case DT_PLTRELSZ: bytes[0] = value; break;
-                case DT_RELA: relocations[1] = address; break;
-                case DT_RELASZ: bytes[1] = value; break;
-                default: break;
+                case DT_SYMTAB:
+                    symbols = reinterpret_cast<const symbol*>(address);
+                    break;
+                case DT_STRTAB:
+                    names = reinterpret_cast<const char*>(address);
+                    break;
+                case DT_JMPREL:
+                    relocations[0] = address;
+                    break;
+                case DT_PLTRELSZ:
+                    bytes[0] = value;
+                    break;
+                case DT_RELA:
+                    relocations[1] = address;
+                    break;
+                case DT_RELASZ:
+                    bytes[1] = value;
+                    break;
+                default:
+                    break;
             }
         }
     }
 };
 
-// The function whose address a slot of the global offset table holds, or will hold once it is bound.
+// The function whose address a slot of the global offset table holds, or will hold once it is
+// bound.
 callee in_slot(std::uintptr_t slot) noexcept {
     Dl_info info;
     void* extra = nullptr;
-    const bool found = ::dladdr1(reinterpret_cast<void*>(slot), &info, &extra, RTLD_DL_LINKMAP) != 0;
+    const bool found =
+        ::dladdr1(reinterpret_cast<void*>(slot), &info, &extra, RTLD_DL_LINKMAP) != 0;
     if (found && extra != nullptr) {
         const auto& module = *static_cast<const link_map*>(extra);
         const dynamic d(module);
@@ -97,23 +117,28 @@ callee in_slot(std::uintptr_t slot) noexcept {
     return by_address(bound);
 }
 
-// The function at an address: known itself, or a stub that jumps to a known one, or Clang's, which
-// does nothing but call two known ones.
+// The function at an address: known itself, or a stub that jumps to a known one, or Clang's, whose
+// straight path leads to a call of the one and then of the other. (TSan lets it call more before.)
 callee at_address(std::uintptr_t address, bool look_inside) noexcept {
     const callee direct = by_address(address);
     if (direct != callee::other) return direct;
     bool begins_catch = false;
-    for (int i = 0; i != 8; ++i) {
+    for (int i = 0; i != 12; ++i) {
         const machine_instruction in = read_instruction(address);
         address += in.bytes;
         if (in.leads == machine_instruction::next) continue;
-        if (in.leads == machine_instruction::jump_slot) return i < 2 ? in_slot(in.target) : callee::other;
+        if (in.leads == machine_instruction::jump_slot && i < 2) return in_slot(in.target);
         callee called = callee::other;
-        if (look_inside && in.leads == machine_instruction::call) called = at_address(in.target, false);
-        if (look_inside && in.leads == machine_instruction::call_slot) called = in_slot(in.target);
-        if (begins_catch && called == callee::terminate) return callee::clang_terminate;
-        if (begins_catch || called != callee::begin_catch) return callee::other;
-        begins_catch = true;
+        if (!look_inside) return called;
+        if (in.leads == machine_instruction::call)
+            called = at_address(in.target, false);
+        else if (in.leads == machine_instruction::call_slot)
+            called = in_slot(in.target);
+        else
+            return called;
+        if (begins_catch)
+            return called == callee::terminate ? callee::clang_terminate : callee::other;
+        begins_catch = called == callee::begin_catch;
     }
     return callee::other;
 }
@@ -121,7 +146,9 @@ callee at_address(std::uintptr_t address, bool look_inside) noexcept {
 // Follows the code from one place along all branches.
 class explorer {
 public:
-    bool reached(callee c) const noexcept { return (reached_ >> static_cast<unsigned>(c) & 1) != 0; }
+    bool reached(callee c) const noexcept {
+        return (reached_ >> static_cast<unsigned>(c) & 1) != 0;
+    }
     bool gave_up() const noexcept { return gave_up_; }
 
     void explore(std::uintptr_t from) noexcept {
@@ -132,8 +159,10 @@ public:
 private:
     void add(std::uintptr_t place) noexcept {
         if (std::find(places_, places_ + count_, place) != places_ + count_) return;
-        if (count_ == place_limit) gave_up_ = true;
-        else places_[count_++] = place;
+        if (count_ == place_limit)
+            gave_up_ = true;
+        else
+            places_[count_++] = place;
     }
 
     void follow(std::uintptr_t at) noexcept {
@@ -146,7 +175,8 @@ private:
             if (i.leads == in::branch) add(i.target);
             if (i.leads == in::jump) return add(i.target);
             if (i.leads == in::call || i.leads == in::call_slot || i.leads == in::jump_slot) {
-                const callee c = i.leads == in::call ? at_address(i.target, true) : in_slot(i.target);
+                const callee c =
+                    i.leads == in::call ? at_address(i.target, true) : in_slot(i.target);
                 reached_ |= 1u << static_cast<unsigned>(c);
                 if (c != callee::other || i.leads == in::jump_slot) return;
             }

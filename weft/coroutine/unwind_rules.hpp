@@ -33,9 +33,9 @@ struct frame_rule {
     std::int32_t selector = 0;     // what the pad expects in rdx
     std::uint32_t args_bytes = 0;  // pushed for the call; the pad expects them popped
     std::int32_t cfa_offset = 0;
-    std::int16_t saved[6] = {};    // rbx rbp r12 r13 r14 r15, in words from the CFA; 0: not saved
+    std::int16_t saved[6] = {};     // rbx rbp r12 r13 r14 r15, in words from the CFA; 0: not saved
     std::uint8_t cfa_register = 0;  // 0 to 5: as in saved; 6: sp
-    bool last = false;            // the frame has no caller
+    bool last = false;              // the frame has no caller
     frame_kind kind = frame_kind::slow;
 };
 

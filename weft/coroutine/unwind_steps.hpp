@@ -1,21 +1,29 @@
 // The steps of a kill that the ways to walk a stack have in common. Private to unwind*.cpp.
 //
-//   unwind (stub) -> weft_unwind_begin: dry walk --- no pad ---------------------> finished
-//                          |                `---- noexcept ---------------------> refused
-//                          | raise                `-- a frame no rule describes -> weft_unwind_slowly
-//                          v                                                          |
-//                     landing pad -> _Unwind_Resume -> weft_unwind_stop               v
-//                          ^                |               |            _Unwind_ForcedUnwind
-//                          |                v (opt-in)      v                   |
-//                          +--- weft_unwind_proceed <--- weft_unwind_stopped <--+
-//                                           `--- no pad left: settle -> finished
+//   unwind: weft_unwind_begin, a dry walk ----- no pad at all -------------------> finished
+//             |               |          `----- a noexcept frame ----------------> refused
+//             | raise         `---------------- a frame that no rule describes --> slowly
+//             v
+//   +--> landing pad -> _Unwind_Resume -> weft_unwind_stop <- _Unwind_ForcedUnwind <- slowly
+//   |                         |                  |
+//   |                         | (fast_unwind)    | weft_unwind_stopped
+//   |                         v                  v
+//   +---- a pad above --- weft_unwind_proceed <--+
+//                             `---------------- no pad above: settle ------------> finished
 #pragma once
 
 #include <unwind.h>
 
+#include <cstddef>
+
 #include "weft/coroutine/unwind.hpp"
 
 namespace weft::detail {
+
+#if WEFT_X86_64
+static_assert(offsetof(unwinding, header) == 80,
+              "as in libstdc++'s and libc++abi's __cxa_exception");
+#endif
 
 // Makes the exception that the landing pads pass on.
 void raise(unwinding& u) noexcept;

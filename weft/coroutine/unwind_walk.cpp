@@ -4,9 +4,9 @@
 
 // The walk over a stack by the rules of unwind_rules.hpp.
 //
-// Whoever calls the walk is a stub that stores the registers a call preserves in a `registers`, lets
-// C++ move them up the stack, and either loads them and jumps, or goes on as if nothing had been. So
-// each C++ function here returns: its cleanups, and what sanitizers keep for it, are in order.
+// Whoever calls the walk is a stub that stores the registers which a call preserves, lets C++ move
+// them up the stack, and either loads them and jumps or goes on as if nothing had been. So each C++
+// function here returns: its cleanups, and what sanitizers keep for it, are in order.
 
 #if WEFT_X86_64
 
@@ -14,8 +14,8 @@ extern "C" {
 struct weft_unwind_registers {
     std::uint64_t word[7];  // rbx rbp r12 r13 r14 r15, and the sp after the call has returned
     std::uint64_t pc;
-    std::uint64_t first;    // to be loaded into rdi and rax
-    std::uint64_t second;   // to be loaded into rdx
+    std::uint64_t first;   // to be loaded into rdi and rax
+    std::uint64_t second;  // to be loaded into rdx
 };
 
 #if WEFT_ASAN
@@ -48,10 +48,12 @@ const std::uint64_t* memory(std::uint64_t address) noexcept {
 
 // One frame up.
 void step(registers& r, const frame_rule& rule) noexcept {
-    const std::uint64_t cfa = r.word[rule.cfa_register] + static_cast<std::uint64_t>(std::int64_t{rule.cfa_offset});
+    const std::uint64_t cfa =
+        r.word[rule.cfa_register] + static_cast<std::uint64_t>(std::int64_t{rule.cfa_offset});
     for (unsigned i = 0; i != 6; ++i) {
         const std::int64_t words = rule.saved[i];
-        r.word[i] = *(words != 0 ? memory(cfa + static_cast<std::uint64_t>(words * 8)) : &r.word[i]);
+        r.word[i] =
+            *(words != 0 ? memory(cfa + static_cast<std::uint64_t>(words * 8)) : &r.word[i]);
     }
     r.pc = *(rule.last ? &no_return_address : memory(cfa - 8));
     r.word[sp] = cfa;
@@ -113,6 +115,7 @@ using namespace weft::detail;
 
 // The dry walk, and the first pad that it came by. False: the stub unwinds slowly.
 bool weft_unwind_begin(unwinding& u, registers& start) noexcept {
+    WEFT_DEBUG_ASSERT(u.end != nullptr, "an unwinding needs an end");
     u.exception = nullptr;
     u.slow_until = 0;
     if (shadow_stack_active()) return false;
@@ -162,12 +165,21 @@ bool weft_unwind_stopped(unwinding& u, _Unwind_Action actions, _Unwind_Context* 
     return !shadow_stack_active() && weft_unwind_proceed(u, r);
 }
 
-#define WEFT_UNWIND_STORE \
-    "    mov %rbx, (%rsp)\n    mov %rbp, 8(%rsp)\n    mov %r12, 16(%rsp)\n" \
-    "    mov %r13, 24(%rsp)\n    mov %r14, 32(%rsp)\n    mov %r15, 40(%rsp)\n"
+// A stub's own frame: 80 bytes of registers and three words for itself. At its entry rsp is 8 below
+// a multiple of 16.
+#define WEFT_UNWIND_STORE           \
+    "    sub $104, %rsp\n"          \
+    "    .cfi_def_cfa_offset 112\n" \
+    "    mov %rbx, (%rsp)\n"        \
+    "    mov %rbp, 8(%rsp)\n"       \
+    "    mov %r12, 16(%rsp)\n"      \
+    "    mov %r13, 24(%rsp)\n"      \
+    "    mov %r14, 32(%rsp)\n"      \
+    "    mov %r15, 40(%rsp)\n"
+#define WEFT_UNWIND_DROP   \
+    "    add $104, %rsp\n" \
+    "    .cfi_def_cfa_offset 8\n"
 
-// A stub's own frame: 80 bytes of registers and a word that it needs for itself. At its entry rsp is
-// 8 below a multiple of 16.
 asm(R"(
     .pushsection .text.weft_unwind, "ax", @progbits
 
@@ -179,8 +191,6 @@ weft_unwind:                        # (rdi: unwinding&)
     endbr64
     lea 8(%rsp), %rax
     mov (%rsp), %rdx
-    sub $88, %rsp
-    .cfi_adjust_cfa_offset 88
 )" WEFT_UNWIND_STORE R"(
     mov %rax, 48(%rsp)
     mov %rdx, 56(%rsp)
@@ -190,8 +200,7 @@ weft_unwind:                        # (rdi: unwinding&)
     test %al, %al
     jnz weft_unwind_load
     mov 80(%rsp), %rdi
-    add $88, %rsp
-    .cfi_adjust_cfa_offset -88
+)" WEFT_UNWIND_DROP R"(
     jmp weft_unwind_slowly
     .cfi_endproc
     .size weft_unwind, . - weft_unwind
@@ -203,8 +212,6 @@ weft_unwind_resumed:                # (rdi: unwind_header*, rax: where to go if 
     .cfi_startproc
     lea 8(%rsp), %rcx
     mov (%rsp), %rdx
-    sub $104, %rsp
-    .cfi_adjust_cfa_offset 104
 )" WEFT_UNWIND_STORE R"(
     mov %rcx, 48(%rsp)
     mov %rdx, 56(%rsp)
@@ -217,8 +224,7 @@ weft_unwind_resumed:                # (rdi: unwind_header*, rax: where to go if 
     jnz weft_unwind_load
     mov 80(%rsp), %rdi
     mov 88(%rsp), %rax
-    add $104, %rsp
-    .cfi_adjust_cfa_offset -104
+)" WEFT_UNWIND_DROP R"(
     jmp *%rax
     .cfi_endproc
     .size weft_unwind_resumed, . - weft_unwind_resumed
@@ -229,8 +235,7 @@ weft_unwind_resumed:                # (rdi: unwind_header*, rax: where to go if 
 weft_unwind_stop:                   # (esi: actions, r8: context, r9: unwinding&)
     .cfi_startproc
     endbr64
-    sub $88, %rsp
-    .cfi_adjust_cfa_offset 88
+)" WEFT_UNWIND_STORE R"(
     mov %r9, %rdi
     mov %r8, %rdx
     mov %rsp, %rcx
@@ -238,14 +243,15 @@ weft_unwind_stop:                   # (esi: actions, r8: context, r9: unwinding&
     test %al, %al
     jnz weft_unwind_load
     xor %eax, %eax
-    add $88, %rsp
-    .cfi_adjust_cfa_offset -88
+)" WEFT_UNWIND_DROP R"(
     ret
     .cfi_endproc
     .size weft_unwind_stop, . - weft_unwind_stop
 
     .type weft_unwind_load, @function
-weft_unwind_load:                   # (rsp: registers)
+weft_unwind_load:                   # (rsp: registers, in a stub's frame)
+    .cfi_startproc
+    .cfi_def_cfa_offset 112
     mov (%rsp), %rbx
     mov 8(%rsp), %rbp
     mov 16(%rsp), %r12
@@ -256,8 +262,10 @@ weft_unwind_load:                   # (rsp: registers)
     mov 64(%rsp), %rax
     mov 72(%rsp), %rdx
     mov 48(%rsp), %rsp
+    .cfi_undefined %rip
     mov %rax, %rdi
     jmp *%rcx
+    .cfi_endproc
     .size weft_unwind_load, . - weft_unwind_load
 
     .popsection
@@ -265,9 +273,9 @@ weft_unwind_load:                   # (rsp: registers)
 
 #else
 
-extern "C" _Unwind_Reason_Code weft_unwind_stop(int, _Unwind_Action actions, _Unwind_Exception_Class,
-                                                _Unwind_Exception*, _Unwind_Context* context,
-                                                void* argument) {
+extern "C" _Unwind_Reason_Code weft_unwind_stop(int, _Unwind_Action actions,
+                                                _Unwind_Exception_Class, _Unwind_Exception*,
+                                                _Unwind_Context* context, void* argument) {
     using namespace weft::detail;
     unwinding& u = *static_cast<unwinding*>(argument);
     recount(u);

@@ -4,9 +4,7 @@
 
 #include "weft/base/assert.hpp"
 
-#if !WEFT_X86_64
-#error "weft::fast_unwind is written for x86-64 only"
-#endif
+#if WEFT_X86_64
 
 extern "C" {
 // Read by the stub, set by enable(): one byte, where any order will do.
@@ -24,8 +22,8 @@ void* weft_fast_unwind_find_next() noexcept {
     return next;
 }
 
-// An exception is a kill's if its stop function is ours. Only scratch registers change: whoever gets
-// to see the call sees it as the landing pad made it.
+// An exception is a kill's if its stop function is ours. Only scratch registers change: whoever
+// gets to see the call sees it as the landing pad made it.
 asm(R"(
     .pushsection .text.weft_fast_unwind, "ax", @progbits
     .globl _Unwind_Resume
@@ -53,3 +51,5 @@ _Unwind_Resume:                     # (rdi: _Unwind_Exception*)
     .size _Unwind_Resume, . - _Unwind_Resume
     .popsection
 )");
+
+#endif

@@ -1,15 +1,16 @@
 // fast_unwind: an opt-in that makes a kill with something to clean up several times cheaper.
 //
-// Its one idea: each landing pad ends in a call of _Unwind_Resume, and libgcc's decodes itself and the
-// frame anew before it hands the walk back. The object beside this header defines _Unwind_Resume for
-// the whole program: a killed stack's goes on at once, any other goes to the one it stands before.
+// Its one idea: each landing pad ends in a call of _Unwind_Resume, and libgcc's decodes itself and
+// the frame anew before it hands the walk back. The object beside this header defines
+// _Unwind_Resume for the whole program: a killed stack's goes on at once, any other goes to the one
+// it stands before.
 //
-// Opt in by linking the target weft::fast_unwind into the program (not into a library: the definition
-// has to come first in the order of symbol look-up). It is enabled once linked.
+// Opt in by linking the target weft::fast_unwind into the program (not into a library: the
+// definition has to come first in the order of symbol look-up). It is enabled once linked.
 //
-// Limits: x86-64 with a shared libgcc_s. With -static or -static-libgcc the linker refuses it by
-// "multiple definition of _Unwind_Resume"; loaded with RTLD_DEEPBIND, a module keeps libgcc's, which
-// stays right.
+// Limits: x86-64 with a shared libgcc_s; on other processors the object is empty. With -static the
+// linker refuses it by "multiple definition of _Unwind_Resume". A module loaded with RTLD_DEEPBIND
+// keeps libgcc's own, which stays right.
 //
 //   assert(weft::fast_unwind::linked());
 #pragma once
@@ -19,8 +20,8 @@ namespace weft::fast_unwind {
 // Is it part of this program?
 bool linked() noexcept;
 
-// Switches it off and on again, to measure both ways in one program. Nothing happens where it is not
-// linked. Any thread, at any time: a kill under way changes its way at the next landing pad.
+// Switches it off and on again, to measure both ways in one program. Nothing happens where it is
+// not linked. Any thread, at any time: a kill under way changes its way at the next landing pad.
 void enable(bool on) noexcept;
 
 }  // namespace weft::fast_unwind

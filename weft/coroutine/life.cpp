@@ -1,0 +1,55 @@
+#include "weft/coroutine/life.hpp"
+
+#include <utility>
+
+#include "weft/coroutine/extras.hpp"
+#include "weft/coroutine/shared_slot.hpp"
+#include "weft/stack/growable_stack.hpp"
+#include "weft/stack/high_water.hpp"
+
+namespace weft::detail {
+
+party control::who() const noexcept {
+    return {"coroutine", id, extras != nullptr ? extras->name : nullptr};
+}
+
+void adopt_options(control& c, const coroutine_options& options) {
+    if (options.fp == fp_environment::own) c.word.raise(own_fp);
+    if (!options.name.empty()) set_name(c, options.name);
+    if (options.shared != nullptr)
+        take_seat(c, *options.shared);
+    else
+        c.source = options.stack ? options.stack : default_stacks(options.stack_bytes);
+}
+
+void move_identity(control& from, control& to) noexcept {
+    if (from.word.has(own_fp)) to.word.raise(own_fp);
+    if (from.word.has(on_shared_stack)) to.word.raise(on_shared_stack);
+    to.extras = std::exchange(from.extras, nullptr);
+    if (to.word.has(on_shared_stack))
+        to.seat = from.seat;
+    else
+        to.source = from.source;
+}
+
+std::size_t trim_stack(control* c) noexcept {
+    if (c == nullptr || c->word.has(on_shared_stack) ||
+        c->word.state() != coroutine_state::suspended)
+        return 0;
+    return growable_stack::trim(c->stack, c->stack_pointer());
+}
+
+std::size_t high_water(const control* c) noexcept {
+    return c == nullptr || !c->stack ? 0 : high_water_bytes(c->stack);
+}
+
+void destroy_slowly(control* c) {
+    const coroutine_state s = c->word.state();
+    if (s == coroutine_state::running) fail("destruction of a running coroutine", c->who());
+    if (s == coroutine_state::ready || s == coroutine_state::suspended)
+        kill(c, std::source_location::current());
+    if (c->word.has(on_shared_stack)) give_up_seat(*c);
+    destroy_extras(*c);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,203 @@
+#include "weft/coroutine/resume.hpp"
+
+#include <new>
+#include <utility>
+
+#include "weft/coroutine/entry.hpp"
+#include "weft/coroutine/kill.hpp"
+#include "weft/coroutine/overflow_report.hpp"
+#include "weft/coroutine/shared_slot.hpp"
+
+namespace weft::detail {
+
+on_top over{nullptr};
+on_top introduced{nullptr};
+
+namespace {
+
+[[noreturn]] WEFT_COLD void refuse(const control& c, coroutine_state s, std::source_location place) {
+    switch (s) {
+        case coroutine_state::running: fail("resume of a running coroutine", c.who(), place);
+        case coroutine_state::done: fail("resume of a finished coroutine", c.who(), place);
+        case coroutine_state::killed: fail("resume of a killed coroutine", c.who(), place);
+        default: fail("resume of a coroutine whose memory is damaged", c.who(), place);
+    }
+}
+
+// Gives a ready coroutine its stack. False when there is none; nothing has changed then.
+bool start(control& c) noexcept {
+    if (c.word.has(on_shared_stack))
+        c.stack = shared_slot_stack(*c.seat.slot);
+    else
+        c.stack = c.source.acquire();
+    if (!c.stack) return false;
+    c.make(c.stack.limit, c.stack.top, coroutine_entry);
+    return true;
+}
+
+[[noreturn]] WEFT_COLD void throw_no_stack(const control& c) {
+#if WEFT_EXCEPTIONS
+    static_cast<void>(c);
+    throw std::bad_alloc();
+#else
+    fail("no stack for a coroutine", c.who());
+#endif
+}
+
+}  // namespace
+
+bool lift_exceptions(thread_block& t, exception_state& into) noexcept {
+    if (t.exceptions == &unprepared) {
+        t.exceptions = &thread_exception_state();
+        prepare_overflow_report();
+    }
+    if (t.exceptions->bits() == 0) return false;
+    into = t.exceptions->take();
+    return true;
+}
+
+void lower_exceptions(const exception_state& from) noexcept { *this_thread().exceptions = from; }
+
+namespace {
+
+// For one thread at a time: takes the right to resume c, or ends the program.
+void hold(control& c, std::source_location place) {
+    const coroutine_state s = c.word.state();
+    if (s != coroutine_state::suspended) {
+        if (s != coroutine_state::ready) refuse(c, s, place);
+        if (!start(c)) throw_no_stack(c);
+    }
+    c.word.set(coroutine_state::running);
+}
+
+control* run_rarely(control* c, on_top* request) {
+    c->word.lower(handed);
+    const int flags = c->word.load() & 0xff00;
+    return run_held<path::rare>(c, request, this_thread(),
+                                state_word::of(coroutine_state::suspended, flags));
+}
+
+}  // namespace
+
+WEFT_NOINLINE control* resume_rarely(control* c, on_top* request, std::source_location place) {
+    hold(*c, place);
+    return run_rarely(c, request);
+}
+
+bool try_hold(control* c) {
+    if (c == nullptr) return false;
+    if (c->word.claim(coroutine_state::suspended)) return true;
+    if (!c->word.claim(coroutine_state::ready)) return false;
+    if (start(*c)) return true;
+    c->word.set(coroutine_state::ready);
+    throw_no_stack(*c);
+}
+
+WEFT_NOINLINE control* resume_held(control* c) { return run_rarely(c, nullptr); }
+
+WEFT_NOINLINE void yield_rarely(thread_block& t, std::source_location place) {
+    control* c = t.running.party();
+    if (c == nullptr) fail_outside(place);
+    leave<path::rare>(c, t);
+}
+
+running_party as_running(control* c) noexcept {
+    const int flags = c->word.load() & 0xff00;
+    return {c, flags == 0        ? running_party::bare
+               : flags == own_fp ? running_party::keeps_fp
+                                 : running_party::rare};
+}
+
+annotated_context& enter_rarely(control& c, thread_block& t) {
+    return c.word.has(on_shared_stack) ? enter_shared(c, t) : c;
+}
+
+annotated_context& leave_rarely(control& c, thread_block& t) {
+    if (c.word.has(being_killed)) unwind_again(c);
+    return c.word.has(on_shared_stack) ? leave_shared(c, t) : t.resumer;
+}
+
+on_top* word_of_leaving(control& c) noexcept {
+    return c.word.has(handed) ? &introduced : nullptr;
+}
+
+// A party came back with a word: the resumer did not know it, or it is over.
+control* settle(control* who, void* word) {
+    if (word == &introduced) {
+        who->word.set(coroutine_state::suspended);  // I1
+        return who;
+    }
+    who->retire();
+    if (!who->word.has(on_shared_stack)) who->source.release(who->stack);
+    who->stack = {};
+    std::exception_ptr error = std::move(who->error);
+    const bool killed = who->killing != nullptr && who->killing->unwound;
+    who->killing = nullptr;
+    who->word.lower(being_killed);
+    who->word.lower(handed);
+    who->word.set(killed ? coroutine_state::killed : coroutine_state::done);  // I1
+#if WEFT_EXCEPTIONS
+    if (error) [[unlikely]] std::rethrow_exception(std::move(error));
+#endif
+    return who;
+}
+
+void run_on_top(control& self, arrival a) {
+    auto* request = static_cast<on_top*>(a.word);
+    request->run(*request, self, a.from);
+}
+
+void leave_for_good(control& c) noexcept {
+    thread_block& t = this_thread();
+    annotated_context& target =
+        c.word.has(on_shared_stack) ? leave_shared_for_good(c, t) : t.resumer;
+    annotated_switch_last(c, target, &over);
+}
+
+void fail_outside(std::source_location place) {
+    fail("yield outside a coroutine", {"thread", 0, nullptr}, place);
+}
+
+void fail_shared_fp(const control& c) {
+    fail("a coroutine changed the floating-point environment and suspended under "
+         "fp_environment::shared",
+         c.who());
+}
+
+namespace {
+
+// Whoever arrives after a switch_to tells the party before that it is suspended now.
+void settle_handing(on_top&, control&, context*) {
+    this_thread().handing->word.set(coroutine_state::suspended);  // I1
+}
+on_top handed_over{settle_handing};
+
+}  // namespace
+
+void hand_over(control* to, std::source_location place) {
+    if (to == nullptr) fail("switch_to an empty coroutine", {}, place);
+    control& next = *to;
+    thread_block& t = this_thread();
+    control* c = t.running.party();
+    if (c == nullptr) fail("switch_to outside a coroutine", next.who(), place);
+    if (c->word.has(on_shared_stack) || next.word.has(on_shared_stack))
+        fail("switch_to with a coroutine on a shared stack", next.who(), place);
+    if (c->word.has(being_killed)) unwind_again(*c);
+    exception_state lifted;
+    const bool lift = lift_exceptions(t, lifted);
+    const bool keep_fp = c->word.has(own_fp);
+    const fp_control fp = fp_control::read();
+    hold(next, place);
+    next.resumer = std::exchange(c->resumer, nullptr);  // I3
+    next.word.raise(handed);
+    t.running = as_running(&next);  // T1
+    t.handing = c;
+
+    const arrival a = annotated_switch(*c, next, &handed_over);
+
+    if (keep_fp) fp.write();
+    if (lift) lower_exceptions(lifted);
+    if (a.word != nullptr) run_on_top(*c, a);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,133 @@
+// resume and yield: the two switches of a coroutine, inlined where they are called.
+//
+// Each is one text that is compiled three times. The two frequent paths, inlined, differ in whether
+// the floating-point environment is kept; the rare one, a function, also nests, moves exception state,
+// and looks after kills, shared stacks and hand-overs. One test tells the first from the others. Few
+// values live across a switch, because each costs a store and a load: what is constant on a path is
+// a constant there.
+//
+//   resume: thread idle, c suspended, nothing in flight ---> run_held<bare | own_fp>
+//           otherwise ---------------------------------- --> resume_rarely: starts, refuses, nests
+//   yield:  nothing in flight, c bare or keeping fp -------> leave<bare | own_fp>
+//           otherwise -------------------------------------> yield_rarely: unwinds, refuses, copies
+#pragma once
+
+#include <source_location>
+
+#include "weft/context/fp_environment.hpp"
+#include "weft/coroutine/control.hpp"
+#include "weft/coroutine/thread_block.hpp"
+
+namespace weft::detail {
+
+// A request that a party brings when it resumes a coroutine: run(self) on top of its stack, in place
+// of, or before, the return from its yield. It lives with whoever brings it.
+struct on_top {
+    void (*run)(on_top&, control& self, context* from);
+};
+
+// The words a coroutine leaves with: when it is over, and when it was entered by switch_to.
+extern on_top over;
+extern on_top introduced;
+
+enum class path { bare, own_fp, rare };
+
+// The rare paths and their parts, in resume.cpp.
+control* resume_rarely(control* c, on_top* request, std::source_location place);
+void yield_rarely(thread_block& t, std::source_location place);
+[[nodiscard]] bool try_hold(control* c);  // throws bad_alloc when there is no stack
+control* resume_held(control* c);         // after try_hold
+bool lift_exceptions(thread_block& t, exception_state& into) noexcept;
+void lower_exceptions(const exception_state& from) noexcept;
+running_party as_running(control* c) noexcept;
+annotated_context& enter_rarely(control& c, thread_block& t);
+annotated_context& leave_rarely(control& c, thread_block& t);
+on_top* word_of_leaving(control& c) noexcept;
+control* settle(control* who, void* word);  // when the word is not null: stack back, exception out
+void run_on_top(control& self, arrival a);
+[[noreturn]] void leave_for_good(control& c) noexcept;
+void hand_over(control* next, std::source_location place);
+[[noreturn]] WEFT_COLD void fail_outside(std::source_location place);
+[[noreturn]] WEFT_COLD void fail_shared_fp(const control& c);
+
+// Runs a coroutine that is held running until it, or one it handed over to, yields or is over; that
+// one is returned. `suspended` is what its word goes back to if it yields.
+template <path p>
+WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& t,
+                                     state_word::bits suspended) {
+    constexpr bool rare = p == path::rare;
+    exception_state lifted;
+    const bool lift = rare && lift_exceptions(t, lifted);
+    control* const outer = rare ? t.running.party() : nullptr;
+    if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
+    if (rare) c->resumer = outer;  // I3
+    t.running = rare ? as_running(c)
+                     : running_party(c, p == path::bare ? running_party::bare
+                                                        : running_party::keeps_fp);  // T1
+    t.resumer.adopt_running();
+    const bool keep_fp = rare ? (suspended & own_fp) != 0 : p == path::own_fp;
+    fp_control fp;
+    if (WEFT_DEBUG || keep_fp) fp = fp_control::read();
+
+    const arrival a = annotated_switch(t.resumer, rare ? enter_rarely(*c, t) : *c, request);
+
+    thread_block& same = this_thread();  // T2; cheaper than to keep t
+    if (a.word != nullptr) [[unlikely]] c = same.running.party();  // c may have handed over
+    same.running = rare && outer != nullptr ? as_running(outer) : running_party();  // T1
+    if (outer != nullptr) same.resumer = same.home_of_resumer(*outer);
+    if (rare) c->resumer = nullptr;  // I3
+    if (keep_fp) fp.write();
+    if (WEFT_DEBUG && !keep_fp && !fp.same_control(fp_control::read())) fail_shared_fp(*c);
+    if (lift) lower_exceptions(lifted);
+    if (a.word != nullptr) [[unlikely]] return settle(c, a.word);
+    c->word.set_all(suspended);  // I1
+    return c;
+}
+
+// Resumes c, or ends the program where there is nothing to resume. `request` is null for an ordinary
+// resume.
+WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_location place) {
+    constexpr auto suspended = state_word::of(coroutine_state::suspended);
+    constexpr auto keeping = state_word::of(coroutine_state::suspended, own_fp);
+    if (c == nullptr) [[unlikely]] fail("resume of an empty coroutine", {}, place);
+    thread_block& t = this_thread();
+    const std::uint64_t unusual = t.exceptions->bits() | t.running.unlike_none() |
+                                  static_cast<std::uint64_t>(c->word.load() ^ suspended);
+    if (unusual == 0) {
+        c->word.hold(state_word::of(coroutine_state::running));
+        return run_held<path::bare>(c, request, t, suspended);
+    }
+    if (unusual != (suspended ^ keeping)) [[unlikely]] return resume_rarely(c, request, place);
+    c->word.hold(state_word::of(coroutine_state::running, own_fp));
+    return run_held<path::own_fp>(c, request, t, keeping);
+}
+
+// Suspends c, which runs here.
+template <path p>
+WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
+    constexpr bool rare = p == path::rare;
+    annotated_context& target = rare ? leave_rarely(*c, t) : t.resumer;
+    exception_state lifted;
+    const bool lift = rare && lift_exceptions(t, lifted);
+    const bool keep_fp = rare ? c->word.has(own_fp) : p == path::own_fp;
+    fp_control fp;
+    if (keep_fp) fp = fp_control::read();
+
+    const arrival a = annotated_switch(*c, target, rare ? word_of_leaving(*c) : nullptr);
+
+    if (keep_fp) fp.write();  // T2: t is not used from here on
+    if (lift) lower_exceptions(lifted);
+    if (a.word != nullptr) [[unlikely]] run_on_top(*c, a);
+}
+
+// Suspends the coroutine that runs here, or ends the program where none does.
+WEFT_ALWAYS_INLINE void yield(std::source_location place) {
+    thread_block& t = this_thread();
+    const running_party running = t.running;
+    const std::uint64_t unusual = t.exceptions->bits() | running.tags();
+    if (unusual == 0) return leave<path::bare>(running.party(running_party::bare), t);
+    if (unusual != running_party::keeps_fp) [[unlikely]] return yield_rarely(t, place);
+    leave<path::own_fp>(running.party(running_party::keeps_fp), t);
+}
+
+}  // namespace weft::detail

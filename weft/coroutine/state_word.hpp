@@ -1,0 +1,85 @@
+// state_word: what a coroutine is doing, and the rare things to know about it, in one 16-bit word.
+//
+//      15      8 7       0
+//     | flags   | state   |      one load tells a resume, and a yield, whether all is as usual
+//
+//                resume               resume
+//     ready ---------------> running <-------> suspended      running: also while it waits for one
+//       |                    |  yield ^            |          that it resumed itself
+//       | kill        over   |                     | kill
+//       v                    v                     v
+//     killed                done              (running, unwinds) ---> killed
+//
+// Writers: whoever holds the coroutine running (its resumer, or itself), and the winner of try_claim.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weft/base/platform.hpp"
+
+namespace weft {
+
+enum class coroutine_state : std::uint8_t {
+    empty,      // a handle without a coroutine
+    ready,      // made, not started: it has no stack yet
+    running,    // it runs, or it resumed another that runs
+    suspended,  // it yielded
+    done,       // its body returned or threw
+    killed,     // it was killed before its body returned
+};
+
+namespace detail {
+
+enum coroutine_flag : std::uint16_t {
+    own_fp = 0x100,           // keeps its own floating-point environment
+    on_shared_stack = 0x200,  // has a seat on a shared stack
+    being_killed = 0x400,     // its killer waits
+    handed = 0x800,           // was entered by switch_to: its resumer does not know it yet
+};
+
+class state_word {
+public:
+    using bits = std::uint16_t;
+
+    static constexpr bits of(coroutine_state s, int flags = 0) noexcept {
+        return static_cast<bits>(static_cast<int>(s) | flags);
+    }
+
+    // Acquire: pairs with set(), so that who sees `suspended` sees the context it left.
+    bits load() const noexcept { return word_.load(std::memory_order_acquire); }
+    coroutine_state state() const noexcept { return static_cast<coroutine_state>(load() & 0xff); }
+    bool has(coroutine_flag f) const noexcept {
+        return (word_.load(std::memory_order_relaxed) & f) != 0;
+    }
+
+    // Release: pairs with load() and claim().
+    void set(coroutine_state s) noexcept { word_.store(with(s), std::memory_order_release); }
+    void raise(coroutine_flag f) noexcept { write(word_.load(std::memory_order_relaxed) | f); }
+    void lower(coroutine_flag f) noexcept { write(word_.load(std::memory_order_relaxed) & ~f); }
+
+    // The frequent transitions, where the whole word is known. To hold is relaxed: what others wait
+    // for is the release that ends it.
+    void hold(bits word) noexcept { word_.store(word, std::memory_order_relaxed); }
+    void set_all(bits word) noexcept { word_.store(word, std::memory_order_release); }
+
+    // Goes from `from` to running if it is there; one of several threads wins. Acquire as load().
+    bool claim(coroutine_state from) noexcept {
+        bits seen = static_cast<bits>((word_.load(std::memory_order_relaxed) & 0xff00) |
+                                      static_cast<bits>(from));
+        return word_.compare_exchange_strong(seen, with(coroutine_state::running),
+                                             std::memory_order_acquire, std::memory_order_relaxed);
+    }
+
+private:
+    bits with(coroutine_state s) const noexcept {
+        return static_cast<bits>((word_.load(std::memory_order_relaxed) & 0xff00) |
+                                 static_cast<bits>(s));
+    }
+    void write(int w) noexcept { word_.store(static_cast<bits>(w), std::memory_order_relaxed); }
+
+    std::atomic<bits> word_{static_cast<bits>(coroutine_state::ready)};
+};
+
+}  // namespace detail
+}  // namespace weft

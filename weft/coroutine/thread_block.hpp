@@ -1,0 +1,87 @@
+// thread_block: what a thread knows of the coroutine that runs on it.
+//
+//      thread_block (one per thread, thread-local)
+//        resumer     the context that the running coroutine yields to
+//        running     the coroutine that runs here, tagged with how it may be left
+//        exceptions  the C++ runtime's exception state of this thread
+//        root        the thread's own context while a coroutine on it resumes another
+//
+// The resumer's context has a fixed address: a yield can begin to load from it at once, which is
+// worth more than anything else on the path (docs/rationale.md). When a coroutine resumes another,
+// its own resumer's context moves home while that lasts (into that party's control block, or `root`
+// for the thread itself), so depth has no limit and every party in the chain can be found.
+//
+// Invariants:
+// T1  while a coroutine runs, its thread's `running` is that coroutine and `resumer` is where its
+//     yield goes; whoever resumes restores both when control is back.
+// T2  no address of a thread_block is used after a switch by a party that may have migrated.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/tls.hpp"
+#include "weft/context/exception_state.hpp"
+#include "weft/coroutine/control.hpp"
+
+namespace weft::detail {
+
+// Stands for the exception state of a thread not met before: not empty, so the rare path is taken,
+// which prepares the thread. Saves a test on the frequent one.
+extern exception_state unprepared;
+
+// A coroutine, or none, and in the low bits of its address what its yield must know: nothing, in the
+// most frequent case, so that one test tells it from all others.
+class running_party {
+public:
+    enum tag : std::uintptr_t { bare = 0, none = 1, keeps_fp = 2, rare = 4, all = 7 };
+
+    constexpr running_party() noexcept = default;
+    running_party(control* c, tag t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(c) | t) {}
+
+    std::uintptr_t tags() const noexcept { return bits_ & all; }
+    // Zero when there is none.
+    std::uintptr_t unlike_none() const noexcept { return bits_ ^ none; }
+    // Null when there is none.
+    control* party() const noexcept {
+        return reinterpret_cast<control*>(bits_ & ~std::uintptr_t{all});
+    }
+    // The same where the tags are known to be t.
+    control* party(tag t) const noexcept { return reinterpret_cast<control*>(bits_ ^ t); }
+
+private:
+    std::uintptr_t bits_ = none;
+};
+
+struct alignas(cache_line_bytes) thread_block {
+    annotated_context resumer{};                // T1
+    running_party running;                      // T1
+    exception_state* exceptions = &unprepared;  // never null; the thread's own once it is prepared
+    std::uint64_t next_id = 0;
+    std::uint64_t last_id = 0;
+    control* handing = nullptr;  // who called switch_to, until the next party has arrived
+    annotated_context root{};
+
+    // Where the context of c's resumer is kept while c resumes another.
+    annotated_context& home_of_resumer(const control& c) noexcept {
+        return c.resumer != nullptr ? *c.resumer : root;
+    }
+};
+
+}  // namespace weft::detail
+
+WEFT_DECLARE_THREAD_LOCAL(weft::detail::thread_block, weft_tls_thread, this_thread);
+
+namespace weft::detail {
+
+std::uint64_t more_ids(thread_block& t) noexcept;
+
+inline std::uint64_t new_id() noexcept {
+    thread_block& t = this_thread();
+    if (t.next_id == t.last_id) [[unlikely]] return more_ids(t);
+    return ++t.next_id;
+}
+
+// The coroutine that runs here, null on a plain thread.
+inline control* current() noexcept { return this_thread().running.party(); }
+
+}  // namespace weft::detail
