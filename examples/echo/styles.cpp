@@ -5,6 +5,7 @@ namespace echo {
 std::span<const style> all_styles() {
     static constexpr style styles[] = {
         {"switch", switch_sessions},
+        {"task", task_sessions},
         {"stackful", stackful_sessions},
         {"shared", shared_sessions},
     };
