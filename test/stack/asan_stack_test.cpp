@@ -8,7 +8,7 @@ namespace {
 alignas(64) std::byte memory[1024];
 constexpr stack whole{memory, memory + sizeof memory};
 
-void touch(volatile std::byte* p) { *p = std::byte{1}; }
+[[gnu::noinline]] void touch(volatile std::byte* p) { *p = std::byte{1}; }
 
 TEST(asan_stack, unpoisoned_memory_is_usable_again) {
     poison_stack(whole);

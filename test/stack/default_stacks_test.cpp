@@ -25,15 +25,23 @@ TEST(default_stacks, may_be_used_before_main_and_after_it) { EXPECT_TRUE(user.he
 TEST(default_stacks, round_an_ask_up_to_a_power_of_two) {
     const struct {
         std::size_t asked, given;
-    } cases[] = {{0, 16 * kib},         {1, 16 * kib},          {16 * kib, 16 * kib},
-                 {16 * kib + 1, 32 * kib}, {100'000, 128 * kib}, {128 * kib, 128 * kib},
-                 {128 * kib + 1, 256 * kib}, {5 << 20, 8 << 20},   {1 << 30, 1 << 30}};
-    for (const auto& c : cases) EXPECT_EQ(default_stacks(c.asked).stack_bytes(), c.given) << c.asked;
+    } cases[] = {{0, 16 * kib},
+                 {1, 16 * kib},
+                 {16 * kib, 16 * kib},
+                 {16 * kib + 1, 32 * kib},
+                 {100'000, 128 * kib},
+                 {128 * kib, 128 * kib},
+                 {128 * kib + 1, 256 * kib},
+                 {5 << 20, 8 << 20},
+                 {1 << 30, 1 << 30}};
+    for (const auto& c : cases)
+        EXPECT_EQ(default_stacks(c.asked).stack_bytes(), c.given) << c.asked;
     EXPECT_EQ(default_stacks().stack_bytes(), default_stack_bytes);
 }
 
 TEST(default_stacks, have_nothing_above_the_largest_class) {
-    for (const std::size_t asked : {(std::size_t{1} << 30) + 1, std::size_t{1} << 40, ~std::size_t{0}}) {
+    for (const std::size_t asked :
+         {(std::size_t{1} << 30) + 1, std::size_t{1} << 40, ~std::size_t{0}}) {
         EXPECT_FALSE(default_stacks(asked));
         EXPECT_FALSE(default_stacks(asked).acquire());
         EXPECT_EQ(default_stack_pool(asked), nullptr);

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-void touch(volatile std::byte* p) { *p = std::byte{1}; }
+[[gnu::noinline]] void touch(volatile std::byte* p) { *p = std::byte{1}; }
 
 TEST(mapped_stack, has_as_many_bytes_as_were_asked_for_in_whole_pages) {
     for (const std::size_t bytes : {1u, 5000u, 65536u, 1000001u}) {

@@ -1,4 +1,4 @@
-// What the tests of the stack layer need to see: calls that fail on demand, and which pages are there.
+// What the tests of the stack layer need to see: calls that fail on demand, and pages in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -126,7 +126,8 @@ inline std::size_t mapping_lines() {
 
 // Uses the topmost `bytes` of a stack as a coroutine would.
 inline void use(stack s, std::size_t bytes = 64) {
-    for (std::size_t n = 64; n <= bytes; n += 64) s.top[-static_cast<std::ptrdiff_t>(n)] = std::byte{1};
+    for (std::size_t n = 64; n <= bytes; n += 64)
+        s.top[-static_cast<std::ptrdiff_t>(n)] = std::byte{1};
 }
 
 }  // namespace weft::test

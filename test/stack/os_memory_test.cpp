@@ -11,7 +11,8 @@ namespace weft::detail {
 namespace {
 
 struct mapping {
-    explicit mapping(std::size_t pages) : range{os.map(pages * page_bytes()), pages * page_bytes()} {}
+    explicit mapping(std::size_t pages)
+        : range{os.map(pages * page_bytes()), pages * page_bytes()} {}
     ~mapping() { os.unmap(range); }
     memory_range range;
     std::byte* page(std::size_t i) const { return range.begin + i * page_bytes(); }
@@ -28,10 +29,13 @@ TEST(os_memory, maps_zeros_that_cost_nothing_until_touched) {
     mapping m(64);
     ASSERT_NE(m.range.begin, nullptr);
     EXPECT_EQ(test::resident_pages(m.range.begin, m.page(64)), 0u);
-    EXPECT_TRUE(std::all_of(m.range.begin, m.page(64), [](std::byte b) { return b == std::byte{}; }));
+    EXPECT_TRUE(
+        std::all_of(m.range.begin, m.page(64), [](std::byte b) { return b == std::byte{}; }));
 }
 
-TEST(os_memory, does_not_map_what_there_cannot_be) { EXPECT_EQ(os.map(std::size_t{1} << 62), nullptr); }
+TEST(os_memory, does_not_map_what_there_cannot_be) {
+    EXPECT_EQ(os.map(std::size_t{1} << 62), nullptr);
+}
 
 TEST(os_memory, drops_the_whole_pages_of_a_range_and_no_other) {
     mapping m(4);

@@ -28,7 +28,7 @@ bool describe(const void*, overflow_info& info) noexcept {
     return true;
 }
 
-void touch(volatile std::byte* p) { *p = std::byte{1}; }
+[[gnu::noinline]] void touch(volatile std::byte* p) { *p = std::byte{1}; }
 
 [[gnu::noinline]] int go_deeper(int n) {
     volatile char frame[512];
@@ -138,8 +138,8 @@ TEST_F(overflow_death, is_not_what_a_fault_elsewhere_is_called) {
         say("[");
         touch(where);
     };
-    EXPECT_EXIT(child(nullptr), testing::ExitedWithCode(3), "^\\[only this");
-    EXPECT_EXIT(child(reinterpret_cast<std::byte*>(8)), testing::ExitedWithCode(3), "^\\[only this");
+    EXPECT_EXIT(child(reinterpret_cast<std::byte*>(8)), testing::ExitedWithCode(3),
+                "^\\[only this");
     const stack nobody = std::exchange(running, {});
     EXPECT_EXIT(child(nobody.limit - 1), testing::ExitedWithCode(3), "^\\[only this");
     running = nobody;
@@ -194,8 +194,9 @@ TEST_F(overflow_death, calls_a_former_handler_once_that_asked_for_once) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer keeps its own idea of the default";
     EXPECT_EXIT(
         {
-            set_handler(SIGSEGV, [](int, siginfo_t*, void*) { say("once\n"); },
-                        static_cast<int>(SA_RESETHAND));
+            set_handler(
+                SIGSEGV, [](int, siginfo_t*, void*) { say("once\n"); },
+                static_cast<int>(SA_RESETHAND));
             install_overflow_report(describe);
             touch(running.limit - 1);
         },
@@ -250,7 +251,8 @@ TEST_F(overflow_death, installing_twice_changes_only_who_is_asked) {
             });
             touch(running.limit - 1);
         },
-        testing::ExitedWithCode(6), "^weft: stack overflow in fiber 3 \\(16 KiB.*32 KiB or more\\)\n$");
+        testing::ExitedWithCode(6),
+        "^weft: stack overflow in fiber 3 \\(16 KiB.*32 KiB or more\\)\n$");
 }
 
 TEST(overflow, gives_a_thread_an_alternate_stack_and_takes_it_away) {

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-void touch(volatile std::byte* p) { *p = std::byte{1}; }
+[[gnu::noinline]] void touch(volatile std::byte* p) { *p = std::byte{1}; }
 
 std::vector<stack> take(slab_stack& stacks, std::size_t count) {
     std::vector<stack> all(count);
@@ -68,7 +68,8 @@ TEST(slab_stack, neighbours_have_colours_far_apart) {
     std::set<std::size_t> offsets;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto at = [&](std::size_t n) {
-            return static_cast<long>((reinterpret_cast<std::size_t>(all[n].top) + 4095) % 4096 / 64);
+            return static_cast<long>((reinterpret_cast<std::size_t>(all[n].top) + 4095) % 4096 /
+                                     64);
         };
         offsets.insert(reinterpret_cast<std::size_t>(all[i].top) % 4096);
         EXPECT_TRUE(i == 0 || std::abs(at(i) - at(i - 1)) >= 16) << i;

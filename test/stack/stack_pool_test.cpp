@@ -190,7 +190,8 @@ TEST(stack_pool, is_never_above_its_maximum_under_contention) {
                         mine.push_back(s);
                         const int now = ++out;
                         int seen = most.load();
-                        while (seen < now && !most.compare_exchange_weak(seen, now)) {}
+                        while (seen < now && !most.compare_exchange_weak(seen, now)) {
+                        }
                     }
                 } else if (!mine.empty()) {
                     --out;
@@ -427,7 +428,8 @@ TEST(stack_pool, a_changed_size_never_hands_out_a_stack_of_the_old_one) {
         EXPECT_EQ(pool.stack_bytes(), detail::round_to_page(next));
         EXPECT_EQ(pool.statistics().free_count, 0u);
         for (const stack s : live)  // they survive
-            EXPECT_TRUE(std::all_of(s.limit, s.top, [](std::byte b) { return b == std::byte{0x5a}; }));
+            EXPECT_TRUE(
+                std::all_of(s.limit, s.top, [](std::byte b) { return b == std::byte{0x5a}; }));
         for (std::size_t i = 0; i < 15; ++i) pool.release(live[i]);
         EXPECT_EQ(pool.statistics().free_count, 0u) << "the old ones went to the allocator";
 

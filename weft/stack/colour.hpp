@@ -2,9 +2,9 @@
 //
 // Stacks of one size end at the same offset in their pages, and the bytes a coroutine touches first
 // and last are those at its top; uncoloured, all of them fall into the same one or two of a cache's
-// 64 sets. A colour is a whole number of lines, so that no line is shared and the top stays aligned.
-// There are 48 of them: 47 lines are 3008 bytes, which leaves more than a KiB of the last page below
-// every top, enough for a shallow coroutine to live in one page.
+// 64 sets. A colour is a whole number of lines, so that no line is shared and the top stays
+// aligned. There are 48 of them: 47 lines are 3008 bytes, which leaves more than a KiB of the last
+// page below every top, enough for a shallow coroutine to live in one page.
 //
 //   n        0   1   2   3   4   5   6 ...     29 has no common factor with 48: all colours are
 //   colour   0  29  10  39  20   1  30 ...     used, and neighbours differ by 19 lines or more

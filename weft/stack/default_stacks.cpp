@@ -24,7 +24,7 @@ using classes = std::make_index_sequence<size_class_count>;
 
 template <class T, std::size_t... Class>
 constexpr std::array<T, sizeof...(Class) + 1> table(std::index_sequence<Class...>,
-                                                     auto from) noexcept {
+                                                    auto from) noexcept {
     return {from(pool_of<Class>.pool)..., T{}};
 }
 

@@ -4,11 +4,11 @@
 //   marker      MADV_GUARD_INSTALL: any number of them, many in one call (Linux 6.13)
 //   protection  mprotect: splits the mapping, two of the vm.max_map_count mappings a process may
 //               have; so weft uses at most half of those
-//   canary      nothing faults: a pattern just below the limit, looked at when the stack is released
+//   canary      nothing faults: a pattern just below the limit, looked at on release
 //
 //      | guard bytes ........ [canary 64] | limit ... usable ...
 //
-// The kind has to be remembered by whoever installs, to look at a canary and to give the budget back.
+// Whoever installs remembers the kind, to look at a canary and to give the budget back.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace weft::detail {
 
 enum class guard_kind : std::uint8_t { none, marker, protection, canary };
 
-// Does the kernel have markers, and do they really fault? Asked once (emulators say yes to anything).
+// Does the kernel have markers, and do they really fault? (Emulators say yes to anything.)
 bool markers_work() noexcept;
 
 // Marks several ranges at once; how many, from the first on, are marked now.

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t batch_count = 64;
 
-// Which of up to batch_count pages have been touched: asked of /proc/self/pagemap, which knows those
-// that were swapped out too, else of mincore.
+// Which of up to batch_count pages have been touched: asked of /proc/self/pagemap, which knows
+// those that were swapped out too, else of mincore.
 class page_oracle {
 public:
     page_oracle() noexcept : pagemap_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
@@ -32,9 +32,9 @@ public:
         std::uint64_t entries[batch_count];
         const auto page = reinterpret_cast<std::uintptr_t>(begin) / detail::page_bytes();
         const std::size_t bytes = count * sizeof entries[0];
-        if (pagemap_ >= 0 && ::pread(pagemap_, entries, bytes,
-                                     static_cast<off_t>(page * sizeof entries[0])) ==
-                                 static_cast<ssize_t>(bytes)) {
+        if (pagemap_ >= 0 &&
+            ::pread(pagemap_, entries, bytes, static_cast<off_t>(page * sizeof entries[0])) ==
+                static_cast<ssize_t>(bytes)) {
             constexpr std::uint64_t present_or_swapped = std::uint64_t{3} << 62;
             return static_cast<std::size_t>(
                 std::find_if(entries, entries + count,
@@ -71,12 +71,7 @@ std::size_t high_water_bytes(stack s) noexcept {
     return p < s.top ? static_cast<std::size_t>(s.top - p) : 0;
 }
 
-// The page of the top itself goes too, when nobody is on the stack: what is above the top is colour.
-void reset_high_water(stack s) noexcept {
-    const std::size_t page = detail::page_bytes();
-    const std::size_t into = reinterpret_cast<std::uintptr_t>(s.top) % page;
-    detail::drop_pages(s.limit, into == 0 ? s.top : s.top - into);
-}
+void reset_high_water(stack s) noexcept { detail::drop_pages(s.limit, s.top); }
 
 void reset_high_water(stack s, const void* sp) noexcept { growable_stack::trim(s, sp); }
 

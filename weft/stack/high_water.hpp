@@ -10,7 +10,7 @@
 // For stacks of whole pages that are nobody else's (mapped, slab, growable, pools of them). On
 // malloc_stack and buffer_stack what lies in the lowest, partial page goes unseen.
 //
-//   weft::reset_high_water(s);  // after acquire, or with the stack pointer of a suspended coroutine
+//   weft::reset_high_water(s);  // after acquire; with sp, of a suspended coroutine
 //   ...
 //   std::size_t bytes = weft::high_water_bytes(s);
 #pragma once

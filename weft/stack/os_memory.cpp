@@ -41,7 +41,8 @@ std::size_t advise_many(const memory_range* r, std::size_t count, advice what) n
         return 0;
     }
     std::size_t whole = 0;
-    for (auto left = static_cast<std::size_t>(done); whole < count && r[whole].bytes <= left; ++whole)
+    for (auto left = static_cast<std::size_t>(done); whole < count && r[whole].bytes <= left;
+         ++whole)
         left -= r[whole].bytes;
     return whole;
 }

@@ -30,7 +30,7 @@ struct os_memory {
     bool (*unmap)(memory_range) noexcept;
     bool (*protect)(memory_range) noexcept;  // no access from here on
     bool (*advise)(memory_range, advice) noexcept;
-    // How many ranges, from the first on, have been advised in one call; 0 where there is no such call.
+    // How many ranges, from the first on, one call has advised; 0 where there is no such call.
     std::size_t (*advise_many)(const memory_range*, std::size_t count, advice) noexcept;
     void* (*allocate)(std::size_t bytes) noexcept;  // 16-byte aligned, uninitialised
     void (*free)(void*) noexcept;

@@ -1,21 +1,21 @@
-// The overflow report: one line that says which coroutine ran out of stack, before the program dies.
+// The overflow report: one line that says which coroutine ran out of stack.
 //
 // A coroutine that goes below its limit touches the guard and gets SIGSEGV, on a stack that has no
-// room for a handler; so each thread needs an alternate signal stack. The handler asks who is running
-// (of that this layer knows nothing), prints
+// room for a handler; so each thread needs an alternate signal stack. The handler asks who is
+// running (of that this layer knows nothing), prints
 //
 //   weft: stack overflow in coroutine 17 "login" (64 KiB stack at 0x7f...; try 128 KiB or more)
 //
 // and then does what would have been done without it: the program's own handler is called if there
-// was one when the report was installed, else the program dies by the signal, with its core. A fault
-// that is no overflow goes there without a word.
+// was one when the report was installed, else the program dies by the signal, with its core. A
+// fault that is no overflow goes there without a word.
 //
 //      fault --> overflow handler --no overflow--> the former handler, or the default action
 //                      |                              ^
 //                      +-- overflow: one line --------+
 //
-// Everything a handler does is async-signal-safe. A handler installed later than ours decides itself
-// whether it calls ours.
+// Everything a handler does is async-signal-safe. A handler installed later than ours decides
+// itself whether it calls ours.
 //
 //   weft::install_overflow_report(describe);         // once, any thread
 //   weft::prepare_thread_for_overflow_report();      // each thread that runs coroutines

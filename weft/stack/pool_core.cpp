@@ -32,9 +32,11 @@ pool_core::~pool_core() {
 WEFT_NOINLINE stack pool_core::acquire_from(void* core) noexcept {
     auto& self = *static_cast<pool_core*>(core);
     thread_cache* c = self.own_cache();
-    if (c == nullptr) [[unlikely]] return self.acquire_slowly(nullptr);
+    if (c == nullptr) [[unlikely]]
+        return self.acquire_slowly(nullptr);
     stack* end = c->end.load(relaxed);
-    if (end == c->entries) [[unlikely]] return self.acquire_slowly(c);
+    if (end == c->entries) [[unlikely]]
+        return self.acquire_slowly(c);
     --end;
     c->end.store(end, relaxed);
     if (end < c->lowest.load(relaxed)) c->lowest.store(end, relaxed);
@@ -45,9 +47,11 @@ WEFT_NOINLINE stack pool_core::acquire_from(void* core) noexcept {
 WEFT_NOINLINE void pool_core::release_to(void* core, stack s) noexcept {
     auto& self = *static_cast<pool_core*>(core);
     thread_cache* c = self.own_cache();
-    if (c == nullptr) [[unlikely]] return self.release_slowly(nullptr, s);
+    if (c == nullptr) [[unlikely]]
+        return self.release_slowly(nullptr, s);
     stack* end = c->end.load(relaxed);
-    if (end >= c->full.load(relaxed)) [[unlikely]] return self.release_slowly(c, s);
+    if (end >= c->full.load(relaxed)) [[unlikely]]
+        return self.release_slowly(c, s);
     if (s.bytes() - c->low_bytes >= c->span_bytes) [[unlikely]]
         return self.release_slowly(c, s);  // I3
     WEFT_DEBUG_ASSERT(!holds(*c, s), "release of a stack that is free already");

@@ -3,7 +3,7 @@
 //      thread A             thread B              any thread, under lock_
 //      +-----------+        +-----------+         +-----------------------------+
 //      | cache     |        | cache     |   half  | list   first_ ....... last_ |  create
-//      | newest <- |        | newest <- |  <--->  |        oldest      newest   | <------> allocator
+//      | newest <- |        | newest <- |  <--->  |        oldest      newest   | <----> allocator
 //      +-----------+        +-----------+         +-----------------------------+  destroy
 //
 // Invariants:
@@ -30,8 +30,8 @@ struct pool_limits {
     std::size_t max_count = 0;  // there are never more, in use or free
     std::size_t min_bytes = 0;
     std::size_t max_bytes = 0;
-    // How many free stacks a thread may keep for itself, 64 at most. By default that, but none where
-    // there is a maximum: what one thread keeps another cannot have, and a maximum should be exact.
+    // How many free stacks a thread may keep for itself, 64 at most. By default 64, but none where
+    // there is a maximum: another thread cannot have them, and a maximum should be exact.
     std::size_t thread_count = ~std::size_t{0};
 };
 
@@ -63,6 +63,9 @@ struct pool_verbs {
     bool resizable;  // stacks of several sizes may be about
 };
 
+template <class A>
+concept resizable_allocator = requires(A& a, std::size_t n) { a.set_stack_bytes(n); };
+
 // The verbs of an allocator that knows more than the concept asks (slab_stack), or of one that
 // does not.
 template <class A>
@@ -93,7 +96,7 @@ inline constexpr pool_verbs pool_verbs_of = {
         if constexpr (requires { static_cast<const A*>(a)->inspect(s); })
             static_cast<const A*>(a)->inspect(s);
     },
-    requires(A& a) { a.set_stack_bytes(std::size_t{}); },
+    resizable_allocator<A>,
 };
 
 struct thread_cache;

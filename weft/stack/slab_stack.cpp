@@ -93,7 +93,7 @@ struct slab_stack::place {
 
 slab_stack::~slab_stack() {
     WEFT_ASSERT(out_count_ == 0, "destruction of a stack allocator whose stacks are in use");
-    while (slab_count_ != 0 && remove_slab(*slabs_[slab_count_ - 1])) {}
+    while (slab_count_ != 0 && remove_slab(*slabs_[slab_count_ - 1])) continue;
     detail::os.free(slabs_);
 }
 
@@ -121,7 +121,7 @@ void slab_stack::release(std::span<const stack> stacks) noexcept {
         --out_count_;
         if (!in->listed && in->stride == stride()) open(*in);
         if (in->out_count == 0) {
-            drops.flush();  // before these addresses can become somebody else's
+            drops.flush();                   // before these addresses can become somebody else's
             if (remove_slab(*in)) continue;  // I3
         }
         if (in->slots()[i].guard == guard_kind::canary)
@@ -157,8 +157,8 @@ void slab_stack::check() const noexcept {
         WEFT_ASSERT(in.out_count + in.idle_count == in.carved, "slab_stack: I2");
         WEFT_ASSERT(!in.listed || !in.full(), "slab_stack: I4");
         const auto flags = std::span(in.slots(), in.slot_count);
-        WEFT_ASSERT(in.out_count == static_cast<std::size_t>(std::ranges::count_if(
-                                        flags, [](slot x) { return x.out; })),
+        WEFT_ASSERT(in.out_count == static_cast<std::size_t>(
+                                        std::ranges::count_if(flags, [](slot x) { return x.out; })),
                     "slab_stack: a slab miscounts its slots");
         out += in.out_count;
         bytes += in.bytes;
@@ -280,8 +280,8 @@ slab_stack::place slab_stack::find(stack s) const noexcept {
     const std::size_t above = slab_above(s.limit);
     slab* in = above != 0 ? slabs_[above - 1] : nullptr;
     if (in != nullptr && s.limit < in->base + in->bytes) {
-        const auto i = static_cast<std::uint32_t>(
-            static_cast<std::size_t>(s.limit - in->base) / in->stride);
+        const auto i =
+            static_cast<std::uint32_t>(static_cast<std::size_t>(s.limit - in->base) / in->stride);
         if (in->slots()[i].out && in->stack_of(i) == s) return {in, i};
     }
     fail("release of a stack that is not out of this allocator (a stranger's, or released twice)");

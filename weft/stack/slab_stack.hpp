@@ -2,7 +2,7 @@
 //
 // Its one idea: one mapping serves many stacks, so that 100 000 guarded stacks need a few hundred
 // mappings and few system calls: slabs grow from 1 to 16 MiB, and guards are installed ahead, up to
-// 32 in one call. It never touches a stack's memory and keeps its books elsewhere: six bytes a slot.
+// 32 in one call. It never touches a stack's memory; its books, six bytes a slot, lie elsewhere.
 //
 //      slab:  | guard | slot 0 ........ top 0 ~ | guard | slot 1 ........ top 1 ~ | guard | ...
 //             |<---------- stride ------------->|        (~ colour, different in each)
@@ -82,7 +82,7 @@ private:
     slab* open_ = nullptr;
     std::size_t mapped_bytes_ = 0;
     std::size_t out_count_ = 0;
-    std::size_t canary_count_ = 0;     // slots with a canary, out or not
+    std::size_t canary_count_ = 0;      // slots with a canary, out or not
     std::size_t next_slot_number_ = 0;  // decides on colours
 };
 

@@ -7,8 +7,8 @@
 //      | guard | limit -> ............ usable ............ <- top | colour |
 //                                   a coroutine starts here, grows down
 //
-// The top is aligned to a cache line and "coloured" (colour.hpp): tops of neighbouring stacks lie at
-// different offsets in their pages, so that they do not compete for the same cache sets.
+// The top is aligned to a cache line and "coloured" (colour.hpp): tops of neighbouring stacks lie
+// at different offsets in their pages, so that they do not compete for the same cache sets.
 //
 // An allocator is any type with acquire, release and stack_bytes; weft's own are malloc_stack,
 // mapped_stack, growable_stack, buffer_stack, slab_stack, and stack_pool over any of them. Whether

@@ -1,8 +1,8 @@
 // stack_pool: keeps the stacks of an allocator for the next coroutine.
 //
-// Its one idea: the stack released last is acquired first, because its pages are there and its lines
-// are in the cache. Each thread keeps up to 64 free stacks for itself, without a lock or an atomic
-// read-modify-write; behind that the pool's own list under a lock; behind that the allocator.
+// Its one idea: the stack released last is acquired first, because its pages are there and its
+// lines are in the cache. Each thread keeps up to 64 free stacks for itself, without a lock or an
+// atomic read-modify-write; behind that is the pool's list under a lock, then the allocator.
 //
 //      acquire:  thread's cache  ->  pool's list, newest first  ->  allocator
 //      release:  thread's cache  ->  (its older half) pool's list
@@ -37,8 +37,7 @@ public:
 
     explicit stack_pool(A allocator, pool_limits limits = {}) noexcept
         requires std::move_constructible<A>
-        : allocator_(std::move(allocator)),
-          core_(&allocator_, detail::pool_verbs_of<A>, limits) {}
+        : allocator_(std::move(allocator)), core_(&allocator_, detail::pool_verbs_of<A>, limits) {}
 
     stack_pool(const stack_pool&) = delete;
     stack_pool& operator=(const stack_pool&) = delete;
@@ -67,7 +66,7 @@ public:
     // Stacks that are out keep their size and go back to the allocator when they are released; no
     // free one of the old size is handed out again.
     void set_stack_bytes(std::size_t stack_bytes) noexcept
-        requires requires(A& a) { a.set_stack_bytes(stack_bytes); }
+        requires detail::resizable_allocator<A>
     {
         core_.clear();
         allocator_.set_stack_bytes(stack_bytes);

@@ -1,8 +1,8 @@
 // stack_source: a reference to any stack_allocator, two words wide.
 //
 // Its one idea: a coroutine need not be a template over where its stack comes from. The source does
-// not own the allocator, which must outlive it and every stack taken through it. An empty source has
-// no stacks to give.
+// not own the allocator, which must outlive it and every stack taken through it. An empty source
+// has no stacks to give.
 //
 //   weft::mapped_stack stacks(64 * 1024);
 //   weft::stack_source from = stacks;

@@ -38,7 +38,7 @@ struct thread_cache {
     std::size_t low_bytes = 0;
     std::size_t span_bytes = ~std::size_t{0};
 
-    thread_cache* next = nullptr;  // of the pool's caches, under its lock
+    thread_cache* next = nullptr;   // of the pool's caches, under its lock
     thread_cache** home = nullptr;  // the entry in the owner's table, under the registry's lock
     pool_core* pool = nullptr;
 
