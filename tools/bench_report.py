@@ -43,7 +43,7 @@ stands there; in brackets the ratio to `{stackless}` for stackless peers, to `{s
 ones (below 1 is faster). Only ratios carry over to another machine or day.
 
 † destructors on the killed stack do not run. ~ every repetition was disturbed: the process had less
-than 98 % of its wall time. – the peer has no such case.
+than 98 % of its wall time, and its processor time stands here. – the peer has no such case.
 """
 
 METHOD = """## How it is measured
@@ -202,6 +202,8 @@ def short(options):
           f"{STACKLESS_BASE}, of {STACKFUL_BASE}")
     for row in rows:
         print((row[0].ljust(28) + "".join(c.rjust(16) for c in row[1:])).rstrip())
+    if any("~" in c for row in rows for c in row):
+        print("~ the machine was busy: processor time")
     return results
 
 

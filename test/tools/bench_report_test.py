@@ -84,8 +84,8 @@ class Report(unittest.TestCase):
         self.assertEqual(row(page, OURS)[2], "0.30")
         self.assertIn("2 disturbed repetitions thrown away", said)
 
-    def test_a_case_that_was_always_disturbed_is_marked(self):
-        _, page, _, _ = report({FIBER: [sample(10, share=0.5)], OURS: [sample(3)]})
+    def test_a_case_that_was_always_disturbed_is_marked_and_gives_its_processor_time(self):
+        _, page, _, _ = report({FIBER: [sample(20, share=0.5)], OURS: [sample(3)]})
         self.assertIn("10.0~", page)
 
     def test_the_median_counts(self):
