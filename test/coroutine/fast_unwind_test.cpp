@@ -1,13 +1,12 @@
 #include "weft/coroutine/fast_unwind/fast_unwind.hpp"
 
-#include "unwind_laws.hpp"
+#include <stdexcept>
 
-// Every law of a kill, in a program that links weft::fast_unwind.
+#include "test/coroutine/unwind_harness.hpp"
 
-namespace unwind_laws {
+// The laws of unwind_test run once more in a program that links weft::fast_unwind.
 
-INSTANTIATE_TEST_SUITE_P(fast, unwind_law, testing::Values(way::walked, way::handed_over),
-                         testing::PrintToStringParamName());
+using namespace unwind_test;
 
 TEST(fast_unwind, is_linked_to_this_program) { EXPECT_TRUE(weft::fast_unwind::linked()); }
 
@@ -26,11 +25,9 @@ TEST(fast_unwind, leaves_ordinary_exceptions_alone) {
 TEST(fast_unwind, kills_alike_while_it_is_disabled) {
     for (const bool on : {false, true, false, true}) {
         weft::fast_unwind::enable(on);
-        kill k(way::walked);
+        victim k(way::walked);
         log_of_ints log;
         EXPECT_EQ(run(k, [&] { descend(k, log, 20); }), outcome::finished);
         EXPECT_EQ(log, range(20));
     }
 }
-
-}  // namespace unwind_laws

@@ -1,0 +1,52 @@
+#include "weft/coroutine/unwind_steps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <exception>
+
+using weft::detail::raise;
+using weft::detail::recount;
+using weft::detail::settle;
+using weft::detail::unwinding;
+
+TEST(unwind_steps, counts_one_uncaught_exception_from_raise_to_settle) {
+    unwinding u;
+    raise(u);
+    EXPECT_EQ(std::uncaught_exceptions(), 1);
+    EXPECT_EQ(u.exception, &u.header);
+    settle(u);
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+    settle(u);
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+}
+
+TEST(unwind_steps, counts_anew_what_a_rethrow_counted_twice) {
+    unwinding u;
+    raise(u);
+    recount(u);
+    recount(u);
+    EXPECT_EQ(std::uncaught_exceptions(), 1);
+    settle(u);
+}
+
+TEST(unwind_steps, names_its_stop_function_and_itself_to_the_unwinder) {
+    unwinding u;
+    raise(u);
+    EXPECT_EQ(u.header.stop, reinterpret_cast<std::uintptr_t>(&weft_unwind_stop));
+    EXPECT_EQ(u.header.stop_argument, reinterpret_cast<std::uintptr_t>(&u));
+    settle(u);
+}
+
+TEST(unwind_steps, raises_an_exception_of_the_runtimes_inside_a_handler) {
+    unwinding u;
+    try {
+        throw 1;
+    } catch (int) {
+        raise(u);
+        EXPECT_NE(u.exception, &u.header);
+        EXPECT_EQ(u.exception->stop_argument, reinterpret_cast<std::uintptr_t>(&u));
+        settle(u);
+        EXPECT_EQ(u.exception, nullptr);
+    }
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+}
