@@ -10,6 +10,9 @@ WEFT_DEFINE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists);
 
 namespace weft {
 namespace detail {
+
+constinit free_block shut_list{nullptr, 0, nullptr};
+
 namespace {
 
 constexpr std::size_t class_count = block_lists::class_count;
@@ -29,29 +32,42 @@ constexpr std::size_t spare_limit(std::size_t i) { return 256 * 1024 / block_byt
 static_assert(batch_count(class_count - 1) * block_bytes(class_count - 1) <= largest_chunk_bytes);
 static_assert(sizeof(free_block) <= block_lists::step_bytes);
 
-// A stack of batches; each has its own count in its first block.
+// Where lists and batches of a class end. Never written to.
+struct block_ends {
+    free_block of_class[class_count];
+    constexpr block_ends() : of_class() {
+        for (std::size_t i = 0; i < class_count; ++i)
+            of_class[i] = {nullptr, batch_count(i), nullptr};
+    }
+};
+constinit block_ends ends;
+
+std::size_t length(std::size_t i, const free_block* first) {
+    return batch_count(i) - first->left;
+}
+free_block* alone(std::size_t i, free_block* b) {
+    b->next = &ends.of_class[i];
+    b->left = batch_count(i) - 1;
+    return b;
+}
+
+// Batches, each with at least one block.
 struct batch_stack {
     free_block* top = nullptr;
-    // Blocks in all of them. Written by the owner; relaxed, as others only count.
-    std::atomic<std::size_t> block_count{0};
+    std::size_t block_count = 0;  // in all of them
 
-    void push(free_block* batch, std::size_t count) noexcept {
+    void push(std::size_t i, free_block* batch) noexcept {
         batch->next_batch = top;
-        batch->batch_count = count;
         top = batch;
-        add(count);
+        block_count += length(i, batch);
     }
-    free_block* pop() noexcept {
+    free_block* pop(std::size_t i) noexcept {
         free_block* batch = top;
         if (batch == nullptr) return nullptr;
         top = batch->next_batch;
-        add(0 - batch->batch_count);
+        block_count -= length(i, batch);
         return batch;
     }
-    std::size_t count() const noexcept { return block_count.load(std::memory_order_relaxed); }
-
-private:
-    void add(std::size_t n) noexcept { block_count.store(count() + n, std::memory_order_relaxed); }
 };
 
 // One thread's registration and what it holds besides its lists.
@@ -60,10 +76,7 @@ struct thread_record {
     enum class state : unsigned char { unborn, open, closed };
 
     state now = state::unborn;
-    block_lists* lists = nullptr;
     batch_stack spare[class_count];
-    thread_record* next = nullptr;  // depot's, under its mutex
-    thread_record* previous = nullptr;
 };
 
 constinit thread_local thread_record this_record;
@@ -76,7 +89,7 @@ struct thread_exit {
 
 constinit thread_local thread_exit this_exit;
 
-// What the threads share. All of it is guarded by `mutex`; lists of other threads are only counted.
+// What the threads share; guarded by `mutex`.
 //
 // Invariants:
 // I2  every chunk is cut into blocks of one class; its blocks are in users' hands, in a thread's
@@ -91,16 +104,12 @@ struct depot {
 
     std::mutex mutex;
     size_class classes[class_count];
-    thread_record* threads = nullptr;
     std::size_t chunk_bytes = 0;
 
-    void put(std::size_t i, free_block* batch, std::size_t count) noexcept;
     free_block* take(std::size_t i) noexcept;
     free_block* take_one(std::size_t i) noexcept;
     bool grow(std::size_t i) noexcept;
     free_block* cut(std::size_t i) noexcept;
-    void enter(thread_record& r) noexcept;
-    void leave(thread_record& r) noexcept;
 };
 
 // Never destroyed: blocks are released by the last destructor of the program too.
@@ -110,20 +119,16 @@ depot& the_depot() noexcept {
     return d;
 }
 
-void depot::put(std::size_t i, free_block* batch, std::size_t count) noexcept {
-    classes[i].batches.push(batch, count);
-}
-
-// 1 to batch_count blocks, or null when there is no memory.
+// A batch, or null when there is no memory.
 free_block* depot::take(std::size_t i) noexcept {
-    free_block* batch = classes[i].batches.pop();
+    free_block* batch = classes[i].batches.pop(i);
     return batch != nullptr ? batch : cut(i);
 }
 
 // For a thread that keeps no list.
 free_block* depot::take_one(std::size_t i) noexcept {
     free_block* batch = take(i);
-    if (batch != nullptr && batch->batch_count > 1) put(i, batch->next, batch->batch_count - 1);
+    if (batch != nullptr && length(i, batch) > 1) classes[i].batches.push(i, batch->next);
     return batch;
 }
 
@@ -148,67 +153,55 @@ free_block* depot::cut(std::size_t i) noexcept {
     size_class& c = classes[i];
     if (c.uncut == c.end && !grow(i)) return nullptr;
     const std::size_t bytes = block_bytes(i);
-    const std::size_t left = static_cast<std::size_t>(c.end - c.uncut) / bytes;
-    const std::size_t count = left < batch_count(i) ? left : batch_count(i);
-    auto* first = reinterpret_cast<free_block*>(c.uncut);
-    free_block* b = first;
-    for (std::size_t n = 1; n < count; ++n) {
-        c.uncut += bytes;
-        b->next = reinterpret_cast<free_block*>(c.uncut);
-        b = b->next;
+    const std::size_t uncut_count = static_cast<std::size_t>(c.end - c.uncut) / bytes;
+    std::size_t count = uncut_count < batch_count(i) ? uncut_count : batch_count(i);
+    std::byte* at = c.uncut + count * bytes;
+    c.uncut = at;
+    free_block* first = &ends.of_class[i];
+    for (; count != 0; --count) {
+        at -= bytes;
+        first = ::new (at) free_block{first, first->left - 1, nullptr};
     }
-    c.uncut += bytes;
-    b->next = nullptr;
-    first->batch_count = count;
     return first;
 }
 
-void depot::enter(thread_record& r) noexcept {
-    r.lists = &this_block_lists();
-    for (std::size_t i = 0; i < class_count; ++i)
-        r.lists->lists[i].room.store(batch_count(i), std::memory_order_relaxed);  // I1
-    r.next = threads;
-    if (threads != nullptr) threads->previous = &r;
-    threads = &r;
+free_block*& list_of_this_thread(std::size_t i) noexcept {
+    return this_block_lists().heads[i].first;
+}
+
+// This thread begins to keep lists.
+void open(thread_record& r) noexcept {
+    for (std::size_t i = 0; i < class_count; ++i) list_of_this_thread(i) = &ends.of_class[i];
     r.now = thread_record::state::open;
     this_exit.watched = true;  // the first use is what has the destructor run
 }
 
-void depot::leave(thread_record& r) noexcept {
-    for (std::size_t i = 0; i < class_count; ++i) {
-        block_list& l = r.lists->lists[i];
-        const std::size_t count = batch_count(i) - l.room.load(std::memory_order_relaxed);
-        if (count != 0) put(i, l.head, count);
-        l.head = nullptr;
-        l.room.store(0, std::memory_order_relaxed);  // I1
-        while (free_block* batch = r.spare[i].pop()) put(i, batch, batch->batch_count);
-    }
-    (r.previous != nullptr ? r.previous->next : threads) = r.next;
-    if (r.next != nullptr) r.next->previous = r.previous;
-    r.now = thread_record::state::closed;
-}
-
 thread_exit::~thread_exit() {
+    thread_record& r = this_record;
     depot& d = the_depot();
     const std::lock_guard hold(d.mutex);
-    d.leave(this_record);
+    for (std::size_t i = 0; i < class_count; ++i) {
+        free_block*& first = list_of_this_thread(i);
+        if (first->next != nullptr) d.classes[i].batches.push(i, first);
+        first = &shut_list;
+        while (free_block* batch = r.spare[i].pop(i)) d.classes[i].batches.push(i, batch);
+    }
+    r.now = thread_record::state::closed;
 }
 
 // The list is empty: a batch becomes the list, and its first block goes out.
 free_block* refill(std::size_t i) noexcept {
     thread_record& r = this_record;
-    free_block* batch = r.spare[i].pop();
+    free_block* batch = r.spare[i].pop(i);
     if (batch == nullptr) {
+        if (r.now == thread_record::state::unborn) open(r);
         depot& d = the_depot();
         const std::lock_guard hold(d.mutex);
         if (r.now == thread_record::state::closed) return d.take_one(i);
-        if (r.now == thread_record::state::unborn) d.enter(r);
         batch = d.take(i);
         if (batch == nullptr) return nullptr;
     }
-    block_list& l = r.lists->lists[i];
-    l.head = batch->next;
-    l.room.store(batch_count(i) + 1 - batch->batch_count, std::memory_order_relaxed);  // I1
+    list_of_this_thread(i) = batch->next;
     return batch;
 }
 
@@ -216,25 +209,27 @@ free_block* refill(std::size_t i) noexcept {
 // depot. The block begins a new list.
 void spill(free_block* b, std::size_t i) noexcept {
     thread_record& r = this_record;
-    if (r.now != thread_record::state::open) {
-        depot& d = the_depot();
+    if (r.now == thread_record::state::unborn) open(r);
+    depot& d = the_depot();
+    if (r.now == thread_record::state::closed) {
         const std::lock_guard hold(d.mutex);
-        if (r.now == thread_record::state::unborn) d.enter(r);
-        b->next = nullptr;
-        d.put(i, b, 1);
+        d.classes[i].batches.push(i, alone(i, b));
         return;
     }
-    block_list& l = r.lists->lists[i];
-    if (r.spare[i].count() < spare_limit(i)) {
-        r.spare[i].push(l.head, batch_count(i));
+    free_block*& first = list_of_this_thread(i);
+    if (first->left != 0) {  // opened just now
+        b->left = first->left - 1;
+        b->next = first;
     } else {
-        depot& d = the_depot();
-        const std::lock_guard hold(d.mutex);
-        d.put(i, l.head, batch_count(i));
+        if (r.spare[i].block_count < spare_limit(i)) {
+            r.spare[i].push(i, first);
+        } else {
+            const std::lock_guard hold(d.mutex);
+            d.classes[i].batches.push(i, first);
+        }
+        alone(i, b);
     }
-    b->next = nullptr;
-    l.head = b;
-    l.room.store(batch_count(i) - 1, std::memory_order_relaxed);  // I1
+    first = b;
 }
 
 constexpr std::align_val_t block_alignment{block_cache::alignment};
@@ -276,13 +271,11 @@ block_cache_statistics block_cache::statistics() noexcept {
     block_cache_statistics s{d.chunk_bytes, 0, 0, 0};
     for (std::size_t i = 0; i < class_count; ++i) {
         const depot::size_class& c = d.classes[i];
-        std::size_t cached = 0;
-        for (const thread_record* r = d.threads; r != nullptr; r = r->next)
-            cached += r->spare[i].count() + batch_count(i) -
-                      r->lists->lists[i].room.load(std::memory_order_relaxed);
-        s.cached_bytes += cached * block_bytes(i);
-        s.depot_bytes += c.batches.count() * block_bytes(i);
+        s.depot_bytes += c.batches.block_count * block_bytes(i);
         s.depot_bytes += static_cast<std::size_t>(c.end - c.uncut);
+        if (this_record.now == thread_record::state::open)
+            s.cached_bytes += block_bytes(i) * (this_record.spare[i].block_count +
+                                                length(i, list_of_this_thread(i)));
     }
     s.used_bytes = s.chunk_bytes - s.depot_bytes - s.cached_bytes;
     return s;

@@ -33,7 +33,6 @@
 //   weft::block_cache::release(p, bytes);
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <new>
 
@@ -44,25 +43,28 @@ namespace weft {
 
 namespace detail {
 
-// A free block keeps the link in its first word; the depot uses the next two of a batch's first.
+// A free block, in a list or a batch. Both end in `block_end` of their class.
+//
+// Invariants:
+// I1  `left` is how many more blocks the list could take, so that no count needs to be kept:
+//     left == next->left - 1, and at the end it is the count of a full batch
 struct free_block {
-    free_block* next;
-    free_block* next_batch;
-    std::size_t batch_count;
+    free_block* next;  // null only at the end
+    std::size_t left;
+    free_block* next_batch;  // in a stack of batches
 };
 
-// Invariants, of one thread's list:
-// I1  the length of the list plus `room` is the count of a batch; both are 0 before the thread's
-//     first slow path, after its exit, and always under ASan: the fast path needs no other test
-struct block_list {
-    free_block* head = nullptr;        // this thread only
-    std::atomic<std::size_t> room{0};  // written by this thread; relaxed: others only count
-};
+// The list of a thread that keeps none: empty, and full. It serves threads before their first visit
+// to the depot and after their last, and all under ASan.
+extern free_block shut_list;
 
 struct block_lists {
     static constexpr std::size_t step_bytes = cache_line_bytes;
     static constexpr std::size_t class_count = 16;
-    block_list lists[class_count];
+    struct head {
+        free_block* first = &shut_list;
+    };
+    head heads[class_count];
 
     // The class of a size; class_count or more for what is no block. 0 wraps round to "no block".
     static constexpr std::size_t index(std::size_t bytes) noexcept {
@@ -81,16 +83,17 @@ WEFT_DECLARE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists, this_
 
 namespace weft {
 
-// All in blocks of whole classes; what operator new serves is not counted. Exact when no other
-// thread is in the middle of an acquire or release.
+// All in blocks of whole classes, exact; what operator new serves is not counted.
 struct block_cache_statistics {
     std::size_t chunk_bytes;   // taken from the system
-    std::size_t used_bytes;    // in the hands of users
-    std::size_t cached_bytes;  // in lists and spare batches of threads
     std::size_t depot_bytes;   // in the depot, or not cut yet
+    std::size_t cached_bytes;  // in the list and spare batches of this thread
+    std::size_t used_bytes;    // the rest: in the hands of users, and cached by other living threads
 };
 
 class block_cache {
+    using free_block = detail::free_block;
+
 public:
     static constexpr std::size_t alignment = cache_line_bytes;
     static constexpr std::size_t maximum_block_bytes =
@@ -107,11 +110,10 @@ public:
     [[nodiscard]] static void* try_acquire(std::size_t bytes) noexcept {
         const std::size_t i = detail::block_lists::index(bytes);
         if (i < detail::block_lists::class_count) {
-            detail::block_list& l = detail::this_block_lists().lists[i];
-            if (detail::free_block* b = l.head; __builtin_expect(b != nullptr, 1)) {
-                l.head = b->next;
-                l.room.store(l.room.load(std::memory_order_relaxed) + 1,  // I1
-                             std::memory_order_relaxed);
+            free_block*& first = detail::this_block_lists().heads[i].first;
+            free_block* b = first;
+            if (free_block* next = b->next; __builtin_expect(next != nullptr, 1)) {
+                first = next;
                 return b;
             }
         }
@@ -122,13 +124,13 @@ public:
     static void release(void* p, std::size_t bytes) noexcept {
         const std::size_t i = detail::block_lists::index(bytes);
         if (i < detail::block_lists::class_count) {
-            detail::block_list& l = detail::this_block_lists().lists[i];
-            const std::size_t room = l.room.load(std::memory_order_relaxed);
-            if (__builtin_expect(room != 0, 1)) {
-                auto* b = static_cast<detail::free_block*>(p);
-                b->next = l.head;
-                l.head = b;
-                l.room.store(room - 1, std::memory_order_relaxed);  // I1
+            free_block*& first = detail::this_block_lists().heads[i].first;
+            free_block* next = first;
+            if (const std::size_t left = next->left; __builtin_expect(left != 0, 1)) {
+                auto* b = static_cast<free_block*>(p);
+                b->next = next;
+                b->left = left - 1;  // I1
+                first = b;
                 return;
             }
         }
