@@ -141,7 +141,7 @@ def check_headers(tree):
         if done.returncode == 0:
             remembered.touch()
             return None
-        errors = [line for line in done.stderr.splitlines() if "error:" in line]
+        errors = [line for line in done.stderr.splitlines() if re.search(r"\berror: ", line)]
         return errors[0] if errors else done.stderr.strip()
 
     headers = list(tree.files("weft", suffixes={".hpp"}))
