@@ -33,19 +33,20 @@ namespace weft {
 
 struct context;
 
-// What a party finds when it is switched to: who came, and the word he brought.
+// What a party finds when it is switched to: the word that was brought, who brought it, and itself.
 struct arrival {
     void* word;
     context* from;
+    context* self;
 };
 
 // Where a fresh context begins, goes on and ends; all three run on its stack, whose outermost frame
 // is weft's for every unwinder and debugger.
 //
-//     enter(who came, self) --- returns ------------------------------> left(self), never returns
-//                           \-- throws --> escaped(self), in a handler --/
+//     enter(arrival) --- returns -------------------------------> left(self), never returns
+//                    \-- throws --> escaped(self), in a handler ---/
 struct entry_point {
-    void (*enter)(arrival from, context* self);
+    void (*enter)(const arrival& a);
     void (*escaped)(context* self) noexcept;  // std::current_exception() is what left `enter`
     void (*left)(context* self) noexcept;
 };

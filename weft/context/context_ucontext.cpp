@@ -12,7 +12,7 @@ namespace {
 // The last frame of the body's owner, see context::outermost.
 WEFT_NOINLINE void enter_body(context* self) {
     self->end = __builtin_dwarf_cfa();
-    self->point->enter(self->arrived, self);
+    self->point->enter(self->arrived);
     asm volatile("");  // not a tail call: this frame must stay
 }
 
@@ -35,7 +35,7 @@ void enter(unsigned high, unsigned low) {
 }  // namespace
 
 arrival switch_to(context& from, context& to, void* word) noexcept {
-    to.arrived = {word, &from};
+    to.arrived = {word, &from, &to};
     swapcontext(&from.state, &to.state);
     return from.arrived;
 }

@@ -1,8 +1,8 @@
 // The first frame of every context made on x86-64, and what happens to an exception that reaches it.
 //
 //     stack_top        +-----------------+  <- sp at entry, CFA of the entry frame
-//                      | (16 bytes free) |
-//     stack_top - 16   +-----------------+  <- CFA of `enter`
+//                      | arrival (24, 8) |
+//     stack_top - 32   +-----------------+  <- CFA of `enter`
 //                      | return address  |     into weft_context_entry
 //                      +-----------------+
 //                      | frame of enter  |
@@ -46,7 +46,7 @@ weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Cl
 #define WEFT_ENTRY_CATCH ""
 #endif
 
-// In:  %rdi = from, %rsi = self, %rdx = word (as every switch leaves them), %rbx = entry_point.
+// In:  %rdi = from, %rsi = self, %rdx = word (as every switch leaves them); self's bx is the entry_point.
 // %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them back.
 asm(R"(
     .text
@@ -60,12 +60,13 @@ weft_context_entry:
     .cfi_def_cfa %rsp, 0
     endbr64
     movq %rsi, %r12
-    subq $16, %rsp
-    .cfi_def_cfa_offset 16
-    movq %rdx, %rax
-    movq %rsi, %rdx
-    movq %rdi, %rsi
-    movq %rax, %rdi
+    movq 24(%rsi), %rbx
+    subq $32, %rsp
+    .cfi_def_cfa_offset 32
+    movq %rdx, 0(%rsp)
+    movq %rdi, 8(%rsp)
+    movq %rsi, 16(%rsp)
+    movq %rsp, %rdi
     call *0(%rbx)
 weft_context_entry_left:
     movq %r12, %rdi

@@ -5,7 +5,8 @@
 // leaves them alone and is the fast path (docs/benchmarks.md): a coroutine that sets a rounding mode
 // and suspends under it would change its resumer's, which a debug build reports.
 //
-//   const auto mine = weft::detail::fp_control::read();
+//   weft::detail::fp_control mine;
+//   mine.read();
 //   switch_to(...);
 //   mine.write();
 #pragma once
@@ -28,33 +29,33 @@ enum class fp_environment : std::uint8_t {
 namespace detail {
 
 #if WEFT_X86_64
-struct fp_control {
-    std::uint32_t mxcsr;
+// Six bytes, so that it fits behind a state word in a control block.
+struct __attribute__((packed, aligned(2))) fp_control {
     std::uint16_t x87;
+    std::uint32_t mxcsr;
 
-    static WEFT_ALWAYS_INLINE fp_control read() noexcept {
-        fp_control c;
-        asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(c.mxcsr), "=m"(c.x87));
-        return c;
+    // In place: to copy what was just stored waits for the store, longer than all the rest takes.
+    WEFT_ALWAYS_INLINE void read() noexcept {
+        asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(x87));
     }
     WEFT_ALWAYS_INLINE void write() const noexcept {
         asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr), "m"(x87));
     }
     // The six sticky exception flags of mxcsr are results, not control.
-    bool same_control(const fp_control& other) const noexcept {
+    bool is_current() const noexcept {
         constexpr std::uint32_t flags = 0x3f;
-        return (mxcsr & ~flags) == (other.mxcsr & ~flags) && x87 == other.x87;
+        fp_control now;
+        now.read();
+        return (mxcsr & ~flags) == (now.mxcsr & ~flags) && x87 == now.x87;
     }
 };
 #else
 struct fp_control {
     int rounding;
 
-    static fp_control read() noexcept { return {std::fegetround()}; }
+    void read() noexcept { rounding = std::fegetround(); }
     void write() const noexcept { std::fesetround(rounding); }
-    bool same_control(const fp_control& other) const noexcept {
-        return rounding == other.rounding;
-    }
+    bool is_current() const noexcept { return rounding == std::fegetround(); }
 };
 #endif
 

@@ -2,14 +2,14 @@
 //
 //                 from                               to
 //        +0  +------------+                 +0  +------------+
-//            | pc  = 1f   |                     | pc         | --> jmp
+//            | pc  = 1f   |                     | pc         | --> jmp, to 1: below
 //        +8  +------------+                 +8  +------------+
 //            | sp  = %rsp |                     | sp         | --> %rsp
 //        +16 +------------+                 +16 +------------+
 //            | bp  = %rbp |                     | bp         | --> %rbp
 //        +24 +------------+                 +24 +------------+
-//            | bx  = %rbx |  where clobber      | bx         | --> %rbx
-//        +32 +------------+  is refused     +32 +------------+
+//            | bx  = %rbx |  where a clobber    | bx         |  restored by the party itself,
+//        +32 +------------+  is refused     +32 +------------+  at its own 1:
 //
 //     in:  %rdi = from, %rsi = to, %rdx = word
 //     out: the same three registers, as the other party's switch loaded them: who came, who I am,
@@ -17,7 +17,7 @@
 //
 // Registers are declared clobbered, so that the compiler saves those that are live and no others. %rbp
 // is saved by hand because a function with a frame pointer refuses to have it clobbered; so is %rbx
-// under Clang, which uses it as base pointer. It is loaded everywhere: code of both compilers mixes.
+// under Clang, which uses it as base pointer. Code of both compilers mixes.
 // The stack is not written: a leaf function may keep data in the red zone below %rsp. The jump is a
 // `jmp` of its own at each call site: a `ret` would never match a call and always be mispredicted,
 // and one shared jump could only remember one history.
@@ -37,7 +37,7 @@ struct context {
 
     // The canonical frame address of `enter`, the last frame that is its owner's: where a forced
     // unwind must stop.
-    void* outermost(void* stack_top) const noexcept { return static_cast<char*>(stack_top) - 16; }
+    void* outermost(void* stack_top) const noexcept { return static_cast<char*>(stack_top) - 32; }
     void* stack_pointer() const noexcept { return sp; }
 };
 static_assert(sizeof(context) == 32, "the offsets in the assembly below are those of this struct");
@@ -50,9 +50,11 @@ static_assert(sizeof(context) == 32, "the offsets in the assembly below are thos
 
 #if WEFT_CLANG
 #define WEFT_SAVE_BX "movq %%rbx, 24(%%rdi)\n\t"
+#define WEFT_RESTORE_BX "movq 24(%%rsi), %%rbx\n\t"
 #define WEFT_CLOBBER_BX
 #else
 #define WEFT_SAVE_BX ""
+#define WEFT_RESTORE_BX ""
 #define WEFT_CLOBBER_BX , "rbx"
 #endif
 
@@ -76,20 +78,20 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
         WEFT_SAVE_BX
         "movq 8(%%rsi), %%rsp\n\t"
         "movq 16(%%rsi), %%rbp\n\t"
-        "movq 24(%%rsi), %%rbx\n\t"
         "jmpq *0(%%rsi)\n"
-        "1:\n\t" WEFT_LANDING
+        "1:\n\t" WEFT_LANDING WEFT_RESTORE_BX
         : "+D"(came), "+S"(self), "+d"(word)
         :
         : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
           "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
           "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBER_BX WEFT_CLOBBER_AVX512, "st", "st(1)", "st(2)", "st(3)",
           "st(4)", "st(5)", "st(6)", "st(7)", "memory", "cc");
-    return {word, came};
+    return {word, came, self};
 }
 
 #undef WEFT_LANDING
 #undef WEFT_SAVE_BX
+#undef WEFT_RESTORE_BX
 #undef WEFT_CLOBBER_BX
 #undef WEFT_CLOBBER_AVX512
 

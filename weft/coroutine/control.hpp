@@ -29,6 +29,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/context/annotated_context.hpp"
+#include "weft/context/fp_environment.hpp"
 #include "weft/coroutine/state_word.hpp"
 #include "weft/stack/stack_source.hpp"
 
@@ -61,6 +62,7 @@ struct body_verbs {
 
 struct alignas(cache_line_bytes) control : annotated_context {
     state_word word;                       // I1
+    fp_control fp;                         // own_fp: while suspended
     control* resumer = nullptr;            // I3
     const body_verbs* verbs;
     weft::stack stack;                     // I2

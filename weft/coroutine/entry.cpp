@@ -3,8 +3,8 @@
 namespace weft::detail {
 namespace {
 
-void enter(arrival a, context* self) {
-    control& c = *control::of(self);
+void enter(const arrival& a) {
+    control& c = *control::of(a.self);
     arrived(c, a);
     if (a.word != nullptr) [[unlikely]] run_on_top(c, a);
     c.verbs->run(&c);

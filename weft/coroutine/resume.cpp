@@ -1,5 +1,6 @@
 #include "weft/coroutine/resume.hpp"
 
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -186,7 +187,8 @@ void hand_over(control* to, std::source_location place) {
     exception_state lifted;
     const bool lift = lift_exceptions(t, lifted);
     const bool keep_fp = c->word.has(own_fp);
-    const fp_control fp = fp_control::read();
+    fp_control fp;
+    fp.read();
     hold(next, place);
     next.resumer = std::exchange(c->resumer, nullptr);  // I3
     next.word.raise(handed);

@@ -67,17 +67,17 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
     t.resumer.adopt_running();
     const bool keep_fp = rare ? (suspended & own_fp) != 0 : p == path::own_fp;
     fp_control fp;
-    if (WEFT_DEBUG || keep_fp) fp = fp_control::read();
+    if (WEFT_DEBUG || keep_fp) fp.read();
 
     const arrival a = annotated_switch(t.resumer, rare ? enter_rarely(*c, t) : *c, request);
 
-    thread_block& same = this_thread();  // T2; cheaper than to keep t
+    thread_block& same = thread_block::of(*a.self);  // T2; t itself, but in a register already
     if (a.word != nullptr) [[unlikely]] c = same.running.party();  // c may have handed over
     same.running = rare && outer != nullptr ? as_running(outer) : running_party();  // T1
     if (outer != nullptr) same.resumer = same.home_of_resumer(*outer);
     if (rare) c->resumer = nullptr;  // I3
     if (keep_fp) fp.write();
-    if (WEFT_DEBUG && !keep_fp && !fp.same_control(fp_control::read())) fail_shared_fp(*c);
+    if (WEFT_DEBUG && !keep_fp && !fp.is_current()) fail_shared_fp(*c);
     if (lift) lower_exceptions(lifted);
     if (a.word != nullptr) [[unlikely]] return settle(c, a.word);
     c->word.set_all(suspended);  // I1
@@ -110,12 +110,11 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
     exception_state lifted;
     const bool lift = rare && lift_exceptions(t, lifted);
     const bool keep_fp = rare ? c->word.has(own_fp) : p == path::own_fp;
-    fp_control fp;
-    if (keep_fp) fp = fp_control::read();
+    if (keep_fp) c->fp.read();
 
     const arrival a = annotated_switch(*c, target, rare ? word_of_leaving(*c) : nullptr);
 
-    if (keep_fp) fp.write();  // T2: t is not used from here on
+    if (keep_fp) c->fp.write();  // T2: t is not used from here on
     if (lift) lower_exceptions(lifted);
     if (a.word != nullptr) [[unlikely]] run_on_top(*c, a);
 }

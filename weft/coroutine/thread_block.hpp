@@ -53,7 +53,7 @@ private:
 };
 
 struct alignas(cache_line_bytes) thread_block {
-    annotated_context resumer{};                // T1
+    annotated_context resumer{};                // T1; the first member, see of()
     running_party running;                      // T1
     exception_state* exceptions = &unprepared;  // never null; the thread's own once it is prepared
     std::uint64_t next_id = 0;
@@ -61,6 +61,9 @@ struct alignas(cache_line_bytes) thread_block {
     control* handing = nullptr;  // who called switch_to, until the next party has arrived
     annotated_context root{};
 
+    static thread_block& of(context& resumer) noexcept {
+        return *reinterpret_cast<thread_block*>(&resumer);
+    }
     // Where the context of c's resumer is kept while c resumes another.
     annotated_context& home_of_resumer(const control& c) noexcept {
         return c.resumer != nullptr ? *c.resumer : root;
