@@ -66,7 +66,8 @@ void run_in_a_child(const std::function<void(meter&)>& subject, sample& s) {
     }
 }
 
-void run_case(benchmark::State& state, const std::function<void(meter&)>& subject) {
+void run_case(benchmark::State& state, const std::string& name,
+              const std::function<void(meter&)>& subject) {
     sample& s = shared_sample();
     double wall = 0;
     double cpu = 0;
@@ -74,7 +75,7 @@ void run_case(benchmark::State& state, const std::function<void(meter&)>& subjec
         run_in_a_child(subject, s);
         if (s.error[0] != '\0') {
             error_seen = true;
-            std::fprintf(stderr, "weft_bench: ERROR: %s\n", s.error);
+            std::fprintf(stderr, "weft_bench: ERROR: %s: %s\n", name.c_str(), s.error);
             state.SkipWithError(s.error);
             break;
         }
@@ -129,7 +130,7 @@ void skip_aloud(const char* peer, const char* missing) {
 void add_case(const std::string& name, plan how, std::function<void(meter&)> subject) {
     auto* const b = benchmark::RegisterBenchmark(
         name.c_str(),
-        [run = std::move(subject)](benchmark::State& state) { run_case(state, run); });
+        [name, run = std::move(subject)](benchmark::State& state) { run_case(state, name, run); });
     b->UseManualTime()->Iterations(how.children)->Unit(how.unit);
     if (how.repetitions > 0) b->Repetitions(how.repetitions);
 }
