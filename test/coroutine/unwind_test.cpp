@@ -280,7 +280,7 @@ WEFT_NOINLINE void is_noexcept_with_handlers(victim& k, bool& destroyed) noexcep
     }
 }
 
-WEFT_NOINLINE void is_noexcept_and_handles(victim& k, bool& destroyed) noexcept {
+[[maybe_unused]] WEFT_NOINLINE void is_noexcept_and_handles(victim& k, bool& destroyed) noexcept {
     try {
         throw 1;
     } catch (...) {
@@ -298,7 +298,8 @@ void frees_inline(victim& k, bool& destroyed) {
     if (text.size() < 3) throw 1;
 }
 
-WEFT_NOINLINE void is_noexcept_around_inlined_cleanups(victim& k, bool& destroyed) noexcept {
+[[maybe_unused]] WEFT_NOINLINE void is_noexcept_around_inlined_cleanups(victim& k,
+                                                                        bool& destroyed) noexcept {
     frees_inline(k, destroyed);
     not_a_tail_call();
 }
