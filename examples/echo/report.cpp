@@ -8,9 +8,13 @@ namespace {
 
 // 1234567 -> "1 234 567"
 std::string grouped(std::uint64_t n) {
-    std::string digits = std::to_string(n);
-    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, " ");
-    return digits;
+    const std::string digits = std::to_string(n);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) out.push_back(' ');
+        out.push_back(digits[i]);
+    }
+    return out;
 }
 
 std::uint64_t trips_per_second(const client_report& c) {
