@@ -140,7 +140,7 @@ std::uint64_t stackful_skynet(typename Peer::stacks& stacks) {
 // What most peers have in common; a peer states only where it differs.
 struct stackful_peer {
     static constexpr bool kill_runs_destructors = true;
-    static constexpr bool prefetches = false;  // has prefetch() and prefetch_stack()
+    static constexpr bool prefetches = false;  // has prefetch()
     static constexpr bool guards = false;      // claims a guard page below each stack
     static void prepare() {}                   // called first in the child
 };

@@ -20,7 +20,7 @@
 #include "weft/base/platform.hpp"
 #include "weft/coroutine/fast_unwind/fast_unwind.hpp"
 
-#if WEFT_BENCH_BOOST
+#if __has_include(<boost/version.hpp>)
 #include <boost/version.hpp>
 #endif
 
@@ -78,7 +78,7 @@ void describe_the_program() {
     std::fputs("weft_bench: not an optimised build: the figures say little\n", stderr);
 #endif
     benchmark::AddCustomContext("switch", WEFT_BACKEND_UCONTEXT ? "ucontext" : "asm");
-#if WEFT_BENCH_BOOST
+#if defined(BOOST_LIB_VERSION)
     benchmark::AddCustomContext("boost", BOOST_LIB_VERSION);
 #endif
 }

@@ -3,8 +3,8 @@
 // In order: round robin. Hetero: sixteen bodies, so sixteen yield sites, visited in a fixed
 // pseudo-random order: no branch predictor sees a pattern short enough to learn. Shuffled: one
 // body, a fixed shuffled order over more stacks than the caches hold; a peer that can prefetch does
-// so a few entries ahead, as a run queue would. (Only control blocks: the body here keeps nothing on
-// its stack, and a hint for what nobody touches costs a walk of the page tables.)
+// so a few entries ahead, as a run queue would. (Only control blocks: the body here keeps nothing
+// on its stack, and a hint for what nobody touches costs a walk of the page tables.)
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ namespace bench {
 
 namespace {
 
-constexpr std::size_t far_ahead = 8;
+constexpr std::size_t prefetch_ahead = 8;
 
 std::vector<std::uint32_t> shuffled(std::size_t count) {
     std::vector<std::uint32_t> order(count);
@@ -83,7 +83,7 @@ auto in_shuffled_order(std::size_t count, std::size_t stack_bytes, std::size_t r
     return [=]<class Peer>(Peer, meter& m) {
         Peer::prepare();
         auto order = shuffled(count);
-        order.insert(order.end(), order.begin(), order.begin() + far_ahead);
+        order.insert(order.end(), order.begin(), order.begin() + prefetch_ahead);
         typename Peer::stacks stacks(stack_bytes);
         row<coroutine_of<Peer, plain>> row(count);
         for (std::size_t i = 0; i < count; ++i) {
@@ -93,7 +93,7 @@ auto in_shuffled_order(std::size_t count, std::size_t stack_bytes, std::size_t r
         auto run = [&] {
             for (std::size_t k = 0; k < count; ++k) {
                 if constexpr (Peer::prefetches) {
-                    row[order[k + far_ahead]].prefetch();
+                    row[order[k + prefetch_ahead]].prefetch();
                 }
                 row[order[k]].resume();
             }

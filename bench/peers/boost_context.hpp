@@ -6,7 +6,7 @@
 #include "bench/bodies.hpp"
 #include "bench/harness.hpp"
 
-#if WEFT_BENCH_BOOST && __has_include(<boost/context/fiber.hpp>)
+#if __has_include(<boost/context/fiber.hpp>)
 
 #include <boost/context/continuation.hpp>
 #include <boost/context/fiber.hpp>

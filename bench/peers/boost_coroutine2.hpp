@@ -4,7 +4,7 @@
 #include "bench/bodies.hpp"
 #include "bench/harness.hpp"
 
-#if WEFT_BENCH_BOOST && __has_include(<boost/coroutine2/coroutine.hpp>)
+#if __has_include(<boost/coroutine2/coroutine.hpp>)
 
 // GCC 12 sees an uninitialised read in Boost's own code; the first two lines are for compilers that
 // do not know the third.

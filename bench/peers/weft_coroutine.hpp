@@ -35,7 +35,6 @@ struct weft_stackful : stackful_peer {
                   options) {}
         void resume() { coroutine_.resume(); }
         void prefetch() { coroutine_.prefetch(); }
-        void prefetch_stack() { coroutine_.prefetch_stack(); }
 
     private:
         weft::coroutine<> coroutine_;
