@@ -47,7 +47,9 @@ weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Cl
 #endif
 
 // In:  %rdi = from, %rsi = self, %rdx = word (as every switch leaves them); self's bx is the entry_point.
-// %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them back.
+// %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them back. `left` is
+// reached by a jump, over a return address of zero: every call on this stack has returned then, and
+// the processor's predictor of returns is where the resumer left it.
 asm(R"(
     .text
     .p2align 4
@@ -70,8 +72,8 @@ weft_context_entry:
     call *0(%rbx)
 weft_context_entry_left:
     movq %r12, %rdi
-    call *16(%rbx)
-    ud2
+    pushq $0
+    jmp *16(%rbx)
 )" WEFT_ENTRY_CATCH R"(
     .cfi_endproc
     .size weft_context_entry, .-weft_context_entry

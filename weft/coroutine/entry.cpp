@@ -6,7 +6,7 @@ namespace {
 void enter(const arrival& a) {
     control& c = *control::of(a.self);
     arrived(c, a);
-    if (a.word != nullptr) [[unlikely]] run_on_top(c, a);
+    if (a.word != nullptr) [[unlikely]] run_on_top(c, a.word, a.from);
     c.verbs->run(&c);
 }
 

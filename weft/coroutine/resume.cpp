@@ -26,13 +26,12 @@ namespace {
 }
 
 // Gives a ready coroutine its stack. False when there is none; nothing has changed then.
-bool start(control& c) noexcept {
-    if (c.word.has(on_shared_stack))
-        c.stack = shared_slot_stack(*c.seat.slot);
-    else
-        c.stack = c.source.acquire();
-    if (!c.stack) return false;
-    c.make(c.stack.limit, c.stack.top, coroutine_entry);
+WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
+    const weft::stack s = (flags & on_shared_stack) != 0 ? shared_slot_stack(*c.seat.slot)
+                                                         : c.source.acquire();
+    if (!s) return false;
+    c.stack = s;
+    c.make(s.limit, s.top, coroutine_entry);
     return true;
 }
 
@@ -61,56 +60,46 @@ void lower_exceptions(const exception_state& from) noexcept { *this_thread().exc
 
 namespace {
 
-// For one thread at a time: takes the right to resume c, or ends the program.
-void hold(control& c, std::source_location place) {
-    const coroutine_state s = c.word.state();
-    if (s != coroutine_state::suspended) {
+// For one thread at a time: takes the right to run c, or ends the program. Returns its flags.
+WEFT_ALWAYS_INLINE int hold(control& c, std::source_location place) {
+    const state_word::bits word = c.word.load();
+    const int flags = state_word::flags(word) & ~handed;
+    if (const coroutine_state s = state_word::state(word); s != coroutine_state::suspended) {
         if (s != coroutine_state::ready) refuse(c, s, place);
-        if (!start(c)) throw_no_stack(c);
+        if (!start(c, flags)) throw_no_stack(c);
     }
-    c.word.set(coroutine_state::running);
-}
-
-control* run_rarely(control* c, on_top* request) {
-    c->word.lower(handed);
-    const int flags = c->word.load() & 0xff00;
-    return run_held<path::rare>(c, request, this_thread(),
-                                state_word::of(coroutine_state::suspended, flags));
+    c.word.hold(state_word::of(coroutine_state::running, flags));
+    return flags;
 }
 
 }  // namespace
 
 WEFT_NOINLINE control* resume_rarely(control* c, on_top* request, std::source_location place) {
-    hold(*c, place);
-    return run_rarely(c, request);
+    const int flags = hold(*c, place);
+    return run_held<path::rare>(c, request, this_thread(),
+                                state_word::of(coroutine_state::suspended, flags));
 }
 
 bool try_hold(control* c) {
     if (c == nullptr) return false;
     if (c->word.claim(coroutine_state::suspended)) return true;
     if (!c->word.claim(coroutine_state::ready)) return false;
-    if (start(*c)) return true;
+    if (start(*c, state_word::flags(c->word.load()))) return true;
     c->word.set(coroutine_state::ready);
     throw_no_stack(*c);
 }
 
-WEFT_NOINLINE control* resume_held(control* c) { return run_rarely(c, nullptr); }
+WEFT_NOINLINE control* resume_held(control* c) {
+    const int flags = state_word::flags(c->word.load()) & ~handed;
+    c->word.hold(state_word::of(coroutine_state::running, flags));
+    return run_held<path::rare>(c, nullptr, this_thread(),
+                                state_word::of(coroutine_state::suspended, flags));
+}
 
 WEFT_NOINLINE void yield_rarely(thread_block& t, std::source_location place) {
     control* c = t.running.party();
     if (c == nullptr) fail_outside(place);
     leave<path::rare>(c, t);
-}
-
-running_party as_running(control* c) noexcept {
-    const int flags = c->word.load() & 0xff00;
-    return {c, flags == 0        ? running_party::bare
-               : flags == own_fp ? running_party::keeps_fp
-                                 : running_party::rare};
-}
-
-annotated_context& enter_rarely(control& c, thread_block& t) {
-    return c.word.has(on_shared_stack) ? enter_shared(c, t) : c;
 }
 
 annotated_context& leave_rarely(control& c, thread_block& t) {
@@ -129,23 +118,21 @@ control* settle(control* who, void* word) {
         return who;
     }
     who->retire();
-    if (!who->word.has(on_shared_stack)) who->source.release(who->stack);
+    const int flags = state_word::flags(who->word.load());
+    if ((flags & on_shared_stack) == 0) who->source.release(who->stack);
     who->stack = {};
-    std::exception_ptr error = std::move(who->error);
-    const bool killed = who->killing != nullptr && who->killing->unwound;
-    who->killing = nullptr;
-    who->word.lower(being_killed);
-    who->word.lower(handed);
-    who->word.set(killed ? coroutine_state::killed : coroutine_state::done);  // I1
+    const bool killed = (flags & being_killed) != 0 && who->killing->unwound;
+    who->word.set_all(state_word::of(killed ? coroutine_state::killed : coroutine_state::done,
+                                     flags & ~(being_killed | handed)));  // I1
 #if WEFT_EXCEPTIONS
-    if (error) [[unlikely]] std::rethrow_exception(std::move(error));
+    if (who->error) [[unlikely]] std::rethrow_exception(std::exchange(who->error, nullptr));
 #endif
     return who;
 }
 
-void run_on_top(control& self, arrival a) {
-    auto* request = static_cast<on_top*>(a.word);
-    request->run(*request, self, a.from);
+void run_on_top(control& self, void* word, context* from) {
+    auto* request = static_cast<on_top*>(word);
+    request->run(*request, self, from);
 }
 
 void leave_for_good(control& c) noexcept {
@@ -185,21 +172,21 @@ void hand_over(control* to, std::source_location place) {
         fail("switch_to with a coroutine on a shared stack", next.who(), place);
     if (c->word.has(being_killed)) unwind_again(*c);
     exception_state lifted;
-    const bool lift = lift_exceptions(t, lifted);
+    const bool lift = t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
     const bool keep_fp = c->word.has(own_fp);
     fp_control fp;
     fp.read();
     hold(next, place);
     next.resumer = std::exchange(c->resumer, nullptr);  // I3
     next.word.raise(handed);
-    t.running = as_running(&next);  // T1
+    t.running = running_party::of(&next, next.word.load());  // T1
     t.handing = c;
 
     const arrival a = annotated_switch(*c, next, &handed_over);
 
     if (keep_fp) fp.write();
     if (lift) lower_exceptions(lifted);
-    if (a.word != nullptr) run_on_top(*c, a);
+    if (a.word != nullptr) run_on_top(*c, a.word, a.from);
 }
 
 }  // namespace weft::detail

@@ -39,12 +39,12 @@ void yield_rarely(thread_block& t, std::source_location place);
 control* resume_held(control* c);         // after try_hold
 bool lift_exceptions(thread_block& t, exception_state& into) noexcept;
 void lower_exceptions(const exception_state& from) noexcept;
-running_party as_running(control* c) noexcept;
-annotated_context& enter_rarely(control& c, thread_block& t);
+annotated_context& enter_shared(control& c, thread_block& t);
 annotated_context& leave_rarely(control& c, thread_block& t);
 on_top* word_of_leaving(control& c) noexcept;
 control* settle(control* who, void* word);  // when the word is not null: stack back, exception out
-void run_on_top(control& self, arrival a);
+// Takes words, not the arrival: an argument in memory would be written to the stack at every landing.
+void run_on_top(control& self, void* word, context* from);
 [[noreturn]] void leave_for_good(control& c) noexcept;
 void hand_over(control* next, std::source_location place);
 [[noreturn]] WEFT_COLD void fail_outside(std::source_location place);
@@ -57,23 +57,25 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
                                      state_word::bits suspended) {
     constexpr bool rare = p == path::rare;
     exception_state lifted;
-    const bool lift = rare && lift_exceptions(t, lifted);
-    control* const outer = rare ? t.running.party() : nullptr;
+    const bool lift = rare && t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
+    const running_party before = rare ? t.running : running_party();
+    control* const outer = before.party();
     if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
     if (rare) c->resumer = outer;  // I3
-    t.running = rare ? as_running(c)
-                     : running_party(c, p == path::bare ? running_party::bare
-                                                        : running_party::keeps_fp);  // T1
+    t.running = running_party::of(c, suspended);  // T1
     t.resumer.adopt_running();
     const bool keep_fp = rare ? (suspended & own_fp) != 0 : p == path::own_fp;
     fp_control fp;
     if (WEFT_DEBUG || keep_fp) fp.read();
 
-    const arrival a = annotated_switch(t.resumer, rare ? enter_rarely(*c, t) : *c, request);
+    annotated_context& target =
+        rare && (suspended & on_shared_stack) != 0 ? enter_shared(*c, t) : *c;
+
+    const arrival a = annotated_switch(t.resumer, target, request);
 
     thread_block& same = thread_block::of(*a.self);  // T2; t itself, but in a register already
     if (a.word != nullptr) [[unlikely]] c = same.running.party();  // c may have handed over
-    same.running = rare && outer != nullptr ? as_running(outer) : running_party();  // T1
+    same.running = before;                                           // T1
     if (outer != nullptr) same.resumer = same.home_of_resumer(*outer);
     if (rare) c->resumer = nullptr;  // I3
     if (keep_fp) fp.write();
@@ -108,7 +110,7 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
     constexpr bool rare = p == path::rare;
     annotated_context& target = rare ? leave_rarely(*c, t) : t.resumer;
     exception_state lifted;
-    const bool lift = rare && lift_exceptions(t, lifted);
+    const bool lift = rare && t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
     const bool keep_fp = rare ? c->word.has(own_fp) : p == path::own_fp;
     if (keep_fp) c->fp.read();
 
@@ -116,7 +118,7 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
 
     if (keep_fp) c->fp.write();  // T2: t is not used from here on
     if (lift) lower_exceptions(lifted);
-    if (a.word != nullptr) [[unlikely]] run_on_top(*c, a);
+    if (a.word != nullptr) [[unlikely]] run_on_top(*c, a.word, a.from);
 }
 
 // Suspends the coroutine that runs here, or ends the program where none does.

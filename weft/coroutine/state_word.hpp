@@ -46,9 +46,14 @@ public:
         return static_cast<bits>(static_cast<int>(s) | flags);
     }
 
+    static constexpr int flags(bits word) noexcept { return word & 0xff00; }
+    static constexpr coroutine_state state(bits word) noexcept {
+        return static_cast<coroutine_state>(word & 0xff);
+    }
+
     // Acquire: pairs with set(), so that who sees `suspended` sees the context it left.
     bits load() const noexcept { return word_.load(std::memory_order_acquire); }
-    coroutine_state state() const noexcept { return static_cast<coroutine_state>(load() & 0xff); }
+    coroutine_state state() const noexcept { return state(load()); }
     bool has(coroutine_flag f) const noexcept {
         return (word_.load(std::memory_order_relaxed) & f) != 0;
     }

@@ -38,6 +38,12 @@ public:
     constexpr running_party() noexcept = default;
     running_party(control* c, tag t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(c) | t) {}
 
+    // How c, whose word this is, may be left.
+    static running_party of(control* c, state_word::bits word) noexcept {
+        const int flags = state_word::flags(word);
+        return {c, flags == 0 ? bare : flags == own_fp ? keeps_fp : rare};
+    }
+
     std::uintptr_t tags() const noexcept { return bits_ & all; }
     // Zero when there is none.
     std::uintptr_t unlike_none() const noexcept { return bits_ ^ none; }

@@ -73,6 +73,13 @@ const frame_rule* advance(const unwinding& u, registers& r, frame_rule& spare) n
     return nullptr;
 }
 
+// Frames are read one after the other, each where the one before it says: let them be on their way.
+void touch(std::uintptr_t from, std::uintptr_t end) noexcept {
+    constexpr unsigned lines = 8;  // what a few frames take
+    for (unsigned i = 1; i != lines && from + i * cache_line_bytes < end; ++i)
+        __builtin_prefetch(reinterpret_cast<const void*>(from + i * cache_line_bytes));
+}
+
 void leave_frames() noexcept {
 #if WEFT_ASAN
     __asan_handle_no_return();
@@ -113,32 +120,31 @@ bool shadow_stack_active() noexcept {
 
 using namespace weft::detail;
 
-// The dry walk, and the first pad that it came by. False: the stub unwinds slowly.
-bool weft_unwind_begin(unwinding& u, registers& start) noexcept {
+// The dry walk, and the first pad that it came by. False: the stub unwinds slowly, from registers
+// that it has not lost.
+bool weft_unwind_begin(unwinding& u, registers& r) noexcept {
     WEFT_DEBUG_ASSERT(u.end != nullptr, "an unwinding needs an end");
     u.exception = nullptr;
     u.slow_until = 0;
     if (shadow_stack_active()) return false;
-    registers r = start;
+    touch(r.word[sp], reinterpret_cast<std::uintptr_t>(u.end));
     frame_rule spare;
     frame_rule first;
+    registers at_first;
     while (const frame_rule* rule = advance(u, r, spare)) {
         if (rule->kind == frame_kind::refused) refuse(u, rule->why, r.pc);
         if (rule->kind == frame_kind::slow) return u.slow_until = r.word[sp], false;
         if (!WEFT_EXCEPTIONS) refuse(u, built_without_exceptions, r.pc);
         if (first.pad == 0) {
             first = *rule;
-            start = r;
+            at_first = r;
         }
         step(r, *rule);
     }
-    if (first.pad != 0) {
-        raise(u);
-        land(u, start, first);
-    } else {
-        start = r;
-        finish(u, start);
-    }
+    if (first.pad == 0) return finish(u, r), true;
+    raise(u);
+    r = at_first;
+    land(u, r, first);
     return true;
 }
 
