@@ -116,9 +116,12 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
 
     const arrival a = annotated_switch(*c, target, rare ? word_of_leaving(*c) : nullptr);
 
-    if (keep_fp) c->fp.write();  // T2: t is not used from here on
+    // T2: t is not used from here on. Nor is c: it came back in a register, and what is not kept for
+    // later is not written to the stack, whose page may have left the TLB.
+    control& self = *control::of(a.self);
+    if (keep_fp) self.fp.write();
     if (lift) lower_exceptions(lifted);
-    if (a.word != nullptr) [[unlikely]] run_on_top(*c, a.word, a.from);
+    if (a.word != nullptr) [[unlikely]] run_on_top(self, a.word, a.from);
 }
 
 // Suspends the coroutine that runs here, or ends the program where none does.
