@@ -9,6 +9,8 @@
 
 #include <ucontext.h>
 
+#include "weft/context/entry_point.hpp"
+
 namespace weft {
 
 struct context {

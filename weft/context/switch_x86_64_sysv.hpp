@@ -27,6 +27,9 @@
 // claims them (context.cpp), and the linker then clears the claim of the whole program.
 #pragma once
 
+#include "weft/base/platform.hpp"
+#include "weft/context/entry_point.hpp"
+
 namespace weft {
 
 struct context {

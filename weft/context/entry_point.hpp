@@ -1,0 +1,26 @@
+// What both switches have in common: what arrives, and where a fresh context begins.
+#pragma once
+
+namespace weft {
+
+struct context;
+
+// What a party finds when it is switched to: the word that was brought, who brought it, and itself.
+struct arrival {
+    void* word;
+    context* from;
+    context* self;
+};
+
+// Where a fresh context begins, goes on and ends; all three run on its stack, whose outermost frame
+// is weft's for every unwinder and debugger.
+//
+//     enter(arrival) --- returns -------------------------------> left(self), never returns
+//                    \-- throws --> escaped(self), in a handler ---/
+struct entry_point {
+    void (*enter)(const arrival& a);
+    void (*escaped)(context* self) noexcept;  // std::current_exception() is what left `enter`
+    void (*left)(context* self) noexcept;
+};
+
+}  // namespace weft
