@@ -12,7 +12,7 @@ namespace {
 // The last frame of the body's owner, see context::outermost.
 WEFT_NOINLINE void enter_body(context* self) {
     self->end = __builtin_dwarf_cfa();
-    self->point->enter(self->arrived);
+    self->point->enter(self->arrived.from, self, self->arrived.word);
     asm volatile("");  // not a tail call: this frame must stay
 }
 

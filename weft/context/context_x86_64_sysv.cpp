@@ -1,8 +1,6 @@
 // The first frame of every context made on x86-64, and what happens to an exception that reaches it.
 //
-//     stack_top        +-----------------+  <- sp at entry, CFA of the entry frame
-//                      | arrival (24, 8) |
-//     stack_top - 32   +-----------------+  <- CFA of `enter`
+//     stack_top        +-----------------+  <- sp at entry, CFA of `enter`
 //                      | return address  |     into weft_context_entry
 //                      +-----------------+
 //                      | frame of enter  |
@@ -46,7 +44,8 @@ weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Cl
 #define WEFT_ENTRY_CATCH ""
 #endif
 
-// In:  %rdi = from, %rsi = self, %rdx = word (as every switch leaves them); self's bx is the entry_point.
+// In:  %rdi = from, %rsi = self, %rdx = word, as every switch leaves them and as `enter` takes them;
+// self's bx is the entry_point. The frame claims a CFA above the stack, so that it differs from enter's.
 // %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them back. `left` is
 // reached by a jump, over a return address of zero: every call on this stack has returned then, and
 // the processor's predictor of returns is where the resumer left it.
@@ -59,16 +58,10 @@ weft_context_entry:
     .cfi_startproc
 )" WEFT_ENTRY_PERSONALITY R"(
     .cfi_undefined %rip
-    .cfi_def_cfa %rsp, 0
+    .cfi_def_cfa %rsp, 16
     endbr64
     movq %rsi, %r12
     movq 24(%rsi), %rbx
-    subq $32, %rsp
-    .cfi_def_cfa_offset 32
-    movq %rdx, 0(%rsp)
-    movq %rdi, 8(%rsp)
-    movq %rsi, 16(%rsp)
-    movq %rsp, %rdi
     call *0(%rbx)
 weft_context_entry_left:
     movq %r12, %rdi

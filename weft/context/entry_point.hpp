@@ -15,10 +15,10 @@ struct arrival {
 // Where a fresh context begins, goes on and ends; all three run on its stack, whose outermost frame
 // is weft's for every unwinder and debugger.
 //
-//     enter(arrival) --- returns -------------------------------> left(self), never returns
-//                    \-- throws --> escaped(self), in a handler ---/
+//     enter(who came, self, word) --- returns -----------------------------> left(self), never returns
+//                                 \-- throws --> escaped(self), in a handler --/
 struct entry_point {
-    void (*enter)(const arrival& a);
+    void (*enter)(context* from, context* self, void* word);
     void (*escaped)(context* self) noexcept;  // std::current_exception() is what left `enter`
     void (*left)(context* self) noexcept;
 };

@@ -40,7 +40,7 @@ struct context {
 
     // The canonical frame address of `enter`, the last frame that is its owner's: where a forced
     // unwind must stop.
-    void* outermost(void* stack_top) const noexcept { return static_cast<char*>(stack_top) - 32; }
+    void* outermost(void* stack_top) const noexcept { return stack_top; }
     void* stack_pointer() const noexcept { return sp; }
 };
 static_assert(sizeof(context) == 32, "the offsets in the assembly below are those of this struct");

@@ -240,7 +240,7 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location:
 // The same with values: yield<int(std::string)>(1) gives 1 to the resumer and returns the next
 // resume's string. The signature must be the coroutine's own.
 template <class Signature, class... Value>
-WEFT_ALWAYS_INLINE auto yield(Value&&... out) {
+WEFT_ALWAYS_INLINE decltype(auto) yield(Value&&... out) {
     return coroutine<Signature>::yield(std::forward<Value>(out)...);
 }
 

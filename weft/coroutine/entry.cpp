@@ -3,10 +3,10 @@
 namespace weft::detail {
 namespace {
 
-void enter(const arrival& a) {
-    control& c = *control::of(a.self);
-    arrived(c, a);
-    if (a.word != nullptr) [[unlikely]] run_on_top(c, a.word, a.from);
+void enter(context* from, context* self, void* word) {
+    control& c = *control::of(self);
+    arrived(c, {word, from, self});
+    if (word != nullptr) [[unlikely]] run_on_top(c, word, from);
     c.verbs->run(&c);
 }
 

@@ -135,13 +135,6 @@ void run_on_top(control& self, void* word, context* from) {
     request->run(*request, self, from);
 }
 
-void leave_for_good(control& c) noexcept {
-    thread_block& t = this_thread();
-    annotated_context& target =
-        c.word.has(on_shared_stack) ? leave_shared_for_good(c, t) : t.resumer;
-    annotated_switch_last(c, target, &over);
-}
-
 void fail_outside(std::source_location place) {
     fail("yield outside a coroutine", {"thread", 0, nullptr}, place);
 }

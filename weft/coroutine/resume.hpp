@@ -45,7 +45,7 @@ on_top* word_of_leaving(control& c) noexcept;
 control* settle(control* who, void* word);  // when the word is not null: stack back, exception out
 // Takes words, not the arrival: an argument in memory would be written to the stack at every landing.
 void run_on_top(control& self, void* word, context* from);
-[[noreturn]] void leave_for_good(control& c) noexcept;
+annotated_context& leave_shared_for_good(control& c, thread_block& t);
 void hand_over(control* next, std::source_location place);
 [[noreturn]] WEFT_COLD void fail_outside(std::source_location place);
 [[noreturn]] WEFT_COLD void fail_shared_fp(const control& c);
@@ -122,6 +122,15 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
     if (keep_fp) self.fp.write();
     if (lift) lower_exceptions(lifted);
     if (a.word != nullptr) [[unlikely]] run_on_top(self, a.word, a.from);
+}
+
+// Leaves a coroutine that is over. Inlined, because a call that never returns would leave the
+// processor's predictor of returns one step off for all that the resumer does next.
+[[noreturn]] WEFT_ALWAYS_INLINE void leave_for_good(control& c) noexcept {
+    thread_block& t = this_thread();
+    annotated_context& target =
+        c.word.has(on_shared_stack) ? leave_shared_for_good(c, t) : t.resumer;
+    annotated_switch_last(c, target, &over);
 }
 
 // Suspends the coroutine that runs here, or ends the program where none does.

@@ -81,9 +81,9 @@ constexpr std::size_t buffer_class(std::size_t bytes) noexcept {
     return static_cast<std::size_t>(std::bit_width(bytes - 1));
 }
 
-void copier_enter(const arrival& first) {
-    auto& copier = *static_cast<annotated_context*>(first.self);
-    arrival a = arrived(copier, first);
+void copier_enter(context* from, context* self, void* word) {
+    auto& copier = *static_cast<annotated_context*>(self);
+    arrival a = arrived(copier, {word, from, self});
     for (;;) {
         thread_block& t = this_thread();
         shared_group& g = *t.running.party()->seat.slot->group;
