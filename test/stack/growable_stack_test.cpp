@@ -48,6 +48,18 @@ TEST(growable_stack, trim_keeps_what_is_in_use_and_a_red_zone) {
     stacks.release(s);
 }
 
+TEST(growable_stack, trim_keeps_a_red_zone_that_reaches_into_the_next_page) {
+    growable_stack stacks(mib);
+    const stack s = stacks.acquire();
+    std::byte* boundary = s.limit + 64 * detail::page_bytes();
+    boundary[-1] = std::byte{5};
+    boundary[-65] = std::byte{6};
+    growable_stack::trim(s, boundary + 63);
+    EXPECT_EQ(boundary[-1], std::byte{5});
+    EXPECT_EQ(boundary[-65], std::byte{6});
+    stacks.release(s);
+}
+
 TEST(growable_stack, can_grow_again_after_a_trim) {
     growable_stack stacks(mib);
     const stack s = stacks.acquire();

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -26,6 +27,7 @@ public:
                 if (self->fails()) return nullptr;
                 std::byte* p = detail::system_memory.map(n);
                 if (p != nullptr) self->mappings_[p] = n;
+                self->has_mapped_ = true;
                 return p;
             },
             [](detail::memory_range r) noexcept {
@@ -43,16 +45,19 @@ public:
                 if (self->fails() || (self->no_markers && a == detail::advice::guard_install))
                     return false;
                 ++self->advise_count;
+                EXPECT_TRUE(self->is_mapped(r)) << "advice on what may be somebody else's";
                 return detail::system_memory.advise(r, a);
             },
             [](const detail::memory_range* r, std::size_t n, detail::advice a) noexcept {
                 if (self->fails() || (self->no_markers && a == detail::advice::guard_install))
                     return std::size_t{0};
                 ++self->advise_count;
+                for (std::size_t i = 0; i < n; ++i)
+                    EXPECT_TRUE(self->is_mapped(r[i])) << "advice on what may be somebody else's";
                 return detail::system_memory.advise_many(r, n, a);
             },
             [](std::size_t n) noexcept -> void* {
-                if (self->fails()) return nullptr;
+                if (self->fails() || self->no_allocate) return nullptr;
                 void* p = detail::system_memory.allocate(n);
                 if (p != nullptr) ++self->allocated_;
                 return p;
@@ -78,16 +83,26 @@ public:
 
     bool no_markers = false;
     bool no_protect = false;
+    bool no_allocate = false;
     int protect_count = 0;
     int advise_count = 0;
 
 private:
     bool fails() noexcept { return ++calls_ == fail_at_; }
 
+    bool is_mapped(detail::memory_range r) const {
+        const auto above = mappings_.upper_bound(r.begin);
+        if (above == mappings_.begin())
+            return !has_mapped_;  // else it was mapped before this began
+        const auto [begin, bytes] = *std::prev(above);
+        return r.begin + r.bytes <= begin + bytes;
+    }
+
     static inline failing_memory* self = nullptr;
     int calls_ = 0;
     int fail_at_;
     std::map<std::byte*, std::size_t> mappings_;
+    bool has_mapped_ = false;
     long allocated_ = 0;
 };
 

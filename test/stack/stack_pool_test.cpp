@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -307,6 +308,16 @@ TEST(stack_pool, peak_is_exact_for_one_thread_though_nobody_looked) {
     EXPECT_EQ(pool.statistics().peak_used_count, 37u);
 }
 
+TEST(stack_pool, peak_sees_what_a_thread_used_and_put_back_unnoticed) {
+    stack_pool<> pool(16 * kib);
+    give_back(pool, take(pool, 30));
+    std::vector<stack> elsewhere;
+    on_another_thread([&] { elsewhere = take(pool, 30); });
+    give_back(pool, take(pool, 30));  // from this thread's cache, in which they were all the time
+    EXPECT_EQ(pool.statistics().peak_used_count, 60u);
+    give_back(pool, elsewhere);
+}
+
 TEST(stack_pool, statistics_are_exact_after_contention_and_sound_during_it) {
     stack_pool<> pool(16 * kib);
     std::mutex lock;
@@ -550,6 +561,44 @@ TEST(stack_pool, each_failing_call_gives_a_stack_or_none_and_leaks_nothing) {
         if (over) break;
     }
     EXPECT_GT(failed, 0) << "some call must have mattered";
+}
+
+TEST(stack_pool, without_memory_for_its_books_gives_no_stack_that_it_could_not_take_back) {
+    test::failing_memory memory;
+    {
+        stack_pool<> pool(16 * kib);
+        std::vector<stack> all = take(pool, 64);
+        memory.no_allocate = true;
+        EXPECT_FALSE(pool.acquire());
+        memory.no_allocate = false;
+        all.push_back(pool.acquire());
+        EXPECT_TRUE(all.back());
+        give_back(pool, all);
+    }
+    EXPECT_TRUE(memory.nothing_leaked());
+}
+
+TEST(stack_pool_death, an_overflow_into_a_canary_is_seen_on_a_thread_that_knew_of_none) {
+    const auto child = [] {
+        test::failing_memory memory;
+        stack_pool<> pool(16 * kib);
+        std::atomic<int> step{0};
+        stack broken;
+        std::thread other([&] {
+            give_back(pool, take(pool, 3));
+            step = 1;
+            while (step.load() != 2) std::this_thread::yield();
+            pool.release(broken);
+            std::_Exit(0);
+        });
+        while (step.load() != 1) std::this_thread::yield();
+        memory.no_markers = memory.no_protect = true;
+        broken = take(pool, 200).back();
+        broken.limit[-1] ^= std::byte{1};
+        step = 2;
+        other.join();
+    };
+    EXPECT_DEATH(child(), "weft: a stack has overflowed");
 }
 
 TEST(stack_pool_death, an_overflow_into_a_canary_is_seen_at_release) {
