@@ -1,0 +1,64 @@
+#include "weft/task/task_promise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <coroutine>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+
+#include "weft/task/task.hpp"
+
+namespace {
+
+using weft::task;
+using weft::detail::task_promise;
+using weft::detail::transfer_base;
+
+// The smallest that it can be: what it costs is paid in each frame.
+static_assert(sizeof(task_promise<void>) == 3 * sizeof(void*));
+static_assert(sizeof(task_promise<long>) == 3 * sizeof(void*));
+static_assert(sizeof(task_promise<int&>) == 3 * sizeof(void*));
+
+template <class T, class... Args>
+using promise_of = typename std::coroutine_traits<task<T>, Args...>::promise_type;
+
+struct body {};
+static_assert(std::is_same_v<promise_of<int, double>, task_promise<int>>);
+static_assert(std::is_same_v<promise_of<int, body&, double>, task_promise<int>>);
+static_assert(std::is_base_of_v<task_promise<int>,
+                                promise_of<int, std::allocator_arg_t, std::allocator<int>, double>>);
+static_assert(
+    std::is_base_of_v<task_promise<int>, promise_of<int, body&, const std::allocator_arg_t&,
+                                                    const std::allocator<int>&, double>>);
+
+template <class Promise>
+void base_lies_at_one_distance() {
+    struct frame {
+        void* resume;
+        void* destroy;
+        Promise promise;
+    };
+    alignas(64) static unsigned char memory[sizeof(frame)];
+    static_assert(alignof(Promise) <= 16);
+    auto* promise = ::new (memory + 2 * sizeof(void*)) Promise;
+    void* address = std::coroutine_handle<Promise>::from_promise(*promise).address();
+    EXPECT_EQ(address, memory);
+    EXPECT_EQ(&std::coroutine_handle<transfer_base>::from_address(address).promise(), promise);
+    promise->~Promise();
+}
+
+TEST(task_promise, the_base_that_transfers_use_lies_at_one_distance_from_the_frame) {
+    struct alignas(64) wide {
+        int n;
+    };
+    base_lies_at_one_distance<task_promise<void>>();
+    base_lies_at_one_distance<task_promise<char>>();
+    base_lies_at_one_distance<task_promise<long double>>();
+    base_lies_at_one_distance<task_promise<wide>>();
+    base_lies_at_one_distance<task_promise<std::string>>();
+    base_lies_at_one_distance<promise_of<wide, std::allocator_arg_t, std::allocator<int>>>();
+}
+
+}  // namespace

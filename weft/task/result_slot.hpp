@@ -1,0 +1,86 @@
+// result_slot<T>: room for what a coroutine ends with, a T or an exception.
+//
+// It does not know which of them it holds: the promise does. T may be void, a reference, move-only,
+// without default constructor, and aligned to anything. What is aligned to more than 16 gets room
+// to move, since frames are laid out for 16.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/platform.hpp"
+
+namespace weft::detail {
+
+template <class T>
+class result_slot {
+    struct nothing {};
+    // A reference is kept as a pointer.
+    using stored = std::conditional_t<
+        std::is_void_v<T>, nothing,
+        std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*,
+                           std::remove_const_t<T>>>;
+
+public:
+    static constexpr bool trivial = std::is_trivially_destructible_v<stored>;
+
+    template <class... Args>
+    void make_value(Args&&... args) {
+        if constexpr (std::is_reference_v<T>)
+            ::new (place()) stored(std::addressof(args)...);
+        else
+            ::new (place()) stored(std::forward<Args>(args)...);
+    }
+    void make_error(std::exception_ptr e) noexcept {
+        ::new (static_cast<void*>(bytes_)) std::exception_ptr(std::move(e));
+    }
+    void destroy_value() noexcept { value().~stored(); }
+    void destroy_error() noexcept { error().~exception_ptr(); }
+
+    // T&, the reference itself, or void.
+    std::add_lvalue_reference_t<T> get() noexcept {
+        if constexpr (std::is_reference_v<T>)
+            return static_cast<T&>(*value());
+        else if constexpr (!std::is_void_v<T>)
+            return value();
+    }
+    // T, moved out.
+    T take() {
+        if constexpr (std::is_reference_v<T>)
+            return static_cast<T>(*value());
+        else if constexpr (!std::is_void_v<T>)
+            return std::move(value());
+    }
+    [[noreturn]] WEFT_COLD void rethrow() { std::rethrow_exception(error()); }
+
+private:
+    static constexpr std::size_t frame_alignment = 16;
+    static constexpr std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
+    static constexpr std::size_t most(std::size_t a, std::size_t b) { return a < b ? b : a; }
+    static constexpr std::size_t alignment =
+        most(least(alignof(stored), frame_alignment), alignof(std::exception_ptr));
+    static constexpr std::size_t slack =
+        alignof(stored) > frame_alignment ? alignof(stored) - frame_alignment : 0;
+
+    void* place() noexcept {
+        if constexpr (slack == 0) {
+            return bytes_;
+        } else {
+            const auto at = reinterpret_cast<std::uintptr_t>(bytes_);
+            return bytes_ + (alignof(stored) - at % alignof(stored)) % alignof(stored);
+        }
+    }
+    stored& value() noexcept { return *std::launder(static_cast<stored*>(place())); }
+    std::exception_ptr& error() noexcept {
+        return *std::launder(reinterpret_cast<std::exception_ptr*>(bytes_));
+    }
+
+    alignas(alignment) std::byte bytes_[most(sizeof(stored) + slack, sizeof(std::exception_ptr))];
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,112 @@
+// task_promise<T>: the part of a task that lies in its coroutine frame. See task.hpp.
+//
+// Its one idea is to be small, as there is one in each frame: a word of state, the awaiter, and room
+// for the result.
+//
+//   | word | awaiter | T or exception_ptr |
+//
+// The class is the same whether the body was compiled with tail calls or not (see transfer.hpp).
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/platform.hpp"
+#include "weft/task/frame_memory.hpp"
+#include "weft/task/result_slot.hpp"
+#include "weft/task/transfer.hpp"
+
+namespace weft {
+
+template <class T>
+class task;
+
+namespace detail {
+
+// Invariants:
+// I1  `slot` holds a T when `value` is set, an exception when `error` is, else nothing
+template <class T>
+class task_state : public transfer_base, public frame_memory {
+public:
+    task_state() noexcept = default;
+    task_state(const task_state&) = delete;
+    task_state& operator=(const task_state&) = delete;
+    ~task_state() {
+        if constexpr (!slot::trivial)
+            if ((word & value) != 0) slot_.destroy_value();
+        if ((word & error) != 0) slot_.destroy_error();
+    }
+
+    WEFT_ALWAYS_INLINE std::suspend_always initial_suspend() noexcept {
+        word = tail_call_bits;
+        return {};
+    }
+
+    struct final_awaiter {
+        bool await_ready() const noexcept { return false; }
+        template <class Promise>
+        WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
+            std::coroutine_handle<Promise> h) const noexcept {
+            return hand_back(h.promise());
+        }
+        void await_resume() const noexcept {}
+    };
+    final_awaiter final_suspend() noexcept { return {}; }
+
+    WEFT_COLD void unhandled_exception() noexcept {
+        slot_.make_error(std::current_exception());
+        word |= error;  // I1
+    }
+
+    // What the task ended with; the exception is thrown. Precondition: it has ended.
+    T take() {
+        if (__builtin_expect((word & error) != 0, 0)) slot_.rethrow();
+        return slot_.take();
+    }
+    std::add_lvalue_reference_t<T> get() {
+        if (__builtin_expect((word & error) != 0, 0)) slot_.rethrow();
+        return slot_.get();
+    }
+
+protected:
+    using slot = result_slot<T>;
+
+    void holds_value() noexcept {
+        if constexpr (!slot::trivial) word |= value;  // I1
+    }
+
+    slot slot_;
+};
+
+// A promise has either return_value or return_void.
+template <class T>
+class task_return : public task_state<T> {
+public:
+    template <class U = std::remove_cv_t<T>>
+        requires(std::is_reference_v<T> ? std::convertible_to<U&&, T> : std::constructible_from<T, U>)
+    void return_value(U&& result) noexcept(std::is_nothrow_constructible_v<T, U>) {
+        this->slot_.make_value(std::forward<U>(result));
+        this->holds_value();
+    }
+};
+template <class T>
+    requires std::is_void_v<T>
+class task_return<T> : public task_state<T> {
+public:
+    void return_void() noexcept {}
+};
+
+template <class T>
+class task_promise : public task_return<T> {
+public:
+    task<T> get_return_object() noexcept {
+        return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
+    }
+};
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,114 @@
+#include "weft/task/transfer.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace weft::detail {
+
+namespace {
+
+// A loop that resumes who is next. Aligned so that its address leaves the bits of a word free.
+//
+// A task keeps the address of the trampoline that resumed it, also when it has suspended elsewhere
+// and that loop has ended, or goes on with others. So the trampoline is asked before it is believed,
+// and for that its memory is never put to another use.
+//
+// Invariants:
+// I1  a trampoline is below a running task if it has resumed that task and not come back yet, and
+//     did so on this thread (the task may have suspended and gone on on another, meanwhile)
+class alignas(transfer_base::bits_mask + 1) trampoline {
+public:
+    static trampoline* of(const transfer_base& task) noexcept {
+        return reinterpret_cast<trampoline*>(task.word & ~transfer_base::bits_mask);
+    }
+    bool is_below(const transfer_base& task) const noexcept {  // I1
+        return resumed_.load(std::memory_order_relaxed) == &task &&
+               thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    }
+
+    void leave_next(std::coroutine_handle<> to, bool is_foreign) noexcept {
+        next_ = to;
+        next_is_foreign_ = is_foreign;
+    }
+    void run() {
+        while (next_ != nullptr) resume_next();
+    }
+
+    trampoline* next_free = nullptr;
+
+private:
+    // Not inlined: the thread is asked for anew each time, as a stackful host may have changed it.
+    WEFT_NOINLINE void resume_next();
+
+    std::coroutine_handle<> next_;
+    bool next_is_foreign_ = false;
+    // Written by the loop; read by it and, when a word has grown old, by any thread: relaxed is
+    // enough, since only what this thread itself wrote can make is_below true.
+    std::atomic<const transfer_base*> resumed_{nullptr};
+    std::atomic<std::thread::id> thread_{};
+};
+
+// The task that was resumed may be gone when it returns, or run elsewhere: it is not looked at again.
+void trampoline::resume_next() {
+    const std::coroutine_handle<> now = next_;
+    next_ = nullptr;
+    if (!next_is_foreign_) {
+        auto task = std::coroutine_handle<transfer_base>::from_address(now.address());
+        std::uintptr_t& word = task.promise().word;  // transfer_base, I2
+        word = (word & transfer_base::bits_mask) | reinterpret_cast<std::uintptr_t>(this);
+        thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        resumed_.store(&task.promise(), std::memory_order_relaxed);
+    }
+    struct come_back {
+        trampoline& t;
+        ~come_back() { t.resumed_.store(nullptr, std::memory_order_relaxed); }
+    } at_return{*this};
+    now.resume();
+}
+
+// Trampolines that nobody uses; kept for good.
+constinit std::mutex free_mutex;
+constinit trampoline* free_list = nullptr;
+
+// A trampoline in use.
+class borrowed_trampoline {
+public:
+    borrowed_trampoline() {
+        const std::lock_guard hold(free_mutex);
+        if (free_list == nullptr) free_list = new trampoline;
+        here_ = free_list;
+        free_list = here_->next_free;
+    }
+    borrowed_trampoline(const borrowed_trampoline&) = delete;
+    ~borrowed_trampoline() {
+        const std::lock_guard hold(free_mutex);
+        here_->next_free = free_list;
+        free_list = here_;
+    }
+    trampoline& operator*() const noexcept { return *here_; }
+
+private:
+    trampoline* here_;
+};
+
+}  // namespace
+
+std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_handle<> to,
+                                         bool to_is_foreign) {
+    if (from != nullptr) {
+        trampoline* below = trampoline::of(*from);
+        if (below != nullptr && below->is_below(*from)) {
+            below->leave_next(to, to_is_foreign);
+            return std::noop_coroutine();
+        }
+        from->word &= transfer_base::bits_mask;
+        if (from->goes_straight()) return to;
+    }
+    const borrowed_trampoline here;
+    (*here).leave_next(to, to_is_foreign);
+    (*here).run();
+    return std::noop_coroutine();
+}
+
+}  // namespace weft::detail
