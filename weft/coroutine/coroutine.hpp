@@ -11,7 +11,8 @@
 //
 // - The stack is taken at the first resume and given back when the body is over; LIFO, so the next
 //   coroutine gets one that is still in the cache. A coroutine that never ran never had one.
-// - Destroying or killing a suspended coroutine runs every destructor on its stack, innermost first.
+// - Destroying or killing a suspended coroutine runs every destructor on its stack, innermost
+// first.
 //   A body that swallows the unwind with catch (...) is unwound again at its next yield; a noexcept
 //   function in the way is reported before anything is destroyed.
 // - The floating-point environment and the C++ exception state belong to the coroutine.
@@ -19,9 +20,9 @@
 // Misuse (resume of a running, finished or empty coroutine; yield outside of one) ends the program
 // with a message that names the coroutine and the place; try_resume returns an error instead.
 //
-// Limits: one thread at a time, but for try_resume, which any number of threads may call at once: one
-// wins. A suspended coroutine may go on on another thread, as long as its body keeps no address of a
-// thread_local. Out and In are values, references or void; In is at most one parameter.
+// Limits: one thread at a time, but for try_resume, which any number of threads may call at once:
+// one wins. A suspended coroutine may go on on another thread, as long as its body keeps no address
+// of a thread_local. Out and In are values, references or void; In is at most one parameter.
 //
 //   weft::coroutine<int(int)> sum([](int n) {
 //       for (int total = n;; ) total += weft::this_coroutine::yield<int(int)>(total);
@@ -41,8 +42,8 @@
 
 #include "weft/base/block_cache.hpp"
 #include "weft/base/result.hpp"
-#include "weft/coroutine/resume.hpp"
 #include "weft/coroutine/options.hpp"
+#include "weft/coroutine/resume.hpp"
 #include "weft/coroutine/typed_control.hpp"
 
 namespace weft {
@@ -76,29 +77,29 @@ public:
 
     // Runs the body until it yields or returns, and gives what it yielded or returned. Throws what
     // the body throws, and bad_alloc when there is no stack for the first resume.
-    WEFT_ALWAYS_INLINE output resume(
-        std::source_location place = std::source_location::current())
+    WEFT_ALWAYS_INLINE output resume(std::source_location place = std::source_location::current())
         requires std::is_void_v<input>
     {
         return typed::of(detail::resume(control_, nullptr, place)).take_output();
     }
     template <class In = input>
         requires(!std::is_void_v<In>)
-    WEFT_ALWAYS_INLINE output resume(
-        std::type_identity_t<In> in, std::source_location place = std::source_location::current()) {
+    WEFT_ALWAYS_INLINE output resume(std::type_identity_t<In> in,
+                                     std::source_location place = std::source_location::current()) {
         if (control_ != nullptr) typed::of(control_).in.put(std::forward<In>(in));
         return typed::of(detail::resume(control_, nullptr, place)).take_output();
     }
 
     // The same, but an error when there is nothing to resume; safe against other threads' calls.
-    // errc::operation_not_permitted: empty, running, done or killed.
+    // errc::operation_not_permitted: empty, running, done or killed; the value is not taken then. It
+    // is taken by a move that must not throw, since another thread may be refused meanwhile.
     auto try_resume()
         requires std::is_void_v<input>
     {
         return try_resume_with([] {});
     }
     template <class In = input>
-        requires(!std::is_void_v<In>)
+        requires(!std::is_void_v<In> && std::is_nothrow_move_constructible_v<In>)
     auto try_resume(std::type_identity_t<In> in) {
         return try_resume_with([&] { typed::of(control_).in.put(std::forward<In>(in)); });
     }
@@ -129,8 +130,7 @@ public:
     }
 
     coroutine_state state() const noexcept {
-        return control_ == nullptr ? coroutine_state::empty
-                                   : control_->word.state();
+        return control_ == nullptr ? coroutine_state::empty : control_->word.state();
     }
     // Whether it is over: there will be no more resume.
     bool done() const noexcept {
@@ -172,7 +172,8 @@ public:
     // How much of the stack was ever used, to one page; 0 while there is none.
     std::size_t stack_high_water_bytes() const noexcept { return detail::high_water(control_); }
 
-    // Suspends the running coroutine, which must be one of this signature. As this_coroutine::yield.
+    // Suspends the running coroutine, which must be one of this signature. As
+    // this_coroutine::yield.
     static WEFT_ALWAYS_INLINE input yield()
         requires std::is_void_v<output>
     {

@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "weft/base/block_cache.hpp"
-#include "weft/coroutine/resume.hpp"
-#include "weft/coroutine/shared_slot.hpp"
 #include "weft/coroutine/extras.hpp"
 #include "weft/coroutine/life.hpp"
 #include "weft/coroutine/options.hpp"
+#include "weft/coroutine/resume.hpp"
+#include "weft/coroutine/shared_slot.hpp"
 
 namespace weft::detail {
 
@@ -67,7 +67,8 @@ struct typed_control_of : control {
     static typed_control_of& of(control* c) noexcept { return *static_cast<typed_control_of*>(c); }
 
     WEFT_ALWAYS_INLINE Out take_output() {
-        if (!out.full()) [[unlikely]] fail("a coroutine yielded without the value of its signature", who());
+        if (!out.full()) [[unlikely]]
+            fail("a coroutine yielded without the value of its signature", who());
         return out.take();
     }
 };
@@ -150,14 +151,16 @@ struct body_block : typed_control<Signature> {
 template <class Signature>
 WEFT_ALWAYS_INLINE control* current_typed() {
     control* c = current();
-    if (c == nullptr) [[unlikely]] fail_outside(std::source_location::current());
+    if (c == nullptr) [[unlikely]]
+        fail_outside(std::source_location::current());
     if (c->verbs->signature != &signature_tag<Signature>) [[unlikely]]
         fail("a yield whose signature is not that of its coroutine", c->who());
     return c;
 }
 
+// A block with its body in it; none when the body's copy throws.
 template <class Signature, class B>
-control* make(B&& body, const coroutine_options& options) {
+WEFT_ALWAYS_INLINE control* make_block(B&& body, std::uint64_t id) {
     using block = body_block<std::decay_t<B>, Signature>;
     void* memory = block_cache::acquire(sizeof(block), alignof(block));
     struct guard {
@@ -166,8 +169,14 @@ control* make(B&& body, const coroutine_options& options) {
             if (memory != nullptr) block_cache::release(memory, sizeof(block), alignof(block));
         }
     } unless_made{memory};
-    auto* c = new (memory) block(std::forward<B>(body), new_id());
+    control* c = new (memory) block(std::forward<B>(body), id);
     unless_made.memory = nullptr;
+    return c;
+}
+
+template <class Signature, class B>
+control* make(B&& body, const coroutine_options& options) {
+    control* c = make_block<Signature>(std::forward<B>(body), new_id());
     if (options.shared == nullptr && options.name.empty()) [[likely]] {
         c->source = options.stack ? options.stack : default_stacks(options.stack_bytes);
         if (options.fp == fp_environment::own) c->word.raise(own_fp);
@@ -186,7 +195,8 @@ WEFT_ALWAYS_INLINE void release_block(control* c) noexcept {
 
 WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
     if (c->word.state() != coroutine_state::done || c->word.has(on_shared_stack) ||
-        c->extras != nullptr) [[unlikely]] destroy_slowly(c);
+        c->extras != nullptr) [[unlikely]]
+        destroy_slowly(c);
     release_block(c);
 }
 
@@ -196,9 +206,7 @@ control* remake(control* old, B&& body) {
     WEFT_ASSERT(old->word.state() != coroutine_state::running, "reset of a running coroutine");
     kill(old, std::source_location::current());
     destroy_data(*old);
-    using block = body_block<std::decay_t<B>, Signature>;
-    void* memory = block_cache::acquire(sizeof(block), alignof(block));
-    auto* c = new (memory) block(std::forward<B>(body), old->id);
+    control* c = make_block<Signature>(std::forward<B>(body), old->id);
     move_identity(*old, *c);
     release_block(old);
     return c;
@@ -209,8 +217,7 @@ template <class F, class Typed>
 struct call_on_top : on_top {
     F* f;
 
-    call_on_top(F& function, control& c, std::source_location place)
-        : on_top{call}, f(&function) {
+    call_on_top(F& function, control& c, std::source_location place) : on_top{call}, f(&function) {
         refuse_shared_frame(c, place);
     }
     on_top* get() noexcept { return this; }
@@ -241,7 +248,8 @@ T& emplace_private(control& c, Args&&... args) {
 
 template <class T>
 T* private_data(const control* c) noexcept {
-    if (c == nullptr || c->extras == nullptr || c->extras->data_type != &data_tag<T>) return nullptr;
+    if (c == nullptr || c->extras == nullptr || c->extras->data_type != &data_tag<T>)
+        return nullptr;
     return static_cast<T*>(c->extras->data);
 }
 
