@@ -1,0 +1,350 @@
+// The laws of coroutine<Out(In)> as a value: what goes in and out, what it says of itself.
+// Misuse, kill, lifetimes and hand-overs have files of their own.
+#include "weft/coroutine/coroutine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "test/coroutine/counted.hpp"
+
+namespace weft {
+namespace {
+
+using coroutine_test::counting_stacks;
+
+static_assert(!std::is_copy_constructible_v<coroutine<>>);
+static_assert(std::is_nothrow_move_constructible_v<coroutine<>>);
+static_assert(std::is_nothrow_move_assignable_v<coroutine<>>);
+static_assert(sizeof(coroutine<int(std::string)>) == sizeof(void*));
+static_assert(!std::is_constructible_v<coroutine<int()>, void (*)(int, int)>);
+
+TEST(coroutine, runs_in_turns_with_its_resumer) {
+    std::string order;
+    coroutine<> c([&] {
+        order += 'a';
+        this_coroutine::yield();
+        order += 'b';
+    });
+    order += '1';
+    c.resume();
+    order += '2';
+    c.resume();
+    order += '3';
+    EXPECT_EQ(order, "1a2b3");
+}
+
+TEST(coroutine, gives_what_it_yields_and_what_it_returns) {
+    coroutine<int()> c([] {
+        this_coroutine::yield<int()>(1);
+        coroutine<int()>::yield(2);
+        return 3;
+    });
+    EXPECT_EQ(c.resume(), 1);
+    EXPECT_EQ(c.resume(), 2);
+    EXPECT_FALSE(c.done());
+    EXPECT_EQ(c.resume(), 3);
+    EXPECT_TRUE(c.done());
+}
+
+TEST(coroutine, takes_the_first_value_as_argument_and_the_others_from_yield) {
+    coroutine<std::string(std::string)> c([](std::string first) {
+        std::string second = this_coroutine::yield<std::string(std::string)>(first + first);
+        std::string third = this_coroutine::yield<std::string(std::string)>(first + second);
+        return first + second + third;
+    });
+    const std::string tail(100, 'z');
+    EXPECT_EQ(c.resume("a"), "aa");
+    EXPECT_EQ(c.resume("b"), "ab");
+    EXPECT_EQ(c.resume(tail), "ab" + tail);
+}
+
+TEST(coroutine, takes_values_and_gives_none) {
+    std::vector<int> seen;
+    coroutine<void(int)> c([&](int n) {
+        for (int i = 0; i < 3; ++i) {
+            seen.push_back(n);
+            n = coroutine<void(int)>::yield();
+        }
+    });
+    for (int n : {4, 5, 6}) c.resume(n);
+    EXPECT_EQ(seen, (std::vector{4, 5, 6}));
+}
+
+TEST(coroutine, passes_move_only_values_both_ways) {
+    using boxed = std::unique_ptr<int>;
+    coroutine<boxed(boxed)> c([](boxed p) {
+        for (;;) {
+            ++*p;
+            p = this_coroutine::yield<boxed(boxed)>(std::move(p));
+        }
+        return boxed();
+    });
+    boxed one = std::make_unique<int>(1);
+    const int* address = one.get();
+    boxed back = c.resume(std::move(one));
+    EXPECT_EQ(one, nullptr);
+    back = c.resume(std::move(back));
+    EXPECT_EQ(back.get(), address);
+    EXPECT_EQ(*back, 3);
+}
+
+TEST(coroutine, passes_references_as_references) {
+    coroutine<int&(int&)> c([](int& first) -> int& {
+        int& second = this_coroutine::yield<int&(int&)>(first);
+        return second;
+    });
+    int a = 1;
+    int b = 2;
+    EXPECT_EQ(&c.resume(a), &a);
+    EXPECT_EQ(&c.resume(b), &b);
+}
+
+TEST(coroutine, moves_values_and_never_copies_them) {
+    struct traveller {
+        int moves = 0;
+        int copies = 0;
+        traveller() = default;
+        traveller(const traveller& o) : moves(o.moves), copies(o.copies + 1) {}
+        traveller(traveller&& o) noexcept : moves(o.moves + 1), copies(o.copies) {}
+        traveller& operator=(traveller&&) = delete;
+    };
+    coroutine<traveller()> c([] {
+        this_coroutine::yield<traveller()>(traveller());
+        return traveller();
+    });
+    EXPECT_EQ(c.resume().copies, 0);
+    EXPECT_EQ(c.resume().copies, 0);
+}
+
+TEST(coroutine, needs_no_default_constructor_of_its_values) {
+    struct plain {
+        explicit plain(int n) : value(n) {}
+        int value;
+    };
+    coroutine<plain(plain)> c([](plain p) { return plain(p.value + 1); });
+    EXPECT_EQ(c.resume(plain(6)).value, 7);
+}
+
+[[gnu::noinline]] int yield_below(int depth) {
+    if (depth == 0) {
+        this_coroutine::yield();
+        return 0;
+    }
+    return yield_below(depth - 1) + 1;
+}
+
+TEST(coroutine, yields_from_any_depth) {
+    int depth = 0;
+    coroutine<> c([&] { depth = yield_below(200); });
+    c.resume();
+    EXPECT_EQ(depth, 0);
+    c.resume();
+    EXPECT_EQ(depth, 200);
+}
+
+TEST(coroutine, keeps_locals_and_captures_of_any_size) {
+    struct big {
+        char bytes[4000];
+    };
+    auto filled = [](char b) {
+        big x;
+        std::fill(std::begin(x.bytes), std::end(x.bytes), b);
+        return x;
+    };
+    coroutine<int()> c([captured = filled('c'), &filled] {
+        const big local = filled('l');
+        this_coroutine::yield<int()>(captured.bytes[3999]);
+        return static_cast<int>(local.bytes[3999]);
+    });
+    EXPECT_EQ(c.resume(), 'c');
+    EXPECT_EQ(c.resume(), 'l');
+}
+
+TEST(coroutine, says_what_state_it_is_in) {
+    coroutine<> c;
+    EXPECT_EQ(c.state(), coroutine_state::empty);
+    EXPECT_FALSE(c);
+    EXPECT_FALSE(c.done());
+
+    coroutine_state inside = coroutine_state::empty;
+    bool resumable_inside = true;
+    c = coroutine<>([&] {
+        inside = c.state();
+        resumable_inside = static_cast<bool>(c);
+        this_coroutine::yield();
+    });
+    EXPECT_EQ(c.state(), coroutine_state::ready);
+    EXPECT_TRUE(c);
+    c.resume();
+    EXPECT_EQ(inside, coroutine_state::running);
+    EXPECT_FALSE(resumable_inside);
+    EXPECT_EQ(c.state(), coroutine_state::suspended);
+    EXPECT_TRUE(c);
+    EXPECT_FALSE(c.done());
+    c.resume();
+    EXPECT_EQ(c.state(), coroutine_state::done);
+    EXPECT_FALSE(c);
+    EXPECT_TRUE(c.done());
+}
+
+TEST(coroutine, is_running_while_it_waits_for_one_it_resumed) {
+    coroutine<> outer;
+    coroutine_state seen = coroutine_state::empty;
+    coroutine<> inner([&] { seen = outer.state(); });
+    outer = coroutine<>([&] { inner.resume(); });
+    outer.resume();
+    EXPECT_EQ(seen, coroutine_state::running);
+}
+
+TEST(coroutine, has_an_id_of_its_own_that_its_body_sees) {
+    std::uint64_t inside = 0;
+    coroutine<> a([&] { inside = this_coroutine::id(); });
+    coroutine<> b([] {});
+    EXPECT_NE(a.id(), 0u);
+    EXPECT_NE(a.id(), b.id());
+    EXPECT_FALSE(this_coroutine::exists());
+    EXPECT_EQ(this_coroutine::id(), 0u);
+    const std::uint64_t before = a.id();
+    a.resume();
+    EXPECT_EQ(inside, before);
+    EXPECT_EQ(a.id(), before);
+    EXPECT_EQ(coroutine<>().id(), 0u);
+}
+
+TEST(coroutine, copies_its_name) {
+    std::string name = "session";
+    coroutine<> c([] {}, {.name = std::string_view(name).substr(0, 4)});
+    name = "gone....";
+    EXPECT_EQ(c.name(), "sess");
+    c.resume();
+    EXPECT_EQ(c.name(), "sess");
+    EXPECT_EQ(coroutine<>([] {}).name(), "");
+    EXPECT_EQ(coroutine<>().name(), "");
+}
+
+TEST(coroutine, takes_a_stack_at_its_first_resume_and_gives_it_back_when_it_is_over) {
+    counting_stacks stacks;
+    { coroutine<> never([] {}, {.stack = stacks}); }
+    EXPECT_EQ(stacks.acquired, 0);
+
+    coroutine<> c([] { this_coroutine::yield(); }, {.stack = stacks});
+    EXPECT_EQ(stacks.acquired, 0);
+    c.resume();
+    EXPECT_EQ(stacks.acquired, 1);
+    EXPECT_EQ(stacks.released, 0);
+    c.resume();
+    EXPECT_EQ(stacks.released, 1);
+}
+
+TEST(coroutine, runs_on_the_stack_it_was_given) {
+    struct recording_stacks : counting_stacks {
+        weft::stack last;
+        weft::stack acquire() noexcept { return last = counting_stacks::acquire(); }
+    } stacks;
+    const void* frame = nullptr;
+    coroutine<> c([&] { frame = __builtin_frame_address(0); }, {.stack = stacks});
+    c.resume();
+    EXPECT_GE(frame, stacks.last.limit);
+    EXPECT_LT(frame, stacks.last.top);
+}
+
+TEST(coroutine, throws_what_its_body_throws_out_of_resume) {
+    coroutine<int()> c([]() -> int { throw std::runtime_error("lost"); });
+    try {
+        c.resume();
+        FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& e) {
+        EXPECT_STREQ(e.what(), "lost");
+    }
+    EXPECT_EQ(c.state(), coroutine_state::done);
+}
+
+TEST(coroutine, throws_to_whoever_resumed_it_last) {
+    std::string caught;
+    coroutine<> thrower([] {
+        this_coroutine::yield();
+        throw 1;
+    });
+    thrower.resume();
+    coroutine<> other([&] {
+        try {
+            thrower.resume();
+        } catch (int) {
+            caught += "other";
+        }
+    });
+    EXPECT_NO_THROW(other.resume());
+    EXPECT_EQ(caught, "other");
+}
+
+TEST(coroutine, keeps_an_exception_alive_until_its_last_reference_goes) {
+    coroutine<> c([] { throw std::string(1000, 'x'); });
+    std::exception_ptr kept;
+    try {
+        c.resume();
+    } catch (...) {
+        kept = std::current_exception();
+    }
+    c = {};
+    EXPECT_THROW(std::rethrow_exception(kept), std::string);
+}
+
+TEST(coroutine, may_be_moved_while_it_is_suspended) {
+    coroutine<int()> a([] {
+        this_coroutine::yield<int()>(1);
+        return 2;
+    });
+    EXPECT_EQ(a.resume(), 1);
+    coroutine<int()> b = std::move(a);
+    EXPECT_EQ(a.state(), coroutine_state::empty);
+    EXPECT_EQ(b.resume(), 2);
+}
+
+TEST(coroutine, survives_being_moved_to_itself) {
+    coroutine<int()> c([] {
+        this_coroutine::yield<int()>(1);
+        return 2;
+    });
+    c.resume();
+    auto& alias = c;
+    c = std::move(alias);
+    EXPECT_EQ(c.resume(), 2);
+}
+
+TEST(coroutine, is_deduced_from_a_body_without_values) {
+    coroutine c([] {});
+    static_assert(std::same_as<decltype(c), coroutine<void()>>);
+    c.resume();
+    EXPECT_TRUE(c.done());
+}
+
+TEST(coroutine, tries_to_resume_and_gives_the_same_values) {
+    coroutine<int(int)> c([](int n) {
+        const int more = this_coroutine::yield<int(int)>(n + 1);
+        return more + 1;
+    });
+    const result<int> first = c.try_resume(1);
+    ASSERT_TRUE(first.has_value());
+    EXPECT_EQ(*first, 2);
+    EXPECT_EQ(*c.try_resume(10), 11);
+    EXPECT_EQ(c.try_resume(0).error(), std::errc::operation_not_permitted);
+}
+
+TEST(coroutine, prefetches_without_consequence) {
+    coroutine<> c([] { this_coroutine::yield(); });
+    c.prefetch();
+    c.resume();
+    c.prefetch();
+    c.prefetch_stack();
+    c.resume();
+    coroutine<>().prefetch();
+    EXPECT_TRUE(c.done());
+}
+
+}  // namespace
+}  // namespace weft
