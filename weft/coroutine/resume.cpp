@@ -16,19 +16,24 @@ on_top introduced{nullptr};
 
 namespace {
 
-[[noreturn]] WEFT_COLD void refuse(const control& c, coroutine_state s, std::source_location place) {
+[[noreturn]] WEFT_COLD void refuse(const control& c, coroutine_state s,
+                                   std::source_location place) {
     switch (s) {
-        case coroutine_state::running: fail("resume of a running coroutine", c.who(), place);
-        case coroutine_state::done: fail("resume of a finished coroutine", c.who(), place);
-        case coroutine_state::killed: fail("resume of a killed coroutine", c.who(), place);
-        default: fail("resume of a coroutine whose memory is damaged", c.who(), place);
+        case coroutine_state::running:
+            fail("resume of a running coroutine", c.who(), place);
+        case coroutine_state::done:
+            fail("resume of a finished coroutine", c.who(), place);
+        case coroutine_state::killed:
+            fail("resume of a killed coroutine", c.who(), place);
+        default:
+            fail("resume of a coroutine whose memory is damaged", c.who(), place);
     }
 }
 
 // Gives a ready coroutine its stack. False when there is none; nothing has changed then.
 WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
-    const weft::stack s = (flags & on_shared_stack) != 0 ? shared_slot_stack(*c.seat.slot)
-                                                         : c.source.acquire();
+    const weft::stack s =
+        (flags & on_shared_stack) != 0 ? shared_slot_stack(*c.seat.slot) : c.source.acquire();
     if (!s) return false;
     c.stack = s;
     c.make(s.limit, s.top, coroutine_entry);
@@ -107,9 +112,7 @@ annotated_context& leave_rarely(control& c, thread_block& t) {
     return c.word.has(on_shared_stack) ? leave_shared(c, t) : t.resumer;
 }
 
-on_top* word_of_leaving(control& c) noexcept {
-    return c.word.has(handed) ? &introduced : nullptr;
-}
+on_top* word_of_leaving(control& c) noexcept { return c.word.has(handed) ? &introduced : nullptr; }
 
 // A party came back with a word: the resumer did not know it, or it is over.
 control* settle(control* who, void* word) {
@@ -125,7 +128,8 @@ control* settle(control* who, void* word) {
     who->word.set_all(state_word::of(killed ? coroutine_state::killed : coroutine_state::done,
                                      flags & ~(being_killed | handed)));  // I1
 #if WEFT_EXCEPTIONS
-    if (who->error) [[unlikely]] std::rethrow_exception(std::exchange(who->error, nullptr));
+    if (who->error) [[unlikely]]
+        std::rethrow_exception(std::exchange(who->error, nullptr));
 #endif
     return who;
 }
@@ -140,9 +144,10 @@ void fail_outside(std::source_location place) {
 }
 
 void fail_shared_fp(const control& c) {
-    fail("a coroutine changed the floating-point environment and suspended under "
-         "fp_environment::shared",
-         c.who());
+    fail(
+        "a coroutine changed the floating-point environment and suspended under "
+        "fp_environment::shared",
+        c.who());
 }
 
 namespace {
@@ -164,12 +169,14 @@ void hand_over(control* to, std::source_location place) {
     if (c->word.has(on_shared_stack) || next.word.has(on_shared_stack))
         fail("switch_to with a coroutine on a shared stack", next.who(), place);
     if (c->word.has(being_killed)) unwind_again(*c);
+    if (c->verbs->signature != next.verbs->signature)
+        fail("switch_to a coroutine of another signature", next.who(), place);
+    hold(next, place);
     exception_state lifted;
     const bool lift = t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
     const bool keep_fp = c->word.has(own_fp);
     fp_control fp;
     fp.read();
-    hold(next, place);
     next.resumer = std::exchange(c->resumer, nullptr);  // I3
     next.word.raise(handed);
     t.running = running_party::of(&next, next.word.load());  // T1
