@@ -1,0 +1,356 @@
+// Laws of the kill: everything on a suspended stack is destroyed, innermost first, and what stands
+// in the way is reported before anything is.
+#include "weft/coroutine/kill.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "test/coroutine/counted.hpp"
+#include "weft/coroutine/coroutine.hpp"
+
+namespace weft {
+namespace {
+
+using coroutine_test::at_exit;
+using coroutine_test::counted;
+using coroutine_test::tally;
+
+[[gnu::noinline]] void deepest(tally& t) {
+    counted x(t, 'x');
+    counted y(t, 'y');
+    this_coroutine::yield();
+    counted never(t, '!');
+}
+[[gnu::noinline]] void middle(tally& t) {
+    counted m(t, 'm');
+    deepest(t);
+    counted never(t, '!');
+}
+
+TEST(kill, destroys_three_frames_innermost_first) {
+    tally t;
+    coroutine<> c([&t, captured = counted(t, 'c')] {
+        counted local(t, 'b');
+        middle(t);
+    });
+    c.resume();
+    EXPECT_EQ(t.alive, 5);
+    EXPECT_TRUE(c.kill());
+    EXPECT_EQ(t.deaths, "yxmbc");
+    EXPECT_EQ(t.alive, 0);
+    EXPECT_EQ(c.state(), coroutine_state::killed);
+}
+
+TEST(kill, is_true_once) {
+    coroutine<> c([] { this_coroutine::yield(); });
+    c.resume();
+    EXPECT_TRUE(c.kill());
+    EXPECT_FALSE(c.kill());
+    coroutine<> done([] {});
+    done.resume();
+    EXPECT_FALSE(done.kill());
+    EXPECT_EQ(done.state(), coroutine_state::done);
+    coroutine<> empty;
+    EXPECT_FALSE(empty.kill());
+}
+
+TEST(kill, of_one_that_never_started_runs_nothing_of_it) {
+    bool ran = false;
+    coroutine<> c([&] { ran = true; });
+    EXPECT_TRUE(c.kill());
+    EXPECT_EQ(c.state(), coroutine_state::killed);
+    EXPECT_FALSE(ran);
+}
+
+TEST(kill, passes_a_catch_of_everything_that_rethrows) {
+    tally t;
+    coroutine<> c([&] {
+        counted outer(t, 'o');
+        try {
+            counted inner(t, 'i');
+            this_coroutine::yield();
+        } catch (...) {
+            t.deaths += 'c';
+            throw;
+        }
+        t.deaths += '!';
+    });
+    c.resume();
+    c.kill();
+    EXPECT_EQ(t.deaths, "ico");
+}
+
+TEST(kill, passes_a_catch_of_something_else) {
+    bool caught = false;
+    coroutine<> c([&] {
+        try {
+            this_coroutine::yield();
+        } catch (const std::exception&) {
+            caught = true;
+        }
+    });
+    c.resume();
+    c.kill();
+    EXPECT_FALSE(caught);
+    EXPECT_EQ(c.state(), coroutine_state::killed);
+}
+
+// what swallows the unwind goes on until its next yield, and is unwound there.
+TEST(kill, unwinds_a_body_that_swallowed_it_at_its_next_yield) {
+    std::string order;
+    tally t;
+    coroutine<> c([&] {
+        counted outer(t, 'o');
+        try {
+            counted inner(t, 'i');
+            this_coroutine::yield();
+        } catch (...) {
+            order += "swallowed ";
+        }
+        order += "went on ";
+        counted later(t, 'l');
+        this_coroutine::yield();
+        order += "never";
+    });
+    c.resume();
+    EXPECT_TRUE(c.kill());
+    EXPECT_EQ(order, "swallowed went on ");
+    EXPECT_EQ(t.deaths, "ilo");
+    EXPECT_EQ(c.state(), coroutine_state::killed);
+}
+
+TEST(kill, of_a_body_that_swallows_it_and_returns_leaves_it_done) {
+    coroutine<> c([] {
+        try {
+            this_coroutine::yield();
+        } catch (...) {
+        }
+    });
+    c.resume();
+    EXPECT_TRUE(c.kill());
+    EXPECT_EQ(c.state(), coroutine_state::done);
+}
+
+TEST(kill, throws_what_a_body_throws_after_it_swallowed_it) {
+    coroutine<> c([] {
+        try {
+            this_coroutine::yield();
+        } catch (...) {
+        }
+        throw 7;
+    });
+    c.resume();
+    EXPECT_THROW(c.kill(), int);
+    EXPECT_EQ(c.state(), coroutine_state::done);
+}
+
+TEST(kill, lets_cleanups_throw_and_catch_among_themselves) {
+    tally t;
+    coroutine<> c([&] {
+        at_exit cleanup([&] {
+            try {
+                counted inner(t, 'i');
+                throw 1;
+            } catch (int) {
+                t.deaths += 'c';
+            }
+        });
+        counted last(t, 'l');
+        this_coroutine::yield();
+    });
+    c.resume();
+    c.kill();
+    EXPECT_EQ(t.deaths, "lic");
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+}
+
+// one unwind, no matter what the body would do next.
+TEST(kill, of_an_endless_body_takes_no_time) {
+    coroutine<> c([] {
+        while (true) this_coroutine::yield();
+    });
+    c.resume();
+    const auto start = std::chrono::steady_clock::now();
+    c.kill();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(10));
+    EXPECT_EQ(c.state(), coroutine_state::killed);
+}
+
+TEST(kill, inside_a_handler_lets_go_of_the_exception_that_was_being_handled) {
+    tally t;
+    coroutine<> c([&] {
+        counted outer(t, 'o');
+        try {
+            throw counted(t, 'e');
+        } catch (const counted&) {
+            counted inner(t, 'i');
+            this_coroutine::yield();
+        }
+    });
+    c.resume();
+    EXPECT_EQ(t.alive, 2 + 1);
+    c.kill();
+    EXPECT_EQ(t.deaths, "ieo");
+    EXPECT_EQ(t.alive, 0);
+    EXPECT_EQ(std::current_exception(), nullptr);
+}
+
+TEST(kill, while_the_killer_unwinds_disturbs_neither) {
+    tally t;
+    std::string caught;
+    try {
+        coroutine<> c([&] {
+            counted local(t, 'l');
+            this_coroutine::yield();
+        });
+        c.resume();
+        throw std::string("killer's");
+    } catch (const std::string& e) {
+        caught = e;
+    }
+    EXPECT_EQ(caught, "killer's");
+    EXPECT_EQ(t.deaths, "l");
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+}
+
+TEST(kill, in_a_handler_leaves_the_killers_exception_current) {
+    coroutine<> c([] { this_coroutine::yield(); });
+    c.resume();
+    try {
+        throw 5;
+    } catch (...) {
+        c.kill();
+        EXPECT_THROW(throw, int);
+    }
+}
+
+TEST(kill, nests_in_the_destructors_that_a_kill_runs) {
+    constexpr int depth = 50;
+    tally t;
+    coroutine<> outermost;
+    for (int i = 0; i < depth; ++i) {
+        coroutine<> next([&t, inner = std::move(outermost)] {
+            counted local(t, 'l');
+            this_coroutine::yield();
+        });
+        next.resume();
+        outermost = std::move(next);
+    }
+    outermost.kill();
+    EXPECT_EQ(t.deaths, std::string(depth, 'l'));
+    EXPECT_EQ(t.alive, 0);
+}
+
+TEST(kill, may_run_and_resume_others_in_the_destructors) {
+    std::string order;
+    coroutine<> other([&] {
+        order += "other ";
+        this_coroutine::yield();
+        order += "again";
+    });
+    coroutine<> c([&] {
+        at_exit second([&] { other.resume(); });
+        at_exit first([&] { other.resume(); });
+        this_coroutine::yield();
+    });
+    c.resume();
+    c.kill();
+    EXPECT_EQ(order, "other again");
+    EXPECT_TRUE(other.done());
+}
+
+TEST(kill, by_another_coroutine_returns_to_it) {
+    tally t;
+    coroutine<> victim([&] {
+        counted local(t, 'l');
+        this_coroutine::yield();
+    });
+    victim.resume();
+    coroutine<int()> killer([&] {
+        victim.kill();
+        this_coroutine::yield<int()>(1);
+        return 2;
+    });
+    EXPECT_EQ(killer.resume(), 1);
+    EXPECT_EQ(t.deaths, "l");
+    EXPECT_EQ(killer.resume(), 2);
+}
+
+TEST(kill_death, of_one_that_swallows_it_for_ever) {
+    auto die = [] {
+        coroutine<> c(
+            [] {
+                for (;;) {
+                    try {
+                        this_coroutine::yield();
+                    } catch (...) {
+                    }
+                }
+            },
+            {.name = "stubborn"});
+        c.resume();
+        c.kill();
+    };
+    EXPECT_DEATH(die(), "weft: kill of a coroutine whose body swallows every unwind.*stubborn");
+}
+
+TEST(kill_death, yield_in_a_destructor_that_it_runs) {
+    auto die = [] {
+        coroutine<> c(
+            [] {
+                at_exit bad([] { this_coroutine::yield(); });
+                this_coroutine::yield();
+            },
+            {.name = "lingering"});
+        c.resume();
+        c.kill();
+    };
+    EXPECT_DEATH(die(), "weft: yield in a destructor that runs because.*killed.*lingering");
+}
+
+[[gnu::noinline]] void fenced(tally& t) noexcept {
+    counted inner(t, 'i');
+    this_coroutine::yield();
+    t.deaths += '!';
+}
+
+// the refusal is the first that is heard.
+TEST(kill_death, through_a_noexcept_function_destroys_nothing) {
+    struct shouting {
+        ~shouting() { std::fputs("destroyed\n", stderr); }
+    };
+    auto die = [] {
+        tally t;
+        coroutine<> c(
+            [&] {
+                const shouting outer;
+                fenced(t);
+            },
+            {.name = "fenced"});
+        c.resume();
+        c.kill();
+    };
+    EXPECT_DEATH(die(), "^weft: kill of a coroutine is refused: .*coroutine [0-9]+ \"fenced\"");
+}
+
+TEST(kill_death, at_a_destruction_of_a_body_that_swallows_it_and_throws) {
+    auto die = [] {
+        coroutine<> c([] {
+            try {
+                this_coroutine::yield();
+            } catch (...) {
+            }
+            throw 1;
+        });
+        c.resume();
+    };
+    EXPECT_DEATH(die(), "terminate");
+}
+
+}  // namespace
+}  // namespace weft

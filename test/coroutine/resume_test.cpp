@@ -1,0 +1,294 @@
+// Laws of resume as a switch: nesting, hand-overs, calls on top of a suspended body, and going on on
+// another thread.
+#include "weft/coroutine/resume.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/coroutine/counted.hpp"
+#include "weft/coroutine/coroutine.hpp"
+
+namespace weft {
+namespace {
+
+using coroutine_test::counted;
+using coroutine_test::counting_stacks;
+using coroutine_test::tally;
+
+//
+TEST(resume, nests_ten_thousand_deep) {
+    constexpr int depth = WEFT_TEST_TSAN ? 1'000 : 10'000;
+    coroutine_options small;
+    small.stack_bytes = 16 * 1024;
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) small.stack_bytes = 64 * 1024;
+    std::vector<coroutine<int()>> all(depth);
+    int deepest = 0;
+    for (int i = 0; i < depth; ++i) {
+        all[static_cast<std::size_t>(i)] = coroutine<int()>(
+            [&all, &deepest, i] {
+                if (i + 1 == depth) {
+                    deepest = i + 1;
+                    this_coroutine::yield<int()>(0);
+                    return 0;
+                }
+                coroutine<int()>& next = all[static_cast<std::size_t>(i) + 1];
+                this_coroutine::yield<int()>(next.resume() + 1);
+                return next.resume() + 1;
+            },
+            small);
+    }
+    EXPECT_EQ(all[0].resume(), depth - 1);
+    EXPECT_EQ(deepest, depth);
+    EXPECT_EQ(all[0].resume(), depth - 1);
+    for (const auto& c : all) EXPECT_TRUE(c.done());
+}
+
+TEST(resume, returns_to_whoever_resumed_last) {
+    std::string order;
+    coroutine<> c([&] {
+        order += "c1 ";
+        this_coroutine::yield();
+        order += "c2 ";
+        this_coroutine::yield();
+        order += "c3 ";
+    });
+    coroutine<> other([&] {
+        c.resume();
+        order += "other ";
+        this_coroutine::yield();
+    });
+    c.resume();
+    order += "main ";
+    other.resume();
+    c.resume();
+    EXPECT_EQ(order, "c1 main c2 other c3 ");
+}
+
+TEST(resume, lets_an_exception_pass_through_a_chain_of_resumers) {
+    coroutine<> inner([] { throw std::runtime_error("deep"); });
+    tally t;
+    coroutine<> outer([&] {
+        counted local(t, 'o');
+        inner.resume();
+    });
+    EXPECT_THROW(outer.resume(), std::runtime_error);
+    EXPECT_EQ(t.deaths, "o");
+    EXPECT_TRUE(inner.done());
+    EXPECT_TRUE(outer.done());
+}
+
+TEST(resume, takes_the_next_coroutine_while_one_waits) {
+    std::vector<int> seen;
+    coroutine<> leaf([&] {
+        for (int i = 0; i < 3; ++i) {
+            seen.push_back(i);
+            this_coroutine::yield();
+        }
+    });
+    coroutine<> branch([&] {
+        for (;;) {
+            leaf.resume();
+            this_coroutine::yield();
+        }
+    });
+    for (int i = 0; i < 3; ++i) branch.resume();
+    EXPECT_EQ(seen, (std::vector{0, 1, 2}));
+}
+
+TEST(resume_with, gives_the_result_of_the_function_to_the_body) {
+    coroutine<int(int)> c([](int first) {
+        for (;;) first = this_coroutine::yield<int(int)>(first * 2);
+        return 0;
+    });
+    EXPECT_EQ(c.resume(1), 2);
+    EXPECT_EQ(c.resume_with([] { return 21; }), 42);
+    EXPECT_EQ(c.resume(3), 6);
+}
+
+TEST(resume_with, runs_on_the_stack_of_the_coroutine) {
+    std::uint64_t id = 0;
+    bool below = false;
+    const char* of_body = nullptr;
+    coroutine<> c([&] {
+        char local = 0;
+        of_body = &local;
+        this_coroutine::yield();
+    });
+    c.resume();
+    c.resume_with([&] {
+        char local = 0;
+        below = &local < of_body && of_body - &local < 16 * 1024;
+        id = this_coroutine::id();
+    });
+    EXPECT_EQ(id, c.id());
+    EXPECT_TRUE(below || WEFT_TEST_ASAN);  // ASan may keep locals elsewhere
+}
+
+TEST(resume_with, throws_out_of_the_yield) {
+    tally t;
+    coroutine<int()> c([&] {
+        try {
+            counted local(t, 'l');
+            this_coroutine::yield<int()>(1);
+        } catch (const std::runtime_error& e) {
+            EXPECT_STREQ(e.what(), "thrown in");
+            return 2;
+        }
+        return 3;
+    });
+    EXPECT_EQ(c.resume(), 1);
+    EXPECT_EQ(c.resume_with([] { throw std::runtime_error("thrown in"); }), 2);
+    EXPECT_EQ(t.deaths, "l");
+}
+
+TEST(resume_with, throws_out_of_resume_what_the_body_does_not_catch) {
+    coroutine<> c([] { this_coroutine::yield(); });
+    c.resume();
+    EXPECT_THROW(c.resume_with([] { throw 1; }), int);
+    EXPECT_TRUE(c.done());
+}
+
+TEST(resume_with, runs_before_the_body_of_one_that_has_not_started) {
+    std::string order;
+    coroutine<> c([&] { order += "body"; });
+    c.resume_with([&] { order += "before "; });
+    EXPECT_EQ(order, "before body");
+    coroutine<int(int)> d([](int n) { return n + 1; });
+    EXPECT_EQ(d.resume_with([] { return 6; }), 7);
+}
+
+TEST(resume_with, may_yield_itself) {
+    int turns = 0;
+    coroutine<> c([&] {
+        this_coroutine::yield();
+        ++turns;
+    });
+    c.resume();
+    c.resume_with([] { this_coroutine::yield(); });
+    EXPECT_EQ(turns, 0);
+    c.resume();
+    EXPECT_EQ(turns, 1);
+}
+
+TEST(switch_to, hands_the_resumer_over) {
+    std::string order;
+    coroutine<> a;
+    coroutine<> b([&] {
+        order += "b1 ";
+        this_coroutine::yield();  // to main, which resumed a
+        order += "b2 ";
+    });
+    a = coroutine<>([&] {
+        order += "a1 ";
+        b.switch_to();
+        order += "a2 ";
+    });
+    a.resume();
+    order += "main ";
+    EXPECT_EQ(a.state(), coroutine_state::suspended);
+    EXPECT_EQ(b.state(), coroutine_state::suspended);
+    b.resume();
+    a.resume();
+    EXPECT_EQ(order, "a1 b1 main b2 a2 ");
+    EXPECT_TRUE(a.done());
+    EXPECT_TRUE(b.done());
+}
+
+TEST(switch_to, goes_back_and_forth) {
+    int turns = 0;
+    coroutine<> a;
+    coroutine<> b([&] {
+        for (;;) {
+            ++turns;
+            a.switch_to();
+        }
+    });
+    a = coroutine<>([&] {
+        for (int i = 0; i < 100; ++i) b.switch_to();
+    });
+    a.resume();
+    EXPECT_EQ(turns, 100);
+    EXPECT_TRUE(a.done());
+    EXPECT_EQ(b.state(), coroutine_state::suspended);
+}
+
+TEST(switch_to, lets_the_last_one_finish_in_the_resumer) {
+    counting_stacks stacks;
+    coroutine<> b([] {}, {.stack = stacks});
+    coroutine<> a([&] { b.switch_to(); }, {.stack = stacks});
+    coroutine<> outer([&] {
+        a.resume();
+        EXPECT_TRUE(b.done());
+        EXPECT_EQ(a.state(), coroutine_state::suspended);
+        a.resume();
+    });
+    outer.resume();
+    EXPECT_TRUE(outer.done());
+    EXPECT_EQ(stacks.released, 2);
+}
+
+TEST(switch_to, throws_what_the_next_one_throws_to_the_resumer) {
+    coroutine<> b([] { throw 1; });
+    bool caught_in_a = false;
+    coroutine<> a([&] {
+        try {
+            b.switch_to();
+        } catch (int) {
+            caught_in_a = true;
+        }
+    });
+    EXPECT_THROW(a.resume(), int);
+    EXPECT_FALSE(caught_in_a);
+    EXPECT_EQ(a.state(), coroutine_state::suspended);
+    a.resume();
+    EXPECT_TRUE(a.done());
+}
+
+TEST(switch_to, leaves_one_that_can_be_killed) {
+    tally t;
+    coroutine<> b([] { this_coroutine::yield(); });
+    coroutine<> a([&] {
+        counted local(t, 'a');
+        b.switch_to();
+    });
+    a.resume();
+    EXPECT_TRUE(a.kill());
+    EXPECT_EQ(t.deaths, "a");
+}
+
+TEST(switch_to, keeps_a_handled_exception_with_its_coroutine) {
+    counting_stacks none;
+    none.budget = 0;
+    coroutine<> b([] { EXPECT_EQ(std::current_exception(), nullptr); });
+    coroutine<> without_stack([] {}, {.stack = none});
+    coroutine<> a([&] {
+        try {
+            throw 1;
+        } catch (int) {
+            b.switch_to();
+            EXPECT_NE(std::current_exception(), nullptr);
+            EXPECT_THROW(without_stack.switch_to(), std::bad_alloc);
+            EXPECT_NE(std::current_exception(), nullptr);
+            EXPECT_THROW(throw, int);
+        }
+    });
+    a.resume();
+    a.resume();
+    EXPECT_TRUE(a.done());
+}
+
+TEST(switch_to_death, to_another_signature) {
+    coroutine<> plain([] {}, {.name = "plain"});
+    coroutine<int()> c([&] {
+        plain.switch_to();
+        return 1;
+    });
+    EXPECT_DEATH(c.resume(), "weft: switch_to a coroutine of another signature.*plain");
+}
+
+}  // namespace
+}  // namespace weft
