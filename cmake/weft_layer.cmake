@@ -19,6 +19,11 @@ function(weft_furnish target scope headers)
     endforeach()
     if(scope STREQUAL "PUBLIC")
         weft_own(${target})
+        # Indirect branches land on endbr64, and no object claims shadow stacks, which the switch does
+        # not switch: the linker then claims them for no program with weft in it.
+        if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+            target_compile_options(${target} PRIVATE -fcf-protection=branch)
+        endif()
     endif()
 endfunction()
 

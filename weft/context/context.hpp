@@ -11,7 +11,8 @@
 //
 // One backend is chosen at configure time; both have the same interface and pass the same tests:
 //   switch_x86_64_sysv.hpp   inline assembly, about ten instructions
-//   switch_ucontext.hpp      POSIX swapcontext, where no assembly is written; a system call a switch
+//   switch_ucontext.hpp      POSIX swapcontext, where no assembly is written; a system call a
+//   switch
 //
 // It leaves to others: where stacks come from (stack/), the floating-point environment and the C++
 // exception state (the two headers beside this one; their owner decides when), sanitizers
@@ -19,7 +20,8 @@
 //
 // Limits: a context belongs to one party at a time. The switch does not touch thread-local state:
 // whoever migrates a party between threads must not carry thread-local addresses across it
-// (base/tls.hpp). On the ucontext backend the floating-point environment always goes with the party.
+// (base/tls.hpp). On the ucontext backend the floating-point environment always goes with the
+// party.
 //
 //   weft::context here, there;
 //   weft::entry_point point{body, escaped, left};

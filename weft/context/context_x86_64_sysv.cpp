@@ -1,4 +1,5 @@
-// The first frame of every context made on x86-64, and what happens to an exception that reaches it.
+// The first frame of every context made on x86-64, and what happens to an exception that reaches
+// it.
 //
 //     stack_top        +-----------------+  <- sp at entry, CFA of `enter`
 //                      | return address  |     into weft_context_entry
@@ -29,26 +30,26 @@ weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Cl
     return _URC_INSTALL_CONTEXT;
 }
 #define WEFT_ENTRY_PERSONALITY ".cfi_personality 0x1b, weft_context_entry_personality\n"
-#define WEFT_ENTRY_CATCH                  \
-    ".hidden weft_context_entry_catch\n"  \
-    ".globl weft_context_entry_catch\n"   \
-    "weft_context_entry_catch:\n"         \
-    "    movq %rax, %rdi\n"               \
-    "    call __cxa_begin_catch@PLT\n"    \
-    "    movq %r12, %rdi\n"               \
-    "    call *8(%rbx)\n"                 \
-    "    call __cxa_end_catch@PLT\n"      \
+#define WEFT_ENTRY_CATCH                 \
+    ".hidden weft_context_entry_catch\n" \
+    ".globl weft_context_entry_catch\n"  \
+    "weft_context_entry_catch:\n"        \
+    "    movq %rax, %rdi\n"              \
+    "    call __cxa_begin_catch@PLT\n"   \
+    "    movq %r12, %rdi\n"              \
+    "    call *8(%rbx)\n"                \
+    "    call __cxa_end_catch@PLT\n"     \
     "    jmp weft_context_entry_left\n"
 #else
 #define WEFT_ENTRY_PERSONALITY ""
 #define WEFT_ENTRY_CATCH ""
 #endif
 
-// In:  %rdi = from, %rsi = self, %rdx = word, as every switch leaves them and as `enter` takes them;
-// self's bx is the entry_point. The frame claims a CFA above the stack, so that it differs from enter's.
-// %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them back. `left` is
-// reached by a jump, over a return address of zero: every call on this stack has returned then, and
-// the processor's predictor of returns is where the resumer left it.
+// In:  %rdi = from, %rsi = self, %rdx = word, as every switch leaves them and as `enter` takes
+// them; self's bx is the entry_point. The frame claims a CFA above the stack, so that it differs
+// from enter's. %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them
+// back. `left` is reached by a jump, over a return address of zero: every call on this stack has
+// returned then, and the processor's predictor of returns is where the resumer left it.
 asm(R"(
     .text
     .p2align 4

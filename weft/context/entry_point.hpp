@@ -15,7 +15,8 @@ struct arrival {
 // Where a fresh context begins, goes on and ends; all three run on its stack, whose outermost frame
 // is weft's for every unwinder and debugger.
 //
-//     enter(who came, self, word) --- returns -----------------------------> left(self), never returns
+//     enter(who came, self, word) --- returns -----------------------------> left(self), never
+//     returns
 //                                 \-- throws --> escaped(self), in a handler --/
 struct entry_point {
     void (*enter)(context* from, context* self, void* word);

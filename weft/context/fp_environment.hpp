@@ -2,8 +2,8 @@
 //
 // The ABI calls these control bits callee-saved, so they belong to the party that set them: under
 // fp_environment::own, the default, each side of a switch keeps its own. fp_environment::shared
-// leaves them alone and is the fast path (docs/benchmarks.md): a coroutine that sets a rounding mode
-// and suspends under it would change its resumer's, which a debug build reports.
+// leaves them alone and is the fast path (docs/benchmarks.md): a coroutine that sets a rounding
+// mode and suspends under it would change its resumer's, which a debug build reports.
 //
 //   weft::detail::fp_control mine;
 //   mine.read();

@@ -3,8 +3,8 @@
 // swapcontext saves all that the ABI preserves, the signal mask (by a system call) and the
 // floating-point environment. The word and the sender travel in the target's own context.
 //
-// Limits: a hundred times slower than the assembly. The floating-point environment always belongs to
-// the party: it cannot be shared.
+// Limits: a hundred times slower than the assembly. The floating-point environment always belongs
+// to the party: it cannot be shared.
 #pragma once
 
 #include <ucontext.h>

@@ -15,12 +15,12 @@
 //     out: the same three registers, as the other party's switch loaded them: who came, who I am,
 //          and the word
 //
-// Registers are declared clobbered, so that the compiler saves those that are live and no others. %rbp
-// is saved by hand because a function with a frame pointer refuses to have it clobbered; so is %rbx
-// under Clang, which uses it as base pointer. Code of both compilers mixes.
-// The stack is not written: a leaf function may keep data in the red zone below %rsp. The jump is a
-// `jmp` of its own at each call site: a `ret` would never match a call and always be mispredicted,
-// and one shared jump could only remember one history.
+// Registers are declared clobbered, so that the compiler saves those that are live and no others.
+// %rbp is saved by hand because a function with a frame pointer refuses to have it clobbered; so is
+// %rbx under Clang, which uses it as base pointer. Code of both compilers mixes. The stack is not
+// written: a leaf function may keep data in the red zone below %rsp. The jump is a `jmp` of its own
+// at each call site: a `ret` would never match a call and always be mispredicted, and one shared
+// jump could only remember one history.
 //
 // Control-flow enforcement: where the user compiles with -fcf-protection the landing label carries
 // endbr64, so indirect-branch tracking holds. Shadow stacks are not switched, so no object of weft
@@ -62,10 +62,10 @@ static_assert(sizeof(context) == 32, "the offsets in the assembly below are thos
 #endif
 
 #if defined(__AVX512F__)
-#define WEFT_CLOBBER_AVX512                                                                    \
-    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", \
-        "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5",     \
-        "k6", "k7"
+#define WEFT_CLOBBER_AVX512                                                                       \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
+        "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
+        "k7"
 #else
 #define WEFT_CLOBBER_AVX512
 #endif
@@ -77,8 +77,7 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
         "leaq 1f(%%rip), %%rax\n\t"
         "movq %%rax, 0(%%rdi)\n\t"
         "movq %%rsp, 8(%%rdi)\n\t"
-        "movq %%rbp, 16(%%rdi)\n\t"
-        WEFT_SAVE_BX
+        "movq %%rbp, 16(%%rdi)\n\t" WEFT_SAVE_BX
         "movq 8(%%rsi), %%rsp\n\t"
         "movq 16(%%rsi), %%rbp\n\t"
         "jmpq *0(%%rsi)\n"
@@ -86,9 +85,9 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
         : "+D"(came), "+S"(self), "+d"(word)
         :
         : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-          "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
-          "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBER_BX WEFT_CLOBBER_AVX512, "st", "st(1)", "st(2)", "st(3)",
-          "st(4)", "st(5)", "st(6)", "st(7)", "memory", "cc");
+          "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+          "xmm13", "xmm14", "xmm15" WEFT_CLOBBER_BX WEFT_CLOBBER_AVX512, "st", "st(1)", "st(2)",
+          "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "memory", "cc");
     return {word, came, self};
 }
 

@@ -1,6 +1,7 @@
 // control: what weft knows of one coroutine.
 //
-//            control (block_cache)                        stack (stack_source), from the first resume
+//            control (block_cache)                        stack (stack_source), from the first
+//            resume
 //      +0   +----------------------------+               +---------------------+ <- stack.top
 //           | pc  sp  bp  bx             | context       | weft_context_entry  |
 //           | state word  | resumer      |               | enter, run<body>    |
@@ -19,7 +20,8 @@
 // I1  the state is running from the hold until whoever resumed has control back and stores another,
 //     so a coroutine is resumable only when its context is complete.
 // I2  stack is empty exactly in the states ready, done and killed.
-// I3  resumer is null but while the coroutine runs, resumed by another: the frequent path, where the
+// I3  resumer is null but while the coroutine runs, resumed by another: the frequent path, where
+// the
 //     thread itself resumes, need not write it.
 #pragma once
 
@@ -61,19 +63,19 @@ struct body_verbs {
 };
 
 struct alignas(cache_line_bytes) control : annotated_context {
-    state_word word;                       // I1
-    fp_control fp;                         // own_fp: while suspended
-    control* resumer = nullptr;            // I3
+    state_word word;             // I1
+    fp_control fp;               // own_fp: while suspended
+    control* resumer = nullptr;  // I3
     const body_verbs* verbs;
-    weft::stack stack;                     // I2
+    weft::stack stack;  // I2
     union {
-        stack_source source;               // where the stack comes from, or
-        shared_seat seat;                  // on_shared_stack: what is kept for it
+        stack_source source;  // where the stack comes from, or
+        shared_seat seat;     // on_shared_stack: what is kept for it
     };
     std::uint64_t id;
-    coroutine_extras* extras = nullptr;    // what few have: name, private data
-    std::exception_ptr error;              // what left the body, until its resumer takes it
-    kill_request* killing = nullptr;       // in the killer's frame, while being_killed
+    coroutine_extras* extras = nullptr;  // what few have: name, private data
+    std::exception_ptr error;            // what left the body, until its resumer takes it
+    kill_request* killing = nullptr;     // in the killer's frame, while being_killed
 
     control(const body_verbs& v, std::uint64_t i) noexcept : verbs(&v), source(), id(i) {}
 

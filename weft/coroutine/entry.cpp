@@ -6,13 +6,12 @@ namespace {
 void enter(context* from, context* self, void* word) {
     control& c = *control::of(self);
     arrived(c, {word, from, self});
-    if (word != nullptr) [[unlikely]] run_on_top(c, word, from);
+    if (word != nullptr) [[unlikely]]
+        run_on_top(c, word, from);
     c.verbs->run(&c);
 }
 
-void escaped(context* self) noexcept {
-    control::of(self)->error = std::current_exception();
-}
+void escaped(context* self) noexcept { control::of(self)->error = std::current_exception(); }
 
 void left(context* self) noexcept { leave_for_good(*control::of(self)); }
 

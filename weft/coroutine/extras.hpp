@@ -8,8 +8,8 @@
 namespace weft::detail {
 
 struct coroutine_extras {
-    char* name = nullptr;          // zero-terminated copy, its own allocation
-    void* data = nullptr;          // the private object
+    char* name = nullptr;  // zero-terminated copy, its own allocation
+    void* data = nullptr;  // the private object
     const void* data_type = nullptr;
     void (*destroy_data)(void*) noexcept = nullptr;
 };

@@ -74,9 +74,12 @@ bool kill(control* c, std::source_location place) {
             c->verbs->destroy_body(c);
             c->word.set(coroutine_state::killed);
             return true;
-        case coroutine_state::running: fail("kill of a running coroutine", c->who(), place);
-        case coroutine_state::suspended: break;
-        default: return false;
+        case coroutine_state::running:
+            fail("kill of a running coroutine", c->who(), place);
+        case coroutine_state::suspended:
+            break;
+        default:
+            return false;
     }
     const control* killer = current();
     if (killer != nullptr && killer->word.has(on_shared_stack)) {

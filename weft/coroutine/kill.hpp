@@ -9,8 +9,8 @@
 //                                                          the body goes on until its next yield,
 //                                                          which unwinds it again; or returns
 //
-// The request lives in the killer's frame: the killer waits. Where that frame lies on a shared stack,
-// which may be copied away meanwhile, it is allocated.
+// The request lives in the killer's frame: the killer waits. Where that frame lies on a shared
+// stack, which may be copied away meanwhile, it is allocated.
 #pragma once
 
 #include "weft/coroutine/resume.hpp"
@@ -25,7 +25,8 @@ struct kill_request : on_top, unwinding {
     bool unwound = false;  // the whole stack was unwound
 };
 
-// A body that swallows its kill this often is reported and the program ends: it would go on for ever.
+// A body that swallows its kill this often is reported and the program ends: it would go on for
+// ever.
 inline constexpr unsigned swallow_limit = 1000;
 
 // At a yield of a coroutine that swallowed its kill.

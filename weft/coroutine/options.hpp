@@ -14,11 +14,11 @@ namespace weft {
 class shared_stack_group;
 
 struct coroutine_options {
-    std::string_view name = {};                          // copied; for messages
-    std::size_t stack_bytes = default_stack_bytes;       // of the process's own stacks
-    stack_source stack = {};                             // instead of them
+    std::string_view name = {};                     // copied; for messages
+    std::size_t stack_bytes = default_stack_bytes;  // of the process's own stacks
+    stack_source stack = {};                        // instead of them
     fp_environment fp = fp_environment::own;
-    shared_stack_group* shared = nullptr;                // instead of a stack of its own
+    shared_stack_group* shared = nullptr;  // instead of a stack of its own
 };
 
 }  // namespace weft

@@ -1,10 +1,10 @@
 // resume and yield: the two switches of a coroutine, inlined where they are called.
 //
 // Each is one text that is compiled three times. The two frequent paths, inlined, differ in whether
-// the floating-point environment is kept; the rare one, a function, also nests, moves exception state,
-// and looks after kills, shared stacks and hand-overs. One test tells the first from the others. Few
-// values live across a switch, because each costs a store and a load: what is constant on a path is
-// a constant there.
+// the floating-point environment is kept; the rare one, a function, also nests, moves exception
+// state, and looks after kills, shared stacks and hand-overs. One test tells the first from the
+// others. Few values live across a switch, because each costs a store and a load: what is constant
+// on a path is a constant there.
 //
 //   resume: thread idle, c suspended, nothing in flight ---> run_held<bare | own_fp>
 //           otherwise ---------------------------------- --> resume_rarely: starts, refuses, nests
@@ -20,8 +20,8 @@
 
 namespace weft::detail {
 
-// A request that a party brings when it resumes a coroutine: run(self) on top of its stack, in place
-// of, or before, the return from its yield. It lives with whoever brings it.
+// A request that a party brings when it resumes a coroutine: run(self) on top of its stack, in
+// place of, or before, the return from its yield. It lives with whoever brings it.
 struct on_top {
     void (*run)(on_top&, control& self, context* from);
 };
@@ -43,7 +43,8 @@ annotated_context& enter_shared(control& c, thread_block& t);
 annotated_context& leave_rarely(control& c, thread_block& t);
 on_top* word_of_leaving(control& c) noexcept;
 control* settle(control* who, void* word);  // when the word is not null: stack back, exception out
-// Takes words, not the arrival: an argument in memory would be written to the stack at every landing.
+// Takes words, not the arrival: an argument in memory would be written to the stack at every
+// landing.
 void run_on_top(control& self, void* word, context* from);
 annotated_context& leave_shared_for_good(control& c, thread_block& t);
 void hand_over(control* next, std::source_location place);
@@ -61,7 +62,7 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
     const running_party before = rare ? t.running : running_party();
     control* const outer = before.party();
     if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
-    if (rare) c->resumer = outer;  // I3
+    if (rare) c->resumer = outer;                 // I3
     t.running = running_party::of(c, suspended);  // T1
     t.resumer.adopt_running();
     const bool keep_fp = rare ? (suspended & own_fp) != 0 : p == path::own_fp;
@@ -74,24 +75,27 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
     const arrival a = annotated_switch(t.resumer, target, request);
 
     thread_block& same = thread_block::of(*a.self);  // T2; t itself, but in a register already
-    if (a.word != nullptr) [[unlikely]] c = same.running.party();  // c may have handed over
-    same.running = before;                                           // T1
+    if (a.word != nullptr) [[unlikely]]
+        c = same.running.party();  // c may have handed over
+    same.running = before;         // T1
     if (outer != nullptr) same.resumer = same.home_of_resumer(*outer);
     if (rare) c->resumer = nullptr;  // I3
     if (keep_fp) fp.write();
     if (WEFT_DEBUG && !keep_fp && !fp.is_current()) fail_shared_fp(*c);
     if (lift) lower_exceptions(lifted);
-    if (a.word != nullptr) [[unlikely]] return settle(c, a.word);
+    if (a.word != nullptr) [[unlikely]]
+        return settle(c, a.word);
     c->word.set_all(suspended);  // I1
     return c;
 }
 
-// Resumes c, or ends the program where there is nothing to resume. `request` is null for an ordinary
-// resume.
+// Resumes c, or ends the program where there is nothing to resume. `request` is null for an
+// ordinary resume.
 WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_location place) {
     constexpr auto suspended = state_word::of(coroutine_state::suspended);
     constexpr auto keeping = state_word::of(coroutine_state::suspended, own_fp);
-    if (c == nullptr) [[unlikely]] fail("resume of an empty coroutine", {}, place);
+    if (c == nullptr) [[unlikely]]
+        fail("resume of an empty coroutine", {}, place);
     thread_block& t = this_thread();
     const std::uint64_t unusual = t.exceptions->bits() | t.running.unlike_none() |
                                   static_cast<std::uint64_t>(c->word.load() ^ suspended);
@@ -99,7 +103,8 @@ WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_loca
         c->word.hold(state_word::of(coroutine_state::running));
         return run_held<path::bare>(c, request, t, suspended);
     }
-    if (unusual != (suspended ^ keeping)) [[unlikely]] return resume_rarely(c, request, place);
+    if (unusual != (suspended ^ keeping)) [[unlikely]]
+        return resume_rarely(c, request, place);
     c->word.hold(state_word::of(coroutine_state::running, own_fp));
     return run_held<path::own_fp>(c, request, t, keeping);
 }
@@ -116,12 +121,13 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
 
     const arrival a = annotated_switch(*c, target, rare ? word_of_leaving(*c) : nullptr);
 
-    // T2: t is not used from here on. Nor is c: it came back in a register, and what is not kept for
-    // later is not written to the stack, whose page may have left the TLB.
+    // T2: t is not used from here on. Nor is c: it came back in a register, and what is not kept
+    // for later is not written to the stack, whose page may have left the TLB.
     control& self = *control::of(a.self);
     if (keep_fp) self.fp.write();
     if (lift) lower_exceptions(lifted);
-    if (a.word != nullptr) [[unlikely]] run_on_top(self, a.word, a.from);
+    if (a.word != nullptr) [[unlikely]]
+        run_on_top(self, a.word, a.from);
 }
 
 // Leaves a coroutine that is over. Inlined, because a call that never returns would leave the
@@ -139,7 +145,8 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place) {
     const running_party running = t.running;
     const std::uint64_t unusual = t.exceptions->bits() | running.tags();
     if (unusual == 0) return leave<path::bare>(running.party(running_party::bare), t);
-    if (unusual != running_party::keeps_fp) [[unlikely]] return yield_rarely(t, place);
+    if (unusual != running_party::keeps_fp) [[unlikely]]
+        return yield_rarely(t, place);
     leave<path::own_fp>(running.party(running_party::keeps_fp), t);
 }
 

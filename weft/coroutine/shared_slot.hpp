@@ -1,4 +1,5 @@
-// What the core of the coroutine layer calls for a coroutine on a shared stack, and the parts of it.
+// What the core of the coroutine layer calls for a coroutine on a shared stack, and the parts of
+// it.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ struct shared_slot {
 
     shared_group* group = nullptr;
     weft::stack stack;
-    control* occupant = nullptr;  // S1
+    control* occupant = nullptr;          // S1
     std::vector<displacement> displaced;  // S2
     std::size_t seats = 0;
     std::byte* vacated = nullptr;  // [vacated, stack.top) holds the pattern; debug builds
@@ -36,16 +37,16 @@ void give_up_seat(control& c) noexcept;
 // start there.
 weft::stack shared_slot_stack(shared_slot& slot) noexcept;
 
-// Where to switch in order to enter c: c itself when its live part is in place, or has been brought;
-// else the copier, which brings it and goes on to c. c is t.current already.
+// Where to switch in order to enter c: c itself when its live part is in place, or has been
+// brought; else the copier, which brings it and goes on to c. c is t.current already.
 annotated_context& enter_shared(control& c, thread_block& t);
 
 // The same for leaving c, towards its resumer. c's context is saved by the switch that follows.
 annotated_context& leave_shared(control& c, thread_block& t);
 annotated_context& leave_shared_for_good(control& c, thread_block& t);
 
-// Aborts when c and the running coroutine have the same stack: what one brings in its frame would be
-// copied away before the other sees it.
+// Aborts when c and the running coroutine have the same stack: what one brings in its frame would
+// be copied away before the other sees it.
 void refuse_shared_frame(const control& c, std::source_location place);
 
 }  // namespace weft::detail

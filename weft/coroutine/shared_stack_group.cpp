@@ -51,16 +51,17 @@ struct shared_group {
     thread_block* thread = nullptr;  // whom the group belongs to, from the first resume
     shared_stack_statistics numbers{};
 
-    // Buffers above block_cache's size, by powers of two from 2 KiB; linked through their first word.
+    // Buffers above block_cache's size, by powers of two from 2 KiB; linked through their first
+    // word.
     std::byte* free_buffers[48] = {};
 
     // The copier: a context on a little stack of its own, for an exchange that takes away the stack
     // of whoever asks for it.
     annotated_context copier{};
     weft::stack copier_stack;
-    shared_slot* slot = nullptr;              // what it is asked for:
-    control* bring = nullptr;                 //   bring this one in (null: nobody),
-    annotated_context* go_on_to = nullptr;    //   and go on there with the same word
+    shared_slot* slot = nullptr;            // what it is asked for:
+    control* bring = nullptr;               //   bring this one in (null: nobody),
+    annotated_context* go_on_to = nullptr;  //   and go on there with the same word
 
     shared_group(std::size_t count, std::size_t bytes) : slots(count), stack_bytes(bytes) {
         for (shared_slot& s : slots) s.group = this;
@@ -165,7 +166,9 @@ void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
     if (WEFT_DEBUG && s.vacated != nullptr) {
         for (const std::byte* p = s.vacated; p != s.stack.top; ++p) {
             if (*p != std::byte{vacated_byte})
-                fail("a write through a pointer into a shared stack, whose coroutine was copied out");
+                fail(
+                    "a write through a pointer into a shared stack, whose coroutine was copied "
+                    "out");
         }
         s.vacated = nullptr;
     }
@@ -225,8 +228,7 @@ annotated_context& enter_shared(control& c, thread_block& t) {
     if (s.occupant == &c) return c;
     const control* resumer = c.resumer;
     const bool resumer_is_here = resumer != nullptr && resumer == s.occupant;
-    if (s.occupant != nullptr &&
-        s.occupant->word.state() == coroutine_state::running)
+    if (s.occupant != nullptr && s.occupant->word.state() == coroutine_state::running)
         s.displaced.push_back({&c, s.occupant});  // S2
     if (resumer_is_here) return g.by_copier(s, &c, c);
     g.exchange(s, &c, t);
@@ -251,8 +253,8 @@ annotated_context& leave_shared_for_good(control& c, thread_block& t) {
 
 void refuse_shared_frame(const control& c, std::source_location place) {
     const control* resumer = current();
-    if (c.word.has(on_shared_stack) && resumer != nullptr &&
-        resumer->word.has(on_shared_stack) && resumer->seat.slot == c.seat.slot)
+    if (c.word.has(on_shared_stack) && resumer != nullptr && resumer->word.has(on_shared_stack) &&
+        resumer->seat.slot == c.seat.slot)
         fail("resume_with between coroutines on one shared stack", c.who(), place);
 }
 

@@ -1,8 +1,9 @@
 // shared_stack_group: coroutines that take turns on common stacks and keep only what they use.
 //
-// Its one idea: a suspended coroutine needs the live part of its stack, a few hundred bytes, and not
-// the pages around it. Coroutines of a group run on one of its stacks; when another is to run there,
-// the live part of the one before is copied out, exactly, and copied back when it is resumed.
+// Its one idea: a suspended coroutine needs the live part of its stack, a few hundred bytes, and
+// not the pages around it. Coroutines of a group run on one of its stacks; when another is to run
+// there, the live part of the one before is copied out, exactly, and copied back when it is
+// resumed.
 //
 //      common stack               copied out
 //      +-----------+ top    +------+  +------+
@@ -12,11 +13,14 @@
 //      +-----------+ limit
 //
 // While A is copied out, an address of a local of A's points into whatever runs there now. So:
-// - nothing of weft's lies on a shared stack, nor points into one (values travel in control blocks);
-// - a body must not give such an address to anybody who uses it while the body is suspended. I/O into
+// - nothing of weft's lies on a shared stack, nor points into one (values travel in control
+// blocks);
+// - a body must not give such an address to anybody who uses it while the body is suspended. I/O
+// into
 //   a local buffer is done after the coroutine is back (readiness, not completion).
-// A debug or ASan build copies out at every suspension and poisons what was left, so that the use of
-// an escaped address is reported: at once under ASan, at the next resume otherwise (writes only).
+// A debug or ASan build copies out at every suspension and poisons what was left, so that the use
+// of an escaped address is reported: at once under ASan, at the next resume otherwise (writes
+// only).
 //
 // Limits: the group belongs to the thread that resumes first. It outlives its coroutines. switch_to
 // and resume_with are refused between coroutines of one stack. No stack annotations: ASan does not
@@ -38,7 +42,7 @@ class shared_stack_group;
 namespace detail {
 struct shared_group;
 shared_group& group_of(shared_stack_group& group) noexcept;
-}
+}  // namespace detail
 
 struct shared_stack_statistics {
     std::size_t coroutines;   // that have a seat, started or not

@@ -10,7 +10,8 @@
 //       v                    v                     v
 //     killed                done              (running, unwinds) ---> killed
 //
-// Writers: whoever holds the coroutine running (its resumer, or itself), and the winner of try_claim.
+// Writers: whoever holds the coroutine running (its resumer, or itself), and the winner of
+// try_claim.
 #pragma once
 
 #include <atomic>

@@ -29,8 +29,8 @@ namespace weft::detail {
 // which prepares the thread. Saves a test on the frequent one.
 extern exception_state unprepared;
 
-// A coroutine, or none, and in the low bits of its address what its yield must know: nothing, in the
-// most frequent case, so that one test tells it from all others.
+// A coroutine, or none, and in the low bits of its address what its yield must know: nothing, in
+// the most frequent case, so that one test tells it from all others.
 class running_party {
 public:
     enum tag : std::uintptr_t { bare = 0, none = 1, keeps_fp = 2, rare = 4, all = 7 };
@@ -86,7 +86,8 @@ std::uint64_t more_ids(thread_block& t) noexcept;
 
 inline std::uint64_t new_id() noexcept {
     thread_block& t = this_thread();
-    if (t.next_id == t.last_id) [[unlikely]] return more_ids(t);
+    if (t.next_id == t.last_id) [[unlikely]]
+        return more_ids(t);
     return ++t.next_id;
 }
 
