@@ -212,7 +212,14 @@ private:
             detail::resume_held(control_);
             return {};
         } else {
-            return typed::of(detail::resume_held(control_)).take_output();
+            struct let_go {
+                detail::control* c;
+                ~let_go() {
+                    if (c->word.state() == coroutine_state::running)
+                        c->word.set(coroutine_state::suspended);
+                }
+            } then{detail::resume_held_for_value(control_)};
+            return typed::of(then.c).take_output();
         }
     }
 

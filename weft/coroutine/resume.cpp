@@ -94,12 +94,20 @@ bool try_hold(control* c) {
     throw_no_stack(*c);
 }
 
-WEFT_NOINLINE control* resume_held(control* c) {
+namespace {
+
+template <path p>
+WEFT_ALWAYS_INLINE control* resume_tried(control* c) {
     const int flags = state_word::flags(c->word.load()) & ~handed;
     c->word.hold(state_word::of(coroutine_state::running, flags));
-    return run_held<path::rare>(c, nullptr, this_thread(),
-                                state_word::of(coroutine_state::suspended, flags));
+    return run_held<p>(c, nullptr, this_thread(),
+                       state_word::of(coroutine_state::suspended, flags));
 }
+
+}  // namespace
+
+WEFT_NOINLINE control* resume_held(control* c) { return resume_tried<path::rare>(c); }
+WEFT_NOINLINE control* resume_held_for_value(control* c) { return resume_tried<path::tried>(c); }
 
 WEFT_NOINLINE void yield_rarely(thread_block& t, std::source_location place) {
     control* c = t.running.party();

@@ -30,13 +30,16 @@ struct on_top {
 extern on_top over;
 extern on_top introduced;
 
-enum class path { bare, own_fp, rare };
+enum class path { bare, own_fp, rare, tried };  // tried: rare, but it stays held if it yields
 
 // The rare paths and their parts, in resume.cpp.
 control* resume_rarely(control* c, on_top* request, std::source_location place);
 void yield_rarely(thread_block& t, std::source_location place);
 [[nodiscard]] bool try_hold(control* c);  // throws bad_alloc when there is no stack
 control* resume_held(control* c);         // after try_hold
+// The same, but one that yielded stays held until its value was taken and its word set: once it is
+// suspended, another thread may resume it and put the next value there.
+control* resume_held_for_value(control* c);
 bool lift_exceptions(thread_block& t, exception_state& into) noexcept;
 void lower_exceptions(const exception_state& from) noexcept;
 annotated_context& enter_shared(control& c, thread_block& t);
@@ -56,7 +59,7 @@ void hand_over(control* next, std::source_location place);
 template <path p>
 WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& t,
                                      state_word::bits suspended) {
-    constexpr bool rare = p == path::rare;
+    constexpr bool rare = p == path::rare || p == path::tried;
     exception_state lifted;
     const bool lift = rare && t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
     const running_party before = rare ? t.running : running_party();
@@ -85,7 +88,7 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
     if (lift) lower_exceptions(lifted);
     if (a.word != nullptr) [[unlikely]]
         return settle(c, a.word);
-    c->word.set_all(suspended);  // I1
+    if (p != path::tried) c->word.set_all(suspended);  // I1
     return c;
 }
 
