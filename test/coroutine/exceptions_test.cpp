@@ -1,0 +1,171 @@
+// exceptions in flight belong to the coroutine in which they fly, whoever runs meanwhile.
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "test/coroutine/counted.hpp"
+#include "weft/coroutine/coroutine.hpp"
+
+namespace weft {
+namespace {
+
+using coroutine_test::at_exit;
+
+// Suspends inside its handler and knows its exception afterwards.
+void handle(const std::string& mine, bool& right) {
+    try {
+        throw std::runtime_error(mine);
+    } catch (const std::exception&) {
+        this_coroutine::yield();
+        try {
+            throw;
+        } catch (const std::runtime_error& again) {
+            right = again.what() == mine;
+        }
+    }
+    if (std::current_exception() != nullptr) right = false;
+}
+
+void throw_and_catch() {
+    try {
+        throw 1;
+    } catch (int) {
+    }
+}
+
+TEST(exceptions, of_one_that_yields_in_its_handler_survive_those_of_others) {
+    bool right = false;
+    coroutine<> c([&] { handle("mine", right); });
+    c.resume();
+    EXPECT_EQ(std::current_exception(), nullptr);
+    throw_and_catch();
+    coroutine<>(throw_and_catch).resume();
+    c.resume();
+    EXPECT_TRUE(right);
+}
+
+TEST(exceptions, of_two_handlers_that_end_in_the_order_they_began_are_not_confused) {
+    bool a_right = false;
+    bool b_right = false;
+    coroutine<> a([&] { handle("a", a_right); });
+    coroutine<> b([&] { handle("b", b_right); });
+    a.resume();
+    b.resume();
+    a.resume();
+    b.resume();
+    EXPECT_TRUE(a_right);
+    EXPECT_TRUE(b_right);
+}
+
+TEST(exceptions, of_the_resumer_are_not_current_in_the_coroutine) {
+    coroutine<> c([] {
+        EXPECT_EQ(std::current_exception(), nullptr);
+        this_coroutine::yield();
+        EXPECT_EQ(std::current_exception(), nullptr);
+        throw_and_catch();
+    });
+    try {
+        throw 5;
+    } catch (int) {
+        c.resume();
+        EXPECT_NE(std::current_exception(), nullptr);
+        c.resume();
+        EXPECT_THROW(throw, int);
+    }
+}
+
+TEST(exceptions, in_flight_are_not_counted_in_a_coroutine_started_during_unwinding) {
+    int inside = -1;
+    int after = -1;
+    try {
+        at_exit cleanup([&] {
+            coroutine<> c([&] {
+                inside = std::uncaught_exceptions();
+                this_coroutine::yield();
+                throw_and_catch();
+            });
+            c.resume();
+            after = std::uncaught_exceptions();
+            c.resume();
+        });
+        throw 1;
+    } catch (int) {
+    }
+    EXPECT_EQ(inside, 0);
+    EXPECT_EQ(after, 1);
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+}
+
+TEST(exceptions, in_flight_stay_with_one_that_yields_while_it_unwinds) {
+    int after = -1;
+    std::string caught;
+    coroutine<> c([&] {
+        try {
+            at_exit cleanup([&] {
+                this_coroutine::yield();
+                after = std::uncaught_exceptions();
+            });
+            throw std::string("in flight");
+        } catch (const std::string& e) {
+            caught = e;
+        }
+    });
+    c.resume();
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+    throw_and_catch();
+    c.resume();
+    EXPECT_EQ(after, 1);
+    EXPECT_EQ(caught, "in flight");
+}
+
+TEST(exceptions, go_along_to_another_thread) {
+    bool right = false;
+    coroutine<> c([&] { handle("mine", right); });
+    c.resume();
+    std::thread([&] {
+        throw_and_catch();
+        c.resume();
+        EXPECT_EQ(std::current_exception(), nullptr);
+        EXPECT_EQ(std::uncaught_exceptions(), 0);
+    }).join();
+    EXPECT_TRUE(right);
+    EXPECT_EQ(std::current_exception(), nullptr);
+}
+
+TEST(exceptions, of_one_destroyed_in_its_handler_leave_nothing_behind) {
+    bool right = false;
+    {
+        coroutine<> c([&] { handle("gone", right); });
+        c.resume();
+    }
+    EXPECT_FALSE(right);
+    EXPECT_EQ(std::current_exception(), nullptr);
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+    throw_and_catch();
+}
+
+TEST(exceptions, pass_from_a_body_through_the_handler_of_its_resumer) {
+    coroutine<> c([] { throw std::runtime_error("new"); });
+    std::string order;
+    try {
+        throw std::runtime_error("old");
+    } catch (const std::exception& old) {
+        try {
+            c.resume();
+        } catch (const std::exception& e) {
+            order = std::string(e.what()) + " over " + old.what();
+        }
+        try {
+            throw;
+        } catch (const std::exception& e) {
+            order += std::string(", then ") + e.what();
+        }
+    }
+    EXPECT_EQ(order, "new over old, then old");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,143 @@
+// a coroutine goes on on any thread, never from a stale context and never with another
+// thread's state.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/coroutine/coroutine.hpp"
+
+namespace weft {
+namespace {
+
+constexpr int exchanges = WEFT_TEST_TSAN || WEFT_TEST_ASAN ? 200'000
+                          : WEFT_DEBUG                     ? 1'000'000
+                                                           : 10'000'000;
+
+// Both threads try at all times: whoever wins must find the context complete. `count` is no atomic:
+// TSan tells if two turns are not ordered.
+TEST(migration, of_two_threads_that_try_one_wins_and_finds_the_context_complete) {
+    int count = 0;
+    coroutine<int()> c([&] {
+        for (;;) {
+            const int before = ++count;
+            this_coroutine::yield<int()>(before);
+            if (before != count) return -1;
+        }
+    });
+    std::atomic<int> resumes = 0;
+    std::atomic<bool> wrong = false;
+    auto party = [&] {
+        for (int i = 0; i < exchanges; ++i) {
+            const result<int> r = c.try_resume();
+            if (!r) continue;
+            resumes.fetch_add(1, std::memory_order_relaxed);
+            if (*r <= 0) wrong = true;
+        }
+    };
+    std::thread other(party);
+    party();
+    other.join();
+    EXPECT_FALSE(wrong);
+    EXPECT_EQ(count, resumes.load());
+    EXPECT_GE(count, exchanges / 4);
+}
+
+// In turns, each resume on the other thread than the one before.
+TEST(migration, hops_at_every_yield) {
+    constexpr int hops = exchanges / 10;
+    int count = 0;
+    coroutine<> c([&] {
+        const std::uint64_t id = this_coroutine::id();
+        for (;;) {
+            ++count;
+            this_coroutine::yield();
+            if (this_coroutine::id() != id) std::abort();
+        }
+    });
+    std::atomic<int> turn = 0;
+    auto party = [&](int parity) {
+        for (int i = parity; i < hops; i += 2) {
+            while (turn.load(std::memory_order_acquire) != i) std::this_thread::yield();
+            c.resume();
+            turn.store(i + 1, std::memory_order_release);
+        }
+    };
+    std::thread other(party, 1);
+    party(0);
+    other.join();
+    EXPECT_EQ(count, hops);
+}
+
+[[gnu::noinline]] void throw_and_catch() {
+    try {
+        throw std::uncaught_exceptions();
+    } catch (int uncaught) {
+        if (uncaught != 0 || std::current_exception() == nullptr) std::abort();
+    }
+}
+
+TEST(migration, finds_the_state_of_the_new_thread_after_each_hop) {
+    // Everything of the library's that is per thread, in one function that a compiler may inline.
+    bool right = true;
+    coroutine<> c([&] {
+        const std::uint64_t id = this_coroutine::id();
+        for (;;) {
+            void* block = block_cache::acquire(100);
+            throw_and_catch();
+            coroutine<> inner([&] { right = right && this_coroutine::id() != id; });
+            inner.resume();
+            this_coroutine::yield();
+            block_cache::release(block, 100);  // to the new thread's cache
+            right = right && this_coroutine::exists() && this_coroutine::id() == id;
+            throw_and_catch();
+        }
+    });
+    for (int i = 0; i < 50; ++i) {
+        c.resume();
+        std::thread([&] {
+            c.resume();
+            EXPECT_FALSE(this_coroutine::exists());
+        }).join();
+        EXPECT_FALSE(this_coroutine::exists());
+    }
+    EXPECT_TRUE(right);
+}
+
+TEST(migration, kills_on_another_thread_than_it_ran_on) {
+    auto alive = std::make_shared<int>(0);
+    coroutine<> c([alive] {
+        const auto local = alive;
+        this_coroutine::yield();
+    });
+    c.resume();
+    std::thread([&] { c.kill(); }).join();
+    EXPECT_EQ(alive.use_count(), 1);
+    std::thread([d = coroutine<>([alive] {})]() mutable { d.resume(); }).join();
+    EXPECT_EQ(alive.use_count(), 1);
+}
+
+TEST(migration, gives_every_coroutine_of_every_thread_another_id) {
+    constexpr std::size_t each = 3000;
+    std::vector<std::uint64_t> ids[2];
+    auto make = [&](std::size_t who) {
+        for (std::size_t i = 0; i < each; ++i) ids[who].push_back(coroutine<>([] {}).id());
+    };
+    std::thread other(make, 1);
+    make(0);
+    other.join();
+    std::vector<std::uint64_t> all = ids[0];
+    all.insert(all.end(), ids[1].begin(), ids[1].end());
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
+}
+
+}  // namespace
+}  // namespace weft
