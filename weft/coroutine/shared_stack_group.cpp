@@ -163,6 +163,7 @@ void shared_group::restore(control& c) {
 void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
     control* out = s.occupant;
     if (out != nullptr) save(*out, t);
+    unpoison(s.stack);
     if (WEFT_DEBUG && s.vacated != nullptr) {
         for (const std::byte* p = s.vacated; p != s.stack.top; ++p) {
             if (*p != std::byte{vacated_byte})
@@ -172,7 +173,6 @@ void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
         }
         s.vacated = nullptr;
     }
-    unpoison(s.stack);
     if (in != nullptr) {
         if (in->seat.saved != nullptr) restore(*in);
     } else if (watchful) {
