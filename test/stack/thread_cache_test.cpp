@@ -40,28 +40,32 @@ TEST(thread_cache, is_one_for_each_pool_a_thread_has_used) {
 }
 
 TEST(thread_cache, indices_are_used_again) {
-    for (int i = 0; i < 1000; ++i) {
-        heap_pool pool(4096);
-        use_once(pool);
-        EXPECT_EQ(caches_here(), 1u);
-    }
+    std::thread([] {
+        for (int i = 0; i < 1000; ++i) {
+            heap_pool pool(4096);
+            use_once(pool);
+            EXPECT_EQ(caches_here(), 1u);
+        }
+    }).join();
 }
 
 TEST(thread_cache, a_pool_beyond_the_table_does_without) {
-    std::vector<std::unique_ptr<heap_pool>> pools;
-    for (int i = 0; i < 100; ++i) {
-        pools.push_back(std::make_unique<heap_pool>(4096));
-        const stack s = pools.back()->acquire();
-        pools.back()->release(s);
-        EXPECT_EQ(pools.back()->acquire(), s);
-        pools.back()->release(s);
-        EXPECT_EQ(pools.back()->statistics().free_count, 1u);
-    }
-    EXPECT_EQ(caches_here(), thread_table::pool_count - 1);
-    EXPECT_EQ(this_thread_stacks().entries[0], nullptr);
-    EXPECT_EQ(this_thread_stacks().entries[thread_table::pool_count], nullptr);
-    pools.clear();
-    EXPECT_EQ(caches_here(), 0u);
+    std::thread([] {
+        std::vector<std::unique_ptr<heap_pool>> pools;
+        for (int i = 0; i < 100; ++i) {
+            pools.push_back(std::make_unique<heap_pool>(4096));
+            const stack s = pools.back()->acquire();
+            pools.back()->release(s);
+            EXPECT_EQ(pools.back()->acquire(), s);
+            pools.back()->release(s);
+            EXPECT_EQ(pools.back()->statistics().free_count, 1u);
+        }
+        EXPECT_EQ(caches_here(), thread_table::pool_count - 1);
+        EXPECT_EQ(this_thread_stacks().entries[0], nullptr);
+        EXPECT_EQ(this_thread_stacks().entries[thread_table::pool_count], nullptr);
+        pools.clear();
+        EXPECT_EQ(caches_here(), 0u);
+    }).join();
 }
 
 // Uses the pool after this thread's table is gone: it was made before it, and is destroyed after.
