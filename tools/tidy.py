@@ -27,6 +27,16 @@ from pathlib import Path
 TESTED_ELSEWHERE = {
     "weft/context/switch_x86_64_sysv.hpp": "context_test is its test in the presets with asm",
     "weft/context/switch_ucontext.hpp": "context_test is its test in the presets with ucontext",
+    "weft/context/annotated_context.hpp": "every coroutine test in the sanitizer presets is its test",
+    "weft/context/entry_point.hpp": "context_test is its test",
+    "weft/coroutine/control.hpp": "plain data; coroutine_test and life_test are its test",
+    "weft/coroutine/entry.hpp": "coroutine_test and exceptions_test are its test",
+    "weft/coroutine/extras.hpp": "life_test (names) and coroutine_test (private data)",
+    "weft/coroutine/options.hpp": "plain data; coroutine_test",
+    "weft/coroutine/shared_slot.hpp": "shared_stack_group_test is its test",
+    "weft/coroutine/state_word.hpp": "migration_test and misuse_test are its test",
+    "weft/coroutine/thread_block.hpp": "resume_test and migration_test are its test",
+    "weft/coroutine/typed_control.hpp": "coroutine_test is its test",
 }
 
 COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",
