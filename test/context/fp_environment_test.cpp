@@ -1,0 +1,61 @@
+#include "weft/context/fp_environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cfenv>
+
+namespace weft::detail {
+namespace {
+
+class fp_control_test : public testing::Test {
+protected:
+    void TearDown() override { std::fesetenv(FE_DFL_ENV); }
+};
+
+TEST_F(fp_control_test, brings_the_rounding_mode_back) {
+    fp_control plain;
+    plain.read();
+    std::fesetround(FE_UPWARD);
+    fp_control up;
+    up.read();
+    plain.write();
+    EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+    up.write();
+    EXPECT_EQ(std::fegetround(), FE_UPWARD);
+}
+
+TEST_F(fp_control_test, knows_whether_it_is_current) {
+    fp_control plain;
+    plain.read();
+    EXPECT_TRUE(plain.is_current());
+    std::fesetround(FE_DOWNWARD);
+    EXPECT_FALSE(plain.is_current());
+    plain.write();
+    EXPECT_TRUE(plain.is_current());
+}
+
+#if WEFT_X86_64
+TEST_F(fp_control_test, brings_flush_to_zero_and_the_x87_back) {
+    fp_control plain;
+    plain.read();
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8000);
+    EXPECT_FALSE(plain.is_current());
+    plain.write();
+    EXPECT_TRUE(plain.is_current());
+    const std::uint16_t single_precision = plain.x87 & ~std::uint16_t{0x300};
+    asm volatile("fldcw %0" : : "m"(single_precision));
+    EXPECT_FALSE(plain.is_current());
+    plain.write();
+    EXPECT_TRUE(plain.is_current());
+}
+
+TEST_F(fp_control_test, takes_no_notice_of_results) {
+    fp_control plain;
+    plain.read();
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() ^ 0x3f);  // the sticky flags
+    EXPECT_TRUE(plain.is_current());
+}
+#endif
+
+}  // namespace
+}  // namespace weft::detail
