@@ -1,0 +1,250 @@
+// Laws of a bare context and its switch, on either backend: words arrive, registers and alignment
+// hold, and a signal at any instruction finds a stack.
+#include "weft/context/context.hpp"
+
+#include <execinfo.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "weft/base/platform.hpp"
+#include "weft/context/annotated_context.hpp"
+
+namespace weft {
+namespace {
+
+using detail::annotated_context;
+using detail::annotated_switch;
+using detail::annotated_switch_last;
+using detail::arrived;
+
+// A party that runs `body` on a stack of its own and comes back to the test with word null for good.
+struct other_party : annotated_context {
+    alignas(64) std::byte memory[64 * 1024];
+    annotated_context main;
+    void (*body)(other_party&) = nullptr;
+    void* word = nullptr;      // the last that was brought
+    context* from = nullptr;   // and by whom
+    std::string escaped_with;  // what left the body
+
+    explicit other_party(void (*b)(other_party&)) : body(b) {
+        static const entry_point point = {enter, escaped, left};
+        make(memory, memory + sizeof memory, point);
+        main.adopt_running();
+    }
+    ~other_party() { retire(); }
+
+    void* run(void* brought) { return annotated_switch(main, *this, brought).word; }
+    void leave(void* brought) {
+        const arrival a = annotated_switch(*this, main, brought);
+        word = a.word;
+        from = a.from;
+    }
+
+private:
+    static other_party& of(context* c) {
+        return *static_cast<other_party*>(static_cast<annotated_context*>(c));
+    }
+    static void enter(context* from, context* c, void* word) {
+        other_party& self = of(c);
+        arrived(self, {word, from, c});
+        self.word = word;
+        self.from = from;
+        self.body(self);
+    }
+    static void escaped(context* c) noexcept {
+        try {
+            throw;
+        } catch (const std::string& s) {
+            of(c).escaped_with = s;
+        } catch (...) {
+        }
+    }
+    static void left(context* c) noexcept { annotated_switch_last(of(c), of(c).main, nullptr); }
+};
+
+void* as_word(std::uintptr_t n) { return reinterpret_cast<void*>(n); }
+std::uintptr_t as_number(void* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+TEST(context, brings_words_both_ways_and_says_who_came) {
+    other_party party([](other_party& p) {
+        for (;;) {
+            if (p.from != &p.main) std::abort();
+            p.leave(as_word(as_number(p.word) * 2));
+        }
+    });
+    for (std::uintptr_t n = 1; n < 100; ++n) EXPECT_EQ(as_number(party.run(as_word(n))), 2 * n);
+}
+
+TEST(context, leaves_when_its_function_returns) {
+    other_party party([](other_party& p) { p.leave(as_word(1)); });
+    EXPECT_EQ(party.run(nullptr), as_word(1));
+    EXPECT_EQ(party.run(nullptr), nullptr);
+    EXPECT_EQ(party.escaped_with, "");
+}
+
+TEST(context, catches_what_leaves_its_function) {
+    other_party party([](other_party& p) {
+        p.leave(as_word(1));
+        throw std::string("out");
+    });
+    party.run(nullptr);
+    EXPECT_EQ(party.run(nullptr), nullptr);
+    EXPECT_EQ(party.escaped_with, "out");
+    EXPECT_EQ(std::current_exception(), nullptr);
+}
+
+// Aligned stores are what the ABI promises at each call: movaps faults if it does not hold.
+[[gnu::noinline]] bool aligned_here() {
+    struct alignas(16) line {
+        float x[4];
+    } local = {{1, 2, 3, 4}};
+#if WEFT_X86_64
+    asm volatile("movaps %0, %%xmm0\n\tmovaps %%xmm0, %0" : "+m"(local) : : "xmm0");
+#endif
+    const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    return frame % 16 == 0 && reinterpret_cast<std::uintptr_t>(&local) % 16 == 0;
+}
+
+TEST(context, keeps_the_stack_aligned_at_entry_and_after_each_switch) {
+    other_party party([](other_party& p) {
+        for (;;) p.leave(as_word(aligned_here() ? 1 : 2));
+    });
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(party.run(nullptr), as_word(1));
+        EXPECT_TRUE(aligned_here());
+    }
+}
+
+// More values than there are registers, none of which the compiler can know: what it keeps in
+// callee-saved registers must be there after the switch.
+[[gnu::noinline]] std::uint64_t hold_many(std::uint64_t seed, other_party& p, bool inside) {
+    std::uint64_t v[12];
+    double d[6];
+    for (auto& x : v) {
+        x = seed = seed * 6364136223846793005u + 1442695040888963407u;
+        asm volatile("" : "+r"(x));
+    }
+    for (int i = 0; i < 6; ++i) d[i] = static_cast<double>(v[i] >> 12);
+    const std::uint64_t a = v[0], b = v[1], c = v[2], e = v[3], f = v[4], g = v[5], h = v[6];
+    if (inside)
+        p.leave(as_word(1));
+    else
+        p.run(as_word(1));
+    std::uint64_t wrong = (a ^ v[0]) | (b ^ v[1]) | (c ^ v[2]) | (e ^ v[3]) | (f ^ v[4]) |
+                          (g ^ v[5]) | (h ^ v[6]);
+    for (int i = 0; i < 6; ++i) wrong |= d[i] != static_cast<double>(v[i] >> 12);
+    return wrong;
+}
+
+TEST(context, keeps_what_either_side_has_in_registers) {
+    static std::uint64_t wrong;
+    wrong = 0;
+    other_party party([](other_party& p) {
+        for (std::uint64_t seed = 7;; seed += 2) wrong |= hold_many(seed, p, true);
+    });
+    for (std::uint64_t seed = 1000; seed < 1100; ++seed) wrong |= hold_many(seed, party, false);
+    EXPECT_EQ(wrong, 0u);
+}
+
+#if WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
+// The same with known registers: each side fills all callee-saved ones with its own pattern, by hand.
+TEST(context, keeps_variables_that_are_bound_to_registers) {
+    static std::uint64_t wrong;
+    wrong = 0;
+    other_party party([](other_party& p) {
+        for (std::uint64_t pattern = 0x5555;; ++pattern) {
+            std::uint64_t b, c, d, e;
+            asm volatile("mov %4, %0\n\tmov %4, %1\n\tmov %4, %2\n\tmov %4, %3"
+                         : "=&r"(b), "=&r"(c), "=&r"(d), "=&r"(e)
+                         : "r"(pattern));
+            p.leave(as_word(1));
+            asm volatile("" : "+r"(b), "+r"(c), "+r"(d), "+r"(e));
+            wrong |= (b ^ pattern) | (c ^ pattern) | (d ^ pattern) | (e ^ pattern);
+        }
+    });
+    for (std::uint64_t pattern = 0xaaaa; pattern < 0xaaff; ++pattern) {
+        std::uint64_t b, c, d, e;
+        asm volatile("mov %4, %0\n\tmov %4, %1\n\tmov %4, %2\n\tmov %4, %3"
+                     : "=&r"(b), "=&r"(c), "=&r"(d), "=&r"(e)
+                     : "r"(pattern));
+        party.run(as_word(1));
+        asm volatile("" : "+r"(b), "+r"(c), "+r"(d), "+r"(e));
+        wrong |= (b ^ pattern) | (c ^ pattern) | (d ^ pattern) | (e ^ pattern);
+    }
+    EXPECT_EQ(wrong, 0u);
+}
+#endif
+
+TEST(context, knows_where_its_stack_pointer_is) {
+    static const void* local_of_party;
+    other_party party([](other_party& p) {
+        char local = 0;
+        local_of_party = &local;
+        p.leave(as_word(1));
+    });
+    party.run(nullptr);
+    const std::byte* sp = static_cast<std::byte*>(party.stack_pointer());
+    EXPECT_GE(sp, party.memory);
+    EXPECT_LT(sp, party.memory + sizeof party.memory);
+    if (!WEFT_ASAN) {
+        EXPECT_LE(static_cast<const void*>(sp), local_of_party);
+    }
+    EXPECT_GT(party.outermost(party.memory + sizeof party.memory), party.stack_pointer());
+    party.run(nullptr);
+}
+
+// The handler has no stack of its own: it runs on whichever the switch is at.
+volatile sig_atomic_t signals_seen = 0;
+
+TEST(context, is_switched_under_signals_at_any_instruction) {
+    constexpr int switches = WEFT_TSAN || WEFT_ASAN || WEFT_DEBUG || WEFT_BACKEND_UCONTEXT
+                                 ? 1'000'000
+                                 : 10'000'000;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { signals_seen = signals_seen + 1; };
+    action.sa_flags = SA_RESTART;
+    struct sigaction before = {};
+    ::sigaction(SIGPROF, &action, &before);
+    const itimerval each_ms = {{0, 1000}, {0, 1000}};
+    ::setitimer(ITIMER_PROF, &each_ms, nullptr);
+    signals_seen = 0;
+
+    other_party party([](other_party& p) {
+        for (;;) p.leave(as_word(1));
+    });
+    int done = 0;
+    // Until some signals have come, however fast the switches are.
+    for (; done < switches || signals_seen < 3; ++done) party.run(nullptr);
+
+    const itimerval never = {};
+    ::setitimer(ITIMER_PROF, &never, nullptr);
+    ::sigaction(SIGPROF, &before, nullptr);
+    EXPECT_GE(signals_seen, 3);
+    EXPECT_GE(done, switches);
+}
+
+// backtrace() goes down to the entry and stops there.
+TEST(context, ends_a_backtrace_at_its_entry) {
+    static int depth;
+    static void* frames[64];
+    other_party party([](other_party&) { depth = ::backtrace(frames, 64); });
+    party.run(nullptr);
+    EXPECT_GE(depth, 3);
+    EXPECT_LT(depth, 12);
+#if !WEFT_BACKEND_UCONTEXT
+    const auto entry = reinterpret_cast<std::uintptr_t>(&weft_context_entry);
+    const auto last = reinterpret_cast<std::uintptr_t>(frames[std::max(depth, 1) - 1]);
+    EXPECT_GT(last, entry);
+    EXPECT_LT(last, entry + 128);
+#endif
+}
+
+}  // namespace
+}  // namespace weft
