@@ -304,6 +304,10 @@ void frees_inline(victim& k, bool& destroyed) {
     not_a_tail_call();
 }
 
+// Where noexcept shows in machine code alone, as it does with Clang, we read that of x86-64.
+#define SKIP_UNLESS_NOEXCEPT_IS_SEEN(in_table) \
+    if (!WEFT_X86_64 && !(in_table)) GTEST_SKIP() << "not seen on this processor"
+
 template <class F>
 void expect_refusal(victim& k, F body) {
     bool destroyed = false;
@@ -319,12 +323,18 @@ void expect_refusal(victim& k, F body) {
 }
 
 TEST_P(unwind_law, refuses_a_noexcept_frame_before_anything_is_destroyed) {
+    SKIP_UNLESS_NOEXCEPT_IS_SEEN(WEFT_GCC);
     expect_refusal(k, [&](bool& destroyed) { is_noexcept(k, destroyed); });
     expect_refusal(k, [&](bool&) { is_noexcept_and_bare(k); });
+}
+
+TEST_P(unwind_law, refuses_a_noexcept_frame_that_has_handlers_of_its_own) {
+    SKIP_UNLESS_NOEXCEPT_IS_SEEN(false);
     expect_refusal(k, [&](bool& destroyed) { is_noexcept_with_handlers(k, destroyed); });
 }
 
 TEST_P(unwind_law, refuses_a_noexcept_frame_below_another_with_cleanups) {
+    SKIP_UNLESS_NOEXCEPT_IS_SEEN(false);
     expect_refusal(k, [&](bool& destroyed) {
         [&]() noexcept {
             [&] {
@@ -339,6 +349,7 @@ TEST_P(unwind_law, refuses_a_noexcept_frame_below_another_with_cleanups) {
 
 #if !WEFT_ASAN  // what a refused body owns is leaked, on purpose, and would be reported
 TEST_P(unwind_law, refuses_a_noexcept_frame_that_an_inlined_cleanup_hides) {
+    SKIP_UNLESS_NOEXCEPT_IS_SEEN(false);
     expect_refusal(k, [&](bool& destroyed) { is_noexcept_around_inlined_cleanups(k, destroyed); });
 }
 #endif
@@ -365,6 +376,7 @@ struct dies_in_destructor {
 };
 
 TEST_P(unwind_law, refuses_a_suspension_inside_a_destructor) {
+    SKIP_UNLESS_NOEXCEPT_IS_SEEN(WEFT_GCC);
     expect_refusal(k, [&](bool&) { dies_in_destructor object{k}; });
 }
 
@@ -380,6 +392,7 @@ struct leaves_exception_state {
 
 #if !WEFT_ASAN
 TEST_P(unwind_law, refuses_a_suspension_inside_a_destructor_that_an_exception_runs) {
+    SKIP_UNLESS_NOEXCEPT_IS_SEEN(WEFT_GCC);
     const leaves_exception_state restore;
     bool destroyed = false;
     EXPECT_EQ(run(k,
@@ -396,6 +409,7 @@ TEST_P(unwind_law, refuses_a_suspension_inside_a_destructor_that_an_exception_ru
 }
 
 TEST_P(unwind_law, refuses_a_handler_in_a_noexcept_frame) {
+    SKIP_UNLESS_NOEXCEPT_IS_SEEN(WEFT_GCC);
     const leaves_exception_state restore;
     expect_refusal(k, [&](bool& destroyed) { is_noexcept_and_handles(k, destroyed); });
 }

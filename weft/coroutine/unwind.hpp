@@ -22,7 +22,9 @@
 // Limits
 // - A noexcept function between the suspension and the entry is reported to `refused` before
 //   anything is destroyed, also where a catch (...) below it might have swallowed the unwind. A
-//   coroutine that is suspended inside a destructor is the common case.
+//   coroutine that is suspended inside a destructor is the common case. Where noexcept shows in
+//   machine code alone (Clang's; GCC's around a handler or an inlined cleanup) it is seen on x86-64
+//   only; elsewhere the C++ runtime terminates on reaching it.
 // - Where weft is built without exceptions, a frame with a cleanup is refused. Frames of code that
 //   was itself built so have none, whatever their objects are.
 // - A kill from inside a catch handler lets the C++ runtime allocate its exception. The first kill
