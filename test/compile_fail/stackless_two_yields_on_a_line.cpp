@@ -9,7 +9,9 @@ struct session : weft::stackless {
             WEFT_YIELD return 1;
             WEFT_YIELD return 2;
 #else
+            // clang-format off
             WEFT_YIELD return 1; WEFT_YIELD return 2;
+            // clang-format on
 #endif
         }
         return 0;

@@ -78,7 +78,8 @@ struct paths : weft::stackless {
     bool flag = false;
     void operator()() {
         WEFT_REENTER(this) {
-            if (flag) WEFT_YIELD trace += 'a';
+            if (flag)
+                WEFT_YIELD trace += 'a';
             else
                 WEFT_YIELD trace += 'b';
             if (flag) WEFT_YIELD trace += 'c';
@@ -136,8 +137,11 @@ struct loops : weft::stackless {
                 } while (false);
             }
             switch (i) {
-                case 8: i = 88; break;
-                default: i = 99;
+                case 8:
+                    i = 88;
+                    break;
+                default:
+                    i = 99;
             }
         }
         return -i;
@@ -326,7 +330,7 @@ struct forks_at_once : weft::stackless {
     void operator()() {
         WEFT_REENTER(this) {
             while (depth < 4) {
-                WEFT_FORK forks_at_once(*this)();
+                WEFT_FORK forks_at_once (*this)();
                 ++depth;
             }
             ++*runs;

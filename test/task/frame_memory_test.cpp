@@ -49,11 +49,14 @@ struct counting_allocator {
 };
 
 // Not inlined: of an inlined one Clang may leave out the frame.
-[[gnu::noinline]] task<int> from(std::allocator_arg_t, counting_allocator<std::byte>, int n) { co_return n; }
+[[gnu::noinline]] task<int> from(std::allocator_arg_t, counting_allocator<std::byte>, int n) {
+    co_return n;
+}
 
 struct object {
     int base;
-    [[gnu::noinline]] task<int> member(std::allocator_arg_t, counting_allocator<std::byte>, int n) const {
+    [[gnu::noinline]] task<int> member(std::allocator_arg_t, counting_allocator<std::byte>,
+                                       int n) const {
         co_return base + n;
     }
 };
@@ -84,7 +87,7 @@ TEST(frame_memory, member_functions_and_lambdas_pass_an_allocator_after_the_obje
     EXPECT_EQ(a.acquired, 1);
     EXPECT_EQ(a.released, 1);
     const auto lambda = [](std::allocator_arg_t, counting_allocator<int>, int n)
-        WEFT_NOINLINE -> task<int> { co_return n; };
+                            WEFT_NOINLINE -> task<int> { co_return n; };
     EXPECT_EQ(run(lambda(std::allocator_arg, counting_allocator<int>(&a), 4)), 4);
     EXPECT_EQ(a.acquired, 2);
     EXPECT_EQ(a.released, 2);
@@ -97,9 +100,7 @@ TEST(frame_memory, tasks_with_and_without_an_allocator_are_of_one_type_and_await
         co_return co_await from(std::allocator_arg, counting_allocator<std::byte>(&to), 1);
     };
     const auto outermost = [&](std::allocator_arg_t, counting_allocator<std::byte> al)
-        WEFT_NOINLINE -> task<int> {
-        co_return co_await outer(*al.to) + 1;
-    };
+                               WEFT_NOINLINE -> task<int> { co_return co_await outer(*al.to) + 1; };
     EXPECT_EQ(run(outermost(std::allocator_arg, counting_allocator<std::byte>(&a))), 2);
     EXPECT_EQ(a.acquired, 2);
     EXPECT_EQ(a.released, 2);
@@ -107,7 +108,8 @@ TEST(frame_memory, tasks_with_and_without_an_allocator_are_of_one_type_and_await
 
 TEST(frame_memory, takes_polymorphic_allocators) {
     alignas(64) std::byte buffer[4096];
-    std::pmr::monotonic_buffer_resource arena(buffer, sizeof buffer, std::pmr::null_memory_resource());
+    std::pmr::monotonic_buffer_resource arena(buffer, sizeof buffer,
+                                              std::pmr::null_memory_resource());
     const auto body = [](std::allocator_arg_t, std::pmr::polymorphic_allocator<>,
                          std::string s) -> task<std::size_t> { co_return s.size(); };
     task<std::size_t> t = body(std::allocator_arg, &arena, "text");
@@ -135,7 +137,7 @@ struct empty_handed_allocator {
 
 TEST(frame_memory, an_allocator_that_throws_makes_the_call_throw) {
     const auto body = [](std::allocator_arg_t, empty_handed_allocator<int>, counted)
-        WEFT_NOINLINE -> task<> {
+                          WEFT_NOINLINE -> task<> {
         ADD_FAILURE() << "the body runs";
         co_return;
     };
@@ -145,9 +147,7 @@ TEST(frame_memory, an_allocator_that_throws_makes_the_call_throw) {
 
 TEST(frame_memory, a_call_that_throws_inside_a_task_reaches_it_as_an_exception) {
     const auto inner = [](std::allocator_arg_t, empty_handed_allocator<int>)
-        WEFT_NOINLINE -> task<int> {
-        co_return 1;
-    };
+                           WEFT_NOINLINE -> task<int> { co_return 1; };
     const auto outer = [&]() -> task<int> {
         try {
             co_return co_await inner(std::allocator_arg, {});
@@ -164,7 +164,7 @@ TEST(frame_memory, frames_of_an_allocator_begin_on_a_cache_line) {
     };
     account a;
     const auto body = [](std::allocator_arg_t, counting_allocator<char>, event& e)
-        WEFT_NOINLINE -> task<bool> {
+                          WEFT_NOINLINE -> task<bool> {
         line local;
         co_await e;
         co_return reinterpret_cast<std::uintptr_t>(&local) % 64 == 0;

@@ -27,8 +27,9 @@ using promise_of = typename std::coroutine_traits<task<T>, Args...>::promise_typ
 struct body {};
 static_assert(std::is_same_v<promise_of<int, double>, task_promise<int>>);
 static_assert(std::is_same_v<promise_of<int, body&, double>, task_promise<int>>);
-static_assert(std::is_base_of_v<task_promise<int>,
-                                promise_of<int, std::allocator_arg_t, std::allocator<int>, double>>);
+static_assert(
+    std::is_base_of_v<task_promise<int>,
+                      promise_of<int, std::allocator_arg_t, std::allocator<int>, double>>);
 static_assert(
     std::is_base_of_v<task_promise<int>, promise_of<int, body&, const std::allocator_arg_t&,
                                                     const std::allocator<int>&, double>>);

@@ -141,9 +141,7 @@ struct throwing_move {
 };
 template <std::size_t Alignment>
 struct alignas(Alignment) aligned {
-    aligned(int n) : value(n) {
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(this) % Alignment, 0u);
-    }
+    aligned(int n) : value(n) { EXPECT_EQ(reinterpret_cast<std::uintptr_t>(this) % Alignment, 0u); }
     aligned(aligned&& o) noexcept : aligned(o.value) {}
     int value;
 };
@@ -490,7 +488,9 @@ TEST(task, destroying_a_suspended_task_destroys_its_frames_innermost_first) {
 
 TEST(task, destroying_one_that_never_ran_destroys_its_parameters) {
     event e;
-    { task<> t = holding({}, e); }
+    {
+        task<> t = holding({}, e);
+    }
     EXPECT_EQ(counted::living, 0);
 }
 

@@ -42,9 +42,7 @@ struct block_ends {
 };
 constinit block_ends ends;
 
-std::size_t length(std::size_t i, const free_block* first) {
-    return batch_count(i) - first->left;
-}
+std::size_t length(std::size_t i, const free_block* first) { return batch_count(i) - first->left; }
 free_block* alone(std::size_t i, free_block* b) {
     b->next = &ends.of_class[i];
     b->left = batch_count(i) - 1;
@@ -241,8 +239,7 @@ constexpr bool separate = WEFT_ASAN != 0;
 
 void* acquire_slow(std::size_t bytes) noexcept {
     const std::size_t i = block_lists::index(bytes);
-    if (separate || i >= class_count)
-        return ::operator new(bytes, block_alignment, std::nothrow);
+    if (separate || i >= class_count) return ::operator new(bytes, block_alignment, std::nothrow);
     return refill(i);
 }
 

@@ -88,7 +88,7 @@ struct block_cache_statistics {
     std::size_t chunk_bytes;   // taken from the system
     std::size_t depot_bytes;   // in the depot, or not cut yet
     std::size_t cached_bytes;  // in the list and spare batches of this thread
-    std::size_t used_bytes;    // the rest: in the hands of users, and cached by other living threads
+    std::size_t used_bytes;  // the rest: in the hands of users, and cached by other living threads
 };
 
 class block_cache {

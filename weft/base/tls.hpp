@@ -14,8 +14,8 @@
 //                                 linker makes it a constant in an executable
 //
 // That is the initial-exec model, which works in executables, PIE and shared libraries alike, also
-// in one that is dlopen'ed as long as the variable is small (a few hundred bytes). Elsewhere than on
-// x86-64 Linux the access is a call of a function that is never inlined.
+// in one that is dlopen'ed as long as the variable is small (a few hundred bytes). Elsewhere than
+// on x86-64 Linux the access is a call of a function that is never inlined.
 //
 // The reference holds until the next suspension: use it at once, store it nowhere.
 //
@@ -42,33 +42,33 @@
 #define WEFT_KEEP_SYMBOL __attribute__((used))
 #endif
 
-#define WEFT_DECLARE_THREAD_LOCAL(type, symbol, accessor)                                  \
-    extern "C" __attribute__((tls_model("initial-exec"), visibility("default"))) constinit \
-        thread_local type symbol;                                                          \
-    extern "C" type* symbol##_address() noexcept;                                          \
-    namespace weft::detail {                                                               \
-    WEFT_ALWAYS_INLINE type& accessor() noexcept {                                         \
-        if constexpr (WEFT_X86_64 && WEFT_LINUX) {                                         \
-            type* p;                                                                       \
-            asm volatile("movq %%fs:0, %0\n\taddq " #symbol "@gottpoff(%%rip), %0"         \
-                         : "=r"(p)                                                         \
-                         :                                                                 \
-                         : "cc");                                                          \
-            return *p;                                                                     \
-        } else {                                                                           \
-            return *symbol##_address();                                                    \
-        }                                                                                  \
-    }                                                                                      \
-    }                                                                                      \
+#define WEFT_DECLARE_THREAD_LOCAL(type, symbol, accessor)                                 \
+    extern "C" __attribute__((tls_model("initial-exec"),                                  \
+                              visibility("default"))) constinit thread_local type symbol; \
+    extern "C" type* symbol##_address() noexcept;                                         \
+    namespace weft::detail {                                                              \
+    WEFT_ALWAYS_INLINE type& accessor() noexcept {                                        \
+        if constexpr (WEFT_X86_64 && WEFT_LINUX) {                                        \
+            type* p;                                                                      \
+            asm volatile("movq %%fs:0, %0\n\taddq " #symbol "@gottpoff(%%rip), %0"        \
+                         : "=r"(p)                                                        \
+                         :                                                                \
+                         : "cc");                                                         \
+            return *p;                                                                    \
+        } else {                                                                          \
+            return *symbol##_address();                                                   \
+        }                                                                                 \
+    }                                                                                     \
+    }                                                                                     \
     static_assert(true, "a semicolon follows")
 
 // The empty asm keeps the compiler from finding that two calls must give the same address.
-#define WEFT_DEFINE_THREAD_LOCAL(type, symbol)                                   \
-    extern "C" {                                                                 \
-    WEFT_KEEP_SYMBOL constinit thread_local type symbol{};                       \
-    WEFT_NOINLINE type* symbol##_address() noexcept {                            \
-        asm volatile("" ::: "memory");                                           \
-        return &symbol;                                                          \
-    }                                                                            \
-    }                                                                            \
+#define WEFT_DEFINE_THREAD_LOCAL(type, symbol)             \
+    extern "C" {                                           \
+    WEFT_KEEP_SYMBOL constinit thread_local type symbol{}; \
+    WEFT_NOINLINE type* symbol##_address() noexcept {      \
+        asm volatile("" ::: "memory");                     \
+        return &symbol;                                    \
+    }                                                      \
+    }                                                      \
     static_assert(std::is_trivially_destructible_v<type>, "nothing may run at thread exit")

@@ -43,10 +43,10 @@ struct all_but_first<First, Rest...> {
 template <class Promise, class A, class Args, class Rest>
 struct promise_with_allocator;
 
-// Promise with frames from A, for a coroutine with the parameters Args. It has no members of its own,
-// so that the frame's address follows from the address of the promise as it does without it. Its
-// operator new is no template, as GCC 12 would warn that no operator delete goes with it; there are
-// two because Clang does not pass it the object of a lambda.
+// Promise with frames from A, for a coroutine with the parameters Args. It has no members of its
+// own, so that the frame's address follows from the address of the promise as it does without it.
+// Its operator new is no template, as GCC 12 would warn that no operator delete goes with it; there
+// are two because Clang does not pass it the object of a lambda.
 template <class Promise, class A, class... Args, class... Rest>
 struct promise_with_allocator<Promise, A, types<Args...>, types<Rest...>> : Promise {
     // A frame may hold what is aligned to a cache line, as one from the block_cache may.
@@ -130,8 +130,8 @@ struct frame_allocator<Default, Self, std::allocator_arg_t, A, Rest...> {
 // those who name none.
 template <class Promise, class A, class... Args>
 struct promise_from {
-    using type = promise_with_allocator<Promise, A, types<Args...>,
-                                        typename all_but_first<Args...>::type>;
+    using type =
+        promise_with_allocator<Promise, A, types<Args...>, typename all_but_first<Args...>::type>;
     static_assert(sizeof(type) == sizeof(Promise) && alignof(type) == alignof(Promise));
 };
 template <class Promise, class... Args>
@@ -139,8 +139,9 @@ struct promise_from<Promise, void, Args...> {
     using type = Promise;
 };
 template <class Promise, class Default, class... Args>
-using promise_for = typename promise_from<
-    Promise, typename frame_allocator<Default, std::remove_cvref_t<Args>...>::type,
-    std::remove_cvref_t<Args>...>::type;
+using promise_for =
+    typename promise_from<Promise,
+                          typename frame_allocator<Default, std::remove_cvref_t<Args>...>::type,
+                          std::remove_cvref_t<Args>...>::type;
 
 }  // namespace weft::detail

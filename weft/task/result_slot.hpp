@@ -21,10 +21,10 @@ template <class T>
 class result_slot {
     struct nothing {};
     // A reference is kept as a pointer.
-    using stored = std::conditional_t<
-        std::is_void_v<T>, nothing,
-        std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*,
-                           std::remove_const_t<T>>>;
+    using stored =
+        std::conditional_t<std::is_void_v<T>, nothing,
+                           std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*,
+                                              std::remove_const_t<T>>>;
 
 public:
     static constexpr bool trivial = std::is_trivially_destructible_v<stored>;
@@ -64,8 +64,9 @@ private:
     static constexpr std::size_t most(std::size_t a, std::size_t b) { return a < b ? b : a; }
     static constexpr std::size_t alignment =
         most(least(alignof(stored), frame_alignment), alignof(std::exception_ptr));
-    static constexpr std::size_t slack =
-        alignof(stored) > frame_alignment ? alignof(stored) - frame_alignment : 0;
+    static constexpr std::size_t slack = alignof(stored) > frame_alignment
+                                             ? alignof(stored) - frame_alignment
+                                             : 0;
 
     void* place() noexcept {
         if constexpr (slack == 0) {

@@ -20,11 +20,13 @@
 // Rules, checked: a task is awaited once and started once, and never when empty. It may be awaited
 // after start(); the awaiter then waits for the rest. Rules, not checked: it is not destroyed while
 // it runs, and start(), the await and the resumption by events do not race each other. Give
-// parameters by value: they live in the frame; references and a lambda's captures do not.
+// parameters by value: they live in the frame; references and a lambda's captures do not. Give a
+// type that is built inside a co_await a constructor: the parts of an aggregate GCC 12 destroys
+// twice.
 //
-// Frames come from a per-thread cache (base/block_cache.hpp); a coroutine whose first parameters are
-// (std::allocator_arg, a) takes its frame from `a`. Destroying a chain of suspended tasks takes stack
-// in proportion to its length.
+// Frames come from a per-thread cache (base/block_cache.hpp); a coroutine whose first parameters
+// are (std::allocator_arg, a) takes its frame from `a`. Destroying a chain of suspended tasks takes
+// stack in proportion to its length.
 #pragma once
 
 #include <coroutine>

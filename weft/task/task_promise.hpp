@@ -1,7 +1,7 @@
 // task_promise<T>: the part of a task that lies in its coroutine frame. See task.hpp.
 //
-// Its one idea is to be small, as there is one in each frame: a word of state, the awaiter, and room
-// for the result.
+// Its one idea is to be small, as there is one in each frame: a word of state, the awaiter, and
+// room for the result.
 //
 //   | word | awaiter | T or exception_ptr |
 //
@@ -10,7 +10,6 @@
 
 #include <concepts>
 #include <coroutine>
-#include <cstddef>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -28,7 +27,9 @@ class task;
 namespace detail {
 
 // Invariants:
-// I1  `slot` holds a T when `value` is set, an exception when `error` is, else nothing
+// I1  slot_ holds an exception if `error` is set; else, once the task has ended, a T; `value` is
+// set
+//     if that T has a destructor to run
 template <class T>
 class task_state : public transfer_base, public frame_memory {
 public:
@@ -87,7 +88,8 @@ template <class T>
 class task_return : public task_state<T> {
 public:
     template <class U = std::remove_cv_t<T>>
-        requires(std::is_reference_v<T> ? std::convertible_to<U&&, T> : std::constructible_from<T, U>)
+        requires(std::is_reference_v<T> ? std::convertible_to<U &&, T>
+                                        : std::constructible_from<T, U>)
     void return_value(U&& result) noexcept(std::is_nothrow_constructible_v<T, U>) {
         this->slot_.make_value(std::forward<U>(result));
         this->holds_value();

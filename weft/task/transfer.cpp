@@ -11,8 +11,8 @@ namespace {
 // A loop that resumes who is next. Aligned so that its address leaves the bits of a word free.
 //
 // A task keeps the address of the trampoline that resumed it, also when it has suspended elsewhere
-// and that loop has ended, or goes on with others. So the trampoline is asked before it is believed,
-// and for that its memory is never put to another use.
+// and that loop has ended, or goes on with others. So the trampoline is asked before it is
+// believed, and for that its memory is never put to another use.
 //
 // Invariants:
 // I1  a trampoline is below a running task if it has resumed that task and not come back yet, and
@@ -49,7 +49,8 @@ private:
     std::atomic<std::thread::id> thread_{};
 };
 
-// The task that was resumed may be gone when it returns, or run elsewhere: it is not looked at again.
+// The task that was resumed may be gone when it returns, or run elsewhere: it is not looked at
+// again.
 void trampoline::resume_next() {
     const std::coroutine_handle<> now = next_;
     next_ = nullptr;

@@ -41,8 +41,8 @@ public:
 
     std::uintptr_t word = 0;
 
-    // Goes on when this one has ended. Null: the task has not begun. The handle that resumes nobody:
-    // it was begun by hand.
+    // Goes on when this one has ended. Null: the task has not begun. The handle that resumes
+    // nobody: it was begun by hand.
     std::coroutine_handle<> awaiter;
 
     bool begun() const noexcept { return awaiter != nullptr; }
@@ -51,8 +51,8 @@ public:
 };
 
 // The long way from the running task `from`, or from another coroutine or function (null), to `to`:
-// leaves it at the trampoline below, or where there is none, runs it here, and all that follows from
-// it, or goes straight after all. The result is that of await_suspend.
+// leaves it at the trampoline below, or where there is none, runs it here, and all that follows
+// from it, or goes straight after all. The result is that of await_suspend.
 std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_handle<> to,
                                          bool to_is_foreign);
 

@@ -1,0 +1,126 @@
+// generator<Ref>: a C++20 coroutine that is a range; it computes an element when it is asked for
+// one.
+//
+// Shaped like C++23's std::generator: an input range and a view, to be consumed once, by a
+// range-for or a pipeline. generator<T> yields T's that may be moved from, generator<T&> and
+// generator<const T&> references; generator<Ref, Val> tells the value type of a Ref that is a
+// proxy.
+//
+//   weft::generator<int> count(int from) { for (;;) co_yield from++; }
+//   for (int n : count(1) | std::views::take(3)) use(n);         // 1 2 3
+//
+//   weft::generator<const node&> in_order(const node& n) {
+//       if (n.left) co_yield weft::elements_of(in_order(*n.left));
+//       co_yield n;
+//       if (n.right) co_yield weft::elements_of(in_order(*n.right));
+//   }
+//
+// A generator inside a generator costs the same for each element at any depth. An exception
+// of the body comes out of begin() or ++, one of an inner generator out of the co_yield first. What
+// is yielded is a reference into the frame: it holds until the next ++. Destroying a generator
+// destroys its frame and those inside, innermost first.
+//
+// Rules, checked: begin() is called once, on a generator that is not empty; what is passed to
+// elements_of has not begun. A generator cannot co_await. Frames come from a per-thread cache;
+// std::allocator_arg works as for task, and Alloc is the allocator of those who pass none.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <iterator>
+#include <ranges>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/assert.hpp"
+#include "weft/task/generator_promise.hpp"
+
+namespace weft {
+
+template <class Ref, class Val, class Alloc>
+class [[nodiscard]] generator : public std::ranges::view_interface<generator<Ref, Val, Alloc>> {
+    using value = std::conditional_t<std::is_void_v<Val>, std::remove_cvref_t<Ref>, Val>;
+    using reference = std::conditional_t<std::is_void_v<Val>, Ref&&, Ref>;
+
+public:
+    using yielded = std::conditional_t<std::is_reference_v<reference>, reference, const reference&>;
+
+private:
+    using promise_base = detail::generator_promise<yielded>;
+
+public:
+    class iterator {
+    public:
+        using value_type = value;
+        using difference_type = std::ptrdiff_t;
+
+        iterator(iterator&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+        iterator& operator=(iterator&& other) noexcept {
+            frame_ = std::exchange(other.frame_, nullptr);
+            return *this;
+        }
+
+        reference operator*() const noexcept(std::is_nothrow_copy_constructible_v<reference>) {
+            return static_cast<reference>(frame_.promise().value());
+        }
+        iterator& operator++() {
+            frame_.promise().advance();
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        friend bool operator==(const iterator& i, std::default_sentinel_t) noexcept {
+            return i.frame_.done();
+        }
+
+    private:
+        friend generator;
+        explicit iterator(std::coroutine_handle<promise_base> frame) noexcept : frame_(frame) {}
+        std::coroutine_handle<promise_base> frame_;
+    };
+
+    generator() noexcept = default;
+    generator(typename promise_base::made m) noexcept : frame_(m.frame) {}  // by the compiler
+    generator(generator&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+    generator& operator=(generator&& other) noexcept {
+        generator(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~generator() {
+        if (frame_) frame_.destroy();
+    }
+    void swap(generator& other) noexcept { std::swap(frame_, other.frame_); }
+
+    // Whether there is a coroutine; not so by default, and after a move.
+    explicit operator bool() const noexcept { return frame_ != nullptr; }
+
+    // Runs the body to its first element.
+    iterator begin(std::source_location place = std::source_location::current()) {
+        if (!frame_) fail("begin of an empty generator", {}, place);
+        if (frame_.promise().begun()) fail("second begin of a generator", {}, place);
+        frame_.promise().begin();
+        return iterator(frame_);
+    }
+    std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+
+private:
+    template <class>
+    friend class detail::generator_promise;  // nests it
+
+    promise_base& promise() const noexcept { return frame_.promise(); }
+    promise_base& promise_to_nest() const {
+        if (frame_.promise().begun()) fail("elements_of a generator that has begun");
+        return frame_.promise();
+    }
+
+    std::coroutine_handle<promise_base> frame_;
+};
+
+}  // namespace weft
+
+template <class Ref, class Val, class Alloc, class... Args>
+struct std::coroutine_traits<weft::generator<Ref, Val, Alloc>, Args...> {
+    using promise_type = weft::detail::promise_for<
+        weft::detail::generator_promise<typename weft::generator<Ref, Val, Alloc>::yielded>, Alloc,
+        Args...>;
+};
