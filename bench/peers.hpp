@@ -17,6 +17,7 @@
 #include "bench/peers/std_coroutine.hpp"
 #include "bench/peers/ucontext.hpp"
 #include "bench/peers/weft_coroutine.hpp"
+#include "bench/peers/weft_generator.hpp"
 #include "bench/peers/weft_stackless.hpp"
 #include "bench/peers/weft_task.hpp"
 
@@ -27,7 +28,8 @@ constexpr peers<A..., B...> operator+(peers<A...>, peers<B...>) {
     return {};
 }
 
-inline constexpr peers<weft_stackless, boost_asio_coroutine, weft_task, std_coroutine>
+inline constexpr peers<weft_stackless, boost_asio_coroutine, weft_task, weft_generator,
+                       std_coroutine>
     stackless_peers{};
 inline constexpr peers<weft_coroutine, weft_shared_fp, boost_context_fiber,
                        boost_context_fiber_pooled, boost_context_fiber_protected,

@@ -24,7 +24,8 @@ using detail::annotated_switch;
 using detail::annotated_switch_last;
 using detail::arrived;
 
-// A party that runs `body` on a stack of its own and comes back to the test with word null for good.
+// A party that runs `body` on a stack of its own and comes back to the test with word null for
+// good.
 struct other_party : annotated_context {
     alignas(64) std::byte memory[64 * 1024];
     annotated_context main;
@@ -137,8 +138,8 @@ TEST(context, keeps_the_stack_aligned_at_entry_and_after_each_switch) {
         p.leave(as_word(1));
     else
         p.run(as_word(1));
-    std::uint64_t wrong = (a ^ v[0]) | (b ^ v[1]) | (c ^ v[2]) | (e ^ v[3]) | (f ^ v[4]) |
-                          (g ^ v[5]) | (h ^ v[6]);
+    std::uint64_t wrong =
+        (a ^ v[0]) | (b ^ v[1]) | (c ^ v[2]) | (e ^ v[3]) | (f ^ v[4]) | (g ^ v[5]) | (h ^ v[6]);
     for (int i = 0; i < 6; ++i) wrong |= d[i] != static_cast<double>(v[i] >> 12);
     return wrong;
 }
@@ -154,7 +155,8 @@ TEST(context, keeps_what_either_side_has_in_registers) {
 }
 
 #if WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
-// The same with known registers: each side fills all callee-saved ones with its own pattern, by hand.
+// The same with known registers: each side fills all callee-saved ones with its own pattern, by
+// hand.
 TEST(context, keeps_variables_that_are_bound_to_registers) {
     static std::uint64_t wrong;
     wrong = 0;
@@ -183,10 +185,10 @@ TEST(context, keeps_variables_that_are_bound_to_registers) {
 #endif
 
 TEST(context, knows_where_its_stack_pointer_is) {
-    static const void* local_of_party;
+    static std::uintptr_t local_of_party;
     other_party party([](other_party& p) {
         char local = 0;
-        local_of_party = &local;
+        local_of_party = reinterpret_cast<std::uintptr_t>(&local);
         p.leave(as_word(1));
     });
     party.run(nullptr);
@@ -194,7 +196,7 @@ TEST(context, knows_where_its_stack_pointer_is) {
     EXPECT_GE(sp, party.memory);
     EXPECT_LT(sp, party.memory + sizeof party.memory);
     if (!WEFT_ASAN) {
-        EXPECT_LE(static_cast<const void*>(sp), local_of_party);
+        EXPECT_LE(reinterpret_cast<std::uintptr_t>(sp), local_of_party);
     }
     EXPECT_GT(party.outermost(party.memory + sizeof party.memory), party.stack_pointer());
     party.run(nullptr);
@@ -204,9 +206,8 @@ TEST(context, knows_where_its_stack_pointer_is) {
 volatile sig_atomic_t signals_seen = 0;
 
 TEST(context, is_switched_under_signals_at_any_instruction) {
-    constexpr int switches = WEFT_TSAN || WEFT_ASAN || WEFT_DEBUG || WEFT_BACKEND_UCONTEXT
-                                 ? 1'000'000
-                                 : 10'000'000;
+    constexpr int switches =
+        WEFT_TSAN || WEFT_ASAN || WEFT_DEBUG || WEFT_BACKEND_UCONTEXT ? 1'000'000 : 10'000'000;
     struct sigaction action = {};
     action.sa_handler = [](int) { signals_seen = signals_seen + 1; };
     action.sa_flags = SA_RESTART;

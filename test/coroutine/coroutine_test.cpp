@@ -229,7 +229,9 @@ TEST(coroutine, copies_its_name) {
 
 TEST(coroutine, takes_a_stack_at_its_first_resume_and_gives_it_back_when_it_is_over) {
     counting_stacks stacks;
-    { coroutine<> never([] {}, {.stack = stacks}); }
+    {
+        coroutine<> never([] {}, {.stack = stacks});
+    }
     EXPECT_EQ(stacks.acquired, 0);
 
     coroutine<> c([] { this_coroutine::yield(); }, {.stack = stacks});

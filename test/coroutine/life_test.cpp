@@ -48,10 +48,17 @@ TEST_P(coroutine_life, destroys_captures_and_locals_exactly_once) {
         const bool over = state >= from::finished;
         EXPECT_EQ(t.deaths, over ? "lc" : "");
         switch (end) {
-            case by::destruction: break;
-            case by::kill: EXPECT_EQ(c.kill(), !over); break;
-            case by::reset: c.reset([] {}); break;
-            case by::assignment: c = coroutine<>(); break;
+            case by::destruction:
+                break;
+            case by::kill:
+                EXPECT_EQ(c.kill(), !over);
+                break;
+            case by::reset:
+                c.reset([] {});
+                break;
+            case by::assignment:
+                c = coroutine<>();
+                break;
         }
     }
     EXPECT_EQ(t.deaths, state == from::unstarted ? "c" : "lc");
@@ -60,12 +67,11 @@ TEST_P(coroutine_life, destroys_captures_and_locals_exactly_once) {
     EXPECT_EQ(stacks.released, stacks.acquired);
 }
 
-INSTANTIATE_TEST_SUITE_P(matrix, coroutine_life,
-                         testing::Combine(testing::Values(from::unstarted, from::suspended,
-                                                          from::finished, from::threw,
-                                                          from::killed),
-                                          testing::Values(by::destruction, by::kill, by::reset,
-                                                          by::assignment)));
+INSTANTIATE_TEST_SUITE_P(
+    matrix, coroutine_life,
+    testing::Combine(testing::Values(from::unstarted, from::suspended, from::finished, from::threw,
+                                     from::killed),
+                     testing::Values(by::destruction, by::kill, by::reset, by::assignment)));
 
 TEST(coroutine_reset, begins_anew_from_every_state_and_keeps_id_and_name) {
     coroutine<int()> c([] { return 1; }, {.name = "again"});

@@ -1,5 +1,5 @@
-// Laws of resume as a switch: nesting, hand-overs, calls on top of a suspended body, and going on on
-// another thread.
+// Laws of resume as a switch: nesting, hand-overs, calls on top of a suspended body, and going on
+// on another thread.
 #include "weft/coroutine/resume.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,10 @@
 // WEFT_ASSERT: a broken rule ends the program with one line that names the rule, the place and the
 // party.
 //
-// Its one idea: a check that a user can trip (resume of a finished coroutine, release of a stranger's
-// stack) stays on in release builds and says who broke which rule; a check of weft's own invariants
-// is WEFT_DEBUG_ASSERT and costs nothing under NDEBUG. Neither throws, allocates or unwinds.
+// Its one idea: a check that a user can trip (resume of a finished coroutine, release of a
+// stranger's stack) stays on in release builds and says who broke which rule; a check of weft's own
+// invariants is WEFT_DEBUG_ASSERT and costs nothing under NDEBUG. Neither throws, allocates or
+// unwinds.
 //
 //   WEFT_ASSERT(count > 0, "release of a semaphore above its maximum");
 //   weft::fail("resume of a finished coroutine", {"coroutine", id, name});

@@ -77,8 +77,9 @@
 
 namespace weft {
 
-// The unit in which processors share memory. Fixed, not std::hardware_destructive_interference_size:
-// a layout that changes with -mtune would be an ABI that changes with -mtune.
+// The unit in which processors share memory. Fixed, not
+// std::hardware_destructive_interference_size: a layout that changes with -mtune would be an ABI
+// that changes with -mtune.
 inline constexpr std::size_t cache_line_bytes = 64;
 
 }  // namespace weft

@@ -91,8 +91,8 @@ public:
     }
 
     // The same, but an error when there is nothing to resume; safe against other threads' calls.
-    // errc::operation_not_permitted: empty, running, done or killed; the value is not taken then. It
-    // is taken by a move that must not throw, since another thread may be refused meanwhile.
+    // errc::operation_not_permitted: empty, running, done or killed; the value is not taken then.
+    // It is taken by a move that must not throw, since another thread may be refused meanwhile.
     auto try_resume()
         requires std::is_void_v<input>
     {
