@@ -196,7 +196,8 @@ TEST(context, knows_where_its_stack_pointer_is) {
     EXPECT_GE(sp, party.memory);
     EXPECT_LT(sp, party.memory + sizeof party.memory);
     if (!WEFT_ASAN) {
-        EXPECT_LE(reinterpret_cast<std::uintptr_t>(sp), local_of_party);
+        // A leaf may keep its locals in the 128 bytes below the stack pointer.
+        EXPECT_LE(reinterpret_cast<std::uintptr_t>(sp), local_of_party + 128);
     }
     EXPECT_GT(party.outermost(party.memory + sizeof party.memory), party.stack_pointer());
     party.run(nullptr);
@@ -237,7 +238,7 @@ TEST(context, ends_a_backtrace_at_its_entry) {
     static void* frames[64];
     other_party party([](other_party&) { depth = ::backtrace(frames, 64); });
     party.run(nullptr);
-    EXPECT_GE(depth, 3);
+    EXPECT_GE(depth, 2) << "the caller, and the entry";
     EXPECT_LT(depth, 12);
 #if !WEFT_BACKEND_UCONTEXT
     const auto entry = reinterpret_cast<std::uintptr_t>(&weft_context_entry);
