@@ -23,11 +23,15 @@ ECHO = None  # set below
 STYLES = ("switch", "task", "stackful", "shared")
 PATIENCE = 60  # seconds after which anything counts as hung
 
+started = []  # by the case that runs
+
 
 def start(*arguments, **popen):
     popen = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
              "text": True, "start_new_session": True, **popen}
-    return subprocess.Popen([ECHO, *arguments], **popen)
+    process = subprocess.Popen([ECHO, *arguments], **popen)
+    started.append(process)
+    return process
 
 
 def members(session):
@@ -86,6 +90,12 @@ def reset(s):
 
 
 class Echo(unittest.TestCase):
+    def tearDown(self):
+        for process in started:  # a case that failed may have left it running
+            process.kill()
+            process.communicate()
+        started.clear()
+
     def refuses(self, *arguments, says, **popen):
         process = start(*arguments, **popen)
         out, err = process.communicate(timeout=PATIENCE)
