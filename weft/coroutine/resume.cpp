@@ -36,7 +36,8 @@ WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
         (flags & on_shared_stack) != 0 ? shared_slot_stack(*c.seat.slot) : c.source.acquire();
     if (!s) return false;
     c.stack = s;
-    c.make(s.limit, s.top, coroutine_entry);
+    // On a shared stack the exchange does it, when nobody else's live part lies there.
+    if ((flags & on_shared_stack) == 0) c.make(s.limit, s.top, coroutine_entry);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "weft/base/block_cache.hpp"
+#include "weft/coroutine/entry.hpp"
 #include "weft/coroutine/shared_slot.hpp"
 #include "weft/stack/default_stacks.hpp"
 
@@ -174,7 +175,10 @@ void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
         s.vacated = nullptr;
     }
     if (in != nullptr) {
-        if (in->seat.saved != nullptr) restore(*in);
+        if (in->seat.saved != nullptr)
+            restore(*in);
+        else
+            in->make(s.stack.limit, s.stack.top, coroutine_entry);  // it starts
     } else if (watchful) {
         if (WEFT_DEBUG && out != nullptr) {
             s.vacated = stack_pointer_of(*out, t);
