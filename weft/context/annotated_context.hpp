@@ -109,8 +109,7 @@ WEFT_ALWAYS_INLINE arrival annotated_switch(annotated_context& from, annotated_c
                                                            void* word) noexcept {
     from.asan.leave_for(to.asan, true);
     tsan_party::leave_for(to.tsan);
-    switch_to(from, to, word);
-    __builtin_unreachable();
+    switch_to_last(from, to, word);
 }
 
 }  // namespace weft::detail

@@ -25,6 +25,12 @@ struct context {
 
 arrival switch_to(context& from, context& to, void* word) noexcept;
 
+// The same for a party that never runs again.
+[[noreturn]] inline void switch_to_last(context& from, context& to, void* word) noexcept {
+    switch_to(from, to, word);
+    __builtin_unreachable();
+}
+
 void make_context(context& c, void* stack_top, const entry_point& point) noexcept;
 
 }  // namespace weft

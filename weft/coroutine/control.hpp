@@ -21,8 +21,7 @@
 //     so a coroutine is resumable only when its context is complete.
 // I2  stack is empty exactly in the states ready, done and killed.
 // I3  resumer is null but while the coroutine runs, resumed by another: the frequent path, where
-// the
-//     thread itself resumes, need not write it.
+//     the thread itself resumes, need not write it.
 #pragma once
 
 #include <cstddef>
@@ -54,12 +53,10 @@ struct shared_seat {
 
 // What a typed coroutine tells the untyped core: one constant table per body type.
 struct body_verbs {
-    void (*run)(control*);                      // moves the body to the stack, calls it; may throw
-    void (*destroy_body)(control*) noexcept;    // of one that has not run
-    void (*destroy_values)(control*) noexcept;  // null when that is nothing
-    std::uint32_t block_bytes;
-    std::uint32_t block_alignment;
-    const void* signature;  // identifies Out(In)
+    void (*run)(control*);                    // moves the body to the stack, calls it; may throw
+    void (*destroy_body)(control*) noexcept;  // of one that has not run
+    void (*release)(control*) noexcept;       // gives back the block, whose body is gone
+    const void* signature;                    // identifies Out(In)
 };
 
 struct alignas(cache_line_bytes) control : annotated_context {
@@ -75,9 +72,10 @@ struct alignas(cache_line_bytes) control : annotated_context {
     std::uint64_t id;
     coroutine_extras* extras = nullptr;  // what few have: name, private data
     std::exception_ptr error;            // what left the body, until its resumer takes it
-    kill_request* killing = nullptr;     // in the killer's frame, while being_killed
+    kill_request* killing;               // in the killer's frame, while being_killed
 
-    control(const body_verbs& v, std::uint64_t i) noexcept : verbs(&v), source(), id(i) {}
+    control(const body_verbs& v, std::uint64_t i, stack_source from) noexcept
+        : verbs(&v), source(from), id(i) {}
 
     static control* of(context* c) noexcept {
         return static_cast<control*>(static_cast<annotated_context*>(c));

@@ -14,12 +14,18 @@ party control::who() const noexcept {
 }
 
 void adopt_options(control& c, const coroutine_options& options) {
-    if (options.fp == fp_environment::own) c.word.raise(own_fp);
+    struct guard {
+        control* made;
+        ~guard() {
+            if (made == nullptr) return;
+            destroy_extras(*made);
+            made->verbs->destroy_body(made);
+            made->verbs->release(made);
+        }
+    } unless_adopted{&c};
     if (!options.name.empty()) set_name(c, options.name);
-    if (options.shared != nullptr)
-        take_seat(c, *options.shared);
-    else
-        c.source = options.stack ? options.stack : default_stacks(options.stack_bytes);
+    if (options.shared != nullptr) take_seat(c, *options.shared);
+    unless_adopted.made = nullptr;
 }
 
 void move_identity(control& from, control& to) noexcept {

@@ -15,7 +15,7 @@ bool kill(control* c, std::source_location place);
 // What destruction has to do beyond giving the block back.
 void destroy_slowly(control* c);
 
-// The options that few coroutines are made with.
+// The options that few coroutines are made with. Throws bad_alloc, when c is gone.
 void adopt_options(control& c, const coroutine_options& options);
 
 // What a reset keeps: flags, name, where the stack comes from.

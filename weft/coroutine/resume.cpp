@@ -82,8 +82,16 @@ WEFT_ALWAYS_INLINE int hold(control& c, std::source_location place) {
 
 WEFT_NOINLINE control* resume_rarely(control* c, on_top* request, std::source_location place) {
     const int flags = hold(*c, place);
-    return run_held<path::rare>(c, request, this_thread(),
-                                state_word::of(coroutine_state::suspended, flags));
+    thread_block& t = this_thread();
+    if (t.exceptions->bits() == 0) {
+        if (flags == own_fp)
+            return run_held<path::nested_own_fp>(
+                c, request, t, state_word::of(coroutine_state::suspended, own_fp));
+        if (flags == 0)
+            return run_held<path::nested>(c, request, t,
+                                          state_word::of(coroutine_state::suspended));
+    }
+    return run_held<path::rare>(c, request, t, state_word::of(coroutine_state::suspended, flags));
 }
 
 bool try_hold(control* c) {
@@ -123,24 +131,43 @@ annotated_context& leave_rarely(control& c, thread_block& t) {
 
 on_top* word_of_leaving(control& c) noexcept { return c.word.has(handed) ? &introduced : nullptr; }
 
-// A party came back with a word: the resumer did not know it, or it is over.
-control* settle(control* who, void* word) {
-    if (word == &introduced) {
-        who->word.set(coroutine_state::suspended);  // I1
-        return who;
-    }
-    who->retire();
-    const int flags = state_word::flags(who->word.load());
-    if ((flags & on_shared_stack) == 0) who->source.release(who->stack);
-    who->stack = {};
-    const bool killed = (flags & being_killed) != 0 && who->killing->unwound;
-    who->word.set_all(state_word::of(killed ? coroutine_state::killed : coroutine_state::done,
-                                     flags & ~(being_killed | handed)));  // I1
+namespace {
+
+// What leaves the body of one that is over leaves the resume.
+WEFT_ALWAYS_INLINE control* pass_error(control* who) {
 #if WEFT_EXCEPTIONS
     if (who->error) [[unlikely]]
         std::rethrow_exception(std::exchange(who->error, nullptr));
 #endif
     return who;
+}
+
+WEFT_NOINLINE control* settle_rarely(control* who, void* word, int flags) {
+    if (word == &introduced) {
+        who->word.set(coroutine_state::suspended);  // I1
+        return who;
+    }
+    who->retire();
+    if ((flags & on_shared_stack) == 0) who->source.release(who->stack);
+    who->stack = {};
+    const bool killed = (flags & being_killed) != 0 && who->killing->unwound;
+    who->word.set_all(state_word::of(killed ? coroutine_state::killed : coroutine_state::done,
+                                     flags & ~(being_killed | handed)));  // I1
+    return pass_error(who);
+}
+
+}  // namespace
+
+// A party came back with a word: the resumer did not know it, or it is over.
+control* settle(control* who, void* word) {
+    const int flags = state_word::flags(who->word.load());
+    if ((flags & ~own_fp) != 0) [[unlikely]]
+        return settle_rarely(who, word, flags);
+    who->retire();
+    who->source.release(who->stack);
+    who->stack = {};
+    who->word.set_all(state_word::of(coroutine_state::done, flags));  // I1
+    return pass_error(who);
 }
 
 void run_on_top(control& self, void* word, context* from) {

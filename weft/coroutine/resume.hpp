@@ -30,7 +30,9 @@ struct on_top {
 extern on_top over;
 extern on_top introduced;
 
-enum class path { bare, own_fp, rare, tried };  // tried: rare, but it stays held if it yields
+// How a coroutine is run. The first four know that nothing is in flight, the first two also that
+// the thread itself resumes; tried: rare, but it stays held if it yields.
+enum class path { bare, own_fp, nested, nested_own_fp, rare, tried };
 
 // The rare paths and their parts, in resume.cpp.
 control* resume_rarely(control* c, on_top* request, std::source_location place);
@@ -60,15 +62,17 @@ template <path p>
 WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& t,
                                      state_word::bits suspended) {
     constexpr bool rare = p == path::rare || p == path::tried;
+    constexpr bool alone = p == path::bare || p == path::own_fp;
     exception_state lifted;
     const bool lift = rare && t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
-    const running_party before = rare ? t.running : running_party();
+    const running_party before = alone ? running_party() : t.running;
     control* const outer = before.party();
     if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
-    if (rare) c->resumer = outer;                 // I3
+    if (!alone) c->resumer = outer;               // I3
     t.running = running_party::of(c, suspended);  // T1
     t.resumer.adopt_running();
-    const bool keep_fp = rare ? (suspended & own_fp) != 0 : p == path::own_fp;
+    const bool keep_fp =
+        rare ? (suspended & own_fp) != 0 : p == path::own_fp || p == path::nested_own_fp;
     fp_control fp;
     if (WEFT_DEBUG || keep_fp) fp.read();
 
@@ -82,7 +86,7 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
         c = same.running.party();  // c may have handed over
     same.running = before;         // T1
     if (outer != nullptr) same.resumer = same.home_of_resumer(*outer);
-    if (rare) c->resumer = nullptr;  // I3
+    if (!alone) c->resumer = nullptr;  // I3
     if (keep_fp) fp.write();
     if (WEFT_DEBUG && !keep_fp && !fp.is_current()) fail_shared_fp(*c);
     if (lift) lower_exceptions(lifted);

@@ -104,7 +104,8 @@ struct body_block : typed_control<Signature> {
     };
 
     template <class B>
-    body_block(B&& b, std::uint64_t number) : typed(verbs, number), body(std::forward<B>(b)) {}
+    body_block(B&& b, std::uint64_t number, stack_source from)
+        : typed(verbs, number, from), body(std::forward<B>(b)) {}
     ~body_block() {}
 
     static body_block& of(control* c) noexcept { return *static_cast<body_block*>(c); }
@@ -132,19 +133,13 @@ struct body_block : typed_control<Signature> {
             return std::invoke(body, self.in.take());
     }
     static void destroy_body(control* c) noexcept { of(c).body.~Body(); }
-    static void destroy_values(control* c) noexcept {
-        std::destroy_at(&of(c).out);
-        std::destroy_at(&of(c).in);
+    static void release(control* c) noexcept {
+        body_block* self = &of(c);
+        self->~body_block();
+        block_cache::release(self, sizeof(body_block), alignof(body_block));
     }
-    static constexpr bool trivial = std::is_trivially_destructible_v<decltype(typed::out)> &&
-                                    std::is_trivially_destructible_v<decltype(typed::in)>;
 
-    static constexpr body_verbs verbs = {run,
-                                         destroy_body,
-                                         trivial ? nullptr : destroy_values,
-                                         sizeof(body_block),
-                                         alignof(body_block),
-                                         &signature_tag<Signature>};
+    static constexpr body_verbs verbs = {run, destroy_body, release, &signature_tag<Signature>};
 };
 
 // Aborts unless the running coroutine has this signature.
@@ -160,7 +155,7 @@ WEFT_ALWAYS_INLINE control* current_typed() {
 
 // A block with its body in it; none when the body's copy throws.
 template <class Signature, class B>
-WEFT_ALWAYS_INLINE control* make_block(B&& body, std::uint64_t id) {
+WEFT_ALWAYS_INLINE control* make_block(B&& body, std::uint64_t id, stack_source from) {
     using block = body_block<std::decay_t<B>, Signature>;
     void* memory = block_cache::acquire(sizeof(block), alignof(block));
     struct guard {
@@ -169,35 +164,27 @@ WEFT_ALWAYS_INLINE control* make_block(B&& body, std::uint64_t id) {
             if (memory != nullptr) block_cache::release(memory, sizeof(block), alignof(block));
         }
     } unless_made{memory};
-    control* c = new (memory) block(std::forward<B>(body), id);
+    control* c = new (memory) block(std::forward<B>(body), id, from);
     unless_made.memory = nullptr;
     return c;
 }
 
 template <class Signature, class B>
 control* make(B&& body, const coroutine_options& options) {
-    control* c = make_block<Signature>(std::forward<B>(body), new_id());
-    if (options.shared == nullptr && options.name.empty()) [[likely]] {
-        c->source = options.stack ? options.stack : default_stacks(options.stack_bytes);
-        if (options.fp == fp_environment::own) c->word.raise(own_fp);
-    } else {
+    const stack_source from = options.stack ? options.stack : default_stacks(options.stack_bytes);
+    control* c = make_block<Signature>(std::forward<B>(body), new_id(), from);
+    if (options.fp == fp_environment::own)
+        c->word.hold(state_word::of(coroutine_state::ready, own_fp));
+    if (options.shared != nullptr || !options.name.empty()) [[unlikely]]
         adopt_options(*c, options);
-    }
     return c;
-}
-
-// Gives the block of a coroutine that holds nothing any more back.
-WEFT_ALWAYS_INLINE void release_block(control* c) noexcept {
-    const body_verbs& v = *c->verbs;
-    if (v.destroy_values != nullptr) v.destroy_values(c);
-    block_cache::release(c, v.block_bytes, v.block_alignment);
 }
 
 WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
     if (c->word.state() != coroutine_state::done || c->word.has(on_shared_stack) ||
         c->extras != nullptr) [[unlikely]]
         destroy_slowly(c);
-    release_block(c);
+    c->verbs->release(c);
 }
 
 // Another body for a coroutine that is not running: what stays moves to the new block.
@@ -206,9 +193,9 @@ control* remake(control* old, B&& body) {
     WEFT_ASSERT(old->word.state() != coroutine_state::running, "reset of a running coroutine");
     kill(old, std::source_location::current());
     destroy_data(*old);
-    control* c = make_block<Signature>(std::forward<B>(body), old->id);
+    control* c = make_block<Signature>(std::forward<B>(body), old->id, {});
     move_identity(*old, *c);
-    release_block(old);
+    old->verbs->release(old);
     return c;
 }
 
