@@ -1,6 +1,6 @@
 // typed_control: the typed shell around control: values on their way, and the body.
 //
-//     control | out | in | body          one block of block_cache, 128 bytes for a small body
+//     control | out | in | body          one block of block_cache, 128 bytes for a body of one word
 //
 // Values travel in the control block and not on either stack, so a shared stack may be copied away
 // between the two ends.
@@ -22,8 +22,11 @@
 
 namespace weft::detail {
 
-// A place for one value of type T on its way.
-template <class T>
+// A place for one value of type T on its way. The two ways are different types, so that two places
+// for nothing take no room.
+enum class way : bool { out, in };
+
+template <class T, way>
 struct passage {
     std::optional<T> value;
 
@@ -38,16 +41,16 @@ struct passage {
     }
     bool full() const noexcept { return value.has_value(); }
 };
-template <class T>
-struct passage<T&> {
+template <class T, way w>
+struct passage<T&, w> {
     T* value = nullptr;
 
     void put(T& u) noexcept { value = &u; }
     T& take() noexcept { return *std::exchange(value, nullptr); }
     bool full() const noexcept { return value != nullptr; }
 };
-template <>
-struct passage<void> {
+template <way w>
+struct passage<void, w> {
     void take() const noexcept {}
     bool full() const noexcept { return true; }
 };
@@ -60,8 +63,8 @@ struct typed_control_of : control {
     using output = Out;
     using input = In;
 
-    [[no_unique_address]] passage<Out> out;
-    [[no_unique_address]] passage<In> in;
+    [[no_unique_address]] passage<Out, way::out> out;
+    [[no_unique_address]] passage<In, way::in> in;
 
     using control::control;
     static typed_control_of& of(control* c) noexcept { return *static_cast<typed_control_of*>(c); }
