@@ -84,18 +84,22 @@ TEST(migration, hops_at_every_yield) {
     }
 }
 
+struct to_this_threads_cache {
+    void operator()(void* block) const { block_cache::release(block, 100); }
+};
+
 TEST(migration, finds_the_state_of_the_new_thread_after_each_hop) {
     // Everything of the library's that is per thread, in one function that a compiler may inline.
     bool right = true;
     coroutine<> c([&] {
         const std::uint64_t id = this_coroutine::id();
         for (;;) {
-            void* block = block_cache::acquire(100);
+            std::unique_ptr<void, to_this_threads_cache> block(block_cache::acquire(100));
             throw_and_catch();
             coroutine<> inner([&] { right = right && this_coroutine::id() != id; });
             inner.resume();
             this_coroutine::yield();
-            block_cache::release(block, 100);  // to the new thread's cache
+            block.reset();
             right = right && this_coroutine::exists() && this_coroutine::id() == id;
             throw_and_catch();
         }

@@ -12,6 +12,8 @@
 namespace weft {
 namespace {
 
+#if !WEFT_TEST_ASAN && !WEFT_TEST_TSAN  // which have handlers and reports of their own
+
 [[gnu::noinline]] int recurse(int n) {
     volatile char frame[512];
     frame[0] = static_cast<char>(n);
@@ -26,8 +28,6 @@ void overflow() {
 // The size is that of the whole stack, up to a page more than was asked for.
 constexpr const char* line =
     "weft: stack overflow in coroutine [0-9]+ \"login\" \\(6[48] KiB stack at 0x[0-9a-f]+";
-
-#if !WEFT_TEST_ASAN && !WEFT_TEST_TSAN  // which have handlers and reports of their own
 
 TEST(overflow_report_death, names_the_coroutine_and_dies_by_the_signal) {
     EXPECT_EXIT(overflow(), testing::KilledBySignal(SIGSEGV), line);
