@@ -26,7 +26,9 @@ endforeach()
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     find_program(WEFT_CCACHE ccache)
     if(WEFT_CCACHE)
-        set(CMAKE_CXX_COMPILER_LAUNCHER ${WEFT_CCACHE})
+        # What it must be told to keep what includes a precompiled header.
+        set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+            CCACHE_SLOPPINESS=pch_defines,time_macros ${WEFT_CCACHE})
     endif()
 endif()
 
