@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <thread>
+#include <vector>
 
 #include "weft/coroutine/coroutine.hpp"
+#include "weft/coroutine/shared_stack_group.hpp"
+#include "weft/stack/mapped_stack.hpp"
 
 namespace weft {
 namespace {
@@ -20,21 +23,44 @@ namespace {
     return (n == 1'000'000 ? 0 : recurse(n + 1)) + frame[0];
 }
 
-void overflow() {
-    coroutine<int()> c([] { return recurse(0); }, {.name = "login", .stack_bytes = 64 * 1024});
+void overflow(const coroutine_options& options = {.name = "login", .stack_bytes = 64 * 1024}) {
+    coroutine<int()> c([] { return recurse(0); }, options);
     c.resume();
 }
 
-// The size is that of the whole stack, up to a page more than was asked for.
 constexpr const char* line =
-    "weft: stack overflow in coroutine [0-9]+ \"login\" \\(6[48] KiB stack at 0x[0-9a-f]+";
+    "weft: stack overflow in coroutine [0-9]+ \"login\" \\(64 KiB stack at 0x[0-9a-f]+; try 128";
 
 TEST(overflow_report_death, names_the_coroutine_and_dies_by_the_signal) {
     EXPECT_EXIT(overflow(), testing::KilledBySignal(SIGSEGV), line);
 }
 
+// Whatever its colour and the rounding to whole pages have added to it: several stacks, each of
+// another colour.
+TEST(overflow_report_death, says_the_size_that_was_asked_for) {
+    auto die = [](int others) {
+        const coroutine_options of_that_size = {.stack_bytes = 64 * 1024};
+        std::vector<coroutine<>> taken;
+        for (int i = 0; i < others; ++i)
+            taken.emplace_back([] { this_coroutine::yield(); }, of_that_size).resume();
+        overflow();
+    };
+    for (int others = 0; others < 4; ++others)
+        EXPECT_EXIT(die(others), testing::KilledBySignal(SIGSEGV), line);
+    auto die_on_mapped = [] {
+        mapped_stack stacks(64 * 1024);
+        overflow({.name = "login", .stack = stacks});
+    };
+    EXPECT_EXIT(die_on_mapped(), testing::KilledBySignal(SIGSEGV), line);
+    auto die_on_shared = [] {
+        shared_stack_group group(1, 64 * 1024);
+        overflow({.name = "login", .shared = &group});
+    };
+    EXPECT_EXIT(die_on_shared(), testing::KilledBySignal(SIGSEGV), line);
+}
+
 TEST(overflow_report_death, is_made_on_every_thread) {
-    EXPECT_EXIT(std::thread(overflow).join(), testing::KilledBySignal(SIGSEGV), line);
+    EXPECT_EXIT(std::thread([] { overflow(); }).join(), testing::KilledBySignal(SIGSEGV), line);
 }
 
 TEST(overflow_report_death, names_the_innermost_of_a_chain) {

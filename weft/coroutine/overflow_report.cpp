@@ -2,11 +2,17 @@
 
 #include <cstdint>
 
+#include "weft/coroutine/shared_slot.hpp"
 #include "weft/coroutine/thread_block.hpp"
 #include "weft/stack/overflow.hpp"
 
 namespace weft::detail {
 namespace {
+
+// What its stack was made for: the stack itself has up to a page more, for its colour.
+std::size_t asked_bytes(const control& c) noexcept {
+    return c.word.has(on_shared_stack) ? shared_stack_bytes(*c.seat.slot) : c.source.stack_bytes();
+}
 
 // The coroutine on whose stack, or in whose guard, the address lies: the one that runs, or one that
 // resumed it. In a signal handler.
@@ -18,7 +24,7 @@ bool describe(const void* fault_address, overflow_info& info) noexcept {
         if (at >= top || at < limit - info.guard_bytes) continue;
         info.who = c->who();
         info.limit = c->stack.limit;
-        info.stack_bytes = c->stack.bytes();
+        info.stack_bytes = asked_bytes(*c);
         return true;
     }
     return false;

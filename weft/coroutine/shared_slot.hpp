@@ -37,6 +37,9 @@ void give_up_seat(control& c) noexcept;
 // start there.
 weft::stack shared_slot_stack(shared_slot& slot) noexcept;
 
+// The size that the group was made with.
+std::size_t shared_stack_bytes(const shared_slot& slot) noexcept;
+
 // Where to switch in order to enter c: c itself when its live part is in place, or has been
 // brought; else the copier, which brings it and goes on to c. c is t.current already.
 annotated_context& enter_shared(control& c, thread_block& t);

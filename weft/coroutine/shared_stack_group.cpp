@@ -223,6 +223,8 @@ weft::stack shared_slot_stack(shared_slot& slot) noexcept {
     return slot.stack;
 }
 
+std::size_t shared_stack_bytes(const shared_slot& slot) noexcept { return slot.group->stack_bytes; }
+
 annotated_context& enter_shared(control& c, thread_block& t) {
     shared_slot& s = *c.seat.slot;
     shared_group& g = *s.group;
