@@ -20,7 +20,7 @@ struct boost_asio_coroutine : stackless_peer {
         boost::asio::coroutine state{};
         void (*step)(coroutine&);
 
-        void resume() { step(*this); }
+        [[gnu::always_inline]] void resume() { step(*this); }
     };
     struct holding_coroutine : coroutine {
         std::optional<counted> object{};

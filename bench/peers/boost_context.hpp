@@ -24,7 +24,7 @@ struct boost_fiber : stackful_peer {
 
     struct self {
         boost::context::fiber& sink;
-        void yield() { sink = std::move(sink).resume(); }
+        [[gnu::always_inline]] void yield() { sink = std::move(sink).resume(); }
     };
 
     class coroutine {
@@ -36,7 +36,7 @@ struct boost_fiber : stackful_peer {
                   body(me);
                   return std::move(sink);
               }) {}
-        void resume() { fiber_ = std::move(fiber_).resume(); }
+        [[gnu::always_inline]] void resume() { fiber_ = std::move(fiber_).resume(); }
 
     private:
         boost::context::fiber fiber_;
@@ -65,7 +65,7 @@ struct boost_context_callcc : stackful_peer {
 
     struct self {
         boost::context::continuation& sink;
-        void yield() { sink = sink.resume(); }
+        [[gnu::always_inline]] void yield() { sink = sink.resume(); }
     };
 
     class coroutine {
@@ -79,7 +79,7 @@ struct boost_context_callcc : stackful_peer {
                                                        body(me);
                                                        return std::move(sink);
                                                    })) {}
-        void resume() { continuation_ = continuation_.resume(); }
+        [[gnu::always_inline]] void resume() { continuation_ = continuation_.resume(); }
 
     private:
         boost::context::continuation continuation_;

@@ -25,7 +25,7 @@ struct boost_coroutine2 : stackful_peer {
 
     struct self {
         sides::pull_type& source;
-        void yield() { source(); }
+        [[gnu::always_inline]] void yield() { source(); }
     };
 
     class coroutine {
@@ -36,7 +36,7 @@ struct boost_coroutine2 : stackful_peer {
                   self me{source};
                   body(me);
               }) {}
-        void resume() { push_(); }
+        [[gnu::always_inline]] void resume() { push_(); }
 
     private:
         sides::push_type push_;

@@ -29,7 +29,7 @@ struct std_coroutine : stackless_peer {
         coroutine(const coroutine&) = delete;
         coroutine& operator=(const coroutine&) = delete;
         ~coroutine() { frame_.destroy(); }
-        void resume() { frame_.resume(); }
+        [[gnu::always_inline]] void resume() { frame_.resume(); }
 
     private:
         explicit coroutine(std::coroutine_handle<> h) : frame_(h) {}

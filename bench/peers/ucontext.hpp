@@ -41,8 +41,8 @@ struct ucontext_peer : stackful_peer {
         coroutine& operator=(const coroutine&) = delete;
         ~coroutine() { std::free(stack_); }
 
-        void resume() { swapcontext(&caller_, &own_); }
-        void yield() { swapcontext(&own_, &caller_); }
+        [[gnu::always_inline]] void resume() { swapcontext(&caller_, &own_); }
+        [[gnu::always_inline]] void yield() { swapcontext(&own_, &caller_); }
 
     private:
         static constexpr std::size_t body_bytes =

@@ -20,7 +20,7 @@ struct weft_stackful : stackful_peer {
     static constexpr bool guards = true;
 
     struct self {
-        void yield() { weft::this_coroutine::yield(); }
+        [[gnu::always_inline]] void yield() { weft::this_coroutine::yield(); }
     };
 
     class coroutine {
@@ -33,8 +33,8 @@ struct weft_stackful : stackful_peer {
                       body(me);
                   },
                   options) {}
-        void resume() { coroutine_.resume(); }
-        void prefetch() { coroutine_.prefetch(); }
+        [[gnu::always_inline]] void resume() { coroutine_.resume(); }
+        [[gnu::always_inline]] void prefetch() { coroutine_.prefetch(); }
 
     private:
         weft::coroutine<> coroutine_;

@@ -19,7 +19,7 @@ struct weft_generator : stackless_peer {
         coroutine(const coroutine&) = delete;
         coroutine& operator=(const coroutine&) = delete;
 
-        void resume() {
+        [[gnu::always_inline]] void resume() {
             if (at_)
                 ++*at_;
             else

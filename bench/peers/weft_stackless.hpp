@@ -17,7 +17,7 @@ struct weft_stackless : stackless_peer {
         weft::stackless state{};
         void (*step)(coroutine&);
 
-        void resume() { step(*this); }
+        [[gnu::always_inline]] void resume() { step(*this); }
     };
     struct holding_coroutine : coroutine {
         std::optional<counted> object{};

@@ -27,7 +27,7 @@ struct weft_task : stackless_peer {
         coroutine(const coroutine&) = delete;
         coroutine& operator=(const coroutine&) = delete;
 
-        void resume() {
+        [[gnu::always_inline]] void resume() {
             if (event_.waiting)
                 event_.waiting.resume();
             else

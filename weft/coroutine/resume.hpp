@@ -9,7 +9,11 @@
 //   resume: thread idle, c suspended, nothing in flight ---> run_held<bare | own_fp>
 //           otherwise ---------------------------------- --> resume_rarely: starts, refuses, nests
 //   yield:  nothing in flight, c bare or keeping fp -------> leave<bare | own_fp>
-//           otherwise -------------------------------------> yield_rarely: unwinds, refuses, copies
+//           the same, on a shared stack -------------------> leave<seated>: inlined as well, so
+//           that
+//                                                            no frame more need be copied out and
+//                                                            in
+//           otherwise -------------------------------------> yield_rarely: unwinds, refuses
 #pragma once
 
 #include <source_location>
@@ -30,9 +34,10 @@ struct on_top {
 extern on_top over;
 extern on_top introduced;
 
-// How a coroutine is run. The first four know that nothing is in flight, the first two also that
-// the thread itself resumes; tried: rare, but it stays held if it yields.
-enum class path { bare, own_fp, nested, nested_own_fp, rare, tried };
+// How a coroutine is run, or left. The first five know that nothing is in flight, the first two
+// also that the thread itself resumes. seated: it leaves a shared stack; tried: rare, but it stays
+// held if it yields.
+enum class path { bare, own_fp, nested, nested_own_fp, seated, rare, tried };
 
 // The rare paths and their parts, in resume.cpp.
 control* resume_rarely(control* c, on_top* request, std::source_location place);
@@ -45,6 +50,7 @@ control* resume_held_for_value(control* c);
 bool lift_exceptions(thread_block& t, exception_state& into) noexcept;
 void lower_exceptions(const exception_state& from) noexcept;
 annotated_context& enter_shared(control& c, thread_block& t);
+annotated_context& leave_shared(control& c, thread_block& t);
 annotated_context& leave_rarely(control& c, thread_block& t);
 on_top* word_of_leaving(control& c) noexcept;
 control* settle(control* who, void* word);  // when the word is not null: stack back, exception out
@@ -120,18 +126,23 @@ WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_loca
 template <path p>
 WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
     constexpr bool rare = p == path::rare;
-    annotated_context& target = rare ? leave_rarely(*c, t) : t.resumer;
+    constexpr bool seated = p == path::seated;
+    annotated_context& target = rare     ? leave_rarely(*c, t)
+                                : seated ? leave_shared(*c, t)
+                                         : t.resumer;
     exception_state lifted;
     const bool lift = rare && t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
-    const bool keep_fp = rare ? c->word.has(own_fp) : p == path::own_fp;
-    if (keep_fp) c->fp.read();
+    const auto keeps_fp = [](const control& who) {
+        return rare || seated ? who.word.has(own_fp) : p == path::own_fp;
+    };
+    if (keeps_fp(*c)) c->fp.read();
 
     const arrival a = annotated_switch(*c, target, rare ? word_of_leaving(*c) : nullptr);
 
     // T2: t is not used from here on. Nor is c: it came back in a register, and what is not kept
     // for later is not written to the stack, whose page may have left the TLB.
     control& self = *control::of(a.self);
-    if (keep_fp) self.fp.write();
+    if (keeps_fp(self)) self.fp.write();
     if (lift) lower_exceptions(lifted);
     if (a.word != nullptr) [[unlikely]]
         run_on_top(self, a.word, a.from);
@@ -152,9 +163,10 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place) {
     const running_party running = t.running;
     const std::uint64_t unusual = t.exceptions->bits() | running.tags();
     if (unusual == 0) return leave<path::bare>(running.party(running_party::bare), t);
-    if (unusual != running_party::keeps_fp) [[unlikely]]
-        return yield_rarely(t, place);
-    leave<path::own_fp>(running.party(running_party::keeps_fp), t);
+    if (unusual == running_party::keeps_fp) [[likely]]
+        return leave<path::own_fp>(running.party(running_party::keeps_fp), t);
+    if (unusual != running_party::seated) return yield_rarely(t, place);
+    leave<path::seated>(running.party(running_party::seated), t);
 }
 
 }  // namespace weft::detail

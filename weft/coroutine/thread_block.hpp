@@ -33,7 +33,7 @@ extern exception_state unprepared;
 // the most frequent case, so that one test tells it from all others.
 class running_party {
 public:
-    enum tag : std::uintptr_t { bare = 0, none = 1, keeps_fp = 2, rare = 4, all = 7 };
+    enum tag : std::uintptr_t { bare = 0, none = 1, keeps_fp = 2, seated = 4, rare = 8, all = 15 };
 
     constexpr running_party() noexcept = default;
     running_party(control* c, tag t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(c) | t) {}
@@ -41,7 +41,9 @@ public:
     // How c, whose word this is, may be left.
     static running_party of(control* c, state_word::bits word) noexcept {
         const int flags = state_word::flags(word);
-        return {c, flags == 0 ? bare : flags == own_fp ? keeps_fp : rare};
+        if (flags == 0) return {c, bare};
+        if (flags == own_fp) return {c, keeps_fp};
+        return {c, (flags & ~own_fp) == on_shared_stack ? seated : rare};
     }
 
     std::uintptr_t tags() const noexcept { return bits_ & all; }
