@@ -1,4 +1,4 @@
-// shared_stacks: ten thousand stackful coroutines on two stacks.
+// shared_stacks: a thousand stackful coroutines on two stacks.
 //
 // Shows: a shared_stack_group. Each coroutine has plain local variables; while it is suspended,
 // only the part of the stack that it really uses is kept, and copied back before it goes on. So
@@ -13,7 +13,7 @@
 #include "weft/coroutine/coroutine.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 
-constexpr int coroutines = 10'000;
+constexpr int coroutines = 1'000;
 constexpr int steps = 5;
 
 // Each coroutine walks its own pseudo-random path; where it stands is in its locals.

@@ -4,7 +4,10 @@
 // shadow stack and a clock per party. The one idea: what they need is a member that is empty when
 // they are off, so that the one annotated switch below is the plain switch in every other build.
 //
-//   thread or resumer    annotated_context a;  a.adopt_thread()      (nothing to free)
+// Limits: to TSan a coroutine that has started is a thread. Each costs it milliseconds, and it ends
+// the program at the 8128th.
+//
+//   thread or resumer    annotated_context a;  a.adopt_running()     (nothing to free)
 //   coroutine            annotated_context c;  c.make(stack, point); ... c.retire() once it is over
 #pragma once
 
