@@ -140,7 +140,7 @@ TEST(coroutine, needs_no_default_constructor_of_its_values) {
 
 TEST(coroutine, yields_from_any_depth) {
     int depth = 0;
-    coroutine<> c([&] { depth = yield_below(200); });
+    coroutine<> c([&] { depth = yield_below(200); }, {.stack_bytes = 1024 * 1024});
     c.resume();
     EXPECT_EQ(depth, 0);
     c.resume();

@@ -157,7 +157,7 @@ TEST(coroutine_lifetime, throws_what_the_body_throws_when_it_is_copied_and_keeps
         void operator()() const {}
     };
     const cannot_be_copied body;
-    EXPECT_THROW(coroutine<>{body}, int);
+    EXPECT_THROW(coroutine<> refused{body}, int);
     tally t;
     coroutine<> c([captured = counted(t, 'c')] {});
     EXPECT_THROW(c.reset(body), int);
