@@ -335,7 +335,9 @@ TEST(kill_death, through_a_noexcept_function_destroys_nothing) {
         c.resume();
         c.kill();
     };
-    EXPECT_DEATH(die(), "^weft: kill of a coroutine is refused: .*coroutine [0-9]+ \"fenced\"");
+    EXPECT_DEATH(die(),
+                 "^weft: kill of a coroutine is refused: .*coroutine [0-9]+ \"fenced\" "
+                 "\\([^ ]*kill_test.cpp:[0-9]+\\)\n");
 }
 
 TEST(kill_death, at_a_destruction_of_a_body_that_swallows_it_and_throws) {

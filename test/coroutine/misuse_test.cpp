@@ -115,12 +115,13 @@ TEST(coroutine_misuse_death, kill_and_destruction_and_reset_of_a_running_one) {
     };
     EXPECT_DEATH(die_of([](auto& self) { self->kill(); }), "weft: kill of a running.*login");
     EXPECT_DEATH(die_of([](auto& self) { self.reset(); }), "weft: destruction of a running.*login");
-    EXPECT_DEATH(die_of([](auto& self) { self->reset([] {}); }), "weft: reset of a running");
+    EXPECT_DEATH(die_of([](auto& self) { self->reset([] {}); }),
+                 "weft: reset of a running.*login.*misuse_test.cpp");
 }
 
 TEST(coroutine_misuse_death, reset_of_an_empty_one) {
     coroutine<> c;
-    EXPECT_DEATH(c.reset([] {}), "weft: reset of an empty coroutine");
+    EXPECT_DEATH(c.reset([] {}), "weft: reset of an empty coroutine \\(.*misuse_test.cpp");
 }
 
 TEST(coroutine_misuse_death, switch_to_from_outside_or_to_one_that_cannot_be_resumed) {

@@ -110,7 +110,7 @@ public:
     // unless the body takes an In, which it then is.
     template <class F>
     output resume_with(F&& f, std::source_location place = std::source_location::current()) {
-        WEFT_ASSERT(control_ != nullptr, "resume_with of an empty coroutine");
+        if (control_ == nullptr) fail("resume_with of an empty coroutine", {}, place);
         detail::call_on_top<std::remove_reference_t<F>, typed> request(f, *control_, place);
         return typed::of(detail::resume(control_, request.get(), place)).take_output();
     }
@@ -124,9 +124,9 @@ public:
     // name and options stay; private data is destroyed.
     template <class Body>
         requires detail::body_for<std::decay_t<Body>, Signature>
-    void reset(Body&& body) {
-        WEFT_ASSERT(control_ != nullptr, "reset of an empty coroutine");
-        control_ = detail::remake<Signature>(control_, std::forward<Body>(body));
+    void reset(Body&& body, std::source_location place = std::source_location::current()) {
+        if (control_ == nullptr) fail("reset of an empty coroutine", {}, place);
+        control_ = detail::remake<Signature>(control_, std::forward<Body>(body), place);
     }
 
     coroutine_state state() const noexcept {

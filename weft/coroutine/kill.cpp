@@ -25,10 +25,11 @@ void swallowed(unwinding& u) noexcept {
     r.active = false;
     if (++r.swallows == swallow_limit)
         fail("kill of a coroutine whose body swallows every unwind with catch (...)",
-             r.victim->who());
+             r.victim->who(), r.place);
 }
 
 void refused(unwinding& u, const char* why, void* pc) noexcept {
+    const kill_request& r = request_of(u);
     const char* function = function_at(pc);
     line text;
     text.text("kill of a coroutine is refused: ").text(why).text(" at ");
@@ -37,7 +38,7 @@ void refused(unwinding& u, const char* why, void* pc) noexcept {
     else
         text.hex(reinterpret_cast<std::uintptr_t>(pc));
     text.terminate();
-    fail(text.data(), request_of(u).victim->who());
+    fail(text.data(), r.victim->who(), r.place);
 }
 
 void run_kill(on_top& request, control&, context*) {
@@ -49,6 +50,7 @@ void run_kill(on_top& request, control&, context*) {
 void kill_suspended(control& c, kill_request& r, std::source_location place) {
     r.run = run_kill;
     r.victim = &c;
+    r.place = place;
     r.end = c.outermost(c.stack.top);
     r.finished = finished;
     r.swallowed = swallowed;
@@ -62,7 +64,8 @@ void kill_suspended(control& c, kill_request& r, std::source_location place) {
 
 void unwind_again(control& c) {
     kill_request& r = *c.killing;
-    if (r.active) fail("yield in a destructor that runs because its coroutine is killed", c.who());
+    if (r.active)
+        fail("yield in a destructor that runs because its coroutine is killed", c.who(), r.place);
     r.active = true;
     unwind(r);
 }

@@ -192,9 +192,10 @@ WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
 
 // Another body for a coroutine that is not running: what stays moves to the new block.
 template <class Signature, class B>
-control* remake(control* old, B&& body) {
-    WEFT_ASSERT(old->word.state() != coroutine_state::running, "reset of a running coroutine");
-    kill(old, std::source_location::current());
+control* remake(control* old, B&& body, std::source_location place) {
+    if (old->word.state() == coroutine_state::running)
+        fail("reset of a running coroutine", old->who(), place);
+    kill(old, place);
     destroy_data(*old);
     control* c = make_block<Signature>(std::forward<B>(body), old->id, {});
     move_identity(*old, *c);
