@@ -24,7 +24,7 @@
 //
 // Control-flow enforcement: where the user compiles with -fcf-protection the landing label carries
 // endbr64, so indirect-branch tracking holds. Shadow stacks are not switched, so no object of weft
-// claims them (context.cpp), and the linker then clears the claim of the whole program.
+// claims them (cmake/weft_layer.cmake), and the linker clears the claim of the whole program.
 #pragma once
 
 #include "weft/base/platform.hpp"
