@@ -8,6 +8,7 @@
 #include "weft/coroutine/kill.hpp"
 #include "weft/coroutine/overflow_report.hpp"
 #include "weft/coroutine/shared_slot.hpp"
+#include "weft/stack/valgrind.hpp"
 
 namespace weft::detail {
 
@@ -37,7 +38,10 @@ WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
     if (!s) return false;
     c.stack = s;
     // On a shared stack the exchange does it, when nobody else's live part lies there.
-    if ((flags & on_shared_stack) == 0) c.make(s.limit, s.top, coroutine_entry);
+    if ((flags & on_shared_stack) == 0) {
+        valgrind_stack::begin(s);
+        c.make(s.limit, s.top, coroutine_entry);
+    }
     return true;
 }
 
@@ -133,6 +137,11 @@ on_top* word_of_leaving(control& c) noexcept { return c.word.has(handed) ? &intr
 
 namespace {
 
+WEFT_ALWAYS_INLINE void give_stack_back(control& c) noexcept {
+    valgrind_stack::end(c.stack);
+    c.source.release(c.stack);
+}
+
 // What leaves the body of one that is over leaves the resume.
 WEFT_ALWAYS_INLINE control* pass_error(control* who) {
 #if WEFT_EXCEPTIONS
@@ -148,7 +157,7 @@ WEFT_NOINLINE control* settle_rarely(control* who, void* word, int flags) {
         return who;
     }
     who->retire();
-    if ((flags & on_shared_stack) == 0) who->source.release(who->stack);
+    if ((flags & on_shared_stack) == 0) give_stack_back(*who);
     who->stack = {};
     const bool killed = (flags & being_killed) != 0 && who->killing->unwound;
     who->word.set_all(state_word::of(killed ? coroutine_state::killed : coroutine_state::done,
@@ -164,7 +173,7 @@ control* settle(control* who, void* word) {
     if ((flags & ~own_fp) != 0) [[unlikely]]
         return settle_rarely(who, word, flags);
     who->retire();
-    who->source.release(who->stack);
+    give_stack_back(*who);
     who->stack = {};
     who->word.set_all(state_word::of(coroutine_state::done, flags));  // I1
     return pass_error(who);

@@ -8,6 +8,7 @@
 #include "weft/coroutine/entry.hpp"
 #include "weft/coroutine/shared_slot.hpp"
 #include "weft/stack/default_stacks.hpp"
+#include "weft/stack/valgrind.hpp"
 
 namespace weft {
 
@@ -79,6 +80,16 @@ struct shared_group {
 
 namespace {
 
+weft::stack take_stack(std::size_t bytes) noexcept {
+    const weft::stack s = default_stacks(bytes).acquire();
+    if (s) valgrind_stack::begin(s);
+    return s;
+}
+void give_stack_back(std::size_t bytes, weft::stack s) noexcept {
+    valgrind_stack::end(s);
+    default_stacks(bytes).release(s);
+}
+
 constexpr std::size_t buffer_class(std::size_t bytes) noexcept {
     return static_cast<std::size_t>(std::bit_width(bytes - 1));
 }
@@ -107,10 +118,10 @@ std::byte* stack_pointer_of(control& c, thread_block& t) noexcept {
 shared_group::~shared_group() {
     for (shared_slot& s : slots) {
         unpoison(s.stack);
-        if (s.stack) default_stacks(stack_bytes).release(s.stack);
+        if (s.stack) give_stack_back(stack_bytes, s.stack);
     }
     copier.retire();
-    if (copier_stack) default_stacks(smallest_default_stack_bytes).release(copier_stack);
+    if (copier_stack) give_stack_back(smallest_default_stack_bytes, copier_stack);
     for (std::byte*& head : free_buffers) {
         while (head != nullptr) {
             std::byte* next;
@@ -153,6 +164,7 @@ void shared_group::save(control& c, thread_block& t) {
 void shared_group::restore(control& c) {
     auto* part = reinterpret_cast<saved_part*>(c.seat.saved);
     const std::size_t bytes = part->bytes;
+    valgrind_stack::open_down_to(c.stack, c.stack.top - bytes);
     copy_part(c.stack.top - bytes, part->data(), bytes);
     release_buffer(c.seat.saved, sizeof(saved_part) + bytes);
     c.seat.saved = nullptr;
@@ -175,10 +187,12 @@ void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
         s.vacated = nullptr;
     }
     if (in != nullptr) {
-        if (in->seat.saved != nullptr)
+        if (in->seat.saved != nullptr) {
             restore(*in);
-        else
+        } else {
+            valgrind_stack::open_down_to(s.stack, s.stack.limit);
             in->make(s.stack.limit, s.stack.top, coroutine_entry);  // it starts
+        }
     } else if (watchful) {
         if (WEFT_DEBUG && out != nullptr) {
             s.vacated = stack_pointer_of(*out, t);
@@ -191,7 +205,7 @@ void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
 
 annotated_context& shared_group::by_copier(shared_slot& s, control* in, annotated_context& next) {
     if (!copier_stack) {
-        copier_stack = default_stacks(smallest_default_stack_bytes).acquire();
+        copier_stack = take_stack(smallest_default_stack_bytes);
         if (!copier_stack) fail("no stack for the copier of a shared stack");
         copier.make(copier_stack.limit, copier_stack.top, copier_entry);
     }
@@ -219,7 +233,7 @@ void give_up_seat(control& c) noexcept {
 }
 
 weft::stack shared_slot_stack(shared_slot& slot) noexcept {
-    if (!slot.stack) slot.stack = default_stacks(slot.group->stack_bytes).acquire();
+    if (!slot.stack) slot.stack = take_stack(slot.group->stack_bytes);
     return slot.stack;
 }
 

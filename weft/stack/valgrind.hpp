@@ -1,50 +1,37 @@
 // valgrind_stack: tells Valgrind that a piece of memory is a stack, while it is one.
 //
 // Without that Valgrind takes a switch for a huge frame and reports what lies between as undefined.
-// A type, empty where Valgrind's header is missing or the build is not a debug build, so that its
-// users need no #if. Without Valgrind underneath, a few instructions each.
+// Whether there is anything to tell is decided where weft is compiled, and what is to be remembered
+// is kept there, so that a user's own choice of NDEBUG changes no layout. Nothing in a build that
+// is no debug build or has no header of Valgrind's; a few instructions where Valgrind is not
+// underneath.
 //
-//   [[no_unique_address]] valgrind_stack seen;
-//   seen.begin(s);  ...  seen.end();
+//   valgrind_stack::begin(s);  ...  valgrind_stack::end(s);
 #pragma once
 
 #include "weft/base/platform.hpp"
 #include "weft/stack/stack.hpp"
 
-#if WEFT_DEBUG && __has_include(<valgrind/valgrind.h>)
+#if WEFT_DEBUG && __has_include(<valgrind/memcheck.h>)
 #define WEFT_VALGRIND 1
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wold-style-cast"
-#include <valgrind/valgrind.h>
-#pragma GCC diagnostic pop
 #else
 #define WEFT_VALGRIND 0
 #endif
 
 namespace weft::detail {
 
+struct valgrind_stack {
+    // All above sp may be written, whoever has popped a frame from there before, and is not to be
+    // read before that. begin() does the same with the whole.
 #if WEFT_VALGRIND
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wold-style-cast"
-
-class valgrind_stack {
-public:
-    void begin(stack s) noexcept { id_ = VALGRIND_STACK_REGISTER(s.limit, s.top); }
-    void end() noexcept { VALGRIND_STACK_DEREGISTER(id_); }
-
-private:
-    unsigned long id_ = 0;
-};
-
-#pragma GCC diagnostic pop
+    static void open_down_to(stack s, const std::byte* sp) noexcept;
+    static void begin(stack s) noexcept;
+    static void end(stack s) noexcept;  // nothing for one that did not begin
 #else
-
-class valgrind_stack {
-public:
-    void begin(stack) noexcept {}
-    void end() noexcept {}
-};
-
+    static void open_down_to(stack, const std::byte*) noexcept {}
+    static void begin(stack) noexcept {}
+    static void end(stack) noexcept {}
 #endif
+};
 
 }  // namespace weft::detail
