@@ -221,10 +221,10 @@ TEST(shared_stack_group, counts_members_and_what_is_copied_out) {
     shared_stack_group group;
     EXPECT_EQ(group.statistics().coroutines, 0u);
     auto body = [] {
-        volatile char local[1000];
-        local[0] = 1;
+        char local[1000];
+        asm volatile("" : : "r"(local) : "memory");  // all of it is used, before and after
         this_coroutine::yield();
-        local[1] = local[0];
+        asm volatile("" : : "r"(local) : "memory");
     };
     std::optional<coroutine<>> a(std::in_place, body, coroutine_options{.shared = &group});
     coroutine<> b(body, {.shared = &group});

@@ -11,8 +11,8 @@ namespace {
 
 // The last frame of the body's owner, see context::outermost.
 WEFT_NOINLINE void enter_body(context* self) {
-    self->end = __builtin_dwarf_cfa();
-    self->point->enter(self->arrived.from, self, self->arrived.word);
+    self->ends = __builtin_dwarf_cfa();
+    self->begins->enter(self->came.from, self, self->came.word);
     asm volatile("");  // not a tail call: this frame must stay
 }
 
@@ -23,21 +23,21 @@ void enter(unsigned high, unsigned low) {
     try {
         enter_body(self);
     } catch (...) {
-        self->point->escaped(self);
+        self->begins->escaped(self);
     }
 #else
     enter_body(self);
 #endif
-    self->point->left(self);
+    self->begins->left(self);
     fail("the last function of a context returned");
 }
 
 }  // namespace
 
 arrival switch_to(context& from, context& to, void* word) noexcept {
-    to.arrived = {word, &from, &to};
+    to.came = {word, &from, &to};
     swapcontext(&from.state, &to.state);
-    return from.arrived;
+    return from.came;
 }
 
 void make_context(context& c, void* stack_top, const entry_point& point) noexcept {
@@ -47,8 +47,8 @@ void make_context(context& c, void* stack_top, const entry_point& point) noexcep
     c.state.uc_stack.ss_sp = static_cast<char*>(stack_top) - claimed_bytes;
     c.state.uc_stack.ss_size = claimed_bytes;
     c.state.uc_link = nullptr;
-    c.point = &point;
-    c.end = stack_top;
+    c.begins = &point;
+    c.ends = stack_top;
     const auto address = reinterpret_cast<std::uintptr_t>(&c);
     makecontext(&c.state, reinterpret_cast<void (*)()>(&enter), 2,
                 static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));

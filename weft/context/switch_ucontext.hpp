@@ -15,11 +15,11 @@ namespace weft {
 
 struct context {
     ucontext_t state;
-    arrival arrived;           // written by whoever switches to this context
-    const entry_point* point;  // where a fresh context begins
-    void* end;                 // the canonical frame address of the last frame below this layer's
+    arrival came;               // written by whoever switches to this context
+    const entry_point* begins;  // where a fresh context begins
+    void* ends;                 // the canonical frame address of the last frame below this layer's
 
-    void* outermost(void*) const noexcept { return end; }
+    void* outermost(void*) const noexcept { return ends; }
     void* stack_pointer() const noexcept;
 };
 
