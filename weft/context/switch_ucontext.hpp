@@ -19,6 +19,13 @@ struct context {
     const entry_point* begins;  // where a fresh context begins
     void* ends;                 // the canonical frame address of the last frame below this layer's
 
+    // A context keeps what it was made with when it lends its place to another.
+    context& operator=(const context& other) noexcept {
+        state = other.state;
+        came = other.came;
+        return *this;
+    }
+
     void* outermost(void*) const noexcept { return ends; }
     void* stack_pointer() const noexcept;
 };
