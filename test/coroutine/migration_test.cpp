@@ -115,6 +115,30 @@ TEST(migration, finds_the_state_of_the_new_thread_after_each_hop) {
     EXPECT_TRUE(right);
 }
 
+// A body that stays on one thread may keep what is the thread's, as plain code does.
+thread_local int plain = 0;
+
+TEST(migration, leaves_plain_thread_locals_to_a_body_that_stays) {
+    auto stay = [] {
+        bool right = true;
+        auto count_up = [&] {
+            for (int* mine = &plain;;) {
+                const int before = ++*mine;
+                this_coroutine::yield();
+                right = right && mine == &plain && plain > before;
+            }
+        };
+        coroutine<> a(count_up), b(count_up);
+        for (int i = 0; i < 1000; ++i) a.resume(), b.resume();
+        EXPECT_TRUE(right);
+        EXPECT_EQ(plain, 2000);
+        plain = 0;
+    };
+    std::thread other(stay);
+    stay();
+    other.join();
+}
+
 TEST(migration, kills_on_another_thread_than_it_ran_on) {
     auto alive = std::make_shared<int>(0);
     coroutine<> c([alive] {
