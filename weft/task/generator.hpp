@@ -18,7 +18,8 @@
 // A generator inside a generator costs the same for each element at any depth. An exception
 // of the body comes out of begin() or ++, one of an inner generator out of the co_yield first. What
 // is yielded is a reference into the frame: it holds until the next ++. Destroying a generator
-// destroys its frame and those inside, innermost first.
+// destroys its frame and those inside, innermost first, and takes stack in proportion to their
+// number.
 //
 // Rules, checked: begin() is called once, on a generator that is not empty; what is passed to
 // elements_of has not begun. A generator cannot co_await. Frames come from a per-thread cache;

@@ -26,9 +26,11 @@ void* weft_fast_unwind_find_next() noexcept {
 // gets to see the call sees it as the landing pad made it.
 asm(R"(
     .pushsection .text.weft_fast_unwind, "ax", @progbits
-    .globl _Unwind_Resume
+    .weak _Unwind_Resume            # libgcc's own goes before it where it is linked statically
     .type _Unwind_Resume, @function
     .p2align 4
+    .globl weft_fast_unwind_stub
+weft_fast_unwind_stub:
 _Unwind_Resume:                     # (rdi: _Unwind_Exception*)
     .cfi_startproc
     endbr64

@@ -8,16 +8,17 @@
 // Opt in by linking the target weft::fast_unwind into the program (not into a library: the
 // definition has to come first in the order of symbol look-up). It is enabled once linked.
 //
-// Limits: x86-64 with a shared libgcc_s; on other processors the object is empty. With -static the
-// linker refuses it by "multiple definition of _Unwind_Resume". A module loaded with RTLD_DEEPBIND
-// keeps libgcc's own, which stays right.
+// Limits: x86-64 with a shared libgcc_s; on other processors the object is empty. Where libgcc is
+// linked statically (-static, -static-libgcc) its own definition is taken: the program is as
+// without the opt-in, and linked() says so. A module loaded with RTLD_DEEPBIND keeps libgcc's own
+// too, which stays right.
 //
 //   assert(weft::fast_unwind::linked());
 #pragma once
 
 namespace weft::fast_unwind {
 
-// Is it part of this program?
+// Is it part of this program, and in effect?
 bool linked() noexcept;
 
 // Switches it off and on again, to measure both ways in one program. Nothing happens where it is
