@@ -124,13 +124,15 @@ TEST(kill, unwinds_a_body_that_swallowed_it_at_its_next_yield) {
     EXPECT_EQ(c.state(), coroutine_state::killed);
 }
 
+void yield_and_swallow() {
+    try {
+        this_coroutine::yield();
+    } catch (...) {
+    }
+}
+
 TEST(kill, of_a_body_that_swallows_it_and_returns_leaves_it_done) {
-    coroutine<> c([] {
-        try {
-            this_coroutine::yield();
-        } catch (...) {
-        }
-    });
+    coroutine<> c([] { yield_and_swallow(); });
     c.resume();
     EXPECT_TRUE(c.kill());
     EXPECT_EQ(c.state(), coroutine_state::done);
@@ -138,10 +140,7 @@ TEST(kill, of_a_body_that_swallows_it_and_returns_leaves_it_done) {
 
 TEST(kill, throws_what_a_body_throws_after_it_swallowed_it) {
     coroutine<> c([] {
-        try {
-            this_coroutine::yield();
-        } catch (...) {
-        }
+        yield_and_swallow();
         throw 7;
     });
     c.resume();

@@ -17,9 +17,9 @@
 namespace weft {
 namespace {
 
-constexpr int exchanges = WEFT_TEST_TSAN || WEFT_TEST_ASAN ? 200'000
-                          : WEFT_DEBUG                     ? 1'000'000
-                                                           : 10'000'000;
+constexpr int exchanges = WEFT_TEST_TSAN || WEFT_TEST_ASAN      ? 200'000
+                          : WEFT_DEBUG || WEFT_BACKEND_UCONTEXT ? 1'000'000
+                                                                : 10'000'000;
 
 // Both threads try at all times: whoever wins must find the context complete. `count` is no atomic:
 // TSan tells if two turns are not ordered.
@@ -35,7 +35,7 @@ TEST(migration, of_two_threads_that_try_one_wins_and_finds_the_context_complete)
     std::atomic<int> resumes = 0;
     std::atomic<bool> wrong = false;
     auto party = [&] {
-        for (int i = 0; i < exchanges; ++i) {
+        while (resumes.load(std::memory_order_relaxed) < exchanges) {
             const result<int> r = c.try_resume();
             if (!r) continue;
             resumes.fetch_add(1, std::memory_order_relaxed);
@@ -47,7 +47,6 @@ TEST(migration, of_two_threads_that_try_one_wins_and_finds_the_context_complete)
     other.join();
     EXPECT_FALSE(wrong);
     EXPECT_EQ(count, resumes.load());
-    EXPECT_GE(count, exchanges / 4);
 }
 
 // In turns, each resume on the other thread than the one before.
