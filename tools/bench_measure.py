@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 CPU_SHARE = 0.98  # below this a repetition was disturbed
+JUDGED = 4
 ONCE = ("rss", "guarded")  # facts, not times
 COUNTERS = ("bytes_per_coroutine", "page_table_bytes", "slot_bytes", "coroutines", "works",
             "guards", "destructors_run")
@@ -126,14 +127,17 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def measure(programs, groups, repetitions, peers=None):
-    """All groups, with progress on standard error; returns {group: {peer: [sample]}}."""
-    return {group: measure_group(programs, group, repetitions, peers, f"[{n:2}/{len(groups)}]")
+def measure(programs, groups, repetitions, judged):
+    """All groups, with progress on standard error; returns {group: {peer: [sample]}}. The peers that a
+    bar compares, judged[group], are repeated JUDGED times as often."""
+    return {group: measure_group(programs, group, repetitions, judged.get(group),
+                                 f"[{n:2}/{len(groups)}]")
             for n, group in enumerate(groups, 1)}
 
 
-def measure_group(programs, group, repetitions, peers, progress):
-    repetitions = 1 if group.split("/")[0] in ONCE else repetitions
+def measure_group(programs, group, repetitions, judged, progress):
+    once = group.split("/")[0] in ONCE
+    repetitions = 1 if once else repetitions
     samples = {}
 
     def add(found):
@@ -141,7 +145,9 @@ def measure_group(programs, group, repetitions, peers, progress):
             samples.setdefault(peer, []).append(sample)
 
     for _ in range(repetitions):
-        add(programs.once(group, peers))
+        add(programs.once(group))
+    for _ in range(0 if once or not judged else repetitions * (JUDGED - 1)):
+        add(programs.once(group, judged))
     for _ in range(repetitions):  # once more, what was disturbed
         again = [peer for peer, all_of in samples.items()
                  if sum(map(undisturbed, all_of)) < repetitions and repetitions > 1

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures weft against its peers and writes docs/benchmarks.md with a chart beside it.
+"""Measures weft against its peers and writes docs/benchmarks.md with a chart beside it, and the table
+of README.md.
 
   tools/bench_report.py build/release/bench/weft_bench           the whole comparison, some minutes
   tools/bench_report.py build/release/bench/weft_bench --short   a few rows on the terminal, seconds
@@ -18,10 +19,10 @@ import subprocess
 import sys
 
 from bench_chart import chart
-from bench_measure import BadInput, Machine, Programs, cases, measure, say
+from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, say
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
-                          STACKLESS_BASE, SWITCH, Results, bar_table, bars, block, losses,
-                          memory_table, number, times, two_blocks)
+                          STACKLESS_BASE, SWITCH, Results, bar_table, bars, block, judged,
+                          losses, memory_table, number, times, two_blocks)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
@@ -38,8 +39,8 @@ Written by `make bench` (tools/bench_report.py); not by hand. {date}.
 
 ![Six bar charts: switch, shuffled switch, create and enter, kill, skynet, memory]({chart})
 
-Times are medians of {repetitions} interleaved repetitions, in ns for one operation unless a unit
-stands there; in brackets the ratio to `{stackless}` for stackless peers, to `{stackful}` for stackful
+Times are medians of {repetitions} interleaved repetitions, of {judged} for the peers that a bar
+compares, in ns for one operation unless a unit stands there; in brackets the ratio to `{stackless}` for stackless peers, to `{stackful}` for stackful
 ones (below 1 is faster). Only ratios carry over to another machine or day.
 
 † destructors on the killed stack do not run. ~ every repetition was disturbed: the process had less
@@ -131,15 +132,34 @@ def build_rust(folder):
     return program, f"corosensei {crate}, {' '.join(version.stdout.split()[:2]) or 'rustc'}"
 
 
+def seeds_table(results):
+    return [*two_blocks(results, SEEDS), "",
+            "1000 coroutines, 128 KiB stacks; create is cold, the others are on stacks used before."]
+
+
+def write_readme_table(results):
+    """Between its two marks; a README without them is left alone."""
+    path = os.path.join(ROOT, "README.md")
+    with open(path, encoding="utf-8") as file:
+        before, mark, rest = file.read().partition("<!-- table -->\n")
+    _, end, after = rest.partition("<!-- /table -->")
+    if not mark or not end:
+        return
+    lines = ["Nanoseconds for one operation, medians; in brackets the ratio to "
+             f"`{STACKLESS_BASE}` or `{STACKFUL_BASE}`.", "", *seeds_table(results), ""]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + mark + "\n".join(lines) + end + after)
+
+
 def page(results, facts, chart_name):
     met = [bar[-1] for bar in bars(results)]
     skipped = [f"- {line}" for line in facts["skipped"]] or ["- none"]
     parts = [
         HEAD.format(date=facts["date"], machine=facts["machine"], chart=chart_name,
-                    repetitions=facts["repetitions"], stackless=STACKLESS_BASE,
+                    repetitions=facts["repetitions"],
+                    judged=JUDGED * facts["repetitions"], stackless=STACKLESS_BASE,
                     stackful=STACKFUL_BASE),
-        "## The table", "", *two_blocks(results, SEEDS), "",
-        "1000 coroutines, 128 KiB stacks; create is cold, the others are on stacks used before.", "",
+        "## The table", "", *seeds_table(results), "",
         "## Skynet", "", *two_blocks(results, SKYNET), "",
         "## Memory and guards", "", *memory_table(results), "",
         f"## The bars: {sum(met)} of {len(met)} met", "", *bar_table(results), "",
@@ -166,7 +186,7 @@ def full(options):
             skipped.append(f"corosensei: {rust}")
         for line in skipped:
             say(f"skipped {line}")
-        samples = measure(programs, groups, options.repetitions)
+        samples = measure(programs, groups, options.repetitions, judged())
         facts = {"date": datetime.date.today().isoformat(), "repetitions": options.repetitions,
                  "machine": machine_lines(programs.context, programs.rust and rust),
                  "max_map_count": map_limit(), "skipped": skipped}
@@ -181,6 +201,8 @@ def full(options):
                                   f"{facts['date']}"))
     with open(options.out, "w", encoding="utf-8") as file:
         file.write(page(results, facts, os.path.basename(svg)))
+    if os.path.abspath(options.out) == os.path.join(ROOT, "docs", "benchmarks.md"):
+        write_readme_table(results)
     missed = [bar for bar in bars(results) if not bar[-1]]
     for case, base, found, bound, _ in missed:
         print(f"missed: {case}{' against ' + base if base else ''}: {found}, {bound}")

@@ -141,6 +141,14 @@ def bars(results):
     return rows
 
 
+def judged():
+    """{group: the peers that its bars compare}."""
+    peers = {}
+    for group, peer, base, _ in BARS:
+        peers.setdefault(group, set()).update((peer, base))
+    return {group: sorted(names) for group, names in peers.items()}
+
+
 def bar_table(results):
     return table(["case", "against", "found", "bar", ""],
                  [[case, base, found, bound, "met" if met else "**missed**"]
