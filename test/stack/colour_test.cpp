@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "weft/stack/slab_stack.hpp"
+
 namespace weft::detail {
 namespace {
 
@@ -37,6 +39,26 @@ TEST(colour, keeps_the_top_on_a_line_wherever_the_memory_ends) {
         EXPECT_EQ(reinterpret_cast<std::size_t>(top) % 64, 0u);
         EXPECT_LE(page + sizeof page - off - top, static_cast<std::ptrdiff_t>(colour_bytes));
     }
+}
+
+// The page that the byte below the top lies in.
+std::ptrdiff_t top_page(stack s) {
+    return static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(s.top - 1) / page_bytes());
+}
+
+TEST(colour, puts_stacks_an_odd_number_of_pages_apart) {
+    for (std::size_t bytes :
+         {std::size_t{16} << 10, std::size_t{64} << 10, std::size_t{68} << 10}) {
+        slab_stack stacks(bytes);
+        const stack first = stacks.acquire();
+        const stack second = stacks.acquire();
+        EXPECT_EQ(std::abs(top_page(second) - top_page(first)) % 2, 1) << bytes;
+        stacks.release(first);
+        stacks.release(second);
+    }
+    EXPECT_EQ(round_to_odd_pages(1), page_bytes());
+    EXPECT_EQ(round_to_odd_pages(page_bytes()), page_bytes());
+    EXPECT_EQ(round_to_odd_pages(page_bytes() + 1), 3 * page_bytes());
 }
 
 TEST(colour, numbers_those_who_do_not_count_themselves) {

@@ -1,4 +1,4 @@
-// Colour: how far below the end of its memory a stack's top lies.
+// Colour: how far below the end of its memory a stack's top lies, and how far apart stacks lie.
 //
 // Stacks of one size end at the same offset in their pages, and the bytes a coroutine touches first
 // and last are those at its top; uncoloured, all of them fall into the same one or two of a cache's
@@ -8,12 +8,17 @@
 //
 //   n        0   1   2   3   4   5   6 ...     29 has no common factor with 48: all colours are
 //   colour   0  29  10  39  20   1  30 ...     used, and neighbours differ by 19 lines or more
+//
+// What translates addresses is laid out in sets as well, by the number of the page. At an even
+// distance the tops of all stacks would share half of them or fewer, so stacks lie an odd number of
+// pages apart: with a thousand of them that is a factor of two in a switch (docs/rationale.md).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 
 #include "weft/base/platform.hpp"
+#include "weft/stack/os_memory.hpp"
 #include "weft/stack/stack.hpp"
 
 namespace weft::detail {
@@ -28,6 +33,11 @@ inline std::byte* coloured_top(std::byte* end, std::size_t n) noexcept {
     const std::size_t down = (n * 29 % colour_count) * cache_line_bytes;
     const auto address = reinterpret_cast<std::size_t>(end);
     return end - (address % cache_line_bytes) - down;
+}
+
+// The least whole and odd number of pages for `bytes`, in bytes.
+inline std::size_t round_to_odd_pages(std::size_t bytes) noexcept {
+    return round_to_page(bytes) | page_bytes();
 }
 
 // A number for allocators that do not number their stacks. Relaxed: only variety matters.

@@ -28,7 +28,12 @@ mapped_stack::mapped_stack(std::size_t stack_bytes, std::size_t guard_bytes) noe
     : stack_bytes_(whole_pages(stack_bytes)), guard_bytes_(whole_pages(guard_bytes)) {}
 
 std::size_t mapped_stack::mapping_bytes() const noexcept {
-    return guard_bytes_ + stack_bytes_ + detail::round_to_page(detail::colour_bytes);
+    return detail::round_to_odd_pages(guard_bytes_ + usable_bytes());
+}
+
+// What is above the guard, which gets the odd page.
+std::size_t mapped_stack::usable_bytes() const noexcept {
+    return stack_bytes_ + detail::round_to_page(detail::colour_bytes);
 }
 
 stack mapped_stack::acquire() noexcept {
@@ -36,16 +41,17 @@ stack mapped_stack::acquire() noexcept {
     const std::size_t bytes = mapping_bytes();
     std::byte* base = detail::os.map(bytes);
     if (base == nullptr) return {};
-    if (!guard({base, guard_bytes_})) {
+    std::byte* limit = base + bytes - usable_bytes();
+    if (!guard({base, bytes - usable_bytes()})) {
         detail::os.unmap({base, bytes});
         return {};
     }
-    return {base + guard_bytes_, detail::coloured_top(base + bytes, detail::next_colour())};
+    return {limit, detail::coloured_top(base + bytes, detail::next_colour())};
 }
 
 void mapped_stack::release(stack s) noexcept {
     detail::unpoison_stack(s);
-    detail::os.unmap({s.limit - guard_bytes_, mapping_bytes()});
+    detail::os.unmap({s.limit + usable_bytes() - mapping_bytes(), mapping_bytes()});
 }
 
 }  // namespace weft

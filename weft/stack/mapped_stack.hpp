@@ -31,6 +31,7 @@ public:
 
 private:
     std::size_t mapping_bytes() const noexcept;
+    std::size_t usable_bytes() const noexcept;
 
     std::size_t stack_bytes_;
     std::size_t guard_bytes_;

@@ -64,6 +64,7 @@ struct slab_stack::slab {
     std::byte* base;
     std::size_t bytes;
     std::size_t stride;
+    std::size_t stack_bytes;
     std::size_t guard_bytes;
     std::size_t first_number;
     std::uint32_t slot_count;
@@ -119,7 +120,7 @@ void slab_stack::release(std::span<const stack> stacks) noexcept {
         in->idle()[in->idle_count++] = i;
         --in->out_count;
         --out_count_;
-        if (!in->listed && in->stride == stride()) open(*in);
+        if (!in->listed && in->stack_bytes == stack_bytes()) open(*in);
         if (in->out_count == 0) {
             drops.flush();                   // before these addresses can become somebody else's
             if (remove_slab(*in)) continue;  // I3
@@ -168,8 +169,8 @@ void slab_stack::check() const noexcept {
 
 std::size_t slab_stack::stride() const noexcept {
     const std::size_t guard = std::clamp<std::size_t>(guard_bytes_, 1, most_stack_bytes);
-    return detail::round_to_page(guard) + stack_bytes() +
-           detail::round_to_page(detail::colour_bytes);
+    return detail::round_to_odd_pages(detail::round_to_page(guard) + stack_bytes() +
+                                      detail::round_to_page(detail::colour_bytes));
 }
 
 // Doubles what is mapped, within the bounds of a slab; one slot at least, and one slot at a time
@@ -192,6 +193,7 @@ slab_stack::slab* slab_stack::add_slab() noexcept {
     in->base = base;
     in->bytes = count * each;
     in->stride = each;
+    in->stack_bytes = stack_bytes();
     in->guard_bytes = each - stack_bytes() - detail::round_to_page(detail::colour_bytes);
     in->first_number = next_slot_number_;
     in->slot_count = static_cast<std::uint32_t>(count);
