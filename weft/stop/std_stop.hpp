@@ -1,0 +1,59 @@
+// from_std_stop, to_std_stop: a stop that is requested on one side reaches the other.
+//
+//   std::jthread:    std::stop_token --> from_std_stop --> weft::stop_source
+//   a std library:   std::stop_token <-- to_std_stop   <-- weft::stop_token
+//
+// Each is a callback that lies in the frame of whoever joins the two; destroying it parts them. The
+// reason is weft's alone: it is given on the way in and lost on the way out. std::stop_source
+// allocates and counts references, so only what crosses over pays for that.
+//
+//   void body(std::stop_token outer) {
+//       weft::stop_source inner;
+//       weft::from_std_stop link(outer, inner);
+//       ...
+#pragma once
+
+#include <stop_token>
+#include <utility>
+
+#include "weft/stop/stop_callback.hpp"
+#include "weft/stop/stop_source.hpp"
+
+namespace weft {
+
+// Stops `target`, which outlives it, when `token` is stopped.
+class from_std_stop {
+public:
+    from_std_stop(std::stop_token token, stop_source& target,
+                  stop_reason reason = stop_reason::user)
+        : callback_(std::move(token), forward{&target, reason}) {}
+
+private:
+    struct forward {
+        stop_source* target;
+        stop_reason reason;
+        void operator()() const noexcept { target->request_stop(reason); }
+    };
+
+    std::stop_callback<forward> callback_;
+};
+
+// Owns a std::stop_source that is stopped when `token` is.
+class to_std_stop {
+public:
+    explicit to_std_stop(stop_token token) : callback_(token, forward{&source_}) {}
+
+    // It may outlive this object, as std's tokens may; then nobody can stop it any more.
+    std::stop_token get_token() const noexcept { return source_.get_token(); }
+
+private:
+    struct forward {
+        std::stop_source* source;
+        void operator()() const noexcept { source->request_stop(); }
+    };
+
+    std::stop_source source_;
+    stop_callback<forward> callback_;  // after the source: it is gone first
+};
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+// stop_callback<F>: runs a function when a stop is requested.
+//
+// The shape and the laws of std::stop_callback; the function may take the reason. It runs once at
+// most: on the thread that requests the stop, or in the constructor when that has happened already.
+// Once the destructor is through, it neither runs nor will run: the destructor waits where another
+// thread is at it, and does not where it is called from within the function itself. No allocation:
+// the function lies in the callback, and that lies in the frame of whoever waits.
+//
+// The function must not throw and must not suspend.
+//
+//   weft::stop_callback wake(token, [&](weft::stop_reason) { event.set(); });
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/stop/stop_node.hpp"
+
+namespace weft {
+
+template <class F>
+class stop_callback : stop_node {
+    static_assert(std::invocable<F, stop_reason> || std::invocable<F>,
+                  "a stop callback takes a stop_reason, or nothing");
+
+public:
+    using callback_type = F;
+
+    template <class G>
+        requires std::constructible_from<F, G>
+    explicit stop_callback(stop_token token, G&& f) noexcept(std::is_nothrow_constructible_v<F, G>)
+        : stop_node(call), f_(std::forward<G>(f)) {
+        attach(token);
+    }
+    ~stop_callback() { detach(); }
+
+private:
+    static void call(stop_node& n, stop_reason reason) noexcept {
+        F&& f = std::forward<F>(static_cast<stop_callback&>(n).f_);
+        if constexpr (std::invocable<F, stop_reason>)
+            std::invoke(std::forward<F>(f), reason);
+        else
+            std::invoke(std::forward<F>(f));
+    }
+
+    F f_;
+};
+
+template <class F>
+stop_callback(stop_token, F) -> stop_callback<F>;
+
+}  // namespace weft

@@ -1,0 +1,150 @@
+#include "weft/stop/stop_core.hpp"
+
+#include <thread>
+
+#include "weft/base/assert.hpp"
+#include "weft/base/tls.hpp"
+#include "weft/stop/stop_source.hpp"
+
+// Its address says which thread this is. A thread's handle would do, but a compiler may keep that
+// one across a change of thread.
+WEFT_DECLARE_THREAD_LOCAL(char, weft_tls_stop_thread, this_stop_thread);
+WEFT_DEFINE_THREAD_LOCAL(char, weft_tls_stop_thread);
+
+namespace weft {
+namespace detail {
+
+// A call of request_stop, in the frame of that call.
+struct stop_core::request {
+    const stop_reason reason;
+    const char* const thread = &this_stop_thread();
+    stop_core* top = nullptr;  // the pile: cores whose callbacks are being called
+};
+
+stop_core::~stop_core() {
+    const char* const here = &this_stop_thread();
+    state_.lock();
+    while (request_ != nullptr && request_->thread != here) {
+        state_.unlock();
+        std::this_thread::yield();
+        state_.lock();
+    }
+    WEFT_ASSERT(first_ == nullptr, "destruction of a stop source that has callbacks");
+    if (request_ != nullptr) {  // from within a callback: the request goes on without it
+        WEFT_ASSERT(request_->top == this, "destruction of a stop source before its child");
+        request_->top = below_;  // I3
+    }
+}
+
+bool stop_core::request_stop(stop_reason reason) noexcept {
+    WEFT_ASSERT(reason != stop_reason::none, "a stop requested for no reason");
+    request r{reason};
+    if (!begin(r)) return false;
+    state_.unlock();
+    while (r.top != nullptr) r.top->step(r);
+    return true;
+}
+
+// Leaves the lock taken if it returns true.
+bool stop_core::begin(request& r) noexcept {
+    if (!state_.lock_and_request(r.reason)) return false;
+    request_ = &r;  // I2
+    below_ = r.top;
+    r.top = this;  // I3
+    return true;
+}
+
+// Tells the first node, or is done. Afterwards *this may be gone: once `request` is null another
+// thread may destroy it, and this one may do so in the function.
+void stop_core::step(request& r) noexcept {
+    state_.lock();
+    stop_node* const n = first_;
+    if (n == nullptr) {
+        r.top = below_;
+        request_ = nullptr;
+        state_.unlock();
+        return;
+    }
+    if (n->function_ == nullptr) {
+        unlink(*n);
+        stop_core& child = static_cast<stop_source&>(*n);
+        if (child.begin(r)) child.state_.unlock();  // I4: it cannot go before it is on the pile
+        state_.unlock();
+        return;
+    }
+    running_ = true;
+    state_.unlock();
+    n->function_(*n, r.reason);
+    if (r.top != this) return;  // destroyed by the function
+    state_.lock();
+    if (running_) {  // I1: not taken out by the function, so it is there still
+        unlink(*first_);
+        running_ = false;
+    }
+    state_.unlock();
+}
+
+bool stop_core::add(stop_node& n) noexcept {
+    if (!state_.lock_unless_requested()) return false;  // I2
+    n.core_ = this;
+    n.next_ = first_;
+    n.link_ = &first_;
+    if (first_ != nullptr) first_->link_ = &n.next_;
+    first_ = &n;
+    state_.unlock();
+    return true;
+}
+
+void stop_core::remove(stop_node& n) noexcept {
+    state_.lock();
+    while (calls(n) && request_->thread != &this_stop_thread()) {
+        state_.unlock();
+        std::this_thread::yield();
+        state_.lock();
+    }
+    if (calls(n)) running_ = false;
+    if (n.link_ != nullptr) unlink(n);
+    state_.unlock();
+}
+
+bool stop_core::calls(const stop_node& n) const noexcept { return running_ && first_ == &n; }
+
+void stop_core::unlink(stop_node& n) noexcept {
+    *n.link_ = n.next_;
+    if (n.next_ != nullptr) n.next_->link_ = n.link_;
+    n.link_ = nullptr;
+}
+
+void stop_core::check() const noexcept {
+    state_.lock();
+    WEFT_ASSERT(!running_ || (first_ != nullptr && request_ != nullptr), "stop_core: I1");
+    WEFT_ASSERT(request_ == nullptr || state_.reason() != stop_reason::none, "stop_core: I2");
+    WEFT_ASSERT(first_ == nullptr || request_ != nullptr || state_.reason() == stop_reason::none,
+                "stop_core: a request has left a node behind");
+    stop_node* const* link = &first_;
+    for (; *link != nullptr; link = &(*link)->next_) {
+        WEFT_ASSERT((*link)->link_ == link, "stop_core: a node's link");
+        WEFT_ASSERT((*link)->core_ == this, "stop_core: a node of another core");
+    }
+    state_.unlock();
+}
+
+}  // namespace detail
+
+void stop_node::attach(stop_token token) noexcept {
+    WEFT_ASSERT(core_ == nullptr, "a stop callback attached twice");
+    detail::stop_core* const core = token.core_;
+    if (core == nullptr || core->add(*this)) return;
+    if (function_ != nullptr)
+        function_(*this, core->reason());
+    else
+        static_cast<stop_source*>(this)->request_stop(core->reason());
+}
+
+void stop_node::detach() noexcept {
+    if (core_ == nullptr) return;
+    core_->remove(*this);
+    core_ = nullptr;
+}
+
+}  // namespace weft

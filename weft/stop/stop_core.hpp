@@ -1,0 +1,69 @@
+// stop_core: a stop source without its parent: the state, and the list of who is to be told.
+//
+//      stop_core                  stop_node          stop_node
+//      +----------------+        +-----------+      +-----------+
+//      | state, running |  +---->| function  |  +-->| function  |
+//      | first ---------|--+     | next -----|--+   | next      |--> null
+//      | request        |<-------| link      |<-----| link      |      link: the pointer that
+//      | below          |        | core      |      | core      |            points here
+//      +----------------+        +-----------+      +-----------+
+//
+// Its one idea: a request calls the first node's function without the lock and leaves the node in
+// the list meanwhile, marked by `running`; so whoever takes the node out can see whether he must
+// wait. A node without a function is a source that has this one for its parent: the request goes on
+// there and comes back, by a pile of cores in place of recursion, so that a chain of any length is
+// stopped on a small stack.
+//
+// Invariants, all under the lock:
+// I1  running is set while the function of the first node is being called
+// I2  request is set while a thread is at work on this list; no node is added then or ever again
+// I3  a core is on the pile of its request exactly while that is set
+// I4  a child is locked while its parent is, never the other way round
+#pragma once
+
+#include "weft/stop/stop_state.hpp"
+
+namespace weft {
+
+class stop_node;
+
+namespace detail {
+
+class stop_core {
+public:
+    stop_core() noexcept = default;
+    stop_core(const stop_core&) = delete;
+    stop_core& operator=(const stop_core&) = delete;
+
+    // Waits for a request that another thread is at work on.
+    ~stop_core();
+
+    stop_reason reason() const noexcept { return state_.reason(); }
+    bool request_stop(stop_reason) noexcept;
+
+    // False if a stop is requested: then the node is not added.
+    [[nodiscard]] bool add(stop_node&) noexcept;
+
+    // The node's function neither runs nor will run, except where this is called from within it.
+    void remove(stop_node&) noexcept;
+
+    // Walks the list; aborts where it is not linked as it should be.
+    void check() const noexcept;
+
+private:
+    struct request;
+
+    [[nodiscard]] bool begin(request&) noexcept;
+    void step(request&) noexcept;
+    bool calls(const stop_node&) const noexcept;  // under the lock
+    static void unlink(stop_node&) noexcept;      // under the lock
+
+    mutable stop_state state_;
+    bool running_ = false;
+    stop_node* first_ = nullptr;
+    request* request_ = nullptr;
+    stop_core* below_ = nullptr;  // of the pile; of the requesting thread alone
+};
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,53 @@
+// stop_source: asks whoever holds one of its tokens to stop.
+//
+// The shape of std::stop_source, with a reason and without the allocation and the reference count:
+// its one idea is that it lies in the frame of whoever owns the work, is pinned there, and outlives
+// its tokens and callbacks, as the frame outlives the work. A source may have a parent, and is then
+// stopped with it, for the parent's reason; it may be stopped alone as well.
+//
+//   weft::stop_source all;
+//   weft::stop_source one(all.get_token());
+//   weft::stop_callback note(one.get_token(), [](weft::stop_reason r) { ... });
+//   all.request_stop(weft::stop_reason::shutdown);  // calls it, here and now
+//
+// request_stop calls the callbacks one at a time without a lock, the latest first, those of child
+// sources in their parent's place. A chain of sources of any length needs no more stack than one.
+//
+// A source may be destroyed while another thread is within request_stop: the destructor waits,
+// yielding the thread, until that has called all. A callback may destroy the source that calls it.
+#pragma once
+
+#include "weft/base/platform.hpp"
+#include "weft/stop/stop_node.hpp"
+#include "weft/stop/stop_token.hpp"
+
+namespace weft {
+
+class stop_source : detail::stop_core, stop_node {
+public:
+    stop_source() noexcept : stop_node(nullptr) {}
+    explicit stop_source(stop_token parent) noexcept : stop_node(nullptr) { attach(parent); }
+    stop_source(const stop_source&) = delete;  // pinned: tokens and callbacks point here
+    stop_source& operator=(const stop_source&) = delete;
+    ~stop_source() { detach(); }
+
+    // Returns whether this was the first request. Only the first one's reason counts, and only the
+    // first one calls the callbacks; another may return before they are through.
+    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
+        return stop_core::request_stop(reason);
+    }
+
+    bool stop_requested() const noexcept { return reason() != stop_reason::none; }
+    using stop_core::check;
+    using stop_core::reason;
+
+    stop_token get_token() noexcept { return stop_token(*this); }
+
+private:
+    friend class detail::stop_core;
+    friend class stop_node;
+};
+
+static_assert(sizeof(stop_source) <= cache_line_bytes, "a source fits into one cache line");
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+#include "weft/stop/stop_state.hpp"
+
+#include <thread>
+
+namespace weft::detail {
+
+bool stop_state::take(std::uint32_t set, std::uint32_t refused) noexcept {
+    constexpr int read_limit = 32;
+    int reads = 0;
+    // Acquire: if this is all that happens, because a stop is requested, it is like reason().
+    std::uint32_t word = word_.load(std::memory_order_acquire);
+    for (;;) {
+        if ((word & refused) != 0) return false;
+        if ((word & locked) != 0) {  // I1
+            if (++reads % read_limit == 0) std::this_thread::yield();
+            word = word_.load(std::memory_order_acquire);
+            continue;
+        }
+        // Acquire: with the release of unlock(). Release: with the acquire of reason(), for a
+        // request.
+        if (word_.compare_exchange_weak(word, word | locked | set, std::memory_order_acq_rel,
+                                        std::memory_order_acquire))
+            return true;
+    }
+}
+
+}  // namespace weft::detail
