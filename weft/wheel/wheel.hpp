@@ -1,0 +1,100 @@
+// wheel: deadlines at any distance, added and removed in O(1); hierarchical.
+//
+// A pure structure over nodes that lie elsewhere: it knows no clock, takes no lock, allocates
+// nothing, and is one thread's. A tick is what its user makes it; of 1 ms each, the five levels
+// reach over 49.7 days, and what lies beyond waits in a list.
+//
+//   bit of a tick   63         32 31      26 25      20 19      14 13      8 7            0
+//                   | overflow   | level 4  | level 3  | level 2  | level 1 | level 0     |
+//   slots                          64         64         64         64        256
+//   ticks of a slot                2^26       2^20       2^14       2^8       1
+//
+// Its one idea: a node lies at the level of the highest bit in which its deadline differs from the
+// present tick, in the slot of its deadline's digit there. So all of a lower level comes before all
+// of a higher one, and slots in the order of their index: one set of bits over all of them tells
+// the earliest in a few instructions, however far away. An advance opens one occupied slot after
+// another, and spreads what lay in it over lower levels: each node is moved five times at most, and
+// empty ticks cost nothing, be they a day or ten years. The overflow list is walked once for each
+// 2^32 ticks that are passed and in which something of it lies.
+//
+//   weft::wheel w(now);
+//   w.add(node, weft::after(w.now(), 30'000));
+//   sleep_until(w.next());
+//   w.advance(now, [](weft::wheel_node& n) { ... });
+//
+// Order: advance hands over by tick, and within one tick in the order of adding. A node that is
+// added at or before the present tick counts as one of the present tick, and comes first at the
+// next advance. Never before its deadline; tick_never never comes.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "weft/wheel/slot_set.hpp"
+#include "weft/wheel/wheel_base.hpp"
+
+namespace weft {
+
+class wheel : detail::wheel_base {
+public:
+    static constexpr std::size_t level_count = 5;
+
+    explicit wheel(tick now = 0) noexcept : wheel_base(now) {}
+
+    using wheel_base::empty;
+    using wheel_base::now;
+    using wheel_base::size;
+
+    // Precondition: the node is in no wheel.
+    void add(wheel_node&, tick deadline) noexcept;
+
+    // Takes the node out; false if it is not in (any more). Precondition: it is in no other wheel.
+    bool remove(wheel_node&) noexcept;
+
+    // Makes `now` the present tick, unless it is in the past, and calls sink(node) for each node
+    // whose deadline is not after it; returns how many. The sink may add, the same node too, and
+    // remove; what it adds is handed over by a later advance. If it throws, that later advance
+    // begins with the nodes that are left. It must not advance.
+    template <class Sink>
+    std::size_t advance(tick now, Sink&& sink) {
+        turn(now);
+        return hand_over(sink);
+    }
+
+    // A tick not after the earliest deadline, tick_never if there is none, now() if something is
+    // due. It is the earliest deadline itself, unless a node was removed that had been the earliest
+    // of its slot: then that node's deadline may be told still, once. An advance to there sets it
+    // right, and before the next such tick another deadline comes; so who sleeps until next() wakes
+    // for nothing less often than for something.
+    tick next() const noexcept;
+
+    // Walks everything; aborts where something is not where it should be.
+    void check() const noexcept;
+
+private:
+    static constexpr std::size_t low_count = 256;  // slots of level 0
+    static constexpr std::size_t high_count = 64;  // slots of each other level
+    static constexpr std::size_t slot_count = low_count + (level_count - 1) * high_count;
+    static constexpr unsigned overflow_shift = 32;
+
+    // Invariants:
+    // I4  a slot is in occupied_ exactly while its list is not empty
+    // I5  no node of a list has a deadline before `earliest`
+    // I6  overflow holds what differs from the present tick in bit 32 or above
+    struct slot {
+        detail::wheel_list list;
+        tick earliest = tick_never;
+    };
+
+    void turn(tick now) noexcept;
+    void open(std::size_t i, tick start) noexcept;
+    bool open_overflow(tick now) noexcept;
+    void place(wheel_node&) noexcept;
+    std::size_t index(tick deadline) const noexcept;  // slot_count for the overflow list
+    tick start(std::size_t i) const noexcept;
+
+    detail::slot_set<slot_count> occupied_;
+    slot slots_[slot_count + 1];  // the last is the overflow list
+};
+
+}  // namespace weft
