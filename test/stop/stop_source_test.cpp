@@ -155,17 +155,25 @@ TEST(stop_source, may_be_destroyed_with_its_parent_by_a_callback) {
     EXPECT_EQ(others, 1) << "the request goes on above";
 }
 
-// A request wakes the owner of the source, who ends at once, on another thread.
+// A callback ends itself and wakes the owner of the source, who ends at once, on another thread.
 TEST(stop_source, its_destructor_waits_for_a_request_on_another_thread) {
-    for (int round = 0; round < 300; ++round) {
+    for (int round = 0; round < 20; ++round) {
         auto source = std::make_unique<stop_source>();
         std::atomic<bool> woken{false};
-        auto wake = std::make_unique<stop_callback<std::function<void()>>>(
-            source->get_token(), [&woken] { woken = true; });
+        std::atomic<bool> leaving{false};
+        std::optional<stop_callback<std::function<void()>>> self;
+        self.emplace(source->get_token(), [&] {
+            auto& w = woken;
+            auto& l = leaving;
+            self.reset();  // and with it the names it has captured
+            w = true;
+            for (int i = 0; i < 20; ++i) std::this_thread::yield();
+            l = true;
+        });
         std::thread other([&s = *source] { s.request_stop(); });
         while (!woken) std::this_thread::yield();
-        wake.reset();
         source.reset();
+        EXPECT_TRUE(leaving);
         other.join();
     }
 }
