@@ -1,0 +1,223 @@
+#include "weft/base/list.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using weft::list;
+using weft::list_node;
+
+struct item : list_node<> {
+    explicit item(int n = 0) : value(n) {}
+    int value;
+};
+
+std::vector<int> values(const list<item>& l) {
+    l.check();
+    std::vector<int> all;
+    for (const item& x : l) all.push_back(x.value);
+    return all;
+}
+
+using ints = std::vector<int>;
+
+void drain(list<item>& l) {
+    while (l.pop_front() != nullptr) {
+    }
+}
+
+TEST(list, is_empty_at_first) {
+    static constinit list<item> l;
+    EXPECT_TRUE(l.empty());
+    EXPECT_EQ(l.front(), nullptr);
+    EXPECT_EQ(l.back(), nullptr);
+    EXPECT_EQ(l.pop_front(), nullptr);
+    EXPECT_EQ(l.begin(), l.end());
+    l.check();
+}
+
+TEST(list, gives_back_in_order) {
+    list<item> l;
+    item a(1), b(2), c(3);
+    l.push_back(b);
+    l.push_back(c);
+    l.push_front(a);
+    EXPECT_EQ(values(l), (ints{1, 2, 3}));
+    EXPECT_EQ(l.front(), &a);
+    EXPECT_EQ(l.back(), &c);
+    EXPECT_EQ(l.pop_front(), &a);
+    EXPECT_EQ(l.pop_front(), &b);
+    EXPECT_EQ(l.pop_front(), &c);
+    EXPECT_EQ(l.pop_front(), nullptr);
+}
+
+TEST(list, an_element_knows_whether_it_is_in_one) {
+    list<item> l;
+    item a;
+    EXPECT_FALSE(a.linked());
+    l.push_back(a);
+    EXPECT_TRUE(a.linked());
+    l.remove(a);
+    EXPECT_FALSE(a.linked());
+    l.push_front(a);
+    EXPECT_TRUE(a.linked());
+    l.pop_front();
+    EXPECT_FALSE(a.linked());
+}
+
+TEST(list, any_element_may_leave) {
+    for (int leaves = 1; leaves <= 3; ++leaves) {
+        list<item> l;
+        item a(1), b(2), c(3);
+        for (item* x : {&a, &b, &c}) l.push_back(*x);
+        for (item* x : {&a, &b, &c})
+            if (x->value == leaves) list<item>::remove(*x);
+        ints expected{1, 2, 3};
+        expected.erase(expected.begin() + leaves - 1);
+        EXPECT_EQ(values(l), expected);
+        drain(l);
+    }
+}
+
+TEST(list, inserts_in_front_of_an_element) {
+    list<item> l;
+    item a(1), b(2), c(3);
+    l.push_back(c);
+    l.insert(c, b);
+    l.insert(b, a);
+    EXPECT_EQ(values(l), (ints{1, 2, 3}));
+    drain(l);
+}
+
+TEST(list, a_splice_appends_all_and_leaves_none) {
+    list<item> to, from;
+    item a(1), b(2), c(3), d(4);
+    to.splice(from);
+    EXPECT_TRUE(to.empty());
+    from.push_back(a);
+    from.push_back(b);
+    to.splice(from);
+    EXPECT_TRUE(from.empty());
+    EXPECT_EQ(values(to), (ints{1, 2}));
+    from.push_back(c);
+    from.push_back(d);
+    to.splice(from);
+    EXPECT_EQ(values(from), ints{});
+    EXPECT_EQ(values(to), (ints{1, 2, 3, 4}));
+    to.splice(to);
+    EXPECT_EQ(values(to), (ints{1, 2, 3, 4}));
+    list<item>::remove(c);  // of `from` once; it need not know
+    EXPECT_EQ(values(to), (ints{1, 2, 4}));
+    drain(to);
+}
+
+TEST(list, a_walk_may_remove_what_it_has_passed) {
+    list<item> l;
+    std::deque<item> all;
+    for (int n = 0; n < 6; ++n) l.push_back(all.emplace_back(n));
+    for (auto at = l.begin(); at != l.end();) {
+        item& x = *at++;
+        if (x.value % 2 == 0) l.remove(x);
+    }
+    EXPECT_EQ(values(l), (ints{1, 3, 5}));
+    EXPECT_EQ(std::ranges::count_if(l, [](const item& x) { return x.value > 1; }), 2);
+    drain(l);
+}
+
+struct by_age;
+struct by_name;
+struct person : list_node<by_age>, list_node<by_name> {};
+
+TEST(list, an_element_with_two_tags_is_in_two_lists) {
+    list<person, by_age> ages;
+    list<person, by_name> names;
+    person a, b;
+    ages.push_back(a);
+    ages.push_back(b);
+    names.push_back(b);
+    names.push_back(a);
+    EXPECT_EQ(ages.front(), &a);
+    EXPECT_EQ(names.front(), &b);
+    ages.remove(a);
+    EXPECT_FALSE(a.list_node<by_age>::linked());
+    EXPECT_TRUE(a.list_node<by_name>::linked());
+    ages.remove(b);
+    names.remove(a);
+    names.remove(b);
+}
+
+TEST(list, elements_and_lists_are_pinned) {
+    static_assert(!std::is_copy_constructible_v<item> && !std::is_move_constructible_v<item>);
+    static_assert(!std::is_copy_assignable_v<item> && !std::is_move_assignable_v<item>);
+    static_assert(!std::is_move_constructible_v<list<item>>);
+    static_assert(std::forward_iterator<list<item>::iterator>);
+    static_assert(sizeof(list_node<>) == 2 * sizeof(void*));
+}
+
+// The same as a deque of pointers does, over random operations.
+TEST(list, does_what_a_sequence_does) {
+    list<item> l, other;
+    std::deque<item> all(40);
+    std::deque<item*> model;
+    for (int n = 0; n < 40; ++n) all[static_cast<std::size_t>(n)].value = n;
+    std::uint64_t seed = 7;
+    for (int n = 0; n < 20'000; ++n) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        item& x = all[(seed >> 33) % all.size()];
+        if (x.linked()) {
+            l.remove(x);
+            std::erase(model, &x);
+        } else if (seed >> 62 == 0) {
+            l.push_front(x);
+            model.push_front(&x);
+        } else {
+            l.push_back(x);
+            model.push_back(&x);
+        }
+        if (seed >> 58 == 0) {  // a change of lists and back keeps everything
+            other.splice(l);
+            ASSERT_TRUE(l.empty());
+            l.splice(other);
+        }
+        ASSERT_TRUE(std::ranges::equal(l, model, {}, [](item& i) { return &i; }));
+    }
+    l.check();
+    drain(l);
+}
+
+#if WEFT_DEBUG && GTEST_HAS_DEATH_TEST
+TEST(list_death, an_element_is_in_one_list_at_most) {
+    list<item> l;
+    item a;
+    l.push_back(a);
+    EXPECT_DEATH(l.push_back(a), "list: an element is in a list already");
+    l.remove(a);
+    EXPECT_DEATH(l.remove(a), "list: an element to be removed is in no list");
+}
+
+TEST(list_death, an_element_outlives_its_place) {
+    EXPECT_DEATH(
+        {
+            list<item> l;
+            item a;
+            l.push_back(a);
+        },
+        "list: an element is destroyed in a list");
+    EXPECT_DEATH(
+        {
+            item a;
+            list<item> l;
+            l.push_back(a);
+        },
+        "list: a list is destroyed with elements in it");
+}
+#endif
+
+}  // namespace
