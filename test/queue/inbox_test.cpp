@@ -1,0 +1,159 @@
+// What one thread can see of it, and that many threads' luck finds nothing; every interleaving of
+// few is in test/model/inbox_test.cpp.
+#include "weft/queue/inbox.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using weft::forward_node;
+using weft::inbox;
+
+struct item : forward_node<> {
+    explicit item(int n = 0, std::size_t p = 0) : value(n), producer(p) {}
+    int value;
+    std::size_t producer;
+};
+
+std::vector<int> drained(weft::forward_queue<item> q) {
+    q.check();
+    std::vector<int> all;
+    while (item* x = q.pop_front()) all.push_back(x->value);
+    return all;
+}
+
+using ints = std::vector<int>;
+
+TEST(inbox, gives_all_at_once_in_order) {
+    static constinit inbox<item> box;
+    item a(1), b(2), c(3);
+    EXPECT_TRUE(box.push(a));
+    EXPECT_FALSE(box.push(b));
+    EXPECT_FALSE(box.push(c));
+    box.check();
+    EXPECT_EQ(drained(box.take()), (ints{1, 2, 3}));
+    EXPECT_TRUE(box.empty());
+    EXPECT_EQ(drained(box.take()), ints{});
+}
+
+TEST(inbox, one_push_of_each_filling_owes_a_wake) {
+    inbox<item> box;
+    item a(1), b(2);
+    for (int round = 0; round < 3; ++round) {
+        EXPECT_TRUE(box.push(a));
+        EXPECT_FALSE(box.push(b));
+        EXPECT_EQ(drained(box.take()), (ints{1, 2}));
+    }
+}
+
+TEST(inbox, nobody_wakes_an_owner_who_watches) {
+    inbox<item> box;
+    item a(1), b(2);
+    EXPECT_EQ(drained(box.take_and_watch()), ints{});
+    EXPECT_TRUE(box.empty());
+    box.check();
+    EXPECT_FALSE(box.push(a));
+    EXPECT_FALSE(box.empty());
+    EXPECT_FALSE(box.push(b));
+    box.check();
+    EXPECT_EQ(drained(box.take_and_watch()), (ints{1, 2}));
+    EXPECT_FALSE(box.push(a));
+    EXPECT_EQ(drained(box.take()), ints{1});
+    EXPECT_TRUE(box.push(b)) << "the last look was a take";
+    EXPECT_EQ(drained(box.take()), ints{2});
+    EXPECT_EQ(drained(box.take_and_watch()), ints{});
+    EXPECT_EQ(drained(box.take()), ints{});
+    EXPECT_TRUE(box.push(a));
+    EXPECT_EQ(drained(box.take()), ints{1});
+}
+
+TEST(inbox, what_was_taken_can_be_pushed_again_at_once) {
+    inbox<item> box;
+    item a(1), b(2);
+    EXPECT_TRUE(box.push(a));
+    EXPECT_FALSE(box.push(b));
+    auto taken = box.take();
+    EXPECT_TRUE(box.push(*taken.pop_front()));
+    EXPECT_FALSE(box.push(*taken.pop_front()));
+    EXPECT_EQ(drained(box.take()), (ints{1, 2}));
+}
+
+// Producers push, the owner sleeps when there is nothing: a lost wake is a test that never ends.
+void converse(bool watch) {
+    constexpr std::size_t producer_count = 3;
+    constexpr int each = WEFT_TSAN || WEFT_ASAN ? 5'000 : 50'000;
+    inbox<item> box;
+    std::atomic<int> wakes{0};
+    std::vector<std::deque<item>> items(producer_count);
+    std::vector<std::thread> producers;
+    for (std::size_t p = 0; p < producer_count; ++p)
+        for (int n = 0; n < each; ++n) items[p].emplace_back(n, p);
+    for (std::size_t p = 0; p < producer_count; ++p)
+        producers.emplace_back([&, p] {
+            for (item& x : items[p]) {
+                if (!box.push(x)) continue;
+                wakes.fetch_add(1);
+                wakes.notify_one();
+            }
+        });
+    std::vector<int> next(producer_count, 0);
+    int left = static_cast<int>(producer_count) * each;
+    while (left > 0) {
+        const int heard = wakes.load();
+        auto taken = watch ? box.take_and_watch() : box.take();
+        if (watch && taken.empty()) taken = box.take();
+        if (taken.empty()) wakes.wait(heard);
+        while (item* x = taken.pop_front()) {
+            ASSERT_EQ(x->value, next[x->producer]++);
+            --left;
+        }
+    }
+    for (auto& t : producers) t.join();
+    EXPECT_TRUE(box.empty());
+    EXPECT_GE(wakes.load(), 1);
+}
+
+TEST(inbox, loses_nothing_and_no_wake_between_threads) { converse(false); }
+TEST(inbox, loses_nothing_and_no_wake_when_watched) { converse(true); }
+
+#if GTEST_HAS_DEATH_TEST
+TEST(inbox_death, a_check_finds_a_circle) {
+    inbox<item> box;
+    item a(1), b(2);
+    static_cast<void>(box.push(a));
+    static_cast<void>(box.push(b));
+    weft::detail::forward_link& first = a;
+    first.next = &b;
+    EXPECT_DEATH(box.check(), "inbox: a circle");
+    first.next = nullptr;
+    drained(box.take());
+}
+
+#if WEFT_DEBUG
+TEST(inbox_death, an_element_is_in_one_queue_at_most) {
+    inbox<item> box;
+    item a(1);
+    static_cast<void>(box.push(a));
+    EXPECT_DEATH(static_cast<void>(box.push(a)), "inbox: an element is in a queue already");
+    drained(box.take());
+}
+
+TEST(inbox_death, is_not_destroyed_with_something_in_it) {
+    item a(1);
+    EXPECT_DEATH(
+        {
+            inbox<item> box;
+            static_cast<void>(box.push(a));
+        },
+        "inbox: destroyed with something in it");
+}
+#endif
+#endif
+
+}  // namespace

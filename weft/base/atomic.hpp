@@ -1,0 +1,35 @@
+// atomic<T> and atomic_thread_fence: std's own, unless the build has a checker stand in for them.
+//
+// Its one idea: what threads of weft share is spelt weft::atomic, so that test/model can compile
+// the very same sources with -DWEFT_MODEL=1, where each operation is a point at which the checker
+// may let another thread go on, or a load see an older value. Elsewhere it is a using-declaration.
+//
+// The checker knows load, store, exchange, compare_exchange_weak and _strong, fetch_add, fetch_sub,
+// fetch_or, fetch_and, and fences; T is trivially copyable and of at most eight bytes. The build of
+// the checker renames the namespace, so that both kinds of weft may be in one program.
+//
+//   weft::atomic<unsigned> word{0};
+//   word.fetch_or(bit, std::memory_order_release);
+#pragma once
+
+#include <atomic>
+
+#if !defined(WEFT_MODEL)
+#define WEFT_MODEL 0
+#endif
+
+#if WEFT_MODEL
+#include <model/atomic.hpp>
+#endif
+
+namespace weft {
+
+#if WEFT_MODEL
+using model::atomic;
+using model::atomic_thread_fence;
+#else
+using std::atomic;
+using std::atomic_thread_fence;
+#endif
+
+}  // namespace weft

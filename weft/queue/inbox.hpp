@@ -1,0 +1,116 @@
+// inbox<T>: where any thread puts something for one owner, who takes all of it at once, in order.
+//
+// Its one idea: a stack, pushed by compare-and-swap and taken whole by one exchange. Nothing is
+// ever popped from it singly, so there is no ABA; the owner turns what he took round once, which
+// walks nodes that he is about to use. No push waits for another, and no thread waits for the
+// owner.
+//
+//   head --> [c] --> [b] --> [a] --> null       three pushed, a first
+//                                               take() gives a, b, c
+//   head: empty    null: the first push tells its caller to wake the owner
+//         watched  the owner looks again by himself: no push does
+//         a node   there is something in it
+//
+// To wake. A push returns true when it found the inbox empty, and its caller then wakes the owner.
+// That is exactly one push of each filling, so a wake may cost a system call. None is lost if
+//
+//   - the wake is remembered: it makes the owner's next sleep return at once (eventfd, futex word);
+//   - the owner, once awake, first forgets the wake and then takes. Who takes first may forget a
+//     wake for something that came in between, and sleep on it;
+//   - he sleeps only if the last take() gave nothing. He may wake for what he has taken already.
+//
+// An owner who is busy and will look again spares the others the wake: take_and_watch() leaves the
+// inbox watched, and until the next take() no push returns true. The last look before a sleep is a
+// take(): it makes the inbox empty, or gives what came meanwhile.
+//
+// Who sees what: what a thread did before its push, the owner sees after the take that gave the
+// node. Nothing goes the other way.
+//
+//   weft::inbox<job> box;
+//   if (box.push(j)) wake_owner();                                      // any thread
+//   for (auto jobs = box.take(); job* j = jobs.pop_front();) j->run();  // the owner
+#pragma once
+
+#include "weft/base/assert.hpp"
+#include "weft/base/atomic.hpp"
+#include "weft/base/forward_queue.hpp"
+
+namespace weft {
+
+// Invariants:
+// I1  head_ is null, &watched_, or the node pushed last; the first of a filling ends in null
+// I2  only push() puts a node in, only the owner takes one out, and he takes all
+template <class T, class Tag = void>
+class inbox {
+    using link = detail::forward_link;
+    using node = forward_node<Tag>;
+
+public:
+    using queue = forward_queue<T, Tag>;
+
+    constexpr inbox() noexcept = default;
+    inbox(const inbox&) = delete;
+    inbox& operator=(const inbox&) = delete;
+    ~inbox() { WEFT_DEBUG_ASSERT(empty(), "inbox: destroyed with something in it"); }
+
+    // True when the caller owes the owner a wake. Any thread.
+    [[nodiscard]] bool push(T& x) noexcept {
+        link& l = static_cast<node&>(x);
+        WEFT_DEBUG_ASSERT(l.next == &l, "inbox: an element is in a queue already");
+        link* before = head_.load(std::memory_order_relaxed);  // a guess, tested below
+        do {
+            l.next = before == &watched_ ? nullptr : before;  // I1
+            // Release: pairs with the acquire of a take, which sees this node or one above it;
+            // these are read-modify-writes, so they carry this release on. Relaxed: another guess.
+        } while (!head_.compare_exchange_weak(before, &l, std::memory_order_release,
+                                              std::memory_order_relaxed));
+        return before == nullptr;
+    }
+
+    // All that is in it, first in first out. Leaves it empty: the next push returns true. Owner.
+    queue take() noexcept { return take_leaving(nullptr); }
+    // The same, but leaves it watched: no push returns true until a take(). Owner.
+    queue take_and_watch() noexcept { return take_leaving(&watched_); }
+
+    // Whether a take would give nothing. A hint, except to the owner, for whom `false` is for good.
+    bool empty() const noexcept {
+        const link* head = head_.load(std::memory_order_relaxed);  // nothing is read through it
+        return head == nullptr || head == &watched_;
+    }
+
+    // Walks what is in it; ends the program if it is broken. Owner; others may push meanwhile.
+    void check() const noexcept {
+        const link* top = head_.load(std::memory_order_acquire);  // pairs with push()
+        if (top == nullptr || top == &watched_) return;
+        const link* slow = top;
+        bool move_slow = false;
+        for (const link* at = top; at != nullptr; at = at->next) {
+            WEFT_ASSERT(at->next != at && at->next != &watched_, "inbox: I1");
+            if (move_slow) slow = slow->next;
+            move_slow = !move_slow;
+            WEFT_ASSERT(at->next == nullptr || at->next != slow, "inbox: a circle");
+        }
+    }
+
+private:
+    queue take_leaving(link* state) noexcept {
+        // Already so: to read is cheaper than to write. Relaxed: what is not seen was pushed later.
+        if (head_.load(std::memory_order_relaxed) == state) return {};
+        // Acquire: pairs with the release of every push whose node is taken.
+        link* top = head_.exchange(state, std::memory_order_acquire);
+        if (top == &watched_) return {};
+        queue in_order;
+        while (top != nullptr) {
+            link* below = top->next;
+            top->next = top;  // alone
+            in_order.push_front(static_cast<T&>(static_cast<node&>(*top)));
+            top = below;
+        }
+        return in_order;
+    }
+
+    link watched_;  // never in a queue; only its address is used
+    atomic<link*> head_{nullptr};
+};
+
+}  // namespace weft
