@@ -14,7 +14,9 @@
 // To wake. A push returns true when it found the inbox empty, and its caller then wakes the owner.
 // That is exactly one push of each filling, so a wake may cost a system call. None is lost if
 //
-//   - the wake is remembered: it makes the owner's next sleep return at once (eventfd, futex word);
+//   - the wake is remembered: it makes the owner's next sleep return at once. It is a system call
+//     (eventfd) or a releasing read-modify-write of a word (futex); a mere store could cover up an
+//     earlier wake, and with it the push that it told of;
 //   - the owner, once awake, first forgets the wake and then takes. Who takes first may forget a
 //     wake for something that came in between, and sleep on it;
 //   - he sleeps only if the last take() gave nothing. He may wake for what he has taken already.
@@ -70,7 +72,12 @@ public:
     // All that is in it, first in first out. Leaves it empty: the next push returns true. Owner.
     queue take() noexcept { return take_leaving(nullptr); }
     // The same, but leaves it watched: no push returns true until a take(). Owner.
-    queue take_and_watch() noexcept { return take_leaving(&watched_); }
+    queue take_and_watch() noexcept {
+        // Nothing new: to read is cheaper than to write. Relaxed: what is not seen yet, the next
+        // take gives. take() itself, which may be the last before a sleep, always exchanges.
+        if (head_.load(std::memory_order_relaxed) == &watched_) return {};
+        return take_leaving(&watched_);
+    }
 
     // Whether a take would give nothing. A hint, except to the owner, for whom `false` is for good.
     bool empty() const noexcept {
@@ -94,8 +101,6 @@ public:
 
 private:
     queue take_leaving(link* state) noexcept {
-        // Already so: to read is cheaper than to write. Relaxed: what is not seen was pushed later.
-        if (head_.load(std::memory_order_relaxed) == state) return {};
         // Acquire: pairs with the release of every push whose node is taken.
         link* top = head_.exchange(state, std::memory_order_acquire);
         if (top == &watched_) return {};
