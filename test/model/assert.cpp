@@ -1,0 +1,11 @@
+// What a broken assertion does in sources compiled for the checker: the exploration ends with it,
+// and prints the schedule. In place of weft/base/assert.cpp.
+#include "weft/base/assert.hpp"
+
+#include "model/model.hpp"
+
+void weft::fail(const char* rule, party who, std::source_location place) noexcept {
+    std::string text = rule;
+    if (who.kind != nullptr) text += std::string(": ") + who.kind + " " + std::to_string(who.id);
+    model::fail(std::move(text), place);
+}

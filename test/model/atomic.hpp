@@ -1,0 +1,159 @@
+// model::atomic<T>: the atomic of the checker, which weft::atomic is in its builds (WEFT_MODEL=1).
+//
+// Its one idea: every operation calls the checker, which lets other threads go first and chooses
+// what a load sees (model.hpp), and records order and place. The value is a word of eight bytes to
+// the checker; the shell here knows its type. Outside of an execution it is a plain variable.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <source_location>
+#include <type_traits>
+
+namespace model {
+
+namespace detail {
+
+using word = std::uint64_t;
+using std::memory_order;
+using std::source_location;
+
+// What the checker knows an atomic or a variable by.
+struct cell {
+    word value = 0;               // the newest
+    std::uint64_t execution = 0;  // the one in which `index` was given
+    unsigned index = 0;
+    bool set = false;  // `value` is; until then it is what the owner was made with
+};
+
+using change = word (*)(word before, word operand);
+
+word load(cell&, memory_order, source_location);
+void store(cell&, word, memory_order, source_location);
+word read_modify_write(cell&, change, word operand, memory_order, source_location);
+bool compare_exchange(cell&, word& expected, word desired, bool weak, memory_order yes,
+                      memory_order no, source_location);
+void fence(memory_order, source_location);
+
+// What a failed compare_exchange of one order does.
+constexpr memory_order without_release(memory_order o) {
+    if (o == memory_order::acq_rel) return memory_order::acquire;
+    return o == memory_order::release ? memory_order::relaxed : o;
+}
+
+template <class T>
+word to_word(T x) {
+    word w = 0;
+    std::memcpy(&w, &x, sizeof(T));
+    return w;
+}
+
+template <class T>
+T from_word(word w) {
+    T x;
+    std::memcpy(&x, &w, sizeof(T));
+    return x;
+}
+
+}  // namespace detail
+
+template <class T>
+class atomic {
+    static_assert(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
+    static_assert(sizeof(T) <= sizeof(detail::word));
+    using order = std::memory_order;
+    using place = std::source_location;
+
+public:
+    using value_type = T;
+
+    constexpr atomic() noexcept = default;
+    constexpr atomic(T x) noexcept : initial_(x) {}  // implicit, as the standard one's
+    atomic(const atomic&) = delete;
+    atomic& operator=(const atomic&) = delete;
+
+    T load(order o = order::seq_cst, place p = place::current()) const noexcept {
+        return detail::from_word<T>(detail::load(cell(), o, p));
+    }
+    void store(T x, order o = order::seq_cst, place p = place::current()) noexcept {
+        detail::store(cell(), detail::to_word(x), o, p);
+    }
+    T exchange(T x, order o = order::seq_cst, place p = place::current()) noexcept {
+        return apply([](detail::word, detail::word operand) { return operand; }, x, o, p);
+    }
+
+    bool compare_exchange_strong(T& expected, T desired, order yes, order no,
+                                 place p = place::current()) noexcept {
+        return exchange_if(expected, desired, false, yes, no, p);
+    }
+    bool compare_exchange_strong(T& expected, T desired, order o = order::seq_cst,
+                                 place p = place::current()) noexcept {
+        return exchange_if(expected, desired, false, o, detail::without_release(o), p);
+    }
+    bool compare_exchange_weak(T& expected, T desired, order yes, order no,
+                               place p = place::current()) noexcept {
+        return exchange_if(expected, desired, true, yes, no, p);
+    }
+    bool compare_exchange_weak(T& expected, T desired, order o = order::seq_cst,
+                               place p = place::current()) noexcept {
+        return exchange_if(expected, desired, true, o, detail::without_release(o), p);
+    }
+
+    T fetch_add(T x, order o = order::seq_cst, place p = place::current()) noexcept
+        requires std::is_integral_v<T>
+    {
+        return apply(with<[](T a, T b) { return static_cast<T>(a + b); }>, x, o, p);
+    }
+    T fetch_sub(T x, order o = order::seq_cst, place p = place::current()) noexcept
+        requires std::is_integral_v<T>
+    {
+        return apply(with<[](T a, T b) { return static_cast<T>(a - b); }>, x, o, p);
+    }
+    T fetch_or(T x, order o = order::seq_cst, place p = place::current()) noexcept
+        requires std::is_integral_v<T>
+    {
+        return apply(with<[](T a, T b) { return static_cast<T>(a | b); }>, x, o, p);
+    }
+    T fetch_and(T x, order o = order::seq_cst, place p = place::current()) noexcept
+        requires std::is_integral_v<T>
+    {
+        return apply(with<[](T a, T b) { return static_cast<T>(a & b); }>, x, o, p);
+    }
+
+private:
+    template <auto F>
+    static detail::word with(detail::word before, detail::word operand) {
+        return detail::to_word(F(detail::from_word<T>(before), detail::from_word<T>(operand)));
+    }
+
+    T apply(detail::change f, T x, order o, place p) noexcept {
+        return detail::from_word<T>(detail::read_modify_write(cell(), f, detail::to_word(x), o, p));
+    }
+
+    bool exchange_if(T& expected, T desired, bool weak, order yes, order no, place p) noexcept {
+        detail::word seen = detail::to_word(expected);
+        const bool done =
+            detail::compare_exchange(cell(), seen, detail::to_word(desired), weak, yes, no, p);
+        if (!done) expected = detail::from_word<T>(seen);
+        return done;
+    }
+
+    detail::cell& cell() const noexcept {
+        if (!cell_.set) {
+            cell_.value = detail::to_word(initial_);
+            cell_.set = true;
+        }
+        return cell_;
+    }
+
+    mutable detail::cell cell_;
+    T initial_{};
+};
+
+inline void atomic_thread_fence(std::memory_order o,
+                                std::source_location p = std::source_location::current()) noexcept {
+    detail::fence(o, p);
+}
+
+}  // namespace model

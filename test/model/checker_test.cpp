@@ -1,0 +1,443 @@
+// That the checker finds what it says it finds, and passes what is right: the classical small
+// programs of weak memory, each right and each broken in one place.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "model/expect.hpp"
+#include "model/model.hpp"
+#include "weft/base/assert.hpp"
+#include "weft/base/atomic.hpp"
+
+namespace {
+
+using model::execution;
+using model::expect_found;
+using model::expect_right;
+using model::explore;
+using model::report;
+using enum std::memory_order;
+
+// -------------------------------------------------------------------------------------------------
+// The walk
+
+TEST(checker, walks_every_interleaving_once_per_bound) {
+    std::set<std::string> seen;
+    const report r = explore(
+        [&](execution& run) {
+            weft::atomic<int> x{0};
+            std::string order;
+            for (const char* name : {"a", "b"})
+                run.thread(name, [&, name] {
+                    for (int n = 0; n < 3; ++n) {
+                        x.fetch_add(1);
+                        order += name;
+                    }
+                });
+            run.go();
+            seen.insert(order);
+        },
+        {.deviations = 10});
+    expect_right(r);
+    EXPECT_EQ(seen.size(), 20u);  // 6 over 3
+    EXPECT_EQ(r.deviations, 4u);  // a b a b a b: not the end of a, but the others before it
+}
+
+TEST(checker, a_bound_that_cuts_is_not_complete) {
+    const auto body = [](execution& run) {
+        weft::atomic<int> x{0};
+        for (int t = 0; t < 3; ++t)
+            run.thread("t", [&] { x.fetch_add(1), x.fetch_add(1), x.fetch_add(1); });
+        run.go();
+    };
+    const report r = explore(body, {.deviations = 1});
+    EXPECT_TRUE(r.passed);
+    EXPECT_FALSE(r.complete);
+    const report capped = explore(body, {.deviations = 9, .most_schedules = 500});
+    expect_found(capped, "more than 500 schedules");
+    EXPECT_FALSE(capped.complete);
+}
+
+// Two threads that read, add and write, at any time.
+void lost_update(execution& run) {
+    weft::atomic<int> x{0};
+    for (const char* name : {"a", "b"}) run.thread(name, [&] { x.store(x.load() + 1); });
+    run.go();
+    model::require(x.load() == 2, "both were counted");
+}
+
+TEST(checker, a_failure_can_be_replayed) {
+    const report r = explore(lost_update);
+    expect_found(r, "both were counted");
+    EXPECT_EQ(r.deviations, 1u) << r.text;
+    const report again = explore(lost_update, {.replay = r.replay});
+    EXPECT_EQ(again.schedules, 1u);
+    EXPECT_EQ(again.failure, r.failure);
+    EXPECT_NE(again.text.find("store"), std::string::npos) << again.text;
+    EXPECT_NE(again.text.find("checker_test.cpp"), std::string::npos) << again.text;
+}
+
+TEST(checker, chance_finds_it_too_and_says_how) {
+    const report r = explore(lost_update, {.random_schedules = 10'000, .seed = 3});
+    expect_found(r, "both were counted");
+    EXPECT_FALSE(r.complete);
+    const report again = explore(lost_update, {.random_schedules = 10'000, .seed = 3});
+    EXPECT_EQ(again.schedules, r.schedules);
+    EXPECT_EQ(again.replay, r.replay);
+    EXPECT_EQ(explore(lost_update, {.replay = r.replay}).failure, r.failure);
+}
+
+TEST(checker, a_test_that_is_not_deterministic_is_refused) {
+    int executions = 0;
+    expect_found(explore([&](execution& run) {
+                     weft::atomic<int> x{0};
+                     run.thread("a", [&] { x.store(1), x.store(2); });
+                     run.thread("b", [&] { x.store(3), x.store(4); });
+                     if (++executions > 1) run.thread("c", [&] { x.store(5); });
+                     run.go();
+                 }),
+                 "not deterministic");
+}
+
+TEST(checker, a_thread_that_is_never_run_is_a_failure) {
+    const report r = explore([](execution& run) { run.thread("a", [] {}); });
+    expect_found(r, "go() is missing");
+    EXPECT_EQ(r.replay, "0");
+}
+
+TEST(checker, exceptions_and_broken_assertions_are_failures) {
+    expect_found(explore([](execution& run) {
+                     run.thread("a", [] { throw std::runtime_error("x"); });
+                     run.go();
+                 }),
+                 "an exception left the thread a");
+    expect_found(explore([](execution& run) {
+                     run.thread("a", [] { WEFT_ASSERT(1 + 1 == 3, "the rule of the source"); });
+                     run.go();
+                 }),
+                 "the rule of the source");
+}
+
+// -------------------------------------------------------------------------------------------------
+// Waiting
+
+TEST(checker, a_deadlock_is_found) {
+    const report r = explore([](execution& run) {
+        weft::atomic<int> a{0}, b{0};
+        const auto lock_both = [](weft::atomic<int>& first, weft::atomic<int>& second) {
+            for (auto* lock : {&first, &second}) {
+                while (lock->exchange(1) == 1) model::wait_until([&] { return lock->load() == 0; });
+            }
+            first.store(0);
+            second.store(0);
+        };
+        run.thread("left", [&] { lock_both(a, b); });
+        run.thread("right", [&] { lock_both(b, a); });
+        run.go();
+    });
+    expect_found(r, "deadlock: left waits at checker_test.cpp");
+    EXPECT_NE(r.failure.find(", right waits at"), std::string::npos) << r.failure;
+}
+
+TEST(checker, who_waits_goes_on_when_it_may_and_has_seen_why) {
+    expect_right(explore([](execution& run) {
+        weft::atomic<int> ready{0};
+        model::var<int> data;
+        run.thread("reader", [&] {
+            model::wait_until([&] { return ready.load(acquire) == 1; });
+            model::require(data.read() == 7, "it has seen what was written");
+        });
+        run.thread("writer", [&] {
+            data.write(7);
+            ready.store(1, release);
+        });
+        run.go();
+    }));
+}
+
+TEST(checker, an_execution_without_end_is_found) {
+    expect_found(explore([](execution& run) {
+                     weft::atomic<int> never{0};
+                     run.thread("a", [&] {
+                         while (never.load() == 0) model::spin();
+                     });
+                     run.go();
+                 }),
+                 "no end after");
+}
+
+TEST(checker, a_predicate_may_only_load) {
+    expect_found(explore([](execution& run) {
+                     weft::atomic<int> x{0};
+                     run.thread("a",
+                                [&] { model::wait_until([&] { return x.exchange(1) == 1; }); });
+                     run.go();
+                 }),
+                 "does more than load");
+}
+
+// -------------------------------------------------------------------------------------------------
+// Spin locks
+
+// Each of two threads adds to a plain variable under the lock.
+template <class Lock, class Unlock>
+report count_under(Lock lock, Unlock unlock) {
+    return explore(
+        [=](execution& run) {
+            weft::atomic<int> word{0};
+            model::var<int> count;
+            for (const char* name : {"a", "b"})
+                run.thread(name, [&] {
+                    lock(word);
+                    count.write(count.read() + 1);
+                    unlock(word);
+                });
+            run.go();
+            model::require(count.read() == 2, "both were counted");
+        },
+        {.deviations = 6});
+}
+
+void lock_rightly(weft::atomic<int>& word) {
+    while (word.exchange(1, acquire) == 1) model::spin();
+}
+void unlock_rightly(weft::atomic<int>& word) { word.store(0, release); }
+
+TEST(checker, a_spin_lock_excludes) { expect_right(count_under(lock_rightly, unlock_rightly)); }
+
+TEST(checker, a_spin_lock_that_tests_and_then_sets_does_not_exclude) {
+    const auto lock = [](weft::atomic<int>& word) {
+        while (word.load(acquire) == 1) model::spin();
+        word.store(1, relaxed);
+    };
+    expect_found(count_under(lock, unlock_rightly), "a data race");
+}
+
+TEST(checker, a_spin_lock_without_acquire_hands_nothing_over) {
+    const auto lock = [](weft::atomic<int>& word) {
+        while (word.exchange(1, relaxed) == 1) model::spin();
+    };
+    expect_found(count_under(lock, unlock_rightly), "a data race");
+}
+
+TEST(checker, a_spin_lock_without_release_hands_nothing_over) {
+    const auto unlock = [](weft::atomic<int>& word) { word.store(0, relaxed); };
+    expect_found(count_under(lock_rightly, unlock), "a data race");
+}
+
+// -------------------------------------------------------------------------------------------------
+// Message passing
+
+using order = std::memory_order;
+
+// `data` is atomic, so that not a race but an old value is found.
+report pass_message(order publish, order see, order before_publish = relaxed,
+                    order after_see = relaxed) {
+    return explore([=](execution& run) {
+        weft::atomic<int> data{0}, ready{0};
+        run.thread("writer", [&] {
+            data.store(1, relaxed);
+            if (before_publish != relaxed) weft::atomic_thread_fence(before_publish);
+            ready.store(1, publish);
+        });
+        run.thread("reader", [&] {
+            if (ready.load(see) == 0) return;
+            if (after_see != relaxed) weft::atomic_thread_fence(after_see);
+            model::require(data.load(relaxed) == 1, "the message is there");
+        });
+        run.go();
+    });
+}
+
+TEST(checker, release_and_acquire_pass_a_message) {
+    expect_right(pass_message(release, acquire));
+    expect_right(pass_message(seq_cst, seq_cst));
+    expect_right(pass_message(relaxed, relaxed, release, acquire));
+    expect_right(pass_message(release, relaxed, relaxed, acquire));
+    expect_right(pass_message(relaxed, relaxed, seq_cst, seq_cst));
+}
+
+TEST(checker, a_message_is_lost_where_either_is_missing) {
+    const std::string old = "the message is there";
+    expect_found(pass_message(relaxed, acquire), old);
+    expect_found(pass_message(release, relaxed), old);
+    expect_found(pass_message(relaxed, relaxed), old);
+    expect_found(pass_message(relaxed, relaxed, release, relaxed), old);
+    expect_found(pass_message(relaxed, relaxed, relaxed, acquire), old);
+    expect_found(pass_message(relaxed, relaxed, acquire, release), old);
+}
+
+TEST(checker, a_read_modify_write_hands_a_release_on_and_a_store_does_not) {
+    const auto through = [](bool by_store) {
+        return explore([=](execution& run) {
+            model::var<int> data;
+            weft::atomic<int> word{0};
+            run.thread("writer", [&] {
+                data.write(1);
+                word.store(1, release);
+            });
+            run.thread("relay", [&] {
+                if (by_store) {
+                    if (word.load(relaxed) == 1) word.store(2, relaxed);
+                } else {
+                    int seen = 1;
+                    word.compare_exchange_strong(seen, 2, relaxed, relaxed);
+                }
+            });
+            run.thread("reader", [&] {
+                if (word.load(acquire) == 2) model::require(data.read() == 1, "it is there");
+            });
+            run.go();
+        });
+    };
+    expect_right(through(false));
+    expect_found(through(true), "a data race");
+}
+
+// -------------------------------------------------------------------------------------------------
+// Store buffering
+
+// Each stores to its own and loads the other's: at most one may see nothing.
+report buffer_stores(order storing, order loading, order between = relaxed) {
+    return explore(
+        [=](execution& run) {
+            weft::atomic<int> x{0}, y{0};
+            int a = -1, b = -1;
+            const auto side = [=](weft::atomic<int>& mine, weft::atomic<int>& other, int& saw) {
+                mine.store(1, storing);
+                if (between != relaxed) weft::atomic_thread_fence(between);
+                saw = other.load(loading);
+            };
+            run.thread("left", [&] { side(x, y, a); });
+            run.thread("right", [&] { side(y, x, b); });
+            run.go();
+            model::require(a + b > 0, "one saw the other");
+        },
+        {.deviations = 8});
+}
+
+TEST(checker, seq_cst_lets_no_two_threads_miss_each_other) {
+    expect_right(buffer_stores(seq_cst, seq_cst));
+    expect_right(buffer_stores(relaxed, relaxed, seq_cst));
+}
+
+TEST(checker, threads_miss_each_other_without_seq_cst) {
+    const std::string missed = "one saw the other";
+    expect_found(buffer_stores(relaxed, relaxed), missed);
+    expect_found(buffer_stores(release, acquire), missed);
+    expect_found(buffer_stores(release, acquire, acq_rel), missed);
+    expect_found(buffer_stores(seq_cst, acquire), missed);
+    expect_found(buffer_stores(release, seq_cst), missed);
+}
+
+// Dekker's lock by flags, as a try_lock: who sees the other's flag stays out.
+report dekker(order storing, order loading) {
+    return explore([=](execution& run) {
+        weft::atomic<bool> left{false}, right{false};
+        model::var<int> inside;
+        const auto enter = [=, &inside](weft::atomic<bool>& mine, weft::atomic<bool>& other) {
+            mine.store(true, storing);
+            if (!other.load(loading)) inside.write(1);
+            mine.store(false, release);
+        };
+        run.thread("left", [&] { enter(left, right); });
+        run.thread("right", [&] { enter(right, left); });
+        run.go();
+    });
+}
+
+TEST(checker, dekker_excludes_with_seq_cst_only) {
+    expect_right(dekker(seq_cst, seq_cst));
+    expect_found(dekker(release, acquire), "a data race");
+}
+
+// -------------------------------------------------------------------------------------------------
+// Coherence, and four threads
+
+TEST(checker, nobody_reads_backwards) {
+    expect_right(explore([](execution& run) {
+        weft::atomic<int> x{0};
+        run.thread("writer", [&] { x.store(1, relaxed), x.store(2, relaxed); });
+        run.thread("reader", [&] {
+            const int first = x.load(relaxed);
+            model::require(x.load(relaxed) >= first, "a value does not become older");
+        });
+        run.go();
+        model::require(x.load(relaxed) == 2, "the body sees what its threads did");
+    }));
+}
+
+report independent_reads(order storing, order loading) {
+    return explore(
+        [=](execution& run) {
+            weft::atomic<int> x{0}, y{0};
+            int x1 = 0, y1 = 0, x2 = 0, y2 = 0;
+            run.thread("x", [&] { x.store(1, storing); });
+            run.thread("y", [&] { y.store(1, storing); });
+            run.thread("xy", [&] { x1 = x.load(loading), y1 = y.load(loading); });
+            run.thread("yx", [&] { y2 = y.load(loading), x2 = x.load(loading); });
+            run.go();
+            model::require(!(x1 && !y1 && y2 && !x2), "both see one order");
+        },
+        {.deviations = 6});
+}
+
+TEST(checker, independent_writes_have_one_order_with_seq_cst_only) {
+    expect_right(independent_reads(seq_cst, seq_cst));
+    expect_found(independent_reads(release, acquire), "both see one order");
+}
+
+TEST(checker, a_weak_exchange_may_fail_for_no_reason_and_a_strong_one_not) {
+    const auto once = [](bool weak) {
+        return explore([=](execution& run) {
+            weft::atomic<int> x{0};
+            run.thread("a", [&] {
+                int zero = 0;
+                const bool done =
+                    weak ? x.compare_exchange_weak(zero, 1) : x.compare_exchange_strong(zero, 1);
+                model::require(done, "it succeeds");
+            });
+            run.go();
+        });
+    };
+    expect_right(once(false));
+    expect_found(once(true), "it succeeds");
+}
+
+TEST(checker, operations_compute_what_they_do_elsewhere) {
+    expect_right(explore([](execution& run) {
+        weft::atomic<unsigned char> byte{250};
+        weft::atomic<const char*> pointer{nullptr};
+        run.thread("a", [&] {
+            model::require(byte.fetch_add(10) == 250 && byte.load() == 4, "it wraps round");
+            model::require(byte.fetch_sub(5) == 4 && byte.load() == 255, "and back");
+            model::require(byte.fetch_and(0xf0) == 255 && byte.load() == 0xf0, "and");
+            model::require(byte.fetch_or(0x01) == 0xf0 && byte.load() == 0xf1, "or");
+            model::require(byte.exchange(3) == 0xf1 && byte.load() == 3, "exchange");
+            unsigned char seen = 4;
+            model::require(!byte.compare_exchange_strong(seen, 9) && seen == 3, "differs");
+            model::require(byte.compare_exchange_strong(seen, 9) && byte.load() == 9, "equals");
+            const char* text = "x";
+            pointer.store(text);
+            model::require(pointer.load() == text, "a pointer");
+        });
+        run.go();
+    }));
+}
+
+TEST(checker, outside_of_an_execution_an_atomic_is_a_variable) {
+    static constinit weft::atomic<int> x{5};
+    EXPECT_EQ(x.fetch_add(2), 5);
+    int seven = 7;
+    EXPECT_TRUE(x.compare_exchange_weak(seven, 8));
+    EXPECT_FALSE(x.compare_exchange_strong(seven, 9));
+    EXPECT_EQ(seven, 8);
+    x.store(x.exchange(1) + 1);
+    EXPECT_EQ(x.load(), 9);
+    EXPECT_THROW(model::spin(), std::logic_error);
+}
+
+}  // namespace

@@ -1,0 +1,26 @@
+// What a test says of a report: that the walk passed, or what it found.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/model.hpp"
+
+namespace model {
+
+inline constexpr bool bounded = true;
+
+// Not only passed but walked to the end, unless the test says that its bound cuts something off.
+inline void expect_right(const report& r, bool is_bounded = false) {
+    EXPECT_TRUE(r.passed) << r.text;
+    EXPECT_EQ(r.complete, r.passed && !is_bounded)
+        << r.schedules << " schedules with up to " << r.deviations << " deviations";
+}
+
+inline void expect_found(const report& r, const std::string& what) {
+    EXPECT_FALSE(r.passed) << r.schedules << " schedules, and none failed";
+    EXPECT_NE(r.failure.find(what), std::string::npos) << r.text;
+}
+
+}  // namespace model

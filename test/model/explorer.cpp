@@ -1,0 +1,307 @@
+#include "model/explorer.hpp"
+
+#include <array>
+#include <stdexcept>
+
+#include "weft/stack/malloc_stack.hpp"
+#include "weft/stack/stack_pool.hpp"
+
+namespace model {
+namespace detail {
+
+namespace {
+
+// Executions are told apart in the cells of atomics that live longer than one.
+std::uint64_t executions_begun = 0;
+
+// Stacks that LeakSanitizer looks into, for what was abandoned lies there.
+weft::stack_source stacks() {
+    static weft::stack_pool<weft::malloc_stack>& pool =
+        *new weft::stack_pool<weft::malloc_stack>(std::size_t{128} * 1024);
+    return pool.source();
+}
+
+weft::coroutine<> make_coroutine(std::function<void()> f) {
+    return weft::coroutine<>(std::move(f), {.stack = stacks(), .fp = weft::fp_environment::shared});
+}
+
+// What a failed execution left, never to be resumed and never destroyed.
+template <class T>
+void abandon(T&& x) {
+    static auto& all = *new std::vector<std::remove_cvref_t<T>>;
+    all.push_back(std::forward<T>(x));
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------
+// The walk
+
+report explorer::run() {
+    if (active != nullptr) throw std::logic_error("model: an exploration within another");
+    if (!options_.replay.empty() || options_.random_schedules > 0) {
+        bounded_ = false;
+        wander();
+    } else {
+        for (unsigned bound = 0; bound <= options_.deviations; ++bound)
+            if (!walk(bound) || !cut_) break;
+    }
+    report_.passed = report_.failure.empty();
+    report_.complete = report_.passed && bounded_ && !cut_;
+    return report_;
+}
+
+// All executions with at most `bound` deviations. False when one failed.
+bool explorer::walk(unsigned bound) {
+    bound_ = bound;
+    report_.deviations = bound;
+    cut_ = false;
+    choices_.restart();
+    do {
+        if (report_.schedules == options_.most_schedules) {
+            report_.failure = "more than " + std::to_string(options_.most_schedules) +
+                              " schedules: allow more, fewer deviations, or random ones";
+            report_.text = report_.failure;
+            return false;
+        }
+        execute();
+        if (failed_) return false;
+    } while (choices_.advance());
+    return true;
+}
+
+// Executions by chance, or the one to be replayed.
+void explorer::wander() {
+    const bool replay = !options_.replay.empty();
+    if (replay)
+        choices_.parse(options_.replay);
+    else
+        choices_.randomise(options_.seed);
+    for (std::uint64_t n = 0; n < (replay ? 1 : options_.random_schedules) && !failed_; ++n) {
+        if (!replay) choices_.restart();
+        execute();
+    }
+}
+
+void explorer::execute() {
+    execution_ = ++executions_begun;
+    ++report_.schedules;
+    memory_.clear();
+    schedule_.clear();
+    running_ = next_ = 0;
+    spent_ = 0;
+    steps_ = 0;
+    starting_ = weakness_shown_ = peeking_ = atomic_ = false;
+    active = this;
+    weft::coroutine<> body = make_coroutine([this] {
+        execution run;
+        try {
+            body_(run);
+        } catch (...) {
+            fail("an exception left the body", {});
+        }
+        for (const auto& t : threads_)
+            if (!t->over) fail("the thread " + t->name + " is never run: go() is missing", {});
+    });
+    body.resume();
+    active = nullptr;
+    if (failed_) {
+        describe();
+        abandon(std::move(body));
+        for (auto& t : threads_) abandon(std::move(t));
+    }
+    threads_.clear();
+}
+
+void explorer::describe() {
+    report_.replay = choices_.text();
+    report_.deviations = spent_;
+    std::string& s = report_.text;
+    s = "model: " + report_.failure + "\n  in schedule " + std::to_string(report_.schedules) +
+        ", with " + std::to_string(spent_) + " deviations; replay = \"" + report_.replay + "\"\n";
+    for (const event& e : schedule_)
+        s += spelt(e, e.who == 0 ? "(body)" : threads_[e.who - 1]->name);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Who goes on
+
+// Whatever runs goes for good: a thread to go(), which sees it and goes too; the body to execute().
+void explorer::fail(std::string what, source_location place) {
+    if (!failed_) {
+        failed_ = true;
+        report_.failure = std::move(what);
+        if (place.line() != 0) report_.failure += " (" + spelt(place) + ")";
+    }
+    for (;;) weft::this_coroutine::yield();
+}
+
+std::size_t explorer::choose(std::size_t count, source_location place) {
+    const std::size_t pick = choices_.choose(count);
+    if (pick == count) fail("the test is not deterministic, or the replay is of another", place);
+    return pick;
+}
+
+// A choice of which all but the first are deviations.
+std::size_t explorer::deviate(std::size_t count, source_location place) {
+    if (count > 1 && bounded_ && spent_ == bound_) {
+        cut_ = true;
+        return 0;  // I2
+    }
+    const std::size_t pick = choose(count, place);
+    spent_ += pick != 0;
+    return pick;
+}
+
+// In front of each operation: another thread may go first.
+void explorer::point(source_location place) {
+    if (++steps_ > options_.most_steps)
+        fail("no end after " + std::to_string(options_.most_steps) + " steps", place);
+    if (running_ == 0 || atomic_) return;
+    threads_[running_ - 1]->spun_at = 0;
+    leave_to(starting_ ? 0 : pick_next(true, place));
+}
+
+bool explorer::holds(const predicate& p) {
+    peeking_ = true;
+    const bool yes = p();
+    peeking_ = false;
+    return yes;
+}
+
+bool explorer::ready(thread& t) {
+    if (t.over || (t.waits_for != nullptr && !holds(*t.waits_for))) return false;
+    return t.spun_at == 0 || steps_ > t.spun_at;
+}
+
+// 0 when nobody can go on.
+party explorer::pick_next(bool may_stay, source_location place) {
+    std::array<party, most_parties> all;
+    std::size_t count = 0;
+    if (may_stay) all[count++] = running_;
+    for (party p = 1; p <= threads_.size(); ++p)
+        if (!(may_stay && p == running_) && ready(*threads_[p - 1])) all[count++] = p;
+    if (count == 0)  // who spins may look again when there is nobody else
+        for (party p = 1; p <= threads_.size() && count == 0; ++p) {
+            threads_[p - 1]->spun_at = 0;
+            if (ready(*threads_[p - 1])) all[count++] = p;
+        }
+    if (count == 0) return 0;
+    return all[may_stay ? deviate(count, place) : choose(count, place)];
+}
+
+// The running thread stops here until it is picked.
+void explorer::leave_to(party p) {
+    if (p == running_) return;
+    next_ = p;
+    weft::this_coroutine::yield();
+}
+
+void explorer::add_thread(std::string name, std::function<void()> f) {
+    if (running_ != 0) fail("a thread is started by a thread", {});
+    if (threads_.size() + 1 == most_parties) fail("too many threads", {});
+    auto t = std::make_unique<thread>();
+    t->name = std::move(name);
+    t->f = std::move(f);
+    t->run = make_coroutine([this, &t = *t] {
+        try {
+            t.f();
+        } catch (...) {
+            fail("an exception left the thread " + t.name, {});
+        }
+        t.over = true;
+    });
+    threads_.push_back(std::move(t));
+}
+
+void explorer::resume(party p) {
+    running_ = p;  // I1
+    threads_[p - 1]->run.resume();
+    running_ = 0;
+    if (failed_) fail({}, {});
+}
+
+void explorer::go() {
+    starting_ = true;  // each thread comes as far as its first operation: there is no choice yet
+    for (party p = 1; p <= threads_.size(); ++p) {
+        if (threads_[p - 1]->over) continue;
+        memory_.begin(p);
+        resume(p);
+    }
+    starting_ = false;
+    next_ = pick_next(false, {});
+    while (next_ != 0) {
+        const party p = next_;
+        resume(p);
+        if (threads_[p - 1]->over) next_ = pick_next(false, {});
+    }
+    std::string stuck;
+    for (party p = 1; p <= threads_.size(); ++p) {
+        const thread& t = *threads_[p - 1];
+        if (t.over)
+            memory_.end(p);
+        else
+            stuck +=
+                (stuck.empty() ? "deadlock: " : ", ") + t.name + " waits at " + spelt(t.waits_at);
+    }
+    if (!stuck.empty()) fail(stuck, {});
+}
+
+void explorer::wait_until(const predicate& p, source_location place) {
+    must_be_pure(place);
+    point(place);
+    if (running_ == 0) fail("the body of a test cannot wait", place);
+    thread& t = *threads_[running_ - 1];
+    if (!holds(p)) {
+        note("waits", place);
+        t.waits_for = &p;
+        t.waits_at = place;
+        next_ = pick_next(false, place);
+        weft::this_coroutine::yield();
+        t.waits_for = nullptr;
+    }
+    atomic_ = true;
+    require(p(), "a predicate holds when it is tried again", place);
+    atomic_ = false;
+}
+
+void explorer::spin(source_location place) {
+    if (running_ == 0) fail("the body of a test cannot spin", place);
+    if (++steps_ > options_.most_steps)
+        fail("no end after " + std::to_string(options_.most_steps) + " steps", place);
+    note("spins", place);
+    threads_[running_ - 1]->spun_at = steps_;
+    leave_to(starting_ ? 0 : pick_next(false, place));
+}
+
+namespace {
+
+explorer& present() {
+    if (explorer::active == nullptr) throw std::logic_error("model: outside of an execution");
+    return *explorer::active;
+}
+
+}  // namespace
+}  // namespace detail
+
+report explore(const std::function<void(execution&)>& body, const options& o) {
+    return detail::explorer(body, o).run();
+}
+
+void execution::thread(std::string name, std::function<void()> f) {
+    detail::present().add_thread(std::move(name), std::move(f));
+}
+void execution::go() { detail::present().go(); }
+
+void require(bool kept, const char* what, std::source_location place) {
+    if (!kept) fail(std::string("not so: ") + what, place);
+}
+void fail(std::string what, std::source_location place) {
+    detail::present().fail(std::move(what), place);
+}
+void wait_until(const std::function<bool()>& holds, std::source_location place) {
+    detail::present().wait_until(holds, place);
+}
+void spin(std::source_location place) { detail::present().spin(place); }
+
+}  // namespace model

@@ -1,0 +1,119 @@
+// explorer: one exploration (model.hpp): the walk over the choices, who runs, and what operations
+// do.
+//
+// Its one idea: whoever comes to an operation picks who goes on. If that is himself he goes on
+// without a switch; else he leaves to go(), which resumes the other. What is chosen is a number,
+// kept by `choices`; what may be read is kept by `memory`.
+//
+//   execute() --resumes--> body --go()--resumes--> thread --point()--+
+//                            ^                                       | stays, or leaves
+//                            +---------------------------------------+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/choices.hpp"
+#include "model/memory.hpp"
+#include "model/model.hpp"
+#include "model/schedule.hpp"
+#include "weft/coroutine/coroutine.hpp"
+
+namespace model::detail {
+
+using body_function = std::function<void(execution&)>;
+using predicate = std::function<bool()>;
+
+struct thread {
+    std::string name;
+    std::function<void()> f;
+    weft::coroutine<> run;
+    const predicate* waits_for = nullptr;
+    source_location waits_at;
+    std::uint64_t spun_at = 0;  // the step after which it saw nothing new; 0: it does not spin
+    bool over = false;
+};
+
+// One exploration. The body runs in a coroutine, its threads in others; all of them leave for good
+// by fail().
+//
+// Invariants:
+// I1  running_ is whose code runs: 0 the body, else a thread, which then is not over
+// I2  spent_ <= bound_, unless chance or a replay chooses
+class explorer {
+public:
+    explorer(const body_function& body, const options& o) : body_(body), options_(o) {}
+
+    report run();
+
+    void add_thread(std::string name, std::function<void()> f);
+    void go();
+    void wait_until(const predicate&, source_location);
+    void spin(source_location);
+    [[noreturn]] void fail(std::string what, source_location);
+
+    word load(cell&, memory_order, source_location);
+    void store(cell&, word, memory_order, source_location);
+    word read_modify_write(cell&, change, word operand, memory_order, source_location);
+    bool compare_exchange(cell&, word& expected, word desired, bool weak, memory_order yes,
+                          memory_order no, source_location);
+    void fence(memory_order, source_location);
+    void touch(cell&, bool writes, source_location);
+
+    // The one under way; null outside of an execution.
+    static inline explorer* active = nullptr;
+
+private:
+    void execute();
+    bool walk(unsigned bound);
+    void wander();
+    void describe();
+
+    // Choices.
+    std::size_t choose(std::size_t count, source_location);
+    std::size_t deviate(std::size_t count, source_location);
+    void point(source_location);
+    bool ready(thread&);
+    party pick_next(bool may_stay, source_location);
+    void leave_to(party);
+    void resume(party);
+    bool holds(const predicate&);
+
+    std::size_t index(cell&);
+    word read_newest(std::size_t x, memory_order o) { return memory_.read(running_, x, 0, o); }
+    void must_be_pure(source_location);
+    void note(const char* kind, source_location place, const char* order = "",
+              std::size_t atomic = no_atomic, word before = 0, word after = 0,
+              const char* remark = "") {
+        schedule_.push_back({running_, kind, order, atomic, before, after, remark, place});
+    }
+
+    const body_function& body_;
+    const options options_;
+    report report_;
+    choices choices_;
+    unsigned bound_ = 0;
+    bool bounded_ = true;  // false: chance or a replay chooses
+    bool cut_ = false;     // a choice was left out because of bound_
+
+    // Of the present execution.
+    std::uint64_t execution_ = 0;
+    memory memory_;
+    std::vector<std::unique_ptr<thread>> threads_;  // thread p is threads_[p - 1]
+    std::vector<event> schedule_;
+    party running_ = 0;
+    party next_ = 0;
+    unsigned spent_ = 0;
+    std::uint64_t steps_ = 0;
+    bool starting_ = false;
+    bool weakness_shown_ = false;  // a compare_exchange_weak has failed for no reason
+    bool peeking_ = false;         // a predicate is tried: it sees the newest, and learns nothing
+    bool atomic_ = false;          // a predicate has come true: it sees the newest, at once
+    bool failed_ = false;
+};
+
+}  // namespace model::detail

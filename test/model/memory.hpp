@@ -1,0 +1,91 @@
+// memory: what the loads of one execution may see, and which plain accesses nothing orders.
+//
+// Its one idea: each atomic keeps all values ever stored to it, in order. A thread's view says, for
+// each atomic, the oldest value that it may still read: never one older than it has read or
+// written, or than what it has been told of. A store takes along the view of its thread, and hands
+// it to whoever acquires it. So a thread that acquires nothing may go on reading old values, as on
+// a machine with weak memory; and of two plain accesses neither of which knows the other, the
+// checker says that they race.
+//
+//   history of x     0     1     2     3  <- newest
+//   A's view               ^ floor           A may read 1, 2 or 3
+//   B's view                           ^     B wrote 3, and reads no other
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <vector>
+
+#include "model/atomic.hpp"
+
+namespace model::detail {
+
+inline constexpr std::size_t most_parties = 8;
+inline constexpr std::size_t most_atomics = 32;
+
+using party = std::size_t;  // 0 is the body of the test, 1 and up are its threads
+
+// What is known: of each atomic the oldest readable value, of each party how far it has come.
+struct view {
+    std::array<std::uint32_t, most_atomics> floor{};
+    std::array<std::uint32_t, most_parties> clock{};
+
+    void join(const view& other) noexcept;
+    void join_floors(const view& other) noexcept;
+};
+
+class memory {
+public:
+    void clear() noexcept;
+    void begin(party p) { parties_[p] = parties_[0]; }            // p knows what the body knows
+    void end(party p) { parties_[0].now.join(parties_[p].now); }  // and the body, what p knew
+
+    // The atomic's number in this execution, whose first value is what it holds. False when there
+    // are too many.
+    bool add(word initial);
+    std::size_t count() const noexcept { return atomic_count_; }
+
+    // How many values p may read, the newest among them.
+    std::size_t readable(party p, std::size_t x, memory_order) const noexcept;
+    // Reads the newest but `back`.
+    word read(party p, std::size_t x, std::size_t back, memory_order) noexcept;
+    void write(party p, std::size_t x, word, memory_order);
+    // Writes over the newest, which p has just read.
+    void overwrite(party p, std::size_t x, word, memory_order);
+    void fence(party p, memory_order) noexcept;
+
+    // Plain variables. An access that nothing orders after a former one gives that.
+    struct access {
+        party who;
+        std::uint32_t when;
+        bool writes;
+        std::source_location place;
+    };
+    std::size_t add_plain();
+    const access* touch(party p, std::size_t v, bool writes, std::source_location);
+
+private:
+    struct message {
+        word value;
+        view released;  // what who acquires it comes to know
+    };
+    struct knowledge {
+        view now;
+        view acquired;  // read by relaxed loads: known after an acquire fence
+        view released;  // at the last release fence: what relaxed stores hand on
+    };
+
+    void append(party p, std::size_t x, word, memory_order, const view* continued);
+
+    std::vector<std::vector<message>> histories_;  // the first atomic_count_ are in use
+    std::vector<std::vector<access>> plain_;       // and the first plain_count_ of these
+    std::size_t atomic_count_ = 0;
+    std::size_t plain_count_ = 0;
+    std::array<knowledge, most_parties> parties_{};
+    view total_;  // the total order of seq_cst: no such load or fence may see older
+};
+
+}  // namespace model::detail

@@ -1,0 +1,133 @@
+// What the explorer does at each operation: lets others go first, chooses what is seen, notes it.
+#include <string>
+#include <utility>
+
+#include "model/explorer.hpp"
+
+namespace model::detail {
+
+std::size_t explorer::index(cell& c) {
+    if (c.execution != execution_) {
+        c.execution = execution_;
+        c.index = static_cast<unsigned>(memory_.count());
+        if (!memory_.add(c.value)) fail("too many atomics", {});
+    }
+    return c.index;
+}
+
+void explorer::must_be_pure(source_location place) {
+    if (peeking_) fail("the predicate of wait_until does more than load", place);
+}
+
+word explorer::load(cell& c, memory_order o, source_location place) {
+    if (peeking_) return c.value;
+    point(place);
+    const std::size_t x = index(c);
+    const std::size_t readable = atomic_ ? 1 : memory_.readable(running_, x, o);
+    const std::size_t back = deviate(readable, place);
+    const word w = memory_.read(running_, x, back, o);
+    note("load", place, name_of(o), x, w, w, back == 0 ? "" : "old");
+    return w;
+}
+
+void explorer::store(cell& c, word w, memory_order o, source_location place) {
+    must_be_pure(place);
+    point(place);
+    const std::size_t x = index(c);
+    memory_.write(running_, x, w, o);
+    c.value = w;
+    note("store", place, name_of(o), x, w, w);
+}
+
+word explorer::read_modify_write(cell& c, change f, word operand, memory_order o,
+                                 source_location place) {
+    must_be_pure(place);
+    point(place);
+    const std::size_t x = index(c);
+    const word before = read_newest(x, o);
+    c.value = f(before, operand);
+    memory_.overwrite(running_, x, c.value, o);
+    note("change", place, name_of(o), x, before, c.value);
+    return before;
+}
+
+bool explorer::compare_exchange(cell& c, word& expected, word desired, bool weak, memory_order yes,
+                                memory_order no, source_location place) {
+    must_be_pure(place);
+    point(place);
+    const std::size_t x = index(c);
+    const bool equal = c.value == expected;
+    // Once in an execution: a loop that tries again would never be walked to its end.
+    const bool fails = equal && weak && !weakness_shown_ && deviate(2, place) == 1;
+    if (!equal || fails) {
+        weakness_shown_ |= fails;
+        expected = read_newest(x, no);
+        note("compare", place, name_of(no), x, expected, expected, equal ? "fails" : "differs");
+        return false;
+    }
+    static_cast<void>(read_newest(x, yes));
+    memory_.overwrite(running_, x, desired, yes);
+    c.value = desired;
+    note("compare", place, name_of(yes), x, expected, desired);
+    return true;
+}
+
+void explorer::fence(memory_order o, source_location place) {
+    must_be_pure(place);
+    point(place);
+    memory_.fence(running_, o);
+    note("fence", place, name_of(o));
+}
+
+void explorer::touch(cell& c, bool writes, source_location place) {
+    if (peeking_) return;
+    if (c.execution != execution_) {
+        c.execution = execution_;
+        c.index = static_cast<unsigned>(memory_.add_plain());
+    }
+    const memory::access* other = memory_.touch(running_, c.index, writes, place);
+    note(writes ? "write" : "read", place, "plain");
+    if (other == nullptr) return;
+    const std::string who = other->who == 0 ? "the body" : threads_[other->who - 1]->name;
+    fail("a data race: nothing orders this " + std::string(writes ? "write" : "read") +
+             " after the " + (other->writes ? "write" : "read") + " by " + who + " at " +
+             spelt(other->place),
+         place);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Outside of an execution an atomic is a plain variable.
+
+word load(cell& c, memory_order o, source_location p) {
+    return explorer::active != nullptr ? explorer::active->load(c, o, p) : c.value;
+}
+void store(cell& c, word w, memory_order o, source_location p) {
+    if (explorer::active != nullptr)
+        explorer::active->store(c, w, o, p);
+    else
+        c.value = w;
+}
+word read_modify_write(cell& c, change f, word operand, memory_order o, source_location p) {
+    if (explorer::active != nullptr)
+        return explorer::active->read_modify_write(c, f, operand, o, p);
+    return std::exchange(c.value, f(c.value, operand));
+}
+bool compare_exchange(cell& c, word& expected, word desired, bool weak, memory_order yes,
+                      memory_order no, source_location p) {
+    if (explorer::active != nullptr)
+        return explorer::active->compare_exchange(c, expected, desired, weak, yes, no, p);
+    if (c.value == expected) {
+        c.value = desired;
+        return true;
+    }
+    expected = c.value;
+    return false;
+}
+void fence(memory_order o, source_location p) {
+    if (explorer::active != nullptr) explorer::active->fence(o, p);
+}
+void touch(cell& c, bool writes, source_location p) {
+    if (explorer::active != nullptr) explorer::active->touch(c, writes, p);
+}
+
+}  // namespace model::detail
