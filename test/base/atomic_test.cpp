@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 #include <type_traits>
 
 namespace {
@@ -13,6 +14,18 @@ TEST(atomic, is_the_standard_one_but_for_the_checker) {
     static constinit weft::atomic<unsigned> word{1};
     EXPECT_EQ(word.fetch_or(2u), 1u);
     EXPECT_EQ(word.load(), 3u);
+}
+
+TEST(atomic, a_spinning_thread_sees_the_other_one) {
+    weft::atomic<int> turn{0};
+    std::thread other([&] {
+        while (turn.load(std::memory_order_acquire) == 0) weft::spin_pause();
+        turn.store(2, std::memory_order_release);
+    });
+    turn.store(1, std::memory_order_release);
+    while (turn.load(std::memory_order_acquire) == 1) weft::spin_pause();
+    other.join();
+    EXPECT_EQ(turn.load(), 2);
 }
 
 }  // namespace

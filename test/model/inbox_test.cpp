@@ -184,6 +184,40 @@ TEST(inbox, no_wake_is_lost_by_an_owner_who_watches_while_busy) {
     expect_right(sleep_and_wake<2>({1, 2}, manner::watching, 3), bounded);
 }
 
+// The owner is one of the threads' locals: whoever wakes him must find him there.
+report end_the_owner(bool waits_for_wakes) {
+    return explore(
+        [=](execution& run) {
+            scene<2> s({1, 1});
+            weft::atomic<int> wakes{0};
+            model::var<int> owner;
+            for (std::size_t p = 0; p < 2; ++p)
+                run.thread("producer" + std::to_string(p), [&, p] {
+                    s.items[p][0].payload.write(100);
+                    if (!s.box.push(s.items[p][0])) return;
+                    static_cast<void>(owner.read());  // the wake
+                    wakes.fetch_add(1, std::memory_order_release);
+                });
+            run.thread("owner", [&] {
+                for (int n = 0; s.taken_count < 2; ++n) {
+                    if (s.look_through(n == 1 ? s.box.take_and_watch() : s.box.take())) continue;
+                    model::spin();
+                }
+                const auto owed = static_cast<int>(s.box.owed_count());
+                while (waits_for_wakes && wakes.load(std::memory_order_acquire) < owed)
+                    model::spin();
+                owner.write(0);  // the end
+            });
+            run.go();
+        },
+        {.deviations = 4});
+}
+
+TEST(inbox, an_owner_may_end_when_the_wakes_he_was_owed_are_made) {
+    expect_right(end_the_owner(true), bounded);
+    expect_found(end_the_owner(false), "a data race");
+}
+
 TEST(inbox, a_wake_is_lost_by_who_takes_before_he_forgets_the_wake) {
     expect_found(sleep_and_wake<1>({1}, manner::takes_first, 4), "deadlock: owner waits");
 }

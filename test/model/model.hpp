@@ -94,8 +94,8 @@ void require(bool kept, const char* what,
 // Suspends the thread until `holds`, which only loads; it then has seen what `holds` reads.
 void wait_until(const std::function<bool()>& holds,
                 std::source_location place = std::source_location::current());
-// In a loop that spins: the thread goes on only when another has done something.
-void spin(std::source_location place = std::source_location::current());
+// spin() is in model/atomic.hpp: in a loop that spins, the thread goes on only when another has
+// done something.
 
 namespace detail {
 void touch(cell&, bool writes, std::source_location);

@@ -73,6 +73,22 @@ TEST(inbox, nobody_wakes_an_owner_who_watches) {
     EXPECT_EQ(drained(box.take()), ints{1});
 }
 
+TEST(inbox, counts_the_wakes_that_were_owed) {
+    inbox<item> box;
+    item a(1), b(2);
+    std::size_t owed = 0;
+    for (int round = 0; round < 16; ++round) {
+        owed += box.push(a);
+        owed += box.push(b);
+        drained(round % 3 == 0 ? box.take_and_watch() : box.take());
+        EXPECT_EQ(box.owed_count(), owed);
+        drained(round % 5 == 0 ? box.take_and_watch() : box.take());
+        EXPECT_EQ(box.owed_count(), owed);
+    }
+    EXPECT_GT(owed, 5u);
+    EXPECT_LT(owed, 16u);
+}
+
 TEST(inbox, what_was_taken_can_be_pushed_again_at_once) {
     inbox<item> box;
     item a(1), b(2);

@@ -8,11 +8,17 @@
 // fetch_or, fetch_and, and fences; T is trivially copyable and of at most eight bytes. The build of
 // the checker renames the namespace, so that both kinds of weft may be in one program.
 //
+// A loop that spins says so by spin_pause(): the processor goes easy on it, and the checker lets
+// somebody else go on.
+//
 //   weft::atomic<unsigned> word{0};
 //   word.fetch_or(bit, std::memory_order_release);
+//   while (word.load(std::memory_order_acquire) & bit) weft::spin_pause();
 #pragma once
 
 #include <atomic>
+
+#include "weft/base/platform.hpp"
 
 #if !defined(WEFT_MODEL)
 #define WEFT_MODEL 0
@@ -27,9 +33,11 @@ namespace weft {
 #if WEFT_MODEL
 using model::atomic;
 using model::atomic_thread_fence;
+inline void spin_pause() { model::spin(); }
 #else
 using std::atomic;
 using std::atomic_thread_fence;
+inline void spin_pause() noexcept { cpu_pause(); }
 #endif
 
 }  // namespace weft

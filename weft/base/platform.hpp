@@ -82,4 +82,11 @@ namespace weft {
 // that changes with -mtune.
 inline constexpr std::size_t cache_line_bytes = 64;
 
+// Tells the processor that the thread spins. A hint, and nothing where none is known.
+WEFT_ALWAYS_INLINE void cpu_pause() noexcept {
+#if WEFT_X86_64
+    __builtin_ia32_pause();
+#endif
+}
+
 }  // namespace weft

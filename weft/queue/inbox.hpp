@@ -21,6 +21,10 @@
 //     wake for something that came in between, and sleep on it;
 //   - he sleeps only if the last take() gave nothing. He may wake for what he has taken already.
 //
+// Who owes a wake comes to the owner after the push, when he may have taken the node, and have
+// nothing left to stay for. So he who ends an owner first waits until as many wakes have been made
+// as owed_count() says.
+//
 // An owner who is busy and will look again spares the others the wake: take_and_watch() leaves the
 // inbox watched, and until the next take() no push returns true. The last look before a sleep is a
 // take(): it makes the inbox empty, or gives what came meanwhile.
@@ -33,6 +37,9 @@
 //   for (auto jobs = box.take(); job* j = jobs.pop_front();) j->run();  // the owner
 #pragma once
 
+#include <cstddef>
+#include <utility>
+
 #include "weft/base/assert.hpp"
 #include "weft/base/atomic.hpp"
 #include "weft/base/forward_queue.hpp"
@@ -42,6 +49,7 @@ namespace weft {
 // Invariants:
 // I1  head_ is null, &watched_, or the node pushed last; the first of a filling ends in null
 // I2  only push() puts a node in, only the owner takes one out, and he takes all
+// I3  the first push of a filling returned true if the take before it left null
 template <class T, class Tag = void>
 class inbox {
     using link = detail::forward_link;
@@ -79,6 +87,9 @@ public:
         return take_leaving(&watched_);
     }
 
+    // How many of the pushes that were taken returned true. Owner.
+    std::size_t owed_count() const noexcept { return owed_count_; }
+
     // Whether a take would give nothing. A hint, except to the owner, for whom `false` is for good.
     bool empty() const noexcept {
         const link* head = head_.load(std::memory_order_relaxed);  // nothing is read through it
@@ -103,7 +114,9 @@ private:
     queue take_leaving(link* state) noexcept {
         // Acquire: pairs with the release of every push whose node is taken.
         link* top = head_.exchange(state, std::memory_order_acquire);
-        if (top == &watched_) return {};
+        const bool was_watched = std::exchange(watching_, state == &watched_);
+        if (top == nullptr || top == &watched_) return {};
+        owed_count_ += !was_watched;  // I3
         queue in_order;
         while (top != nullptr) {
             link* below = top->next;
@@ -114,7 +127,9 @@ private:
         return in_order;
     }
 
-    link watched_;  // never in a queue; only its address is used
+    std::size_t owed_count_ = 0;  // this and the next are the owner's
+    bool watching_ = false;       // what his last take left
+    link watched_;                // never in a queue; only its address is used
     atomic<link*> head_{nullptr};
 };
 
