@@ -15,8 +15,8 @@
 // That is exactly one push of each filling, so a wake may cost a system call. None is lost if
 //
 //   - the wake is remembered: it makes the owner's next sleep return at once. It is a system call
-//     (eventfd) or a releasing read-modify-write of a word (futex); a mere store could cover up an
-//     earlier wake, and with it the push that it told of;
+//     (eventfd), a releasing read-modify-write of a word (futex), or a flag under a mutex; a mere
+//     store could cover up an earlier wake, and with it the push that it told of;
 //   - the owner, once awake, first forgets the wake and then takes. Who takes first may forget a
 //     wake for something that came in between, and sleep on it;
 //   - he sleeps only if the last take() gave nothing. He may wake for what he has taken already.
