@@ -113,7 +113,7 @@ TEST(checker, exceptions_and_broken_assertions_are_failures) {
                      run.thread("a", [] { throw std::runtime_error("x"); });
                      run.go();
                  }),
-                 "an exception left the thread a");
+                 "an exception left a");
     expect_found(explore([](execution& run) {
                      run.thread("a", [] { WEFT_ASSERT(1 + 1 == 3, "the rule of the source"); });
                      run.go();

@@ -21,10 +21,6 @@ weft::stack_source stacks() {
     return pool.source();
 }
 
-weft::coroutine<> make_coroutine(std::function<void()> f) {
-    return weft::coroutine<>(std::move(f), {.stack = stacks(), .fp = weft::fp_environment::shared});
-}
-
 // What a failed execution left, never to be resumed and never destroyed.
 template <class T>
 void abandon(T&& x) {
@@ -91,26 +87,49 @@ void explorer::execute() {
     running_ = next_ = 0;
     spent_ = 0;
     steps_ = 0;
+    thread_count_ = 0;
     starting_ = weakness_shown_ = peeking_ = atomic_ = false;
     active = this;
-    weft::coroutine<> body = make_coroutine([this] {
+    prepare("the body", [this] {
         execution run;
-        try {
-            body_(run);
-        } catch (...) {
-            fail("an exception left the body", {});
-        }
-        for (const auto& t : threads_)
-            if (!t->over) fail("the thread " + t->name + " is never run: go() is missing", {});
-    });
-    body.resume();
+        body_(run);
+        for (party p = 1; p < thread_count_; ++p)
+            if (!threads_[p]->over)
+                fail("the thread " + threads_[p]->name + " is never run: go() is missing", {});
+    }).run.resume();
     active = nullptr;
-    if (failed_) {
-        describe();
-        abandon(std::move(body));
-        for (auto& t : threads_) abandon(std::move(t));
+    if (!failed_) return;
+    describe();
+    abandon(std::move(threads_));
+}
+
+// The next one in use.
+thread& explorer::prepare(std::string name, std::function<void()> f) {
+    if (thread_count_ == most_parties) fail("too many threads", {});
+    if (thread_count_ == threads_.size()) {
+        thread& made = *threads_.emplace_back(std::make_unique<thread>());
+        made.run = weft::coroutine<>([this, &made] { run_all(made); },
+                                     {.stack = stacks(), .fp = weft::fp_environment::shared});
     }
-    threads_.clear();
+    thread& t = *threads_[thread_count_++];
+    t.name = std::move(name);
+    t.f = std::move(f);
+    t.waits_for = nullptr;
+    t.spun_at = 0;
+    t.over = false;
+    return t;
+}
+
+void explorer::run_all(thread& t) {
+    for (;;) {
+        try {
+            std::exchange(t.f, nullptr)();
+        } catch (...) {
+            fail("an exception left " + t.name, {});
+        }
+        t.over = true;
+        weft::this_coroutine::yield();
+    }
 }
 
 void explorer::describe() {
@@ -119,8 +138,7 @@ void explorer::describe() {
     std::string& s = report_.text;
     s = "model: " + report_.failure + "\n  in schedule " + std::to_string(report_.schedules) +
         ", with " + std::to_string(spent_) + " deviations; replay = \"" + report_.replay + "\"\n";
-    for (const event& e : schedule_)
-        s += spelt(e, e.who == 0 ? "(body)" : threads_[e.who - 1]->name);
+    for (const event& e : schedule_) s += spelt(e, threads_[e.who]->name);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -158,7 +176,7 @@ void explorer::point(source_location place) {
     if (++steps_ > options_.most_steps)
         fail("no end after " + std::to_string(options_.most_steps) + " steps", place);
     if (running_ == 0 || atomic_) return;
-    threads_[running_ - 1]->spun_at = 0;
+    threads_[running_]->spun_at = 0;
     leave_to(starting_ ? 0 : pick_next(true, place));
 }
 
@@ -179,12 +197,12 @@ party explorer::pick_next(bool may_stay, source_location place) {
     std::array<party, most_parties> all;
     std::size_t count = 0;
     if (may_stay) all[count++] = running_;
-    for (party p = 1; p <= threads_.size(); ++p)
-        if (!(may_stay && p == running_) && ready(*threads_[p - 1])) all[count++] = p;
+    for (party p = 1; p < thread_count_; ++p)
+        if (!(may_stay && p == running_) && ready(*threads_[p])) all[count++] = p;
     if (count == 0)  // who spins may look again when there is nobody else
-        for (party p = 1; p <= threads_.size() && count == 0; ++p) {
-            threads_[p - 1]->spun_at = 0;
-            if (ready(*threads_[p - 1])) all[count++] = p;
+        for (party p = 1; p < thread_count_ && count == 0; ++p) {
+            threads_[p]->spun_at = 0;
+            if (ready(*threads_[p])) all[count++] = p;
         }
     if (count == 0) return 0;
     return all[may_stay ? deviate(count, place) : choose(count, place)];
@@ -199,32 +217,20 @@ void explorer::leave_to(party p) {
 
 void explorer::add_thread(std::string name, std::function<void()> f) {
     if (running_ != 0) fail("a thread is started by a thread", {});
-    if (threads_.size() + 1 == most_parties) fail("too many threads", {});
-    auto t = std::make_unique<thread>();
-    t->name = std::move(name);
-    t->f = std::move(f);
-    t->run = make_coroutine([this, &t = *t] {
-        try {
-            t.f();
-        } catch (...) {
-            fail("an exception left the thread " + t.name, {});
-        }
-        t.over = true;
-    });
-    threads_.push_back(std::move(t));
+    prepare(std::move(name), std::move(f));
 }
 
 void explorer::resume(party p) {
     running_ = p;  // I1
-    threads_[p - 1]->run.resume();
+    threads_[p]->run.resume();
     running_ = 0;
     if (failed_) fail({}, {});
 }
 
 void explorer::go() {
     starting_ = true;  // each thread comes as far as its first operation: there is no choice yet
-    for (party p = 1; p <= threads_.size(); ++p) {
-        if (threads_[p - 1]->over) continue;
+    for (party p = 1; p < thread_count_; ++p) {
+        if (threads_[p]->over) continue;
         memory_.begin(p);
         resume(p);
     }
@@ -233,11 +239,11 @@ void explorer::go() {
     while (next_ != 0) {
         const party p = next_;
         resume(p);
-        if (threads_[p - 1]->over) next_ = pick_next(false, {});
+        if (threads_[p]->over) next_ = pick_next(false, {});
     }
     std::string stuck;
-    for (party p = 1; p <= threads_.size(); ++p) {
-        const thread& t = *threads_[p - 1];
+    for (party p = 1; p < thread_count_; ++p) {
+        const thread& t = *threads_[p];
         if (t.over)
             memory_.end(p);
         else
@@ -251,7 +257,7 @@ void explorer::wait_until(const predicate& p, source_location place) {
     must_be_pure(place);
     point(place);
     if (running_ == 0) fail("the body of a test cannot wait", place);
-    thread& t = *threads_[running_ - 1];
+    thread& t = *threads_[running_];
     if (!holds(p)) {
         note("waits", place);
         t.waits_for = &p;
@@ -270,7 +276,7 @@ void explorer::spin(source_location place) {
     if (++steps_ > options_.most_steps)
         fail("no end after " + std::to_string(options_.most_steps) + " steps", place);
     note("spins", place);
-    threads_[running_ - 1]->spun_at = steps_;
+    threads_[running_]->spun_at = steps_;
     leave_to(starting_ ? 0 : pick_next(false, place));
 }
 

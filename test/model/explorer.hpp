@@ -28,6 +28,8 @@ namespace model::detail {
 using body_function = std::function<void(execution&)>;
 using predicate = std::function<bool()>;
 
+// A thread, or the body. Its coroutine runs one f after the other, an execution each: to make new
+// ones would cost more than the execution, above all under AddressSanitizer.
 struct thread {
     std::string name;
     std::function<void()> f;
@@ -38,8 +40,7 @@ struct thread {
     bool over = false;
 };
 
-// One exploration. The body runs in a coroutine, its threads in others; all of them leave for good
-// by fail().
+// One exploration. The body and its threads leave for good by fail().
 //
 // Invariants:
 // I1  running_ is whose code runs: 0 the body, else a thread, which then is not over
@@ -72,6 +73,8 @@ private:
     bool walk(unsigned bound);
     void wander();
     void describe();
+    thread& prepare(std::string name, std::function<void()> f);
+    void run_all(thread&);
 
     // Choices.
     std::size_t choose(std::size_t count, source_location);
@@ -103,7 +106,8 @@ private:
     // Of the present execution.
     std::uint64_t execution_ = 0;
     memory memory_;
-    std::vector<std::unique_ptr<thread>> threads_;  // thread p is threads_[p - 1]
+    std::vector<std::unique_ptr<thread>> threads_;  // [0] is the body; more than are in use
+    std::size_t thread_count_ = 0;                  // in use, with the body
     std::vector<event> schedule_;
     party running_ = 0;
     party next_ = 0;

@@ -88,10 +88,9 @@ void explorer::touch(cell& c, bool writes, source_location place) {
     const memory::access* other = memory_.touch(running_, c.index, writes, place);
     note(writes ? "write" : "read", place, "plain");
     if (other == nullptr) return;
-    const std::string who = other->who == 0 ? "the body" : threads_[other->who - 1]->name;
     fail("a data race: nothing orders this " + std::string(writes ? "write" : "read") +
-             " after the " + (other->writes ? "write" : "read") + " by " + who + " at " +
-             spelt(other->place),
+             " after the " + (other->writes ? "write" : "read") + " by " +
+             threads_[other->who]->name + " at " + spelt(other->place),
          place);
 }
 
