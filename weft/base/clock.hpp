@@ -1,0 +1,53 @@
+// clock: monotonic time, and arithmetic on it that saturates.
+//
+// Its one idea: a deadline is an absolute moment of the steady clock, `never` is the last one, and
+// any duration a user can write (hours::max(), a negative one, a floating-point one) becomes a
+// moment without overflow. A deadline is rounded up, so that nothing is early.
+//
+// What time it is, is the executor's to say (wait/executor.hpp): a test may have one that jumps.
+//
+//   weft::time_point end = weft::after(weft::steady_now(), 250ms);
+#pragma once
+
+#include <chrono>
+#include <type_traits>
+
+namespace weft {
+
+using clock = std::chrono::steady_clock;
+using time_point = clock::time_point;
+using duration = clock::duration;  // nanoseconds
+
+inline constexpr time_point never = time_point::max();
+
+inline time_point steady_now() noexcept { return clock::now(); }
+
+// The least duration of the clock that is not less than d, or the nearest that there is.
+template <class Rep, class Period>
+constexpr duration saturated(std::chrono::duration<Rep, Period> d) noexcept {
+    // Compared in long double, which holds every whole number of nanoseconds there is.
+    using wide = std::chrono::duration<long double, duration::period>;
+    const wide w(d);
+    if (w >= wide(duration::max())) return duration::max();
+    if (w <= wide(duration::min())) return duration::min();
+    if constexpr (std::is_convertible_v<std::chrono::duration<Rep, Period>, duration>)
+        return d;
+    else
+        return std::chrono::ceil<duration>(d);
+}
+
+// now + d; `never` where that is beyond the last moment, and now where d is negative.
+template <class Rep, class Period>
+constexpr time_point after(time_point now, std::chrono::duration<Rep, Period> d) noexcept {
+    const duration step = saturated(d);
+    if (step <= duration::zero()) return now;
+    return step >= never - now ? never : now + step;
+}
+
+// The moment of a steady clock's time point of any resolution.
+template <class Duration>
+constexpr time_point saturated(std::chrono::time_point<clock, Duration> t) noexcept {
+    return time_point(saturated(t.time_since_epoch()));
+}
+
+}  // namespace weft

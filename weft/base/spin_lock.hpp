@@ -1,0 +1,46 @@
+// spin_lock: for the few instructions in which a queue of waiters is changed.
+//
+// Its one idea: one byte, one exchange, and nobody inside ever waits, allocates or runs another's
+// code. Who finds it taken looks a few times more and then gives the processor away, because the
+// holder may have lost it.
+//
+//   weft::spin_lock lock;
+//   const std::lock_guard held(lock);
+#pragma once
+
+#include <thread>
+
+#include "weft/base/atomic.hpp"
+#include "weft/base/platform.hpp"
+
+namespace weft {
+
+class spin_lock {
+public:
+    constexpr spin_lock() noexcept = default;
+    spin_lock(const spin_lock&) = delete;
+    spin_lock& operator=(const spin_lock&) = delete;
+
+    // Acquire: pairs with unlock().
+    void lock() noexcept {
+        if (taken_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
+            lock_slowly();
+    }
+    [[nodiscard]] bool try_lock() noexcept {
+        return taken_.exchange(1, std::memory_order_acquire) == 0;
+    }
+    void unlock() noexcept { taken_.store(0, std::memory_order_release); }
+
+private:
+    WEFT_COLD void lock_slowly() noexcept {
+        for (int looks = 0;; ++looks) {
+            // Relaxed: only a hint when to try in earnest.
+            if (taken_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+            if (looks >= 16) std::this_thread::yield();
+        }
+    }
+
+    atomic<unsigned char> taken_{0};
+};
+
+}  // namespace weft

@@ -1,0 +1,267 @@
+#include "weft/fiber/fiber.hpp"
+
+#include <cstdio>
+#include <mutex>
+
+#include "weft/wait/shield.hpp"
+
+namespace weft {
+namespace detail {
+namespace {
+
+void suspend_fiber(flow& f) {
+    fiber_core& self = fiber_core::of(f);
+    if (this_coroutine::id() != self.body.id())
+        fail("a wait of a fiber within a coroutine that it resumed", self.who());
+    this_coroutine::yield();
+}
+
+void end_fiber(flow& f) noexcept {
+    fiber_core& self = fiber_core::of(f);
+#if WEFT_EXCEPTIONS
+    try {
+        self.body.kill();
+    } catch (...) {
+        self.error = std::current_exception();
+    }
+#else
+    self.body.kill();
+#endif
+    self.finish();
+}
+
+void keep_fiber(flow& f) noexcept { fiber_core::of(f).keep(); }
+void let_go_of_fiber(flow& f) noexcept { fiber_core::of(f).let_go(); }
+
+party fiber_party(const flow& f) noexcept {
+    const auto& self = static_cast<const fiber_core&>(f);
+    const std::string_view name = self.body.name();
+    return {"fiber", self.body.id(), name.empty() ? nullptr : name.data()};
+}
+
+void run_fiber(frame* f) { static_cast<fiber_core*>(f)->run(); }
+
+// The first turn.
+void start_fiber(frame* f) {
+    fiber_core& self = *static_cast<fiber_core*>(f);
+    self.resume = run_fiber;
+    self.home->enroll(self);  // F2
+    self.run();
+}
+
+void drop_fiber(frame* f) { end_fiber(*static_cast<fiber_core*>(f)); }
+
+void print_and_abort(std::exception_ptr error, party who) {
+    const char* what = "an exception that is no std::exception";
+#if WEFT_EXCEPTIONS
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+        what = e.what();
+        std::fprintf(stderr, "weft: what(): %s\n", what);
+    } catch (...) {
+    }
+#endif
+    fail("an exception left a fiber that nobody joins", who);
+}
+
+atomic<unhandled_handler> unhandled{print_and_abort};
+
+}  // namespace
+
+const flow_kind fiber_core::fiber_kind = {"fiber",    suspend_fiber,   end_fiber,
+                                          keep_fiber, let_go_of_fiber, fiber_party};
+
+fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_kind) {
+    runnable::handle = frame::handle();
+}
+
+void fiber_core::let_go() noexcept {
+    // Acquire and release: whoever is last sees what the others did.
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+void fiber_core::run() {
+#if WEFT_EXCEPTIONS
+    try {
+        body.resume();
+    } catch (const stopped& s) {
+        stopped_by = s.reason;
+    } catch (...) {
+        error = std::current_exception();
+    }
+#else
+    body.resume();
+#endif
+    if (body.done()) [[unlikely]]
+        finish();
+}
+
+void fiber_core::begin(bool at_once) {
+    started = true;
+    keep();  // the run's
+    if (!home->is_here())
+        home->post(*this);
+    else if (at_once)
+        run_turn(*home, frame::handle(), this);
+    else
+        home->defer(*this);
+}
+
+// The end of the run, on its executor's thread.
+void fiber_core::finish() noexcept {
+    home->strike_off(*this);  // F2
+    wait_list woken;
+    bool unseen;
+    {
+        const std::lock_guard held(joiners);
+        // Release: pairs with the acquire of who finds it set without the lock. F1
+        ended.store(true, std::memory_order_release);
+        joiners.claim_all(woken);
+        unseen = detached && error != nullptr;
+    }
+    wait_queue::wake_all(woken);
+    if (unseen) unhandled.load(std::memory_order_acquire)(error, who());
+    let_go();
+}
+
+void fiber_core::abandon() noexcept {
+    bool unseen;
+    {
+        const std::lock_guard held(joiners);
+        unseen = ended.load(std::memory_order_relaxed) && error != nullptr;  // under the lock
+        detached = true;
+    }
+    if (unseen) unhandled.load(std::memory_order_acquire)(error, who());
+    let_go();
+}
+
+void fiber_core::set_name(std::string_view name) { detail::set_name(*detail::current(), name); }
+
+bool join_operation::ready() const noexcept {
+    return fiber_->ended.load(std::memory_order_acquire);  // F1
+}
+
+bool join_operation::start(waiter& w) noexcept {
+    node_.owner = &w;
+    w.enlist("the end of a fiber", this, [](waiter& w) noexcept {
+        auto& self = *const_cast<join_operation*>(static_cast<const join_operation*>(w.thing()));
+        self.fiber_->joiners.withdraw(self.node_);
+    });
+    const std::lock_guard held(fiber_->joiners);
+    if (fiber_->ended.load(std::memory_order_relaxed)) return false;  // under the lock
+    fiber_->joiners.push_back(node_);
+    return true;
+}
+
+void join_operation::take(const waiter* w, wait_status how) const {
+    if (how == wait_status::stopped) throw_stopped(w->reason());
+}
+
+}  // namespace detail
+
+unhandled_handler on_unhandled(unhandled_handler h) noexcept {
+    return detail::unhandled.exchange(h, std::memory_order_acq_rel);
+}
+
+void fiber::launch_it(const fiber_options& options, std::source_location place) {
+    executor* on = options.on != nullptr ? options.on : current_executor();
+    if (on == nullptr)
+        fail("a fiber is made outside of any executor: name one, {.on = &loop}", {}, place);
+    core_->home = on;
+    if (options.launch != launch::lazy) core_->begin(options.launch == launch::dispatch);
+}
+
+void fiber::start(std::source_location place) {
+    detail::fiber_core& c = joinable_core(place);
+    if (!c.started) c.begin(false);
+}
+
+detail::fiber_core& fiber::joinable_core(std::source_location place) const {
+    if (core_ == nullptr) fail("join of a fiber object that has no fiber", {}, place);
+    if (core_ == detail::fiber_core::current()) fail("a fiber joins itself", core_->who(), place);
+    return *core_;
+}
+
+join_outcome fiber::join(std::source_location place) {
+    detail::fiber_core& c = joinable_core(place);
+    if (!c.started) c.begin(false);
+    await(detail::join_operation(c), place);
+    return outcome();
+}
+
+join_outcome fiber::outcome() {
+    detail::fiber_core* c = std::exchange(core_, nullptr);
+    const join_outcome how(c->stopped_by);
+    const std::exception_ptr error = std::exchange(c->error, nullptr);
+    c->let_go();
+    if (error) std::rethrow_exception(error);
+    return how;
+}
+
+void fiber::detach(std::source_location place) {
+    detail::fiber_core& c = joinable_core(place);
+    if (!c.started) c.begin(false);
+    core_ = nullptr;
+    c.abandon();
+}
+
+void fiber::end() noexcept {
+    if (core_ == nullptr) return;
+    detail::fiber_core& c = *core_;
+    if (c.started && !c.ended.load(std::memory_order_acquire)) {
+        const shield from_our_own_stop;
+        c.request_stop(stop_reason::user);
+        await(detail::join_operation(c));
+    }
+    core_ = nullptr;
+    c.abandon();
+}
+
+namespace this_fiber {
+namespace {
+
+detail::fiber_core& running(std::source_location place) {
+    detail::fiber_core* c = detail::fiber_core::current();
+    if (c == nullptr) fail("a call of this_fiber outside of any fiber", {}, place);
+    return *c;
+}
+
+}  // namespace
+
+fiber::id get_id() noexcept {
+    const detail::fiber_core* c = detail::fiber_core::current();
+    return c != nullptr ? c->body.id() : 0;
+}
+std::string_view name() noexcept {
+    const detail::fiber_core* c = detail::fiber_core::current();
+    return c != nullptr ? c->body.name() : std::string_view();
+}
+void set_name(std::string_view name) { running(std::source_location::current()).set_name(name); }
+
+void yield(std::source_location place) {
+    detail::fiber_core& c = running(place);
+    if (c.pending_stop() != stop_reason::none && std::uncaught_exceptions() == 0)
+        detail::throw_stopped(c.pending_stop());
+    c.home->defer(c);
+    c.kind->suspend(c);
+}
+
+stop_token get_stop_token() noexcept {
+    detail::fiber_core* c = detail::fiber_core::current();
+    return c != nullptr ? c->stop.get_token() : stop_token();
+}
+
+void throw_if_stopped() {
+    const flow* f = current_flow();
+    if (f == nullptr) return;
+    if (const stop_reason r = f->pending_stop(); r != stop_reason::none) detail::throw_stopped(r);
+}
+
+std::size_t stack_usage_bytes() noexcept {
+    const detail::fiber_core* c = detail::fiber_core::current();
+    return c != nullptr ? c->body.stack_high_water_bytes() : 0;
+}
+
+}  // namespace this_fiber
+}  // namespace weft

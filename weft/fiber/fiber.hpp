@@ -1,0 +1,172 @@
+// fiber: a function that runs on a stack of its own and waits like a thread, at the price of a
+// coroutine.
+//
+// The shape of std::jthread: made running, joined or detached; its destructor asks it to stop and
+// joins. Its one idea: it is plain blocking code. Whatever it waits for (a lock, a channel, a
+// deadline, another fiber, a task) suspends it alone, and its executor runs others meanwhile.
+//
+// - A stop makes every wait of the fiber throw weft::stopped, now and from then on, so that its
+//   destructors run and it ends. join() tells that it was stopped, and why.
+// - An exception that leaves the function comes out of join(). If nobody joins it goes to the
+//   handler of on_unhandled(), which by default prints it and ends the program.
+// - A fiber stays on the thread that it was started on.
+//
+//   weft::fiber f([] { weft::this_fiber::sleep_for(1h); });
+//   f.request_stop();
+//   assert(f.join().stopped());
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weft/fiber/fiber_core.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/sleep.hpp"
+
+namespace weft {
+
+// When a fiber runs first.
+enum class launch : std::uint8_t {
+    post,      // when its turn comes
+    dispatch,  // at once, before the call returns, if the caller is on its executor
+    lazy,      // when it is joined, or start() is called
+};
+
+struct fiber_options {
+    std::string_view name = {};  // copied
+    std::size_t stack_bytes = default_stack_bytes;
+    stack_source stack = {};
+    fp_environment fp = fp_environment::own;
+    weft::launch launch = launch::post;
+    executor* on = nullptr;  // by default the one that runs the caller
+};
+
+// How a fiber ended that was joined.
+class join_outcome {
+public:
+    explicit join_outcome(stop_reason r) noexcept : reason_(r) {}
+    // Whether a stop ended it, by weft::stopped leaving its function.
+    bool stopped() const noexcept { return reason_ != stop_reason::none; }
+    stop_reason reason() const noexcept { return reason_; }
+
+private:
+    stop_reason reason_;
+};
+
+class fiber {
+public:
+    using id = std::uint64_t;
+
+    fiber() noexcept = default;
+
+    // Throws bad_alloc; the function is then not called.
+    template <std::invocable F>
+        requires(!std::same_as<std::remove_cvref_t<F>, fiber>)
+    explicit fiber(F&& f, const fiber_options& options = {},
+                   std::source_location place = std::source_location::current())
+        : core_(make(std::forward<F>(f), options)) {
+        launch_it(options, place);
+    }
+
+    fiber(fiber&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+    fiber& operator=(fiber&& other) noexcept {
+        if (this != &other) {
+            end();
+            core_ = std::exchange(other.core_, nullptr);
+        }
+        return *this;
+    }
+    ~fiber() { end(); }  // asks it to stop and joins; an exception of it goes to on_unhandled()
+
+    bool joinable() const noexcept { return core_ != nullptr; }
+
+    // Waits for its end; suspends a fiber, blocks a thread. Throws what left its function.
+    join_outcome join(std::source_location place = std::source_location::current());
+    // The same for co_await. The fiber object stays meanwhile.
+    auto async_join(std::source_location place = std::source_location::current());
+
+    // It goes on on its own; its executor keeps it.
+    void detach(std::source_location place = std::source_location::current());
+
+    // Begins a lazy one; nothing for others.
+    void start(std::source_location place = std::source_location::current());
+
+    // False if somebody was first. Any thread.
+    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
+        return core_ != nullptr && core_->request_stop(reason);
+    }
+    stop_token get_stop_token() const noexcept {
+        return core_ != nullptr ? core_->stop.get_token() : stop_token();
+    }
+
+    // Unique in the process; 0 for none.
+    id get_id() const noexcept { return core_ != nullptr ? core_->body.id() : 0; }
+    std::string_view name() const noexcept {
+        return core_ != nullptr ? core_->body.name() : std::string_view();
+    }
+    bool done() const noexcept {
+        return core_ == nullptr || core_->ended.load(std::memory_order_acquire);
+    }
+
+private:
+    template <class F>
+    static detail::fiber_core* make(F&& f, const fiber_options& options) {
+        auto core = std::make_unique<detail::fiber_core>();
+        core->body = coroutine<>(std::forward<F>(f), {.name = options.name,
+                                                      .stack_bytes = options.stack_bytes,
+                                                      .stack = options.stack,
+                                                      .fp = options.fp});
+        return core.release();
+    }
+    void launch_it(const fiber_options& options, std::source_location place);
+    detail::fiber_core& joinable_core(std::source_location place) const;
+    join_outcome outcome();
+    void end() noexcept;
+
+    detail::fiber_core* core_ = nullptr;
+};
+
+// Called with what left the function of a fiber that nobody joins. The default prints it, and the
+// fiber, and aborts. Returns the handler before. Any thread.
+using unhandled_handler = void (*)(std::exception_ptr, party);
+unhandled_handler on_unhandled(unhandled_handler h) noexcept;
+
+namespace this_fiber {
+
+// Whether the caller runs in a fiber.
+inline bool exists() noexcept { return detail::fiber_core::current() != nullptr; }
+
+// 0 outside of one.
+fiber::id get_id() noexcept;
+std::string_view name() noexcept;
+void set_name(std::string_view name);
+
+// Lets all others that are ready run once. Throws stopped.
+void yield(std::source_location place = std::source_location::current());
+
+// Suspend a fiber, block a thread; return not before, and throw stopped.
+template <class Rep, class Period>
+void sleep_for(std::chrono::duration<Rep, Period> d) {
+    await(weft::sleep_for(d));
+}
+template <class Duration>
+void sleep_until(std::chrono::time_point<clock, Duration> t) {
+    await(weft::sleep_until(t));
+}
+
+// Of the running fiber; one that can never be stopped outside of one.
+stop_token get_stop_token() noexcept;
+// Throws stopped if a stop was requested.
+void throw_if_stopped();
+
+// How much of its stack the running fiber has ever used, to one page.
+std::size_t stack_usage_bytes() noexcept;
+
+}  // namespace this_fiber
+}  // namespace weft

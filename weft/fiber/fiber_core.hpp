@@ -1,0 +1,80 @@
+// fiber_core: what there is of a fiber besides its coroutine: the flow, who joins it, how it ended.
+//
+//      fiber_core (block_cache)                          coroutine (its own block and stack)
+//      +-----------------------------------+            +--------------------------------+
+//      | resume | destroy |  flow ...      |  handle    | context, state                 |
+//      | body ------------------------------------->    | the user's function            |
+//      | references | joiners | outcome    |            +--------------------------------+
+//      +-----------------------------------+
+//
+// It begins with the two words of a coroutine frame, so that a run queue resumes it as it resumes a
+// C++20 coroutine. References are held by the handle, by the run, and by each message on its way.
+//
+// Invariants:
+// F1  `ended` is written once, under the joiners' lock, after everything else of the outcome
+// F2  it is enrolled with its executor from its start to its end
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <string_view>
+
+#include "weft/coroutine/coroutine.hpp"
+#include "weft/wait/flow.hpp"
+#include "weft/wait/wait_queue.hpp"
+
+namespace weft::detail {
+
+struct fiber_locals;
+
+struct fiber_core final : frame, flow {
+    coroutine<> body;
+    atomic<unsigned> references{1};
+    atomic<bool> ended{false};
+    bool started = false;
+    bool detached = false;
+    stop_reason stopped_by = stop_reason::none;
+    std::exception_ptr error;
+    wait_queue joiners;
+    fiber_locals* locals = nullptr;
+
+    fiber_core() noexcept;
+
+    static fiber_core& of(flow& f) noexcept { return static_cast<fiber_core&>(f); }
+    static fiber_core* current() noexcept {
+        flow* f = current_flow();
+        return f != nullptr && f->kind == &fiber_kind ? &of(*f) : nullptr;
+    }
+    static const flow_kind fiber_kind;
+
+    void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+    void let_go() noexcept;
+
+    void begin(bool at_once);
+    void run();               // one turn
+    void finish() noexcept;   // the last thing on its executor's thread
+    void abandon() noexcept;  // by a handle that will not join
+    void set_name(std::string_view name);
+
+    static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
+    static void operator delete(void* p, std::size_t bytes) noexcept {
+        block_cache::release(p, bytes);
+    }
+};
+
+// What waits for the end of a fiber.
+class join_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    explicit join_operation(fiber_core& f) noexcept : fiber_(&f) {}
+    bool ready() const noexcept;
+    bool start(waiter& w) noexcept;
+    void take(const waiter* w, wait_status how) const;
+
+private:
+    fiber_core* fiber_;
+    wait_node node_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,31 @@
+// driver: what a loop sleeps on, and whose time it goes by: its only hole towards the system.
+//
+// Its one idea: a loop that has nothing to run asks its driver to wait until the earliest deadline;
+// whatever comes from outside (a post of another thread, a socket) ends that wait. The driver of a
+// loop without sockets is a word (driver_futex.hpp); that of a test is a clock that jumps.
+#pragma once
+
+#include "weft/base/clock.hpp"
+
+namespace weft {
+
+class driver {
+public:
+    virtual ~driver() = default;
+
+    // Sleeps until `until`, or until wake() was called, be it before. `never` waits for wake().
+    // False where nothing can ever end the wait: then it returns at once. The loop's thread.
+    [[nodiscard]] virtual bool wait(time_point until) noexcept = 0;
+
+    // Ends the present wait, or the next one. Any thread; costs a system call at most where
+    // somebody sleeps.
+    virtual void wake() noexcept = 0;
+
+    virtual time_point now() const noexcept = 0;  // any thread
+
+    // A descriptor that is readable once wake() was called and until the next wait: for a foreign
+    // loop. Made at the first call; -1 where there is none.
+    virtual int native_handle() noexcept = 0;
+};
+
+}  // namespace weft

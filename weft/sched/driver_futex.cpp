@@ -1,0 +1,53 @@
+#include "weft/sched/driver_futex.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace weft {
+
+driver_futex::~driver_futex() {
+    if (event_fd_ >= 0) ::close(event_fd_);
+}
+
+bool driver_futex::wait(time_point until) noexcept {
+    std::unique_lock held(lock_);
+    asleep_ = true;
+    while (!wake_) {
+        if (until == never) {
+            woken_.wait(held);
+        } else if (steady_now() >= until ||
+                   woken_.wait_until(held, until) == std::cv_status::timeout) {
+            break;
+        }
+    }
+    asleep_ = wake_ = false;
+    if (event_fd_ >= 0) {
+        std::uint64_t count;
+        static_cast<void>(!::read(event_fd_, &count, sizeof count));
+    }
+    return true;
+}
+
+void driver_futex::wake() noexcept {
+    // Notified under the lock: the driver may be gone once its loop has seen the wake.
+    const std::lock_guard held(lock_);
+    if (wake_) return;
+    wake_ = true;
+    if (asleep_) woken_.notify_one();
+    if (event_fd_ >= 0) {
+        const std::uint64_t one = 1;
+        static_cast<void>(!::write(event_fd_, &one, sizeof one));
+    }
+}
+
+int driver_futex::native_handle() noexcept {
+    const std::lock_guard held(lock_);
+    if (event_fd_ < 0) {
+        event_fd_ = ::eventfd(wake_ ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    return event_fd_;
+}
+
+}  // namespace weft

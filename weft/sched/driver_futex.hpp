@@ -1,0 +1,33 @@
+// driver_futex: a driver for a loop that waits for nothing but its own timers and other threads.
+//
+// Its one idea: one word under a mutex and a condition variable, which on Linux is a futex; and,
+// once a foreign loop has asked for it, an eventfd beside them.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "weft/sched/driver.hpp"
+
+namespace weft {
+
+class driver_futex final : public driver {
+public:
+    driver_futex() noexcept = default;
+    driver_futex(const driver_futex&) = delete;
+    ~driver_futex() override;
+
+    [[nodiscard]] bool wait(time_point until) noexcept override;
+    void wake() noexcept override;
+    time_point now() const noexcept override { return steady_now(); }
+    int native_handle() noexcept override;
+
+private:
+    std::mutex lock_;
+    std::condition_variable woken_;
+    bool wake_ = false;  // a wake that no wait has seen
+    bool asleep_ = false;
+    int event_fd_ = -1;
+};
+
+}  // namespace weft

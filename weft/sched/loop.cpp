@@ -1,0 +1,249 @@
+#include "weft/sched/loop.hpp"
+
+#include <algorithm>
+
+#include "weft/base/line.hpp"
+#include "weft/sched/driver_futex.hpp"
+#include "weft/wait/waiter.hpp"
+
+namespace weft {
+namespace {
+
+constexpr duration tick = std::chrono::milliseconds(1);
+
+struct wheel_timer : wheel_node {
+    timer_node* timer;
+    explicit wheel_timer(timer_node& t) noexcept : timer(&t) {}
+    static wheel_timer& of(timer_node& t) noexcept {
+        return *std::launder(reinterpret_cast<wheel_timer*>(t.room));
+    }
+};
+static_assert(sizeof(wheel_timer) <= timer_node::room_bytes);
+
+}  // namespace
+
+loop::loop() : loop(std::make_unique<driver_futex>()) {}
+loop::loop(std::unique_ptr<driver> d) : driver_(std::move(d)), epoch_(driver_->now()) {}
+
+loop::~loop() {
+    WEFT_ASSERT(!is_here(), "destruction of a loop by what it runs");
+    end_all();
+}
+
+// -- what is ready ----------------------------------------------------------------------------
+
+void loop::post(runnable& r) noexcept {
+    if (!is_here()) {
+        if (posted_.push(r)) driver_->wake();
+        return;
+    }
+    if (slot_.handle != nullptr) ready_.push_back(slot_);
+    slot_ = {r.handle, r.of};
+}
+
+void loop::defer(runnable& r) noexcept { ready_.push_back({r.handle, r.of}); }
+
+void loop::forget(runnable& r) noexcept {
+    take_posted();
+    if (slot_.handle == r.handle) {
+        slot_ = {};
+        return;
+    }
+    // It keeps its place, and nothing to do there.
+    for (std::size_t i = 0; i < ready_.count(); ++i)
+        if (ready_[i].handle == r.handle) ready_[i] = {std::noop_coroutine(), nullptr};
+}
+
+void loop::take_posted() noexcept {
+    for (auto queue = posted_.take(); runnable* r = queue.pop_front();)
+        ready_.push_back({r->handle, r->of});
+}
+
+bool loop::next(entry& e) noexcept {
+    if (slot_.handle != nullptr) {
+        if (chooser_ == nullptr && (slot_uses_ < slot_uses_limit || ready_.empty())) {
+            ++slot_uses_;
+            e = std::exchange(slot_, {});
+            return true;
+        }
+        ready_.push_back(std::exchange(slot_, {}));
+    }
+    slot_uses_ = 0;
+    if (ready_.empty()) return false;
+    if (chooser_ != nullptr) [[unlikely]]
+        std::swap(ready_[0], ready_[chooser_->choose(ready_.count())]);
+    e = ready_.pop_front();
+    return true;
+}
+
+// -- time -------------------------------------------------------------------------------------
+
+std::uint64_t loop::tick_of(time_point t) const noexcept {
+    if (t <= epoch_) return 0;
+    const auto ticks = (t - epoch_) / tick;
+    return static_cast<std::uint64_t>(ticks) + ((t - epoch_) % tick != duration::zero());
+}
+
+time_point loop::time_of(std::uint64_t n) const noexcept {
+    const auto most = static_cast<std::uint64_t>((never - epoch_) / tick);
+    return n >= most ? never : epoch_ + static_cast<duration::rep>(n) * tick;
+}
+
+void loop::arm(timer_node& t) noexcept {
+    t.armed = true;
+    timers_.add(*::new (static_cast<void*>(t.room)) wheel_timer(t), tick_of(t.deadline));
+}
+
+void loop::disarm(timer_node& t) noexcept {
+    wheel_timer& w = wheel_timer::of(t);
+    timers_.remove(w);
+    w.~wheel_timer();
+    t.armed = false;
+}
+
+void loop::fire_due() noexcept {
+    if (timers_.empty()) return;
+    const auto present = static_cast<std::uint64_t>((now() - epoch_) / tick);
+    timers_.advance(present, [](wheel_node& n) noexcept {
+        timer_node& t = *static_cast<wheel_timer&>(n).timer;
+        static_cast<wheel_timer&>(n).~wheel_timer();
+        t.armed = false;
+        t.fire(t);
+    });
+}
+
+time_point loop::next_deadline() const noexcept {
+    if (ready()) return now();
+    return timers_.empty() ? never : time_of(timers_.next());
+}
+
+// -- running ----------------------------------------------------------------------------------
+
+// A look at what came from outside and at the time, then some turns. How many.
+std::size_t loop::run_round() {
+    take_posted();
+    fire_due();
+    const detail::running_flow before = detail::this_thread_runs();
+    std::size_t turns = 0;
+    for (entry e; turns < round_turns && next(e); ++turns) {
+        if (ready_.count() > fetch_from) fetch_ahead();
+        detail::this_thread_runs() = {e.of, this};
+        e.handle.resume();
+        if (chooser_ != nullptr) [[unlikely]]
+            chooser_->ran(e.of);
+    }
+    detail::this_thread_runs() = before;
+    turn_count_ += turns;
+    return turns;
+}
+
+// What a long queue holds has left the caches. The handle first, and when that has come what it
+// will load next.
+void loop::fetch_ahead() noexcept {
+    __builtin_prefetch(ready_[8].handle.address());
+    if (const flow* f = ready_[4].of) f->fetch();
+}
+
+void loop::run() {
+    bool idle = false;
+    for (;;) {
+        // Acquire: pairs with stop().
+        if (stop_.exchange(false, std::memory_order_acquire)) return;
+        if (run_round() != 0) {
+            idle = false;
+            continue;
+        }
+        time_point until = next_deadline();
+        const bool blocked = until == never && flow_count_ != 0;
+        if (until == never && !blocked && posted_.empty()) return;
+        // Another thread may be about to post: only who has waited for a while is told.
+        if (blocked && !idle) until = after(now(), deadlock_patience);
+        if (blocked && idle && !reported_) report_deadlock();
+        idle = blocked;
+        if (!driver_->wait(until)) {
+            report_deadlock();
+            return;
+        }
+    }
+}
+
+bool loop::run_once(time_point until) {
+    if (run_round() != 0) return true;
+    if (!driver_->wait(std::min(until, next_deadline()))) return false;
+    return run_round() != 0;
+}
+
+std::size_t loop::run_until_idle() {
+    std::size_t turns = 0;
+    while (const std::size_t n = run_round()) turns += n;
+    return turns;
+}
+
+void loop::stop() noexcept {
+    stop_.store(true, std::memory_order_release);  // pairs with run()
+    driver_->wake();
+}
+
+// -- the living -------------------------------------------------------------------------------
+
+void loop::enroll(flow& f) noexcept {
+    f.serial = ++enrolled_count_;
+    flows_.push_back(f);
+    ++flow_count_;
+}
+
+void loop::strike_off(flow& f) noexcept {
+    flows_.remove(f);
+    --flow_count_;
+}
+
+void loop::end_all() noexcept {
+    const detail::running_flow before = detail::this_thread_runs();
+    detail::this_thread_runs() = {nullptr, this};
+    take_posted();
+    for (auto at = flows_.begin(); at != flows_.end();) {
+        flow& f = *at;
+        ++at;
+        f.request_stop(stop_reason::shutdown);
+    }
+    while (run_round() != 0) {
+    }
+    // These do not go when they are asked: they wait under a shield, or swallow it.
+    while (flow* f = flows_.front()) {
+        f->kind->end(*f);
+        while (run_round() != 0) {
+        }
+    }
+    detail::this_thread_runs() = before;
+}
+
+void loop::report_deadlock() noexcept {
+    reported_ = true;
+    on_deadlock_(*this);
+}
+
+void loop::print_waiting(int fd) const noexcept {
+    for (const flow& f : flows_) {
+        const party who = f.who();
+        detail::line text;
+        text.text("  ").text(who.kind).text(" ").number(who.id);
+        if (who.name != nullptr) text.text(" \"").text(who.name).text("\"");
+        if (f.waiting == nullptr)
+            text.text(" does not wait\n");
+        else
+            text.text(" waits for ")
+                .text(f.waiting->what())
+                .text(" at ")
+                .hex(reinterpret_cast<std::uintptr_t>(f.waiting->thing()))
+                .text("\n");
+        text.write(fd);
+    }
+}
+
+void loop::print_deadlock(loop& l) noexcept {
+    detail::line text;
+    text.text("weft: deadlock? nothing is ready, no deadline is set, and these wait:\n").write(2);
+    l.print_waiting(2);
+}
+
+}  // namespace weft

@@ -1,0 +1,179 @@
+// loop: runs flows on one thread, and is the executor that they wait by.
+//
+// Its one idea: a queue of handles. Whatever becomes ready is put into it; the loop takes the first
+// and resumes it, until that one suspends; when there is none left, it sleeps until a deadline or
+// until another thread posts. Nothing here knows what a fiber or a task is.
+//
+//      own thread: post ---> [slot] <- the latest, bounded     other threads: post ---> [inbox]
+//                  defer --> [ring: first ......... last]  <------ once a round --------- +
+//                               |  fetched ahead: +8 handle, +4 stack
+//                               v
+//                            resume            [wheel] deadlines -> their waiters -> post
+//
+// A flow that was woken runs next, because what it needs is in the cache; but three times in a row
+// at most, so that two that wake each other keep nobody waiting. Timers have a resolution of a
+// millisecond and are never early.
+//
+//   weft::loop l;
+//   weft::fiber f([] { ... }, {.on = &l});
+//   l.run();                                  // until nothing lives in it any more, or stop()
+//
+// One thread at a time runs a loop; post(), stop() and native_handle() are for any. A loop that
+// ends asks what lives in it to stop, runs it on, and ends what is left by unwinding it.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/queue/inbox.hpp"
+#include "weft/queue/ring.hpp"
+#include "weft/sched/driver.hpp"
+#include "weft/wait/executor.hpp"
+#include "weft/wait/flow.hpp"
+#include "weft/wheel/wheel.hpp"
+
+namespace weft {
+
+// Decides for a test in which order the ready run.
+class turn_chooser {
+public:
+    virtual ~turn_chooser() = default;
+    virtual std::size_t choose(std::size_t count) noexcept = 0;  // less than count
+    virtual void ran(const flow* f) noexcept = 0;                // null: in no flow
+};
+
+class loop final : public executor {
+public:
+    loop();  // with a driver_futex
+    explicit loop(std::unique_ptr<driver> d);
+    loop(const loop&) = delete;
+    loop& operator=(const loop&) = delete;
+    ~loop();
+
+    // Runs until stop(), or until no flow lives in it and nothing is posted and no timer is armed.
+    // Reports once when it has nothing to do and what lives waits for each other (see on_deadlock).
+    void run();
+
+    // Runs what is ready; if that is nothing, waits for something until `until` and runs it.
+    // Returns whether anything ran. For who has a loop of his own: run_once(now()) does not wait.
+    bool run_once(time_point until);
+
+    // Runs all that is ready and becomes ready by it, without waiting. How many turns that were.
+    std::size_t run_until_idle();
+
+    // Ends run() as soon as the present turn is over. Any thread.
+    void stop() noexcept;
+
+    // The earliest moment at which run_once has something to do by itself; `never`: none.
+    time_point next_deadline() const noexcept;
+
+    // A descriptor that becomes readable when another thread has posted: for a foreign loop, which
+    // then, or at next_deadline(), calls run_once(now()). -1 where the driver has none.
+    int native_handle() noexcept { return driver_->native_handle(); }
+
+    // Has f() run once on the loop's thread, in no flow. Any thread. Throws bad_alloc.
+    template <std::invocable F>
+    void post(F&& f);
+
+    // Called once, by run(), when there is nothing to do, no deadline is set, and flows live in the
+    // loop; after a second, because another thread may post. The default prints who waits for what.
+    void on_deadlock(void (*handler)(loop&)) noexcept { on_deadlock_ = handler; }
+    // Each flow and what it waits for, a line each.
+    void print_waiting(int fd) const noexcept;
+
+    // For a test: who runs next, and what ran. Null: in order.
+    void set_chooser(turn_chooser* c) noexcept { chooser_ = c; }
+
+    // How many flows live in it.
+    std::size_t flow_count() const noexcept { return flow_count_; }
+    // Turns since the beginning.
+    std::uint64_t turn_count() const noexcept { return turn_count_; }
+
+    void post(runnable& r) noexcept override;
+    void defer(runnable& r) noexcept override;
+    void forget(runnable& r) noexcept override;
+    void arm(timer_node& t) noexcept override;
+    void disarm(timer_node& t) noexcept override;
+    void enroll(flow& f) noexcept override;
+    void strike_off(flow& f) noexcept override;
+    time_point now() const noexcept override { return driver_->now(); }
+    bool is_here() const noexcept override { return current_executor() == this; }
+
+private:
+    struct entry {
+        std::coroutine_handle<> handle;
+        flow* of;
+    };
+    static constexpr unsigned slot_uses_limit = 3;
+    static constexpr std::size_t round_turns = 64;  // between two looks at inbox and timers
+    static constexpr std::size_t fetch_from = 64;   // a queue this long is fetched ahead
+    static constexpr duration deadlock_patience = std::chrono::seconds(1);
+
+    std::uint64_t tick_of(time_point t) const noexcept;  // rounded up
+    time_point time_of(std::uint64_t tick) const noexcept;
+    std::size_t run_round();
+    void take_posted() noexcept;
+    void fire_due() noexcept;
+    bool ready() const noexcept { return slot_.handle != nullptr || !ready_.empty(); }
+    bool next(entry& e) noexcept;
+    void end_all() noexcept;
+    void fetch_ahead() noexcept;
+    void report_deadlock() noexcept;
+    static void print_deadlock(loop&) noexcept;
+
+    ring<entry> ready_;
+    entry slot_{};
+    unsigned slot_uses_ = 0;
+    bool reported_ = false;
+    void (*on_deadlock_)(loop&) = print_deadlock;
+    std::size_t flow_count_ = 0;
+    std::uint64_t enrolled_count_ = 0;
+    std::uint64_t turn_count_ = 0;
+    turn_chooser* chooser_ = nullptr;
+    std::unique_ptr<driver> driver_;
+    time_point epoch_;
+    wheel timers_;
+    list<flow> flows_;
+    inbox<runnable> posted_;
+    atomic<bool> stop_{false};
+};
+
+// The rest is how post(f) makes something to run of a function.
+namespace detail {
+
+template <class F>
+struct posted_function : frame {
+    runnable node;
+    F f;
+
+    template <class G>
+    explicit posted_function(G&& g) : frame{run, drop}, f(std::forward<G>(g)) {
+        node.handle = handle();
+    }
+    static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
+    static void operator delete(void* p, std::size_t bytes) noexcept {
+        block_cache::release(p, bytes);
+    }
+    static void run(frame* self) {
+        const std::unique_ptr<posted_function> own(static_cast<posted_function*>(self));
+        std::invoke(own->f);
+    }
+    static void drop(frame* self) { delete static_cast<posted_function*>(self); }
+};
+
+}  // namespace detail
+
+template <std::invocable F>
+void loop::post(F&& f) {
+    post((new detail::posted_function<std::decay_t<F>>(std::forward<F>(f)))->node);
+}
+
+}  // namespace weft

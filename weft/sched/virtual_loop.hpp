@@ -1,0 +1,55 @@
+// virtual_loop: a loop for tests, in which time jumps and the order of the ready is drawn by lot.
+//
+// Its one idea: who runs next among the ready is no one's promise, and how long nothing happens is
+// nobody's concern. So the ready are drawn by a seed, and when none is ready the clock jumps to the
+// earliest deadline: an hour of sleeping takes no time, and the same seed gives the same run.
+//
+//   weft::testing::virtual_loop l(seed);          // or virtual_loop(): the seed from WEFT_SEED, or
+//   1 weft::fiber f([] { weft::this_fiber::sleep_for(1h); }, {.on = &l.loop()}); l.run(); // a
+//   deadlock prints the seed and ends the program EXPECT_EQ(l.trace_hash(), expected);
+//
+// explore() runs a test under many seeds and prints the first that fails, to be set as WEFT_SEED.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "weft/sched/loop.hpp"
+
+namespace weft::testing {
+
+class virtual_loop {
+public:
+    virtual_loop();
+    explicit virtual_loop(std::uint64_t seed);
+    ~virtual_loop();
+
+    weft::loop& loop() noexcept { return *loop_; }
+    operator executor*() noexcept { return loop_.get(); }
+
+    // Until nothing lives in it any more.
+    void run();
+    time_point now() const noexcept { return loop_->now(); }
+    std::uint64_t seed() const noexcept { return seed_; }
+
+    // Of who ran when, in virtual time: equal for equal seeds.
+    std::uint64_t trace_hash() const noexcept;
+
+private:
+    class jumping_clock;
+    class lot;
+
+    std::uint64_t seed_;
+    std::unique_ptr<lot> lot_;
+    std::unique_ptr<weft::loop> loop_;
+};
+
+// WEFT_SEED where it is set, else `otherwise`.
+std::uint64_t seed_from_environment(std::uint64_t otherwise) noexcept;
+
+// Calls run(seed) for `count` seeds, or for WEFT_SEED alone where that is set, until it returns
+// false or throws; then prints the seed on standard error. Whether all went well.
+bool explore(std::uint64_t count, const std::function<bool(std::uint64_t)>& run);
+
+}  // namespace weft::testing

@@ -1,0 +1,61 @@
+// executor: all that whoever waits needs of the one who runs it.
+//
+// Its one idea: post, defer, arm, disarm, now. A lock, a channel or a socket knows no scheduler: it
+// posts a waiter to the executor that this one came from. weft's executors are sched/loop, the
+// thread that waits in sync_wait, and those of tests; a program with a loop of its own derives
+// another.
+//
+// An executor has one thread at a time: its runnables never run two at once. Where "on its own
+// thread" stands, the call comes from what the executor runs.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+#include "weft/base/clock.hpp"
+#include "weft/wait/runnable.hpp"
+
+namespace weft {
+
+// Something that happens at a deadline. It belongs to the executor while it is armed.
+struct timer_node {
+    time_point deadline = never;
+    void (*fire)(timer_node&) noexcept = nullptr;  // on the executor's thread; not armed any more
+    bool armed = false;
+
+    // The executor's own node, made in this room when the timer is armed.
+    static constexpr std::size_t room_bytes = 48;
+    alignas(8) std::byte room[room_bytes];
+};
+
+class executor {
+public:
+    // Has r run, soon and not within this call. Any thread. The last post of a burst is what must
+    // be seen: what was written before it, the runnable sees.
+    virtual void post(runnable& r) noexcept = 0;
+
+    // The same, but behind all that is ready now. On its own thread.
+    virtual void defer(runnable& r) noexcept = 0;
+
+    // Takes back what was posted and has not run; it must be there. On its own thread.
+    virtual void forget(runnable& r) noexcept = 0;
+
+    // On its own thread; fire() comes at the deadline or later, never earlier.
+    virtual void arm(timer_node& t) noexcept = 0;
+    virtual void disarm(timer_node& t) noexcept = 0;  // precondition: armed
+
+    // The time by which its timers go. Any thread.
+    virtual time_point now() const noexcept = 0;
+
+    // The living: an executor that ends, ends them. On its own thread.
+    virtual void enroll(flow& f) noexcept = 0;
+    virtual void strike_off(flow& f) noexcept = 0;
+
+    // Whether the calling thread is the one that runs it now.
+    virtual bool is_here() const noexcept = 0;
+
+protected:
+    ~executor() = default;
+};
+
+}  // namespace weft

@@ -1,0 +1,134 @@
+// flow: one line of control, whatever it is made of: a fiber, a chain of C++20 tasks, a thread.
+//
+// Its one idea: what waits, is stopped, has a deadline and a name is not the fiber and not the
+// coroutine frame but the line that runs through them. A task that awaits a task goes on in the
+// same flow; a fiber that awaits a task lends it its own; when_all, spawn and a nursery begin new
+// ones. So a stop or a deadline finds what the flow waits for now, however deep, and every wait
+// asks one place whether it may begin.
+//
+//      request_stop(reason), any thread          a post to `home`          on home's thread
+//      ------------------------> stop_source ----------------------> waiting->interrupt(...)
+//
+// Everything but `stop` is for the thread of `home` only: nothing here is locked.
+//
+// Invariants:
+// F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where one flow
+//     waits inside another's wait (a fiber in a task's), the innermost
+// F2  a stop is a state: once requested it ends every wait that may be ended, until the flow does
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/assert.hpp"
+#include "weft/base/clock.hpp"
+#include "weft/base/list.hpp"
+#include "weft/base/tls.hpp"
+#include "weft/stop/stop_source.hpp"
+#include "weft/wait/executor.hpp"
+#include "weft/wait/runnable.hpp"
+
+namespace weft {
+
+class waiter;
+
+// What differs from one kind of flow to another: one constant table each.
+struct flow_kind {
+    const char* name;  // "fiber", "task", "thread"
+
+    // Leaves until the flow's own handle is run. Null where only co_await can suspend.
+    void (*suspend)(flow&);
+
+    // Ends a flow that is suspended, for an executor that ends: its destructors run. On its thread.
+    void (*end)(flow&) noexcept;
+
+    // Keeps the flow's memory while a message to it is on its way.
+    void (*retain)(flow&) noexcept;
+    void (*release)(flow&) noexcept;
+
+    // For messages.
+    party (*who)(const flow&) noexcept;
+};
+
+namespace detail {
+
+// Tells a flow on its own thread that a stop has been requested.
+struct stop_message : frame {
+    runnable node;
+    flow* to;
+
+    explicit stop_message(flow& f) noexcept;
+};
+
+}  // namespace detail
+
+struct flow : runnable, list_node<> {
+    const flow_kind* kind;
+    executor* home = nullptr;   // null until it is started
+    waiter* waiting = nullptr;  // F1
+    const void* hot = nullptr;  // see fetch
+    std::uint64_t serial = 0;   // the executor's: which of those that were enrolled
+    time_point deadline = never;
+    unsigned shields = 0;  // while there are any, its waits are not ended early
+    stop_source stop;
+    detail::stop_message message{*this};
+
+    explicit flow(const flow_kind& k) noexcept : kind(&k) { of = this; }
+    flow(const flow&) = delete;
+    flow& operator=(const flow&) = delete;
+
+    // The first request wins: false for the others. Any thread; the caller sees to it that the flow
+    // exists. Callbacks of the stop run here and now, waits end on the flow's own thread.
+    bool request_stop(stop_reason reason) noexcept;
+
+    // Why a wait of this flow ends at once; none if it may begin. On its own thread.
+    stop_reason pending_stop() const noexcept;
+
+    // On its own thread: ends the present wait if there is one and it may be ended.
+    void deliver_stop() noexcept;
+
+    // Has what its next turn will load fetched into the cache: a hint.
+    void fetch() const noexcept { __builtin_prefetch(hot); }
+
+    party who() const noexcept { return kind->who(*this); }
+};
+
+namespace detail {
+
+// What runs on a thread: the flow whose turn it is, and the executor that gave it.
+struct running_flow {
+    flow* current = nullptr;
+    executor* on = nullptr;
+};
+
+}  // namespace detail
+}  // namespace weft
+
+WEFT_DECLARE_THREAD_LOCAL(weft::detail::running_flow, weft_tls_running_flow, this_thread_runs);
+
+namespace weft {
+
+// The flow that runs here; null on a plain thread.
+inline flow* current_flow() noexcept { return detail::this_thread_runs().current; }
+
+// The executor that runs the caller; null on a plain thread.
+inline executor* current_executor() noexcept { return detail::this_thread_runs().on; }
+
+// The time by which the caller's timers go.
+inline time_point now() noexcept {
+    const executor* e = current_executor();
+    return e != nullptr ? e->now() : steady_now();
+}
+
+namespace detail {
+
+// Gives a handle its turn, as an executor does. The flow that ran before is current again after it.
+WEFT_ALWAYS_INLINE void run_turn(executor& on, std::coroutine_handle<> handle, flow* of) {
+    running_flow& r = this_thread_runs();
+    const running_flow before = r;
+    r = {of, &on};
+    handle.resume();
+    this_thread_runs() = before;
+}
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,90 @@
+// operation: something that can be waited for, once, by anybody: the contract.
+//
+// An operation is lazy, made where it is used and waited for there; nothing happens before:
+//
+//      bool ready()             completes without waiting if it can. Called first.
+//      bool start(waiter&)      enlists the waiter; false when it has completed after all, and then
+//                               the waiter is in no queue. Once it has returned true the operation
+//                               stays where it is until the waiter was run.
+//      T take(const waiter*, wait_status)   what came of it: a value, or the throw of `stopped`.
+//                               The waiter is null when none was needed.
+//
+//      time_point deadline()    if it has one: `timed_out` is its status then. Optional.
+//
+//      static constexpr bool reports_stop   whether T can say that it was stopped. Where it cannot,
+//                               take() throws, and in a build without exceptions the wait is not
+//                               ended by a stop.
+//
+// One definition serves three spellings: `co_await op` in any coroutine, weft::await(op) in a fiber
+// and weft::sync_wait(op) on a thread (await.hpp); and x.lock() beside x.async_lock().
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/wait/stopped.hpp"
+#include "weft/wait/thread_host.hpp"
+#include "weft/wait/waiter.hpp"
+
+namespace weft {
+
+template <class Op>
+concept operation = requires(std::remove_reference_t<Op>& op, waiter& w) {
+    { op.ready() } -> std::same_as<bool>;
+    { op.start(w) } -> std::same_as<bool>;
+    op.take(&std::as_const(w), wait_status::woken);
+    { std::remove_reference_t<Op>::reports_stop } -> std::convertible_to<bool>;
+};
+
+namespace detail {
+
+template <class Op>
+time_point deadline_of(const Op& op) noexcept {
+    if constexpr (requires { op.deadline(); })
+        return op.deadline();
+    else
+        return never;
+}
+
+// Where a coroutine goes on that runs in no flow: where it runs now.
+inline executor& home_of_nobody() noexcept {
+    executor* e = current_executor();
+    return e != nullptr ? *e : this_thread_host();
+}
+
+template <class Op>
+class operation_awaiter {
+public:
+    explicit operation_awaiter(Op& op) noexcept : op_(op) {}
+
+    bool await_ready() { return op_.ready(); }
+    bool await_suspend(std::coroutine_handle<> h) {
+        flow* f = current_flow();
+        waiter& w = f != nullptr ? waiter_.emplace(*f) : waiter_.emplace(home_of_nobody());
+        w.handle = h;
+        if (!w.admit(Op::reports_stop) || !op_.start(w)) return false;
+        w.engage(deadline_of(op_));
+        return true;
+    }
+    decltype(auto) await_resume() {
+        return waiter_ ? op_.take(&*waiter_, waiter_->conclude())
+                       : op_.take(nullptr, wait_status::woken);
+    }
+
+private:
+    Op& op_;
+    std::optional<waiter> waiter_;
+};
+
+}  // namespace detail
+
+// Of an operation that stands in the co_await itself, or of one that outlives it.
+template <operation Op>
+auto operator co_await(Op&& op) noexcept {
+    return detail::operation_awaiter<std::remove_reference_t<Op>>(op);
+}
+
+}  // namespace weft

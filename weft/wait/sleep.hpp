@@ -1,0 +1,45 @@
+// sleep_for, sleep_until: operations that wait for nothing but time.
+//
+//   co_await weft::sleep_for(10ms);               // in a coroutine
+//   weft::await(weft::sleep_until(t));            // in a fiber; this_fiber::sleep_until(t)
+//
+// Not before the moment, rounded up to what the executor's timers resolve. A moment that has passed
+// still lets others run first. Throw stopped.
+#pragma once
+
+#include <chrono>
+
+#include "weft/wait/operation.hpp"
+
+namespace weft {
+
+class [[nodiscard]] sleep_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    explicit sleep_operation(time_point until) noexcept : until_(until) {}
+
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) noexcept {
+        w.enlist("a moment", nullptr, [](waiter&) noexcept {});
+        return true;
+    }
+    time_point deadline() const noexcept { return until_; }
+    void take(const waiter* w, wait_status how) const {
+        if (how == wait_status::stopped) detail::throw_stopped(w->reason());
+    }
+
+private:
+    time_point until_;
+};
+
+template <class Rep, class Period>
+sleep_operation sleep_for(std::chrono::duration<Rep, Period> d) noexcept {
+    return sleep_operation(after(now(), d));
+}
+template <class Duration>
+sleep_operation sleep_until(std::chrono::time_point<clock, Duration> t) noexcept {
+    return sleep_operation(saturated(t));
+}
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+// stopped: what a wait throws when it ends because of a stop.
+//
+// It is no std::exception, so that `catch (const std::exception&)` lets it pass. Whoever catches it
+// all the same goes on: the stop is a state and not an event, and the next wait throws again.
+//
+//   catch (const weft::stopped& s) { log(weft::name_of(s.reason)); throw; }
+#pragma once
+
+#include "weft/stop/stop_source.hpp"
+
+namespace weft {
+
+struct stopped {
+    stop_reason reason;
+};
+
+namespace detail {
+
+// Ends the program where exceptions are off: there a wait that cannot say "stopped" is not stopped.
+[[noreturn]] void throw_stopped(stop_reason reason);
+
+}  // namespace detail
+}  // namespace weft

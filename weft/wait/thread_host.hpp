@@ -1,0 +1,65 @@
+// thread_host: what a plain thread is to the things it waits for: a flow, and an executor of its
+// own that runs while the thread waits.
+//
+// Its one idea: a thread that blocks is a small loop. It sleeps on a condition variable until
+// something is posted to it or its earliest deadline comes, and runs what was posted: its own wake,
+// a stop, or C++20 tasks that were begun on it. So a thread waits by the same waiters as a fiber,
+// and sync_wait of a task needs no other thread.
+//
+// One for each thread that ever waited, made at first use. What is posted to a thread that waits
+// for nothing runs when it waits next. What a waiting thread runs may not block it again.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "weft/base/list.hpp"
+#include "weft/wait/flow.hpp"
+
+namespace weft::detail {
+
+class thread_host final : public executor, frame {
+public:
+    thread_host() noexcept;
+    thread_host(const thread_host&) = delete;
+    thread_host& operator=(const thread_host&) = delete;
+
+    flow& own_flow() noexcept { return flow_; }
+
+    void post(runnable& r) noexcept override;
+    void defer(runnable& r) noexcept override { post(r); }
+    void forget(runnable& r) noexcept override;
+    void enroll(flow&) noexcept override {}  // what a thread awaits lies in its frame
+    void strike_off(flow&) noexcept override {}
+    void arm(timer_node& t) noexcept override;
+    void disarm(timer_node& t) noexcept override;
+    time_point now() const noexcept override { return steady_now(); }
+    bool is_here() const noexcept override;
+
+private:
+    static void come_back(frame*) noexcept;
+    static void suspend(flow&);
+    static void keep(flow&) noexcept {}
+    static party who(const flow&) noexcept;
+    static const flow_kind kind;
+
+    runnable* take() noexcept;  // sleeps; null when a deadline has come
+    time_point earliest() const noexcept;
+    void fire_due() noexcept;
+
+    flow flow_;
+    bool waits_ = false;
+    bool back_ = false;  // its own waiter was run
+    // Few: one for each wait that is nested in another.
+    struct armed;
+    list<armed> timers_;
+
+    std::mutex lock_;  // guards the queue
+    std::condition_variable posted_;
+    forward_queue<runnable> queue_;
+};
+
+// The calling thread's. Its address may be kept: it outlives every wait of the thread.
+thread_host& this_thread_host() noexcept;
+
+}  // namespace weft::detail

@@ -1,0 +1,66 @@
+// wait_queue: who waits for one thing, in the order in which they came, and the lock of that thing.
+//
+// Its one idea: the thing's own state is guarded by the same lock as the queue, so that "free, or
+// else enlist" is one step and no wake falls between the two. Under the lock nobody is woken: who
+// is to be woken is claimed and taken out, and woken after it (waiter.hpp).
+//
+//   const std::lock_guard held(queue);           // start(): free_, or stand in line
+//   if (std::exchange(free_, false)) return false;
+//   queue.push_back(node_); return true;
+//
+//   waiter* next;                                // unlock(): to the first in line, or free
+//   { const std::lock_guard held(queue); next = queue.claim_first(); if (!next) free_ = true; }
+//   if (next) next->wake();
+#pragma once
+
+#include <mutex>
+#include <utility>
+
+#include "weft/base/spin_lock.hpp"
+#include "weft/wait/waiter.hpp"
+
+namespace weft {
+
+class wait_queue {
+public:
+    wait_queue() noexcept = default;
+
+    void lock() noexcept { lock_.lock(); }
+    void unlock() noexcept { lock_.unlock(); }
+
+    // All of these under the lock.
+    bool empty() const noexcept { return nodes_.empty(); }
+    void push_back(wait_node& n) noexcept { nodes_.push_back(n); }
+    wait_node* front() const noexcept { return nodes_.front(); }
+    void remove(wait_node& n) noexcept {
+        if (n.linked()) nodes_.remove(n);
+    }
+    // Takes the first out whose wait has not ended otherwise; null when there is none. The caller
+    // owes its waiter a wake.
+    [[nodiscard]] wait_node* claim_first() noexcept {
+        while (wait_node* n = nodes_.pop_front())
+            if (n->owner->claim()) return n;
+        return nullptr;
+    }
+    // All of them, into a list that is the caller's, to be woken after the lock is released.
+    void claim_all(wait_list& into) noexcept {
+        while (wait_node* n = claim_first()) into.push_back(*n);
+    }
+
+    // Without the lock: what a withdrawal does.
+    void withdraw(wait_node& n) noexcept {
+        const std::lock_guard held(lock_);
+        remove(n);
+    }
+
+    // Without the lock.
+    static void wake_all(wait_list& claimed) noexcept {
+        while (wait_node* n = claimed.pop_front()) n->owner->wake();
+    }
+
+private:
+    spin_lock lock_;
+    wait_list nodes_;
+};
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+#include "weft/wait/waiter.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace weft {
+
+bool waiter::admit(bool reports_stop) noexcept {
+    if (!reports_stop && (!WEFT_EXCEPTIONS || std::uncaught_exceptions() != 0)) {
+        stoppable_ = false;
+        return true;
+    }
+    reason_ = of != nullptr ? of->pending_stop() : stop_reason::none;
+    return reason_ == stop_reason::none || !state_.claim(wait_status::stopped);
+}
+
+void waiter::engage(time_point until) noexcept {
+    const bool bounded = of != nullptr && stoppable_ && of->shields == 0;
+    const time_point scope = bounded ? of->deadline : never;
+    of_scope_ = scope < until;
+    engaged_ = true;
+    if (of != nullptr) {
+        outer_ = of->waiting;
+        of->waiting = this;  // F1
+    }
+    if (const time_point first = std::min(until, scope); first != never) {
+        timer_.deadline = first;
+        timer_.fire = on_deadline;
+        timer_.owner = this;
+        home_->arm(timer_);
+    }
+}
+
+wait_status waiter::conclude() noexcept {
+    if (!engaged_) return state_.is_pending() ? wait_status::woken : state_.status();
+    if (timer_.armed) home_->disarm(timer_);
+    if (of != nullptr) of->waiting = outer_;  // F1
+    engaged_ = false;
+    return state_.status();
+}
+
+wait_status waiter::park(time_point until) {
+    engage(until);
+    of->kind->suspend(*of);
+    return conclude();
+}
+
+void waiter::park_outer() { of->kind->suspend(*of); }
+
+void waiter::on_deadline(timer_node& t) noexcept {
+    waiter& self = *static_cast<deadline_timer&>(t).owner;
+    if (self.of_scope_)
+        self.stop(stop_reason::deadline);
+    else
+        self.end_early(wait_status::timed_out);
+}
+
+void waiter::stop(stop_reason reason) noexcept {
+    if (!stoppable_) return;
+    reason_ = reason;
+    if (interrupt_ != nullptr)
+        interrupt_(*this, reason);
+    else
+        end_early(wait_status::stopped);
+}
+
+void waiter::end_early(wait_status how) noexcept {
+    if (!state_.claim(how)) {
+        reason_ = stop_reason::none;  // the event was first
+        return;
+    }
+    withdraw_(*this);
+    wake();  // W1
+}
+
+// The frame is destroyed while it waits.
+void waiter::abandon() noexcept {
+    if (state_.claim(wait_status::stopped))
+        withdraw_(*this);
+    else
+        home_->forget(*this);  // W3
+    conclude();
+}
+
+}  // namespace weft

@@ -1,0 +1,118 @@
+// waiter: one party in one wait. It lives in the frame of who waits, so that to wait allocates
+// nothing.
+//
+// Its one idea: there are three who may end a wait (the event, the deadline, a stop) and one word
+// that decides between them (waiter_state.hpp). Who wins posts the waiter to the executor of its
+// flow, and never runs it on the spot: an unlock that wakes a million waiters recurses into none.
+//
+//      the wait                                   the thing waited for
+//      waiter w(flow)
+//      thing.start(w) -- stands in its queue -->  under its lock: w.claim(), out of the queue
+//      w.park()    or    w.engage(), suspend      without it:     w.wake() --> executor.post(w)
+//         ^                                                                        |
+//         +------------------------------ runs its handle -------------------------+
+//
+//      stop, deadline (on the flow's own thread): claim, then `withdraw` takes it out of the queue
+//
+// Invariants:
+// W1  who claims, wakes: exactly one post follows a claim, and the frame stays until it was run
+// W2  who does not claim does not touch the waiter after its queue's lock is released
+// W3  a waiter that is destroyed stands in no queue and in no executor
+#pragma once
+
+#include "weft/base/list.hpp"
+#include "weft/wait/flow.hpp"
+#include "weft/wait/waiter_state.hpp"
+
+namespace weft {
+
+class waiter : public runnable {
+public:
+    // Takes the waiter out of where it waits, if it is still there. Called once, by who claimed it
+    // for a deadline or a stop, on the flow's own thread.
+    using withdrawal = void (*)(waiter&) noexcept;
+    // In place of that, for what cannot be left at once (children that run): asks it to end soon.
+    using interruption = void (*)(waiter&, stop_reason) noexcept;
+
+    // In a wait of f, on its own thread; or of a coroutine that runs in no flow.
+    explicit waiter(flow& f) noexcept : home_(f.home) { of = &f; }
+    explicit waiter(executor& home) noexcept : home_(&home) {}
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+    ~waiter() {
+        if (engaged_) [[unlikely]]
+            abandon();
+    }
+
+    // By start(), before anybody else can see the waiter: what it waits for (for reports) and how
+    // it is taken back.
+    void enlist(const char* what, const void* thing, withdrawal w) noexcept {
+        what_ = what;
+        thing_ = thing;
+        withdraw_ = w;
+    }
+    void enlist(const char* what, const void* thing, interruption i) noexcept {
+        what_ = what;
+        thing_ = thing;
+        interrupt_ = i;
+    }
+    const char* what() const noexcept { return what_; }
+    const void* thing() const noexcept { return thing_; }
+
+    // The event has come: under the lock of the queue. False: somebody else has ended the wait, and
+    // the waiter is about to withdraw; look for another.
+    [[nodiscard]] bool claim() noexcept { return state_.claim(wait_status::woken); }
+
+    // After a claim. Any thread.
+    void wake() noexcept { home_->post(*this); }
+
+    // Before start(): whether the wait may begin. Not so when a stop has been requested already.
+    // `reports_stop`: whether who waits can be told; if not, a wait in a destructor that runs
+    // because of an exception, and any wait in a build without exceptions, cannot be stopped.
+    [[nodiscard]] bool admit(bool reports_stop) noexcept;
+
+    // Suspends a flow that can block (fiber, thread) until it is woken. It has been started.
+    wait_status park(time_point until = never);
+    // The same where it is not this wait that is ended early but one inside it.
+    void park_outer();
+
+    // The two halves for a C++20 coroutine, around its suspension. The second also says how it went
+    // when there was none.
+    void engage(time_point until = never) noexcept;
+    wait_status conclude() noexcept;
+
+    // Why it was stopped; none if it was not.
+    stop_reason reason() const noexcept { return reason_; }
+
+    // A stop was requested: ends the wait, or asks for it. On the flow's own thread.
+    void stop(stop_reason reason) noexcept;
+
+private:
+    void end_early(wait_status how) noexcept;
+    void abandon() noexcept;
+    static void on_deadline(timer_node&) noexcept;
+
+    executor* const home_;
+    detail::waiter_state state_;
+    stop_reason reason_ = stop_reason::none;
+    bool engaged_ = false;  // between engage and conclude
+    bool stoppable_ = true;
+    bool of_scope_ = false;  // the timer is a scope's
+    withdrawal withdraw_ = nullptr;
+    interruption interrupt_ = nullptr;
+    const char* what_ = nullptr;
+    const void* thing_ = nullptr;
+    waiter* outer_ = nullptr;  // F1
+    struct deadline_timer : timer_node {
+        waiter* owner;
+    } timer_;
+};
+
+// A place of a waiter in the queue of what it waits for. Most waits have one; a select has several.
+struct wait_node : list_node<> {
+    explicit wait_node(waiter* w = nullptr) noexcept : owner(w) {}
+    waiter* owner;
+};
+using wait_list = list<wait_node>;
+
+}  // namespace weft

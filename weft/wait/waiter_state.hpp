@@ -1,0 +1,55 @@
+// waiter_state: the word that decides how a wait ends.
+//
+//                    claim(woken)      the event, any thread, under the lock of its queue
+//      pending ----- claim(timed_out)  the deadline, on the waiter's own thread
+//                \-- claim(stopped)    a stop, or the end of a frame, on the waiter's own thread
+//
+// The first claim wins and is the only one that may go on to wake; the others leave the waiter
+// alone. That the word is pending says nothing about whether the party has left its stack: it need
+// not, because a wake is posted to the executor that runs the party, which comes to it when the
+// party has left (executor.hpp). So a wake before the suspension is neither lost nor too early.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/atomic.hpp"
+
+namespace weft {
+
+// How a wait ended.
+enum class wait_status : std::uint8_t {
+    woken = 1,  // what was waited for has come
+    timed_out,  // the deadline of this wait came first
+    stopped,    // a stop was requested, or the deadline of a scope around it came
+};
+
+namespace detail {
+
+class waiter_state {
+public:
+    // True for one caller, whose ending this is then. Acquire: what the waiter wrote before it
+    // enlisted is seen by who claims. Release: pairs with status() of a thread that polls it.
+    [[nodiscard]] bool claim(wait_status how) noexcept {
+        std::uint8_t expected = pending;
+        return word_.compare_exchange_strong(expected, static_cast<std::uint8_t>(how),
+                                             std::memory_order_acq_rel, std::memory_order_relaxed);
+    }
+
+    // Acquire: pairs with claim.
+    bool is_pending() const noexcept { return word_.load(std::memory_order_acquire) == pending; }
+
+    // Precondition: claimed. Relaxed: the post that brought the waiter back ordered it.
+    wait_status status() const noexcept {
+        return static_cast<wait_status>(word_.load(std::memory_order_relaxed));
+    }
+
+    // By its owner, while it stands in no queue.
+    void renew() noexcept { word_.store(pending, std::memory_order_relaxed); }
+
+private:
+    static constexpr std::uint8_t pending = 0;
+    atomic<std::uint8_t> word_{pending};
+};
+
+}  // namespace detail
+}  // namespace weft
