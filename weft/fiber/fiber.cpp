@@ -11,7 +11,7 @@ namespace {
 
 void suspend_fiber(flow& f) {
     fiber_core& self = fiber_core::of(f);
-    if (this_coroutine::id() != self.body.id())
+    if (!self.runs_here()) [[unlikely]]
         fail("a wait of a fiber within a coroutine that it resumed", self.who());
     this_coroutine::yield();
 }
@@ -46,6 +46,7 @@ void start_fiber(frame* f) {
     fiber_core& self = *static_cast<fiber_core*>(f);
     self.resume = run_fiber;
     self.home->enroll(self);  // F2
+    if (self.stop.stop_requested()) self.deliver_stop();
     self.run();
 }
 
@@ -73,7 +74,7 @@ const flow_kind fiber_core::fiber_kind = {"fiber",    suspend_fiber,   end_fiber
                                           keep_fiber, let_go_of_fiber, fiber_party};
 
 fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_kind) {
-    runnable::handle = frame::handle();
+    set_handle(frame::handle());
 }
 
 void fiber_core::let_go() noexcept {
@@ -84,7 +85,7 @@ void fiber_core::let_go() noexcept {
 void fiber_core::run() {
 #if WEFT_EXCEPTIONS
     try {
-        body.resume();
+        detail::resume(own(), nullptr, std::source_location::current());
     } catch (const stopped& s) {
         stopped_by = s.reason;
     } catch (...) {
@@ -93,19 +94,23 @@ void fiber_core::run() {
 #else
     body.resume();
 #endif
-    if (body.done()) [[unlikely]]
+    if (after_turn == yielded) {
+        after_turn = suspended;
+        home->defer(frame::handle(), this);
+    } else if (own()->word.state() != coroutine_state::suspended) {
         finish();
+    }
 }
 
 void fiber_core::begin(bool at_once) {
     started = true;
     keep();  // the run's
     if (!home->is_here())
-        home->post(*this);
+        home->post(turn);
     else if (at_once)
         run_turn(*home, frame::handle(), this);
     else
-        home->defer(*this);
+        home->defer(frame::handle(), this);
 }
 
 // The end of the run, on its executor's thread.
@@ -228,6 +233,17 @@ detail::fiber_core& running(std::source_location place) {
 }
 
 }  // namespace
+}  // namespace this_fiber
+
+void detail::yield_rarely(std::source_location place) {
+    fiber_core& c = this_fiber::running(place);
+    const stop_reason r = c.pending_stop();
+    if (r != stop_reason::none && std::uncaught_exceptions() == 0) throw_stopped(r);
+    c.after_turn = fiber_core::yielded;
+    c.kind->suspend(c);
+}
+
+namespace this_fiber {
 
 fiber::id get_id() noexcept {
     const detail::fiber_core* c = detail::fiber_core::current();
@@ -238,14 +254,6 @@ std::string_view name() noexcept {
     return c != nullptr ? c->body.name() : std::string_view();
 }
 void set_name(std::string_view name) { running(std::source_location::current()).set_name(name); }
-
-void yield(std::source_location place) {
-    detail::fiber_core& c = running(place);
-    if (c.pending_stop() != stop_reason::none && std::uncaught_exceptions() == 0)
-        detail::throw_stopped(c.pending_stop());
-    c.home->defer(c);
-    c.kind->suspend(c);
-}
 
 stop_token get_stop_token() noexcept {
     detail::fiber_core* c = detail::fiber_core::current();

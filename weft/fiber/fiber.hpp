@@ -118,10 +118,10 @@ private:
     template <class F>
     static detail::fiber_core* make(F&& f, const fiber_options& options) {
         auto core = std::make_unique<detail::fiber_core>();
-        core->body = coroutine<>(std::forward<F>(f), {.name = options.name,
-                                                      .stack_bytes = options.stack_bytes,
-                                                      .stack = options.stack,
-                                                      .fp = options.fp});
+        core->set_body(coroutine<>(std::forward<F>(f), {.name = options.name,
+                                                        .stack_bytes = options.stack_bytes,
+                                                        .stack = options.stack,
+                                                        .fp = options.fp}));
         return core.release();
     }
     void launch_it(const fiber_options& options, std::source_location place);
@@ -137,6 +137,10 @@ private:
 using unhandled_handler = void (*)(std::exception_ptr, party);
 unhandled_handler on_unhandled(unhandled_handler h) noexcept;
 
+namespace detail {
+void yield_rarely(std::source_location place);
+}
+
 namespace this_fiber {
 
 // Whether the caller runs in a fiber.
@@ -148,7 +152,13 @@ std::string_view name() noexcept;
 void set_name(std::string_view name);
 
 // Lets all others that are ready run once. Throws stopped.
-void yield(std::source_location place = std::source_location::current());
+inline void yield(std::source_location place = std::source_location::current()) {
+    detail::fiber_core* c = detail::fiber_core::current();
+    if (c == nullptr || c->attention != 0 || !c->runs_here()) [[unlikely]]
+        return detail::yield_rarely(place);
+    c->after_turn = detail::fiber_core::yielded;
+    this_coroutine::yield();
+}
 
 // Suspend a fiber, block a thread; return not before, and throw stopped.
 template <class Rep, class Period>

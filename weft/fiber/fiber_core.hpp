@@ -28,6 +28,9 @@ namespace weft::detail {
 struct fiber_locals;
 
 struct fiber_core final : frame, flow {
+    // What a turn that has ended leaves in after_turn.
+    enum after : std::uint8_t { suspended, yielded };
+
     coroutine<> body;
     atomic<unsigned> references{1};
     atomic<bool> ended{false};
@@ -49,6 +52,14 @@ struct fiber_core final : frame, flow {
 
     void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void let_go() noexcept;
+
+    void set_body(coroutine<> c) noexcept {
+        body = std::move(c);
+        hot = body.prefetch_address();
+    }
+    // The body's control block, by the way that is in the cache already.
+    control* own() const noexcept { return static_cast<control*>(const_cast<void*>(hot)); }
+    bool runs_here() const noexcept { return detail::current() == own(); }
 
     void begin(bool at_once);
     void run();               // one turn

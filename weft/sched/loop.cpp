@@ -41,7 +41,9 @@ void loop::post(runnable& r) noexcept {
     slot_ = {r.handle, r.of};
 }
 
-void loop::defer(runnable& r) noexcept { ready_.push_back({r.handle, r.of}); }
+void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept {
+    ready_.push_back({handle, of});
+}
 
 void loop::forget(runnable& r) noexcept {
     take_posted();

@@ -34,8 +34,8 @@ public:
     // be seen: what was written before it, the runnable sees.
     virtual void post(runnable& r) noexcept = 0;
 
-    // The same, but behind all that is ready now. On its own thread.
-    virtual void defer(runnable& r) noexcept = 0;
+    // Has a handle run behind all that is ready now, in the turn of a flow. On its own thread.
+    virtual void defer(std::coroutine_handle<> handle, flow* of) noexcept = 0;
 
     // Takes back what was posted and has not run; it must be there. On its own thread.
     virtual void forget(runnable& r) noexcept = 0;

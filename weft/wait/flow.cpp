@@ -39,7 +39,7 @@ stop_message::stop_message(flow& f) noexcept : frame{receive, drop}, to(&f) {
 
 bool flow::request_stop(stop_reason reason) noexcept {
     if (!stop.request_stop(reason)) return false;
-    if (home == nullptr) return true;  // its first wait will see it
+    if (home == nullptr) return true;  // whoever starts it delivers
     if (home->is_here()) {
         deliver_stop();
     } else {
@@ -49,7 +49,7 @@ bool flow::request_stop(stop_reason reason) noexcept {
     return true;
 }
 
-stop_reason flow::pending_stop() const noexcept {
+stop_reason flow::pending_stop_slowly() const noexcept {
     if (shields != 0) return stop_reason::none;
     if (stop.stop_requested()) return stop.reason();
     if (deadline != never && deadline <= home->now()) return stop_reason::deadline;
@@ -57,6 +57,7 @@ stop_reason flow::pending_stop() const noexcept {
 }
 
 void flow::deliver_stop() noexcept {
+    attention |= stop_call;  // F3
     if (waiting != nullptr && shields == 0) waiting->stop(stop.reason());
 }
 

@@ -15,6 +15,7 @@
 // F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where one flow
 //     waits inside another's wait (a fiber in a task's), the innermost
 // F2  a stop is a state: once requested it ends every wait that may be ended, until the flow does
+// F3  attention is not zero once deliver_stop was called, or a deadline is set
 #pragma once
 
 #include <cstdint>
@@ -61,35 +62,68 @@ struct stop_message : frame {
 
 }  // namespace detail
 
-struct flow : runnable, list_node<> {
+namespace detail {
+
+// What a turn of a flow touches; with the two words of a frame before it, a cache line.
+struct flow_hot {
+    // What `attention` may hold.
+    enum call : std::uint8_t {
+        stop_call = 1,      // a stop has been requested, and the flow's own thread knows
+        deadline_call = 2,  // it has a deadline
+    };
+
     const flow_kind* kind;
-    executor* home = nullptr;   // null until it is started
-    waiter* waiting = nullptr;  // F1
-    const void* hot = nullptr;  // see fetch
-    std::uint64_t serial = 0;   // the executor's: which of those that were enrolled
-    time_point deadline = never;
-    unsigned shields = 0;  // while there are any, its waits are not ended early
+    executor* home = nullptr;          // null until it is started
+    std::coroutine_handle<> handle{};  // of a flow that can block: what goes on when it is run
+    const void* hot = nullptr;         // what its next turn loads first, see fetch
+    waiter* waiting = nullptr;         // F1
+    std::uint8_t attention = 0;        // zero: no wait ends before its time. F3
+    std::uint8_t after_turn = 0;       // for who made it
+    std::uint16_t shields = 0;         // while there are any, its waits are not ended early
+};
+
+}  // namespace detail
+
+struct flow : detail::flow_hot, list_node<> {
+    time_point deadline = never;  // by set_deadline
+    std::uint64_t serial = 0;     // the executor's: which of those that were enrolled
+    runnable turn;                // to be posted by
     stop_source stop;
     detail::stop_message message{*this};
 
-    explicit flow(const flow_kind& k) noexcept : kind(&k) { of = this; }
+    explicit flow(const flow_kind& k) noexcept : flow_hot{&k} { turn.of = this; }
     flow(const flow&) = delete;
     flow& operator=(const flow&) = delete;
+
+    // What a turn of a flow that can block resumes.
+    void set_handle(std::coroutine_handle<> h) noexcept { handle = turn.handle = h; }
 
     // The first request wins: false for the others. Any thread; the caller sees to it that the flow
     // exists. Callbacks of the stop run here and now, waits end on the flow's own thread.
     bool request_stop(stop_reason reason) noexcept;
 
     // Why a wait of this flow ends at once; none if it may begin. On its own thread.
-    stop_reason pending_stop() const noexcept;
+    stop_reason pending_stop() const noexcept {
+        return attention == 0 ? stop_reason::none : pending_stop_slowly();
+    }
 
     // On its own thread: ends the present wait if there is one and it may be ended.
     void deliver_stop() noexcept;
+
+    // On its own thread: no wait lasts longer; `never` takes it back.
+    void set_deadline(time_point t) noexcept {
+        deadline = t;
+        attention = static_cast<std::uint8_t>(t == never ? attention & ~deadline_call
+                                                         : attention | deadline_call);
+    }
 
     // Has what its next turn will load fetched into the cache: a hint.
     void fetch() const noexcept { __builtin_prefetch(hot); }
 
     party who() const noexcept { return kind->who(*this); }
+
+private:
+    stop_reason pending_stop_slowly() const noexcept;
 };
 
 namespace detail {

@@ -27,7 +27,7 @@ WEFT_NOINLINE thread_host& this_thread_host() noexcept { return host; }
 const flow_kind thread_host::kind = {"thread", suspend, keep, keep, keep, who};
 
 thread_host::thread_host() noexcept : frame{come_back, come_back}, flow_(kind) {
-    flow_.handle = frame::handle();
+    flow_.set_handle(frame::handle());
     flow_.home = this;
 }
 
@@ -69,6 +69,11 @@ void thread_host::post(runnable& r) noexcept {
     const std::lock_guard held(lock_);
     queue_.push_back(r);
     posted_.notify_one();
+}
+
+// A thread that waits has no flow that yields to others.
+void thread_host::defer(std::coroutine_handle<>, flow*) noexcept {
+    fail("a yield in what a waiting thread runs");
 }
 
 void thread_host::forget(runnable& r) noexcept {

@@ -27,7 +27,7 @@ public:
     flow& own_flow() noexcept { return flow_; }
 
     void post(runnable& r) noexcept override;
-    void defer(runnable& r) noexcept override { post(r); }
+    void defer(std::coroutine_handle<>, flow*) noexcept override;
     void forget(runnable& r) noexcept override;
     void enroll(flow&) noexcept override {}  // what a thread awaits lies in its frame
     void strike_off(flow&) noexcept override {}
