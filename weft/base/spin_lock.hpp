@@ -36,7 +36,10 @@ private:
         for (int looks = 0;; ++looks) {
             // Relaxed: only a hint when to try in earnest.
             if (taken_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
-            if (looks >= 16) std::this_thread::yield();
+            if (looks < 16)
+                spin_pause();
+            else
+                std::this_thread::yield();
         }
     }
 

@@ -188,11 +188,19 @@ detail::fiber_core& fiber::joinable_core(std::source_location place) const {
     return *core_;
 }
 
-join_outcome fiber::join(std::source_location place) {
+detail::fiber_core& fiber::begun(std::source_location place) {
     detail::fiber_core& c = joinable_core(place);
     if (!c.started) c.begin(false);
-    await(detail::join_operation(c), place);
+    return c;
+}
+
+join_outcome fiber::join(std::source_location place) {
+    await(detail::join_operation(begun(place)), place);
     return outcome();
+}
+
+fiber::joining fiber::async_join(std::source_location place) {
+    return joining(*this, begun(place));
 }
 
 join_outcome fiber::outcome() {
@@ -205,8 +213,7 @@ join_outcome fiber::outcome() {
 }
 
 void fiber::detach(std::source_location place) {
-    detail::fiber_core& c = joinable_core(place);
-    if (!c.started) c.begin(false);
+    detail::fiber_core& c = begun(place);
     core_ = nullptr;
     c.abandon();
 }

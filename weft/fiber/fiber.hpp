@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -66,8 +67,8 @@ public:
     fiber() noexcept = default;
 
     // Throws bad_alloc; the function is then not called.
-    template <std::invocable F>
-        requires(!std::same_as<std::remove_cvref_t<F>, fiber>)
+    template <class F>
+        requires(std::invocable<std::decay_t<F>> && !std::same_as<std::remove_cvref_t<F>, fiber>)
     explicit fiber(F&& f, const fiber_options& options = {},
                    std::source_location place = std::source_location::current())
         : core_(make(std::forward<F>(f), options)) {
@@ -88,8 +89,9 @@ public:
 
     // Waits for its end; suspends a fiber, blocks a thread. Throws what left its function.
     join_outcome join(std::source_location place = std::source_location::current());
-    // The same for co_await. The fiber object stays meanwhile.
-    auto async_join(std::source_location place = std::source_location::current());
+    // The same for co_await. The fiber object stays where it is meanwhile.
+    class joining;
+    joining async_join(std::source_location place = std::source_location::current());
 
     // It goes on on its own; its executor keeps it.
     void detach(std::source_location place = std::source_location::current());
@@ -114,22 +116,43 @@ public:
         return core_ == nullptr || core_->ended.load(std::memory_order_acquire);
     }
 
+protected:
+    detail::fiber_core& begun(std::source_location place);  // to be joined
+    join_outcome outcome();  // of one that has ended; the object is empty then
+
 private:
     template <class F>
     static detail::fiber_core* make(F&& f, const fiber_options& options) {
         auto core = std::make_unique<detail::fiber_core>();
-        core->set_body(coroutine<>(std::forward<F>(f), {.name = options.name,
-                                                        .stack_bytes = options.stack_bytes,
-                                                        .stack = options.stack,
-                                                        .fp = options.fp}));
+        core->set_body(
+            coroutine<>(detail::fiber_body<std::decay_t<F>>{core.get(), std::forward<F>(f)},
+                        {.name = options.name,
+                         .stack_bytes = options.stack_bytes,
+                         .stack = options.stack,
+                         .fp = options.fp}));
+        core->inherit_context();
         return core.release();
     }
     void launch_it(const fiber_options& options, std::source_location place);
     detail::fiber_core& joinable_core(std::source_location place) const;
-    join_outcome outcome();
     void end() noexcept;
 
     detail::fiber_core* core_ = nullptr;
+};
+
+class [[nodiscard]] fiber::joining : public detail::join_operation {
+public:
+    join_outcome take(const waiter* w, wait_status how) {
+        join_operation::take(w, how);
+        return fiber_->outcome();
+    }
+
+protected:
+    friend fiber;
+    joining(fiber& f, detail::fiber_core& c) noexcept : join_operation(c), fiber_(&f) {}
+
+private:
+    fiber* fiber_;
 };
 
 // Called with what left the function of a fiber that nobody joins. The default prints it, and the

@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <string_view>
 
 #include "weft/coroutine/coroutine.hpp"
@@ -70,6 +71,26 @@ struct fiber_core final : frame, flow {
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
     static void operator delete(void* p, std::size_t bytes) noexcept {
         block_cache::release(p, bytes);
+    }
+};
+
+void destroy_locals(fiber_core& c) noexcept;
+
+// What a fiber runs: the user's function, and at its end, be it a kill, the fiber's locals go, on
+// its own stack.
+template <class F>
+struct fiber_body {
+    fiber_core* core;
+    F function;
+
+    void operator()() {
+        struct at_end {
+            fiber_core& c;
+            ~at_end() {
+                if (c.locals != nullptr) destroy_locals(c);
+            }
+        } const at{*core};
+        std::invoke(std::move(function));
     }
 };
 

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr duration tick = std::chrono::milliseconds(1);
+constexpr duration tick_length = std::chrono::milliseconds(1);
 
 struct wheel_timer : wheel_node {
     timer_node* timer;
@@ -80,15 +80,17 @@ bool loop::next(entry& e) noexcept {
 
 // -- time -------------------------------------------------------------------------------------
 
-std::uint64_t loop::tick_of(time_point t) const noexcept {
+// Rounded up, so that no timer is early.
+tick loop::tick_of(time_point t) const noexcept {
     if (t <= epoch_) return 0;
-    const auto ticks = (t - epoch_) / tick;
-    return static_cast<std::uint64_t>(ticks) + ((t - epoch_) % tick != duration::zero());
+    if (t == never) return tick_never;
+    const auto whole = (t - epoch_) / tick_length;
+    return static_cast<tick>(whole) + ((t - epoch_) % tick_length != duration::zero());
 }
 
-time_point loop::time_of(std::uint64_t n) const noexcept {
-    const auto most = static_cast<std::uint64_t>((never - epoch_) / tick);
-    return n >= most ? never : epoch_ + static_cast<duration::rep>(n) * tick;
+time_point loop::time_of(tick n) const noexcept {
+    const auto most = static_cast<tick>((never - epoch_) / tick_length);
+    return n >= most ? never : epoch_ + static_cast<duration::rep>(n) * tick_length;
 }
 
 void loop::arm(timer_node& t) noexcept {
@@ -105,7 +107,7 @@ void loop::disarm(timer_node& t) noexcept {
 
 void loop::fire_due() noexcept {
     if (timers_.empty()) return;
-    const auto present = static_cast<std::uint64_t>((now() - epoch_) / tick);
+    const auto present = static_cast<tick>((now() - epoch_) / tick_length);
     timers_.advance(present, [](wheel_node& n) noexcept {
         timer_node& t = *static_cast<wheel_timer&>(n).timer;
         static_cast<wheel_timer&>(n).~wheel_timer();

@@ -117,8 +117,8 @@ private:
     static constexpr std::size_t fetch_from = 64;   // a queue this long is fetched ahead
     static constexpr duration deadlock_patience = std::chrono::seconds(1);
 
-    std::uint64_t tick_of(time_point t) const noexcept;  // rounded up
-    time_point time_of(std::uint64_t tick) const noexcept;
+    tick tick_of(time_point t) const noexcept;
+    time_point time_of(tick n) const noexcept;
     std::size_t run_round();
     void take_posted() noexcept;
     void fire_due() noexcept;

@@ -64,6 +64,8 @@ struct stop_message : frame {
 
 namespace detail {
 
+struct context_node;
+
 // What a turn of a flow touches; with the two words of a frame before it, a cache line.
 struct flow_hot {
     // What `attention` may hold.
@@ -85,15 +87,20 @@ struct flow_hot {
 }  // namespace detail
 
 struct flow : detail::flow_hot, list_node<> {
-    time_point deadline = never;  // by set_deadline
-    std::uint64_t serial = 0;     // the executor's: which of those that were enrolled
-    runnable turn;                // to be posted by
+    time_point deadline = never;              // by set_deadline
+    std::uint64_t serial = 0;                 // the executor's: which of those that were enrolled
+    runnable turn;                            // to be posted by
+    detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
     stop_source stop;
     detail::stop_message message{*this};
 
     explicit flow(const flow_kind& k) noexcept : flow_hot{&k} { turn.of = this; }
     flow(const flow&) = delete;
     flow& operator=(const flow&) = delete;
+    ~flow();
+
+    // By who begins it: the bindings in force there hold in it.
+    void inherit_context() noexcept;
 
     // What a turn of a flow that can block resumes.
     void set_handle(std::coroutine_handle<> h) noexcept { handle = turn.handle = h; }

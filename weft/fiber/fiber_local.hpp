@@ -1,0 +1,69 @@
+// fiber_local<T>: thread_local for fibers: one T for each fiber that uses it.
+//
+// Its one idea: a fiber that uses none has a null pointer for all of them. One that does has a
+// small sorted table; there is no limit to how many there are. A T is made at the fiber's first
+// use, by default or by the function given, and destroyed on the fiber's own stack when it ends, is
+// stopped or is killed, the last made first. On a plain thread there is one for the thread.
+//
+//   weft::fiber_local<int> depth;                      // usually at namespace scope
+//   ++*depth;
+//
+// It must outlive the fibers that use it. Not for tasks: they have context_local.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+
+#include "weft/fiber/fiber_core.hpp"
+
+namespace weft {
+namespace detail {
+
+// A number for a fiber_local; no two have the same, ever.
+std::uint64_t new_fiber_local_key() noexcept;
+
+// The caller's object for this key; null if there is none yet.
+void* find_local(std::uint64_t key) noexcept;
+// Makes it known. Throws bad_alloc; the object is then the caller's still.
+void add_local(std::uint64_t key, void* object, void (*destroy)(void*) noexcept);
+
+}  // namespace detail
+
+template <class T>
+class fiber_local {
+public:
+    fiber_local() = default;
+    // `make` is called at each fiber's first use.
+    explicit fiber_local(std::function<T()> make) : make_(std::move(make)) {}
+    fiber_local(const fiber_local&) = delete;
+    fiber_local& operator=(const fiber_local&) = delete;
+
+    T& get() const {
+        void* found = detail::find_local(key_);
+        return found != nullptr ? *static_cast<T*>(found) : create();
+    }
+    T& operator*() const { return get(); }
+    T* operator->() const { return &get(); }
+
+    // Whether the caller has one already.
+    bool has_value() const noexcept { return detail::find_local(key_) != nullptr; }
+
+private:
+    T& create() const {
+        std::unique_ptr<T> made;
+        if (make_)
+            made.reset(new T(make_()));
+        else if constexpr (std::is_default_constructible_v<T>)
+            made = std::make_unique<T>();
+        else
+            fail("a fiber_local without a function for a type without a default");
+        detail::add_local(key_, made.get(), [](void* p) noexcept { delete static_cast<T*>(p); });
+        return *made.release();
+    }
+
+    const std::uint64_t key_ = detail::new_fiber_local_key();
+    std::function<T()> make_;
+};
+
+}  // namespace weft

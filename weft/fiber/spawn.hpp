@@ -1,0 +1,104 @@
+// spawn: begins a fiber that returns something; join_handle<T> is where it comes out.
+//
+//   weft::join_handle<int> h = weft::spawn([] { return compute(); });
+//   int n = h.get();                              // or co_await h.async_get()
+//
+// The handle is a fiber's: it joins or detaches, and its destructor asks for a stop and joins.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/fiber/fiber.hpp"
+
+namespace weft {
+namespace detail {
+
+// What a function returned; a reference is kept as a pointer.
+template <class T>
+struct returned {
+    std::optional<std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>> value;
+
+    template <class F>
+    void keep(F& f) {
+        if constexpr (std::is_reference_v<T>)
+            value.emplace(std::addressof(std::invoke(f)));
+        else
+            value.emplace(std::invoke(f));
+    }
+    T take() {
+        if constexpr (std::is_reference_v<T>)
+            return static_cast<T>(**value);
+        else
+            return std::move(*value);
+    }
+};
+template <>
+struct returned<void> {
+    template <class F>
+    void keep(F& f) {
+        std::invoke(f);
+    }
+    void take() noexcept {}
+};
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] join_handle : public fiber {
+public:
+    join_handle() noexcept = default;
+
+    // Waits for its end and gives what the function returned. Throws what left it, and
+    // weft::stopped with its reason if it was stopped.
+    T get(std::source_location place = std::source_location::current()) {
+        return finished(this->join(place));
+    }
+
+    // The same for co_await. The handle stays where it is meanwhile.
+    class getting;
+    getting async_get(std::source_location place = std::source_location::current()) {
+        return getting(*this, place);
+    }
+
+private:
+    template <class F>
+    friend auto spawn(F&& f, const fiber_options& options, std::source_location place);
+
+    join_handle(fiber f, std::shared_ptr<detail::returned<T>> value) noexcept
+        : fiber(std::move(f)), value_(std::move(value)) {}
+
+    T finished(join_outcome how) {
+        if (how.stopped()) detail::throw_stopped(how.reason());
+        return value_->take();
+    }
+
+    std::shared_ptr<detail::returned<T>> value_;
+};
+
+template <class T>
+class [[nodiscard]] join_handle<T>::getting : public fiber::joining {
+public:
+    T take(const waiter* w, wait_status how) { return handle_->finished(joining::take(w, how)); }
+
+private:
+    friend join_handle;
+    getting(join_handle& h, std::source_location place) : joining(h, h.begun(place)), handle_(&h) {}
+    join_handle* handle_;
+};
+
+template <class F>
+auto spawn(F&& f, const fiber_options& options = {},
+           std::source_location place = std::source_location::current()) {
+    using T = std::invoke_result_t<std::decay_t<F>>;
+    auto value = std::make_shared<detail::returned<T>>();
+    fiber made([value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(f); },
+               options, place);
+    return join_handle<T>(std::move(made), std::move(value));
+}
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// run: the two-second path: a loop on this thread, and the program's first fiber in it.
+//
+//   int main() { return weft::run([] { ...; return 0; }); }
+//
+// Returns what the function returns, when it and all that it began has ended. Throws what leaves
+// it, and weft::stopped if it was stopped. A thread runs one at a time.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/sched/loop.hpp"
+
+namespace weft {
+
+template <class F>
+    requires std::invocable<std::decay_t<F>>
+std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
+    using T = std::invoke_result_t<std::decay_t<F>>;
+    loop l;
+    options.on = &l;
+    if (options.name.empty()) options.name = "main";
+    const auto finish = [&](fiber& main) {
+        l.run();
+        const join_outcome how = main.join();
+        if (how.stopped()) detail::throw_stopped(how.reason());
+    };
+    if constexpr (std::is_void_v<T>) {
+        fiber main(std::forward<F>(f), options);
+        finish(main);
+    } else {
+        std::optional<T> value;
+        fiber main([&value, f = std::forward<F>(f)]() mutable { value.emplace(std::invoke(f)); },
+                   options);
+        finish(main);
+        return std::move(*value);
+    }
+}
+
+}  // namespace weft

@@ -1,0 +1,103 @@
+// timer: calls a function at a moment, or again and again, on an executor's thread.
+//
+// Its one idea: the object is the right to be called. Destroying it ends that, from any thread, and
+// what it was made of goes when nobody uses it any more. stop() says whether a call was prevented;
+// stop_and_join() also waits for one that runs at this moment.
+//
+//   weft::timer t(loop, 100ms, [] { flush(); });                     // once
+//   weft::timer u(loop, 0ms, 1s, [] { report(); });                  // now, and every second
+//   if (t.stop()) ...                                                // it will never be called
+//
+// A periodic timer is called at begin + n * period; calls that would have come while the executor
+// was busy are left out. The function must not throw and not block; it runs in no flow, with the
+// bindings (context_local.hpp) of who made the timer. It may stop or destroy its own timer.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "weft/base/clock.hpp"
+#include "weft/wait/executor.hpp"
+
+namespace weft {
+namespace detail {
+
+struct timer_core;
+
+// What the function is kept in. Called on the executor's thread; destroyed anywhere.
+struct timer_function {
+    virtual ~timer_function() = default;
+    virtual void call() noexcept = 0;
+};
+
+timer_core* new_timer(executor& on, time_point first, duration period,
+                      std::unique_ptr<timer_function> f);
+bool stop_timer(timer_core&) noexcept;
+void join_timer(timer_core&);
+void let_go_of_timer(timer_core&) noexcept;
+
+}  // namespace detail
+
+class timer {
+public:
+    timer() noexcept = default;
+
+    // Throw bad_alloc. `period` zero: once.
+    template <class Rep, class Period, std::invocable F>
+    timer(executor& on, std::chrono::duration<Rep, Period> delay, F&& f)
+        : timer(on, after(on.now(), delay), duration::zero(), std::forward<F>(f)) {}
+    template <class Rep, class Period, class Rep2, class Period2, std::invocable F>
+    timer(executor& on, std::chrono::duration<Rep, Period> delay,
+          std::chrono::duration<Rep2, Period2> period, F&& f)
+        : timer(on, after(on.now(), delay), saturated(period), std::forward<F>(f)) {}
+    template <std::invocable F>
+    timer(executor& on, time_point first, duration period, F&& f)
+        : core_(detail::new_timer(
+              on, first, period, std::make_unique<function<std::decay_t<F>>>(std::forward<F>(f)))) {
+    }
+
+    timer(timer&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+    timer& operator=(timer&& other) noexcept {
+        if (this != &other) {
+            end();
+            core_ = std::exchange(other.core_, nullptr);
+        }
+        return *this;
+    }
+    ~timer() { end(); }  // as stop()
+
+    // There will be no further call. True if one that was to come was prevented; false if there is
+    // none to come, or the last one runs at this moment. Any thread.
+    bool stop() noexcept { return core_ != nullptr && detail::stop_timer(*core_); }
+
+    // The same, and returns only when no call runs: suspends a fiber, blocks a thread. Called from
+    // the function itself it does not wait.
+    bool stop_and_join() {
+        if (core_ == nullptr) return false;
+        const bool prevented = detail::stop_timer(*core_);
+        detail::join_timer(*core_);
+        return prevented;
+    }
+
+private:
+    template <class F>
+    struct function final : detail::timer_function {
+        F f;
+        template <class G>
+        explicit function(G&& g) : f(std::forward<G>(g)) {}
+        void call() noexcept override { std::invoke(f); }
+    };
+
+    void end() noexcept {
+        if (core_ == nullptr) return;
+        detail::stop_timer(*core_);
+        detail::let_go_of_timer(*std::exchange(core_, nullptr));
+    }
+
+    detail::timer_core* core_ = nullptr;
+};
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+// context_local<T>: a value that is true for everything done on behalf of something: a trace id, a
+// user, a log prefix. Who begins a flow hands it on.
+//
+// Its one idea: a binding lasts for a scope of the flow that made it, and a fiber, a task or a
+// timer that is begun within the scope starts with all the bindings in force there, and keeps them.
+// Bindings are never changed, so they are shared by counting and read without a lock.
+//
+//      flow A: trace = 7 <--- user = "ann" <------ flow B, begun here
+//                    ^------------------ flow C, begun there: user = "bob"
+//
+//   weft::context_local<std::string> user;        // usually at namespace scope
+//   {
+//       auto bound = user.bind("ann");
+//       weft::fiber f([] { log(*user); });        // "ann", also after the scope has ended
+//   }
+//
+// Without a binding there is the default that the context_local was made with. Reading is linear in
+// the number of bindings in force. A binding belongs to the flow that made it: it ends there, in
+// the reverse order of the beginnings.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "weft/base/assert.hpp"
+#include "weft/base/atomic.hpp"
+#include "weft/wait/flow.hpp"
+
+namespace weft {
+namespace detail {
+
+// One binding, and those in force when it was made. Read by many, changed by nobody.
+struct context_node {
+    const void* key;
+    void* value;
+    context_node* before;  // owned, counted
+    void (*destroy)(context_node*) noexcept;
+    atomic<std::size_t> references{1};
+
+    static void keep(context_node* n) noexcept {
+        // Relaxed: who adds a reference has one.
+        if (n != nullptr) n->references.fetch_add(1, std::memory_order_relaxed);
+    }
+    // Acquire and release: who destroys sees all that the others did with the value.
+    static void let_go(context_node* n) noexcept {
+        while (n != nullptr && n->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+            context_node* before = n->before;
+            n->destroy(n);
+            n = before;
+        }
+    }
+};
+
+// Where the caller's bindings begin: in its flow, or, outside of any, in its thread.
+context_node*& context_here() noexcept;
+
+}  // namespace detail
+
+template <class T>
+class context_local {
+    struct node : detail::context_node {
+        T stored;
+
+        template <class... Args>
+        explicit node(const void* k, detail::context_node* b, Args&&... args)
+            : context_node{k, nullptr, b, destroy_node, {1}}, stored(std::forward<Args>(args)...) {
+            value = &stored;
+        }
+        static void destroy_node(detail::context_node* n) noexcept { delete static_cast<node*>(n); }
+    };
+
+public:
+    // In force until it is destroyed, for the flow that made it.
+    class [[nodiscard]] binding {
+    public:
+        binding(const binding&) = delete;
+        ~binding() {
+            detail::context_node*& top = detail::context_here();
+            WEFT_ASSERT(top == node_, "a binding ends in another flow, or out of turn");
+            top = node_->before;
+            detail::context_node::keep(top);
+            detail::context_node::let_go(node_);
+        }
+
+    private:
+        friend context_local;
+        explicit binding(detail::context_node* n) noexcept : node_(n) {}
+        detail::context_node* node_;
+    };
+
+    context_local() = default;
+    explicit context_local(T otherwise) : otherwise_(std::move(otherwise)) {}
+    context_local(const context_local&) = delete;  // its address is the key
+    context_local& operator=(const context_local&) = delete;
+
+    // Throws bad_alloc, and what T's constructor throws.
+    template <class... Args>
+    binding bind(Args&&... args) {
+        detail::context_node*& top = detail::context_here();
+        node* n = new node(this, top, std::forward<Args>(args)...);
+        top = n;
+        return binding(n);
+    }
+
+    const T& get() const noexcept {
+        for (detail::context_node* n = detail::context_here(); n != nullptr; n = n->before)
+            if (n->key == this) return *static_cast<const T*>(n->value);
+        return otherwise_;
+    }
+    const T& operator*() const noexcept { return get(); }
+    const T* operator->() const noexcept { return &get(); }
+
+private:
+    T otherwise_{};
+};
+
+}  // namespace weft
