@@ -1,6 +1,7 @@
 #include "weft/sched/loop.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "weft/base/line.hpp"
 #include "weft/sched/driver_futex.hpp"
@@ -34,7 +35,9 @@ loop::~loop() {
 
 void loop::post(runnable& r) noexcept {
     if (!is_here()) {
-        if (posted_.push(r)) driver_->wake();
+        if (!posted_.push(r)) return;
+        driver_->wake();
+        wakes_.fetch_add(1, std::memory_order_release);  // pairs with end_all
         return;
     }
     if (slot_.handle != nullptr) ready_.push_back(slot_);
@@ -56,9 +59,11 @@ void loop::forget(runnable& r) noexcept {
         if (ready_[i].handle == r.handle) ready_[i] = {std::noop_coroutine(), nullptr};
 }
 
+// Who is busy looks again, and spares the others the wake; the last look before a sleep is the
+// other kind (inbox.hpp).
 void loop::take_posted() noexcept {
-    for (auto queue = posted_.take(); runnable* r = queue.pop_front();)
-        ready_.push_back({r->handle, r->of});
+    auto queue = ready() ? posted_.take_and_watch() : posted_.take();
+    while (runnable* r = queue.pop_front()) ready_.push_back({r->handle, r->of});
 }
 
 bool loop::next(entry& e) noexcept {
@@ -219,6 +224,11 @@ void loop::end_all() noexcept {
         }
     }
     detail::this_thread_runs() = before;
+    // Whoever posted last may be about to wake the driver.
+    for (auto none = posted_.take();
+         wakes_.load(std::memory_order_acquire) != posted_.owed_count();)
+        std::this_thread::yield();
+    WEFT_ASSERT(timers_.empty(), "destruction of a loop with timers in it");
 }
 
 void loop::report_deadlock() noexcept {

@@ -143,6 +143,7 @@ private:
     wheel timers_;
     list<flow> flows_;
     inbox<runnable> posted_;
+    atomic<std::size_t> wakes_{0};  // made for posts that owed one
     atomic<bool> stop_{false};
 };
 
