@@ -175,7 +175,7 @@ std::string_view name() noexcept;
 void set_name(std::string_view name);
 
 // Lets all others that are ready run once. Throws stopped.
-inline void yield(std::source_location place = std::source_location::current()) {
+WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location::current()) {
     detail::fiber_core* c = detail::fiber_core::current();
     if (c == nullptr || c->attention != 0 || !c->runs_here()) [[unlikely]]
         return detail::yield_rarely(place);

@@ -124,6 +124,7 @@ private:
     void fire_due() noexcept;
     bool ready() const noexcept { return slot_.handle != nullptr || !ready_.empty(); }
     bool next(entry& e) noexcept;
+    bool next_rarely(entry& e) noexcept;
     void end_all() noexcept;
     void fetch_ahead() noexcept;
     void report_deadlock() noexcept;
