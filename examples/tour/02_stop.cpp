@@ -1,0 +1,31 @@
+// 02: a fiber is asked to stop, and its destructors run.
+//
+// A stop ends what the fiber waits for, now and from then on, by throwing weft::stopped. It is a
+// state and not an event: who swallows it meets it again at the next wait.
+//
+//   build/release/examples/tour_02_stop
+
+#include <chrono>
+#include <cstdio>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/run/run.hpp"
+
+using namespace std::chrono_literals;
+
+struct noisy {
+    ~noisy() { std::puts("destroyed"); }
+};
+
+int main() {
+    return weft::run([] {
+        weft::fiber f([] {
+            noisy n;
+            weft::this_fiber::sleep_for(1h);  // a wait is where it can be stopped
+        });
+        weft::this_fiber::sleep_for(10ms);
+        f.request_stop();  // ~fiber() would do the same, and join
+        const weft::join_outcome how = f.join();
+        return how.stopped() && how.reason() == weft::stop_reason::user ? 0 : 1;
+    });
+}
