@@ -1,7 +1,7 @@
 // 03: deadlines that reach down, and timers.
 //
-// A timeout_scope bounds every wait of the flow below it, however deep the calls; nested ones cannot
-// reach further than those around them.
+// A timeout_scope bounds every wait of the flow below it, however deep the calls; nested ones
+// cannot reach further than those around them.
 //
 //   build/release/examples/tour_03_time
 

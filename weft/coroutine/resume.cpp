@@ -234,4 +234,57 @@ void hand_over(control* to, std::source_location place) {
     if (a.word != nullptr) run_on_top(*c, a.word, a.from);
 }
 
+namespace {
+
+// Whether c was resumed by `outer`, directly or through others, and none is on a shared stack.
+bool stands_on(const control* c, const control& outer) noexcept {
+    for (; c != nullptr; c = c->resumer) {
+        if (c->word.has(on_shared_stack)) return false;
+        if (c == &outer) return true;
+    }
+    return false;
+}
+
+[[noreturn]] WEFT_COLD void throw_killed(const control& outer) {
+#if WEFT_EXCEPTIONS
+    static_cast<void>(outer);
+    throw outer_killed();
+#else
+    fail("kill of a coroutine that waits in another, without exceptions", outer.who());
+#endif
+}
+
+}  // namespace
+
+// To its resumer outer looks as if it had yielded: its context, until it is resumed, is this place.
+//
+//     resumer <---- outer <---- ... <---- c, here          resumer <---- outer = here
+//             t.root            t.resumer                          t.resumer
+void suspend_outer(control& outer) {
+    thread_block& t = this_thread();
+    control* c = t.running.party();
+    if (!stands_on(c, outer))
+        fail("a wait of a coroutine that did not resume the caller", outer.who());
+    const annotated_context resumer = t.resumer;
+    const running_party running = t.running;
+    const annotated_context context_of_outer = outer;
+    exception_state lifted;
+    const bool lift = t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
+    fp_control fp;
+    fp.read();
+    t.resumer = t.home_of_resumer(outer);
+    static_cast<annotated_context&>(outer) = *c;  // the stack that is left, for the sanitizers
+
+    const arrival a = annotated_switch(outer, t.resumer, nullptr);
+
+    thread_block& same = this_thread();
+    fp.write();
+    same.home_of_resumer(outer) = same.resumer;
+    same.resumer = resumer;
+    same.running = running;  // T1
+    static_cast<annotated_context&>(outer) = context_of_outer;
+    if (lift) lower_exceptions(lifted);
+    if (a.word != nullptr) throw_killed(outer);
+}
+
 }  // namespace weft::detail

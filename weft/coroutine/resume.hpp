@@ -59,6 +59,11 @@ control* settle(control* who, void* word);  // when the word is not null: stack 
 void run_on_top(control& self, void* word, context* from);
 annotated_context& leave_shared_for_good(control& c, thread_block& t);
 void hand_over(control* next, std::source_location place);
+// Suspends `outer`, which resumed the coroutine that runs here, directly or through others: all of
+// them stay as they are, and go on here when outer is resumed. On one thread. A kill of outer
+// throws outer_killed here, which unwinds what stands on it, and then itself.
+struct outer_killed {};
+void suspend_outer(control& outer);
 [[noreturn]] WEFT_COLD void fail_outside(std::source_location place);
 [[noreturn]] WEFT_COLD void fail_shared_fp(const control& c);
 

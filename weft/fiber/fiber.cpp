@@ -11,9 +11,10 @@ namespace {
 
 void suspend_fiber(flow& f) {
     fiber_core& self = fiber_core::of(f);
-    if (!self.runs_here()) [[unlikely]]
-        fail("a wait of a fiber within a coroutine that it resumed", self.who());
-    this_coroutine::yield();
+    if (self.runs_here()) [[likely]]
+        this_coroutine::yield();
+    else  // in a coroutine that it resumed
+        suspend_outer(*self.own());
 }
 
 void end_fiber(flow& f) noexcept {
@@ -21,6 +22,7 @@ void end_fiber(flow& f) noexcept {
 #if WEFT_EXCEPTIONS
     try {
         self.body.kill();
+    } catch (const outer_killed&) {
     } catch (...) {
         self.error = std::current_exception();
     }
