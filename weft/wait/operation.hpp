@@ -87,4 +87,8 @@ auto operator co_await(Op&& op) noexcept {
     return detail::operation_awaiter<std::remove_reference_t<Op>>(op);
 }
 
+namespace detail {
+using weft::operator co_await;  // is looked for where the operation is
+}
+
 }  // namespace weft

@@ -75,10 +75,8 @@ void waiter::end_early(wait_status how) noexcept {
 
 // The frame is destroyed while it waits.
 void waiter::abandon() noexcept {
-    if (state_.claim(wait_status::stopped))
-        withdraw_(*this);
-    else
-        home_->forget(*this);  // W3
+    if (!state_.claim(wait_status::stopped)) home_->forget(*this);
+    if (withdraw_ != nullptr) withdraw_(*this);  // W3: a select stands in other queues still
     conclude();
 }
 

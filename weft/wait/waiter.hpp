@@ -28,8 +28,8 @@ namespace weft {
 
 class waiter : public runnable {
 public:
-    // Takes the waiter out of where it waits, if it is still there. Called once, by who claimed it
-    // for a deadline or a stop, on the flow's own thread.
+    // Takes the waiter out of where it waits, if it is still there. On the flow's own thread, by
+    // who claimed it for a deadline or a stop, and when its frame is destroyed.
     using withdrawal = void (*)(waiter&) noexcept;
     // In place of that, for what cannot be left at once (children that run): asks it to end soon.
     using interruption = void (*)(waiter&, stop_reason) noexcept;
