@@ -1,0 +1,28 @@
+#include "weft/base/errc.hpp"
+
+#include <string>
+
+namespace weft {
+namespace {
+
+class own_category final : public std::error_category {
+    const char* name() const noexcept override { return "weft"; }
+    std::string message(int value) const override {
+        switch (static_cast<errc>(value)) {
+            case errc::closed:
+                return "closed";
+            case errc::lagged:
+                return "items were missed";
+        }
+        return "unknown";
+    }
+};
+
+}  // namespace
+
+const std::error_category& category() noexcept {
+    static const own_category the_one;
+    return the_one;
+}
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// errc: the outcomes that are weft's own. What the system has a name for is std::errc:
+// operation_canceled for a stop, timed_out for a deadline, resource_unavailable_try_again for what
+// a try_ would have to wait for.
+//
+//   if (auto item = channel.recv(); !item && item.error() == weft::errc::closed) finish();
+#pragma once
+
+#include <system_error>
+
+namespace weft {
+
+enum class errc {
+    closed = 1,  // it was closed, and what it held has been received
+    lagged,      // a receiver of a broadcast was too slow, and has missed items
+};
+
+const std::error_category& category() noexcept;
+
+inline std::error_code make_error_code(errc e) noexcept {
+    return {static_cast<int>(e), category()};
+}
+
+}  // namespace weft
+
+template <>
+struct std::is_error_code_enum<weft::errc> : std::true_type {};
