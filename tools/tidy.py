@@ -47,6 +47,13 @@ TESTED_ELSEWHERE = {
     "weft/coroutine/state_word.hpp": "migration_test and misuse_test are its test",
     "weft/coroutine/thread_block.hpp": "resume_test and migration_test are its test",
     "weft/coroutine/typed_control.hpp": "coroutine_test is its test",
+    "weft/sync/channel_core.hpp": "channel_test, and every other user of it",
+    "weft/sync/gate.hpp": "manual_reset_event_test, latch_test, wait_group_test",
+    "weft/sync/holder.hpp": "mutex_test has who holds and who does not, recursive_mutex_test too",
+    "weft/sync/permits.hpp": "auto_reset_event_test, counting_semaphore_test",
+    "weft/sync/select_core.hpp": "select_test",
+    "weft/sync/timed.hpp": "cancel_test ends each timed wait, the other tests let them time out",
+    "weft/sync/word_queue.hpp": "every test of the layer: all of it waits in one",
 }
 
 COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",

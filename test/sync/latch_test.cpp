@@ -1,0 +1,58 @@
+#include "weft/sync/latch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "test/support/parties.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+class latch_among : public weft::testing::among {};
+
+TEST_P(latch_among, opens_when_all_have_counted_down) {
+    constexpr int count = 4;
+    weft::latch all(count);
+    std::atomic<int> arrived{0};
+    run_many(count, [&](auto wait) -> weft::task<> {
+        co_await wait(weft::sleep_for(0s));
+        ++arrived;
+        all.count_down();
+        co_await wait(all.async_wait());
+        EXPECT_EQ(arrived, count);
+    });
+    EXPECT_TRUE(all.try_wait());
+}
+
+WEFT_INSTANTIATE_AMONG(latch_among);
+
+TEST(latch, counts_several_at_once) {
+    weft::latch l(3);
+    EXPECT_FALSE(l.try_wait());
+    l.count_down(2);
+    EXPECT_FALSE(l.wait_for(1ms));
+    l.arrive_and_wait();
+    EXPECT_TRUE(l.wait_for(0s));
+    EXPECT_TRUE(weft::latch(0).try_wait());
+}
+
+// Who has come back from wait() may destroy it, though the other is still in count_down().
+TEST(latch, may_be_destroyed_by_who_has_waited) {
+    for (int i = 0; i < 300; ++i) {
+        auto l = std::make_unique<weft::latch>(1);
+        std::thread t([p = l.get()] { p->count_down(); });
+        l->wait();
+        l.reset();
+        t.join();
+    }
+}
+
+TEST(latch_death, a_count_below_zero) {
+    EXPECT_DEATH(weft::latch(1).count_down(2), "a count of what is waited for falls below zero");
+}
+
+}  // namespace

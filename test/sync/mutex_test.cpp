@@ -1,0 +1,173 @@
+#include "weft/sync/mutex.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "test/support/parties.hpp"
+#include "weft/sched/virtual_loop.hpp"
+#include "weft/sync/manual_reset_event.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+class mutex_among : public weft::testing::among {};
+
+TEST_P(mutex_among, one_at_a_time) {
+    weft::mutex m;
+    int count = 0;
+    run_many(4, [&](auto wait) -> weft::task<> {
+        for (int i = 0; i < 200; ++i) {
+            co_await wait(m.async_lock());
+            const std::lock_guard held(m, std::adopt_lock);
+            const int before = count;
+            if (i % 16 == 0) co_await wait(weft::sleep_for(0s));
+            count = before + 1;
+        }
+    });
+    EXPECT_EQ(count, 800);
+}
+
+TEST_P(mutex_among, a_deadline_ends_a_wait_and_the_lock_is_not_lost) {
+    weft::mutex m;
+    weft::manual_reset_event held, over;
+    run(
+        [&](auto wait) -> weft::task<> {
+            co_await wait(m.async_lock());
+            held.set();
+            co_await wait(over.async_wait());
+            m.unlock();
+        },
+        [&](auto wait) -> weft::task<> {
+            co_await wait(held.async_wait());
+            const auto until = weft::after(weft::now(), 2ms);
+            EXPECT_FALSE(co_await wait(m.async_lock_until(until)));
+            EXPECT_GE(weft::now(), until);
+            over.set();
+            EXPECT_TRUE(co_await wait(m.async_lock_until(weft::never)));
+            m.unlock();
+        });
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+}
+
+WEFT_INSTANTIATE_AMONG(mutex_among);
+
+TEST(mutex, unlock_hands_it_to_who_has_waited_longest) {
+    weft::loop l;
+    weft::mutex m;
+    std::vector<int> order;
+    std::vector<weft::fiber> fibers;
+    ASSERT_TRUE(m.try_lock());
+    for (int i = 0; i < 5; ++i)
+        fibers.emplace_back(
+            [&, i] {
+                m.lock();
+                order.push_back(i);
+                weft::this_fiber::yield();
+                m.unlock();
+                m.lock();  // behind the others
+                order.push_back(5 + i);
+                m.unlock();
+            },
+            weft::fiber_options{.on = &l});
+    l.run_until_idle();
+    EXPECT_TRUE(order.empty());
+    m.unlock();
+    EXPECT_FALSE(m.try_lock()) << "it is handed over, although nobody has run";
+    l.run();
+    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    for (auto& f : fibers) f.join();
+}
+
+TEST(mutex, under_every_order_one_at_a_time) {
+    EXPECT_TRUE(weft::testing::explore(50, [](std::uint64_t seed) {
+        weft::testing::virtual_loop l(seed);
+        weft::mutex m;
+        int inside = 0, count = 0;
+        bool well = true;
+        std::vector<weft::fiber> fibers;
+        for (int i = 0; i < 4; ++i)
+            fibers.emplace_back(
+                [&, i] {
+                    for (int k = 0; k < 10; ++k) {
+                        if ((i + k) % 3 == 0) {
+                            if (!m.try_lock_for(1ms)) continue;
+                        } else {
+                            m.lock();
+                        }
+                        well = well && ++inside == 1;
+                        if (k % 2 == 0) weft::this_fiber::sleep_for(1ms);
+                        ++count;
+                        --inside;
+                        m.unlock();
+                    }
+                },
+                weft::fiber_options{.on = l});
+        l.run();
+        for (auto& f : fibers) f.join();
+        return well && count > 0 && m.try_lock() && (m.unlock(), true);
+    }));
+}
+
+TEST(mutex, is_given_back_by_a_frame_that_is_destroyed_before_it_ran) {
+    weft::loop l;
+    weft::mutex m;
+    auto body = [&]() -> weft::task<> { co_await m.async_lock(); };
+    auto t = std::make_unique<weft::task<>>(body());
+    l.post([&] {
+        ASSERT_TRUE(m.try_lock());
+        t->start();
+        m.unlock();
+        EXPECT_FALSE(m.try_lock()) << "handed over";
+        t.reset();
+    });
+    l.run_until_idle();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+}
+
+TEST(mutex, is_mine_while_i_hold_it) {
+    weft::mutex m;
+    EXPECT_FALSE(m.is_mine());
+    const std::lock_guard held(m);
+    EXPECT_TRUE(m.is_mine());
+    std::thread([&] { EXPECT_FALSE(m.is_mine()); }).join();
+}
+
+TEST(mutex_death, an_unlock_by_a_stranger_names_both) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::mutex m;
+            weft::fiber a([&] { m.lock(), weft::this_fiber::sleep_for(1h); },
+                          {.name = "alice", .on = &l});
+            weft::fiber b([&] { m.unlock(); }, {.name = "bob", .on = &l});
+            l.run();
+        },
+        "unlock of a mutex, which is held by fiber [0-9]+ \"alice\": fiber [0-9]+ \"bob\"");
+}
+
+TEST(mutex_death, an_unlock_of_what_nobody_holds) {
+    EXPECT_DEATH(
+        {
+            weft::mutex m;
+            m.unlock();
+        },
+        "unlock of a mutex, which is held by nobody: thread");
+}
+
+TEST(mutex_death, a_second_lock_by_its_holder) {
+    EXPECT_DEATH(
+        {
+            weft::mutex m;
+            m.lock();
+            m.lock();
+        },
+        "lock of a mutex, which is held by thread [0-9]+: thread");
+}
+
+}  // namespace

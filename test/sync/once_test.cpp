@@ -1,0 +1,66 @@
+#include "weft/sync/once.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "test/support/parties.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+class once_among : public weft::testing::among {};
+
+TEST_P(once_among, one_does_it_and_the_others_wait) {
+    weft::once_flag flag;
+    int value = 0;
+    run_many(4, [&](auto wait) -> weft::task<> {
+        const bool mine = co_await wait(flag.async_enter());
+        if (mine) {
+            co_await wait(weft::sleep_for(1ms));
+            ++value;
+            flag.leave(true);
+        }
+        EXPECT_EQ(value, 1);
+    });
+    EXPECT_TRUE(flag.is_done());
+}
+
+WEFT_INSTANTIATE_AMONG(once_among);
+
+TEST(once, calls_with_arguments_once) {
+    weft::once_flag flag;
+    int sum = 0;
+    for (int i = 0; i < 3; ++i) weft::call_once(flag, [&](int a, int b) { sum += a + b; }, 1, 2);
+    EXPECT_EQ(sum, 3);
+}
+
+TEST(once, an_exception_leaves_it_to_the_next) {
+    weft::loop l;
+    weft::once_flag flag;
+    int calls = 0, caught = 0;
+    auto body = [&] {
+        try {
+            weft::call_once(flag, [&] {
+                weft::this_fiber::yield();
+                if (++calls < 3) throw std::runtime_error("not yet");
+            });
+        } catch (const std::runtime_error&) {
+            ++caught;
+        }
+    };
+    std::vector<weft::fiber> fibers;
+    for (int i = 0; i < 5; ++i) fibers.emplace_back(body, weft::fiber_options{.on = &l});
+    l.run();
+    for (auto& f : fibers) f.join();
+    EXPECT_EQ(calls, 3);
+    EXPECT_EQ(caught, 2);
+    EXPECT_TRUE(flag.is_done());
+}
+
+TEST(once_death, leave_without_enter) {
+    EXPECT_DEATH(weft::once_flag().leave(true), "leave.. of a once_flag that nobody has entered");
+}
+
+}  // namespace

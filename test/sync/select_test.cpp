@@ -1,0 +1,412 @@
+#include "weft/sync/select.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/support/parties.hpp"
+#include "weft/sched/virtual_loop.hpp"
+#include "weft/sync/oneshot.hpp"
+#include "weft/sync/unbounded_channel.hpp"
+
+using namespace std::chrono_literals;
+using weft::on_closed;
+using weft::on_recv;
+using weft::on_send;
+using weft::on_stop;
+using weft::otherwise;
+
+namespace {
+
+class select_among : public weft::testing::among {};
+
+TEST_P(select_among, each_item_of_two_channels_arrives_once_and_in_order) {
+    weft::channel<int> a, b(2);
+    std::vector<int> from_a, from_b;
+    run(
+        [&](auto wait) -> weft::task<> {
+            int next_a = 0, next_b = 0;
+            while (next_a < 100 || next_b < 100) {
+                if (next_a == 100) {
+                    EXPECT_TRUE(co_await wait(b.async_send(next_b++)));
+                } else if (next_b == 100) {
+                    EXPECT_TRUE(co_await wait(a.async_send(next_a++)));
+                } else {
+                    co_await wait(weft::async_select(on_send(a, next_a, [&] { ++next_a; }),
+                                                     on_send(b, next_b, [&] { ++next_b; })));
+                }
+            }
+            a.close();
+            b.close();
+        },
+        [&](auto wait) -> weft::task<> {
+            bool a_open = true, b_open = true;
+            while (a_open || b_open) {
+                if (a_open && b_open) {
+                    co_await wait(
+                        weft::async_select(on_recv(a, [&](int i) { from_a.push_back(i); }),
+                                           on_recv(b, [&](int i) { from_b.push_back(i); }),
+                                           on_closed(a, [&] { a_open = false; }),
+                                           on_closed(b, [&] { b_open = false; })));
+                } else {
+                    auto& rest = a_open ? a : b;
+                    auto item = co_await wait(rest.async_recv());
+                    if (!item) break;
+                    (a_open ? from_a : from_b).push_back(*item);
+                }
+            }
+        });
+    ASSERT_EQ(from_a.size(), 100u);
+    ASSERT_EQ(from_b.size(), 100u);
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(from_a[static_cast<std::size_t>(i)], i);
+        EXPECT_EQ(from_b[static_cast<std::size_t>(i)], i);
+    }
+}
+
+TEST_P(select_among, both_sides_may_select) {
+    weft::channel<int> there, back;
+    std::atomic<int> rounds{0};
+    auto plays = [&](auto wait) -> weft::task<> {
+        for (int i = 0; i < 200; ++i) {
+            const auto which = co_await wait(weft::async_select(
+                on_send(there, i, [&] { ++rounds; }), on_recv(there, [&](int) { ++rounds; }),
+                on_recv(back, [](int) { ADD_FAILURE() << "nobody sends there"; })));
+            EXPECT_LT(which, 2u);
+        }
+    };
+    run(plays, plays);
+    EXPECT_EQ(rounds, 400);
+}
+
+TEST_P(select_among, after_ends_it) {
+    weft::channel<int> silent;
+    run_many(2, [&](auto wait) -> weft::task<> {
+        const auto until = weft::after(weft::now(), 2ms);
+        bool late = false;
+        const auto which = co_await wait(weft::async_select(
+            on_recv(silent, [](int) { ADD_FAILURE(); }), weft::after(2ms, [&] { late = true; })));
+        EXPECT_EQ(which, 1u);
+        EXPECT_TRUE(late);
+        EXPECT_GE(weft::now(), until);
+    });
+    EXPECT_EQ(silent.try_send(1).error(), std::errc::resource_unavailable_try_again)
+        << "nobody stands in line any more";
+}
+
+WEFT_INSTANTIATE_AMONG(select_among);
+
+// -- alone ------------------------------------------------------------------------------------
+
+TEST(select, otherwise_does_not_wait) {
+    weft::channel<int> c(1);
+    int got = 0;
+    EXPECT_EQ(weft::select(on_recv(c, [&](int i) { got = i; }), otherwise([] {})), 1u);
+    EXPECT_EQ(weft::select(on_send(c, 7), otherwise([] {})), 0u);
+    EXPECT_EQ(weft::select(on_send(c, 8), otherwise([] {})), 1u) << "it is full";
+    EXPECT_EQ(weft::select(on_recv(c, [&](int i) { got = i; }), otherwise([] {})), 0u);
+    EXPECT_EQ(got, 7);
+}
+
+TEST(select, what_is_closed_is_drained_first_and_then_says_so) {
+    weft::channel<int> c(4);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(c.try_send(i));
+    c.close();
+    std::vector<int> got;
+    bool run = true;
+    while (run)
+        weft::select(on_recv(c, [&](int i) { got.push_back(i); }),
+                     on_closed(c, [&] { run = false; }),
+                     on_send(c, 9, [] { ADD_FAILURE() << "sent to a closed channel"; }));
+    EXPECT_EQ(got, (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(weft::select(on_recv(c, [](int) {}), on_send(c, 1)), weft::select_none);
+    EXPECT_EQ(weft::select(on_recv(c, [](int) {}), otherwise([] {})), 1u);
+    EXPECT_EQ(weft::select(on_recv(c, [](int) {}), weft::after(1ms, [] {})), 1u);
+}
+
+TEST(select, a_close_wakes_it) {
+    weft::loop l;
+    weft::channel<int> a, b, c(1);
+    ASSERT_TRUE(c.try_send(0));
+    std::vector<std::size_t> which;
+    auto ignore = [](int) {};
+    std::vector<weft::fiber> fibers;
+    fibers.emplace_back(
+        [&] { which.push_back(weft::select(on_recv(a, ignore), on_closed(a, [] {}))); },
+        weft::fiber_options{.on = &l});
+    fibers.emplace_back(
+        [&] { which.push_back(weft::select(on_recv(a, ignore), on_recv(b, ignore))); },
+        weft::fiber_options{.on = &l});
+    fibers.emplace_back([&] { which.push_back(weft::select(on_send(c, 1), on_closed(c, [] {}))); },
+                        weft::fiber_options{.on = &l});
+    l.run_until_idle();
+    EXPECT_TRUE(which.empty());
+    a.close();
+    l.run_until_idle();
+    EXPECT_EQ(which, (std::vector<std::size_t>{1})) << "the other has b to hope for";
+    b.close();
+    l.run_until_idle();
+    EXPECT_EQ(which, (std::vector<std::size_t>{1, weft::select_none}));
+    c.close();
+    l.run_until_idle();
+    EXPECT_EQ(which.size(), 2u) << "it holds an item still";
+    EXPECT_EQ(*c.try_recv(), 0);
+    l.run();
+    EXPECT_EQ(which, (std::vector<std::size_t>{1, weft::select_none, 1}));
+    for (auto& f : fibers) f.join();
+}
+
+TEST(select, a_stop_is_a_case_or_throws) {
+    weft::testing::virtual_loop l;
+    weft::channel<int> c;
+    bool told = false;
+    weft::fiber asks(
+        [&] { EXPECT_EQ(weft::select(on_recv(c, [](int) {}), on_stop([&] { told = true; })), 1u); },
+        {.on = l});
+    weft::fiber throws([&] { weft::select(on_recv(c, [](int) {})); }, {.on = l});
+    weft::fiber stops(
+        [&] {
+            weft::this_fiber::sleep_for(1ms);
+            asks.request_stop();
+            throws.request_stop();
+        },
+        {.on = l});
+    l.run();
+    EXPECT_FALSE(asks.join().stopped());
+    EXPECT_TRUE(throws.join().stopped());
+    EXPECT_TRUE(told);
+    stops.join();
+    EXPECT_FALSE(c.try_send(1)) << "nobody stands in line any more";
+}
+
+TEST(select, an_exception_of_its_function_leaves_it) {
+    weft::channel<int> c(1);
+    EXPECT_TRUE(c.try_send(1));
+    EXPECT_THROW(weft::select(on_recv(c, [](int i) { throw i; })), int);
+    EXPECT_EQ(c.size(), 0u);
+}
+
+TEST(select, works_on_every_kind_of_channel_and_moves_what_can_only_be_moved) {
+    weft::oneshot<std::unique_ptr<int>> answer;
+    weft::unbounded_channel<std::string> events;
+    weft::channel<std::unique_ptr<int>> out(1);
+    EXPECT_TRUE(answer.send(std::make_unique<int>(1)));
+    int sum = 0;
+    EXPECT_EQ(weft::select(on_recv(answer, [&](std::unique_ptr<int> p) { sum += *p; }),
+                           on_recv(events, [](const std::string&) { ADD_FAILURE(); })),
+              0u);
+    EXPECT_TRUE(events.send("x"));
+    EXPECT_EQ(weft::select(on_recv(answer, [](std::unique_ptr<int>) { ADD_FAILURE(); }),
+                           on_recv(events, [&](std::string s) { sum += int(s.size()); })),
+              1u);
+    EXPECT_EQ(weft::select(on_send(out, std::make_unique<int>(5))), 0u);
+    sum += **out.try_recv();
+    EXPECT_EQ(sum, 7);
+}
+
+// With several ready, each is taken about as often as any other, wherever it stands.
+TEST(select, is_fair) {
+    weft::channel<int> a(1), b(1), c(1), never_ready;
+    std::array<int, 4> count{};
+    auto nothing = [](int) {};
+    for (int i = 0; i < 3000; ++i) {
+        static_cast<void>(a.try_send(0)), static_cast<void>(b.try_send(0));
+        static_cast<void>(c.try_send(0));
+        ++count[weft::select(on_recv(a, nothing), on_recv(never_ready, nothing),
+                             on_recv(b, nothing), on_recv(c, nothing))];
+    }
+    EXPECT_EQ(count[1], 0);
+    for (const std::size_t i : {0u, 2u, 3u}) {
+        EXPECT_GT(count[i], 850);
+        EXPECT_LT(count[i], 1150);
+    }
+}
+
+// -- the laws of Go's select ------------------------------------------------------------------
+
+// select2: who loses leaves nothing behind in the lines of the others.
+TEST(select_go, leaves_nothing_behind) {
+    weft::loop l;
+    weft::channel<int> data, dummy;
+    constexpr int count = 1000;
+    weft::fiber sender(
+        [&] {
+            for (int i = 0; i < count; ++i)
+                EXPECT_EQ(weft::select(on_send(data, i), on_send(dummy, i)), 0u);
+            data.close();
+        },
+        {.on = &l});
+    int received = 0;
+    weft::fiber receiver(
+        [&] {
+            bool run = true;
+            while (run)
+                weft::select(on_recv(data, [&](int) { ++received; }),
+                             on_closed(data, [&] { run = false; }),
+                             on_closed(dummy, [] { ADD_FAILURE(); }));
+        },
+        {.on = &l});
+    l.run();
+    sender.join();
+    receiver.join();
+    EXPECT_EQ(received, count);
+    EXPECT_FALSE(dummy.try_recv());
+}
+
+// select3: what waits for ever and what never waits, by the state of the channel.
+TEST(select_go, waits_exactly_where_the_operation_alone_would) {
+    auto waits = [](auto operation) {
+        bool over = false;
+        {
+            weft::loop l;
+            weft::fiber f([&] { operation(), over = true; }, {.on = &l});
+            l.run_until_idle();
+            f.detach();
+            if (over) return false;
+        }  // a stop ends it
+        return true;
+    };
+    auto ignore = [](int) {};
+    weft::channel<int> hand, empty(1), full(1), closed(1);
+    EXPECT_TRUE(full.try_send(1));
+    closed.close();
+    EXPECT_TRUE(waits([&] { weft::select(on_send(hand, 1)); }));
+    EXPECT_TRUE(waits([&] { weft::select(on_recv(hand, ignore)); }));
+    EXPECT_TRUE(waits([&] { weft::select(on_recv(empty, ignore)); }));
+    EXPECT_TRUE(waits([&] { weft::select(on_send(full, 1)); }));
+    EXPECT_TRUE(waits([&] { weft::select(on_send(full, 1), on_recv(empty, ignore)); }));
+    EXPECT_FALSE(waits([&] { weft::select(on_send(hand, 1), otherwise([] {})); }));
+    EXPECT_FALSE(waits([&] { weft::select(on_closed(closed, [] {})); }));
+    EXPECT_FALSE(waits([&] { weft::select(on_send(full, 1), on_closed(closed, [] {})); }));
+    EXPECT_FALSE(waits([&] { weft::select(on_recv(full, ignore)); }));
+    EXPECT_FALSE(waits([&] { weft::select(on_send(full, 1)); }));
+}
+
+// select5: random selects against random selects, under many orders: what was sent arrives once.
+TEST(select_go, random_ones_agree) {
+    EXPECT_TRUE(weft::testing::explore(60, [](std::uint64_t seed) {
+        weft::testing::virtual_loop l(seed);
+        weft::channel<int> a, b(1), c(2);
+        std::vector<int> sent, got;
+        int senders = 2;
+        std::vector<weft::fiber> fibers;
+        for (int s = 0; s < 2; ++s)
+            fibers.emplace_back(
+                [&, s] {
+                    for (int i = 0; i < 30; ++i) {
+                        const int item = s * 100 + i;
+                        auto done = [&] { sent.push_back(item); };
+                        if ((i + s) % 4 == 0)
+                            weft::select(on_send(c, item, done), on_send(a, item, done),
+                                         weft::after(1ms, [] {}));
+                        else
+                            weft::select(on_send(a, item, done), on_send(b, item, done),
+                                         on_send(c, item, done));
+                    }
+                    if (--senders == 0) a.close(), b.close(), c.close();
+                },
+                weft::fiber_options{.on = l});
+        for (int r = 0; r < 3; ++r)
+            fibers.emplace_back(
+                [&, r] {
+                    auto take = [&](int i) { got.push_back(i); };
+                    std::size_t which = 0;
+                    while (which != weft::select_none) {
+                        if (r == 0)
+                            which = weft::select(on_recv(c, take), on_recv(b, take),
+                                                 on_recv(a, take), on_recv(b, take));
+                        else
+                            which =
+                                weft::select(on_recv(a, take), on_recv(b, take), on_recv(c, take));
+                        if (r == 2) weft::this_fiber::sleep_for(1ms);
+                    }
+                },
+                weft::fiber_options{.on = l});
+        l.run();
+        for (auto& f : fibers) f.join();
+        std::sort(sent.begin(), sent.end());
+        std::sort(got.begin(), got.end());
+        return sent == got;
+    }));
+}
+
+// select6: a select that another channel ended is out of the line, and the next in it is served.
+TEST(select_go, who_stands_behind_a_loser_is_served) {
+    weft::loop l;
+    weft::channel<bool> one, two, never_sent;
+    weft::channel<bool> order;
+    auto ignore = [](bool) {};
+    std::vector<weft::fiber> fibers;
+    fibers.emplace_back([&] { static_cast<void>(one.recv()); }, weft::fiber_options{.on = &l});
+    fibers.emplace_back(
+        [&] {
+            EXPECT_EQ(weft::select(on_recv(two, ignore), on_recv(never_sent, ignore)), 0u);
+            static_cast<void>(one.recv());
+        },
+        weft::fiber_options{.on = &l});
+    fibers.emplace_back([&] { EXPECT_TRUE(never_sent.recv()); }, weft::fiber_options{.on = &l});
+    l.run_until_idle();
+    EXPECT_TRUE(two.try_send(true));
+    EXPECT_TRUE(never_sent.try_send(true)) << "the loser is passed over";
+    l.run_until_idle();
+    EXPECT_TRUE(one.try_send(true));
+    EXPECT_TRUE(one.try_send(true));
+    l.run();
+    for (auto& f : fibers) f.join();
+}
+
+// doubleselect: never do two cases of one select happen. From fibers and from threads.
+void sends_each_once(std::array<weft::channel<int>, 4>& c, int count) {
+    for (int i = 0; i < count; ++i)
+        weft::select(on_send(c[0], i), on_send(c[1], i), on_send(c[2], i), on_send(c[3], i));
+    for (auto& one : c) one.close();
+}
+
+TEST(select_go, doubleselect_among_fibers) {
+    EXPECT_TRUE(weft::testing::explore(20, [](std::uint64_t seed) {
+        weft::testing::virtual_loop l(seed);
+        std::array<weft::channel<int>, 4> c;
+        std::vector<int> got;
+        weft::fiber sender([&] { sends_each_once(c, 200); }, {.on = l});
+        std::vector<weft::fiber> fibers;
+        for (auto& one : c)
+            fibers.emplace_back(
+                [&] {
+                    for (int i : one) got.push_back(i);
+                },
+                weft::fiber_options{.on = l});
+        l.run();
+        sender.join();
+        for (auto& f : fibers) f.join();
+        std::sort(got.begin(), got.end());
+        for (int i = 0; i < 200; ++i)
+            if (got.at(static_cast<std::size_t>(i)) != i) return false;
+        return got.size() == 200;
+    }));
+}
+
+TEST(select_go, doubleselect_among_threads) {
+    constexpr int count = 2000;
+    std::array<weft::channel<int>, 4> c;
+    std::array<std::vector<int>, 4> got;
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] { sends_each_once(c, count); });
+    for (std::size_t i = 0; i < 4; ++i)
+        threads.emplace_back([&, i] {
+            for (int k : c[i]) got[i].push_back(k);
+        });
+    for (auto& t : threads) t.join();
+    std::vector<int> all;
+    for (auto& g : got) all.insert(all.end(), g.begin(), g.end());
+    std::sort(all.begin(), all.end());
+    ASSERT_EQ(all.size(), std::size_t{count});
+    for (int i = 0; i < count; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)], i);
+}
+
+}  // namespace

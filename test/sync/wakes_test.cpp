@@ -1,0 +1,129 @@
+// What a wake costs: no allocation, whoever is woken by whatever.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/sched/loop.hpp"
+#include "weft/sync/auto_reset_event.hpp"
+#include "weft/sync/channel.hpp"
+#include "weft/sync/condition_variable.hpp"
+#include "weft/sync/mutex.hpp"
+#include "weft/sync/select.hpp"
+#include "weft/task/task.hpp"
+
+namespace {
+
+std::atomic<std::size_t> allocation_count{0};
+
+void* allocate(std::size_t bytes) {
+    allocation_count.fetch_add(1, std::memory_order_relaxed);  // a count
+    void* p = std::malloc(bytes);
+    if (p == nullptr) throw std::bad_alloc();
+    return p;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return allocate(bytes); }
+void* operator new[](std::size_t bytes) { return allocate(bytes); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+
+namespace {
+
+// A million wakes; a tenth where a sanitizer watches each.
+constexpr int wakes = WEFT_TEST_ASAN || WEFT_TEST_TSAN ? 100'000 : 1'000'000;
+
+// How many allocations two fibers of one loop make between their first rounds and their last.
+template <class A, class B>
+std::size_t allocations(A a, B b) {
+    weft::loop l;
+    std::size_t before = 0, after = 0;
+    weft::fiber one(
+        [&] {
+            for (int i = 0; i < 100; ++i) a();
+            before = allocation_count;
+            for (int i = 0; i < wakes / 2; ++i) a();
+            after = allocation_count;
+        },
+        {.on = &l});
+    weft::fiber two(
+        [&] {
+            for (int i = 0; i < wakes / 2 + 100; ++i) b();
+        },
+        {.on = &l});
+    l.run();
+    one.join();
+    two.join();
+    return after - before;
+}
+
+TEST(wakes, of_an_event_allocate_nothing) {
+    weft::auto_reset_event there, back;
+    EXPECT_EQ(allocations([&] { there.set(), back.wait(); }, [&] { there.wait(), back.set(); }),
+              0u);
+}
+
+TEST(wakes, of_a_mutex_allocate_nothing) {
+    weft::mutex m;
+    auto body = [&] {
+        m.lock();
+        weft::this_fiber::yield();
+        m.unlock();
+    };
+    EXPECT_EQ(allocations(body, body), 0u);
+}
+
+TEST(wakes, of_a_channel_allocate_nothing) {
+    weft::channel<int> there, back(1);
+    EXPECT_EQ(
+        allocations([&] { static_cast<void>(there.send(1)), static_cast<void>(back.recv()); },
+                    [&] { static_cast<void>(there.recv()), static_cast<void>(back.send(1)); }),
+        0u);
+}
+
+TEST(wakes, of_a_select_allocate_nothing) {
+    weft::channel<int> there, back(1), never_used;
+    auto ignore = [](int) {};
+    EXPECT_EQ(allocations(
+                  [&] {
+                      weft::select(weft::on_send(there, 1), weft::on_recv(never_used, ignore));
+                      weft::select(weft::on_recv(back, ignore), weft::on_recv(never_used, ignore));
+                  },
+                  [&] {
+                      weft::select(weft::on_recv(there, ignore), weft::on_recv(never_used, ignore));
+                      weft::select(weft::on_send(back, 1), weft::on_recv(never_used, ignore));
+                  }),
+              0u);
+}
+
+TEST(wakes, of_a_condition_allocate_nothing) {
+    weft::mutex m;
+    weft::condition_variable changed;
+    int turn = 0;
+    auto passes = [&](int mine) {
+        std::unique_lock lock(m);
+        changed.wait(lock, [&] { return turn == mine; });
+        turn = 1 - mine;
+        changed.notify_one();
+    };
+    EXPECT_EQ(allocations([&] { passes(0); }, [&] { passes(1); }), 0u);
+}
+
+// Deadlines that are armed for each wait and do not come.
+TEST(wakes, before_a_deadline_allocate_nothing) {
+    weft::auto_reset_event there, back;
+    const auto later = weft::after(weft::steady_now(), std::chrono::hours(1));
+    auto waits = [&](weft::auto_reset_event& e) { EXPECT_TRUE(e.wait_until(later)); };
+    EXPECT_EQ(allocations([&] { there.set(), waits(back); }, [&] { waits(there), back.set(); }),
+              0u);
+}
+
+}  // namespace

@@ -1,0 +1,47 @@
+// auto_reset_event: something has happened, for one who waits for it.
+//
+// set() lets one through: the first in line, or else the next that comes. Setting it twice before
+// anybody has passed lets one through all the same; what was written before either, that one sees.
+//
+//   weft::auto_reset_event work;
+//   for (;;) { work.wait(); drain(queue); }      // one consumer
+//   push(queue, item); work.set();               // any number of producers
+#pragma once
+
+#include "weft/sync/permits.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+class auto_reset_event {
+public:
+    explicit auto_reset_event(bool set = false) noexcept : permits_(set ? 1 : 0, 1, "an event") {}
+    auto_reset_event(const auto_reset_event&) = delete;
+    auto_reset_event& operator=(const auto_reset_event&) = delete;
+
+    bool is_set() const noexcept { return permits_.free() != 0; }
+    void set() noexcept { permits_.release_within_limit(); }
+    void reset() noexcept { permits_.clear(); }
+
+    // Throws stopped.
+    void wait() {
+        if (!try_wait()) await(async_wait());
+    }
+    [[nodiscard]] bool try_wait() noexcept { return permits_.try_acquire(); }
+    // Whether it passed; not so at the deadline, or stopped.
+    [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
+        return wait_until(after(now(), d));
+    }
+
+    detail::acquire_operation async_wait() noexcept { return detail::acquire_operation(permits_); }
+    detail::timed_acquire_operation async_wait_until(time_point deadline) noexcept {
+        return detail::timed_acquire_operation(deadline, permits_);
+    }
+
+private:
+    detail::permits permits_;
+};
+
+}  // namespace weft

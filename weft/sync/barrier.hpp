@@ -1,0 +1,127 @@
+// barrier: so many must arrive before any goes on, again and again. std's, for fibers, coroutines
+// and threads.
+//
+// The last to arrive calls the completion function, on its own, and then lets all go. Who is
+// stopped while it waits has arrived all the same.
+//
+//   weft::barrier b(3, []() noexcept { swap(front, back); });
+//   for (;;) { work(); b.arrive_and_wait(); }
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "weft/sync/timed.hpp"
+#include "weft/sync/word_queue.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+namespace detail {
+
+// Invariants:
+// B1  the word's value is the number of the phase; it changes only when the phase is complete
+// B2  missing_ and expected_ are guarded by the queue's lock
+class barrier_core {
+public:
+    using phase = word_queue::word;
+
+    explicit barrier_core(std::size_t expected) noexcept
+        : queue_(0), missing_(expected), expected_(expected) {}
+
+    struct arrival {
+        phase in;
+        bool last;  // completes the phase, by complete()
+    };
+    arrival arrive(std::size_t n, std::size_t leave) noexcept;
+    void complete() noexcept;
+    bool is_over(phase p) const noexcept { return queue_.value() != p; }
+
+private:
+    friend class barrier_operation;
+
+    word_queue queue_;
+    std::size_t missing_;   // in this phase
+    std::size_t expected_;  // in the next
+};
+
+class [[nodiscard]] barrier_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    barrier_operation(barrier_core& b, barrier_core::phase p) noexcept : barrier_(&b), phase_(p) {}
+    bool ready() const noexcept { return barrier_->is_over(phase_); }
+    bool start(waiter& w) noexcept;
+    void take(const waiter* w, wait_status how) const {
+        if (how == wait_status::stopped) throw_stopped(w->reason());
+    }
+
+private:
+    barrier_core* barrier_;
+    barrier_core::phase phase_;
+    queue_node node_;
+};
+
+struct nothing_to_complete {
+    void operator()() const noexcept {}
+};
+
+}  // namespace detail
+
+template <class Completion = detail::nothing_to_complete>
+class barrier {
+    static_assert(std::is_nothrow_invocable_v<Completion&>,
+                  "the completion function of a barrier is noexcept");
+
+public:
+    // The phase that was arrived in.
+    class [[nodiscard]] arrival_token {
+        friend class barrier;
+        explicit arrival_token(detail::barrier_core::phase p) noexcept : phase(p) {}
+        detail::barrier_core::phase phase;
+    };
+
+    static constexpr std::ptrdiff_t max() noexcept { return PTRDIFF_MAX; }
+
+    explicit barrier(std::ptrdiff_t expected, Completion f = Completion())
+        : core_(static_cast<std::size_t>(expected)), complete_(std::move(f)) {
+        WEFT_ASSERT(expected >= 0, "a barrier for fewer than none");
+    }
+    barrier(const barrier&) = delete;
+    barrier& operator=(const barrier&) = delete;
+
+    // Ends the program if more arrive than are expected.
+    arrival_token arrive(std::ptrdiff_t n = 1) {
+        WEFT_ASSERT(n > 0, "arrival of less than one at a barrier");
+        return arrival_token(enter(static_cast<std::size_t>(n), 0));
+    }
+    // Arrives, and is not expected any more.
+    void arrive_and_drop() { enter(1, 1); }
+
+    // Throw stopped.
+    void wait(arrival_token t) {
+        if (!core_.is_over(t.phase)) await(async_wait(t));
+    }
+    void arrive_and_wait() { wait(arrive()); }
+
+    detail::barrier_operation async_wait(arrival_token t) noexcept {
+        return detail::barrier_operation(core_, t.phase);
+    }
+    // Has arrived when this returns.
+    detail::barrier_operation async_arrive_and_wait() { return async_wait(arrive()); }
+
+private:
+    detail::barrier_core::phase enter(std::size_t n, std::size_t leave) {
+        const auto a = core_.arrive(n, leave);
+        if (a.last) {
+            complete_();
+            core_.complete();
+        }
+        return a.in;
+    }
+
+    detail::barrier_core core_;
+    [[no_unique_address]] Completion complete_;
+};
+
+}  // namespace weft

@@ -1,0 +1,159 @@
+// broadcast<T>: every receiver gets every item that is sent after it has come.
+//
+// Its one idea: senders do not wait for the slowest. The last `capacity` items are kept; a receiver
+// that has fallen further behind gets errc::lagged once, learns how many it has missed, and goes on
+// with the oldest that is left.
+//
+//      ring of 4:   [5 6 7 8]   next: 9
+//      receiver a at 9: waits      b at 6: gets 6      c at 2: lagged, missed 3, goes on with 5
+//
+//   weft::broadcast<tick> ticks(64);
+//   weft::broadcast<tick>::receiver mine(ticks);     // one for each who listens; goes before ticks
+//   ticks.send(t).value();
+//   while (auto t = mine.recv()) show(*t);
+//
+// Items are copied to the receivers, without a lock being held. A receiver is for one party.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "weft/base/errc.hpp"
+#include "weft/base/result.hpp"
+#include "weft/sync/word_queue.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+namespace detail {
+
+// All but the word's queue is guarded by its lock.
+class broadcast_core {
+public:
+    using item = std::shared_ptr<const void>;
+
+    explicit broadcast_core(std::size_t capacity);
+
+    // What one receiver has come to.
+    struct place {
+        std::uint64_t next = 0;
+        std::uint64_t missed = 0;
+        bool waits = false;
+    };
+    enum class outcome { none, done, lagged, closed };
+
+    void enter(place& p) noexcept;
+    bool send(item i) noexcept;  // false: closed
+    bool close() noexcept;
+    outcome try_recv(place& p, item& into) noexcept;
+    // Attempts it, and stands in line if it must wait: then none.
+    outcome start(place& p, item& into, queue_node& n, waiter& w) noexcept;
+
+private:
+    outcome recv(place& p, item& into) noexcept;
+
+    word_queue queue_{0};
+    std::uint64_t next_ = 0;
+    bool closed_ = false;
+    std::vector<item> ring_;
+};
+
+// The untyped part of a wait for an item.
+class [[nodiscard]] broadcast_wait {
+public:
+    static constexpr bool reports_stop = true;
+
+    broadcast_wait(broadcast_core& c, broadcast_core::place& p, time_point until) noexcept
+        : core_(&c), place_(&p), until_(until) {}
+    broadcast_wait(const broadcast_wait&) = delete;
+    broadcast_wait& operator=(const broadcast_wait&) = delete;
+    ~broadcast_wait() { leave(); }
+
+    bool ready() noexcept;
+    bool start(waiter& w) noexcept;
+    time_point deadline() const noexcept { return until_; }
+
+protected:
+    // Zero: there is an item.
+    std::error_code settle(wait_status how) noexcept;
+    const void* item() const noexcept { return item_.get(); }
+
+private:
+    void leave() noexcept {
+        if (std::exchange(enlisted_, false)) place_->waits = false;
+    }
+
+    broadcast_core* core_;
+    broadcast_core::place* place_;
+    time_point until_;
+    broadcast_core::item item_;
+    broadcast_core::outcome outcome_ = broadcast_core::outcome::none;
+    bool enlisted_ = false;
+    queue_node node_;
+};
+
+template <class T>
+class broadcast_operation : public broadcast_wait {
+public:
+    using broadcast_wait::broadcast_wait;
+    result<T> take(const waiter*, wait_status how) {
+        if (const std::error_code e = settle(how)) return failure(e);
+        return *static_cast<const T*>(item());
+    }
+};
+
+}  // namespace detail
+
+template <class T>
+class broadcast {
+public:
+    using value_type = T;
+
+    // Throws bad_alloc.
+    explicit broadcast(std::size_t capacity) : core_(capacity) {}
+
+    // Does not wait. Error: errc::closed. Throws bad_alloc.
+    result<void> send(T item) {
+        if (core_.send(std::make_shared<const T>(std::move(item)))) return {};
+        return failure(errc::closed);
+    }
+    // No item will come any more. False where it was closed already.
+    bool close() noexcept { return core_.close(); }
+
+    class receiver {
+    public:
+        explicit receiver(broadcast& b) noexcept : core_(&b.core_) { core_->enter(place_); }
+        receiver(const receiver&) = delete;
+        receiver& operator=(const receiver&) = delete;
+
+        // Errors: errc::closed, after the last item; lagged; operation_canceled; timed_out.
+        result<T> recv() { return await(async_recv()); }
+        result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
+        template <class Rep, class Period>
+        result<T> recv_for(std::chrono::duration<Rep, Period> d) {
+            return recv_until(after(now(), d));
+        }
+        // Errors: closed, lagged, resource_unavailable_try_again.
+        result<T> try_recv() {
+            detail::broadcast_operation<T> op(*core_, place_, never);
+            if (op.ready()) return op.take(nullptr, wait_status::woken);
+            return failure(std::errc::resource_unavailable_try_again);
+        }
+        detail::broadcast_operation<T> async_recv() noexcept { return async_recv_until(never); }
+        detail::broadcast_operation<T> async_recv_until(time_point deadline) noexcept {
+            return detail::broadcast_operation<T>(*core_, place_, deadline);
+        }
+
+        // How many items it was too slow for, in all.
+        std::uint64_t missed() const noexcept { return place_.missed; }
+
+    private:
+        detail::broadcast_core* core_;
+        detail::broadcast_core::place place_;
+    };
+
+private:
+    detail::broadcast_core core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,212 @@
+// channel<T>: a queue of bounded length between those who send and those who receive, Go's.
+//
+// Its one idea: a full channel makes its senders wait, so a fast one cannot outrun a slow one. With
+// a capacity of 0 an item goes from hand to hand, and send() returns when it has been taken.
+//
+// - Items leave in the order in which they came; each goes to one receiver; they are moved, never
+//   copied. T moves without throwing, and while it moves it does not use the channel.
+// - close(): no item comes in any more; those inside can still be received; then recv() says
+//   errc::closed.
+// - An item is handed over or it is not: who gives up (deadline, stop) has not received it, and
+//   who has not sent it keeps it until his operation is destroyed.
+//
+//   weft::channel<order> orders(64);
+//   orders.send(std::move(o)).value();               // a producer
+//   orders.close();
+//   for (order& o : orders) book(o);                 // a consumer, until the end
+//   while (auto o = co_await orders.async_recv()) book(*o);     // the same in a coroutine
+#pragma once
+
+#include <iterator>
+#include <optional>
+
+#include "weft/base/errc.hpp"
+#include "weft/base/result.hpp"
+#include "weft/sync/channel_core.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+namespace detail {
+
+// Room for an item that a transfer makes.
+template <class T>
+union item_slot {
+    item_slot() noexcept {}
+    ~item_slot() {}
+    T item;
+};
+
+template <class T>
+class [[nodiscard]] recv_operation {
+public:
+    static constexpr bool reports_stop = true;
+
+    explicit recv_operation(channel_core& c, time_point until = never) noexcept
+        : wait_(c, channel_node::wish::recv, &slot_), until_(until) {}
+    recv_operation(const recv_operation&) = delete;
+    recv_operation& operator=(const recv_operation&) = delete;
+    ~recv_operation() {
+        if (wait_.outcome() == transfer::done) slot_.item.~T();
+    }
+
+    bool ready() noexcept { return wait_.try_now(); }
+    bool start(waiter& w) noexcept { return wait_.start(w); }
+    time_point deadline() const noexcept { return until_; }
+    result<T> take(const waiter*, wait_status how) {
+        if (wait_.outcome() == transfer::done) return std::move(slot_.item);
+        return failure(channel_wait::error(how));
+    }
+
+private:
+    item_slot<T> slot_;
+    channel_wait wait_;
+    time_point until_;
+};
+
+template <class T>
+class [[nodiscard]] send_operation {
+public:
+    static constexpr bool reports_stop = true;
+
+    send_operation(channel_core& c, T&& item, time_point until) noexcept
+        : item_(std::move(item)), wait_(c, channel_node::wish::send, &item_), until_(until) {}
+    send_operation(const send_operation&) = delete;
+    send_operation& operator=(const send_operation&) = delete;
+
+    bool ready() noexcept { return wait_.try_now(); }
+    bool start(waiter& w) noexcept { return wait_.start(w); }
+    time_point deadline() const noexcept { return until_; }
+    result<void> take(const waiter*, wait_status how) noexcept {
+        if (wait_.outcome() == transfer::done) return {};
+        return failure(channel_wait::error(how));
+    }
+
+private:
+    T item_;
+    channel_wait wait_;
+    time_point until_;
+};
+
+// What a try_ says.
+inline std::error_code refusal(transfer t) noexcept {
+    if (t == transfer::closed) return errc::closed;
+    return std::make_error_code(std::errc::resource_unavailable_try_again);
+}
+
+template <class T>
+result<T> try_recv(channel_core& c) {
+    item_slot<T> slot;
+    const transfer t = c.try_recv(&slot);
+    if (t != transfer::done) return failure(refusal(t));
+    result<T> item(std::move(slot.item));
+    slot.item.~T();
+    return item;
+}
+
+// Receives until the end.
+template <class T>
+class recv_iterator {
+public:
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::input_iterator_tag;
+
+    recv_iterator() noexcept = default;
+    explicit recv_iterator(channel_core& c) : channel_(&c) { ++*this; }
+
+    T& operator*() const noexcept { return *item_; }
+    recv_iterator& operator++() {
+        recv_operation<T> op(*channel_);
+        auto next = await(op);
+        if (next)
+            item_.emplace(*std::move(next));
+        else
+            item_.reset();
+        if (next.error() == std::errc::operation_canceled) stop();
+        return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const noexcept { return !item_; }
+
+private:
+    // A loop that just ended would be taken for the channel's end.
+    static void stop() {
+        if (const flow* f = current_flow(); WEFT_EXCEPTIONS && f != nullptr)
+            throw_stopped(f->pending_stop());
+    }
+
+    channel_core* channel_ = nullptr;
+    mutable std::optional<T> item_;
+};
+
+}  // namespace detail
+
+template <class T>
+class channel {
+    static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                  "an item is moved while a lock is held, so its move constructor is noexcept");
+
+public:
+    using value_type = T;
+
+    // Throws bad_alloc.
+    explicit channel(std::size_t capacity = 0) : core_(detail::item_type_of<T>, capacity) {}
+
+    // Errors: errc::closed; operation_canceled when stopped; timed_out.
+    result<void> send(T item) { return await(async_send(std::move(item))); }
+    result<void> send_until(T item, time_point deadline) {
+        return await(async_send_until(std::move(item), deadline));
+    }
+    template <class Rep, class Period>
+    result<void> send_for(T item, std::chrono::duration<Rep, Period> d) {
+        return send_until(std::move(item), after(now(), d));
+    }
+    // Where it fails, the item is as it was. Errors: closed, resource_unavailable_try_again.
+    result<void> try_send(T&& item) noexcept {
+        const detail::transfer t = core_.try_send(&item);
+        if (t == detail::transfer::done) return {};
+        return failure(detail::refusal(t));
+    }
+    result<void> try_send(const T& item)
+        requires std::is_copy_constructible_v<T>
+    {
+        return try_send(T(item));
+    }
+
+    // Errors: errc::closed, when nothing is left; operation_canceled; timed_out.
+    result<T> recv() { return await(async_recv()); }
+    result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
+    template <class Rep, class Period>
+    result<T> recv_for(std::chrono::duration<Rep, Period> d) {
+        return recv_until(after(now(), d));
+    }
+    result<T> try_recv() { return detail::try_recv<T>(core_); }
+
+    detail::send_operation<T> async_send(T item) noexcept {
+        return detail::send_operation<T>(core_, std::move(item), never);
+    }
+    detail::send_operation<T> async_send_until(T item, time_point deadline) noexcept {
+        return detail::send_operation<T>(core_, std::move(item), deadline);
+    }
+    detail::recv_operation<T> async_recv() noexcept { return detail::recv_operation<T>(core_); }
+    detail::recv_operation<T> async_recv_until(time_point deadline) noexcept {
+        return detail::recv_operation<T>(core_, deadline);
+    }
+
+    // Wakes all who wait at it. False where it was closed already.
+    bool close() noexcept { return core_.close(); }
+    bool is_closed() const noexcept { return core_.is_closed(); }
+    std::size_t size() const noexcept { return core_.count(); }
+    std::size_t capacity() const noexcept { return core_.capacity(); }
+
+    // Receive until the channel is closed and empty. Throw stopped.
+    detail::recv_iterator<T> begin() { return detail::recv_iterator<T>(core_); }
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+    detail::channel_core& core() noexcept { return core_; }  // for select
+
+private:
+    detail::channel_core core_;
+};
+
+}  // namespace weft

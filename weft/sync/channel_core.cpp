@@ -1,0 +1,269 @@
+#include "weft/sync/channel_core.hpp"
+
+#include <mutex>
+#include <system_error>
+
+#include "weft/base/assert.hpp"
+#include "weft/base/errc.hpp"
+
+namespace weft::detail {
+namespace {
+
+std::byte* make_room(const item_type& type, std::size_t capacity) {
+    if (capacity == 0) return nullptr;
+    WEFT_ASSERT(capacity <= SIZE_MAX / 2 / type.bytes, "a channel for more than memory can hold");
+    return static_cast<std::byte*>(
+        ::operator new(capacity * type.bytes, std::align_val_t(type.alignment)));
+}
+
+void free_room(const item_type& type, std::byte* room) noexcept {
+    ::operator delete(room, std::align_val_t(type.alignment));
+}
+
+void wake_all(wait_list& woken) noexcept {
+    while (wait_node* n = woken.pop_front()) n->owner->wake();
+}
+
+}  // namespace
+
+channel_core::channel_core(const item_type& type, std::size_t capacity)
+    : own_room_(true), type_(type), capacity_(capacity), room_(make_room(type, capacity)) {
+    lock();
+    unlock();
+}
+
+channel_core::channel_core(const item_type& type, std::size_t capacity, void* room)
+    : own_room_(false), type_(type), capacity_(capacity), room_(static_cast<std::byte*>(room)) {
+    lock();
+    unlock();
+}
+
+channel_core::~channel_core() {
+    WEFT_DEBUG_ASSERT(receivers_.empty() && senders_.empty() && watchers_.empty(),
+                      "a channel is destroyed while somebody waits at it");
+    for (; count_ != 0; --count_, ++first_) type_.destroy(at(first_));
+    if (own_room_) free_room(type_, room_);
+}
+
+// The lock is released after the hints are right for whoever takes it next.
+void channel_core::unlock() noexcept {
+    const unsigned recv = closed_ || count_ != 0 || !senders_.empty();
+    const unsigned send = closed_ || count_ < capacity_ || !receivers_.empty();
+    const unsigned end = is_over();
+    hints_.store(recv | send << 1 | end << 2 | (closed_ ? closed_hint : 0),
+                 std::memory_order_relaxed);  // see hints()
+    lock_.unlock();
+}
+
+std::size_t channel_core::count() const noexcept {
+    auto& self = const_cast<channel_core&>(*this);
+    const std::lock_guard held(self.lock_);
+    return count_;
+}
+
+// -- under the lock ---------------------------------------------------------------------------
+
+void* channel_core::at(std::size_t index) const noexcept {
+    return room_ + (index >= capacity_ ? index - capacity_ : index) * type_.bytes;
+}
+
+void channel_core::put(void* from) noexcept {
+    type_.move(at(first_ + count_), from);
+    ++count_;
+}
+
+void channel_core::get(void* to) noexcept {
+    type_.move(to, at(first_));
+    type_.destroy(at(first_));
+    if (++first_ == capacity_) first_ = 0;
+    --count_;
+}
+
+channel_node* channel_core::claim_first(wait_list& line) noexcept {
+    while (wait_node* n = line.pop_front())
+        if (n->owner->claim()) return static_cast<channel_node*>(n);
+    return nullptr;
+}
+
+transfer channel_core::send(void* from, wait_list& woken) noexcept {
+    if (closed_) return transfer::closed;
+    if (channel_node* receiver = claim_first(receivers_)) {
+        type_.move(receiver->slot, from);  // C1: nothing is before it
+        receiver->outcome = transfer::done;
+        woken.push_back(*receiver);
+        return transfer::done;
+    }
+    if (count_ == capacity_) return transfer::none;
+    put(from);
+    return transfer::done;
+}
+
+transfer channel_core::recv(void* to, wait_list& woken) noexcept {
+    const bool from_ring = count_ != 0;
+    if (from_ring) get(to);
+    if (channel_node* sender = claim_first(senders_)) {
+        if (from_ring)
+            put(sender->slot);  // C2: there is room again
+        else
+            type_.move(to, sender->slot);
+        sender->outcome = transfer::done;
+        woken.push_back(*sender);
+        return transfer::done;
+    }
+    if (from_ring) {
+        if (is_over()) tell_watchers(woken);  // C4
+        return transfer::done;
+    }
+    return closed_ ? transfer::closed : transfer::none;
+}
+
+transfer channel_core::attempt(channel_node& n, wait_list& woken) noexcept {
+    switch (n.what) {
+        case channel_node::wish::recv:
+            n.outcome = recv(n.slot, woken);
+            break;
+        case channel_node::wish::send:
+            n.outcome = send(n.slot, woken);
+            break;
+        case channel_node::wish::end:
+            n.outcome = is_over() ? transfer::done : transfer::none;
+            break;
+    }
+    return n.outcome;
+}
+
+wait_list& channel_core::line_of(channel_node::wish w) noexcept {
+    if (w == channel_node::wish::recv) return receivers_;
+    return w == channel_node::wish::send ? senders_ : watchers_;
+}
+
+void channel_core::enlist(channel_node& n, waiter& w) noexcept {
+    n.owner = &w;
+    line_of(n.what).push_back(n);
+}
+
+// Those in line will not get what they wish. A select may still get something else.
+void channel_core::give_up(wait_list& line, wait_list& woken) noexcept {
+    while (auto* n = static_cast<channel_node*>(line.pop_front())) {
+        // Relaxed: a count. Who takes the last hope away ends the wait, and its wake orders it.
+        if (n->hopes != nullptr && n->hopes->fetch_sub(1, std::memory_order_relaxed) != 1) continue;
+        if (!n->owner->claim()) continue;
+        n->outcome = transfer::closed;
+        woken.push_back(*n);
+    }
+}
+
+void channel_core::tell_watchers(wait_list& woken) noexcept {
+    while (channel_node* n = claim_first(watchers_)) {
+        n->outcome = transfer::done;
+        woken.push_back(*n);
+    }
+}
+
+void channel_core::end(wait_list& woken) noexcept {
+    closed_ = true;
+    if (count_ == 0) tell_watchers(woken);  // C4; before a select finds that it has no hope left
+    give_up(receivers_, woken);             // C3
+    give_up(senders_, woken);
+}
+
+// -- without it -------------------------------------------------------------------------------
+
+transfer channel_core::try_send(void* from) noexcept {
+    wait_list woken;
+    lock();
+    const transfer t = send(from, woken);
+    unlock();
+    wake_all(woken);
+    return t;
+}
+
+transfer channel_core::try_recv(void* to) noexcept {
+    wait_list woken;
+    lock();
+    const transfer t = recv(to, woken);
+    unlock();
+    wake_all(woken);
+    return t;
+}
+
+transfer channel_core::send_last(void* from) noexcept {
+    wait_list woken;
+    lock();
+    const transfer t = send(from, woken);
+    if (t == transfer::done) end(woken);
+    unlock();
+    wake_all(woken);
+    return t;
+}
+
+bool channel_core::close() noexcept {
+    wait_list woken;
+    lock();
+    const bool first = !closed_;
+    if (first) end(woken);
+    unlock();
+    wake_all(woken);
+    return first;
+}
+
+void channel_core::grow() {
+    lock();
+    const std::size_t before = capacity_;
+    unlock();
+    const std::size_t capacity = 2 * before;
+    std::byte* room = make_room(type_, capacity);
+    lock();
+    const bool still = capacity_ == before && count_ == before;
+    if (still) {
+        for (std::size_t i = 0; i < count_; ++i) {
+            void* old = at(first_ + i);
+            type_.move(room + i * type_.bytes, old);
+            type_.destroy(old);
+        }
+        std::swap(room, room_);
+        first_ = 0;
+        capacity_ = capacity;
+    }
+    unlock();
+    free_room(type_, room);
+}
+
+bool channel_core::start(channel_node& n, waiter& w) noexcept {
+    wait_list woken;
+    lock();
+    const bool waits = attempt(n, woken) == transfer::none;
+    if (waits) {
+        w.enlist(n.what == channel_node::wish::send ? "room in a channel" : "a channel's item", &n,
+                 [](waiter& me) noexcept {
+                     auto& self =
+                         *const_cast<channel_node*>(static_cast<const channel_node*>(me.thing()));
+                     self.channel->withdraw(self);
+                 });
+        enlist(n, w);
+    }
+    unlock();
+    wake_all(woken);
+    return waits;
+}
+
+void channel_core::withdraw(channel_node& n) noexcept {
+    lock();
+    remove(n);
+    unlock();
+}
+
+bool channel_wait::try_now() noexcept {
+    if (!node_.channel->may(node_.what)) return false;
+    node_.outcome = node_.what == channel_node::wish::send ? node_.channel->try_send(node_.slot)
+                                                           : node_.channel->try_recv(node_.slot);
+    return node_.outcome != transfer::none;
+}
+
+std::error_code channel_wait::error(wait_status how) noexcept {
+    if (how == wait_status::woken) return errc::closed;
+    return std::make_error_code(how == wait_status::timed_out ? std::errc::timed_out
+                                                              : std::errc::operation_canceled);
+}
+
+}  // namespace weft::detail

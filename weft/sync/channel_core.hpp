@@ -1,0 +1,154 @@
+// channel_core: what a channel is without the type of what it carries.
+//
+// Its one idea: an item goes from slot to slot. The sender's slot is in his frame, the receiver's
+// in his, and the ring between them has room for `capacity` more; who comes second moves the item,
+// into the other's frame if that one waits. So order is kept and nobody has to fetch anything
+// after he was woken.
+//
+//      senders in line          ring                    receivers in line
+//      [c] [b] [a]  ------>  | 3 | 2 | 1 |  ------>     (none, while there are items)
+//
+// Invariants:
+// C1  a receiver waits only while the ring is empty and no sender waits
+// C2  a sender waits only while the ring is full
+// C3  nobody waits to send or receive at a closed channel
+// C4  who watches for the end waits only until the channel is closed and the ring empty
+// C5  items are moved under the lock, so their move constructor does not throw and does not use
+//     the channel
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/atomic.hpp"
+#include "weft/base/spin_lock.hpp"
+#include "weft/wait/waiter.hpp"
+
+namespace weft::detail {
+
+// What is known of an item's type.
+struct item_type {
+    std::size_t bytes;
+    std::size_t alignment;
+    void (*move)(void* to, void* from) noexcept;  // makes one there; the other is left to destroy
+    void (*destroy)(void* at) noexcept;
+};
+
+template <class T>
+inline constexpr item_type item_type_of = {
+    sizeof(T), alignof(T),
+    [](void* to, void* from) noexcept { ::new (to) T(std::move(*static_cast<T*>(from))); },
+    [](void* at) noexcept { static_cast<T*>(at)->~T(); }};
+
+class channel_core;
+
+// What became of an attempt.
+enum class transfer : std::uint8_t { none, done, closed };
+
+// Somebody who wants something of a channel: a send, a receive, or a case of a select.
+struct channel_node : wait_node {
+    enum class wish : std::uint8_t { recv, send, end };
+
+    channel_node(channel_core& c, wish w, void* s) noexcept : channel(&c), slot(s), what(w) {}
+
+    channel_core* const channel;
+    void* const slot;  // receives the item, or holds it
+    // In a select: how many of its cases may still come true. The last one to fail ends it.
+    atomic<unsigned>* hopes = nullptr;
+    const wish what;
+    transfer outcome = transfer::none;  // written under the lock by who claims
+};
+
+class channel_core {
+public:
+    channel_core(const item_type& type, std::size_t capacity);              // makes the room
+    channel_core(const item_type& type, std::size_t capacity, void* room);  // of the caller
+    channel_core(const channel_core&) = delete;
+    channel_core& operator=(const channel_core&) = delete;
+    ~channel_core();
+
+    transfer try_send(void* from) noexcept;
+    transfer try_recv(void* to) noexcept;
+    // Sends and closes, in one step.
+    transfer send_last(void* from) noexcept;
+    // Room for twice as many, unless there is some: for who never waits. Throws bad_alloc.
+    void grow();
+    // False where it is closed already.
+    bool close() noexcept;
+
+    bool is_closed() const noexcept { return (hints() & closed_hint) != 0; }
+    std::size_t count() const noexcept;
+    std::size_t capacity() const noexcept { return capacity_; }
+
+    // Attempts it, and stands in line if it must wait: then true.
+    bool start(channel_node& n, waiter& w) noexcept;
+    void withdraw(channel_node& n) noexcept;
+
+    // Whether an attempt is worth the lock. What happened before the call is seen.
+    bool may(channel_node::wish w) const noexcept {
+        return (hints() & (1u << static_cast<unsigned>(w))) != 0;
+    }
+
+    // For a select, which has several locked at once. `woken` is owed a wake after that.
+    void lock() noexcept { lock_.lock(); }
+    void unlock() noexcept;
+    transfer attempt(channel_node& n, wait_list& woken) noexcept;
+    void enlist(channel_node& n, waiter& w) noexcept;
+    void remove(channel_node& n) noexcept {
+        if (n.linked()) wait_list::remove(n);
+    }
+    std::uint64_t next_lot() noexcept { return ++lots_; }
+
+private:
+    static constexpr unsigned closed_hint = 8;
+
+    // Relaxed: written under the lock; a reader's own past is in it by coherence, and for the rest
+    // he takes the lock.
+    unsigned hints() const noexcept { return hints_.load(std::memory_order_relaxed); }
+
+    transfer send(void* from, wait_list& woken) noexcept;
+    transfer recv(void* to, wait_list& woken) noexcept;
+    void end(wait_list& woken) noexcept;  // closes
+    void put(void* from) noexcept;
+    void get(void* to) noexcept;
+    void* at(std::size_t index) const noexcept;
+    bool is_over() const noexcept { return closed_ && count_ == 0; }
+    wait_list& line_of(channel_node::wish w) noexcept;
+    static channel_node* claim_first(wait_list& line) noexcept;
+    static void give_up(wait_list& line, wait_list& woken) noexcept;
+    void tell_watchers(wait_list& woken) noexcept;
+
+    spin_lock lock_;
+    bool closed_ = false;
+    const bool own_room_;
+    atomic<unsigned> hints_{0};
+    const item_type& type_;
+    std::size_t capacity_;
+    std::size_t first_ = 0;
+    std::size_t count_ = 0;
+    std::byte* room_;
+    wait_list receivers_;
+    wait_list senders_;
+    wait_list watchers_;
+    std::uint64_t lots_ = 0;
+};
+
+// One wait at one channel, as every operation of a channel has it.
+class channel_wait {
+public:
+    channel_wait(channel_core& c, channel_node::wish w, void* slot) noexcept : node_(c, w, slot) {}
+
+    bool try_now() noexcept;
+    bool start(waiter& w) noexcept { return node_.channel->start(node_, w); }
+    transfer outcome() const noexcept { return node_.outcome; }
+    // Why there was no transfer.
+    static std::error_code error(wait_status how) noexcept;
+
+private:
+    channel_node node_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,158 @@
+// condition_variable: waits with a mutex released until somebody says that something has changed.
+// std's, with weft::mutex; weft::condition_variable in the place of both of std's.
+//
+// Its one idea: to wait is two waits, for the notification and then for the mutex. The second
+// cannot be stopped, so that whoever comes back from a wait, be it by an exception, holds the
+// mutex. Nothing wakes without a reason, but the reason may have gone until the mutex is had: give
+// a predicate.
+//
+//   std::unique_lock lock(m);
+//   changed.wait(lock, [&] { return !queue.empty(); });
+//
+//   while (queue.empty()) co_await changed.async_wait(lock);    // in a coroutine
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/sync/mutex.hpp"
+
+namespace weft {
+
+class condition_variable;
+
+namespace detail {
+
+// Both waits of a coroutine, one after the other: the first wakes this, which begins the second,
+// which wakes the coroutine.
+class condition_awaiter : frame {
+public:
+    condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock, time_point until,
+                      bool reports_stop) noexcept;
+    condition_awaiter(const condition_awaiter&) = delete;
+    condition_awaiter& operator=(const condition_awaiter&) = delete;
+    ~condition_awaiter() { unshield(); }
+
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(std::coroutine_handle<> h);
+
+protected:
+    void finish();  // the mutex is held again
+    wait_status status() const noexcept { return status_; }
+    stop_reason reason() const noexcept { return reason_; }
+
+private:
+    static void notified(frame* f);
+    static void drop(frame* f) { static_cast<condition_awaiter*>(f)->awaiting_.destroy(); }
+    bool begin_lock();  // false: it is held already
+    waiter& make(std::optional<waiter>& w) noexcept;
+    void unshield() noexcept;
+
+    condition_variable& condition_;
+    std::unique_lock<mutex>& lock_;
+    mutex* mutex_ = nullptr;  // while it is not held
+    const time_point until_;
+    const bool reports_stop_;
+    wait_status status_ = wait_status::woken;
+    stop_reason reason_ = stop_reason::none;
+    std::coroutine_handle<> awaiting_;
+    flow* flow_ = nullptr;
+    bool shielded_ = false;
+    queue_node node_;
+    std::optional<lock_operation> locking_;
+    std::optional<waiter> for_notice_;
+    std::optional<waiter> for_lock_;
+};
+
+// Result is what the wait says: nothing, or a cv_status.
+template <class Result>
+class typed_condition_awaiter : public condition_awaiter {
+public:
+    using condition_awaiter::condition_awaiter;
+    Result await_resume() {
+        finish();
+        if constexpr (std::is_void_v<Result>) {
+            if (status() == wait_status::stopped) throw_stopped(reason());
+        } else {
+            return status() == wait_status::woken ? Result::no_timeout : Result::timeout;
+        }
+    }
+};
+
+// The wait before anybody awaits it.
+template <class Result>
+class [[nodiscard]] condition_wait {
+public:
+    condition_wait(condition_variable& c, std::unique_lock<mutex>& lock, time_point until) noexcept
+        : condition_(&c), lock_(&lock), until_(until) {}
+    typed_condition_awaiter<Result> operator co_await() const noexcept {
+        return {*condition_, *lock_, until_, !std::is_void_v<Result>};
+    }
+
+private:
+    condition_variable* condition_;
+    std::unique_lock<mutex>* lock_;
+    time_point until_;
+};
+
+}  // namespace detail
+
+class condition_variable {
+public:
+    condition_variable() noexcept : queue_(0) {}
+    condition_variable(const condition_variable&) = delete;
+    condition_variable& operator=(const condition_variable&) = delete;
+
+    void notify_one() noexcept;
+    void notify_all() noexcept;
+
+    // Throw stopped, with the mutex held.
+    void wait(std::unique_lock<mutex>& lock);
+    template <class Predicate>
+    void wait(std::unique_lock<mutex>& lock, Predicate p) {
+        while (!p()) wait(lock);
+    }
+
+    // timeout at the deadline, or stopped.
+    std::cv_status wait_until(std::unique_lock<mutex>& lock, time_point deadline);
+    // What the predicate says in the end.
+    template <class Predicate>
+    bool wait_until(std::unique_lock<mutex>& lock, time_point deadline, Predicate p) {
+        while (!p())
+            if (wait_until(lock, deadline) == std::cv_status::timeout) return p();
+        return true;
+    }
+    template <class Rep, class Period>
+    std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> d) {
+        return wait_until(lock, after(now(), d));
+    }
+    template <class Rep, class Period, class Predicate>
+    bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> d,
+                  Predicate p) {
+        return wait_until(lock, after(now(), d), std::move(p));
+    }
+
+    // For co_await: nothing, and a cv_status.
+    detail::condition_wait<void> async_wait(std::unique_lock<mutex>& lock) noexcept {
+        return {*this, lock, never};
+    }
+    detail::condition_wait<std::cv_status> async_wait_until(std::unique_lock<mutex>& lock,
+                                                            time_point deadline) noexcept {
+        return {*this, lock, deadline};
+    }
+
+private:
+    friend class detail::condition_awaiter;
+
+    wait_status block(std::unique_lock<mutex>& lock, time_point until, bool reports_stop,
+                      stop_reason& reason);
+    // Enlists first, so that a notification between the two is not missed.
+    void enlist_and_release(detail::queue_node& n, waiter& w, mutex& m) noexcept;
+
+    detail::word_queue queue_;
+};
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+// counting_semaphore, binary_semaphore: so many at a time. std's, for fibers, coroutines and
+// threads.
+//
+// A permit that is released goes to who has waited longest. release() above the maximum ends the
+// program.
+//
+//   weft::counting_semaphore<> connections(8);
+//   connections.acquire();
+//   ...
+//   connections.release();
+#pragma once
+
+#include <cstddef>
+
+#include "weft/sync/permits.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+template <std::ptrdiff_t LeastMax = static_cast<std::ptrdiff_t>(detail::permits::most)>
+class counting_semaphore {
+    static_assert(LeastMax >= 0 && LeastMax <= static_cast<std::ptrdiff_t>(detail::permits::most));
+
+public:
+    static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
+
+    explicit counting_semaphore(std::ptrdiff_t desired) noexcept
+        : permits_(static_cast<std::size_t>(desired), static_cast<std::size_t>(LeastMax),
+                   "a semaphore") {
+        WEFT_ASSERT(desired >= 0 && desired <= LeastMax, "a semaphore begins outside of its range");
+    }
+    counting_semaphore(const counting_semaphore&) = delete;
+    counting_semaphore& operator=(const counting_semaphore&) = delete;
+
+    void release(std::ptrdiff_t update = 1) noexcept {
+        WEFT_ASSERT(update >= 0, "release of a semaphore by less than nothing");
+        permits_.release(static_cast<std::size_t>(update));
+    }
+    // Throws stopped.
+    void acquire() {
+        if (!try_acquire()) await(async_acquire());
+    }
+    [[nodiscard]] bool try_acquire() noexcept { return permits_.try_acquire(); }
+    // False at the deadline, or stopped.
+    [[nodiscard]] bool try_acquire_until(time_point deadline) {
+        return await(async_acquire_until(deadline));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> d) {
+        return try_acquire_until(after(now(), d));
+    }
+
+    detail::acquire_operation async_acquire() noexcept {
+        return detail::acquire_operation(permits_);
+    }
+    detail::timed_acquire_operation async_acquire_until(time_point deadline) noexcept {
+        return detail::timed_acquire_operation(deadline, permits_);
+    }
+
+private:
+    detail::permits permits_;
+};
+
+using binary_semaphore = counting_semaphore<1>;
+
+}  // namespace weft

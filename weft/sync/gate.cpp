@@ -1,0 +1,48 @@
+#include "weft/sync/gate.hpp"
+
+namespace weft::detail {
+namespace {
+
+constexpr word_queue::word unit = word_queue::unit;
+
+}  // namespace
+
+void gate::add(std::size_t n) noexcept {
+    word v = queue_.lock();
+    WEFT_ASSERT(n <= most - v / unit, "a count of what is waited for grows beyond its maximum");
+    queue_.unlock(v + n * unit);
+}
+
+void gate::remove(std::size_t n) noexcept {
+    // Where it stays shut, or nobody waits, there is nobody to wake.
+    word w = queue_.load();
+    while ((w & word_queue::busy) == 0) {
+        const word v = word_queue::value_of(w);
+        WEFT_ASSERT(n <= v / unit, "a count of what is waited for falls below zero");
+        if (v == n * unit && w != v) break;
+        if (queue_.change(w, w - n * unit)) return;
+    }
+    const word v = queue_.lock();
+    WEFT_ASSERT(n <= v / unit, "a count of what is waited for falls below zero");
+    wait_list woken;
+    if (v == n * unit) queue_.claim_all(woken);
+    queue_.unlock(v - n * unit);
+    word_queue::wake_all(woken);
+}
+
+void gate::set_bars(std::size_t n) noexcept {
+    queue_.lock();
+    wait_list woken;
+    if (n == 0) queue_.claim_all(woken);
+    queue_.unlock(n * unit);
+    word_queue::wake_all(woken);
+}
+
+bool gate_operation::start(waiter& w) noexcept {
+    const gate::word v = gate_->queue_.lock();
+    if (v != 0) node_.enlist(w, gate_->queue_, gate_->what_);
+    gate_->queue_.unlock(v);
+    return v != 0;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,58 @@
+// gate: open or not, and those who wait until it opens: what event, latch and wait_group have in
+// common.
+//
+// Its one idea: a count of what keeps it shut. It is open at zero; to pass changes nothing.
+#pragma once
+
+#include <cstddef>
+
+#include "weft/sync/timed.hpp"
+#include "weft/sync/word_queue.hpp"
+
+namespace weft::detail {
+
+class gate {
+public:
+    using word = word_queue::word;
+    static constexpr std::size_t most = ~word{0} / word_queue::unit;
+
+    explicit constexpr gate(std::size_t bars, const char* what) noexcept
+        : queue_(bars * word_queue::unit), what_(what) {}
+
+    bool is_open() const noexcept { return queue_.value() == 0; }
+    std::size_t bars() const noexcept { return queue_.value() / word_queue::unit; }
+
+    void add(std::size_t n) noexcept;  // more bars
+    // Takes n off; who takes the last wakes all. Ends the program if there are fewer.
+    void remove(std::size_t n) noexcept;
+    void set_bars(std::size_t n) noexcept;  // exactly so many
+
+private:
+    friend class gate_operation;
+
+    word_queue queue_;
+    const char* const what_;
+};
+
+class [[nodiscard]] gate_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    explicit gate_operation(gate& g) noexcept : gate_(&g) {}
+    bool ready() const noexcept { return gate_->is_open(); }
+    bool start(waiter& w) noexcept;
+    void take(const waiter* w, wait_status how) const {
+        if (how == wait_status::stopped) throw_stopped(w->reason());
+    }
+
+protected:
+    void settle() const noexcept {}
+
+private:
+    gate* gate_;
+    queue_node node_;
+};
+
+using timed_gate_operation = timed<gate_operation>;
+
+}  // namespace weft::detail

@@ -1,0 +1,58 @@
+// latch: a count down to zero, once. std's, for fibers, coroutines and threads.
+//
+//   weft::latch all_up(3);
+//   all_up.count_down();          // three times, from anywhere
+//   all_up.wait();
+#pragma once
+
+#include <cstddef>
+
+#include "weft/sync/gate.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+class latch {
+public:
+    static constexpr std::ptrdiff_t max() noexcept {
+        return static_cast<std::ptrdiff_t>(detail::gate::most / 2);
+    }
+
+    explicit latch(std::ptrdiff_t expected) noexcept
+        : gate_(static_cast<std::size_t>(expected), "a latch") {
+        WEFT_ASSERT(expected >= 0 && expected <= max(), "a latch begins outside of its range");
+    }
+    latch(const latch&) = delete;
+    latch& operator=(const latch&) = delete;
+
+    // Ends the program if the count falls below zero.
+    void count_down(std::ptrdiff_t n = 1) noexcept {
+        WEFT_ASSERT(n >= 0, "a latch is counted down by less than nothing");
+        gate_.remove(static_cast<std::size_t>(n));
+    }
+    bool try_wait() const noexcept { return gate_.is_open(); }
+    // These throw stopped.
+    void wait() {
+        if (!try_wait()) await(async_wait());
+    }
+    void arrive_and_wait(std::ptrdiff_t n = 1) {
+        count_down(n);
+        wait();
+    }
+    // Whether the count is zero; not so at the deadline, or stopped.
+    [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
+        return wait_until(after(now(), d));
+    }
+
+    detail::gate_operation async_wait() noexcept { return detail::gate_operation(gate_); }
+    detail::timed_gate_operation async_wait_until(time_point deadline) noexcept {
+        return detail::timed_gate_operation(deadline, gate_);
+    }
+
+private:
+    detail::gate gate_;
+};
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// manual_reset_event: something has happened, for all who wait for it, until it is reset.
+//
+// set() wakes all; who comes while it is set passes. What was written before set() is seen by whom
+// it lets through, also where it was set already. A waiter that a set() has woken is through, even
+// if a reset() follows before it runs.
+//
+//   weft::manual_reset_event ready;
+//   ready.wait();                     // a fiber is suspended, a thread blocks
+//   co_await ready.async_wait();      // a coroutine
+//   ready.set();                      // from anywhere
+#pragma once
+
+#include "weft/sync/gate.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+class manual_reset_event {
+public:
+    explicit manual_reset_event(bool set = false) noexcept : gate_(set ? 0 : 1, "an event") {}
+    manual_reset_event(const manual_reset_event&) = delete;
+    manual_reset_event& operator=(const manual_reset_event&) = delete;
+
+    bool is_set() const noexcept { return gate_.is_open(); }
+    void set() noexcept { gate_.set_bars(0); }
+    void reset() noexcept { gate_.set_bars(1); }
+
+    // Throws stopped.
+    void wait() {
+        if (!is_set()) await(async_wait());
+    }
+    // Whether it was set; not so at the deadline, or stopped.
+    bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
+    template <class Rep, class Period>
+    bool wait_for(std::chrono::duration<Rep, Period> d) {
+        return wait_until(after(now(), d));
+    }
+
+    detail::gate_operation async_wait() noexcept { return detail::gate_operation(gate_); }
+    detail::timed_gate_operation async_wait_until(time_point deadline) noexcept {
+        return detail::timed_gate_operation(deadline, gate_);
+    }
+
+private:
+    detail::gate gate_;
+};
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+#include "weft/sync/mutex.hpp"
+
+namespace weft {
+namespace detail {
+
+lock_operation::~lock_operation() {
+    if (node_.given) [[unlikely]]
+        mutex_->unlock_slowly(node_.as);  // its frame was destroyed in between
+}
+
+bool lock_operation::start(waiter& w, bool gives_up) noexcept {
+    const holder me = holder_here();
+    const holder held = mutex_->queue_.lock();
+    if (held == 0) {
+        mutex_->queue_.unlock(me);
+        return false;
+    }
+    if (held == me && me != unknown_holder && !gives_up) [[unlikely]]
+        fail_against("lock of a mutex", me, "which is held by", held);
+    node_.as = me;
+    node_.enlist(w, mutex_->queue_, "a mutex");
+    mutex_->queue_.unlock(held);
+    return true;
+}
+
+}  // namespace detail
+
+void mutex::lock_slowly() { await(async_lock()); }
+
+void mutex::unlock_slowly(detail::holder me) noexcept {
+    const detail::holder held = queue_.lock();
+    if (held != me) [[unlikely]]
+        detail::fail_against("unlock of a mutex", me, "which is held by", held);
+    auto* next = static_cast<detail::lock_operation::node*>(queue_.claim_first());
+    if (next != nullptr) next->given = true;
+    queue_.unlock(next != nullptr ? next->as : 0);
+    if (next != nullptr) next->owner->wake();
+}
+
+}  // namespace weft

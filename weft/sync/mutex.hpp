@@ -1,0 +1,114 @@
+// mutex: one at a time. std::timed_mutex, for fibers, coroutines and threads.
+//
+// Its one idea: unlock() hands the lock to who has waited longest, and it is his before he runs:
+// nobody who comes by takes it first. Without contention both calls are one atomic operation.
+//
+//      lock()    0 ----------> holder             nobody waits: the word is the holder, or 0
+//      unlock()  holder -----> 0
+//      unlock()  holder + waiters -----> the first in line (+ waiters)      and posts that one
+//
+// The holder is a flow: a fiber, a chain of tasks, a thread. An unlock by another, or a second lock
+// by the same, ends the program and names both. Works with std::lock_guard, unique_lock and
+// scoped_lock; a coroutine writes
+//
+//   co_await m.async_lock();
+//   const std::lock_guard held(m, std::adopt_lock);
+#pragma once
+
+#include "weft/sync/holder.hpp"
+#include "weft/sync/timed.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+class mutex;
+
+namespace detail {
+
+class [[nodiscard]] lock_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    explicit lock_operation(mutex& m) noexcept : mutex_(&m) {}
+    lock_operation(const lock_operation&) = delete;
+    lock_operation& operator=(const lock_operation&) = delete;
+    ~lock_operation();
+
+    bool ready() noexcept;
+    bool start(waiter& w) noexcept { return start(w, false); }
+    void take(const waiter* w, wait_status how) {
+        settle();
+        if (how == wait_status::stopped) throw_stopped(w->reason());
+    }
+
+protected:
+    bool start(waiter& w, bool gives_up) noexcept;
+    void settle() noexcept { node_.given = false; }
+
+private:
+    friend class weft::mutex;
+    struct node : queue_node {
+        holder as = 0;  // who will have it
+    };
+
+    mutex* mutex_;
+    node node_;
+};
+
+class [[nodiscard]] timed_lock_operation : public timed<lock_operation> {
+public:
+    using timed::timed;
+    bool start(waiter& w) noexcept { return lock_operation::start(w, true); }
+};
+
+}  // namespace detail
+
+class mutex {
+public:
+    constexpr mutex() noexcept : queue_(0) {}
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+    ~mutex() { WEFT_DEBUG_ASSERT(queue_.load() == 0, "a mutex is destroyed while it is held"); }
+
+    // Throws stopped.
+    void lock() {
+        if (!try_lock()) lock_slowly();
+    }
+    [[nodiscard]] bool try_lock() noexcept {
+        detail::word_queue::word nobody = 0;
+        return queue_.load() == 0 && queue_.change(nobody, detail::holder_here());
+    }
+    // False at the deadline, or stopped.
+    [[nodiscard]] bool try_lock_until(time_point deadline) {
+        return try_lock() || await(async_lock_until(deadline));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
+        return try_lock() || await(async_lock_until(after(now(), d)));
+    }
+    void unlock() noexcept {
+        const detail::holder me = detail::holder_here();
+        detail::word_queue::word w = queue_.load();
+        if (w != me || !queue_.change(w, 0)) unlock_slowly(me);
+    }
+
+    detail::lock_operation async_lock() noexcept { return detail::lock_operation(*this); }
+    detail::timed_lock_operation async_lock_until(time_point deadline) noexcept {
+        return detail::timed_lock_operation(deadline, *this);
+    }
+
+    // Whether the caller holds it.
+    bool is_mine() const noexcept { return queue_.value() == detail::holder_here(); }
+
+private:
+    friend class detail::lock_operation;
+
+    WEFT_NOINLINE void lock_slowly();
+    WEFT_NOINLINE void unlock_slowly(detail::holder me) noexcept;
+
+    detail::word_queue queue_;
+};
+
+inline bool detail::lock_operation::ready() noexcept { return mutex_->try_lock(); }
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+#include "weft/sync/once.hpp"
+
+namespace weft {
+namespace detail {
+
+once_operation::~once_operation() {
+    if (node_.given) [[unlikely]]
+        flag_->leave(false);  // its frame was destroyed in between
+}
+
+bool once_operation::start(waiter& w) noexcept {
+    const word_queue::word v = flag_->queue_.lock();
+    if (v == once_flag::running) node_.enlist(w, flag_->queue_, "a call of call_once");
+    node_.given = v == once_flag::fresh;
+    flag_->queue_.unlock(v == once_flag::fresh ? once_flag::running : v);
+    return v == once_flag::running;
+}
+
+}  // namespace detail
+
+void once_flag::leave(bool succeeded) noexcept {
+    const detail::word_queue::word v = queue_.lock();
+    WEFT_ASSERT(v == running, "leave() of a once_flag that nobody has entered");
+    wait_list woken;
+    if (succeeded) {
+        queue_.claim_all(woken);
+        queue_.unlock(done);
+    } else if (detail::queue_node* next = queue_.claim_first()) {
+        next->given = true;
+        woken.push_back(*next);
+        queue_.unlock(running);
+    } else {
+        queue_.unlock(fresh);
+    }
+    detail::word_queue::wake_all(woken);
+}
+
+}  // namespace weft

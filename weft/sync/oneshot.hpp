@@ -1,0 +1,59 @@
+// oneshot<T>: one item, once: an answer.
+//
+// A channel that is closed by its first item. Allocates nothing. A second send() finds it closed;
+// recv() after the item was received too, and so does one where close() came instead of an item.
+//
+//   weft::oneshot<reply> answer;
+//   request(q, answer);                              // elsewhere: answer.send(r)
+//   if (auto r = answer.recv()) use(*r);
+#pragma once
+
+#include "weft/sync/channel.hpp"
+
+namespace weft {
+
+template <class T>
+class oneshot {
+    static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                  "an item is moved while a lock is held, so its move constructor is noexcept");
+
+public:
+    using value_type = T;
+
+    oneshot() noexcept : core_(detail::item_type_of<T>, 1, &room_) {}
+
+    // Does not wait. Error: errc::closed; the item is as it was then.
+    result<void> send(T&& item) noexcept {
+        if (core_.send_last(&item) == detail::transfer::done) return {};
+        return failure(errc::closed);
+    }
+    result<void> send(const T& item)
+        requires std::is_copy_constructible_v<T>
+    {
+        return send(T(item));
+    }
+
+    result<T> recv() { return await(async_recv()); }
+    result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
+    template <class Rep, class Period>
+    result<T> recv_for(std::chrono::duration<Rep, Period> d) {
+        return recv_until(after(now(), d));
+    }
+    result<T> try_recv() { return detail::try_recv<T>(core_); }
+    detail::recv_operation<T> async_recv() noexcept { return detail::recv_operation<T>(core_); }
+    detail::recv_operation<T> async_recv_until(time_point deadline) noexcept {
+        return detail::recv_operation<T>(core_, deadline);
+    }
+
+    // No item will come.
+    bool close() noexcept { return core_.close(); }
+    bool is_closed() const noexcept { return core_.is_closed(); }
+
+    detail::channel_core& core() noexcept { return core_; }  // for select
+
+private:
+    detail::item_slot<T> room_;
+    detail::channel_core core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+#include "weft/sync/permits.hpp"
+
+namespace weft::detail {
+namespace {
+
+constexpr word_queue::word unit = word_queue::unit;
+
+}  // namespace
+
+void permits::hand_out(word free) noexcept {
+    wait_list woken;
+    while (free != 0) {
+        queue_node* n = queue_.claim_first();
+        if (n == nullptr) break;
+        n->given = true;
+        woken.push_back(*n);
+        free -= unit;
+    }
+    queue_.unlock(free);  // P1
+    word_queue::wake_all(woken);
+}
+
+void permits::release(std::size_t n) noexcept {
+    word w = queue_.load();
+    while ((w & (word_queue::busy | word_queue::waiters)) == 0) {
+        WEFT_ASSERT(n <= limit_ && w / unit <= limit_ - n,
+                    "release of a semaphore above its maximum");
+        if (queue_.change(w, w + n * unit)) return;
+    }
+    const word v = queue_.lock();
+    WEFT_ASSERT(n <= limit_ && v / unit <= limit_ - n, "release of a semaphore above its maximum");
+    hand_out(v + n * unit);
+}
+
+// Also where the limit is reached the word is written: who takes a permit then sees what was
+// written before this.
+void permits::release_within_limit() noexcept {
+    const word v = queue_.lock();
+    hand_out(v / unit < limit_ ? v + unit : v);
+}
+
+void permits::clear() noexcept {
+    queue_.lock();
+    queue_.unlock(0);
+}
+
+bool permits::try_acquire_slowly() noexcept {
+    const word v = queue_.lock();
+    queue_.unlock(v != 0 ? v - unit : 0);
+    return v != 0;
+}
+
+bool acquire_operation::start(waiter& w) noexcept {
+    const permits::word v = permits_->queue_.lock();
+    if (v == 0) node_.enlist(w, permits_->queue_, permits_->what_);
+    permits_->queue_.unlock(v != 0 ? v - unit : 0);
+    return v == 0;
+}
+
+}  // namespace weft::detail

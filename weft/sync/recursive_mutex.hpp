@@ -1,0 +1,96 @@
+// recursive_mutex: a mutex that its holder may lock again. std::recursive_timed_mutex.
+//
+// An adapter: a count beside weft::mutex, for code that needs it. It is for flows (fibers, tasks
+// that were spawned, threads): coroutines in no flow cannot be told from each other, and a lock by
+// one ends the program.
+//
+//   weft::recursive_mutex m;
+//   const std::lock_guard outer(m);
+//   const std::lock_guard inner(m);
+#pragma once
+
+#include <utility>
+
+#include "weft/sync/mutex.hpp"
+
+namespace weft {
+
+class recursive_mutex;
+
+namespace detail {
+
+template <class Op>
+class [[nodiscard]] recursive : public Op {
+public:
+    template <class... Args>
+    explicit recursive(recursive_mutex& m, Args&&... args) noexcept
+        : Op(std::forward<Args>(args)...), mutex_(&m) {}
+
+    using taken = decltype(std::declval<Op&>().take(nullptr, wait_status::woken));
+
+    bool ready() noexcept;
+    taken take(const waiter* w, wait_status how);
+
+private:
+    recursive_mutex* mutex_;
+};
+
+}  // namespace detail
+
+class recursive_mutex {
+public:
+    // Throws stopped.
+    void lock() {
+        if (!try_lock()) await(async_lock());
+    }
+    [[nodiscard]] bool try_lock() noexcept {
+        if (!is_mine() && !mutex_.try_lock()) return false;
+        ++depth_;
+        return true;
+    }
+    // False at the deadline, or stopped.
+    [[nodiscard]] bool try_lock_until(time_point deadline) {
+        return await(async_lock_until(deadline));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
+        return try_lock_until(after(now(), d));
+    }
+    void unlock() noexcept {
+        if (is_mine() && --depth_ != 0) return;
+        mutex_.unlock();
+    }
+
+    detail::recursive<detail::lock_operation> async_lock() noexcept {
+        return detail::recursive<detail::lock_operation>(*this, mutex_);
+    }
+    detail::recursive<detail::timed_lock_operation> async_lock_until(time_point t) noexcept {
+        return detail::recursive<detail::timed_lock_operation>(*this, t, mutex_);
+    }
+
+    bool is_mine() const noexcept {
+        WEFT_ASSERT(detail::holder_here() != detail::unknown_holder,
+                    "a recursive_mutex is used by a coroutine in no flow");
+        return mutex_.is_mine();
+    }
+
+private:
+    template <class>
+    friend class detail::recursive;
+
+    mutex mutex_;
+    unsigned depth_ = 0;  // written by the holder
+};
+
+template <class Op>
+bool detail::recursive<Op>::ready() noexcept {
+    return mutex_->is_mine() || Op::ready();
+}
+
+template <class Op>
+auto detail::recursive<Op>::take(const waiter* w, wait_status how) -> taken {
+    if (how == wait_status::woken) ++mutex_->depth_;
+    return Op::take(w, how);
+}
+
+}  // namespace weft

@@ -1,0 +1,266 @@
+// select: waits for the first of several things to happen, and lets exactly that one happen.
+//
+// - on_recv(channel, f): an item is received, f(item). Not when the channel has ended.
+// - on_send(channel, item, f): the item is sent, f(). Not when the channel is closed.
+// - on_closed(channel, f): the channel is closed, and all that it held has been received.
+// - after(d, f): nothing else has happened for so long.
+// - on_stop(f): a stop was requested. Without it a select throws stopped.
+// - otherwise(f): nothing can happen at once. Then select never waits.
+//
+// If several can happen, one of them is drawn by lot. The function of the case runs when the
+// channels have been left, in the caller's turn; its index is returned, or select_none when no case
+// can happen any more because the channels are closed.
+//
+//   weft::select(weft::on_recv(orders, [&](order o) { book.apply(o); }),
+//                weft::on_closed(orders, [&] { run = false; }),
+//                weft::after(100ms, [&] { book.flush(); }));
+//   std::size_t which = co_await weft::async_select(...);      // in a coroutine
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "weft/sync/channel.hpp"
+#include "weft/sync/select_core.hpp"
+
+namespace weft {
+
+inline constexpr std::size_t select_none = detail::select_core::none;
+
+namespace detail {
+
+// Each kind of case twice: as it is written, and as it stands in the operation.
+
+template <class T, class F>
+struct recv_case {
+    channel_core* channel;
+    F f;
+
+    struct placed {
+        item_slot<T> slot;
+        F f;
+        channel_node node;
+
+        explicit placed(recv_case&& c) noexcept
+            : f(std::move(c.f)), node(*c.channel, channel_node::wish::recv, &slot) {}
+        ~placed() {
+            if (node.outcome == transfer::done) slot.item.~T();
+        }
+        void run() { f(std::move(slot.item)); }
+    };
+};
+
+template <class T, class F>
+struct send_case {
+    channel_core* channel;
+    T item;
+    F f;
+
+    struct placed {
+        T item;
+        F f;
+        channel_node node;
+
+        explicit placed(send_case&& c) noexcept
+            : item(std::move(c.item)),
+              f(std::move(c.f)),
+              node(*c.channel, channel_node::wish::send, &item) {}
+        void run() { f(); }
+    };
+};
+
+template <class F>
+struct closed_case {
+    channel_core* channel;
+    F f;
+
+    struct placed {
+        F f;
+        channel_node node;
+
+        explicit placed(closed_case&& c) noexcept
+            : f(std::move(c.f)), node(*c.channel, channel_node::wish::end, nullptr) {}
+        void run() { f(); }
+    };
+};
+
+enum class beside { deadline, stop, otherwise };
+
+template <beside Kind, class F>
+struct beside_case {
+    F f;
+    time_point until = never;
+
+    struct placed {
+        static constexpr beside kind = Kind;
+        F f;
+        time_point until;
+
+        explicit placed(beside_case&& c) noexcept : f(std::move(c.f)), until(c.until) {}
+        void run() { f(); }
+    };
+};
+
+template <class P>
+inline constexpr bool is_of_channel = requires(P& p) { p.node; };
+template <class P, beside Kind>
+inline constexpr bool is_beside = false;
+template <class P, beside Kind>
+    requires(!is_of_channel<P>)
+inline constexpr bool is_beside<P, Kind> = P::kind == Kind;
+
+template <class... Cases>
+class [[nodiscard]] select_operation {
+    static constexpr std::size_t node_count = (0 + ... + std::size_t{is_of_channel<Cases>});
+    template <beside Kind>
+    static constexpr std::size_t how_many = (0 + ... + std::size_t{is_beside<Cases, Kind>});
+    static_assert(how_many<beside::deadline> <= 1 && how_many<beside::stop> <= 1 &&
+                      how_many<beside::otherwise> <= 1,
+                  "a select has at most one after, one on_stop and one otherwise");
+
+public:
+    static constexpr bool reports_stop = how_many<beside::stop> != 0;
+
+    template <class... Written>
+    explicit select_operation(std::in_place_t, Written&&... written) noexcept
+        : cases_(std::forward<Written>(written)...), core_(nodes(), channels_) {}
+
+    bool ready() noexcept {
+        constexpr bool waits = how_many<beside::otherwise> == 0;
+        if (waits && !core_.may()) return false;
+        const std::size_t node = core_.try_now();
+        if (node != select_none)
+            index_ = of_node(node);
+        else if (!waits)
+            index_ = index_of<beside::otherwise>();
+        return node != select_none || !waits;
+    }
+    bool start(waiter& w) noexcept {
+        constexpr bool can_end = (how_many<beside::deadline> + how_many<beside::stop>) != 0;
+        return core_.start(w, can_end);
+    }
+    time_point deadline() const noexcept {
+        time_point first = never;
+        each([&](const auto& c, std::size_t) {
+            if constexpr (!is_of_channel<std::remove_cvref_t<decltype(c)>>)
+                if (c.until < first) first = c.until;
+        });
+        return first;
+    }
+    std::size_t take(const waiter* w, wait_status how) {
+        core_.leave();
+        if (w != nullptr) {
+            if (how == wait_status::woken)
+                index_ = of_node(core_.chosen());
+            else if (how == wait_status::timed_out)
+                index_ = index_of<beside::deadline>();
+            else if (reports_stop)
+                index_ = index_of<beside::stop>();
+            else
+                throw_stopped(w->reason());
+        }
+        each([this](auto& c, std::size_t i) {
+            if (i == index_) c.run();
+        });
+        return index_;
+    }
+
+private:
+    template <class F>
+    void each(F f) {
+        std::apply(
+            [&](auto&... c) {
+                [[maybe_unused]] std::size_t i = 0;
+                (f(c, i++), ...);
+            },
+            cases_);
+    }
+    template <class F>
+    void each(F f) const {
+        std::apply(
+            [&](const auto&... c) {
+                [[maybe_unused]] std::size_t i = 0;
+                (f(c, i++), ...);
+            },
+            cases_);
+    }
+    std::array<channel_node*, node_count>& nodes() noexcept {
+        std::size_t count = 0;
+        each([&](auto& c, std::size_t) {
+            if constexpr (is_of_channel<std::remove_cvref_t<decltype(c)>>)
+                nodes_[count++] = &c.node;
+        });
+        return nodes_;
+    }
+    // From a number among the channels' cases to one among all.
+    std::size_t of_node(std::size_t node) const noexcept {
+        std::size_t index = select_none;
+        each([&](const auto& c, std::size_t i) {
+            if constexpr (is_of_channel<std::remove_cvref_t<decltype(c)>>)
+                if (node != select_none && nodes_[node] == &c.node) index = i;
+        });
+        return index;
+    }
+    template <beside Kind>
+    std::size_t index_of() const noexcept {
+        std::size_t index = select_none;
+        each([&](const auto& c, std::size_t i) {
+            if constexpr (is_beside<std::remove_cvref_t<decltype(c)>, Kind>) index = i;
+        });
+        return index;
+    }
+
+    std::tuple<Cases...> cases_;
+    std::array<channel_node*, node_count> nodes_{};
+    std::array<channel_core*, node_count> channels_{};
+    select_core core_;
+    std::size_t index_ = select_none;
+};
+
+struct no_reaction {
+    void operator()() const noexcept {}
+};
+
+}  // namespace detail
+
+// A channel is a channel<T>, unbounded_channel<T> or oneshot<T>; to send, a channel<T>.
+template <class Channel, class F>
+auto on_recv(Channel& c, F f) noexcept {
+    return detail::recv_case<typename Channel::value_type, F>{&c.core(), std::move(f)};
+}
+template <class T, class F = detail::no_reaction>
+auto on_send(channel<T>& c, std::type_identity_t<T> item, F f = {}) noexcept {
+    return detail::send_case<T, F>{&c.core(), std::move(item), std::move(f)};
+}
+template <class Channel, class F>
+auto on_closed(Channel& c, F f) noexcept {
+    return detail::closed_case<F>{&c.core(), std::move(f)};
+}
+template <class Rep, class Period, class F>
+    requires std::invocable<F&>
+auto after(std::chrono::duration<Rep, Period> d, F f) noexcept {
+    return detail::beside_case<detail::beside::deadline, F>{std::move(f), after(now(), d)};
+}
+template <class F>
+auto on_stop(F f) noexcept {
+    return detail::beside_case<detail::beside::stop, F>{std::move(f)};
+}
+template <class F>
+auto otherwise(F f) noexcept {
+    return detail::beside_case<detail::beside::otherwise, F>{std::move(f)};
+}
+
+// Lazy; for co_await, await and sync_wait.
+template <class... Cases>
+auto async_select(Cases... cases) noexcept {
+    return detail::select_operation<typename Cases::placed...>(std::in_place, std::move(cases)...);
+}
+
+// Throws stopped, unless it has on_stop, and what the function of the case throws.
+template <class... Cases>
+std::size_t select(Cases... cases) {
+    return await(async_select(std::move(cases)...));
+}
+
+}  // namespace weft

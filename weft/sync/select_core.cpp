@@ -1,0 +1,113 @@
+#include "weft/sync/select_core.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace weft::detail {
+namespace {
+
+void wake_all(wait_list& woken) noexcept {
+    while (wait_node* n = woken.pop_front()) n->owner->wake();
+}
+
+// A step of the generator splitmix64, by Sebastiano Vigna (public domain).
+std::uint64_t mixed(std::uint64_t x) noexcept {
+    x *= 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+}  // namespace
+
+select_core::select_core(std::span<channel_node* const> nodes,
+                         std::span<channel_core*> channels) noexcept
+    : nodes_(nodes) {
+    std::size_t count = 0;
+    for (channel_node* n : nodes) channels[count++] = n->channel;
+    std::sort(channels.begin(), channels.end(), std::less<>());
+    const auto last = std::unique(channels.begin(), channels.end());
+    channels_ = channels.first(static_cast<std::size_t>(last - channels.begin()));
+}
+
+void select_core::lock() noexcept {
+    for (channel_core* c : channels_) c->lock();
+}
+void select_core::unlock() noexcept {
+    for (channel_core* c : channels_) c->unlock();
+}
+
+bool select_core::may() const noexcept {
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const channel_node* n) { return n->channel->may(n->what); });
+}
+
+// Each case is as likely to be tried first as any other, whatever stands beside it. The lot is the
+// channels' own, and not the thread's, so that a run can be repeated.
+std::size_t select_core::attempt(wait_list& woken) noexcept {
+    if (nodes_.empty()) return none;
+    constexpr std::size_t most = 64;
+    WEFT_ASSERT(nodes_.size() <= most, "a select of more than 64 cases");
+    unsigned char order[most];
+    for (std::size_t i = 0; i < nodes_.size(); ++i) order[i] = static_cast<unsigned char>(i);
+    std::uint64_t lot = mixed(nodes_.front()->channel->next_lot());
+    for (std::size_t left = nodes_.size(); left != 0; --left, lot = mixed(lot + left)) {
+        unsigned char& drawn = order[lot % left];
+        const std::size_t i = drawn;
+        if (nodes_[i]->channel->attempt(*nodes_[i], woken) == transfer::done) return i;
+        drawn = order[left - 1];
+    }
+    return none;
+}
+
+std::size_t select_core::try_now() noexcept {
+    wait_list woken;
+    lock();
+    chosen_ = attempt(woken);
+    unlock();
+    wake_all(woken);
+    return chosen_;
+}
+
+bool select_core::start(waiter& w, bool can_end) noexcept {
+    wait_list woken;
+    lock();
+    chosen_ = attempt(woken);
+    bool waits = false;
+    if (chosen_ == none) {
+        unsigned hopes = can_end;
+        for (channel_node* n : nodes_) hopes += n->outcome != transfer::closed;
+        // Relaxed: read under the lock of a channel that it is enlisted in after this.
+        hopes_.store(hopes, std::memory_order_relaxed);
+        waits = hopes != 0;
+    }
+    if (waits) {
+        enlisted_ = true;
+        w.enlist("a select", this, [](waiter& me) noexcept {
+            const_cast<select_core*>(static_cast<const select_core*>(me.thing()))->leave();
+        });
+        for (channel_node* n : nodes_) {
+            if (n->outcome == transfer::closed) continue;
+            n->hopes = &hopes_;
+            n->channel->enlist(*n, w);
+        }
+    }
+    unlock();
+    wake_all(woken);
+    return waits;
+}
+
+std::size_t select_core::claimed() const noexcept {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+        if (nodes_[i]->outcome == transfer::done) return i;
+    return none;
+}
+
+void select_core::leave() noexcept {
+    if (!std::exchange(enlisted_, false)) return;
+    lock();
+    for (channel_node* n : nodes_) n->channel->remove(*n);
+    unlock();
+}
+
+}  // namespace weft::detail

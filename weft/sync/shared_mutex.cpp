@@ -1,0 +1,87 @@
+#include "weft/sync/shared_mutex.hpp"
+
+namespace weft {
+namespace detail {
+
+shared_lock_operation::~shared_lock_operation() {
+    if (!node_.given) [[likely]]
+        return;
+    // Its frame was destroyed in between.
+    node_.how == sharing::shared ? mutex_->unlock_shared() : mutex_->unlock();
+}
+
+bool shared_lock_operation::ready() noexcept {
+    return node_.how == sharing::shared ? mutex_->try_lock_shared() : mutex_->try_lock();
+}
+
+bool shared_lock_operation::start(waiter& w) noexcept {
+    word_queue& q = mutex_->queue_;
+    const word_queue::word v = q.lock();
+    if (q.front() == nullptr && shared_mutex::admits(v, node_.how)) {
+        q.unlock(shared_mutex::joined(v, node_.how));
+        return false;
+    }
+    node_.mutex = mutex_;
+    node_.enlist(w, q, "a shared_mutex");
+    w.enlist("a shared_mutex", &node_, withdraw);
+    q.unlock(v);
+    return true;
+}
+
+// Who leaves the line may have been in the way.
+void shared_lock_operation::withdraw(waiter& w) noexcept {
+    auto& n = *const_cast<node*>(static_cast<const node*>(w.thing()));
+    const word_queue::word v = n.queue->lock();
+    n.queue->remove(n);
+    n.mutex->hand_on(v);
+}
+
+}  // namespace detail
+
+bool shared_mutex::try_lock_shared() noexcept {
+    for (word_queue::word w = queue_.load(); (w & (writer | word_queue::waiters)) == 0;) {
+        if ((w & word_queue::busy) != 0) {
+            const word_queue::word v = queue_.lock();
+            const bool free = queue_.front() == nullptr && (v & writer) == 0;
+            queue_.unlock(free ? v + reader : v);
+            return free;
+        }
+        if (queue_.change(w, w + reader)) return true;
+    }
+    return false;
+}
+
+void shared_mutex::unlock() noexcept {
+    word_queue::word w = writer;
+    if (queue_.change(w, 0)) return;
+    const word_queue::word v = queue_.lock();
+    WEFT_ASSERT(v == writer, "unlock of a shared_mutex that no writer holds");
+    hand_on(0);
+}
+
+void shared_mutex::unlock_shared() noexcept {
+    word_queue::word w = queue_.load();
+    while ((w & (word_queue::busy | word_queue::waiters)) == 0) {
+        WEFT_ASSERT(w >= reader, "unlock_shared of a shared_mutex that no reader holds");
+        if (queue_.change(w, w - reader)) return;
+    }
+    const word_queue::word v = queue_.lock();
+    WEFT_ASSERT(v >= reader, "unlock_shared of a shared_mutex that no reader holds");
+    hand_on(v - reader);
+}
+
+void shared_mutex::hand_on(word_queue::word v) noexcept {
+    wait_list woken;
+    while (detail::queue_node* first = queue_.front()) {
+        const auto how = static_cast<detail::shared_lock_operation::node*>(first)->how;
+        if (!admits(v, how)) break;
+        if (!queue_.claim(*first)) continue;
+        first->given = true;
+        woken.push_back(*first);
+        v = joined(v, how);
+    }
+    queue_.unlock(v);
+    word_queue::wake_all(woken);
+}
+
+}  // namespace weft

@@ -1,0 +1,129 @@
+// shared_mutex: many readers or one writer. std::shared_timed_mutex, for fibers, coroutines and
+// threads.
+//
+// Its one idea: one line for both kinds. Who finds somebody waiting stands behind him, so readers
+// that keep coming do not starve a writer, nor writers a reader; readers that stand next to each
+// other go in together.
+//
+//      line:  R R | W | R R R | W        each group at once, when the one before has left
+//
+// Works with std::unique_lock and std::shared_lock.
+#pragma once
+
+#include "weft/sync/timed.hpp"
+#include "weft/sync/word_queue.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+class shared_mutex;
+
+namespace detail {
+
+enum class sharing : unsigned char { none, shared };
+
+class [[nodiscard]] shared_lock_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    shared_lock_operation(shared_mutex& m, sharing how) noexcept : mutex_(&m) { node_.how = how; }
+    shared_lock_operation(const shared_lock_operation&) = delete;
+    shared_lock_operation& operator=(const shared_lock_operation&) = delete;
+    ~shared_lock_operation();
+
+    bool ready() noexcept;
+    bool start(waiter& w) noexcept;
+    void take(const waiter* w, wait_status how) {
+        settle();
+        if (how == wait_status::stopped) throw_stopped(w->reason());
+    }
+
+protected:
+    void settle() noexcept { node_.given = false; }
+
+private:
+    friend class weft::shared_mutex;
+    struct node : queue_node {
+        sharing how = sharing::none;
+        shared_mutex* mutex = nullptr;
+    };
+    static void withdraw(waiter& w) noexcept;
+
+    shared_mutex* mutex_;
+    node node_;
+};
+
+using timed_shared_lock_operation = timed<shared_lock_operation>;
+
+}  // namespace detail
+
+class shared_mutex {
+    using word_queue = detail::word_queue;
+
+public:
+    constexpr shared_mutex() noexcept : queue_(0) {}
+    shared_mutex(const shared_mutex&) = delete;
+    shared_mutex& operator=(const shared_mutex&) = delete;
+    ~shared_mutex() {
+        WEFT_DEBUG_ASSERT(queue_.load() == 0, "a shared_mutex is destroyed while it is held");
+    }
+
+    // Throw stopped.
+    void lock() {
+        if (!try_lock()) await(async_lock());
+    }
+    void lock_shared() {
+        if (!try_lock_shared()) await(async_lock_shared());
+    }
+    [[nodiscard]] bool try_lock() noexcept {
+        word_queue::word nobody = 0;
+        return queue_.load() == 0 && queue_.change(nobody, writer);
+    }
+    [[nodiscard]] bool try_lock_shared() noexcept;
+
+    // False at the deadline, or stopped.
+    [[nodiscard]] bool try_lock_until(time_point t) { return await(async_lock_until(t)); }
+    [[nodiscard]] bool try_lock_shared_until(time_point t) {
+        return await(async_lock_shared_until(t));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
+        return try_lock_until(after(now(), d));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> d) {
+        return try_lock_shared_until(after(now(), d));
+    }
+
+    // End the program where nobody holds it so.
+    void unlock() noexcept;
+    void unlock_shared() noexcept;
+
+    detail::shared_lock_operation async_lock() noexcept { return {*this, detail::sharing::none}; }
+    detail::shared_lock_operation async_lock_shared() noexcept {
+        return {*this, detail::sharing::shared};
+    }
+    detail::timed_shared_lock_operation async_lock_until(time_point t) noexcept {
+        return detail::timed_shared_lock_operation(t, *this, detail::sharing::none);
+    }
+    detail::timed_shared_lock_operation async_lock_shared_until(time_point t) noexcept {
+        return detail::timed_shared_lock_operation(t, *this, detail::sharing::shared);
+    }
+
+private:
+    friend class detail::shared_lock_operation;
+    static constexpr word_queue::word writer = word_queue::unit;
+    static constexpr word_queue::word reader = 2 * word_queue::unit;
+
+    static bool admits(word_queue::word v, detail::sharing how) noexcept {
+        return how == detail::sharing::shared ? (v & writer) == 0 : v == 0;
+    }
+    static word_queue::word joined(word_queue::word v, detail::sharing how) noexcept {
+        return how == detail::sharing::shared ? v + reader : writer;
+    }
+    void hand_on(word_queue::word v) noexcept;  // under the lock, which it releases
+
+    word_queue queue_;
+};
+
+}  // namespace weft

@@ -1,0 +1,67 @@
+// unbounded_channel<T>: a channel whose senders never wait.
+//
+// For events that must not hold up who tells of them. What a bounded channel does to a fast sender,
+// this one does to memory: its room doubles when it is full, and stays. Otherwise as channel<T>.
+//
+//   weft::unbounded_channel<event> events;
+//   events.send(e).value();                         // from anywhere; closed is the only error
+//   for (event& e : events) handle(e);
+#pragma once
+
+#include "weft/sync/channel.hpp"
+
+namespace weft {
+
+template <class T>
+class unbounded_channel {
+    static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                  "an item is moved while a lock is held, so its move constructor is noexcept");
+
+public:
+    using value_type = T;
+
+    // Throws bad_alloc.
+    unbounded_channel() : core_(detail::item_type_of<T>, first_capacity) {}
+
+    // Does not wait. Throws bad_alloc; the item is as it was then.
+    result<void> send(T&& item) {
+        for (;;) {
+            const detail::transfer t = core_.try_send(&item);
+            if (t == detail::transfer::done) return {};
+            if (t == detail::transfer::closed) return failure(errc::closed);
+            core_.grow();
+        }
+    }
+    result<void> send(const T& item)
+        requires std::is_copy_constructible_v<T>
+    {
+        return send(T(item));
+    }
+
+    result<T> recv() { return await(async_recv()); }
+    result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
+    template <class Rep, class Period>
+    result<T> recv_for(std::chrono::duration<Rep, Period> d) {
+        return recv_until(after(now(), d));
+    }
+    result<T> try_recv() { return detail::try_recv<T>(core_); }
+    detail::recv_operation<T> async_recv() noexcept { return detail::recv_operation<T>(core_); }
+    detail::recv_operation<T> async_recv_until(time_point deadline) noexcept {
+        return detail::recv_operation<T>(core_, deadline);
+    }
+
+    bool close() noexcept { return core_.close(); }
+    bool is_closed() const noexcept { return core_.is_closed(); }
+    std::size_t size() const noexcept { return core_.count(); }
+
+    detail::recv_iterator<T> begin() { return detail::recv_iterator<T>(core_); }
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+    detail::channel_core& core() noexcept { return core_; }  // for select
+
+private:
+    static constexpr std::size_t first_capacity = 16;
+    detail::channel_core core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+// wait_group: waits until everything that was begun has ended, Go's. Where a latch counts down
+// once, this may grow while it is waited for, and be used again.
+//
+//   weft::wait_group g;
+//   for (auto& job : jobs) { g.add(); spawn([&] { job(); g.done(); }); }
+//   g.wait();
+#pragma once
+
+#include <cstddef>
+
+#include "weft/sync/gate.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+class wait_group {
+public:
+    explicit wait_group(std::size_t count = 0) noexcept : gate_(count, "a wait_group") {}
+    wait_group(const wait_group&) = delete;
+    wait_group& operator=(const wait_group&) = delete;
+
+    // Before what is counted begins. From zero, not while others still come back from wait().
+    void add(std::size_t n = 1) noexcept { gate_.add(n); }
+    // Ends the program if the count falls below zero.
+    void done() noexcept { gate_.remove(1); }
+    std::size_t count() const noexcept { return gate_.bars(); }
+
+    bool try_wait() const noexcept { return gate_.is_open(); }
+    // Throws stopped.
+    void wait() {
+        if (!try_wait()) await(async_wait());
+    }
+    // Whether the count was zero; not so at the deadline, or stopped.
+    [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
+        return wait_until(after(now(), d));
+    }
+
+    detail::gate_operation async_wait() noexcept { return detail::gate_operation(gate_); }
+    detail::timed_gate_operation async_wait_until(time_point deadline) noexcept {
+        return detail::timed_gate_operation(deadline, gate_);
+    }
+
+private:
+    detail::gate gate_;
+};
+
+}  // namespace weft

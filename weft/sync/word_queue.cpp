@@ -1,0 +1,28 @@
+#include "weft/sync/word_queue.hpp"
+
+#include <thread>
+
+namespace weft::detail {
+
+void queue_node::enlist(waiter& w, word_queue& q, const char* what) noexcept {
+    owner = &w;
+    queue = &q;
+    w.enlist(what, this, [](waiter& me) noexcept {
+        auto& self = *const_cast<queue_node*>(static_cast<const queue_node*>(me.thing()));
+        self.queue->withdraw(self);
+    });
+    q.push_back(*this);
+}
+
+// Its holder may have lost the processor: a few looks, then ours is given away.
+word_queue::word word_queue::lock_slowly() noexcept {
+    for (int looks = 0;; ++looks) {
+        word w = word_.load(std::memory_order_relaxed);  // a guess, as in lock()
+        if ((w & busy) == 0 && word_.compare_exchange_strong(w, w | busy, std::memory_order_acquire,
+                                                             std::memory_order_relaxed))
+            return w;
+        if (looks >= 16) std::this_thread::yield();
+    }
+}
+
+}  // namespace weft::detail
