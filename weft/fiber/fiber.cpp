@@ -151,8 +151,8 @@ bool join_operation::ready() const noexcept {
 
 bool join_operation::start(waiter& w) noexcept {
     node_.owner = &w;
-    w.enlist("the end of a fiber", this, [](waiter& w) noexcept {
-        auto& self = *const_cast<join_operation*>(static_cast<const join_operation*>(w.thing()));
+    w.enlist("the end of a fiber", this, [](waiter& me) noexcept {
+        auto& self = *const_cast<join_operation*>(static_cast<const join_operation*>(me.thing()));
         self.fiber_->joiners.withdraw(self.node_);
     });
     const std::lock_guard held(fiber_->joiners);
