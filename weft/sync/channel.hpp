@@ -116,19 +116,29 @@ public:
 
     T& operator*() const noexcept { return *item_; }
     recv_iterator& operator++() {
-        recv_operation<T> op(*channel_);
-        auto next = await(op);
-        if (next)
-            item_.emplace(*std::move(next));
-        else
-            item_.reset();
-        if (next.error() == std::errc::operation_canceled) stop();
+        item_.reset();
+        item_slot<T> slot;
+        if (channel_->recv_from_ring<T>(&slot)) {
+            item_.emplace(std::move(slot.item));
+            slot.item.~T();
+        } else {
+            wait_for_next();
+        }
         return *this;
     }
     void operator++(int) { ++*this; }
     bool operator==(std::default_sentinel_t) const noexcept { return !item_; }
 
 private:
+    WEFT_NOINLINE void wait_for_next() {
+        recv_operation<T> op(*channel_);
+        auto next = await(op);
+        if (next)
+            item_.emplace(*std::move(next));
+        else if (next.error() == std::errc::operation_canceled)
+            stop();
+    }
+
     // A loop that just ended would be taken for the channel's end.
     static void stop() {
         if (const flow* f = current_flow(); WEFT_EXCEPTIONS && f != nullptr)
@@ -153,7 +163,10 @@ public:
     explicit channel(std::size_t capacity = 0) : core_(detail::item_type_of<T>, capacity) {}
 
     // Errors: errc::closed; operation_canceled when stopped; timed_out.
-    result<void> send(T item) { return await(async_send(std::move(item))); }
+    result<void> send(T item) {
+        if (core_.send_to_ring(item)) return {};
+        return await(async_send(std::move(item)));
+    }
     result<void> send_until(T item, time_point deadline) {
         return await(async_send_until(std::move(item), deadline));
     }
@@ -174,7 +187,15 @@ public:
     }
 
     // Errors: errc::closed, when nothing is left; operation_canceled; timed_out.
-    result<T> recv() { return await(async_recv()); }
+    result<T> recv() {
+        detail::item_slot<T> slot;
+        if (core_.recv_from_ring<T>(&slot)) {
+            result<T> item(std::move(slot.item));
+            slot.item.~T();
+            return item;
+        }
+        return await(async_recv());
+    }
     result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
     template <class Rep, class Period>
     result<T> recv_for(std::chrono::duration<Rep, Period> d) {

@@ -83,6 +83,35 @@ public:
     std::size_t count() const noexcept;
     std::size_t capacity() const noexcept { return capacity_; }
 
+    // The frequent case in which nobody waits: an item goes into the ring or comes out of it, by its
+    // own move, without a call. False, and nothing has happened, in any other.
+    template <class T>
+    WEFT_ALWAYS_INLINE bool send_to_ring(T& item) noexcept {
+        lock();
+        const bool plain = !closed_ && receivers_.empty() && count_ < capacity_;
+        if (plain) [[likely]] {
+            ::new (at_last()) T(std::move(item));
+            hint_after(++count_);
+        }
+        lock_.unlock();
+        return plain;
+    }
+    // `to` is raw room for the item.
+    template <class T>
+    WEFT_ALWAYS_INLINE bool recv_from_ring(void* to) noexcept {
+        lock();
+        const bool plain = count_ != 0 && senders_.empty() && !closed_;
+        if (plain) [[likely]] {
+            T* const first = static_cast<T*>(static_cast<void*>(room_ + first_ * sizeof(T)));
+            ::new (to) T(std::move(*first));
+            first->~T();
+            if (++first_ == capacity_) first_ = 0;
+            hint_after(--count_);
+        }
+        lock_.unlock();
+        return plain;
+    }
+
     // Attempts it, and stands in line if it must wait: then true.
     bool start(channel_node& n, waiter& w) noexcept;
     void withdraw(channel_node& n) noexcept;
@@ -109,6 +138,15 @@ private:
     // he takes the lock.
     unsigned hints() const noexcept { return hints_.load(std::memory_order_relaxed); }
 
+    // Of an open channel with nobody in line but, at most, who watches for the end.
+    void hint_after(std::size_t count) noexcept {
+        hints_.store((count != 0) | static_cast<unsigned>(count < capacity_) << 1,
+                     std::memory_order_relaxed);  // see hints()
+    }
+    void* at_last() const noexcept {
+        const std::size_t i = first_ + count_;
+        return room_ + (i >= capacity_ ? i - capacity_ : i) * type_.bytes;
+    }
     transfer send(void* from, wait_list& woken) noexcept;
     transfer recv(void* to, wait_list& woken) noexcept;
     void end(wait_list& woken) noexcept;  // closes
