@@ -148,10 +148,10 @@ std::size_t loop::run_round() {
     std::size_t turns = 0;
     for (entry e; turns < round_turns && next(e); ++turns) {
         if (ready_.count() > fetch_from) fetch_ahead();
+        if (chooser_ != nullptr) [[unlikely]]
+            chooser_->ran(e.of);  // before: it may be gone afterwards
         detail::this_thread_runs() = {e.of, this};
         e.handle.resume();
-        if (chooser_ != nullptr) [[unlikely]]
-            chooser_->ran(e.of);
     }
     detail::this_thread_runs() = before;
     turn_count_ += turns;

@@ -47,7 +47,7 @@ class turn_chooser {
 public:
     virtual ~turn_chooser() = default;
     virtual std::size_t choose(std::size_t count) noexcept = 0;  // less than count
-    virtual void ran(const flow* f) noexcept = 0;                // null: in no flow
+    virtual void ran(const flow* f) noexcept = 0;                // is about to; null: in no flow
 };
 
 class loop final : public executor {

@@ -1,5 +1,7 @@
 #include "weft/wait/flow.hpp"
 
+#include <atomic>
+
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
 
@@ -21,7 +23,7 @@ namespace {
 
 void receive(frame* f) noexcept {
     flow& to = *static_cast<stop_message*>(f)->to;
-    to.deliver_stop();
+    if (to.is_at(current_executor())) to.deliver_stop();  // else it was seen there: F4
     to.kind->release(to);
 }
 void drop(frame* f) noexcept {
@@ -39,14 +41,33 @@ stop_message::stop_message(flow& f) noexcept : frame{receive, drop}, to(&f) {
 
 bool flow::request_stop(stop_reason reason) noexcept {
     if (!stop.request_stop(reason)) return false;
-    if (home == nullptr) return true;  // whoever starts it delivers
-    if (home->is_here()) {
+    executor* at = present_home();
+    if (at == nullptr) return true;  // whoever starts it delivers
+    if (at->is_here()) {
         deliver_stop();
     } else {
         kind->retain(*this);
-        home->post(message.node);
+        at->post(message.node);
     }
     return true;
+}
+
+// F4: acquire and release, so that of this and the count in move_to the second sees what was
+// written before the first: the stop, or the new home.
+executor* flow::present_home() noexcept {
+    moves.fetch_add(0, std::memory_order_acq_rel);
+    return std::atomic_ref<executor*>(home).load(std::memory_order_relaxed);  // see above
+}
+
+void flow::move_to(executor* other) noexcept {
+    // Release: pairs with is_at.
+    std::atomic_ref<executor*>(home).store(other, std::memory_order_release);
+    moves.fetch_add(1, std::memory_order_acq_rel);  // F4
+}
+
+bool flow::is_at(const executor* e) noexcept {
+    // Acquire: pairs with move_to.
+    return std::atomic_ref<executor*>(home).load(std::memory_order_acquire) == e;
 }
 
 stop_reason flow::pending_stop_slowly() const noexcept {

@@ -9,18 +9,22 @@
 //      request_stop(reason), any thread          a post to `home`          on home's thread
 //      ------------------------> stop_source ----------------------> waiting->interrupt(...)
 //
-// Everything but `stop` is for the thread of `home` only: nothing here is locked.
+// Everything but `stop` is for the thread of `home` only: nothing here is locked. A flow that can
+// (a task, not a fiber) goes over to another executor by move_to; then that one's thread has it.
 //
 // Invariants:
 // F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where one flow
 //     waits inside another's wait (a fiber in a task's), the innermost
 // F2  a stop is a state: once requested it ends every wait that may be ended, until the flow does
 // F3  attention is not zero once deliver_stop was called, or a deadline is set
+// F4  `moves` is counted on after `home` has changed, and passed by who requests a stop before he
+//     reads `home`: so either he finds the new home, or who takes it in there finds the stop
 #pragma once
 
 #include <cstdint>
 
 #include "weft/base/assert.hpp"
+#include "weft/base/atomic.hpp"
 #include "weft/base/clock.hpp"
 #include "weft/base/list.hpp"
 #include "weft/base/tls.hpp"
@@ -75,7 +79,7 @@ struct flow_hot {
     };
 
     const flow_kind* kind;
-    executor* home = nullptr;          // null until it is started
+    executor* home = nullptr;          // null until it is started; and after, where it says so
     std::coroutine_handle<> handle{};  // of a flow that can block: what goes on when it is run
     const void* hot = nullptr;         // what its next turn loads first, see fetch
     waiter* waiting = nullptr;         // F1
@@ -91,6 +95,8 @@ struct flow : detail::flow_hot, list_node<> {
     std::uint64_t serial = 0;                 // the executor's: which of those that were enrolled
     runnable turn;                            // to be posted by
     detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
+    atomic<unsigned> moves{0};                // F4
+    bool ending = false;                      // kind->end is at it: what it destroys cannot suspend
     stop_source stop;
     detail::stop_message message{*this};
 
@@ -124,6 +130,12 @@ struct flow : detail::flow_hot, list_node<> {
                                                          : attention | deadline_call);
     }
 
+    // Its next turn, and from then on all of it, is on the thread of another executor; null: it has
+    // ended. It does not wait, and is enrolled with neither. Who takes it in there calls
+    // deliver_stop if a stop was requested. On its own thread.
+    void move_to(executor* other) noexcept;
+    bool is_at(const executor* e) noexcept;  // any thread
+
     // Has what its next turn will load fetched into the cache: a hint.
     void fetch() const noexcept { __builtin_prefetch(hot); }
 
@@ -131,6 +143,8 @@ struct flow : detail::flow_hot, list_node<> {
 
 private:
     stop_reason pending_stop_slowly() const noexcept;
+
+    executor* present_home() noexcept;
 };
 
 namespace detail {

@@ -32,6 +32,7 @@ public:
     // who claimed it for a deadline or a stop, and when its frame is destroyed.
     using withdrawal = void (*)(waiter&) noexcept;
     // In place of that, for what cannot be left at once (children that run): asks it to end soon.
+    // A withdrawal it has all the same, for the end of a frame: then the children end on the spot.
     using interruption = void (*)(waiter&, stop_reason) noexcept;
 
     // In a wait of f, on its own thread; or of a coroutine that runs in no flow.
@@ -46,14 +47,11 @@ public:
 
     // By start(), before anybody else can see the waiter: what it waits for (for reports) and how
     // it is taken back.
-    void enlist(const char* what, const void* thing, withdrawal w) noexcept {
+    void enlist(const char* what, const void* thing, withdrawal w,
+                interruption i = nullptr) noexcept {
         what_ = what;
         thing_ = thing;
         withdraw_ = w;
-    }
-    void enlist(const char* what, const void* thing, interruption i) noexcept {
-        what_ = what;
-        thing_ = thing;
         interrupt_ = i;
     }
     const char* what() const noexcept { return what_; }
