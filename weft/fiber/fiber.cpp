@@ -19,6 +19,7 @@ void suspend_fiber(flow& f) {
 
 void end_fiber(flow& f) noexcept {
     fiber_core& self = fiber_core::of(f);
+    self.ending = true;
 #if WEFT_EXCEPTIONS
     try {
         self.body.kill();
@@ -29,6 +30,8 @@ void end_fiber(flow& f) noexcept {
 #else
     self.body.kill();
 #endif
+    if (self.error == nullptr && self.stopped_by == stop_reason::none)
+        self.stopped_by = self.stop.stop_requested() ? self.stop.reason() : stop_reason::shutdown;
     self.finish();
 }
 
@@ -118,6 +121,12 @@ void fiber_core::begin(bool at_once) {
 // The end of the run, on its executor's thread.
 void fiber_core::finish() noexcept {
     home->strike_off(*this);  // F2
+    scope* const parent = member != nullptr ? member->within : nullptr;
+    if (parent != nullptr) {
+        // Who was stopped because of a sibling tells what that one died of.
+        member->stopped_by = stopped_by;
+        member->error = stopped_by == stop_reason::sibling_failed ? parent->first_error() : error;
+    }
     wait_list woken;
     bool unseen;
     {
@@ -129,6 +138,7 @@ void fiber_core::finish() noexcept {
     }
     wait_queue::wake_all(woken);
     if (unseen) unhandled.load(std::memory_order_acquire)(error, who());
+    if (parent != nullptr) parent->leave(*member);
     let_go();
 }
 
@@ -166,6 +176,10 @@ void join_operation::take(const waiter* w, wait_status how) const {
 }
 
 }  // namespace detail
+
+detail::fiber_core* detail::core_taken_from(fiber& f) noexcept {
+    return std::exchange(f.core_, nullptr);
+}
 
 unhandled_handler on_unhandled(unhandled_handler h) noexcept {
     return detail::unhandled.exchange(h, std::memory_order_acq_rel);

@@ -60,6 +60,13 @@ private:
     stop_reason reason_;
 };
 
+class fiber;
+
+namespace detail {
+// Takes a fiber that has not begun out of its object, for who begins it himself.
+fiber_core* core_taken_from(fiber& f) noexcept;
+}  // namespace detail
+
 class fiber {
 public:
     using id = std::uint64_t;
@@ -121,6 +128,8 @@ protected:
     join_outcome outcome();  // of one that has ended; the object is empty then
 
 private:
+    friend detail::fiber_core* detail::core_taken_from(fiber& f) noexcept;
+
     template <class F>
     static detail::fiber_core* make(F&& f, const fiber_options& options) {
         auto core = std::make_unique<detail::fiber_core>();

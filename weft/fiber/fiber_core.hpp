@@ -18,10 +18,12 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "weft/coroutine/coroutine.hpp"
 #include "weft/wait/flow.hpp"
+#include "weft/wait/scope.hpp"
 #include "weft/wait/wait_queue.hpp"
 
 namespace weft::detail {
@@ -41,6 +43,7 @@ struct fiber_core final : frame, flow {
     std::exception_ptr error;
     wait_queue joiners;
     fiber_locals* locals = nullptr;
+    std::unique_ptr<scope_member> member;  // of a child of a scope
 
     fiber_core() noexcept;
 

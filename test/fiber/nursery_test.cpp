@@ -1,0 +1,144 @@
+#include "weft/fiber/nursery.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+
+#include "weft/sched/virtual_loop.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::nursery;
+using weft::this_fiber::sleep_for;
+
+// Runs f in a fiber of a loop whose time jumps; how long it took there.
+template <class F>
+weft::duration in_a_fiber(F f) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    weft::fiber root(f, {.on = l});
+    l.run();
+    root.join();
+    return l.now() - before;
+}
+
+TEST(nursery_of_fibers, gives_the_results_of_its_children) {
+    EXPECT_EQ(in_a_fiber([] {
+                  nursery n;
+                  int place = 3;
+                  auto x = n.spawn([] {
+                      sleep_for(2ms);
+                      return std::make_unique<int>(1);
+                  });
+                  auto y = n.spawn([&]() -> int& { return place; }, weft::fiber_options{.name = "y"});
+                  EXPECT_EQ(*x.get(), 1);
+                  EXPECT_EQ(&y.get(), &place);
+                  EXPECT_TRUE(x.done());
+              }),
+              2ms);
+}
+
+TEST(nursery_of_fibers, if_one_throws_the_sibling_is_cancelled_and_both_are_finished) {
+    int living = 0;
+    const auto body = [&] {
+        nursery n;
+        auto x = n.spawn([&] {
+            ++living;
+            const std::shared_ptr<void> at_end(nullptr, [&](void*) { --living; });
+            sleep_for(1h);
+            return 1;
+        });
+        auto y = n.spawn([]() -> int {
+            sleep_for(1ms);
+            throw 7;
+        });
+        return x.get() + y.get();  // x is stopped because y failed: y's error comes out
+    };
+    EXPECT_EQ(in_a_fiber([&] {
+                  EXPECT_THROW(body(), int);
+                  EXPECT_EQ(living, 0);
+              }),
+              1ms);
+}
+
+TEST(nursery_of_fibers, stops_those_who_are_left_without_any_handle) {
+    EXPECT_EQ(in_a_fiber([] {
+                  int stopped = 0;
+                  {
+                      nursery n;
+                      for (int i = 0; i < 3; ++i)
+                          n.spawn([&] {
+                              try {
+                                  sleep_for(1h);
+                              } catch (const weft::stopped&) {
+                                  ++stopped;
+                                  throw;
+                              }
+                          });
+                      sleep_for(1ms);
+                  }
+                  EXPECT_EQ(stopped, 3);
+              }),
+              1ms);
+}
+
+TEST(nursery_of_fibers, keeps_every_error) {
+    in_a_fiber([] {
+        nursery n;
+        for (int i = 0; i < 3; ++i)
+            n.spawn([i] {
+                const weft::shield s;
+                sleep_for(std::chrono::milliseconds(3 - i));
+                throw i;
+            });
+        int first = -1;
+        try {
+            n.join();
+        } catch (int e) {
+            first = e;
+        }
+        EXPECT_EQ(first, 2);
+        EXPECT_EQ(n.errors().size(), 3u);
+    });
+}
+
+TEST(nursery_of_fibers, a_child_may_spawn_siblings) {
+    EXPECT_EQ(in_a_fiber([] {
+                  nursery n;
+                  n.spawn([&] {
+                      sleep_for(1ms);
+                      n.spawn([] { sleep_for(5ms); });
+                  });
+                  n.join();
+              }),
+              6ms);
+}
+
+TEST(nursery_of_fibers, is_killed_with_its_fiber) {
+    int living = 0;
+    {
+        weft::testing::virtual_loop l(1);
+        weft::fiber f(
+            [&] {
+                nursery n;
+                n.spawn([&] {
+                    ++living;
+                    const std::shared_ptr<void> at_end(nullptr, [&](void*) { --living; });
+                    const weft::shield s;
+                    sleep_for(1h);
+                });
+                const weft::shield s;
+                sleep_for(1h);
+            },
+            {.on = l});
+        l.loop().run_until_idle();
+        EXPECT_EQ(living, 1);
+        f.detach();
+    }
+    EXPECT_EQ(living, 0);
+}
+
+}  // namespace

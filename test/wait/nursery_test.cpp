@@ -1,0 +1,144 @@
+#include "weft/wait/nursery.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/task/on_loop.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/task/task_handle.hpp"
+
+namespace {
+
+using namespace on_loop;
+using weft::nursery;
+
+TEST(nursery, in_a_fiber_gives_the_results_of_its_children) {
+    weft::testing::virtual_loop l(1);
+    weft::fiber f(
+        [] {
+            nursery n;
+            auto x = n.spawn(number_in(2ms, 1));
+            auto y = n.spawn(number_in(1ms, 20));
+            EXPECT_EQ(x.get() + y.get(), 21);
+        },
+        {.on = l});
+    l.run();
+    f.join();
+}
+
+TEST(nursery, on_a_thread_runs_tasks_while_the_thread_waits) {
+    nursery n;
+    auto x = n.spawn(number_in(2ms, 1));
+    n.spawn(number_in(1ms, 20));
+    n.join();
+    EXPECT_EQ(x.get(), 1);
+}
+
+TEST(nursery, asks_those_who_are_left_to_stop_and_waits) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    weft::fiber f(
+        [&] {
+            {
+                nursery n;
+                n.spawn(hold_for_an_hour(holders));
+                weft::this_fiber::sleep_for(1ms);
+                EXPECT_EQ(holders, 1);
+            }
+            EXPECT_EQ(holders, 0);
+        },
+        {.on = l});
+    l.run();
+    f.join();
+}
+
+TEST(nursery, join_waits_for_all_and_throws_the_first_error) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    weft::fiber f(
+        [] {
+            nursery n;
+            n.spawn(number_in(7ms, 1));
+            n.join();
+            auto slow = n.spawn(number_in(1h, 1));
+            n.spawn(failing_in(1ms, 4));
+            EXPECT_THROW(n.join(), int);
+            EXPECT_EQ(n.errors().size(), 1u);
+            EXPECT_THROW(slow.get(), int);  // stopped because of it
+        },
+        {.on = l});
+    l.run();
+    f.join();
+    EXPECT_EQ(l.now() - before, 8ms);
+}
+
+TEST(nursery, an_error_that_nobody_took_leaves_the_block) {
+    weft::testing::virtual_loop l(1);
+    weft::fiber f(
+        [] {
+            nursery n;
+            n.spawn(failing_in(1ms, 4));
+            weft::this_fiber::sleep_for(2ms);
+        },
+        {.on = l});
+    l.run();
+    EXPECT_THROW(f.join(), int);
+}
+
+TEST(nursery, a_block_that_is_left_by_an_exception_keeps_that_one) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    weft::fiber f(
+        [&] {
+            nursery n;
+            n.spawn(hold_for_an_hour(holders));
+            n.spawn(failing_in(1ms, 4));
+            weft::this_fiber::sleep_for(2ms);
+            throw 'c';
+        },
+        {.on = l});
+    l.run();
+    EXPECT_THROW(f.join(), char);
+    EXPECT_EQ(holders, 0);
+}
+
+TEST(nursery, a_stop_of_who_joins_is_the_childrens) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    weft::fiber f(
+        [&] {
+            nursery n;
+            n.spawn(hold_for_an_hour(holders));
+            n.join();
+            weft::this_fiber::sleep_for(1ms);
+            ADD_FAILURE() << "the next wait finds the stop";
+        },
+        {.on = l});
+    l.loop().run_until_idle();
+    const weft::time_point before = l.now();
+    f.request_stop();
+    l.run();
+    EXPECT_TRUE(f.join().stopped());
+    EXPECT_EQ(l.now(), before);
+    EXPECT_EQ(holders, 0);
+}
+
+TEST(nursery, ends_its_children_with_a_fiber_that_is_killed) {
+    int holders = 0;
+    {
+        weft::testing::virtual_loop l(1);
+        weft::fiber f(
+            [&] {
+                nursery n;
+                n.spawn(hold_for_an_hour(holders));
+                const weft::shield s;
+                weft::this_fiber::sleep_for(2h);
+            },
+            {.on = l});
+        l.loop().run_until_idle();
+        EXPECT_EQ(holders, 1);
+        f.detach();
+    }
+    EXPECT_EQ(holders, 0);
+}
+
+}  // namespace

@@ -1,0 +1,112 @@
+// nursery::spawn of a function: a fiber as a child of a nursery.
+//
+//   page build(url a, url b) {
+//       weft::nursery n;
+//       auto x = n.spawn([&] { return fetch(a); });
+//       auto y = n.spawn([&] { return fetch(b); }, weft::fiber_options{.name = "b"});
+//       return render(x.get(), y.get());
+//   }
+//
+// Its one idea: the handle is for the result alone; the nursery waits for the fiber, whatever
+// becomes of the handle. get() waits for the fiber's end and gives what the function returned,
+// once, or throws what left it; of one that was stopped because a sibling failed, that one's error.
+// A stop of who waits in get() ends his wait, not the fiber.
+#pragma once
+
+#include <memory>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "weft/fiber/spawn.hpp"
+#include "weft/wait/nursery.hpp"
+
+namespace weft {
+
+template <class T>
+class child_fiber {
+public:
+    child_fiber() noexcept = default;
+    child_fiber(child_fiber&& other) noexcept
+        : core_(std::exchange(other.core_, nullptr)), value_(std::move(other.value_)) {}
+    child_fiber& operator=(child_fiber other) noexcept {
+        std::swap(core_, other.core_);
+        std::swap(value_, other.value_);
+        return *this;
+    }
+    ~child_fiber() {
+        if (core_ != nullptr) core_->let_go();
+    }
+
+    T get(std::source_location place = std::source_location::current()) {
+        return await(async_get(place), place);
+    }
+
+    // The same for co_await.
+    class [[nodiscard]] getting : public detail::join_operation {
+    public:
+        T take(const waiter* w, wait_status how) {
+            join_operation::take(w, how);
+            return handle_->result();
+        }
+
+    private:
+        friend child_fiber;
+        explicit getting(child_fiber& h) noexcept : join_operation(*h.core_), handle_(&h) {}
+        child_fiber* handle_;
+    };
+    getting async_get(std::source_location place = std::source_location::current()) {
+        if (core_ == nullptr) fail("the result of a child_fiber that has no fiber", {}, place);
+        return getting(*this);
+    }
+
+    bool done() const noexcept {
+        return core_ == nullptr || core_->ended.load(std::memory_order_acquire);
+    }
+    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
+        return core_ != nullptr && core_->request_stop(reason);
+    }
+
+private:
+    template <class F>
+        requires std::invocable<std::decay_t<F>>
+    friend auto spawn_into(nursery& n, F&& f, fiber_options options, std::source_location place);
+
+    child_fiber(detail::fiber_core* c, std::shared_ptr<detail::returned<T>> v) noexcept
+        : core_(c), value_(std::move(v)) {}
+
+    T result() {
+        if (core_->member->error) std::rethrow_exception(core_->member->error);
+        if (core_->stopped_by != stop_reason::none) detail::throw_stopped(core_->stopped_by);
+        return value_->take();
+    }
+
+    detail::fiber_core* core_ = nullptr;
+    std::shared_ptr<detail::returned<T>> value_;
+};
+
+// What nursery::spawn does with a function.
+template <class F>
+    requires std::invocable<std::decay_t<F>>
+auto spawn_into(nursery& n, F&& f, fiber_options options,
+                std::source_location place = std::source_location::current()) {
+    using T = std::invoke_result_t<std::decay_t<F>>;
+    auto value = std::make_shared<detail::returned<T>>();
+    const bool at_once = options.launch == launch::dispatch;
+    options.launch = launch::lazy;
+    fiber made([value, body = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(body); },
+               options, place);
+    child_fiber<T> handle(detail::core_taken_from(made), std::move(value));
+    detail::fiber_core* const core = handle.core_;
+    core->member = std::make_unique<scope_member>(*core);
+    n.admit(*core->member);
+    core->begin(at_once);
+    return handle;
+}
+template <class F>
+    requires std::invocable<std::decay_t<F>>
+auto spawn_into(nursery& n, F&& f) {
+    return spawn_into(n, std::forward<F>(f), fiber_options());
+}
+
+}  // namespace weft

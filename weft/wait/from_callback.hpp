@@ -1,0 +1,234 @@
+// from_callback<T>: waits for somebody else's callback, as straight-line code.
+//
+//   weft::result<location> at = co_await weft::from_callback<location>([&](auto done) {
+//       sdk_locate_async(ip, [done](location l) { done(l); });
+//   });
+//
+// For a C interface, which takes a function and a void*:
+//
+//   weft::from_callback<int>([&](auto done) { c_sdk_start(request, on_done, done.release()); });
+//   void on_done(void* user, int answer) { weft::completion<int>::adopt(user)(answer); }
+//
+// Its one idea: the completion is a counted handle of a block that outlives both sides, so that the
+// callback may come from any thread, at any time: before the wait, after the waiter was stopped,
+// twice, or never. The first call wins and returns true; every other returns false and does
+// nothing. When the last completion is gone and none was called, the wait ends with
+// errc::broken_pipe; a stop ends it with operation_canceled, a deadline of a scope as well.
+//
+// The block is the one allocation; to complete allocates nothing.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/base/result.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/operation.hpp"
+#include "weft/wait/wait_queue.hpp"
+
+namespace weft {
+
+template <class T>
+class completion;
+
+namespace detail {
+
+// The part that does not know T.
+//
+// Invariants:
+// B1  `over` is set once, under the queue's lock: by the call that wins, by the end of the last
+//     completion, or by the end of the wait; who sets it decides the outcome
+class completion_block {
+public:
+    void keep() noexcept { completions_.fetch_add(1, std::memory_order_relaxed); }
+
+protected:
+    completion_block() noexcept = default;
+    ~completion_block() = default;
+
+    wait_queue queue_;
+    bool over_ = false;                // B1
+    atomic<unsigned> completions_{0};  // handles given out
+    atomic<unsigned> references_{1};   // the wait's, and one for all completions together
+};
+
+template <class T>
+class completion_state : public completion_block {
+    using stored = std::conditional_t<std::is_void_v<T>, char, T>;
+
+public:
+    // Null until there is one.
+    std::optional<stored> value;
+
+    template <class... V>
+    bool complete(V&&... v) {
+        wait_node* woken = nullptr;
+        {
+            const std::lock_guard held(queue_);
+            if (std::exchange(over_, true)) return false;  // B1
+        }
+        // The outcome is ours; nobody looks at it before `set`.
+        value.emplace(std::forward<V>(v)...);
+        {
+            const std::lock_guard held(queue_);
+            set_ = true;
+            if (wait_over_) return false;
+            woken = queue_.claim_first();
+        }
+        if (woken != nullptr) woken->owner->wake();
+        return true;
+    }
+
+    void first_completion() noexcept {
+        completions_.store(1, std::memory_order_relaxed);  // nobody else knows of it yet
+        references_.fetch_add(1, std::memory_order_relaxed);
+    }
+    void drop_completion() noexcept {
+        // Acquire and release: the last sees what the others did.
+        if (completions_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        wait_node* woken = nullptr;
+        {
+            const std::lock_guard held(queue_);
+            if (!std::exchange(over_, true)) {  // B1
+                set_ = true;
+                woken = queue_.claim_first();
+            }
+        }
+        if (woken != nullptr) woken->owner->wake();
+        let_go();
+    }
+    void let_go() noexcept {
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
+    bool enlist(wait_node& n) noexcept {
+        const std::lock_guard held(queue_);
+        if (set_) return false;
+        queue_.push_back(n);
+        return true;
+    }
+    // From now on every call is too late.
+    void end_wait(wait_node& n) noexcept {
+        const std::lock_guard held(queue_);
+        queue_.remove(n);
+        over_ = true;  // B1
+        wait_over_ = true;
+    }
+    bool is_set() noexcept {
+        const std::lock_guard held(queue_);
+        return set_;
+    }
+
+    static void* operator new(std::size_t bytes) {
+        return block_cache::acquire(bytes, alignof(completion_state));
+    }
+    static void operator delete(void* p, std::size_t bytes) noexcept {
+        block_cache::release(p, bytes, alignof(completion_state));
+    }
+
+private:
+    bool set_ = false;  // the outcome is there
+    bool wait_over_ = false;
+};
+
+}  // namespace detail
+
+// What the callback calls. Copies are the same one. Any thread.
+template <class T>
+class completion {
+    using state = detail::completion_state<T>;
+
+public:
+    completion(const completion& other) noexcept : state_(other.state_) {
+        if (state_ != nullptr) state_->keep();
+    }
+    completion(completion&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+    completion& operator=(completion other) noexcept {
+        std::swap(state_, other.state_);
+        return *this;
+    }
+    ~completion() {
+        if (state_ != nullptr) state_->drop_completion();
+    }
+
+    // Whether it was this call that counts.
+    template <class... V>
+        requires(std::is_void_v<T> ? sizeof...(V) == 0 : std::constructible_from<T, V...>)
+    bool operator()(V&&... value) const {
+        return state_ != nullptr && state_->complete(std::forward<V>(value)...);
+    }
+
+    // For a C interface: gives this handle away as a pointer, which is adopted exactly once.
+    [[nodiscard]] void* release() noexcept { return std::exchange(state_, nullptr); }
+    [[nodiscard]] static completion adopt(void* p) noexcept {
+        return completion(static_cast<state*>(p));
+    }
+
+private:
+    template <class, class>
+    friend class callback_operation;
+    explicit completion(state* s) noexcept : state_(s) {}
+    state* state_;
+};
+
+template <class T, class F>
+class [[nodiscard]] callback_operation {
+    using state = detail::completion_state<T>;
+
+public:
+    static constexpr bool reports_stop = true;
+
+    explicit callback_operation(F&& f) : begin_(std::move(f)) {}
+    // Before it is awaited.
+    callback_operation(callback_operation&& other) : begin_(std::move(other.begin_)) {}
+    ~callback_operation() {
+        if (state_ != nullptr) state_->let_go();
+    }
+
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) {
+        state_ = new state;
+        state_->first_completion();
+        node_.owner = &w;
+        w.enlist("a callback", this, [](waiter& gone) noexcept {
+            auto& self = *const_cast<callback_operation*>(
+                static_cast<const callback_operation*>(gone.thing()));
+            self.state_->end_wait(self.node_);
+        });
+        begin_(completion<T>(state_));
+        return state_->enlist(node_);
+    }
+    result<T> take(const waiter*, wait_status how) {
+        if (how != wait_status::woken) return failure(std::errc::operation_canceled);
+        if (!state_->value) return failure(std::errc::broken_pipe);
+        if constexpr (std::is_void_v<T>)
+            return {};
+        else
+            return *std::move(state_->value);
+    }
+
+private:
+    F begin_;
+    state* state_ = nullptr;
+    wait_node node_;
+};
+
+// `begin` is called with a completion<T> when the operation is awaited; its exception leaves there.
+template <class T, std::invocable<completion<T>> F>
+callback_operation<T, std::decay_t<F>> from_callback(F&& begin) {
+    return callback_operation<T, std::decay_t<F>>(std::decay_t<F>(std::forward<F>(begin)));
+}
+
+// The same, waited for here: in a fiber or on a thread.
+template <class T, std::invocable<completion<T>> F>
+result<T> await_callback(F&& begin, std::source_location place = std::source_location::current()) {
+    return await(from_callback<T>(std::forward<F>(begin)), place);
+}
+
+}  // namespace weft

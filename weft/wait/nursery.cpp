@@ -1,0 +1,33 @@
+#include "weft/wait/nursery.hpp"
+
+#include "weft/wait/shield.hpp"
+
+namespace weft {
+
+nursery::~nursery() noexcept(false) {
+    if (!children_.empty()) {
+        const flow* const f = current_flow();
+        const stop_reason own = f != nullptr ? f->stop.reason() : stop_reason::none;
+        children_.request_stop(own != stop_reason::none ? own : stop_reason::user);
+        if (f != nullptr && f->ending) {
+            children_.end_children();
+        } else {
+            const shield from_our_own_stop;
+            await(children_.join());
+        }
+    }
+    if (std::uncaught_exceptions() == exceptions_before_) rethrow();
+}
+
+void nursery::join(std::source_location place) {
+    await(children_.join(), place);
+    rethrow();
+}
+
+void nursery::rethrow() {
+    if (std::exchange(reported_, true)) return;
+    if (const std::exception_ptr first = children_.first_error()) std::rethrow_exception(first);
+    reported_ = false;
+}
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+// nursery: a block of code that is not left before everything that was spawned in it has ended.
+//
+//   page build(url a, url b) {                       // in a fiber, or on a thread
+//       weft::nursery n;
+//       auto x = n.spawn([&] { return fetch(a); });  // a fiber: weft/fiber/nursery.hpp
+//       auto y = n.spawn(fetch_task(b));             // a task: weft/task/task_handle.hpp
+//       return render(x.get(), y.get());
+//   }
+//
+// Its one idea: children have a place in the code, so that none outlives what it refers to and no
+// error of one is lost. If one fails, the others are stopped, all are waited for, and then the
+// first error leaves here; errors() has the rest. join() waits for all to end by themselves; the
+// destructor asks those that are left to stop, waits, and throws the first error unless join() did
+// or the block is being left by an exception.
+//
+// A coroutine has with_nursery instead, as a destructor cannot co_await.
+#pragma once
+
+#include <exception>
+#include <source_location>
+#include <utility>
+#include <vector>
+
+#include "weft/wait/await.hpp"
+#include "weft/wait/scope.hpp"
+
+namespace weft {
+
+class nursery {
+public:
+    nursery() noexcept : exceptions_before_(std::uncaught_exceptions()) {}
+    nursery(const nursery&) = delete;
+    nursery& operator=(const nursery&) = delete;
+    ~nursery() noexcept(false);
+
+    // What becomes of x is for who defines what it is: spawn_into(nursery&, x, options...).
+    template <class X, class... Options>
+    auto spawn(X&& x, Options&&... options) {
+        return spawn_into(*this, std::forward<X>(x), std::forward<Options>(options)...);
+    }
+
+    // Waits until all have ended. Throws the first error. A stop of the caller is theirs.
+    void join(std::source_location place = std::source_location::current());
+    // The same for co_await, but that errors stay for rethrow().
+    [[nodiscard]] scope::join_operation async_join() noexcept { return children_.join(); }
+    void rethrow();  // the first error, once
+
+    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
+        return children_.request_stop(reason);
+    }
+    stop_token get_stop_token() noexcept { return children_.get_token(); }
+    std::size_t living_count() noexcept { return children_.living_count(); }
+
+    // Of those who failed, in that order; nobody lives in it any more.
+    std::vector<std::exception_ptr> errors() const { return children_.errors(); }
+
+    // Ends all who are left on the spot, for a frame that is destroyed (see scope).
+    void end_children() noexcept { children_.end_children(); }
+
+    // By spawn_into: before the child can end.
+    void admit(scope_member& m) noexcept { children_.enter(m); }
+
+private:
+    scope children_{{.one_fails_all_stop = true}};
+    const int exceptions_before_;
+    bool reported_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,109 @@
+#include "weft/wait/scope.hpp"
+
+#include <mutex>
+
+#include "weft/wait/stopped.hpp"
+
+namespace weft {
+
+void scope_member::ask(stop_node& n, stop_reason reason) noexcept {
+    static_cast<scope_member&>(n).child->request_stop(reason);
+}
+
+scope::~scope() {
+    WEFT_ASSERT(living_count_ == 0, "a scope is destroyed while flows live in it");
+    while (scope_member* m = failed_.pop_front()) m->child->kind->release(*m->child);
+}
+
+void scope::enter(scope_member& m) noexcept {
+    m.within = this;
+    {
+        const std::lock_guard held(queue_);
+        living_.push_back(m);
+        ++living_count_;
+    }
+    m.attach(stop_.get_token());
+}
+
+void scope::leave(scope_member& m) noexcept {
+    m.detach();  // from here on nobody asks it
+    bool ask_others;
+    {
+        const std::lock_guard held(queue_);
+        m.place = ++ended_count_;
+        ask_others = ended_count_ == rules_.enough || (m.failed() && rules_.one_fails_all_stop);
+        living_.remove(m);
+        if (m.failed()) {
+            m.child->kind->retain(*m.child);
+            failed_.push_back(m);
+        }
+    }
+    // Without the lock, as this runs the callbacks of whoever holds the token. The scope stays
+    // meanwhile: the child is still counted. C1
+    if (ask_others)
+        stop_.request_stop(m.failed() ? stop_reason::sibling_failed : stop_reason::user);
+    wait_list woken;
+    {
+        const std::lock_guard held(queue_);
+        if (--living_count_ == 0) queue_.claim_all(woken);
+    }
+    wait_queue::wake_all(woken);  // C2
+}
+
+bool scope::empty() noexcept { return living_count() == 0; }
+
+std::size_t scope::living_count() noexcept {
+    const std::lock_guard held(queue_);
+    return living_count_;
+}
+
+std::vector<std::exception_ptr> scope::errors() const {
+    std::vector<std::exception_ptr> all;
+    for (const scope_member& m : failed_) all.push_back(m.error);
+    return all;
+}
+
+std::exception_ptr scope::first_error() const noexcept {
+    const std::lock_guard held(queue_);
+    return failed_.empty() ? nullptr : failed_.front()->error;
+}
+
+void scope::end_children() noexcept {
+    for (;;) {
+        scope_member* m;
+        {
+            const std::lock_guard held(queue_);
+            m = living_.front();
+        }
+        if (m == nullptr) return;
+        flow& f = *m->child;
+        if (!f.is_at(current_executor()))
+            fail("a frame is destroyed while what it waits for runs on another executor", f.who());
+        f.kind->end(f);
+    }
+}
+
+bool scope::join_operation::start(waiter& w) noexcept {
+    node_.owner = &w;
+    w.enlist(
+        "the end of its children", this,
+        [](waiter& gone) noexcept {
+            auto& self =
+                *const_cast<join_operation*>(static_cast<const join_operation*>(gone.thing()));
+            self.scope_->queue_.withdraw(self.node_);
+            self.scope_->end_children();
+        },
+        [](waiter& stopped, stop_reason reason) noexcept {
+            static_cast<const join_operation*>(stopped.thing())->scope_->request_stop(reason);
+        });
+    const std::lock_guard held(scope_->queue_);
+    if (scope_->living_count_ == 0) return false;
+    scope_->queue_.push_back(node_);
+    return true;
+}
+
+void scope::join_operation::take(const waiter* w, wait_status how) const {
+    if (how == wait_status::stopped) detail::throw_stopped(w->reason());
+}
+
+}  // namespace weft
