@@ -56,6 +56,7 @@ public:
         else if constexpr (!std::is_void_v<T>)
             return std::move(value());
     }
+    const std::exception_ptr& get_error() noexcept { return error(); }
     [[noreturn]] WEFT_COLD void rethrow() { std::rethrow_exception(error()); }
 
 private:

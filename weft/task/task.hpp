@@ -51,6 +51,9 @@ class task;
 
 namespace detail {
 
+template <class T>
+class task_run;
+
 // Apart, so that a body that never calls them needs no stack for their arguments.
 [[noreturn]] WEFT_COLD inline void fail_second_await() { fail("second await of a task"); }
 [[noreturn]] WEFT_COLD inline void fail_empty_await() { fail("await of an empty task"); }
@@ -125,7 +128,8 @@ public:
     T await_resume() { return frame_.promise().take(); }
 
 private:
-    friend promise;  // makes it
+    friend promise;              // makes it
+    friend detail::task_run<T>;  // takes it over
 
     explicit task(std::coroutine_handle<promise> frame) noexcept : frame_(frame) {}
 

@@ -63,6 +63,11 @@ public:
         word |= error;  // I1
     }
 
+    // The exception that it ended with, or null.
+    std::exception_ptr failure() noexcept {
+        return (word & error) != 0 ? slot_.get_error() : nullptr;
+    }
+
     // What the task ended with; the exception is thrown. Precondition: it has ended.
     T take() {
         if (__builtin_expect((word & error) != 0, 0)) slot_.rethrow();

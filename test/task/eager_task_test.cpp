@@ -1,0 +1,106 @@
+#include "weft/task/eager_task.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/task/on_loop.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/when_all.hpp"
+
+namespace {
+
+using namespace on_loop;
+using weft::eager_task;
+
+eager_task<int> eager(std::string& order, std::chrono::milliseconds d, int n) {
+    order += 'b';
+    if (d != 0ms) co_await weft::sleep_for(d);
+    order += 'e';
+    if (n < 0) throw n;
+    co_return n;
+}
+
+TEST(eager_task, begins_where_it_is_called_and_goes_on_by_itself) {
+    const auto body = []() -> task<> {
+        std::string order;
+        eager_task<int> t = eager(order, 1ms, 4);
+        EXPECT_EQ(order, "b");
+        EXPECT_FALSE(t.done());
+        co_await weft::sleep_for(2ms);
+        EXPECT_EQ(order, "be");
+        EXPECT_TRUE(t.done());
+        EXPECT_EQ(co_await t, 4);
+        EXPECT_FALSE(t);
+    };
+    run(body());
+}
+
+TEST(eager_task, is_waited_for_by_who_awaits_it) {
+    const auto body = []() -> task<> {
+        std::string order;
+        EXPECT_EQ(co_await eager(order, 1ms, 4), 4);
+        EXPECT_EQ(co_await eager(order, 0ms, 5), 5);
+        auto [a, b] = co_await weft::when_all(eager(order, 3ms, 6), eager(order, 1ms, 7));
+        EXPECT_EQ(a * 10 + b, 67);
+    };
+    run(body());
+}
+
+TEST(eager_task, keeps_its_exception_for_who_awaits_it) {
+    const auto body = []() -> task<> {
+        std::string order;
+        eager_task<int> t = eager(order, 0ms, -4);
+        EXPECT_TRUE(t.done());
+        int caught = 0;
+        try {
+            co_await t;
+        } catch (int n) {
+            caught = n;
+        }
+        EXPECT_EQ(caught, -4);
+    };
+    run(body());
+}
+
+TEST(eager_task, is_ended_by_its_destruction) {
+    const auto hold = [](int& n) -> eager_task<> {
+        const held h(n);
+        co_await weft::sleep_for(1h);
+    };
+    const auto body = [&]() -> task<> {
+        int holders = 0;
+        {
+            eager_task<> t = hold(holders);
+            EXPECT_EQ(holders, 1);
+            t = hold(holders);
+            EXPECT_EQ(holders, 1);
+        }
+        EXPECT_EQ(holders, 0);
+        co_return;
+    };
+    run(body());
+}
+
+TEST(eager_task, is_stopped_with_who_awaits_it) {
+    weft::testing::virtual_loop l(1);
+    const auto body = []() -> task<> {
+        std::string order;
+        co_await eager(order, 1000ms, 4);
+    };
+    weft::detail::task_run<void> r(body(), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    r->request_stop(weft::stop_reason::user);
+    const weft::time_point before = l.now();
+    l.run();
+    EXPECT_EQ(l.now(), before);
+    EXPECT_THROW(r.take(), weft::stopped);
+}
+
+TEST(eager_task, serves_a_thread) {
+    std::string order;
+    eager_task<int> t = eager(order, 1ms, 4);
+    EXPECT_EQ(order, "b");
+    EXPECT_EQ(weft::sync_wait(t), 4);
+}
+
+}  // namespace

@@ -1,0 +1,114 @@
+#include "weft/task/shared_task.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "test/task/on_loop.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/when_all.hpp"
+
+namespace {
+
+using namespace on_loop;
+using weft::shared_task;
+
+shared_task<std::string> text(int& runs, std::chrono::milliseconds d) {
+    ++runs;
+    if (d != 0ms) co_await weft::sleep_for(d);
+    co_return "text";
+}
+
+TEST(shared_task, runs_once_for_all_who_await_it) {
+    int runs = 0;
+    const auto reads = [](shared_task<std::string> t) -> task<const std::string*> {
+        co_return &co_await t;
+    };
+    const auto body = [&]() -> task<> {
+        shared_task<std::string> t = text(runs, 1ms);
+        EXPECT_EQ(runs, 0);
+        auto [a, b] = co_await weft::when_all(reads(t), reads(t));
+        EXPECT_EQ(a, b);
+        EXPECT_EQ(*a, "text");
+        EXPECT_EQ(co_await t, "text");
+        EXPECT_EQ(runs, 1);
+    };
+    run(body());
+}
+
+TEST(shared_task, gives_a_copy_to_who_awaits_a_temporary) {
+    int runs = 0;
+    const auto body = [&]() -> task<std::string> {
+        std::string&& s = co_await text(runs, 1ms);
+        co_return s;
+    };
+    EXPECT_EQ(run(body()), "text");
+}
+
+TEST(shared_task, throws_its_exception_to_each) {
+    const auto body = []() -> task<int> {
+        shared_task<int> t(failing_in(1ms, 5));
+        int sum = 0;
+        for (int i = 0; i < 3; ++i) {
+            try {
+                co_await t;
+            } catch (int n) {
+                sum += n;
+            }
+        }
+        co_return sum;
+    };
+    EXPECT_EQ(run(body()), 15);
+}
+
+TEST(shared_task, a_stop_of_one_who_awaits_leaves_it_to_the_others) {
+    weft::testing::virtual_loop l(1);
+    int runs = 0;
+    shared_task<std::string> t = text(runs, 5ms);
+    const auto reads = [](shared_task<std::string> s) -> task<std::string> {
+        co_return co_await s;
+    };
+    weft::detail::task_run<std::string> a(reads(t), l.loop()), b(reads(t), l.loop());
+    a->post_first_turn();
+    b->post_first_turn();
+    l.loop().run_until_idle();
+    a->request_stop(weft::stop_reason::user);
+    l.run();
+    EXPECT_THROW(a.take(), weft::stopped);
+    EXPECT_EQ(b.take(), "text");
+}
+
+TEST(shared_task, of_which_the_last_handle_is_gone_runs_to_its_end) {
+    weft::testing::virtual_loop l(1);
+    bool ended = false;
+    const auto slow = [](bool& e) -> shared_task<> {
+        co_await weft::sleep_for(5ms);
+        e = true;
+    };
+    const auto body = [&]() -> task<> { co_await slow(ended); };
+    weft::detail::task_run<void> r(body(), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    r->request_stop(weft::stop_reason::user);
+    l.run();
+    EXPECT_TRUE(ended);
+}
+
+TEST(shared_task, serves_several_threads) {
+    for (int round = 0; round < 50; ++round) {
+        int runs = 0;
+        std::atomic<int> right{0};
+        {
+            const shared_task<std::string> t = text(runs, 1ms);
+            std::vector<std::thread> threads;
+            for (int i = 0; i < 3; ++i)
+                threads.emplace_back([&] { right += weft::sync_wait(t) == "text"; });
+            for (std::thread& x : threads) x.join();
+        }
+        EXPECT_EQ(right, 3);
+        EXPECT_EQ(runs, 1);
+    }
+}
+
+}  // namespace

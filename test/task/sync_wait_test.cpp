@@ -1,0 +1,141 @@
+#include "weft/task/sync_wait.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+
+#include "test/task/on_loop.hpp"
+#include "weft/fiber/fiber.hpp"
+
+namespace {
+
+using namespace on_loop;
+using weft::sync_wait;
+
+task<int> number(int n) { co_return n; }
+task<int&> reference(int& n) { co_return n; }
+task<std::unique_ptr<int>> movable(int n) { co_return std::make_unique<int>(n); }
+task<> nothing() { co_return; }
+task<> failing() {
+    throw 4;
+    co_return;
+}
+
+TEST(sync_wait, gives_a_thread_what_the_task_ended_with) {
+    int place = 3;
+    EXPECT_EQ(sync_wait(number(5)), 5);
+    EXPECT_EQ(&sync_wait(reference(place)), &place);
+    EXPECT_EQ(*sync_wait(movable(6)), 6);
+    sync_wait(nothing());
+    EXPECT_THROW(sync_wait(failing()), int);
+    EXPECT_EQ(sync_wait(number_in(1ms, 7)), 7);
+}
+
+TEST(sync_wait, takes_a_task_that_has_a_name_or_has_begun) {
+    task<int> named = number(5);
+    EXPECT_EQ(sync_wait(named), 5);
+    EXPECT_FALSE(named);
+    task<int> begun = number_in(1ms, 6);
+    const auto body = [](task<int>& t) -> task<int> {
+        t.start();
+        co_return co_await t;
+    };
+    EXPECT_EQ(sync_wait(body(begun)), 6);
+    task<int> ended = number(7);
+    ended.start();
+    EXPECT_EQ(sync_wait(ended), 7);
+}
+
+TEST(await, of_a_task_in_a_fiber_suspends_the_fiber_alone) {
+    weft::testing::virtual_loop l(1);
+    std::string order;
+    weft::fiber a([&] { order += std::to_string(weft::await(number_in(2ms, 2))); }, {.on = l});
+    weft::fiber b([&] { order += std::to_string(weft::await(number_in(1ms, 1))); }, {.on = l});
+    l.run();
+    a.join();
+    b.join();
+    EXPECT_EQ(order, "12");
+}
+
+TEST(await, of_a_task_runs_it_at_once_and_on_the_fibers_thread) {
+    weft::testing::virtual_loop l(1);
+    std::thread::id where;
+    const auto body = [&]() -> task<int> {
+        where = std::this_thread::get_id();
+        co_return 1;
+    };
+    weft::fiber f(
+        [&] {
+            const std::uint64_t turns = l.loop().turn_count();
+            EXPECT_EQ(weft::await(body()), 1);
+            EXPECT_EQ(l.loop().turn_count(), turns);
+        },
+        {.on = l});
+    l.run();
+    f.join();
+    EXPECT_EQ(where, std::this_thread::get_id());
+}
+
+TEST(await, of_a_task_that_fails_throws_in_the_fiber) {
+    weft::testing::virtual_loop l(1);
+    weft::fiber f([&] { EXPECT_THROW(weft::await(failing_in(1ms, 3)), int); }, {.on = l});
+    l.run();
+    EXPECT_FALSE(f.join().stopped());
+}
+
+TEST(await, of_a_task_hands_a_stop_of_the_fiber_on_and_waits) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    weft::fiber f([&] { weft::await(hold_for_an_hour(holders)); }, {.on = l});
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 1);
+    const weft::time_point before = l.now();
+    f.request_stop();
+    l.run();
+    EXPECT_EQ(l.now(), before);
+    EXPECT_EQ(holders, 0);
+    EXPECT_TRUE(f.join().stopped());
+}
+
+TEST(await, of_a_task_in_a_fiber_that_was_stopped_before_ends_at_its_first_wait) {
+    weft::testing::virtual_loop l(1);
+    weft::fiber f(
+        [&] {
+            weft::current_flow()->request_stop(weft::stop_reason::user);
+            EXPECT_EQ(weft::await(number(4)), 4);  // it does not wait
+            int holders = 0;
+            EXPECT_THROW(weft::await(hold_for_an_hour(holders)), weft::stopped);
+            const weft::shield s;
+            EXPECT_EQ(weft::await(number_in(1ms, 5)), 5);
+        },
+        {.on = l});
+    l.run();
+    f.join();
+}
+
+TEST(await, of_a_task_ends_with_a_fiber_that_is_killed) {
+    int holders = 0;
+    {
+        weft::testing::virtual_loop l(1);
+        weft::fiber f(
+            [&] {
+                const weft::shield s;
+                weft::await(hold_for_an_hour(holders));
+            },
+            {.on = l});
+        l.loop().run_until_idle();
+        EXPECT_EQ(holders, 1);
+        f.detach();
+    }
+    EXPECT_EQ(holders, 0);
+}
+
+using sync_wait_deathtest = ::testing::Test;
+TEST_F(sync_wait_deathtest, in_a_coroutine_ends_the_program) {
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto body = []() -> task<int> { co_return sync_wait(number_in(1ms, 1)); };
+    EXPECT_DEATH(sync_wait(body()), "a blocking wait in a coroutine: co_await it");
+}
+
+}  // namespace

@@ -1,0 +1,129 @@
+#include "weft/task/task_flow.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/task/on_loop.hpp"
+
+namespace {
+
+using namespace on_loop;
+using weft::stop_reason;
+using weft::task_status;
+
+TEST(task_flow, runs_its_first_turn_when_it_comes) {
+    weft::testing::virtual_loop l(1);
+    weft::detail::task_run<int> r(number_in(1ms, 5), l.loop());
+    r->post_first_turn();
+    EXPECT_EQ(r->status(), task_status::scheduled);
+    EXPECT_EQ(l.loop().flow_count(), 0u);
+    l.loop().run_until_idle();
+    EXPECT_EQ(r->status(), task_status::running);
+    EXPECT_EQ(l.loop().flow_count(), 1u);
+    l.run();
+    EXPECT_EQ(r->status(), task_status::ended);
+    EXPECT_EQ(l.loop().flow_count(), 0u);
+    EXPECT_EQ(r.take(), 5);
+}
+
+TEST(task_flow, a_stop_ends_the_wait_it_is_in) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    weft::detail::task_run<int> r(hold_for_an_hour(holders), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 1);
+    EXPECT_TRUE(r->request_stop(stop_reason::user));
+    EXPECT_FALSE(r->request_stop(stop_reason::shutdown));
+    const weft::time_point before = l.now();
+    l.run();
+    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(l.now(), before);
+    try {
+        r.take();
+        FAIL();
+    } catch (const weft::stopped& s) {
+        EXPECT_EQ(s.reason, stop_reason::user);
+    }
+    EXPECT_FALSE(r->request_stop(stop_reason::user));  // of one that has ended: nothing
+}
+
+TEST(task_flow, a_stop_before_its_first_turn_fires_at_its_first_wait) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    weft::detail::task_run<int> r(hold_for_an_hour(holders), l.loop());
+    r->request_stop(stop_reason::user);
+    r->post_first_turn();
+    l.run();
+    EXPECT_THROW(r.take(), weft::stopped);
+    EXPECT_EQ(holders, 0);
+}
+
+TEST(task_flow, ends_with_its_executor) {
+    int holders = 0;
+    weft::detail::task_run<int> stops, ends;
+    const auto stubborn = [](int& n) -> task<int> {
+        const held h(n);
+        for (;;) {
+            try {
+                co_await weft::sleep_for(1h);
+            } catch (const weft::stopped&) {
+            }
+            co_await std::suspend_always();  // nobody will resume it
+        }
+    };
+    {
+        weft::testing::virtual_loop l(1);
+        stops = weft::detail::task_run<int>(hold_for_an_hour(holders), l.loop());
+        ends = weft::detail::task_run<int>(stubborn(holders), l.loop());
+        stops->post_first_turn();
+        ends->post_first_turn();
+        l.loop().run_until_idle();
+        EXPECT_EQ(holders, 2);
+    }
+    EXPECT_EQ(holders, 0);
+    EXPECT_THROW(stops.take(), weft::stopped);
+    EXPECT_THROW(ends.take(), weft::stopped);
+}
+
+TEST(task_flow, frees_the_body_of_one_that_nobody_wants_at_its_end) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    const auto body = [](std::shared_ptr<held>) -> task<> { co_return; };
+    {
+        weft::detail::task_run<void> r(body(std::make_shared<held>(holders)), l.loop());
+        r->post_first_turn();
+    }
+    EXPECT_EQ(holders, 1);
+    l.run();
+    EXPECT_EQ(holders, 0);
+}
+
+TEST(task_flow, of_one_that_is_not_begun_only_the_frame_is_freed) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    {
+        const weft::detail::task_run<int> r(hold_for_an_hour(holders), l.loop());
+    }
+    EXPECT_EQ(holders, 0);
+}
+
+TEST(this_task, tells_id_status_and_token) {
+    weft::testing::virtual_loop l(1);
+    EXPECT_EQ(weft::this_task::id(), 0u);
+    EXPECT_EQ(weft::this_task::status(), task_status::none);
+    EXPECT_FALSE(weft::this_task::get_stop_token().stop_possible());
+    const auto body = []() -> task<std::uint64_t> {
+        EXPECT_EQ(weft::this_task::status(), task_status::running);
+        EXPECT_TRUE(weft::this_task::get_stop_token().stop_possible());
+        weft::current_flow()->request_stop(stop_reason::user);
+        EXPECT_TRUE(weft::this_task::get_stop_token().stop_requested());
+        EXPECT_EQ(weft::this_task::status(), task_status::stopping);
+        co_return weft::this_task::id();
+    };
+    const std::uint64_t first = run(l, body());
+    const std::uint64_t second = run(l, body());
+    EXPECT_NE(first, 0u);
+    EXPECT_NE(first, second);
+}
+
+}  // namespace

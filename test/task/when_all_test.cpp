@@ -1,0 +1,184 @@
+#include "weft/task/when_all.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "test/task/on_loop.hpp"
+#include "weft/fiber/spawn.hpp"
+
+namespace {
+
+using namespace on_loop;
+using weft::when_all;
+
+TEST(when_all, gives_each_its_place_and_takes_as_long_as_the_slowest) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    const auto body = []() -> task<int> {
+        auto [a, b, c] =
+            co_await when_all(number_in(3ms, 1), number_in(9ms, 20), number_in(1ms, 300));
+        co_return a + b + c;
+    };
+    EXPECT_EQ(run(l, body()), 321);
+    EXPECT_EQ(l.now() - before, 9ms);
+}
+
+TEST(when_all, of_a_range_gives_a_vector) {
+    const auto body = []() -> task<std::vector<int>> {
+        std::vector<task<int>> tasks;
+        for (int i = 0; i < 5; ++i) tasks.push_back(number_in(std::chrono::milliseconds(9 - i), i));
+        co_return co_await when_all(std::move(tasks));
+    };
+    EXPECT_EQ(run(body()), (std::vector{0, 1, 2, 3, 4}));
+}
+
+TEST(when_all, of_an_empty_range_is_ready) {
+    const auto body = []() -> task<std::size_t> {
+        co_return (co_await when_all(std::vector<task<int>>())).size();
+    };
+    EXPECT_EQ(run(body()), 0u);
+}
+
+TEST(when_all, takes_any_type_and_any_awaitable) {
+    int place = 7;
+    const auto reference = [](int& r) -> task<int&> { co_return r; };
+    const auto movable = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(4); };
+    const auto nothing = []() -> task<> { co_return; };
+    const auto body = [&]() -> task<> {
+        auto [r, m, n, s] =
+            co_await when_all(reference(place), movable(), nothing(), weft::sleep_for(1ms));
+        EXPECT_EQ(&r.get(), &place);
+        EXPECT_EQ(*m, 4);
+        static_assert(std::is_same_v<decltype(n), std::monostate>);
+        static_assert(std::is_same_v<decltype(s), std::monostate>);
+    };
+    run(body());
+}
+
+TEST(when_all, runs_all_to_the_end_and_throws_the_first_error_and_keeps_all) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    const auto body = [](std::vector<int>& seen) -> task<> {
+        auto all = when_all(failing_in(7ms, 7), failing_in(2ms, 2), number_in(30ms, 0),
+                            failing_in(4ms, 4));
+        try {
+            co_await all;
+        } catch (int n) {
+            seen.push_back(n);
+        }
+        for (const std::exception_ptr& e : all.errors()) {
+            try {
+                std::rethrow_exception(e);
+            } catch (int n) {
+                seen.push_back(n);
+            }
+        }
+    };
+    std::vector<int> seen;
+    run(l, body(seen));
+    EXPECT_EQ(seen, (std::vector{2, 2, 4, 7}));
+    EXPECT_EQ(l.now() - before, 30ms);
+}
+
+TEST(when_all, hands_a_stop_on_and_waits_for_all) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    const auto body = [](int& n) -> task<> {
+        co_await when_all(hold_for_an_hour(n), hold_for_an_hour(n));
+    };
+    weft::detail::task_run<void> r(body(holders), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 2);
+    EXPECT_EQ(l.loop().flow_count(), 3u);
+    r->request_stop(weft::stop_reason::user);
+    const weft::time_point before = l.now();
+    l.run();
+    EXPECT_EQ(l.now(), before);
+    EXPECT_EQ(holders, 0);
+    EXPECT_THROW(r.take(), weft::stopped);
+}
+
+TEST(when_all, of_values_that_are_there_in_spite_of_a_stop_gives_the_values) {
+    const auto stubborn = []() -> task<int> {
+        try {
+            co_await weft::sleep_for(1h);
+        } catch (const weft::stopped&) {
+        }
+        co_return 3;
+    };
+    const auto body = [&]() -> task<int> {
+        auto [a, b] = co_await when_all(stubborn(), stubborn());
+        co_return a + b;
+    };
+    weft::testing::virtual_loop l(1);
+    weft::detail::task_run<int> r(body(), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    r->request_stop(weft::stop_reason::user);
+    l.run();
+    EXPECT_EQ(r.take(), 6);
+}
+
+TEST(when_all, begins_nothing_after_a_stop) {
+    bool began = false;
+    const auto child = [](bool& b) -> task<> {
+        b = true;
+        co_return;
+    };
+    const auto body = [&]() -> task<> {
+        weft::current_flow()->request_stop(weft::stop_reason::user);
+        co_await when_all(child(began));
+    };
+    EXPECT_THROW(run(body()), weft::stopped);
+    EXPECT_FALSE(began);
+}
+
+TEST(when_all, destroyed_while_it_waits_ends_its_tasks) {
+    int holders = 0;
+    weft::testing::virtual_loop l(1);
+    const auto body = [](int& n) -> task<> {
+        auto all = when_all(hold_for_an_hour(n), hold_for_an_hour(n));
+        co_await all;
+    };
+    std::optional<task<>> t;
+    l.loop().post([&] {
+        t.emplace(body(holders));
+        t->start();
+    });
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 2);
+    l.loop().post([&] { t.reset(); });
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(l.loop().flow_count(), 0u);
+}
+
+// An ordinary function, deep in a fiber, awaits tasks; a task awaits a fiber that calls it.
+int total() {
+    auto [a, b] = weft::await(when_all(number_in(2ms, 30), number_in(1ms, 4)));
+    return a + b;
+}
+
+TEST(when_all, serves_a_fiber_that_a_task_awaits) {
+    weft::testing::virtual_loop l(1);
+    const auto checkout = []() -> task<int> {
+        auto island = weft::spawn([] { return total(); });
+        co_return co_await island.async_get();
+    };
+    EXPECT_EQ(run(l, checkout()), 34);
+}
+
+TEST(when_all, of_many_is_woken_without_recursion) {
+    const auto body = []() -> task<std::size_t> {
+        std::vector<task<int>> tasks;
+        for (int i = 0; i < 10000; ++i) tasks.push_back(number_in(1ms, i));
+        co_return (co_await when_all(std::move(tasks))).size();
+    };
+    EXPECT_EQ(run(body()), 10000u);
+}
+
+}  // namespace

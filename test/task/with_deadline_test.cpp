@@ -1,0 +1,140 @@
+#include "weft/task/with_deadline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "test/task/on_loop.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/task/when_all.hpp"
+
+namespace {
+
+using namespace on_loop;
+using weft::with_deadline;
+using weft::with_timeout;
+
+TEST(with_timeout, gives_the_value_that_comes_in_time) {
+    const auto body = []() -> task<int> {
+        weft::result<int> r = co_await with_timeout(number_in(5ms, 4), 6ms);
+        co_return r.value();
+    };
+    EXPECT_EQ(run(body()), 4);
+}
+
+TEST(with_timeout, ends_what_comes_too_late_and_says_so) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    int holders = 0;
+    const auto body = [&]() -> task<> {
+        weft::result<int> r = co_await with_timeout(hold_for_an_hour(holders), 5ms);
+        EXPECT_EQ(r.error(), std::errc::timed_out);
+        EXPECT_EQ(holders, 0);
+        co_await weft::sleep_for(1ms);  // the deadline is over
+    };
+    run(l, body());
+    EXPECT_EQ(l.now() - before, 6ms);
+}
+
+TEST(with_timeout, of_what_waits_for_nothing_gives_the_value_however_late) {
+    const auto now_ready = []() -> task<std::unique_ptr<int>> {
+        co_return std::make_unique<int>(1);
+    };
+    const auto body = [&]() -> task<> {
+        weft::result<std::unique_ptr<int>> r = co_await with_timeout(now_ready(), -1s);
+        EXPECT_TRUE(r.has_value());
+        weft::result<void> v = co_await with_timeout(weft::sleep_for(1ms), 2ms);
+        EXPECT_TRUE(v.has_value());
+    };
+    run(body());
+}
+
+TEST(with_timeout, the_nearest_of_nested_ones_counts_and_says_so_where_it_was_set) {
+    const auto body = []() -> task<> {
+        const auto inner = []() -> task<int> {
+            const weft::result<int> r = co_await with_timeout(number_in(1h, 1), 50ms);
+            EXPECT_TRUE(false) << "the outer one ended it";
+            co_return r.value();
+        };
+        const weft::result<int> outer = co_await with_timeout(inner(), 10ms);
+        EXPECT_EQ(outer.error(), std::errc::timed_out);
+        const auto other = []() -> task<int> {
+            const weft::result<int> r = co_await with_timeout(number_in(1h, 1), 10ms);
+            EXPECT_EQ(r.error(), std::errc::timed_out);
+            co_return 2;
+        };
+        EXPECT_EQ((co_await with_timeout(other(), 50ms)).value(), 2);
+    };
+    run(body());
+}
+
+TEST(with_timeout, reaches_the_children_of_what_it_awaits) {
+    int holders = 0;
+    const auto body = [&]() -> task<> {
+        auto r = co_await with_timeout(
+            weft::when_all(hold_for_an_hour(holders), hold_for_an_hour(holders)), 5ms);
+        EXPECT_EQ(r.error(), std::errc::timed_out);
+        EXPECT_EQ(holders, 0);
+    };
+    run(body());
+}
+
+TEST(with_timeout, lets_a_stop_and_an_error_pass) {
+    const auto failing = []() -> task<> {
+        EXPECT_THROW(static_cast<void>(co_await with_timeout(failing_in(1ms, 3), 1s)), int);
+    };
+    run(failing());
+    weft::testing::virtual_loop l(1);
+    const auto body = []() -> task<> {
+        static_cast<void>(co_await with_timeout(number_in(1h, 1), 1s));
+    };
+    weft::detail::task_run<void> r(body(), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    r->request_stop(weft::stop_reason::user);
+    l.run();
+    EXPECT_THROW(r.take(), weft::stopped);
+}
+
+TEST(with_deadline, of_a_result_gives_a_result_and_not_one_in_another) {
+    const auto reads = [](bool ends) -> task<weft::result<int>> {
+        try {
+            co_await weft::sleep_for(ends ? 1ms : 1h);
+        } catch (const weft::stopped&) {
+            co_return weft::failure(std::errc::operation_canceled);
+        }
+        co_return 5;
+    };
+    const auto body = [&]() -> task<> {
+        weft::result<int> r = co_await with_deadline(reads(true), weft::now() + 5ms);
+        EXPECT_EQ(r.value(), 5);
+        r = co_await with_deadline(reads(false), weft::now() + 5ms);
+        EXPECT_EQ(r.error(), std::errc::timed_out);
+    };
+    run(body());
+}
+
+TEST(with_deadline, serves_a_fiber) {
+    weft::testing::virtual_loop l(1);
+    weft::fiber f(
+        [] {
+            const weft::result<int> r = weft::await(with_timeout(number_in(1h, 1), 5ms));
+            EXPECT_EQ(r.error(), std::errc::timed_out);
+        },
+        {.on = l});
+    l.run();
+    f.join();
+}
+
+TEST(with_deadline, serves_a_coroutine_that_runs_in_no_flow) {
+    weft::testing::virtual_loop l(1);
+    const auto body = []() -> task<bool> {
+        co_return (co_await with_timeout(number_in(1h, 1), 5ms)).error() == std::errc::timed_out;
+    };
+    task<bool> t = body();
+    l.loop().post([&] { t.start(); });
+    l.run();
+    EXPECT_TRUE(t.get());
+}
+
+}  // namespace

@@ -1,0 +1,176 @@
+#include "weft/task/with_nursery.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/task/on_loop.hpp"
+
+namespace {
+
+using namespace on_loop;
+using weft::nursery;
+using weft::with_nursery;
+
+TEST(with_nursery, gives_the_result_of_the_block) {
+    const auto body = []() -> task<int> {
+        co_return co_await with_nursery([](nursery& n) -> task<int> {
+            auto x = n.spawn(number_in(2ms, 1));
+            auto y = n.spawn(number_in(1ms, 20));
+            co_return co_await x.async_get() + co_await y.async_get();
+        });
+    };
+    EXPECT_EQ(run(body()), 21);
+}
+
+TEST(with_nursery, stops_and_joins_those_who_are_left_at_the_end_of_the_block) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    int holders = 0;
+    const auto body = [&]() -> task<> {
+        co_await with_nursery([&](nursery& n) -> task<> {
+            for (int i = 0; i < 5; ++i) n.spawn(hold_for_an_hour(holders));
+            co_await weft::sleep_for(1ms);
+            EXPECT_EQ(holders, 5);
+        });
+        EXPECT_EQ(holders, 0);
+    };
+    run(l, body());
+    EXPECT_EQ(l.now() - before, 1ms);
+}
+
+TEST(with_nursery, stops_those_who_have_not_begun) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    const auto body = []() -> task<> {
+        co_await with_nursery([](nursery& n) -> task<> {
+            n.spawn(number_in(7ms, 1));
+            n.spawn(number_in(3ms, 1));
+            EXPECT_EQ(n.living_count(), 3u);  // the block is one of them
+            co_return;
+        });
+    };
+    run(l, body());
+    EXPECT_EQ(l.now() - before, 0ms);
+}
+
+TEST(with_nursery, a_child_that_fails_stops_the_others_and_the_block_and_its_error_leaves) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    int holders = 0;
+    const auto body = [&]() -> task<> {
+        co_await with_nursery([&](nursery& n) -> task<> {
+            n.spawn(hold_for_an_hour(holders));
+            n.spawn(failing_in(2ms, 9));
+            const held h(holders);
+            try {
+                co_await weft::sleep_for(1h);
+            } catch (const weft::stopped& s) {
+                EXPECT_EQ(s.reason, weft::stop_reason::sibling_failed);
+                throw;
+            }
+        });
+    };
+    int caught = 0;
+    try {
+        run(l, body());
+    } catch (int n) {
+        caught = n;
+    }
+    EXPECT_EQ(caught, 9);
+    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(l.now() - before, 2ms);
+}
+
+TEST(with_nursery, a_block_that_fails_stops_the_children) {
+    int holders = 0;
+    const auto body = [&]() -> task<> {
+        co_await with_nursery([&](nursery& n) -> task<> {
+            n.spawn(hold_for_an_hour(holders));
+            co_await weft::sleep_for(1ms);
+            throw 3;
+        });
+    };
+    EXPECT_THROW(run(body()), int);
+    EXPECT_EQ(holders, 0);
+}
+
+TEST(with_nursery, the_result_of_a_child_that_was_stopped_for_a_sibling_is_that_ones_error) {
+    const auto body = []() -> task<> {
+        co_await with_nursery([](nursery& n) -> task<> {
+            auto x = n.spawn(number_in(1h, 1));
+            n.spawn(failing_in(2ms, 9));
+            const weft::shield s;  // the block sees it all
+            int caught = 0;
+            try {
+                co_await x.async_get();
+            } catch (int e) {
+                caught = e;
+            }
+            EXPECT_EQ(caught, 9);
+        });
+    };
+    EXPECT_THROW(run(body()), int);
+}
+
+TEST(with_nursery, is_stopped_with_who_awaits_it) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    const auto body = [](int& n) -> task<> {
+        co_await with_nursery([&](nursery& all) -> task<> {
+            all.spawn(hold_for_an_hour(n));
+            co_await hold_for_an_hour(n);
+        });
+    };
+    weft::detail::task_run<void> r(body(holders), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 2);
+    r->request_stop(weft::stop_reason::user);
+    l.run();
+    EXPECT_EQ(holders, 0);
+    EXPECT_THROW(r.take(), weft::stopped);
+}
+
+TEST(with_nursery, destroyed_while_it_waits_ends_its_children) {
+    int holders = 0;
+    weft::testing::virtual_loop l(1);
+    const auto body = [](int& n) -> task<> {
+        co_await with_nursery([&](nursery& all) -> task<> {
+            all.spawn(hold_for_an_hour(n));
+            co_await hold_for_an_hour(n);
+        });
+    };
+    task<> t = body(holders);
+    l.loop().post([&] { t.start(); });
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 2);
+    l.loop().post([&] { t = task<>(); });
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(l.loop().flow_count(), 0u);
+}
+
+TEST(task_handle, tells_id_and_status_and_can_stop_its_task_alone) {
+    const auto body = []() -> task<> {
+        co_await with_nursery([](nursery& n) -> task<> {
+            auto x = n.spawn(number_in(1h, 1));
+            auto y = n.spawn(number_in(2ms, 2));
+            EXPECT_NE(x.id(), y.id());
+            EXPECT_EQ(x.status(), weft::task_status::scheduled);
+            co_await weft::sleep_for(1ms);
+            EXPECT_EQ(x.status(), weft::task_status::running);
+            EXPECT_TRUE(x.request_stop());
+            EXPECT_EQ(co_await y.async_get(), 2);
+            EXPECT_TRUE(x.done());
+            bool was_stopped = false;
+            try {
+                co_await x.async_get();
+            } catch (const weft::stopped&) {
+                was_stopped = true;
+            }
+            EXPECT_TRUE(was_stopped);
+        });
+    };
+    run(body());
+}
+
+}  // namespace

@@ -1,0 +1,50 @@
+// as_task: anything that can be awaited, as a task; what is a task already stays as it is.
+//
+//   weft::task<int> t = weft::detail::as_task(channel.async_recv());
+#pragma once
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "weft/task/task.hpp"
+#include "weft/wait/awaitable.hpp"
+#include "weft/wait/operation.hpp"
+
+namespace weft::detail {
+
+// A temporary would be gone.
+template <class T>
+using lasting_t = std::conditional_t<std::is_rvalue_reference_v<T>, std::remove_cvref_t<T>, T>;
+
+// A is a type, and the awaitable lies in the frame; or a reference, and it lies elsewhere.
+template <class A>
+task<lasting_t<await_result_t<A>>> awaiting_task(A a) {
+    co_return co_await std::forward<A>(a);
+}
+
+template <class T>
+task<T> as_task(task<T>&& t) noexcept {
+    return std::move(t);
+}
+template <class T>
+task<T> as_task(task<T>& t) noexcept {
+    return std::move(t);
+}
+template <awaitable A>
+auto as_task(A&& a) {
+    return awaiting_task<A>(std::forward<A>(a));
+}
+
+template <class A>
+using task_result_t = typename decltype(as_task(std::declval<A>()))::value_type;
+
+// What stands for a T in a tuple, a vector or a variant.
+template <class T>
+using kept_t =
+    std::conditional_t<std::is_void_v<T>, std::monostate,
+                       std::conditional_t<std::is_reference_v<T>,
+                                          std::reference_wrapper<std::remove_reference_t<T>>, T>>;
+
+}  // namespace weft::detail

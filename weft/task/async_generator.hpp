@@ -1,0 +1,194 @@
+// async_generator<T>: a coroutine that yields one T after the other and may await in between.
+//
+//   weft::async_generator<line> lines(stream& s) {
+//       while (auto l = co_await s.async_read_line()) co_yield *l;
+//   }
+//   auto g = lines(s);
+//   for (auto it = co_await g.begin(); it != g.end(); co_await ++it) use(*it);
+//   while (line* l = co_await g.next()) use(*l);            // the same, shorter
+//
+// Its one idea: who awaits the next element lends it his flow: the body runs in the awaiter's turn,
+// on his executor, until it yields, and then he goes on, without a queue in between and without the
+// stack growing. So a stop or a deadline of his ends a wait of the body; an exception of the body,
+// and weft::stopped, come out of begin(), ++ or next(), and then the range is at its end.
+//
+// What is yielded is a reference into the frame: it holds until the next ++. One awaits it at a
+// time. Destroying it destroys the frame, whatever it waits for. T may be a reference, move-only,
+// or without a default constructor.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/assert.hpp"
+#include "weft/task/frame_memory.hpp"
+#include "weft/task/transfer.hpp"
+
+namespace weft {
+
+template <class T>
+class async_generator;
+
+namespace detail {
+
+template <class T>
+class async_generator_promise : public transfer_base, public frame_memory {
+public:
+    using value = std::remove_reference_t<T>;
+
+    async_generator<T> get_return_object() noexcept;
+    WEFT_ALWAYS_INLINE std::suspend_always initial_suspend() noexcept {
+        word = tail_call_bits;
+        return {};
+    }
+
+    // Goes back to who awaits the element.
+    struct handing_back {
+        bool await_ready() const noexcept { return false; }
+        template <class Promise>
+        WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
+            std::coroutine_handle<Promise> h) const noexcept {
+            return hand_back(h.promise());
+        }
+        void await_resume() const noexcept {}
+    };
+    handing_back final_suspend() noexcept {
+        yielded = nullptr;
+        return {};
+    }
+
+    handing_back yield_value(value& v) noexcept {
+        yielded = std::addressof(v);
+        return {};
+    }
+    handing_back yield_value(value&& v) noexcept
+        requires(!std::is_lvalue_reference_v<T>)
+    {
+        yielded = std::addressof(v);
+        return {};
+    }
+
+    void return_void() noexcept {}
+    WEFT_COLD void unhandled_exception() noexcept { failure = std::current_exception(); }
+
+    value* yielded = nullptr;  // null at the end
+    std::exception_ptr failure;
+};
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] async_generator {
+    using promise = detail::async_generator_promise<T>;
+    using value = typename promise::value;
+
+public:
+    class iterator;
+
+    // Awaited once: goes on to the next element.
+    class [[nodiscard]] advance {
+    public:
+        explicit advance(std::coroutine_handle<promise> g) noexcept : frame_(g) {}
+        bool await_ready() const noexcept { return frame_ == nullptr || frame_.done(); }
+        template <class Awaiting>
+        WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
+            std::coroutine_handle<Awaiting> h) noexcept {
+            promise& p = frame_.promise();
+            p.awaiter = h;
+            if constexpr (std::is_base_of_v<detail::transfer_base, Awaiting>) {
+                p.word &= ~detail::transfer_base::foreign;
+                return detail::hand_over(h.promise(), frame_, false);
+            } else {
+                p.word |= detail::transfer_base::foreign;
+                return detail::tail_call_bits == 0
+                           ? std::coroutine_handle<>(frame_)
+                           : detail::hand_over_slowly(nullptr, frame_, false);
+            }
+        }
+        value* await_resume() const {
+            if (frame_ == nullptr) return nullptr;
+            promise& p = frame_.promise();
+            if (p.failure) std::rethrow_exception(std::exchange(p.failure, nullptr));
+            return p.yielded;
+        }
+
+    private:
+        std::coroutine_handle<promise> frame_;
+    };
+
+    // As advance, but for an iterator.
+    class [[nodiscard]] step : public advance {
+    public:
+        step(std::coroutine_handle<promise> g, iterator* it) noexcept
+            : advance(g), frame_(g), it_(it) {}
+        iterator await_resume() const {
+            value* v = advance::await_resume();
+            if (it_ != nullptr) it_->at_ = v;
+            return iterator(frame_, v);
+        }
+
+    private:
+        std::coroutine_handle<promise> frame_;
+        iterator* it_;
+    };
+
+    class iterator {
+    public:
+        T& operator*() const noexcept { return *at_; }
+        value* operator->() const noexcept { return at_; }
+        step operator++() noexcept { return step(frame_, this); }
+        friend bool operator==(const iterator& i, std::default_sentinel_t) noexcept {
+            return i.at_ == nullptr;
+        }
+
+    private:
+        friend class step;
+        iterator(std::coroutine_handle<promise> g, value* v) noexcept : frame_(g), at_(v) {}
+        std::coroutine_handle<promise> frame_;
+        value* at_;
+    };
+
+    async_generator() noexcept = default;
+    async_generator(async_generator&& other) noexcept
+        : frame_(std::exchange(other.frame_, nullptr)) {}
+    async_generator& operator=(async_generator&& other) noexcept {
+        async_generator(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~async_generator() {
+        if (frame_) frame_.destroy();
+    }
+    void swap(async_generator& other) noexcept { std::swap(frame_, other.frame_); }
+
+    // co_await gives a pointer to the next element, null at the end.
+    advance next() noexcept { return advance(frame_); }
+
+    step begin() noexcept { return step(frame_, nullptr); }
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+private:
+    friend promise;
+    explicit async_generator(std::coroutine_handle<promise> g) noexcept : frame_(g) {}
+
+    std::coroutine_handle<promise> frame_;
+};
+
+namespace detail {
+
+template <class T>
+async_generator<T> async_generator_promise<T>::get_return_object() noexcept {
+    return async_generator<T>(std::coroutine_handle<async_generator_promise>::from_promise(*this));
+}
+
+}  // namespace detail
+}  // namespace weft
+
+template <class T, class... Args>
+struct std::coroutine_traits<weft::async_generator<T>, Args...> {
+    using promise_type =
+        weft::detail::promise_for<weft::detail::async_generator_promise<T>, void, Args...>;
+};

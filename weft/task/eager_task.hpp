@@ -1,0 +1,104 @@
+// eager_task<T>: a task that begins where it is called, and is awaited later.
+//
+//   weft::eager_task<bytes> ahead = read_ahead(file);     // the request is on its way
+//   prepare();
+//   bytes b = co_await ahead;
+//
+// Its one idea: it is a flow of its own, whose first turn is the call itself; it goes on by itself,
+// on the executor of who called it, whether it is awaited or not. The first to await it gets the
+// result; a stop of who awaits is the task's then. An exception waits for who awaits it.
+//
+// Destroying one that has not ended destroys its frame, on the thread of its executor only. To have
+// it end by itself, spawn a task into a nursery.
+#pragma once
+
+#include <optional>
+#include <source_location>
+#include <utility>
+
+#include "weft/task/task_run.hpp"
+#include "weft/wait/operation.hpp"
+
+namespace weft {
+
+template <class T = void>
+class [[nodiscard]] eager_task {
+public:
+    using value_type = T;
+    static constexpr bool reports_stop = false;
+
+    eager_task() noexcept = default;
+    explicit eager_task(detail::task_run<T>&& run) noexcept : run_(std::move(run)) {}
+    // While nobody awaits it.
+    eager_task(eager_task&& other) noexcept : run_(std::move(other.run_)) {}
+    eager_task& operator=(eager_task&& other) noexcept {
+        if (this != &other) {
+            end();
+            run_ = std::move(other.run_);
+        }
+        return *this;
+    }
+    ~eager_task() { end(); }
+
+    explicit operator bool() const noexcept { return static_cast<bool>(run_); }
+    bool done() const noexcept { return !run_ || run_->has_ended(); }
+    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
+        return run_ && run_->request_stop(reason);
+    }
+
+    // It is an operation itself: co_await it, or weft::await, or sync_wait.
+    bool ready() const { return checked()->has_ended(); }
+    bool start(waiter& w) noexcept { return end_.emplace(*run_, true).start(w); }
+    T take(const waiter* w, wait_status how) {
+        if (how == wait_status::stopped) detail::throw_stopped(w->reason());
+        return std::exchange(run_, {}).take();
+    }
+
+private:
+    const detail::task_run<T>& checked() const {
+        if (!run_) fail("await of an eager_task that is empty");
+        return run_;
+    }
+    void end() noexcept {
+        if (done()) return;
+        if (!run_->is_at(&detail::executor_here()))
+            fail("an eager_task is destroyed that runs on another executor", run_->who());
+        run_->kind->end(*run_);
+    }
+
+    detail::task_run<T> run_;
+    std::optional<detail::task_end> end_;
+};
+
+namespace detail {
+
+template <class T>
+class eager_promise : public task_return<T> {
+public:
+    eager_task<T> get_return_object() {
+        task_run<T> run = task_run<T>::for_frame(
+            std::coroutine_handle<eager_promise>::from_promise(*this), executor_here());
+        this->awaiter = run->frame::handle();
+        return eager_task<T>(std::move(run));
+    }
+    struct begin_here {
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<eager_promise> h) const {
+            auto* f = static_cast<frame*>(h.promise().awaiter.address());
+            static_cast<task_flow*>(f)->run_first_turn();
+        }
+        void await_resume() const noexcept {}
+    };
+    WEFT_ALWAYS_INLINE begin_here initial_suspend() noexcept {
+        static_cast<void>(task_return<T>::initial_suspend());
+        return {};
+    }
+};
+
+}  // namespace detail
+}  // namespace weft
+
+template <class T, class... Args>
+struct std::coroutine_traits<weft::eager_task<T>, Args...> {
+    using promise_type = weft::detail::promise_for<weft::detail::eager_promise<T>, void, Args...>;
+};

@@ -1,0 +1,82 @@
+// schedule_on, resume_on: where a task runs.
+//
+// schedule_on(executor, task) runs the task there, as a flow of its own, and whoever awaits it goes
+// on where he was. Whoever waits is stopped: the task is, and it is waited for.
+//
+// co_await resume_on(executor) goes on there: from here on the whole line of tasks, up to the one
+// that was spawned or awaited by a fiber or a thread, is that executor's. The result of a task is
+// so handed over on another thread than it was asked for on; the fiber, the thread or the scope
+// that waits for the line stays where it is. No wait, and so no place where a stop ends the task.
+//
+//   bytes b = co_await weft::schedule_on(pool, compress(text));
+//   co_await weft::resume_on(loop);
+#pragma once
+
+#include <optional>
+
+#include "weft/task/sync_wait.hpp"
+#include "weft/wait/operation.hpp"
+
+namespace weft {
+
+template <class T>
+class [[nodiscard]] schedule_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    schedule_operation(executor& on, task<T>&& t) noexcept : on_(&on), task_(std::move(t)) {}
+    // Before it is awaited.
+    schedule_operation(schedule_operation&& other) noexcept
+        : on_(other.on_), task_(std::move(other.task_)) {}
+
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) {
+        run_ = detail::task_run<T>(std::move(task_), *on_);
+        end_.emplace(*run_, true);
+        run_->post_first_turn();
+        return end_->start(w);
+    }
+    T take(const waiter* w, wait_status how) {
+        if (!run_) end_taken(w, how);
+        return run_.take();
+    }
+
+private:
+    [[noreturn]] static void end_taken(const waiter* w, wait_status) {
+        detail::throw_stopped(w->reason());
+    }
+
+    executor* on_;
+    task<T> task_;
+    detail::task_run<T> run_;
+    std::optional<detail::task_end> end_;
+};
+
+template <class T>
+schedule_operation<T> schedule_on(executor& on, task<T> t) noexcept {
+    return schedule_operation<T>(on, std::move(t));
+}
+
+class [[nodiscard]] resume_on {
+public:
+    explicit resume_on(executor& there,
+                       std::source_location place = std::source_location::current()) noexcept
+        : there_(&there), place_(place) {}
+    // Before it is awaited.
+    resume_on(resume_on&& other) noexcept : there_(other.there_), place_(other.place_) {}
+    ~resume_on() {
+        if (under_way_) there_->forget(turn_);
+    }
+
+    bool await_ready() const noexcept { return there_ == current_executor(); }
+    void await_suspend(std::coroutine_handle<> h) noexcept;
+    void await_resume() noexcept;
+
+private:
+    executor* const there_;
+    const std::source_location place_;
+    bool under_way_ = false;
+    runnable turn_;
+};
+
+}  // namespace weft

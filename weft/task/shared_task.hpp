@@ -1,0 +1,142 @@
+// shared_task<T>: a task whose result many may await, on any threads.
+//
+//   weft::shared_task<config> load() { co_return co_await read("weft.conf"); }
+//   weft::shared_task<config> c = load();       // nothing runs yet
+//   const config& x = co_await c;               // the first await begins it, on its own executor
+//
+// Its one idea: it is a flow of its own that is begun once, with a queue of those who wait for its
+// end. Copies are handles of the same task; the result lives as long as one of them. co_await of a
+// handle that has a name gives a reference to the result, of a temporary a copy. The exception is
+// thrown to each.
+//
+// A stop of who awaits ends his wait and not the task; request_stop() ends that. When the last
+// handle is gone, what has begun runs to its end.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/task/task_run.hpp"
+#include "weft/wait/operation.hpp"
+
+namespace weft {
+
+template <class T = void>
+class shared_task;
+
+namespace detail {
+
+template <class T>
+struct shared_state {
+    task_run<T> run;
+    atomic<bool> begun{false};
+
+    explicit shared_state(task_run<T>&& r) noexcept : run(std::move(r)) {}
+
+    // By whom it is awaited first.
+    void begin() noexcept {
+        // Relaxed: decides who is first, and no more; the post publishes what it must.
+        if (begun.exchange(true, std::memory_order_relaxed)) return;
+        run->home = &executor_here();
+        run->post_first_turn();
+    }
+};
+
+// Result: a reference, or a value for who has no handle that lasts.
+template <class T, class Result>
+class shared_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    explicit shared_operation(std::shared_ptr<shared_state<T>> s) noexcept
+        : state_(std::move(s)), end_(*state_->run, false) {}
+    bool ready() const noexcept { return end_.ready(); }
+    bool start(waiter& w) noexcept {
+        const bool waits = end_.start(w);
+        state_->begin();
+        return waits;
+    }
+    Result take(const waiter* w, wait_status how) {
+        end_.take(w, how);
+        return state_->run.get_result();
+    }
+
+private:
+    std::shared_ptr<shared_state<T>> state_;
+    task_end end_;
+};
+
+// An operation and its awaiter in one.
+template <class Op>
+class owning_awaiter {
+public:
+    template <class... Args>
+    explicit owning_awaiter(Args&&... args) : op_(std::forward<Args>(args)...), awaiter_(op_) {}
+    owning_awaiter(const owning_awaiter&) = delete;
+    bool await_ready() { return awaiter_.await_ready(); }
+    bool await_suspend(std::coroutine_handle<> h) { return awaiter_.await_suspend(h); }
+    decltype(auto) await_resume() { return awaiter_.await_resume(); }
+
+private:
+    Op op_;
+    operation_awaiter<Op> awaiter_;
+};
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] shared_task {
+    using reference = std::add_lvalue_reference_t<std::add_const_t<T>>;
+    using copy = std::conditional_t<std::is_reference_v<T>, T, std::remove_cv_t<T>>;
+
+public:
+    using value_type = T;
+
+    shared_task() noexcept = default;
+    explicit shared_task(detail::task_run<T>&& run)
+        : state_(std::make_shared<detail::shared_state<T>>(std::move(run))) {}
+    // Of any task that has not begun.
+    explicit shared_task(task<T>&& t)
+        : shared_task(detail::task_run<T>(std::move(t), detail::executor_here())) {}
+
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+    bool done() const noexcept { return !state_ || state_->run->has_ended(); }
+    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
+        return state_ && state_->run->request_stop(reason);
+    }
+
+    auto operator co_await() const& {
+        return detail::owning_awaiter<detail::shared_operation<T, reference>>(checked());
+    }
+    auto operator co_await() const&& {
+        return detail::owning_awaiter<detail::shared_operation<T, copy>>(checked());
+    }
+
+private:
+    const std::shared_ptr<detail::shared_state<T>>& checked() const {
+        if (!state_) fail("await of a shared_task that is empty");
+        return state_;
+    }
+
+    std::shared_ptr<detail::shared_state<T>> state_;
+};
+
+namespace detail {
+
+template <class T>
+class shared_promise : public task_return<T> {
+public:
+    shared_task<T> get_return_object() {
+        return shared_task<T>(task_run<T>::for_frame(
+            std::coroutine_handle<shared_promise>::from_promise(*this), executor_here()));
+    }
+};
+
+}  // namespace detail
+}  // namespace weft
+
+template <class T, class... Args>
+struct std::coroutine_traits<weft::shared_task<T>, Args...> {
+    using promise_type = weft::detail::promise_for<weft::detail::shared_promise<T>, void, Args...>;
+};

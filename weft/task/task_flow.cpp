@@ -1,0 +1,239 @@
+#include "weft/task/task_flow.hpp"
+
+#include <mutex>
+
+#include "weft/wait/operation.hpp"
+
+namespace weft {
+namespace detail {
+namespace {
+
+std::uint64_t new_id() noexcept {
+    static constinit atomic<std::uint64_t> given{0};
+    return given.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness
+}
+
+void keep(flow& f) noexcept {
+    task_flow::of(f).references.fetch_add(1, std::memory_order_relaxed);  // the caller has one
+}
+void let_go_of(flow& f) noexcept { task_flow::of(f).let_go(); }
+
+party task_party(const flow& f) noexcept {
+    return {"task", static_cast<const task_flow&>(f).id, nullptr};
+}
+
+}  // namespace
+
+const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_party};
+
+task_flow::task_flow(std::coroutine_handle<> task, error_getter e, executor& on) noexcept
+    : frame{begin, drop}, flow(task_kind), body(task), error_of(e), id(new_id()) {
+    set_handle(frame::handle());
+    home = &on;
+    inherit_context();
+}
+
+task_flow::~task_flow() {
+    if (body) body.destroy();
+}
+
+void task_flow::let_go() noexcept {
+    // Acquire and release: whoever is last sees what the others did.
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+void task_flow::post_first_turn() noexcept {
+    keep(*this);  // the run's
+    if (home->is_here())
+        home->defer(frame::handle(), this);
+    else
+        home->post(turn);
+}
+
+void task_flow::run_first_turn() {
+    keep(*this);  // the run's
+    run_turn(*home, frame::handle(), this);
+}
+
+void task_flow::run_to_end(flow& by) {
+    if (const stop_reason r = by.pending_stop(); r != stop_reason::none) request_stop(r);
+    run_first_turn();
+    if (has_ended()) return;
+    waiter w(by);
+    w.handle = by.handle;
+    task_end end(*this, true);
+    if (end.start(w)) w.park();
+}
+
+// -- from one executor to another ----------------------------------------------------------------
+
+void task_flow::leave_home(executor& for_other) noexcept {
+    home->strike_off(*this);
+    enrolled = false;  // T2
+    move_to(&for_other);
+}
+
+void task_flow::arrive() noexcept {
+    home->enroll(*this);
+    enrolled = true;                            // T2
+    if (stop.stop_requested()) deliver_stop();  // it may have missed us
+}
+
+// -- the end -------------------------------------------------------------------------------------
+
+void task_flow::begin(frame* f) {
+    task_flow& self = *static_cast<task_flow*>(f);
+    self.resume = come_back;
+    self.started.store(true, std::memory_order_relaxed);  // for status() alone
+    self.home->enroll(self);                              // T2
+    self.enrolled = true;
+    if (self.stop.stop_requested()) self.deliver_stop();
+    auto task = std::coroutine_handle<transfer_base>::from_address(self.body.address());
+    transfer_base& p = task.promise();
+    p.awaiter = self.frame::handle();
+    p.word |= transfer_base::foreign;
+    if (p.goes_straight())
+        task.resume();
+    else
+        hand_over_slowly(nullptr, task, false);
+}
+
+// The body has ended and is suspended for the last time.
+void task_flow::come_back(frame* f) noexcept {
+    task_flow& self = *static_cast<task_flow*>(f);
+    if (std::exception_ptr e = self.error_of(self.body)) {
+        self.member.error = e;
+#if WEFT_EXCEPTIONS
+        try {
+            std::rethrow_exception(std::move(e));
+        } catch (const stopped& s) {
+            self.member.stopped_by = s.reason;
+        } catch (...) {
+        }
+#endif
+    }
+    self.finish();
+}
+
+// The executor drops what was posted to it.
+void task_flow::drop(frame* f) noexcept { end(*static_cast<task_flow*>(f)); }
+
+void task_flow::end(flow& f) noexcept {
+    task_flow& self = of(f);
+    self.ending = true;
+    if (!self.enrolled && self.resume == begin) self.home->forget(self.turn);
+    std::exchange(self.body, nullptr).destroy();
+    const stop_reason why = self.stop.reason();
+    self.member.stopped_by = why != stop_reason::none ? why : stop_reason::shutdown;
+    self.finish();
+}
+
+void task_flow::finish() noexcept {
+    if (enrolled) home->strike_off(*this);  // T2
+    move_to(nullptr);
+    scope* const parent = member.within;
+    // Who was stopped because of a sibling tells what that one died of.
+    if (parent != nullptr && member.stopped_by == stop_reason::sibling_failed)
+        member.error = parent->first_error();
+    wait_list woken;
+    bool unwanted;
+    {
+        const std::lock_guard held(joiners);
+        // Release: pairs with the acquire of who finds it set without the lock. T1
+        ended.store(true, std::memory_order_release);
+        joiners.claim_all(woken);
+        unwanted = !wanted;
+    }
+    if (unwanted && body) std::exchange(body, nullptr).destroy();  // T3
+    if (parent != nullptr) parent->leave(member);
+    wait_queue::wake_all(woken);
+    let_go();
+}
+
+void task_flow::unwant() noexcept {
+    bool over;
+    {
+        const std::lock_guard held(joiners);
+        over = ended.load(std::memory_order_relaxed);  // under the lock
+        wanted = false;
+    }
+    if (over && body) std::exchange(body, nullptr).destroy();  // T3
+    let_go();
+}
+
+task_status task_flow::status() const noexcept {
+    if (has_ended()) return task_status::ended;
+    if (!started.load(std::memory_order_relaxed)) return task_status::scheduled;  // a snapshot
+    return stop.stop_requested() ? task_status::stopping : task_status::running;
+}
+
+void task_flow::check_outcome() {
+    // Before the body's own exception: that of a sibling is the cause.
+    if (member.stopped_by == stop_reason::sibling_failed && member.error != nullptr)
+        std::rethrow_exception(member.error);
+    if (!body) throw_stopped(member.stopped_by);
+}
+
+void task_flow::check_ended_well() {
+    check_outcome();
+    if (member.error != nullptr) std::rethrow_exception(member.error);
+}
+
+namespace {
+
+// The frame that waits is destroyed.
+void withdraw(waiter& w) noexcept {
+    auto& end = *const_cast<task_end*>(static_cast<const task_end*>(w.thing()));
+    end.withdraw();
+}
+void hand_on(waiter& w, stop_reason reason) noexcept {
+    static_cast<const task_end*>(w.thing())->task()->request_stop(reason);
+}
+
+}  // namespace
+
+bool task_end::start(waiter& w) noexcept {
+    node_.owner = &w;
+    w.enlist("the end of a task", this, detail::withdraw, forward_ ? hand_on : nullptr);
+    const std::lock_guard held(task_->joiners);
+    if (task_->ended.load(std::memory_order_relaxed)) return false;  // under the lock
+    task_->joiners.push_back(node_);
+    return true;
+}
+
+void task_end::withdraw() noexcept {
+    task_->joiners.withdraw(node_);
+    if (!forward_ || task_->has_ended()) return;
+    if (!task_->is_at(current_executor()))
+        fail("a frame is destroyed while the task it waits for runs on another executor",
+             task_->who());
+    task_->kind->end(*task_);
+}
+
+void task_end::take(const waiter* w, wait_status how) const {
+    if (how == wait_status::stopped) throw_stopped(w->reason());
+}
+
+executor& executor_here() noexcept { return home_of_nobody(); }
+
+}  // namespace detail
+
+namespace this_task {
+
+std::uint64_t id() noexcept {
+    const detail::task_flow* t = detail::task_flow::current();
+    return t != nullptr ? t->id : 0;
+}
+
+task_status status() noexcept {
+    const detail::task_flow* t = detail::task_flow::current();
+    return t != nullptr ? t->status() : task_status::none;
+}
+
+stop_token get_stop_token() noexcept {
+    flow* f = current_flow();
+    return f != nullptr ? f->stop.get_token() : stop_token();
+}
+
+}  // namespace this_task
+}  // namespace weft

@@ -1,0 +1,131 @@
+// task_flow: what a task runs as that nobody awaits in place: a flow of its own, and its end.
+//
+// Its one idea: the task's awaiter is this block, which begins with the two words of a coroutine
+// frame, so that the task hands back to it as to any coroutine, and no coroutine around it is
+// needed. The result stays in the task's frame until it is taken from there.
+//
+//      task_flow (block_cache)                         the task's frame
+//      +------------------------------------+         +--------------------------+
+//      | resume | destroy |  flow ...       | <------ | word, awaiter            |
+//      | body --------------------------------------> | result or exception      |
+//      | references | joiners | member      |         | ...                      |
+//      +------------------------------------+         +--------------------------+
+//
+// References are held by who will take the result, by the run, and by each message on its way. The
+// task may go over to other executors while it runs (resume_on).
+//
+// Invariants:
+// T1  `ended` is written once, under the joiners' lock, after everything else of the outcome
+// T2  it is enrolled with its home from its first turn to its end, except on the way to another
+// T3  the body goes with the last of: the run, and who wants the result
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/task/transfer.hpp"
+#include "weft/wait/flow.hpp"
+#include "weft/wait/scope.hpp"
+#include "weft/wait/wait_queue.hpp"
+
+namespace weft {
+
+enum class task_status : std::uint8_t {
+    none,       // there is no task
+    scheduled,  // its first turn has not come
+    running,    // or waiting
+    stopping,   // the same, and a stop was requested
+    ended,
+};
+
+namespace detail {
+
+struct task_flow final : frame, flow {
+    // What differs by the type of the result: how the body's exception is found.
+    using error_getter = std::exception_ptr (*)(std::coroutine_handle<>) noexcept;
+
+    std::coroutine_handle<> body;  // null: ended by force
+    error_getter error_of;
+    std::uint64_t id;  // unique in the process
+    atomic<unsigned> references{1};
+    atomic<bool> started{false};
+    atomic<bool> ended{false};
+    bool enrolled = false;
+    bool wanted = true;  // under the joiners' lock
+    wait_queue joiners;
+    scope_member member{*this};
+
+    // Takes the body over.
+    task_flow(std::coroutine_handle<> task, error_getter e, executor& on) noexcept;
+
+    static const flow_kind task_kind;
+    static task_flow& of(flow& f) noexcept { return static_cast<task_flow&>(f); }
+    static task_flow* current() noexcept {
+        flow* f = current_flow();
+        return f != nullptr && f->kind == &task_kind ? &of(*f) : nullptr;
+    }
+
+    void post_first_turn() noexcept;  // any thread
+    void run_first_turn();            // here and now, on its executor's thread
+    void run_to_end(flow& by);  // the same, and `by` waits for the rest; its stop is the task's
+    void leave_home(executor& for_other) noexcept;  // in its own turn, which ends then
+    void arrive() noexcept;                         // in the first turn there
+    void let_go() noexcept;
+    void unwant() noexcept;  // by who was to take the result: it will not be asked for again
+    bool has_ended() const noexcept { return ended.load(std::memory_order_acquire); }  // T1
+    task_status status() const noexcept;
+
+    // Throws where there is neither a value nor an exception to be taken from the body. It has
+    // ended.
+    void check_outcome();
+    // Throws what it ended with, if that is not a value. It has ended.
+    void check_ended_well();
+
+    static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
+    static void operator delete(void* p, std::size_t bytes) noexcept {
+        block_cache::release(p, bytes);
+    }
+
+private:
+    ~task_flow();
+    static void begin(frame* f);
+    static void come_back(frame* f) noexcept;
+    static void drop(frame* f) noexcept;
+    static void end(flow& f) noexcept;
+    void finish() noexcept;
+};
+
+// Waits for the end of a task_flow. `forward`: who waits owns it, so that a stop of his is the
+// task's; else he leaves it alone.
+class task_end {
+public:
+    static constexpr bool reports_stop = false;
+
+    task_end(task_flow& t, bool forward) noexcept : task_(&t), forward_(forward) {}
+    bool ready() const noexcept { return task_->has_ended(); }
+    bool start(waiter& w) noexcept;
+    void take(const waiter* w, wait_status how) const;
+    void withdraw() noexcept;
+    task_flow* task() const noexcept { return task_; }
+
+private:
+    task_flow* task_;
+    bool forward_;
+    wait_node node_;
+};
+
+// Where the first turn of a task is that is begun here without saying where.
+executor& executor_here() noexcept;
+
+}  // namespace detail
+
+// Of the task that runs here; a task that others await in place is not one of its own.
+namespace this_task {
+
+std::uint64_t id() noexcept;  // 0 outside of any
+task_status status() noexcept;
+stop_token get_stop_token() noexcept;  // of the running flow, whatever it is
+
+}  // namespace this_task
+}  // namespace weft

@@ -1,0 +1,69 @@
+// task_handle<T>: a task that was spawned into a nursery, for who wants its result.
+//
+//   weft::task_handle<bytes> x = nursery.spawn(fetch(a));
+//   bytes b = x.get();                 // in a fiber, on a thread
+//   bytes c = co_await x.async_get();  // in a coroutine
+//
+// The result is given away once; the exception is thrown instead. Of a task that was stopped
+// because a sibling failed, get() throws that one's error. Nothing happens when a handle is
+// destroyed: the nursery waits for the task. A stop of who waits in get() ends his wait, not the
+// task.
+#pragma once
+
+#include "weft/task/task_run.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/nursery.hpp"
+
+namespace weft {
+
+template <class T>
+class task_result_operation : public detail::task_end {
+public:
+    explicit task_result_operation(detail::task_run<T>& run) noexcept
+        : task_end(*run, false), run_(&run) {}
+    T take(const waiter* w, wait_status how) {
+        task_end::take(w, how);
+        return run_->take();
+    }
+
+private:
+    detail::task_run<T>* run_;
+};
+
+template <class T>
+class task_handle {
+public:
+    task_handle() noexcept = default;
+    explicit task_handle(detail::task_run<T>&& run) noexcept : run_(std::move(run)) {}
+
+    T get(std::source_location place = std::source_location::current()) {
+        return await(async_get(place), place);
+    }
+    [[nodiscard]] task_result_operation<T> async_get(
+        std::source_location place = std::source_location::current()) {
+        if (!run_) fail("the result of a task_handle that has no task", {}, place);
+        return task_result_operation<T>(run_);
+    }
+
+    explicit operator bool() const noexcept { return static_cast<bool>(run_); }
+    bool done() const noexcept { return !run_ || run_->has_ended(); }
+    task_status status() const noexcept { return run_ ? run_->status() : task_status::none; }
+    std::uint64_t id() const noexcept { return run_ ? run_->id : 0; }
+    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
+        return run_ && run_->request_stop(reason);
+    }
+
+private:
+    detail::task_run<T> run_;
+};
+
+// What nursery::spawn does with a task.
+template <class T>
+task_handle<T> spawn_into(nursery& n, task<T>&& t, executor* on = nullptr) {
+    detail::task_run<T> run(std::move(t), on != nullptr ? *on : detail::executor_here());
+    n.admit(run->member);
+    run->post_first_turn();
+    return task_handle<T>(std::move(run));
+}
+
+}  // namespace weft

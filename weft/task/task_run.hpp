@@ -1,0 +1,82 @@
+// task_run<T>: a task_flow with its type, and who will take its result.
+//
+//   task_run<int> run(some_task(), executor);
+//   run->post_first_turn();   ...   once it has ended: run.take()
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "weft/task/task.hpp"
+#include "weft/task/task_flow.hpp"
+
+namespace weft::detail {
+
+[[noreturn]] WEFT_COLD inline void fail_begun(std::source_location place) {
+    fail("a task that is empty or has begun is to be run", {}, place);
+}
+
+template <class T>
+class task_run {
+public:
+    task_run() noexcept = default;
+    // Throws bad_alloc; the task stays where it was then.
+    task_run(task<T>&& t, executor& on,
+             std::source_location place = std::source_location::current()) {
+        if (!t.frame_ || t.frame_.promise().begun()) fail_begun(place);
+        run_ = new task_flow(t.frame_, failure, on);
+        t.frame_ = nullptr;
+    }
+    // Of a coroutine whose promise derives from task_return<T> and adds nothing, as its frame is
+    // made; throws bad_alloc and then leaves the frame alone.
+    template <class Promise>
+    static task_run for_frame(std::coroutine_handle<Promise> h, executor& on) {
+        static_assert(std::is_base_of_v<task_return<T>, Promise> &&
+                      sizeof(Promise) == sizeof(task_promise<T>) &&
+                      alignof(Promise) == alignof(task_promise<T>));
+        task_run made;
+        made.run_ = new task_flow(h, failure, on);
+        return made;
+    }
+    task_run(task_run&& other) noexcept : run_(std::exchange(other.run_, nullptr)) {}
+    task_run& operator=(task_run&& other) noexcept {
+        task_run(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~task_run() {
+        if (run_ != nullptr) run_->unwant();
+    }
+    void swap(task_run& other) noexcept { std::swap(run_, other.run_); }
+
+    task_flow* get() const noexcept { return run_; }
+    task_flow* operator->() const noexcept { return run_; }
+    task_flow& operator*() const noexcept { return *run_; }
+    explicit operator bool() const noexcept { return run_ != nullptr; }
+
+    // It has ended; once.
+    T take() {
+        run_->check_outcome();
+        return promise_of(run_->body).take();
+    }
+
+    // The same, for more than once: a reference to the value, which stays.
+    std::add_lvalue_reference_t<T> get_result() {
+        run_->check_outcome();
+        return promise_of(run_->body).get();
+    }
+
+    // Whether a task can be run so: it can also be awaited after it was begun by hand.
+    static bool takes(const task<T>& t) noexcept { return t.frame_ && !t.frame_.promise().begun(); }
+
+private:
+    static task_promise<T>& promise_of(std::coroutine_handle<> h) noexcept {
+        return std::coroutine_handle<task_promise<T>>::from_address(h.address()).promise();
+    }
+    static std::exception_ptr failure(std::coroutine_handle<> h) noexcept {
+        return promise_of(h).failure();
+    }
+
+    task_flow* run_ = nullptr;
+};
+
+}  // namespace weft::detail

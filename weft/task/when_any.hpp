@@ -1,0 +1,134 @@
+// when_any, some: awaits several at once, until one has ended, or n.
+//
+//   auto first = co_await weft::when_any(from_cache(k), from_disk(k));   // a variant
+//   if (first.index == 0) use(std::get<0>(first.value));
+//   auto two = co_await weft::some(2, std::move(replicas));              // in the order of ending
+//
+// The others, the losers, are then asked to stop, and have ended when the await returns: what they
+// held is free. Each is a task of its own, as in when_all. An error is an ending like another: if a
+// winner failed, its error is thrown. What a loser ended with is lost.
+#pragma once
+
+#include <algorithm>
+
+#include "weft/task/task_group.hpp"
+
+namespace weft {
+
+// Who ended, counted from 0 in the order of the arguments, and with what.
+template <class V>
+struct indexed {
+    std::size_t index;
+    V value;
+};
+
+namespace detail {
+
+// The indices of the first `count` to end, in the order in which they did.
+std::vector<std::size_t> winners(std::span<task_flow* const> tasks, std::size_t count);
+
+template <class T>
+indexed<kept_t<T>> take_winner(std::vector<task_run<T>>& runs, std::size_t index) {
+    return {index, take_kept(runs[index])};
+}
+
+template <class... Ts>
+indexed<std::variant<kept_t<Ts>...>> take_winner(std::tuple<task_run<Ts>...>& runs,
+                                                 std::size_t index) {
+    using value = std::variant<kept_t<Ts>...>;
+    using taker = value (*)(std::tuple<task_run<Ts>...>&);
+    static constexpr auto takers = []<std::size_t... I>(std::index_sequence<I...>) {
+        return std::array<taker, sizeof...(Ts)>{[](std::tuple<task_run<Ts>...>& r) {
+            return value(std::in_place_index<I>, take_kept(std::get<I>(r)));
+        }...};
+    }(std::index_sequence_for<Ts...>());
+    return {index, takers[index](runs)};
+}
+
+}  // namespace detail
+
+template <class... Ts>
+class [[nodiscard]] when_any_operation : public detail::mixed_group<Ts...> {
+public:
+    using detail::mixed_group<Ts...>::mixed_group;
+
+    indexed<std::variant<detail::kept_t<Ts>...>> take(const waiter* w, wait_status how) {
+        this->check_begun(w, how);
+        return detail::take_winner(*this->runs_, detail::winners(this->flows(), 1).front());
+    }
+};
+
+template <class... Ts>
+class [[nodiscard]] some_operation : public detail::mixed_group<Ts...> {
+public:
+    using detail::mixed_group<Ts...>::mixed_group;
+
+    std::vector<indexed<std::variant<detail::kept_t<Ts>...>>> take(const waiter* w,
+                                                                   wait_status how) {
+        this->check_begun(w, how);
+        std::vector<indexed<std::variant<detail::kept_t<Ts>...>>> all;
+        for (const std::size_t i : detail::winners(this->flows(), this->enough_))
+            all.push_back(detail::take_winner(*this->runs_, i));
+        return all;
+    }
+};
+
+template <class T>
+class [[nodiscard]] when_any_range_operation : public detail::range_group<T> {
+public:
+    using detail::range_group<T>::range_group;
+
+    bool ready() const {
+        WEFT_ASSERT(!this->tasks_.empty(), "when_any of an empty range");
+        return false;
+    }
+    indexed<detail::kept_t<T>> take(const waiter* w, wait_status how) {
+        this->check_begun(w, how);
+        return detail::take_winner(this->runs_, detail::winners(this->flows_, 1).front());
+    }
+};
+
+template <class T>
+class [[nodiscard]] some_range_operation : public detail::range_group<T> {
+public:
+    using detail::range_group<T>::range_group;
+
+    std::vector<indexed<detail::kept_t<T>>> take(const waiter* w, wait_status how) {
+        this->check_begun(w, how);
+        std::vector<indexed<detail::kept_t<T>>> all;
+        for (const std::size_t i : detail::winners(this->flows_, this->enough_))
+            all.push_back(detail::take_winner(this->runs_, i));
+        return all;
+    }
+};
+
+template <awaitable... As>
+    requires(sizeof...(As) > 0)
+auto when_any(As&&... awaitables) {
+    return when_any_operation<detail::task_result_t<As>...>(
+        std::size_t{1}, detail::as_task(std::forward<As>(awaitables))...);
+}
+template <detail::range_of_awaitables R>
+auto when_any(R&& range) {
+    auto tasks = detail::tasks_of(std::forward<R>(range));
+    using T = typename decltype(tasks)::value_type::value_type;
+    return when_any_range_operation<T>(std::size_t{1}, std::move(tasks));
+}
+
+// All, where there are not so many; at least one.
+template <awaitable... As>
+    requires(sizeof...(As) > 0)
+auto some(std::size_t count, As&&... awaitables) {
+    WEFT_ASSERT(count > 0, "some of none");
+    return some_operation<detail::task_result_t<As>...>(
+        count, detail::as_task(std::forward<As>(awaitables))...);
+}
+template <detail::range_of_awaitables R>
+auto some(std::size_t count, R&& range) {
+    WEFT_ASSERT(count > 0, "some of none");
+    auto tasks = detail::tasks_of(std::forward<R>(range));
+    using T = typename decltype(tasks)::value_type::value_type;
+    return some_range_operation<T>(count, std::move(tasks));
+}
+
+}  // namespace weft

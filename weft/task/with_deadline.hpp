@@ -1,0 +1,107 @@
+// with_deadline, with_timeout: awaits something, but not longer than to a moment.
+//
+//   weft::result<reply> r = co_await weft::with_timeout(ask(db), 250ms);
+//   if (r.error() == std::errc::timed_out) ...
+//
+// The deadline holds for every wait in what is awaited, however deep: they end as by a stop, for
+// the reason `deadline`, and destructors run; what has ended by itself wins. Nothing is left
+// behind. A deadline further out cannot be put off by one further in, and is not turned into
+// timed_out here.
+//
+// The result is a weft::result<T>; of what ends with a result<T>, the same one, not one in another.
+#pragma once
+
+#include <chrono>
+#include <system_error>
+
+#include "weft/base/result.hpp"
+#include "weft/task/as_task.hpp"
+#include "weft/task/schedule_on.hpp"
+
+namespace weft {
+namespace detail {
+
+// The deadline of the running flow, for as long as this stands.
+class flow_deadline {
+public:
+    explicit flow_deadline(time_point t) noexcept
+        : flow_(*current_flow()), before_(flow_.deadline), ours_(t < before_) {
+        if (ours_) flow_.set_deadline(t);
+    }
+    flow_deadline(const flow_deadline&) = delete;
+    flow_deadline& operator=(const flow_deadline&) = delete;
+    ~flow_deadline() { flow_.set_deadline(before_); }
+
+    // Whether it is for this one that a wait ended early, and for nothing else.
+    bool has_ended_it() const noexcept {
+        return ours_ && !flow_.stop.stop_requested() && flow_.home->now() >= flow_.deadline;
+    }
+
+private:
+    flow& flow_;
+    const time_point before_;
+    const bool ours_;
+};
+
+template <class T>
+struct timed {
+    using type = result<kept_t<T>>;
+};
+template <class T>
+    requires std::is_void_v<T>
+struct timed<T> {
+    using type = result<void>;
+};
+template <class T>
+struct timed<result<T>> {
+    using type = result<T>;
+};
+template <class T>
+using timed_t = typename timed<T>::type;
+template <class T>
+inline constexpr bool is_result = std::is_same_v<timed_t<T>, T>;
+
+template <class T>
+task<timed_t<T>> within_deadline(task<T> t, time_point until) {
+    const flow_deadline limit(until);
+#if WEFT_EXCEPTIONS
+    try {
+#endif
+        if constexpr (std::is_void_v<T>) {
+            co_await t;
+            co_return result<void>();
+        } else if constexpr (is_result<T>) {
+            T r = co_await t;
+            if (r.error() == std::errc::operation_canceled && limit.has_ended_it())
+                co_return failure(std::errc::timed_out);
+            co_return r;
+        } else {
+            co_return timed_t<T>(co_await t);
+        }
+#if WEFT_EXCEPTIONS
+    } catch (const stopped& s) {
+        if (s.reason != stop_reason::deadline || !limit.has_ended_it()) throw;
+    }
+    co_return failure(std::errc::timed_out);
+#endif
+}
+
+template <class T>
+task<timed_t<T>> with_deadline(task<T> t, time_point until) {
+    if (current_flow() != nullptr) co_return co_await within_deadline(std::move(t), until);
+    // A coroutine that runs in no flow has nothing that a deadline could be set for.
+    co_return co_await schedule_on(executor_here(), within_deadline(std::move(t), until));
+}
+
+}  // namespace detail
+
+template <awaitable A, class Duration>
+auto with_deadline(A&& a, std::chrono::time_point<clock, Duration> t) {
+    return detail::with_deadline(detail::as_task(std::forward<A>(a)), saturated(t));
+}
+template <awaitable A, class Rep, class Period>
+auto with_timeout(A&& a, std::chrono::duration<Rep, Period> d) {
+    return detail::with_deadline(detail::as_task(std::forward<A>(a)), after(now(), d));
+}
+
+}  // namespace weft

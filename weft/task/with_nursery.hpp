@@ -1,0 +1,74 @@
+// with_nursery: a nursery for the body of a coroutine.
+//
+//   co_await weft::with_nursery([&](weft::nursery& n) -> weft::task<> {
+//       while (auto peer = co_await listener.async_accept()) n.spawn(session(std::move(*peer)));
+//   });
+//
+// The function's task is the block; its result is that of the co_await. When it ends, those who are
+// left are asked to stop and waited for; so they are when it fails, and then its exception leaves.
+// If a child fails, the others are stopped and the block is too; all are waited for, and the
+// child's error leaves. The function lies in the frame: a lambda may capture what it likes.
+//
+// To wait for the children instead of stopping them: co_await n.async_join() at its end.
+#pragma once
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/task/task_handle.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace weft {
+namespace detail {
+
+// Waits for the block, which is a child like the others.
+template <class T>
+class block_operation {
+public:
+    static constexpr bool reports_stop = false;
+
+    block_operation(nursery& n, task_run<T>& block) noexcept : nursery_(n), block_(block) {}
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) {
+        nursery_.admit(block_->member);
+        end_.emplace(*block_, true);
+        block_->post_first_turn();
+        return end_->start(w);
+    }
+    void take(const waiter* w, wait_status) const {
+        if (!end_) throw_stopped(w->reason());
+    }
+
+private:
+    nursery& nursery_;
+    task_run<T>& block_;
+    std::optional<task_end> end_;
+};
+
+struct end_of_frame {
+    nursery& of;
+    explicit end_of_frame(nursery& n) noexcept : of(n) {}
+    end_of_frame(const end_of_frame&) = delete;
+    ~end_of_frame() { of.end_children(); }  // none, but where the frame is destroyed as it waits
+};
+
+}  // namespace detail
+
+template <class F, class T = typename std::invoke_result_t<F&, nursery&>::value_type>
+task<T> with_nursery(F block) {
+    nursery n;
+    const detail::end_of_frame guard(n);
+    detail::task_run<T> run(block(n), detail::executor_here());
+    co_await detail::block_operation<T>(n, run);
+    {
+        const shield from_our_own_stop;
+        const stop_reason why = run->member.stopped_by;
+        n.request_stop(why != stop_reason::none ? why : stop_reason::user);
+        co_await n.async_join();
+    }
+    n.rethrow();
+    co_return run.take();
+}
+
+}  // namespace weft
