@@ -33,7 +33,8 @@ TEST(nursery_of_fibers, gives_the_results_of_its_children) {
                       sleep_for(2ms);
                       return std::make_unique<int>(1);
                   });
-                  auto y = n.spawn([&]() -> int& { return place; }, weft::fiber_options{.name = "y"});
+                  auto y =
+                      n.spawn([&]() -> int& { return place; }, weft::fiber_options{.name = "y"});
                   EXPECT_EQ(*x.get(), 1);
                   EXPECT_EQ(&y.get(), &place);
                   EXPECT_TRUE(x.done());
