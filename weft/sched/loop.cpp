@@ -122,15 +122,18 @@ void loop::disarm(timer_node& t) noexcept {
     t.armed = false;
 }
 
-void loop::fire_due() noexcept {
-    if (timers_.empty()) return;
+std::size_t loop::fire_due() noexcept {
+    if (timers_.empty()) return 0;
     const auto present = static_cast<tick>((now() - epoch_) / tick_length);
-    timers_.advance(present, [](wheel_node& n) noexcept {
+    const std::size_t fired = timers_.advance(present, [](wheel_node& n) noexcept {
         timer_node& t = *static_cast<wheel_timer&>(n).timer;
         static_cast<wheel_timer&>(n).~wheel_timer();
         t.armed = false;
         t.fire(t);
     });
+    // Whom they woke run in the order of the deadlines: the last does not come first.
+    if (fired != 0 && slot_.handle != nullptr) ready_.push_back(std::exchange(slot_, {}));
+    return fired;
 }
 
 time_point loop::next_deadline() const noexcept {
@@ -140,11 +143,12 @@ time_point loop::next_deadline() const noexcept {
 
 // -- running ----------------------------------------------------------------------------------
 
-// A look at what came from outside and at the time, then some turns. How many.
+// A look at what came from outside and at the time, then some turns. How many, and timers.
 std::size_t loop::run_round() {
-    take_posted();
-    fire_due();
     const detail::running_flow before = detail::this_thread_runs();
+    detail::this_thread_runs() = {nullptr, this};
+    take_posted();
+    const std::size_t fired = fire_due();
     std::size_t turns = 0;
     for (entry e; turns < round_turns && next(e); ++turns) {
         if (ready_.count() > fetch_from) fetch_ahead();
@@ -155,7 +159,7 @@ std::size_t loop::run_round() {
     }
     detail::this_thread_runs() = before;
     turn_count_ += turns;
-    return turns;
+    return turns + fired;
 }
 
 // What a long queue holds has left the caches. The handle first, and when that has come what it

@@ -66,7 +66,8 @@ public:
     // Returns whether anything ran. For who has a loop of his own: run_once(now()) does not wait.
     bool run_once(time_point until);
 
-    // Runs all that is ready and becomes ready by it, without waiting. How many turns that were.
+    // Runs all that is ready and becomes ready by it, timers that are due among it, without
+    // waiting. How many turns and timers that were.
     std::size_t run_until_idle();
 
     // Ends run() as soon as the present turn is over. Any thread.
@@ -121,7 +122,7 @@ private:
     time_point time_of(tick n) const noexcept;
     std::size_t run_round();
     void take_posted() noexcept;
-    void fire_due() noexcept;
+    std::size_t fire_due() noexcept;
     bool ready() const noexcept { return slot_.handle != nullptr || !ready_.empty(); }
     bool next(entry& e) noexcept;
     bool next_rarely(entry& e) noexcept;
