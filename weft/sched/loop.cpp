@@ -193,9 +193,15 @@ void loop::run() {
 }
 
 bool loop::run_once(time_point until) {
-    if (run_round() != 0) return true;
-    if (!driver_->wait(std::min(until, next_deadline()))) return false;
-    return run_round() != 0;
+    bool ran = run_round() != 0;
+    while (!ran && !stop_.exchange(false, std::memory_order_acquire)) {  // pairs with stop()
+        if (!driver_->wait(std::min(until, next_deadline()))) break;
+        ran = run_round() != 0;  // else the wake told of what has run already
+        if (now() >= until) break;
+    }
+    // Who sleeps on native_handle() next must be woken: the last look before a sleep.
+    if (!ready()) take_posted();
+    return ran;
 }
 
 std::size_t loop::run_until_idle() {

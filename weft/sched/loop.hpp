@@ -62,8 +62,8 @@ public:
     // Reports once when it has nothing to do and what lives waits for each other (see on_deadlock).
     void run();
 
-    // Runs what is ready; if that is nothing, waits for something until `until` and runs it.
-    // Returns whether anything ran. For who has a loop of his own: run_once(now()) does not wait.
+    // Runs what is ready; if that is nothing, waits for something until `until`, or stop(), and runs
+    // it. Returns whether anything ran. For who has a loop of his own: run_once(now()) does not wait.
     bool run_once(time_point until);
 
     // Runs all that is ready and becomes ready by it, timers that are due among it, without
