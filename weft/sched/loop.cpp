@@ -150,7 +150,9 @@ std::size_t loop::run_round() {
     take_posted();
     const std::size_t fired = fire_due();
     std::size_t turns = 0;
-    for (entry e; turns < round_turns && next(e); ++turns) {
+    turns_left_ = round_turns;
+    for (entry e; turns_left_ != 0 && next(e); ++turns) {
+        --turns_left_;
         if (ready_.count() > fetch_from) fetch_ahead();
         if (chooser_ != nullptr) [[unlikely]]
             chooser_->ran(e.of);  // before: it may be gone afterwards
@@ -211,8 +213,12 @@ std::size_t loop::run_until_idle() {
 }
 
 void loop::stop() noexcept {
+    if (is_here()) turns_left_ = 0;
+    // Relaxed: who sees stop_ set sees that somebody is here.
+    stopping_count_.fetch_add(1, std::memory_order_relaxed);
     stop_.store(true, std::memory_order_release);  // pairs with run()
     driver_->wake();
+    stopping_count_.fetch_sub(1, std::memory_order_release);  // pairs with end_all
 }
 
 // -- the living -------------------------------------------------------------------------------
@@ -246,9 +252,10 @@ void loop::end_all() noexcept {
         }
     }
     detail::this_thread_runs() = before;
-    // Whoever posted last may be about to wake the driver.
+    // Whoever posted last, or stopped it, may be about to wake the driver.
     for (auto none = posted_.take();
-         wakes_.load(std::memory_order_acquire) != posted_.owed_count();)
+         wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
+         stopping_count_.load(std::memory_order_acquire) != 0;)
         std::this_thread::yield();
     WEFT_ASSERT(timers_.empty(), "destruction of a loop with timers in it");
 }

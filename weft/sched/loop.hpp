@@ -70,7 +70,8 @@ public:
     // waiting. How many turns and timers that were.
     std::size_t run_until_idle();
 
-    // Ends run() as soon as the present turn is over. Any thread.
+    // Ends run(), or the wait of run_once(): from what the loop runs, when the present turn is over;
+    // from another thread, soon. Any thread.
     void stop() noexcept;
 
     // The earliest moment at which run_once has something to do by itself; `never`: none.
@@ -134,6 +135,7 @@ private:
     ring<entry> ready_;
     entry slot_{};
     unsigned slot_uses_ = 0;
+    std::size_t turns_left_ = 0;  // in the present round
     bool reported_ = false;
     void (*on_deadlock_)(loop&) = print_deadlock;
     std::size_t flow_count_ = 0;
@@ -147,6 +149,7 @@ private:
     inbox<runnable> posted_;
     atomic<std::size_t> wakes_{0};  // made for posts that owed one
     atomic<bool> stop_{false};
+    atomic<unsigned> stopping_count_{0};  // who is within stop()
 };
 
 // The rest is how post(f) makes something to run of a function.
