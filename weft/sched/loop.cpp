@@ -49,14 +49,20 @@ void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept {
 }
 
 void loop::forget(runnable& r) noexcept {
-    take_posted();
-    if (slot_.handle == r.handle) {
-        slot_ = {};
-        return;
+    // Who claimed it may be about to post it still.
+    for (;; std::this_thread::yield()) {
+        take_posted();
+        if (slot_.handle == r.handle) {
+            slot_ = {};
+            return;
+        }
+        // It keeps its place, and nothing to do there.
+        for (std::size_t i = 0; i < ready_.count(); ++i) {
+            if (ready_[i].handle != r.handle) continue;
+            ready_[i] = {std::noop_coroutine(), nullptr};
+            return;
+        }
     }
-    // It keeps its place, and nothing to do there.
-    for (std::size_t i = 0; i < ready_.count(); ++i)
-        if (ready_[i].handle == r.handle) ready_[i] = {std::noop_coroutine(), nullptr};
 }
 
 // Who is busy looks again, and spares the others the wake; the last look before a sleep is the

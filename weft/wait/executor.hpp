@@ -37,7 +37,8 @@ public:
     // Has a handle run behind all that is ready now, in the turn of a flow. On its own thread.
     virtual void defer(std::coroutine_handle<> handle, flow* of) noexcept = 0;
 
-    // Takes back what was posted and has not run; it must be there. On its own thread.
+    // Takes back what was posted and has not run, or is about to be posted by another thread. On
+    // its own thread.
     virtual void forget(runnable& r) noexcept = 0;
 
     // On its own thread; fire() comes at the deadline or later, never earlier.
