@@ -20,6 +20,7 @@ void suspend_fiber(flow& f) {
 void end_fiber(flow& f) noexcept {
     fiber_core& self = fiber_core::of(f);
     self.ending = true;
+    if (self.waiting == nullptr) self.home->forget(self.turn);  // it has yielded
 #if WEFT_EXCEPTIONS
     try {
         self.body.kill();

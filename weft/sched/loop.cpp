@@ -233,6 +233,7 @@ void loop::enroll(flow& f) noexcept {
     f.serial = ++enrolled_count_;
     flows_.push_back(f);
     ++flow_count_;
+    if (ending_) f.request_stop(stop_reason::shutdown);
 }
 
 void loop::strike_off(flow& f) noexcept {
@@ -244,18 +245,18 @@ void loop::end_all() noexcept {
     const detail::running_flow before = detail::this_thread_runs();
     detail::this_thread_runs() = {nullptr, this};
     take_posted();
+    ending_ = true;
     for (auto at = flows_.begin(); at != flows_.end();) {
         flow& f = *at;
         ++at;
         f.request_stop(stop_reason::shutdown);
     }
-    while (run_round() != 0) {
-    }
-    // These do not go when they are asked: they wait under a shield, or swallow it.
-    while (flow* f = flows_.front()) {
+    run_on();
+    // These do not go when they are asked: they wait under a shield, or swallow it. The youngest
+    // first: who began it may wait for it in a destructor, which cannot be unwound.
+    while (flow* f = flows_.back()) {
         f->kind->end(*f);
-        while (run_round() != 0) {
-        }
+        run_on();
     }
     detail::this_thread_runs() = before;
     // Whoever posted last, or stopped it, may be about to wake the driver.
@@ -264,6 +265,13 @@ void loop::end_all() noexcept {
          stopping_count_.load(std::memory_order_acquire) != 0;)
         std::this_thread::yield();
     WEFT_ASSERT(timers_.empty(), "destruction of a loop with timers in it");
+}
+
+// Some turns for each that lives, and no more: one that yields for ever is ended as well.
+void loop::run_on() noexcept {
+    std::size_t left = last_rounds + last_rounds * flow_count_ / round_turns;
+    while (left-- != 0 && run_round() != 0) {
+    }
 }
 
 void loop::report_deadlock() noexcept {

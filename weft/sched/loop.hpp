@@ -117,6 +117,7 @@ private:
     static constexpr unsigned slot_uses_limit = 3;
     static constexpr std::size_t round_turns = 64;  // between two looks at inbox and timers
     static constexpr std::size_t fetch_from = 64;   // a queue this long is fetched ahead
+    static constexpr std::size_t last_rounds = 64;  // at the end, for each round_turns flows
     static constexpr duration deadlock_patience = std::chrono::seconds(1);
 
     tick tick_of(time_point t) const noexcept;
@@ -128,6 +129,7 @@ private:
     bool next(entry& e) noexcept;
     bool next_rarely(entry& e) noexcept;
     void end_all() noexcept;
+    void run_on() noexcept;
     void fetch_ahead() noexcept;
     void report_deadlock() noexcept;
     static void print_deadlock(loop&) noexcept;
@@ -137,6 +139,7 @@ private:
     unsigned slot_uses_ = 0;
     std::size_t turns_left_ = 0;  // in the present round
     bool reported_ = false;
+    bool ending_ = false;
     void (*on_deadlock_)(loop&) = print_deadlock;
     std::size_t flow_count_ = 0;
     std::uint64_t enrolled_count_ = 0;
