@@ -81,7 +81,8 @@ public:
     // then, or at next_deadline(), calls run_once(now()). -1 where the driver has none.
     int native_handle() noexcept { return driver_->native_handle(); }
 
-    // Has f() run once on the loop's thread, in no flow. Any thread. Throws bad_alloc.
+    // Has f() run once on the loop's thread, in no flow, after what was posted before by the same
+    // thread. It must not throw. Any thread. Throws bad_alloc.
     template <std::invocable F>
     void post(F&& f);
 
@@ -171,18 +172,22 @@ struct posted_function : frame {
     static void operator delete(void* p, std::size_t bytes) noexcept {
         block_cache::release(p, bytes);
     }
-    static void run(frame* self) {
+    static void run(frame* self) noexcept {
         const std::unique_ptr<posted_function> own(static_cast<posted_function*>(self));
         std::invoke(own->f);
     }
-    static void drop(frame* self) { delete static_cast<posted_function*>(self); }
+    static void drop(frame* self) noexcept { delete static_cast<posted_function*>(self); }
 };
 
 }  // namespace detail
 
 template <std::invocable F>
 void loop::post(F&& f) {
-    post((new detail::posted_function<std::decay_t<F>>(std::forward<F>(f)))->node);
+    auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
+    if (is_here())
+        defer(p->handle(), nullptr);  // not the slot: in order
+    else
+        post(p->node);
 }
 
 }  // namespace weft
