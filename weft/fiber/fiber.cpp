@@ -153,7 +153,7 @@ void fiber_core::abandon() noexcept {
     let_go();
 }
 
-void fiber_core::set_name(std::string_view name) { detail::set_name(*detail::current(), name); }
+void fiber_core::set_name(std::string_view name) { detail::set_name(*own(), name); }
 
 bool join_operation::ready() const noexcept {
     return fiber_->ended.load(std::memory_order_acquire);  // F1
@@ -238,9 +238,11 @@ void fiber::end() noexcept {
     if (core_ == nullptr) return;
     detail::fiber_core& c = *core_;
     if (c.started && !c.ended.load(std::memory_order_acquire)) {
-        const shield from_our_own_stop;
         c.request_stop(stop_reason::user);
-        await(detail::join_operation(c));
+        if (&c != detail::fiber_core::current()) {
+            const shield from_our_own_stop;
+            await(detail::join_operation(c));
+        }
     }
     core_ = nullptr;
     c.abandon();
@@ -261,7 +263,8 @@ detail::fiber_core& running(std::source_location place) {
 void detail::yield_rarely(std::source_location place) {
     fiber_core& c = this_fiber::running(place);
     const stop_reason r = c.pending_stop();
-    if (r != stop_reason::none && std::uncaught_exceptions() == 0) throw_stopped(r);
+    if (WEFT_EXCEPTIONS && r != stop_reason::none && std::uncaught_exceptions() == 0)
+        throw_stopped(r);
     c.after_turn = fiber_core::yielded;
     c.kind->suspend(c);
 }

@@ -90,7 +90,9 @@ public:
         }
         return *this;
     }
-    ~fiber() { end(); }  // asks it to stop and joins; an exception of it goes to on_unhandled()
+    // Asks it to stop and joins; an exception of it goes to on_unhandled(). Within the fiber itself,
+    // which cannot be joined there: asks it to stop and detaches.
+    ~fiber() { end(); }
 
     bool joinable() const noexcept { return core_ != nullptr; }
 
@@ -106,9 +108,9 @@ public:
     // Begins a lazy one; nothing for others.
     void start(std::source_location place = std::source_location::current());
 
-    // False if somebody was first. Any thread.
+    // False if somebody was first, or it has ended. Any thread.
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
-        return core_ != nullptr && core_->request_stop(reason);
+        return !done() && core_->request_stop(reason);
     }
     stop_token get_stop_token() const noexcept {
         return core_ != nullptr ? core_->stop.get_token() : stop_token();
