@@ -24,11 +24,13 @@ struct returned {
     std::optional<std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>> value;
 
     template <class F>
-    void keep(F& f) {
-        if constexpr (std::is_reference_v<T>)
-            value.emplace(std::addressof(std::invoke(f)));
-        else
-            value.emplace(std::invoke(f));
+    void keep(F&& f) {
+        if constexpr (std::is_reference_v<T>) {
+            T&& r = std::invoke(std::forward<F>(f));
+            value.emplace(std::addressof(r));
+        } else {
+            value.emplace(std::invoke(std::forward<F>(f)));
+        }
     }
     T take() {
         if constexpr (std::is_reference_v<T>)
@@ -40,8 +42,8 @@ struct returned {
 template <>
 struct returned<void> {
     template <class F>
-    void keep(F& f) {
-        std::invoke(f);
+    void keep(F&& f) {
+        std::invoke(std::forward<F>(f));
     }
     void take() noexcept {}
 };
@@ -96,7 +98,7 @@ auto spawn(F&& f, const fiber_options& options = {},
            std::source_location place = std::source_location::current()) {
     using T = std::invoke_result_t<std::decay_t<F>>;
     auto value = std::make_shared<detail::returned<T>>();
-    fiber made([value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(f); },
+    fiber made([value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
                options, place);
     return join_handle<T>(std::move(made), std::move(value));
 }

@@ -8,11 +8,10 @@
 
 #include <concepts>
 #include <functional>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
-#include "weft/fiber/fiber.hpp"
+#include "weft/fiber/spawn.hpp"
 #include "weft/sched/loop.hpp"
 
 namespace weft {
@@ -24,21 +23,14 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
     loop l;
     options.on = &l;
     if (options.name.empty()) options.name = "main";
-    const auto finish = [&](fiber& main) {
-        l.run();
-        const join_outcome how = main.join();
-        if (how.stopped()) detail::throw_stopped(how.reason());
-    };
-    if constexpr (std::is_void_v<T>) {
-        fiber main(std::forward<F>(f), options);
-        finish(main);
-    } else {
-        std::optional<T> value;
-        fiber main([&value, f = std::forward<F>(f)]() mutable { value.emplace(std::invoke(f)); },
-                   options);
-        finish(main);
-        return std::move(*value);
-    }
+    detail::returned<T> value;
+    fiber main([&value, f = std::decay_t<F>(std::forward<F>(f))]() mutable {
+        value.keep(std::move(f));
+    }, options);
+    l.run();
+    const join_outcome how = main.join();
+    if (how.stopped()) detail::throw_stopped(how.reason());
+    return value.take();
 }
 
 }  // namespace weft

@@ -4,9 +4,10 @@
 // nobody's concern. So the ready are drawn by a seed, and when none is ready the clock jumps to the
 // earliest deadline: an hour of sleeping takes no time, and the same seed gives the same run.
 //
-//   weft::testing::virtual_loop l(seed);          // or virtual_loop(): the seed from WEFT_SEED, or
-//   1 weft::fiber f([] { weft::this_fiber::sleep_for(1h); }, {.on = &l.loop()}); l.run(); // a
-//   deadlock prints the seed and ends the program EXPECT_EQ(l.trace_hash(), expected);
+//   weft::testing::virtual_loop l(seed);          // or virtual_loop(): WEFT_SEED, or 1
+//   weft::fiber f([] { weft::this_fiber::sleep_for(1h); }, {.on = l});
+//   l.run();                                      // a deadlock prints the seed, ends the program
+//   EXPECT_EQ(l.trace_hash(), expected);
 //
 // explore() runs a test under many seeds and prints the first that fails, to be set as WEFT_SEED.
 #pragma once
