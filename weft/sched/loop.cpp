@@ -191,7 +191,7 @@ void loop::run() {
         if (until == never && !blocked && posted_.empty()) return;
         // Another thread may be about to post: only who has waited for a while is told.
         if (blocked && !idle) until = after(now(), deadlock_patience);
-        if (blocked && idle && !reported_) report_deadlock();
+        if (blocked && idle) report_deadlock();
         idle = blocked;
         if (!driver_->wait(until)) {
             report_deadlock();
@@ -269,14 +269,13 @@ void loop::end_all() noexcept {
 
 // Some turns for each that lives, and no more: one that yields for ever is ended as well.
 void loop::run_on() noexcept {
-    std::size_t left = last_rounds + last_rounds * flow_count_ / round_turns;
+    std::size_t left = last_rounds * (1 + (flow_count_ + ready_.count()) / round_turns);
     while (left-- != 0 && run_round() != 0) {
     }
 }
 
 void loop::report_deadlock() noexcept {
-    reported_ = true;
-    on_deadlock_(*this);
+    if (!std::exchange(reported_, true)) on_deadlock_(*this);
 }
 
 void loop::print_waiting(int fd) const noexcept {
