@@ -178,21 +178,25 @@ void loop::fetch_ahead() noexcept {
 }
 
 void loop::run() {
-    bool idle = false;
+    time_point patience = never;  // until when it has waited for nothing in sight
     for (;;) {
         // Acquire: pairs with stop().
         if (stop_.exchange(false, std::memory_order_acquire)) return;
         if (run_round() != 0) {
-            idle = false;
+            patience = never;
             continue;
         }
         time_point until = next_deadline();
         const bool blocked = until == never && flow_count_ != 0;
         if (until == never && !blocked && posted_.empty()) return;
         // Another thread may be about to post: only who has waited for a while is told.
-        if (blocked && !idle) until = after(now(), deadlock_patience);
-        if (blocked && idle) report_deadlock();
-        idle = blocked;
+        if (!blocked)
+            patience = never;
+        else if (patience == never)
+            patience = after(now(), deadlock_patience);
+        else if (now() >= patience)
+            report_deadlock();
+        if (blocked && !reported_) until = patience;
         if (!driver_->wait(until)) {
             report_deadlock();
             return;
