@@ -21,6 +21,8 @@ void end_fiber(flow& f) noexcept {
     fiber_core& self = fiber_core::of(f);
     self.ending = true;
     if (self.waiting == nullptr) self.home->forget(self.turn);  // it has yielded
+    running_flow& here = this_thread_runs();
+    const running_flow before = std::exchange(here, {&self, self.home});
 #if WEFT_EXCEPTIONS
     try {
         self.body.kill();
@@ -31,6 +33,7 @@ void end_fiber(flow& f) noexcept {
 #else
     self.body.kill();
 #endif
+    this_thread_runs() = before;
     if (self.error == nullptr && self.stopped_by == stop_reason::none)
         self.stopped_by = self.stop.stop_requested() ? self.stop.reason() : stop_reason::shutdown;
     self.finish();
