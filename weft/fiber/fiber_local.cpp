@@ -10,19 +10,24 @@ struct fiber_locals {
         std::uint64_t key;
         void* object;
         void (*destroy)(void*) noexcept;
-        std::uint64_t made;  // in which order
     };
     std::vector<entry> by_key;
-    std::uint64_t made_count = 0;
+    std::vector<std::uint64_t> in_order;  // the keys as they were made
 
     auto place(std::uint64_t key) noexcept {
         return std::ranges::lower_bound(by_key, key, {}, &entry::key);
     }
-    // One destructor may make others anew.
+    void add(const entry& e) {
+        if (in_order.size() == in_order.capacity()) in_order.reserve(8 + 2 * in_order.size());
+        by_key.insert(place(e.key), e);
+        in_order.push_back(e.key);  // there is room
+    }
+    // One destructor may use those that are left, and make others anew.
     void destroy_all() noexcept {
-        while (!by_key.empty()) {
-            const auto last = std::ranges::max_element(by_key, {}, &entry::made);
+        while (!in_order.empty()) {
+            const auto last = place(in_order.back());
             const entry e = *last;
+            in_order.pop_back();
             by_key.erase(last);
             e.destroy(e.object);
         }
@@ -57,7 +62,7 @@ void add_local(std::uint64_t key, void* object, void (*destroy)(void*) noexcept)
     fiber_core* c = fiber_core::current();
     if (c != nullptr && c->locals == nullptr) c->locals = new fiber_locals;
     fiber_locals& all = c != nullptr ? *c->locals : locals_of_thread();
-    all.by_key.insert(all.place(key), {key, object, destroy, ++all.made_count});
+    all.add({key, object, destroy});
 }
 
 void destroy_locals(fiber_core& c) noexcept {
