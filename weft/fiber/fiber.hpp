@@ -90,8 +90,8 @@ public:
         }
         return *this;
     }
-    // Asks it to stop and joins; an exception of it goes to on_unhandled(). Within the fiber itself,
-    // which cannot be joined there: asks it to stop and detaches.
+    // Asks it to stop and joins; an exception of it goes to on_unhandled(). Within the fiber
+    // itself, which cannot be joined there: asks it to stop and detaches.
     ~fiber() { end(); }
 
     bool joinable() const noexcept { return core_ != nullptr; }

@@ -98,8 +98,9 @@ auto spawn(F&& f, const fiber_options& options = {},
            std::source_location place = std::source_location::current()) {
     using T = std::invoke_result_t<std::decay_t<F>>;
     auto value = std::make_shared<detail::returned<T>>();
-    fiber made([value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
-               options, place);
+    fiber made(
+        [value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
+        options, place);
     return join_handle<T>(std::move(made), std::move(value));
 }
 

@@ -24,9 +24,9 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
     options.on = &l;
     if (options.name.empty()) options.name = "main";
     detail::returned<T> value;
-    fiber main([&value, f = std::decay_t<F>(std::forward<F>(f))]() mutable {
-        value.keep(std::move(f));
-    }, options);
+    fiber main(
+        [&value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value.keep(std::move(f)); },
+        options);
     l.run();
     const join_outcome how = main.join();
     if (how.stopped()) detail::throw_stopped(how.reason());

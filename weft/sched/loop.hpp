@@ -62,16 +62,17 @@ public:
     // Reports once when it has nothing to do and what lives waits for each other (see on_deadlock).
     void run();
 
-    // Runs what is ready; if that is nothing, waits for something until `until`, or stop(), and runs
-    // it. Returns whether anything ran. For who has a loop of his own: run_once(now()) does not wait.
+    // Runs what is ready; if that is nothing, waits for something until `until`, or stop(), and
+    // runs it. Returns whether anything ran. For who has a loop of his own: run_once(now()) does
+    // not wait.
     bool run_once(time_point until);
 
     // Runs all that is ready and becomes ready by it, timers that are due among it, without
     // waiting. How many turns and timers that were.
     std::size_t run_until_idle();
 
-    // Ends run(), or the wait of run_once(): from what the loop runs, when the present turn is over;
-    // from another thread, soon. Any thread.
+    // Ends run(), or the wait of run_once(): from what the loop runs, when the present turn is
+    // over; from another thread, soon. Any thread.
     void stop() noexcept;
 
     // The earliest moment at which run_once has something to do by itself; `never`: none.
