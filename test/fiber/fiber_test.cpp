@@ -1,0 +1,706 @@
+#include "weft/fiber/fiber.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/support/loop_thread.hpp"
+#include "weft/sched/loop.hpp"
+#include "weft/sched/virtual_loop.hpp"
+#include "weft/wait/context_local.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::loop_thread;
+using testing::virtual_loop;
+using ints = std::vector<int>;
+
+struct counted {
+    int& n;
+    ~counted() { ++n; }
+};
+
+// What on_unhandled() was called with.
+struct unhandled_seen {
+    static inline std::atomic<int> calls;
+    static inline std::string name;
+
+    unhandled_seen() {
+        calls = 0;
+        before_ = on_unhandled([](std::exception_ptr, party who) {
+            name = who.name != nullptr ? who.name : "";
+            ++calls;
+        });
+    }
+    ~unhandled_seen() { on_unhandled(before_); }
+
+private:
+    unhandled_handler before_;
+};
+
+// -- launch -----------------------------------------------------------------------------------
+
+TEST(fiber, posted_runs_when_its_turn_comes) {
+    loop l;
+    ints seen;
+    fiber outer(
+        [&] {
+            fiber inner([&] { seen.push_back(2); });
+            seen.push_back(1);
+            inner.join();
+        },
+        {.on = &l});
+    EXPECT_EQ(seen, ints{});
+    l.run();
+    EXPECT_EQ(seen, (ints{1, 2}));
+    outer.join();
+}
+
+TEST(fiber, dispatched_runs_at_once_until_it_waits) {
+    loop l;
+    ints seen;
+    fiber outer(
+        [&] {
+            fiber inner(
+                [&] {
+                    seen.push_back(1);
+                    this_fiber::yield();
+                    seen.push_back(3);
+                    this_fiber::sleep_for(1ms);
+                    seen.push_back(4);
+                },
+                {.launch = launch::dispatch});
+            seen.push_back(2);
+            inner.join();
+            fiber([&] { seen.push_back(5); }, {.launch = launch::dispatch}).detach();
+            seen.push_back(6);
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_EQ(seen, (ints{1, 2, 3, 4, 5, 6}));
+    outer.join();
+}
+
+TEST(fiber, dispatched_from_elsewhere_is_posted) {
+    loop l;
+    int ran = 0;
+    fiber f([&] { ++ran; }, {.launch = launch::dispatch, .on = &l});
+    EXPECT_EQ(ran, 0);
+    l.run();
+    EXPECT_EQ(ran, 1);
+    f.join();
+}
+
+TEST(fiber, lazy_runs_when_it_is_joined_or_started) {
+    loop l;
+    int ran = 0;
+    fiber outer(
+        [&] {
+            fiber a([&] { ++ran; }, {.launch = launch::lazy});
+            fiber b([&] { ++ran; }, {.launch = launch::lazy});
+            this_fiber::yield();
+            EXPECT_EQ(ran, 0);
+            a.join();
+            EXPECT_EQ(ran, 1);
+            b.start();
+            b.start();
+            this_fiber::yield();
+            EXPECT_EQ(ran, 2);
+        },
+        {.on = &l});
+    l.run();
+    outer.join();
+}
+
+TEST(fiber, lazy_and_detached_runs) {
+    loop l;
+    int ran = 0;
+    fiber([&] { ++ran; }, {.launch = launch::lazy, .on = &l}).detach();
+    l.run();
+    EXPECT_EQ(ran, 1);
+}
+
+// -- join -------------------------------------------------------------------------------------
+
+TEST(fiber, is_joined_by_a_fiber_of_its_loop) {
+    virtual_loop l(1);
+    ints seen;
+    fiber outer(
+        [&] {
+            fiber inner([&] {
+                this_fiber::sleep_for(1ms);
+                seen.push_back(1);
+            });
+            EXPECT_FALSE(inner.join().stopped());
+            EXPECT_FALSE(inner.joinable());
+            seen.push_back(2);
+        },
+        {.on = l});
+    l.run();
+    EXPECT_EQ(seen, (ints{1, 2}));
+    outer.join();
+}
+
+TEST(fiber, is_joined_by_a_thread) {
+    loop_thread there;
+    for (int i = 0; i < 200; ++i) {
+        int ran = 0;
+        fiber f(
+            [&] {
+                if (i % 2 == 0) this_fiber::yield();
+                ran = 1;
+            },
+            {.on = there});
+        f.join();
+        EXPECT_EQ(ran, 1);
+    }
+}
+
+TEST(fiber, is_joined_by_a_fiber_of_another_thread) {
+    loop_thread a;
+    loop_thread b;
+    int total = 0;
+    fiber outer(
+        [&] {
+            for (int i = 0; i < 200; ++i) {
+                fiber inner([&] { ++total; }, {.on = b});
+                inner.join();
+                EXPECT_TRUE(a.loop().is_here());
+            }
+        },
+        {.on = a});
+    outer.join();
+    EXPECT_EQ(total, 200);
+}
+
+TEST(fiber, join_throws_what_left_the_function) {
+    virtual_loop l(1);
+    fiber outer(
+        [] {
+            fiber inner([] {
+                this_fiber::yield();
+                throw std::out_of_range("far");
+            });
+            EXPECT_THROW(inner.join(), std::out_of_range);
+            EXPECT_FALSE(inner.joinable());
+        },
+        {.on = l});
+    l.run();
+    outer.join();
+
+    fiber ended([] { throw 7; }, {.on = l});
+    l.run();
+    EXPECT_TRUE(ended.done());
+    EXPECT_THROW(ended.join(), int);
+}
+
+TEST(fiber, stays_joinable_when_the_one_who_joins_is_stopped) {
+    virtual_loop l(1);
+    bool ended = false;
+    fiber inner(
+        [&] {
+            this_fiber::sleep_for(1h);
+            ended = true;
+        },
+        {.on = l});
+    fiber outer(
+        [&] {
+            EXPECT_THROW(inner.join(), stopped);
+            EXPECT_TRUE(inner.joinable());
+        },
+        {.on = l});
+    fiber stopper([&] { outer.request_stop(); }, {.on = l});
+    l.run();
+    EXPECT_TRUE(ended);
+    EXPECT_FALSE(outer.join().stopped()) << "it caught it";
+    inner.join();
+    stopper.join();
+}
+
+TEST(fiber, destroyed_asks_to_stop_and_joins) {
+    virtual_loop l(1);
+    int destroyed = 0;
+    fiber outer(
+        [&] {
+            {
+                fiber inner([&] {
+                    counted c{destroyed};
+                    this_fiber::sleep_for(1h);
+                });
+                this_fiber::yield();
+            }
+            EXPECT_EQ(destroyed, 1);
+        },
+        {.on = l});
+    l.run();
+    EXPECT_EQ(l.now(), time_point{});
+    outer.join();
+}
+
+TEST(fiber, destroyed_by_one_that_was_stopped_itself_is_joined_all_the_same) {
+    virtual_loop l(1);
+    int destroyed = 0;
+    fiber outer(
+        [&] {
+            fiber inner([&] {
+                counted c{destroyed};
+                shield s;
+                this_fiber::sleep_for(1h);
+            });
+            this_fiber::sleep_for(2h);
+        },
+        {.on = l});
+    fiber stopper([&] { outer.request_stop(); }, {.on = l});
+    l.run();
+    EXPECT_EQ(destroyed, 1);
+    EXPECT_TRUE(outer.join().stopped());
+    stopper.join();
+}
+
+TEST(fiber, assigned_to_ends_the_one_before) {
+    virtual_loop l(1);
+    int destroyed = 0;
+    fiber outer(
+        [&] {
+            fiber f([&] {
+                counted c{destroyed};
+                this_fiber::sleep_for(1h);
+            });
+            this_fiber::yield();
+            f = fiber([] {});
+            EXPECT_EQ(destroyed, 1);
+            f.join();
+        },
+        {.on = l});
+    l.run();
+    outer.join();
+}
+
+TEST(fiber, never_started_destroys_its_function_and_takes_no_stack) {
+    struct no_stack {
+        int& taken;
+        stack acquire() noexcept {
+            ++taken;
+            return {};
+        }
+        void release(stack) noexcept {}
+        std::size_t stack_bytes() const noexcept { return 16384; }
+    };
+    loop l;
+    int taken = 0;
+    no_stack source{taken};
+    auto kept = std::make_shared<int>();
+    {
+        fiber f([kept] { ++*kept; },
+                {.stack = stack_source(source), .launch = launch::lazy, .on = &l});
+        EXPECT_EQ(kept.use_count(), 2);
+    }
+    EXPECT_EQ(kept.use_count(), 1);
+    EXPECT_EQ(*kept, 0);
+    EXPECT_EQ(taken, 0);
+    EXPECT_EQ(l.flow_count(), 0u);
+}
+
+TEST(fiber, may_drop_its_own_handle) {
+    virtual_loop l(1);
+    int destroyed = 0;
+    bool asked = false;
+    auto own = std::make_unique<fiber>();
+    *own = fiber(
+        [&] {
+            counted c{destroyed};
+            this_fiber::yield();
+            own.reset();
+            asked = this_fiber::get_stop_token().stop_requested();
+            this_fiber::sleep_for(1h);
+        },
+        {.on = l});
+    l.run();
+    EXPECT_EQ(destroyed, 1);
+    EXPECT_TRUE(asked);
+    EXPECT_EQ(l.now(), time_point{});
+}
+
+TEST(fiber, outlives_its_loop_as_a_handle) {
+    fiber f;
+    fiber g;
+    {
+        loop l;
+        f = fiber([] {}, {.on = &l});
+        g = fiber([] {}, {.on = &l});
+        l.run();
+    }
+    EXPECT_TRUE(f.done());
+    EXPECT_FALSE(f.request_stop()) << "it has ended";
+    EXPECT_FALSE(f.join().stopped());
+    EXPECT_TRUE(g.get_stop_token().stop_possible());
+}
+
+// -- detached, unhandled ----------------------------------------------------------------------
+
+TEST(fiber, detached_goes_on_and_its_exception_goes_to_the_handler) {
+    const unhandled_seen seen;
+    virtual_loop l(1);
+    int ran = 0;
+    fiber([&] { this_fiber::sleep_for(1ms), ++ran; }, {.on = l}).detach();
+    fiber([] { throw 1; }, {.name = "lost", .on = l}).detach();
+    l.run();
+    EXPECT_EQ(ran, 1);
+    EXPECT_EQ(seen.calls, 1);
+    EXPECT_EQ(seen.name, "lost");
+}
+
+TEST(fiber, detached_after_it_failed_tells_the_handler) {
+    const unhandled_seen seen;
+    virtual_loop l(1);
+    fiber f([] { throw 1; }, {.on = l});
+    l.run();
+    EXPECT_EQ(seen.calls, 0);
+    f.detach();
+    EXPECT_EQ(seen.calls, 1);
+}
+
+TEST(fiber, dropped_unread_tells_the_handler) {
+    const unhandled_seen seen;
+    virtual_loop l(1);
+    fiber outer(
+        [] {
+            fiber f([] { throw 1; });
+            this_fiber::yield();
+        },
+        {.on = l});
+    l.run();
+    EXPECT_EQ(seen.calls, 1);
+    outer.join();
+}
+
+TEST(fiber, detached_and_stopped_tells_nobody) {
+    const unhandled_seen seen;
+    {
+        loop l;
+        fiber([] { this_fiber::sleep_for(1h); }, {.on = &l}).detach();
+        l.run_until_idle();
+    }
+    EXPECT_EQ(seen.calls, 0);
+}
+
+// -- stop -------------------------------------------------------------------------------------
+
+TEST(fiber, stopped_before_it_starts_runs_to_its_first_wait) {
+    virtual_loop l(1);
+    ints seen;
+    fiber f(
+        [&] {
+            seen.push_back(1);
+            this_fiber::yield();
+            seen.push_back(2);
+        },
+        {.on = l});
+    EXPECT_TRUE(f.request_stop());
+    EXPECT_FALSE(f.request_stop());
+    l.run();
+    EXPECT_EQ(seen, ints{1});
+    EXPECT_EQ(f.join().reason(), stop_reason::user);
+}
+
+TEST(fiber, stopped_while_it_runs_goes_on_to_its_next_wait) {
+    virtual_loop l(1);
+    ints seen;
+    fiber f;
+    f = fiber(
+        [&] {
+            EXPECT_TRUE(f.request_stop(stop_reason::deadline));
+            seen.push_back(1);
+            this_fiber::sleep_for(1h);
+            seen.push_back(2);
+        },
+        {.on = l});
+    l.run();
+    EXPECT_EQ(seen, ints{1});
+    EXPECT_EQ(f.join().reason(), stop_reason::deadline);
+    EXPECT_EQ(l.now(), time_point{});
+}
+
+TEST(fiber, stopped_by_another_thread_while_it_runs_ends) {
+    loop_thread there;
+    std::atomic<bool> running{false};
+    fiber f(
+        [&] {
+            running = true;
+            for (;;) this_fiber::yield();
+        },
+        {.on = there});
+    while (!running) std::this_thread::yield();
+    EXPECT_TRUE(f.request_stop());
+    EXPECT_TRUE(f.join().stopped());
+}
+
+TEST(fiber, stopped_while_it_waits_is_woken_at_once) {
+    virtual_loop l(1);
+    int destroyed = 0;
+    fiber sleeper(
+        [&] {
+            counted c{destroyed};
+            this_fiber::sleep_for(1h);
+        },
+        {.on = l});
+    fiber joiner(
+        [&] {
+            counted c{destroyed};
+            sleeper.join();
+        },
+        {.on = l});
+    fiber stopper(
+        [&] {
+            this_fiber::sleep_for(1ms);
+            joiner.request_stop();
+            this_fiber::sleep_for(1ms);
+            EXPECT_EQ(destroyed, 1);
+            sleeper.request_stop();
+        },
+        {.on = l});
+    l.run();
+    EXPECT_EQ(l.now(), time_point(2ms));
+    EXPECT_TRUE(joiner.join().stopped());
+    EXPECT_TRUE(sleeper.join().stopped());
+    stopper.join();
+}
+
+TEST(fiber, stopped_by_another_thread_while_it_waits_ends_each_time) {
+    loop_thread there;
+    for (int i = 0; i < 200; ++i) {
+        fiber f([] { this_fiber::sleep_for(1h); }, {.on = there});
+        if (i % 2 == 0) std::this_thread::yield();
+        EXPECT_TRUE(f.request_stop());
+        EXPECT_TRUE(f.join().stopped());
+    }
+}
+
+TEST(fiber, stopped_after_its_end_is_as_before) {
+    virtual_loop l(1);
+    fiber f([] {}, {.on = l});
+    l.run();
+    EXPECT_FALSE(f.request_stop());
+    EXPECT_FALSE(f.join().stopped());
+    EXPECT_FALSE(f.request_stop()) << "there is none";
+}
+
+TEST(fiber, stopped_finds_every_later_wait_except_under_a_shield) {
+    virtual_loop l(1);
+    int thrown = 0;
+    fiber f(
+        [&] {
+            for (int i = 0; i < 3; ++i) {
+                try {
+                    this_fiber::sleep_for(1h);
+                } catch (const stopped&) {
+                    ++thrown;
+                }
+            }
+            {
+                shield s;
+                this_fiber::sleep_for(1ms);
+                this_fiber::yield();
+                this_fiber::throw_if_stopped();
+            }
+            EXPECT_EQ(l.now(), time_point(1ms));
+            EXPECT_THROW(this_fiber::throw_if_stopped(), stopped);
+            this_fiber::yield();
+            ADD_FAILURE();
+        },
+        {.on = l});
+    f.request_stop();
+    l.run();
+    EXPECT_EQ(thrown, 3);
+    EXPECT_TRUE(f.join().stopped());
+}
+
+TEST(fiber, may_wait_in_a_destructor_while_it_is_unwound_by_a_stop) {
+    virtual_loop l(1);
+    int steps = 0;
+    fiber f(
+        [&] {
+            struct waits {
+                int& n;
+                ~waits() {
+                    this_fiber::yield();
+                    this_fiber::sleep_for(1ms);
+                    ++n;
+                }
+            } const w{steps};
+            this_fiber::sleep_for(1h);
+        },
+        {.on = l});
+    f.request_stop();
+    l.run();
+    EXPECT_EQ(steps, 1);
+    EXPECT_EQ(l.now(), time_point(1ms));
+    EXPECT_TRUE(f.join().stopped());
+}
+
+TEST(fiber, race_of_stop_and_end_has_one_outcome) {
+    loop_thread there;
+    int stops = 0;
+    for (int i = 0; i < 1000; ++i) {
+        fiber f([] { this_fiber::yield(); }, {.on = there});
+        std::thread other([&] { f.request_stop(); });
+        f.request_stop();
+        other.join();
+        stops += f.join().stopped();
+    }
+    EXPECT_LE(stops, 1000);
+}
+
+// -- this_fiber -------------------------------------------------------------------------------
+
+TEST(this_fiber, has_a_unique_id_and_a_name_that_may_be_changed) {
+    virtual_loop l(1);
+    std::set<fiber::id> ids;
+    std::vector<fiber> all;
+    for (int i = 0; i < 10; ++i)
+        all.emplace_back(
+            [&] {
+                EXPECT_TRUE(this_fiber::exists());
+                ids.insert(this_fiber::get_id());
+                EXPECT_EQ(this_fiber::name(), "first");
+                this_fiber::set_name("second");
+                EXPECT_EQ(this_fiber::name(), "second");
+            },
+            fiber_options{.name = std::string("first"), .on = l});
+    for (const fiber& f : all) {
+        EXPECT_EQ(f.name(), "first");
+        EXPECT_NE(f.get_id(), 0u);
+    }
+    l.run();
+    for (fiber& f : all) {
+        EXPECT_EQ(f.name(), "second");
+        EXPECT_EQ(ids.count(f.get_id()), 1u);
+        f.join();
+        EXPECT_EQ(f.get_id(), 0u);
+    }
+    EXPECT_EQ(ids.size(), 10u);
+}
+
+TEST(this_fiber, is_nothing_outside_of_one) {
+    EXPECT_FALSE(this_fiber::exists());
+    EXPECT_EQ(this_fiber::get_id(), 0u);
+    EXPECT_EQ(this_fiber::name(), "");
+    EXPECT_FALSE(this_fiber::get_stop_token().stop_possible());
+    EXPECT_EQ(this_fiber::stack_usage_bytes(), 0u);
+    this_fiber::throw_if_stopped();
+    const time_point until = steady_now() + 1ms;
+    this_fiber::sleep_until(until);
+    EXPECT_GE(steady_now(), until);
+}
+
+WEFT_NOINLINE void use_stack(std::size_t bytes) {
+    auto* p = static_cast<volatile char*>(__builtin_alloca(bytes));
+    for (std::size_t i = 0; i < bytes; i += 512) p[i] = 1;
+}
+
+TEST(this_fiber, knows_how_much_stack_it_has_used) {
+    virtual_loop l(1);
+    fiber f(
+        [] {
+            const std::size_t before = this_fiber::stack_usage_bytes();
+            EXPECT_GT(before, 0u);
+            use_stack(40 * 1024);
+            const std::size_t used = this_fiber::stack_usage_bytes();
+            EXPECT_GE(used, 40u * 1024);
+            EXPECT_LE(used, 128u * 1024);
+        },
+        {.stack_bytes = 128 * 1024, .on = l});
+    l.run();
+    f.join();
+}
+
+TEST(this_fiber, sleeps_not_before_and_lets_others_run_even_for_the_past) {
+    loop l;
+    ints seen;
+    fiber a(
+        [&] {
+            this_fiber::sleep_for(-1h);
+            seen.push_back(1);
+        },
+        {.on = &l});
+    fiber b([&] { seen.push_back(2); }, {.on = &l});
+    l.run();
+    EXPECT_EQ(seen, (ints{2, 1}));
+    a.join();
+    b.join();
+}
+
+// -- what it inherits, how many ---------------------------------------------------------------
+
+TEST(fiber, inherits_the_bindings_of_who_made_it) {
+    context_local<int> user(0);
+    virtual_loop l(1);
+    ints seen;
+    fiber outer(
+        [&] {
+            fiber inner;
+            {
+                auto bound = user.bind(7);
+                inner = fiber([&] {
+                    this_fiber::sleep_for(1ms);
+                    seen.push_back(*user);
+                    auto own = user.bind(8);
+                    fiber([&] { seen.push_back(*user); }).join();
+                });
+            }
+            EXPECT_EQ(*user, 0);
+            inner.join();
+        },
+        {.on = l});
+    l.run();
+    EXPECT_EQ(seen, (ints{7, 8}));
+    outer.join();
+}
+
+TEST(fiber, lives_beside_a_hundred_thousand_others) {
+    constexpr int count = WEFT_TEST_TSAN ? 2000 : WEFT_TEST_ASAN ? 10000 : 100000;
+    loop l;
+    int turns = 0;
+    std::vector<fiber> all;
+    all.reserve(count);
+    for (int i = 0; i < count; ++i)
+        all.emplace_back(
+            [&] {
+                ++turns;
+                this_fiber::yield();
+                ++turns;
+                this_fiber::sleep_for(1ms);
+                ++turns;
+            },
+            fiber_options{.stack_bytes = 16384, .on = &l});
+    l.run();
+    EXPECT_EQ(turns, 3 * count);
+    for (fiber& f : all) f.join();
+}
+
+TEST(fiber, whose_stack_cannot_be_had_fails_before_its_function_is_called) {
+    struct no_stack {
+        stack acquire() noexcept { return {}; }
+        void release(stack) noexcept {}
+        std::size_t stack_bytes() const noexcept { return 16384; }
+    };
+    loop l;
+    no_stack source;
+    int ran = 0;
+    fiber f([&] { ++ran; }, {.stack = stack_source(source), .on = &l});
+    l.run();
+    EXPECT_THROW(f.join(), std::bad_alloc);
+    EXPECT_EQ(ran, 0);
+}
+
+}  // namespace
+}  // namespace weft

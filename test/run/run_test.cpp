@@ -1,0 +1,79 @@
+#include "weft/run/run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(run, returns_what_the_function_returns) {
+    EXPECT_EQ(run([] { return 7; }), 7);
+    EXPECT_EQ(*run([] { return std::make_unique<int>(8); }), 8);
+    static int n = 9;
+    EXPECT_EQ(&run([]() -> int& { return n; }), &n);
+    static_assert(std::is_void_v<decltype(run([] {}))>);
+    run([] {});
+}
+
+TEST(run, calls_a_function_that_may_be_called_once_only) {
+    struct once {
+        std::unique_ptr<int> p;
+        int operator()() && { return *p; }
+    };
+    EXPECT_EQ(run(once{std::make_unique<int>(3)}), 3);
+}
+
+TEST(run, is_a_fiber_named_main_unless_told_otherwise) {
+    EXPECT_EQ(run([] { return std::string(this_fiber::name()); }), "main");
+    EXPECT_EQ(run([] { return std::string(this_fiber::name()); }, {.name = "other"}), "other");
+}
+
+TEST(run, throws_what_leaves_the_function) {
+    EXPECT_THROW(run([]() -> int { throw std::out_of_range("far"); }), std::out_of_range);
+    EXPECT_FALSE(this_fiber::exists());
+    EXPECT_EQ(run([] { return 1; }), 1) << "the thread is as before";
+}
+
+TEST(run, throws_stopped_if_it_was_stopped) {
+    const auto stopped_one = [] {
+        run([] {
+            current_flow()->request_stop(stop_reason::user);
+            this_fiber::sleep_for(1h);
+        });
+    };
+    try {
+        stopped_one();
+        ADD_FAILURE();
+    } catch (const stopped& s) {
+        EXPECT_EQ(s.reason, stop_reason::user);
+    }
+}
+
+TEST(run, returns_when_all_that_it_began_has_ended) {
+    bool ended = false;
+    run([&] {
+        fiber([&] {
+            this_fiber::sleep_for(2ms);
+            ended = true;
+        }).detach();
+    });
+    EXPECT_TRUE(ended);
+}
+
+TEST(run, may_be_had_again_and_again) {
+    for (int i = 0; i < 100; ++i)
+        EXPECT_EQ(run([i] {
+                      this_fiber::yield();
+                      return i;
+                  }),
+                  i);
+}
+
+}  // namespace
+}  // namespace weft

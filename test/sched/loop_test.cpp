@@ -1,0 +1,626 @@
+#include "weft/sched/loop.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "test/sched/manual_driver.hpp"
+#include "test/support/loop_thread.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/stop/stop_callback.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::loop_thread;
+using testing::manual_driver;
+using ints = std::vector<int>;
+
+// A runnable that calls a function each time it is run.
+struct step : detail::frame {
+    runnable node;
+    std::function<void()> f;
+
+    explicit step(std::function<void()> g) : frame{run, run}, f(std::move(g)) {
+        node.handle = handle();
+    }
+    static void run(frame* s) { static_cast<step*>(s)->f(); }
+};
+
+bool readable(int fd) {
+    pollfd p{fd, POLLIN, 0};
+    return ::poll(&p, 1, 0) == 1;
+}
+
+// -- order ------------------------------------------------------------------------------------
+
+TEST(loop, lets_those_that_yield_go_round_in_order) {
+    loop l;
+    ints seen;
+    std::vector<fiber> all;
+    for (int id = 0; id < 3; ++id)
+        all.emplace_back(
+            [&, id] {
+                for (int round = 0; round < 3; ++round) {
+                    seen.push_back(id);
+                    this_fiber::yield();
+                }
+            },
+            fiber_options{.on = &l});
+    l.run();
+    EXPECT_EQ(seen, (ints{0, 1, 2, 0, 1, 2, 0, 1, 2}));
+    for (fiber& f : all) f.join();
+}
+
+TEST(loop, keeps_the_order_of_a_long_queue) {
+    loop l;
+    ints seen;
+    ints wanted;
+    std::vector<std::unique_ptr<step>> all;
+    for (int i = 0; i < 1000; ++i) {
+        all.push_back(std::make_unique<step>([&seen, i] { seen.push_back(i); }));
+        l.defer(all.back()->handle(), nullptr);
+        wanted.push_back(i);
+    }
+    EXPECT_EQ(l.run_until_idle(), 1000u);
+    EXPECT_EQ(l.turn_count(), 1000u);
+    EXPECT_EQ(seen, wanted);
+}
+
+TEST(loop, runs_what_was_woken_next_but_three_times_in_a_row_at_most) {
+    loop l;
+    std::string seen;
+    int left = 8;
+    std::unique_ptr<step> a, b;
+    a = std::make_unique<step>([&] {
+        seen += 'a';
+        if (--left > 0) l.post(b->node);
+    });
+    b = std::make_unique<step>([&] {
+        seen += 'b';
+        if (--left > 0) l.post(a->node);
+    });
+    step c([&] { seen += 'c'; });
+    step d([&] { seen += 'd'; });
+    l.post([&] {
+        l.defer(c.handle(), nullptr);
+        l.defer(d.handle(), nullptr);
+        l.post(a->node);
+    });
+    l.run_until_idle();
+    EXPECT_EQ(seen, "abacdbabab") << "three, then the first in line; b stands behind d";
+}
+
+TEST(loop, runs_posted_functions_in_order_from_its_own_thread_too) {
+    loop l;
+    ints seen;
+    l.post([&] {
+        for (int i = 0; i < 5; ++i) l.post([&seen, i] { seen.push_back(i); });
+    });
+    l.post([&] { seen.push_back(-1); });
+    l.run_until_idle();
+    EXPECT_EQ(seen, (ints{-1, 0, 1, 2, 3, 4}));
+}
+
+TEST(loop, runs_posts_of_other_threads_in_the_order_of_each) {
+    constexpr int thread_count = 4;
+    constexpr int each = 2000;
+    loop l;
+    int next[thread_count] = {};
+    int total = 0;
+    bool in_order = true;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < thread_count; ++t)
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < each; ++i)
+                l.post([&, t, i] {
+                    in_order = in_order && next[t] == i;
+                    ++next[t];
+                    ++total;
+                });
+        });
+    while (total != thread_count * each) EXPECT_TRUE(l.run_once(never));
+    for (std::thread& t : threads) t.join();
+    EXPECT_TRUE(in_order);
+}
+
+TEST(loop, destroys_a_posted_function_once_it_has_run) {
+    loop l;
+    auto kept = std::make_shared<int>();
+    l.post([kept] {});
+    EXPECT_EQ(kept.use_count(), 2);
+    l.run_until_idle();
+    EXPECT_EQ(kept.use_count(), 1);
+}
+
+TEST(loop, says_to_what_it_runs_that_it_is_here) {
+    loop l;
+    loop other;
+    EXPECT_FALSE(l.is_here());
+    bool seen = false;
+    l.post([&] { seen = l.is_here() && !other.is_here() && current_flow() == nullptr; });
+    l.run_until_idle();
+    EXPECT_TRUE(seen);
+    EXPECT_FALSE(l.is_here());
+}
+
+// -- waiting ----------------------------------------------------------------------------------
+
+TEST(loop, run_once_waits_until_its_deadline_and_no_shorter) {
+    loop l;
+    const time_point until = l.now() + 3ms;
+    EXPECT_FALSE(l.run_once(until));
+    EXPECT_GE(l.now(), until);
+    EXPECT_FALSE(l.run_once(l.now() - 1h)) << "a moment that has passed does not wait";
+}
+
+TEST(loop, run_once_is_not_ended_by_the_wake_for_what_has_run) {
+    loop l;
+    int ran = 0;
+    l.post([&] { ++ran; });
+    EXPECT_TRUE(l.run_once(l.now()));
+    EXPECT_EQ(ran, 1);
+    const time_point until = l.now() + 3ms;
+    EXPECT_FALSE(l.run_once(until));
+    EXPECT_GE(l.now(), until);
+}
+
+TEST(loop, run_once_runs_what_another_thread_posts_while_it_sleeps) {
+    loop l;
+    for (int i = 0; i < 100; ++i) {
+        bool ran = false;
+        std::thread other([&] { l.post([&] { ran = true; }); });
+        EXPECT_TRUE(l.run_once(never));
+        EXPECT_TRUE(ran);
+        other.join();
+    }
+}
+
+TEST(loop, run_until_idle_runs_what_becomes_ready_and_what_is_due) {
+    manual_driver::record time;
+    loop l(std::make_unique<manual_driver>(time));
+    ints seen;
+    fiber a(
+        [&] {
+            this_fiber::sleep_for(1ms);
+            seen.push_back(1);
+            this_fiber::yield();
+            seen.push_back(2);
+            this_fiber::sleep_for(1h);
+        },
+        {.on = &l});
+    l.run_until_idle();
+    EXPECT_EQ(seen, ints{});
+    EXPECT_EQ(l.next_deadline(), time.now + 1ms);
+    time.now += 1ms;
+    EXPECT_GT(l.run_until_idle(), 0u);
+    EXPECT_EQ(seen, (ints{1, 2}));
+    EXPECT_EQ(l.run_until_idle(), 0u);
+    a.request_stop();
+    l.run_until_idle();
+    EXPECT_TRUE(a.join().stopped());
+}
+
+TEST(loop, wakes_sleepers_in_the_order_of_their_deadlines_after_a_day) {
+    manual_driver::record time;
+    loop l(std::make_unique<manual_driver>(time));
+    ints seen;
+    std::vector<fiber> all;
+    for (const int minutes : {700, 3, 1, 1400, 2, 60})
+        all.emplace_back(
+            [&seen, minutes] {
+                this_fiber::sleep_for(std::chrono::minutes(minutes));
+                seen.push_back(minutes);
+            },
+            fiber_options{.on = &l});
+    l.run_until_idle();
+    time.now += 24h;
+    l.run_until_idle();
+    EXPECT_EQ(seen, (ints{1, 2, 3, 60, 700, 1400}));
+    for (fiber& f : all) f.join();
+}
+
+TEST(loop, is_never_early_whatever_the_duration) {
+    manual_driver::record time;
+    loop l(std::make_unique<manual_driver>(time));
+    const duration table[] = {0ns, 1ns, 999us, 1ms, 1ms + 1ns, 41s, 25h, 24h * 3650};
+    std::vector<fiber> all;
+    int early = 0;
+    int done = 0;
+    for (const duration d : table)
+        all.emplace_back(
+            [&, d] {
+                const time_point until = l.now() + d;
+                this_fiber::sleep_for(d);
+                early += l.now() < until;
+                early += l.now() - until > 1ms;  // nor late, here where nothing takes time
+                ++done;
+            },
+            fiber_options{.on = &l});
+    all.emplace_back([] { this_fiber::sleep_for(std::chrono::hours::max()); },
+                     fiber_options{.on = &l});
+    all.emplace_back([] { this_fiber::sleep_until(never); }, fiber_options{.on = &l});
+    l.on_deadlock([](loop& of) { of.stop(); });
+    l.run();
+    EXPECT_EQ(early, 0);
+    EXPECT_EQ(done, 8);
+    for (fiber& f : all) f.request_stop();
+    l.run_until_idle();
+    for (fiber& f : all) f.join();
+}
+
+TEST(loop, sleeps_while_it_is_idle) {
+    loop l;
+    fiber f([] { this_fiber::sleep_for(200ms); }, {.on = &l});
+    rusage before{}, after{};
+    getrusage(RUSAGE_THREAD, &before);
+    l.run();
+    getrusage(RUSAGE_THREAD, &after);
+    f.join();
+    const auto cpu_us = [](const rusage& r) {
+        return (r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000 + r.ru_utime.tv_usec +
+               r.ru_stime.tv_usec;
+    };
+    EXPECT_LE(after.ru_nvcsw - before.ru_nvcsw, 4);
+    EXPECT_LE(cpu_us(after) - cpu_us(before), 50000);
+}
+
+// -- a foreign loop ---------------------------------------------------------------------------
+
+TEST(loop, has_a_handle_that_is_readable_after_a_foreign_post) {
+    loop l;
+    const int fd = l.native_handle();
+    EXPECT_FALSE(readable(fd));
+    std::thread([&] { l.post([] {}); }).join();
+    EXPECT_TRUE(readable(fd));
+    while (l.run_once(l.now())) {
+    }
+    EXPECT_FALSE(readable(fd));
+}
+
+TEST(loop, tells_a_foreign_loop_of_a_post_after_a_busy_round) {
+    loop l;
+    const int fd = l.native_handle();
+    step nothing([] {});
+    l.post([&] {
+        for (int i = 0; i < 70; ++i) l.defer(nothing.handle(), nullptr);
+    });
+    while (l.next_deadline() != never || readable(fd)) l.run_once(l.now());
+    bool ran = false;
+    std::thread([&] { l.post([&] { ran = true; }); }).join();
+    EXPECT_TRUE(readable(fd) || l.next_deadline() != never);
+    EXPECT_TRUE(l.run_once(l.now()));
+    EXPECT_TRUE(ran);
+}
+
+TEST(loop, is_driven_by_an_epoll_loop_of_somebody_else) {
+    constexpr int total = 500;
+    loop l;
+    const int ep = ::epoll_create1(EPOLL_CLOEXEC);
+    epoll_event e{};
+    e.events = EPOLLIN;
+    ASSERT_EQ(::epoll_ctl(ep, EPOLL_CTL_ADD, l.native_handle(), &e), 0);
+
+    int came = 0;
+    bool slept = false;
+    fiber sleeper(
+        [&] {
+            this_fiber::sleep_for(2ms);
+            for (int i = 0; i < 200; ++i) this_fiber::yield();
+            slept = true;
+        },
+        {.on = &l});
+    std::thread other([&] {
+        for (int i = 0; i < total; ++i) {
+            l.post([&] { ++came; });
+            if (i % 50 == 0) std::this_thread::yield();
+        }
+    });
+    while (came != total || !slept) {
+        const time_point until = l.next_deadline();
+        const time_point now = l.now();
+        int ms = -1;
+        if (until != never)
+            ms = until <= now
+                     ? 0
+                     : static_cast<int>(
+                           std::chrono::ceil<std::chrono::milliseconds>(until - now).count());
+        static_cast<void>(!::epoll_wait(ep, &e, 1, ms));
+        l.run_once(l.now());
+    }
+    other.join();
+    sleeper.join();
+    ::close(ep);
+}
+
+// -- the end ----------------------------------------------------------------------------------
+
+TEST(loop, run_returns_when_nothing_lives_in_it) {
+    loop l;
+    l.run();
+    int ran = 0;
+    l.post([&] { ++ran; });
+    l.run();
+    fiber f(
+        [&] {
+            this_fiber::sleep_for(1ms);
+            ++ran;
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_EQ(ran, 2);
+    EXPECT_TRUE(f.done());
+    f.join();
+}
+
+TEST(loop, is_stopped_by_what_it_runs_when_the_turn_is_over) {
+    loop l;
+    ints seen;
+    l.post([&] {
+        l.stop();
+        seen.push_back(1);
+    });
+    l.post([&] { seen.push_back(2); });
+    l.run();
+    EXPECT_EQ(seen, ints{1});
+    l.run();
+    EXPECT_EQ(seen, (ints{1, 2}));
+}
+
+TEST(loop, is_stopped_by_any_thread_and_may_go_at_once) {
+    for (int i = 0; i < 200; ++i) {
+        std::thread other;
+        {
+            loop l;
+            fiber([] { this_fiber::sleep_for(1h); }, {.on = &l}).detach();
+            other = std::thread([&] { l.stop(); });
+            l.run();
+        }
+        other.join();
+    }
+}
+
+TEST(loop, run_once_is_ended_by_stop) {
+    loop l;
+    std::thread other([&] { l.stop(); });
+    EXPECT_FALSE(l.run_once(never));
+    other.join();
+}
+
+TEST(loop, starts_again_after_it_was_stopped_and_many_live_one_after_another) {
+    for (int i = 0; i < 100; ++i) {
+        loop l;
+        int turns = 0;
+        fiber f(
+            [&] {
+                for (; turns < 3; ++turns) {
+                    l.stop();
+                    this_fiber::yield();
+                }
+            },
+            {.on = &l});
+        for (int runs = 1; runs <= 3; ++runs) {
+            l.run();
+            EXPECT_EQ(turns, runs - 1) << "one turn a run";
+        }
+        l.run();
+        EXPECT_EQ(turns, 3);
+        f.join();
+    }
+}
+
+struct counted {
+    int& n;
+    ~counted() { ++n; }
+};
+
+TEST(loop, destroyed_with_live_work_unwinds_all_of_it) {
+    int destroyed = 0;
+    {
+        loop l;
+        const auto waits = [&] {
+            counted c{destroyed};
+            this_fiber::sleep_for(1h);
+        };
+        const auto shielded = [&] {
+            counted c{destroyed};
+            shield s;
+            this_fiber::sleep_for(1h);
+        };
+        const auto yields = [&] {
+            counted c{destroyed};
+            for (;;) this_fiber::yield();
+        };
+        for (int i = 0; i < 10; ++i) {
+            fiber(waits, {.on = &l}).detach();
+            fiber(shielded, {.on = &l}).detach();
+            fiber(yields, {.on = &l}).detach();
+        }
+        l.run_once(l.now());
+        EXPECT_EQ(l.flow_count(), 30u);
+    }
+    EXPECT_EQ(destroyed, 30);
+}
+
+TEST(loop, destroyed_ends_one_that_swallows_the_stop_and_yields_for_ever) {
+    int destroyed = 0;
+    {
+        loop l;
+        fiber(
+            [&] {
+                counted c{destroyed};
+                for (;;) {
+                    try {
+                        for (;;) this_fiber::yield();
+                    } catch (const stopped&) {
+                        shield s;
+                        this_fiber::yield();
+                    }
+                }
+            },
+            {.on = &l})
+            .detach();
+        l.run_once(l.now());
+    }
+    EXPECT_EQ(destroyed, 1);
+}
+
+TEST(loop, destroyed_asks_those_to_stop_that_have_not_begun) {
+    int destroyed = 0;
+    stop_reason why = stop_reason::none;
+    {
+        loop l;
+        fiber(
+            [&] {
+                counted c{destroyed};
+                try {
+                    for (;;) this_fiber::yield();
+                } catch (const stopped& s) {
+                    why = s.reason;
+                    throw;
+                }
+            },
+            {.on = &l})
+            .detach();
+    }
+    EXPECT_EQ(destroyed, 1);
+    EXPECT_EQ(why, stop_reason::shutdown);
+}
+
+TEST(loop, destroyed_ends_the_youngest_first) {
+    ints ended;
+    {
+        loop l;
+        fiber(
+            [&] {
+                struct at_end {
+                    ints& e;
+                    ~at_end() { e.push_back(1); }
+                } const a{ended};
+                fiber child([&] {
+                    struct at_end_of_child {
+                        ints& e;
+                        ~at_end_of_child() { e.push_back(2); }
+                    } const b{ended};
+                    shield s;
+                    this_fiber::sleep_for(1h);
+                });
+                this_fiber::sleep_for(1h);
+            },
+            {.on = &l})
+            .detach();
+        l.run_until_idle();
+    }
+    EXPECT_EQ(ended, (ints{2, 1}));
+}
+
+TEST(loop, destroyed_ends_a_hundred_thousand_that_have_not_begun) {
+    constexpr int count = WEFT_TEST_TSAN ? 2000 : WEFT_TEST_ASAN ? 10000 : 100000;
+    int began = 0;
+    {
+        loop l;
+        for (int i = 0; i < count; ++i)
+            fiber([&] { ++began; }, {.stack_bytes = 16384, .on = &l}).detach();
+    }
+    EXPECT_EQ(began, count);
+}
+
+// A wait of a test's own, which another thread ends in two halves: claim, and wake.
+struct claimed_late {
+    static constexpr bool reports_stop = false;
+    std::atomic<waiter*> enlisted{nullptr};
+
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) noexcept {
+        w.enlist("a test", this, [](waiter&) noexcept {});
+        enlisted.store(&w, std::memory_order_release);
+        return true;
+    }
+    void take(const waiter*, wait_status) const noexcept {}
+};
+
+TEST(loop, destroyed_waits_for_the_post_of_who_has_claimed) {
+    for (int i = 0; i < 50; ++i) {
+        claimed_late op;
+        std::atomic<bool> ending{false};
+        std::atomic<bool> claimed{false};
+        std::thread other;
+        {
+            loop l;
+            fiber(
+                [&] {
+                    stop_callback note(this_fiber::get_stop_token(), [&] { ending = true; });
+                    shield s;
+                    await(op);
+                },
+                {.on = &l})
+                .detach();
+            l.run_until_idle();
+            other = std::thread([&] {
+                waiter* w = op.enlisted.load(std::memory_order_acquire);
+                EXPECT_TRUE(w->claim());
+                claimed = true;
+                while (!ending) std::this_thread::yield();
+                for (int n = 0; n < 20; ++n) std::this_thread::yield();
+                w->wake();
+            });
+            while (!claimed) std::this_thread::yield();
+        }
+        other.join();
+    }
+}
+
+// -- deadlock ---------------------------------------------------------------------------------
+
+TEST(loop_death, names_who_waits_for_what_in_a_deadlock) {
+    const auto deadlocked = [] {
+        manual_driver::record time;
+        loop l(std::make_unique<manual_driver>(time));
+        fiber a, b;
+        a = fiber([&] { b.join(); }, {.name = "fork", .on = &l});
+        b = fiber([&] { a.join(); }, {.name = "spoon", .on = &l});
+        l.run();
+        std::_Exit(1);
+    };
+    EXPECT_DEATH(deadlocked(),
+                 "weft: deadlock.*\n"
+                 "  fiber [0-9]+ \"fork\" waits for the end of a fiber at 0x.*\n"
+                 "  fiber [0-9]+ \"spoon\" waits for the end of a fiber at 0x");
+}
+
+TEST(loop, does_not_call_it_a_deadlock_when_another_thread_comes_to_help) {
+    static std::atomic<int> reports;
+    reports = 0;
+    loop l;
+    l.on_deadlock([](loop&) { ++reports; });
+    loop_thread elsewhere;
+    fiber far([] { this_fiber::sleep_for(20ms); }, {.on = elsewhere});
+    fiber near([&] { far.join(); }, {.on = &l});
+    l.run();
+    near.join();
+    EXPECT_EQ(reports, 0);
+}
+
+TEST(loop_death, destroyed_by_what_it_runs) {
+    const auto destroyed = [] {
+        auto* l = new loop;
+        l->post([l] { delete l; });
+        l->run();
+    };
+    EXPECT_DEATH(destroyed(), "weft: destruction of a loop by what it runs");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,40 @@
+// manual_driver: a driver whose clock stands still until the loop sleeps, and that remembers for
+// what it was asked.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "weft/sched/driver.hpp"
+
+namespace weft::testing {
+
+class manual_driver final : public driver {
+public:
+    struct record {
+        std::vector<time_point> waits;
+        int wakes = 0;
+        time_point now{};
+    };
+    explicit manual_driver(record& r) noexcept : record_(r) {}
+
+    bool wait(time_point until) noexcept override {
+        record_.waits.push_back(until);
+        if (std::exchange(woken_, false)) return true;
+        if (until == never) return false;
+        if (until > record_.now) record_.now = until;
+        return true;
+    }
+    void wake() noexcept override {
+        ++record_.wakes;
+        woken_ = true;
+    }
+    time_point now() const noexcept override { return record_.now; }
+    int native_handle() noexcept override { return -1; }
+
+private:
+    record& record_;
+    bool woken_ = false;
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,33 @@
+// loop_thread: a loop on a thread of its own, for a test of what goes from one to another.
+#pragma once
+
+#include <thread>
+
+#include "weft/sched/loop.hpp"
+
+namespace weft::testing {
+
+class loop_thread {
+public:
+    loop_thread() : thread_([this] { run(); }) {}
+    loop_thread(const loop_thread&) = delete;
+    // What lives in the loop is ended afterwards, on the destroyer's thread.
+    ~loop_thread() {
+        loop_.post([this] { over_ = true; });
+        thread_.join();
+    }
+
+    weft::loop& loop() noexcept { return loop_; }
+    operator executor*() noexcept { return &loop_; }
+
+private:
+    void run() {
+        while (!over_) loop_.run_once(never);
+    }
+
+    weft::loop loop_;
+    bool over_ = false;  // the thread's
+    std::thread thread_;
+};
+
+}  // namespace weft::testing
