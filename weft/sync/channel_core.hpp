@@ -83,8 +83,8 @@ public:
     std::size_t count() const noexcept;
     std::size_t capacity() const noexcept { return capacity_; }
 
-    // The frequent case in which nobody waits: an item goes into the ring or comes out of it, by its
-    // own move, without a call. False, and nothing has happened, in any other.
+    // The frequent case in which nobody waits: an item goes into the ring or comes out of it, by
+    // its own move, without a call. False, and nothing has happened, in any other.
     template <class T>
     WEFT_ALWAYS_INLINE bool send_to_ring(T& item) noexcept {
         lock();
