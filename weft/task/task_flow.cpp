@@ -122,7 +122,9 @@ void task_flow::end(flow& f) noexcept {
     task_flow& self = of(f);
     self.ending = true;
     if (!self.enrolled && self.resume == begin) self.home->forget(self.turn);
+    flow* const before = std::exchange(this_thread_runs().current, &f);  // its destructors are its
     std::exchange(self.body, nullptr).destroy();
+    this_thread_runs().current = before;
     const stop_reason why = self.stop.reason();
     self.member.stopped_by = why != stop_reason::none ? why : stop_reason::shutdown;
     self.finish();

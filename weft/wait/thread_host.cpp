@@ -71,9 +71,10 @@ void thread_host::post(runnable& r) noexcept {
     posted_.notify_one();
 }
 
-// A thread that waits has no flow that yields to others.
-void thread_host::defer(std::coroutine_handle<>, flow*) noexcept {
-    fail("a yield in what a waiting thread runs");
+// All stand in one queue; a flow's own turn has its place there, and nothing else is deferred.
+void thread_host::defer(std::coroutine_handle<> handle, flow* of) noexcept {
+    if (of == nullptr || of->turn.handle != handle) fail("a yield in what a waiting thread runs");
+    post(of->turn);
 }
 
 void thread_host::forget(runnable& r) noexcept {
