@@ -25,15 +25,17 @@ inline time_point steady_now() noexcept { return clock::now(); }
 // The least duration of the clock that is not less than d, or the nearest that there is.
 template <class Rep, class Period>
 constexpr duration saturated(std::chrono::duration<Rep, Period> d) noexcept {
-    // Compared in long double, which holds every whole number of nanoseconds there is.
-    using wide = std::chrono::duration<long double, duration::period>;
-    const wide w(d);
-    if (w >= wide(duration::max())) return duration::max();
-    if (w <= wide(duration::min())) return duration::min();
-    if constexpr (std::is_convertible_v<std::chrono::duration<Rep, Period>, duration>)
-        return d;
-    else
+    // Whole numbers are compared in long double, which holds every count of nanoseconds there is;
+    // others in their own type, where the greatest count becomes 2^63 and all below it is one.
+    constexpr bool whole = !std::chrono::treat_as_floating_point_v<Rep>;
+    using number = std::conditional_t<whole, long double, Rep>;
+    const std::chrono::duration<number, duration::period> w(d);
+    if (w >= decltype(w)(duration::max())) return duration::max();
+    if (!(w > decltype(w)(duration::min()))) return duration::min();  // also what is no number
+    if constexpr (whole)
         return std::chrono::ceil<duration>(d);
+    else
+        return std::chrono::ceil<duration>(w);
 }
 
 // now + d; `never` where that is beyond the last moment, and now where d is negative.
@@ -41,7 +43,7 @@ template <class Rep, class Period>
 constexpr time_point after(time_point now, std::chrono::duration<Rep, Period> d) noexcept {
     const duration step = saturated(d);
     if (step <= duration::zero()) return now;
-    return step >= never - now ? never : now + step;
+    return now >= never - step ? never : now + step;
 }
 
 // The moment of a steady clock's time point of any resolution.

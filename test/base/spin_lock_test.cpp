@@ -1,0 +1,72 @@
+#include "weft/base/spin_lock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace weft {
+namespace {
+
+constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+
+static_assert(sizeof(spin_lock) == 1);
+static_assert(!std::is_copy_constructible_v<spin_lock> && !std::is_move_assignable_v<spin_lock>);
+constinit spin_lock needs_no_start;
+
+TEST(spin_lock, is_taken_by_one_at_a_time) {
+    spin_lock lock;
+    EXPECT_TRUE(lock.try_lock());
+    EXPECT_FALSE(lock.try_lock());
+    lock.unlock();
+    EXPECT_TRUE(lock.try_lock());
+    lock.unlock();
+    const std::lock_guard held(needs_no_start);
+    EXPECT_FALSE(needs_no_start.try_lock());
+}
+
+// The plain counter is what ThreadSanitizer looks at.
+TEST(spin_lock, excludes_and_shows_what_was_written_under_it) {
+    constexpr int threads = 4;
+    const int rounds = slow ? 5'000 : 50'000;
+    spin_lock lock;
+    long count = 0;
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t)
+        all.emplace_back([&, t] {
+            for (int i = 0; i < rounds; ++i) {
+                if (t % 2 == 0) {
+                    lock.lock();
+                } else {
+                    while (!lock.try_lock()) std::this_thread::yield();
+                }
+                ++count;
+                lock.unlock();
+            }
+        });
+    for (std::thread& t : all) t.join();
+    EXPECT_EQ(count, long{threads} * rounds);
+}
+
+// More threads want it than there are processors, and the holder gives his away: who waits gives
+// the processor back, so that this comes to an end.
+TEST(spin_lock, lets_a_holder_go_on_that_has_lost_its_processor) {
+    spin_lock lock;
+    int entered = 0;
+    std::vector<std::thread> all;
+    for (int t = 0; t < 8; ++t)
+        all.emplace_back([&] {
+            for (int i = 0; i < 50; ++i) {
+                const std::lock_guard held(lock);
+                std::this_thread::yield();
+                ++entered;
+            }
+        });
+    for (std::thread& t : all) t.join();
+    EXPECT_EQ(entered, 8 * 50);
+}
+
+}  // namespace
+}  // namespace weft
