@@ -42,14 +42,11 @@ void thread_host::come_back(frame* f) noexcept { static_cast<thread_host*>(f)->b
 // Runs what is posted until its own waiter was run.
 void thread_host::suspend(flow& f) {
     thread_host& self = *static_cast<thread_host*>(f.home);
-    self.waits_ = true;
     while (!self.back_) {
-        if (runnable* r = self.take())
-            run_turn(self, r->handle, r->of != &f ? r->of : nullptr);
-        else
-            self.fire_due();
+        self.fire_due();  // each time: what is posted may never end
+        if (runnable* r = self.take()) run_turn(self, r->handle, r->of != &f ? r->of : nullptr);
     }
-    self.back_ = self.waits_ = false;
+    self.back_ = false;
 }
 
 runnable* thread_host::take() noexcept {
@@ -78,11 +75,17 @@ void thread_host::defer(std::coroutine_handle<> handle, flow* of) noexcept {
 }
 
 void thread_host::forget(runnable& r) noexcept {
-    const std::lock_guard held(lock_);
-    forward_queue<runnable> rest;
-    while (runnable* p = queue_.pop_front())
-        if (p != &r) rest.push_back(*p);
-    queue_ = std::move(rest);
+    for (bool found = false; !found; std::this_thread::yield()) {
+        const std::lock_guard held(lock_);
+        forward_queue<runnable> rest;
+        while (runnable* p = queue_.pop_front()) {
+            if (p == &r)
+                found = true;
+            else
+                rest.push_back(*p);
+        }
+        queue_ = std::move(rest);
+    }
 }
 
 void thread_host::arm(timer_node& t) noexcept {
@@ -106,11 +109,19 @@ time_point thread_host::earliest() const noexcept {
 }
 
 void thread_host::fire_due() noexcept {
+    if (timers_.empty()) return;
     const time_point t = now();
+    list<armed> due;
     for (auto at = timers_.begin(); at != timers_.end();) {
-        timer_node& timer = *at->timer;
+        armed& a = *at;
         ++at;
-        if (timer.deadline > t) continue;
+        if (a.timer->deadline > t) continue;
+        timers_.remove(a);
+        due.push_back(a);
+    }
+    // One at a time, for they may disarm each other.
+    while (armed* a = due.front()) {
+        timer_node& timer = *a->timer;
         disarm(timer);
         timer.fire(timer);
     }

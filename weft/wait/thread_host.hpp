@@ -48,7 +48,6 @@ private:
     void fire_due() noexcept;
 
     flow flow_;
-    bool waits_ = false;
     bool back_ = false;  // its own waiter was run
     // Few: one for each wait that is nested in another.
     struct armed;
