@@ -27,6 +27,9 @@ void flow::inherit_context() noexcept {
     detail::context_node::keep(context);
 }
 
-flow::~flow() { detail::context_node::let_go(context); }
+flow::~flow() {
+    WEFT_ASSERT(waiting == nullptr, "a flow ends while a coroutine that began in it waits");
+    detail::context_node::let_go(context);
+}
 
 }  // namespace weft

@@ -79,7 +79,8 @@ stop_reason flow::pending_stop_slowly() const noexcept {
 
 void flow::deliver_stop() noexcept {
     attention |= stop_call;  // F3
-    if (waiting != nullptr && shields == 0) waiting->stop(stop.reason());
+    if (shields != 0) return;
+    for (waiter* w = waiting; w != nullptr; w = w->outer_) w->stop(stop.reason());
 }
 
 }  // namespace weft

@@ -13,8 +13,8 @@
 // (a task, not a fiber) goes over to another executor by move_to; then that one's thread has it.
 //
 // Invariants:
-// F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where one flow
-//     waits inside another's wait (a fiber in a task's), the innermost
+// F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where there are
+//     several (a fiber awaits a coroutine, which waits), the innermost, which leads to the others
 // F2  a stop is a state: once requested it ends every wait that may be ended, until the flow does
 // F3  attention is not zero once deliver_stop was called, or a deadline is set
 // F4  `moves` is counted on after `home` has changed, and passed by who requests a stop before he

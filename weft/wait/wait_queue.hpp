@@ -8,9 +8,9 @@
 //   if (std::exchange(free_, false)) return false;
 //   queue.push_back(node_); return true;
 //
-//   waiter* next;                                // unlock(): to the first in line, or free
+//   wait_node* next;                             // unlock(): to the first in line, or free
 //   { const std::lock_guard held(queue); next = queue.claim_first(); if (!next) free_ = true; }
-//   if (next) next->wake();
+//   if (next) next->owner->wake();
 #pragma once
 
 #include <mutex>

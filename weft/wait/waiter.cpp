@@ -34,9 +34,17 @@ void waiter::engage(time_point until) noexcept {
 wait_status waiter::conclude() noexcept {
     if (!engaged_) return state_.is_pending() ? wait_status::woken : state_.status();
     if (timer_.armed) home_->disarm(timer_);
-    if (of != nullptr) of->waiting = outer_;  // F1
+    if (of != nullptr) leave_flow();
     engaged_ = false;
     return state_.status();
+}
+
+// Mostly it is the innermost. It is not where the flow has begun a coroutine, did not wait for it,
+// and they now wait side by side.
+void waiter::leave_flow() noexcept {
+    waiter** at = &of->waiting;
+    while (*at != this) at = &(*at)->outer_;
+    *at = outer_;  // F1
 }
 
 wait_status waiter::park(time_point until) {
@@ -45,30 +53,38 @@ wait_status waiter::park(time_point until) {
     return conclude();
 }
 
-void waiter::park_outer() { of->kind->suspend(*of); }
+void waiter::park_outer() {
+    what_ = "what it awaits";
+    stoppable_ = false;
+    engaged_ = true;
+    waiter** at = &of->waiting;
+    while (*at != nullptr) at = &(*at)->outer_;
+    *at = this;  // F1
+    of->kind->suspend(*of);
+    conclude();
+}
 
 void waiter::on_deadline(timer_node& t) noexcept {
     waiter& self = *static_cast<deadline_timer&>(t).owner;
     if (self.of_scope_)
         self.stop(stop_reason::deadline);
     else
-        self.end_early(wait_status::timed_out);
+        self.end_early(wait_status::timed_out, stop_reason::none);
 }
 
 void waiter::stop(stop_reason reason) noexcept {
     if (!stoppable_) return;
-    reason_ = reason;
-    if (interrupt_ != nullptr)
+    if (interrupt_ == nullptr) {
+        end_early(wait_status::stopped, reason);
+    } else if (reason_ == stop_reason::none) {
+        reason_ = reason;
         interrupt_(*this, reason);
-    else
-        end_early(wait_status::stopped);
+    }
 }
 
-void waiter::end_early(wait_status how) noexcept {
-    if (!state_.claim(how)) {
-        reason_ = stop_reason::none;  // the event was first
-        return;
-    }
+void waiter::end_early(wait_status how, stop_reason why) noexcept {
+    if (!state_.claim(how)) return;  // it has ended, and why stays what it is
+    reason_ = why;
     withdraw_(*this);
     wake();  // W1
 }

@@ -71,7 +71,8 @@ public:
 
     // Suspends a flow that can block (fiber, thread) until it is woken. It has been started.
     wait_status park(time_point until = never);
-    // The same where it is not this wait that is ended early but one inside it.
+    // The same around waits of the same flow that begin and end meanwhile: those are ended early,
+    // and not this one.
     void park_outer();
 
     // The two halves for a C++20 coroutine, around its suspension. The second also says how it went
@@ -86,7 +87,10 @@ public:
     void stop(stop_reason reason) noexcept;
 
 private:
-    void end_early(wait_status how) noexcept;
+    friend struct flow;
+
+    void end_early(wait_status how, stop_reason why) noexcept;
+    void leave_flow() noexcept;
     void abandon() noexcept;
     static void on_deadline(timer_node&) noexcept;
 
@@ -100,7 +104,7 @@ private:
     interruption interrupt_ = nullptr;
     const char* what_ = nullptr;
     const void* thing_ = nullptr;
-    waiter* outer_ = nullptr;  // F1
+    waiter* outer_ = nullptr;  // the flow's next one, F1
     struct deadline_timer : timer_node {
         waiter* owner;
     } timer_;
