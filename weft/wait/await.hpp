@@ -39,7 +39,22 @@ decltype(auto) block_for(Op& op, std::source_location place) {
     return op.take(&w, w.park(deadline_of(op)));
 }
 
-// What a bridge ends with.
+// In a destructor that runs because of an exception, what is awaited is not stopped. A wait can see
+// that by itself (waiter::admit), but not one that a coroutine comes to in a later turn.
+class unwinding_shield {
+public:
+    explicit unwinding_shield(flow& f) noexcept : flow_(f), held_(std::uncaught_exceptions() != 0) {
+        flow_.shields = static_cast<std::uint16_t>(flow_.shields + held_);
+    }
+    unwinding_shield(const unwinding_shield&) = delete;
+    ~unwinding_shield() { flow_.shields = static_cast<std::uint16_t>(flow_.shields - held_); }
+
+private:
+    flow& flow_;
+    const int held_;
+};
+
+// What a bridge ends with. It lies on the stack of who waits, so T may be aligned to anything.
 template <class T>
 class bridge_value {
     std::optional<std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>
@@ -47,7 +62,7 @@ class bridge_value {
 
 public:
     template <class U>
-    void return_value(U&& u) {
+    void set(U&& u) {
         if constexpr (std::is_reference_v<T>)
             value_.emplace(std::addressof(u));
         else
@@ -63,11 +78,49 @@ public:
 template <>
 class bridge_value<void> {
 public:
-    void return_void() noexcept {}
     void take() noexcept {}
 };
 
-// The coroutine that awaits for who blocks. It runs on the blocked one's thread.
+// Where the coroutine and who waits for it meet; whoever comes second sees the first. The coroutine
+// may end on another thread than it began on, if what it awaits is not weft's.
+struct bridge_end {
+    enum state : unsigned char { neither, waits, over };
+
+    atomic<unsigned char> met{neither};
+    waiter* blocked = nullptr;  // before `waits`
+    std::exception_ptr error;   // before `over`
+
+    // By the coroutine, as the last thing: if nobody waits yet, all this may be gone then.
+    void finish() noexcept {
+        // Acquire and release: pairs with the other one, both ways.
+        if (met.exchange(over, std::memory_order_acq_rel) != waits) return;
+        if (blocked->claim()) blocked->wake();
+    }
+    void wait(flow& f) {
+        // Acquire: pairs with finish().
+        if (met.load(std::memory_order_acquire) == over) return;
+        waiter w(f);
+        w.handle = f.handle;
+        blocked = &w;
+        if (met.exchange(waits, std::memory_order_acq_rel) != over) w.park_outer();
+    }
+};
+
+template <class T>
+struct bridge_promise_value {
+    bridge_value<T>* value = nullptr;
+    template <class U>
+    void return_value(U&& u) {
+        value->set(std::forward<U>(u));
+    }
+};
+template <>
+struct bridge_promise_value<void> {
+    bridge_value<void>* value = nullptr;
+    void return_void() noexcept {}
+};
+
+// The coroutine that awaits for who blocks. It begins on the blocked one's thread.
 template <class T>
 class bridge {
 public:
@@ -75,23 +128,21 @@ public:
         bool await_ready() const noexcept { return false; }
         template <class Promise>
         void await_suspend(std::coroutine_handle<Promise> h) const noexcept {
-            waiter* w = h.promise().blocked;
-            if (w != nullptr && w->claim()) w->wake();
+            h.promise().end->finish();
         }
         void await_resume() const noexcept {}
     };
-    struct promise_type : bridge_value<T> {
-        waiter* blocked = nullptr;  // once the caller waits
-        std::exception_ptr error;
+    struct promise_type : bridge_promise_value<T> {
+        bridge_end* end = nullptr;
 
         static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
         static void operator delete(void* p, std::size_t bytes) noexcept {
             block_cache::release(p, bytes);
         }
         bridge get_return_object() noexcept { return bridge(*this); }
-        std::suspend_never initial_suspend() const noexcept { return {}; }
+        std::suspend_always initial_suspend() const noexcept { return {}; }
         ending final_suspend() const noexcept { return {}; }
-        void unhandled_exception() noexcept { error = std::current_exception(); }
+        void unhandled_exception() noexcept { end->error = std::current_exception(); }
     };
 
     explicit bridge(promise_type& p) noexcept
@@ -100,15 +151,14 @@ public:
     ~bridge() { frame_.destroy(); }
 
     T wait(flow& f) {
-        promise_type& p = frame_.promise();
-        if (!frame_.done()) {
-            waiter w(f);
-            w.handle = f.handle;
-            p.blocked = &w;
-            w.park_outer();
-        }
-        if (p.error) std::rethrow_exception(std::exchange(p.error, nullptr));
-        return p.take();
+        bridge_end end;
+        bridge_value<T> value;
+        frame_.promise().end = &end;
+        frame_.promise().value = &value;
+        frame_.resume();
+        end.wait(f);
+        if (end.error) std::rethrow_exception(end.error);
+        return value.take();
     }
 
 private:
@@ -117,7 +167,11 @@ private:
 
 template <class A>
 bridge<await_result_t<A>> bridge_to(A&& a) {
-    co_return co_await std::forward<A>(a);
+    // An awaiter is named: GCC 12 makes a copy of one that a call gives by reference.
+    if constexpr (std::is_same_v<awaiter_t<A>, A&&>)
+        co_return co_await a;
+    else
+        co_return co_await std::forward<A>(a);
 }
 
 }  // namespace detail
@@ -130,6 +184,7 @@ decltype(auto) await(A&& a, std::source_location place = std::source_location::c
         return detail::block_for(a, place);
     } else {
         flow& f = detail::blocking_flow(place);
+        const detail::unwinding_shield until_it_is_through(f);
         return detail::bridge_to(std::forward<A>(a)).wait(f);
     }
 }
