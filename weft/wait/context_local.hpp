@@ -76,7 +76,8 @@ public:
         binding(const binding&) = delete;
         ~binding() {
             detail::context_node*& top = detail::context_here();
-            WEFT_ASSERT(top == node_, "a binding ends in another flow, or out of turn");
+            WEFT_ASSERT(&top == where_, "a binding ends in another flow");
+            WEFT_ASSERT(top == node_, "a binding ends out of turn");
             top = node_->before;
             detail::context_node::keep(top);
             detail::context_node::let_go(node_);
@@ -84,8 +85,10 @@ public:
 
     private:
         friend context_local;
-        explicit binding(detail::context_node* n) noexcept : node_(n) {}
-        detail::context_node* node_;
+        binding(detail::context_node* n, detail::context_node*& where) noexcept
+            : node_(n), where_(&where) {}
+        detail::context_node* const node_;
+        detail::context_node** const where_;
     };
 
     context_local() = default;
@@ -99,7 +102,7 @@ public:
         detail::context_node*& top = detail::context_here();
         node* n = new node(this, top, std::forward<Args>(args)...);
         top = n;
-        return binding(n);
+        return binding(n, top);
     }
 
     const T& get() const noexcept {
