@@ -1,0 +1,125 @@
+// The contract of an executor, of those that this layer has: manual_executor, which the other tests
+// stand on, and the thread's own.
+#include "weft/wait/executor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "test/support/gate.hpp"
+#include "test/support/manual_executor.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::manual_executor;
+
+struct noted : detail::frame {
+    std::vector<int>* into;
+    int number;
+    runnable node;
+    noted(std::vector<int>& v, int n)
+        : frame{[](frame* f) {
+                    auto* self = static_cast<noted*>(f);
+                    self->into->push_back(self->number);
+                },
+                nullptr},
+          into(&v),
+          number(n) {
+        node.handle = handle();
+    }
+};
+
+struct alarm : timer_node {
+    std::vector<int>* into;
+    int number;
+    timer_node* ends = nullptr;
+    executor* on = nullptr;
+    alarm(std::vector<int>& v, int n, time_point t) : into(&v), number(n) {
+        deadline = t;
+        fire = [](timer_node& fired) noexcept {
+            auto& self = static_cast<alarm&>(fired);
+            EXPECT_FALSE(self.armed);
+            self.into->push_back(self.number);
+            if (self.ends != nullptr && self.ends->armed) self.on->disarm(*self.ends);
+        };
+    }
+};
+
+TEST(executor, runs_what_is_posted_in_order_and_not_within_the_post) {
+    std::vector<int> ran;
+    noted a(ran, 1);
+    noted b(ran, 2);
+    manual_executor on;
+    on.post(a.node);
+    on.post(b.node);
+    EXPECT_TRUE(ran.empty());
+    EXPECT_EQ(on.run_all(), 2u);
+    EXPECT_EQ(ran, (std::vector{1, 2}));
+}
+
+TEST(executor, forgets_what_has_not_run) {
+    std::vector<int> ran;
+    noted a(ran, 1);
+    noted b(ran, 2);
+    manual_executor on;
+    on.post(a.node);
+    on.post(b.node);
+    on.forget(a.node);
+    on.run_all();
+    EXPECT_EQ(ran, std::vector{2});
+}
+
+TEST(executor, fires_at_the_deadline_and_never_earlier) {
+    std::vector<int> fired;
+    manual_executor on;
+    alarm late(fired, 2, on.now() + 2ms);
+    alarm soon(fired, 1, on.now() + 1ms);
+    alarm gone(fired, 3, on.now() + 1ms);
+    on.arm(late);
+    on.arm(soon);
+    on.arm(gone);
+    on.disarm(gone);
+    on.advance(1ms - 1ns);
+    EXPECT_TRUE(fired.empty());
+    on.advance(1ns);
+    EXPECT_EQ(fired, std::vector{1});
+    on.advance(24h);
+    EXPECT_EQ(fired, (std::vector{1, 2}));
+}
+
+TEST(executor, an_alarm_may_disarm_another_that_is_due) {
+    std::vector<int> fired;
+    detail::thread_host& on = detail::this_thread_host();
+    alarm second(fired, 2, on.now());
+    alarm first(fired, 1, on.now());
+    first.ends = &second;
+    first.on = &on;
+    on.arm(first);
+    on.arm(second);
+    testing::gate closed;
+    EXPECT_EQ(weft::await(closed.async_pass_until(on.now() + 1ms)), wait_status::timed_out);
+    EXPECT_EQ(fired, std::vector{1});
+}
+
+TEST(executor, a_threads_own_takes_posts_from_others_while_it_waits) {
+    std::vector<int> ran;
+    noted a(ran, 1);
+    noted b(ran, 2);
+    testing::gate g;
+    detail::thread_host& on = detail::this_thread_host();
+    std::thread other([&] {
+        on.post(a.node);
+        on.post(b.node);
+        while (!g.let_one_pass()) std::this_thread::yield();
+    });
+    sync_wait(g.async_pass());
+    other.join();
+    EXPECT_EQ(ran, (std::vector{1, 2}));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,214 @@
+#include "weft/wait/flow.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "test/support/gate.hpp"
+#include "test/support/manual_executor.hpp"
+#include "weft/wait/stopped.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::coroutine_flow;
+using testing::gate;
+using testing::manual_executor;
+using testing::plain_coroutine;
+
+// Passes a gate again and again; notes the reason when it cannot, and tries `more` times again.
+plain_coroutine pass(gate& g, std::vector<stop_reason>& stops, int more = 0) {
+    for (;;) {
+        try {
+            co_await g.async_pass();
+            co_return;
+        } catch (const stopped& s) {
+            stops.push_back(s.reason);
+            if (more-- == 0) co_return;
+        }
+    }
+}
+
+TEST(flow, is_current_in_its_turn_and_nowhere_else) {
+    EXPECT_EQ(current_flow(), nullptr);
+    EXPECT_EQ(current_executor(), nullptr);
+    manual_executor on;
+    coroutine_flow f(on);
+    coroutine_flow inner(on);
+    on.call(
+        [&] {
+            EXPECT_EQ(current_flow(), &f);
+            EXPECT_EQ(current_executor(), &on);
+            EXPECT_EQ(now(), on.now());
+            on.call([&] { EXPECT_EQ(current_flow(), &inner); }, &inner);
+            EXPECT_EQ(current_flow(), &f);
+        },
+        &f);
+    EXPECT_EQ(current_flow(), nullptr);
+    EXPECT_EQ(current_executor(), nullptr);
+}
+
+TEST(flow, a_stop_before_it_waits_ends_its_first_wait) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    std::vector<stop_reason> stops;
+    EXPECT_TRUE(f.request_stop(stop_reason::user));
+    on.run_all();  // the message: the request came from elsewhere
+    plain_coroutine c = pass(g, stops);
+    c.start(on, &f);
+    EXPECT_TRUE(c.done()) << "it never suspended";
+    EXPECT_EQ(stops, std::vector{stop_reason::user});
+    EXPECT_FALSE(g.anybody_waits());
+}
+
+TEST(flow, a_stop_ends_the_wait_it_is_in) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    std::vector<stop_reason> stops;
+    plain_coroutine c = pass(g, stops);
+    c.start(on, &f);
+    EXPECT_TRUE(g.anybody_waits());
+    f.request_stop(stop_reason::shutdown);
+    EXPECT_TRUE(g.anybody_waits()) << "until the flow's own thread knows";
+    on.run_all();
+    EXPECT_TRUE(c.done());
+    EXPECT_EQ(stops, std::vector{stop_reason::shutdown});
+    EXPECT_FALSE(g.anybody_waits());
+    EXPECT_EQ(f.waiting, nullptr);  // F1
+}
+
+TEST(flow, a_stop_after_the_event_leaves_the_event_its_due) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    std::vector<stop_reason> stops;
+    plain_coroutine c = pass(g, stops);
+    c.start(on, &f);
+    EXPECT_TRUE(g.let_one_pass());
+    on.call([&] { f.request_stop(stop_reason::user); });
+    on.run_all();
+    EXPECT_TRUE(c.done());
+    EXPECT_TRUE(stops.empty());
+}
+
+// A stop is a state and not an event. F2
+TEST(flow, a_stop_ends_every_later_wait_too) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    std::vector<stop_reason> stops;
+    plain_coroutine c = pass(g, stops, 3);
+    c.start(on, &f);
+    f.request_stop(stop_reason::sibling_failed);
+    on.run_all();
+    EXPECT_TRUE(c.done());
+    EXPECT_EQ(stops, std::vector<stop_reason>(4, stop_reason::sibling_failed));
+}
+
+TEST(flow, the_first_request_wins) {
+    manual_executor on;
+    coroutine_flow f(on);
+    EXPECT_TRUE(f.request_stop(stop_reason::user));
+    EXPECT_FALSE(f.request_stop(stop_reason::shutdown));
+    on.run_all();
+    EXPECT_EQ(f.pending_stop(), stop_reason::user);
+}
+
+TEST(flow, is_kept_while_a_message_to_it_is_on_its_way) {
+    manual_executor on;
+    coroutine_flow f(on);
+    const int before = coroutine_flow::kept;
+    f.request_stop(stop_reason::user);
+    EXPECT_EQ(coroutine_flow::kept, before + 1);
+    on.run_all();
+    EXPECT_EQ(coroutine_flow::kept, before);
+}
+
+TEST(flow, that_has_not_been_given_a_home_only_remembers_the_stop) {
+    manual_executor on;
+    coroutine_flow f(on);
+    f.home = nullptr;
+    EXPECT_TRUE(f.request_stop(stop_reason::user));
+    f.home = &on;
+    EXPECT_EQ(f.pending_stop(), stop_reason::none);  // F3: who starts it delivers
+    f.deliver_stop();
+    EXPECT_EQ(f.pending_stop(), stop_reason::user);
+}
+
+TEST(flow, a_deadline_is_pending_from_its_moment_on) {
+    manual_executor on;
+    coroutine_flow f(on);
+    f.set_deadline(on.now() + 1ms);
+    EXPECT_EQ(f.pending_stop(), stop_reason::none);
+    on.advance(1ms);
+    EXPECT_EQ(f.pending_stop(), stop_reason::deadline);
+    f.set_deadline(never);
+    EXPECT_EQ(f.pending_stop(), stop_reason::none);
+    EXPECT_EQ(f.attention, 0);
+}
+
+// A coroutine that is begun in a flow and not awaited waits beside whatever the flow waits for, and
+// they end in any order.
+TEST(flow, may_wait_for_several_things_which_come_in_any_order) {
+    for (int order = 0; order < 6; ++order) {
+        manual_executor on;
+        coroutine_flow f(on);
+        gate g[3];
+        std::vector<stop_reason> stops;
+        plain_coroutine c[3];
+        for (int i = 0; i < 3; ++i) {
+            c[i] = pass(g[i], stops);
+            c[i].start(on, &f);
+        }
+        int at[3] = {order / 2, (order / 2 + 1 + order % 2) % 3, (order / 2 + 2 - order % 2) % 3};
+        g[at[0]].let_one_pass();
+        on.run_all();
+        g[at[1]].let_one_pass();
+        on.run_all();
+        EXPECT_TRUE(c[at[0]].done() && c[at[1]].done());
+        EXPECT_FALSE(c[at[2]].done());
+        EXPECT_NE(f.waiting, nullptr);
+        f.request_stop(stop_reason::user);
+        on.run_all();
+        EXPECT_TRUE(c[at[2]].done());
+        EXPECT_EQ(stops.size(), 1u);
+        EXPECT_EQ(f.waiting, nullptr);  // F1
+    }
+}
+
+TEST(flow, a_stop_ends_all_of_several_waits) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    std::vector<stop_reason> stops;
+    plain_coroutine a = pass(g, stops);
+    plain_coroutine b = pass(g, stops);
+    a.start(on, &f);
+    b.start(on, &f);
+    f.request_stop(stop_reason::user);
+    on.run_all();
+    EXPECT_TRUE(a.done());
+    EXPECT_TRUE(b.done());
+    EXPECT_EQ(stops.size(), 2u);
+    EXPECT_FALSE(g.anybody_waits());
+}
+
+TEST(flow_death, that_ends_before_a_coroutine_that_waits_in_it) {
+    EXPECT_DEATH(
+        {
+            manual_executor on;
+            gate g;
+            std::vector<stop_reason> stops;
+            plain_coroutine c = pass(g, stops);
+            coroutine_flow f(on);
+            c.start(on, &f);
+        },
+        "weft: a flow ends while a coroutine that began in it waits");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,147 @@
+#include "weft/wait/operation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "test/support/gate.hpp"
+#include "test/support/manual_executor.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::coroutine_flow;
+using testing::gate;
+using testing::manual_executor;
+using testing::plain_coroutine;
+
+static_assert(operation<gate::passage> && operation<gate::passage&>);
+static_assert(operation<gate::timed_passage>);
+static_assert(!operation<int> && !operation<std::suspend_always>);
+
+// Notes what is asked of it, and completes when it is told to.
+struct noted {
+    static constexpr bool reports_stop = true;
+    enum when { at_once, in_start, by_wake } completes;
+    std::vector<char>* calls;
+    std::unique_ptr<int> value = std::make_unique<int>(7);
+
+    noted(when w, std::vector<char>* into) : completes(w), calls(into) {}
+
+    bool ready() {
+        calls->push_back('r');
+        return completes == at_once;
+    }
+    bool start(waiter& w) {
+        calls->push_back('s');
+        if (completes == in_start) return false;
+        w.enlist("a note", this, [](waiter& of) noexcept {
+            const_cast<noted*>(static_cast<const noted*>(of.thing()))->calls->push_back('w');
+        });
+        if (!w.claim()) return false;
+        w.wake();
+        return true;
+    }
+    std::unique_ptr<int> take(const waiter* w, wait_status how) {
+        calls->push_back(w == nullptr ? '0' : how == wait_status::woken ? 't' : 'x');
+        return std::move(value);
+    }
+};
+
+plain_coroutine wait_for(noted n, int& value) { value = *co_await n; }
+plain_coroutine wait_for_a_temporary(noted::when w, std::vector<char>& calls, int& value) {
+    value = *co_await noted(w, &calls);
+}
+
+using text = std::vector<char>;
+
+TEST(operation, is_asked_whether_it_is_ready_then_started_then_taken) {
+    const struct {
+        noted::when completes;
+        text calls;
+    } table[] = {{noted::at_once, {'r', '0'}},
+                 {noted::in_start, {'r', 's', 't'}},
+                 {noted::by_wake, {'r', 's', 't'}}};
+    for (const auto& row : table) {
+        text by_thread;
+        EXPECT_EQ(*sync_wait(noted(row.completes, &by_thread)), 7);
+        EXPECT_EQ(by_thread, row.calls);
+
+        manual_executor on;
+        coroutine_flow f(on);
+        for (flow* of : {static_cast<flow*>(nullptr), static_cast<flow*>(&f)}) {
+            text calls;
+            int value = 0;
+            plain_coroutine c = wait_for(noted(row.completes, &calls), value);
+            c.start(on, of);
+            on.run_all();
+            EXPECT_TRUE(c.done());
+            EXPECT_EQ(value, 7);
+            EXPECT_EQ(calls, row.calls);
+            text of_temporary;
+            plain_coroutine d = wait_for_a_temporary(row.completes, of_temporary, value);
+            d.start(on, of);
+            on.run_all();
+            EXPECT_TRUE(d.done());
+            EXPECT_EQ(of_temporary, row.calls);
+        }
+    }
+}
+
+TEST(operation, is_not_started_once_a_stop_was_requested) {
+    manual_executor on;
+    coroutine_flow f(on);
+    on.call([&] { f.request_stop(stop_reason::user); });
+    text calls;
+    int value = 0;
+    plain_coroutine c = wait_for(noted(noted::by_wake, &calls), value);
+    c.start(on, &f);
+    EXPECT_TRUE(c.done());
+    EXPECT_EQ(calls, (text{'r', 'x'}));
+}
+
+TEST(operation, that_is_complete_already_wins_over_a_stop) {
+    manual_executor on;
+    coroutine_flow f(on);
+    on.call([&] { f.request_stop(stop_reason::user); });
+    text calls;
+    int value = 0;
+    plain_coroutine c = wait_for(noted(noted::at_once, &calls), value);
+    c.start(on, &f);
+    EXPECT_EQ(calls, (text{'r', '0'}));
+}
+
+TEST(operation, does_nothing_before_it_is_awaited) {
+    text calls;
+    {
+        const noted lazy{noted::by_wake, &calls};
+        EXPECT_EQ(*lazy.value, 7);
+    }
+    EXPECT_TRUE(calls.empty());
+}
+
+// A coroutine that runs in no flow goes on where it ran.
+TEST(operation, resumes_on_the_executor_that_it_was_awaited_on) {
+    manual_executor first;
+    manual_executor second;
+    gate g;
+    std::vector<executor*> where;
+    const auto body = [](gate& gate, std::vector<executor*>& ran) -> plain_coroutine {
+        ran.push_back(current_executor());
+        co_await gate.async_pass();
+        ran.push_back(current_executor());
+    };
+    plain_coroutine c = body(g, where);
+    c.start(first);
+    second.call([&] { g.let_one_pass(); });
+    EXPECT_EQ(second.run_all(), 0u);
+    EXPECT_EQ(first.run_all(), 1u);
+    EXPECT_EQ(where, (std::vector<executor*>{&first, &first}));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,69 @@
+#include "weft/wait/runnable.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "test/support/manual_executor.hpp"
+
+namespace weft {
+namespace {
+
+using testing::plain_coroutine;
+
+plain_coroutine add(int& resumed, int& destroyed) {
+    struct at_end {
+        int& n;
+        ~at_end() { ++n; }
+    } const counts{destroyed};
+    for (;;) {
+        ++resumed;
+        co_await std::suspend_always();
+    }
+}
+
+// What every kind of runnable but a C++20 coroutine stands on: this compiler's frame begins with
+// these two words, and they are called with its address.
+TEST(runnable, a_coroutine_frame_begins_with_resume_and_destroy) {
+    int resumed = 0;
+    int destroyed = 0;
+    plain_coroutine c = add(resumed, destroyed);
+    auto* f = static_cast<detail::frame*>(c.release().address());
+    f->resume(f);
+    EXPECT_EQ(resumed, 1);
+    f->resume(f);
+    EXPECT_EQ(resumed, 2);
+    EXPECT_EQ(destroyed, 0);
+    f->destroy(f);
+    EXPECT_EQ(destroyed, 1);
+}
+
+TEST(runnable, what_begins_with_the_two_words_is_a_coroutine_to_its_handle) {
+    struct counted : detail::frame {
+        int resumed = 0;
+        int destroyed = 0;
+        counted()
+            : frame{[](frame* f) { ++static_cast<counted*>(f)->resumed; },
+                    [](frame* f) { ++static_cast<counted*>(f)->destroyed; }} {}
+    } c;
+    static_assert(offsetof(detail::frame, resume) == 0);
+    static_assert(offsetof(detail::frame, destroy) == sizeof(void*));
+    const std::coroutine_handle<> h = c.handle();
+    EXPECT_EQ(h.address(), &c);
+    h.resume();
+    h();
+    EXPECT_EQ(c.resumed, 2);
+    EXPECT_FALSE(h.done());
+    h.destroy();
+    EXPECT_EQ(c.destroyed, 1);
+}
+
+TEST(runnable, is_in_no_queue_and_in_nobodys_turn_at_first) {
+    const runnable r;
+    EXPECT_FALSE(r.linked());
+    EXPECT_EQ(r.of, nullptr);
+    EXPECT_EQ(r.handle, nullptr);
+}
+
+}  // namespace
+}  // namespace weft

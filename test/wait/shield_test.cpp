@@ -1,0 +1,118 @@
+#include "weft/wait/shield.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "test/support/gate.hpp"
+#include "test/support/manual_executor.hpp"
+#include "weft/wait/stopped.hpp"
+#include "weft/wait/timeout_scope.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::coroutine_flow;
+using testing::gate;
+using testing::manual_executor;
+using testing::plain_coroutine;
+
+struct said {
+    bool passed = false;
+    stop_reason after = stop_reason::none;
+};
+
+// Waits for a under a shield, and then for b without one.
+plain_coroutine goodbye(gate& a, gate& b, said& s, int shields) {
+    {
+        const shield outer;
+        if (shields == 2) {
+            const shield inner;
+        }
+        co_await a.async_pass();
+        s.passed = true;
+    }
+    try {
+        co_await b.async_pass();
+    } catch (const stopped& e) {
+        s.after = e.reason;
+    }
+}
+
+TEST(shield, keeps_a_stop_from_the_wait_and_the_next_wait_finds_it) {
+    for (int shields : {1, 2}) {
+        manual_executor on;
+        coroutine_flow f(on);
+        gate a;
+        gate b;
+        said s;
+        plain_coroutine c = goodbye(a, b, s, shields);
+        c.start(on, &f);
+        f.request_stop(stop_reason::user);
+        on.run_all();
+        EXPECT_FALSE(s.passed);
+        EXPECT_TRUE(a.let_one_pass());
+        on.run_all();
+        EXPECT_TRUE(s.passed);
+        EXPECT_EQ(s.after, stop_reason::user);
+        EXPECT_TRUE(c.done());
+    }
+}
+
+TEST(shield, keeps_a_stop_that_came_before_it_from_the_wait) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate a;
+    gate b;
+    said s;
+    on.call([&] { f.request_stop(stop_reason::user); });
+    plain_coroutine c = goodbye(a, b, s, 1);
+    c.start(on, &f);
+    EXPECT_TRUE(a.let_one_pass());
+    on.run_all();
+    EXPECT_TRUE(s.passed);
+    EXPECT_EQ(s.after, stop_reason::user);
+}
+
+TEST(shield, keeps_the_deadline_of_a_scope_from_the_wait) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate a;
+    gate b;
+    said s;
+    f.set_deadline(on.now() + 1ms);
+    plain_coroutine c = goodbye(a, b, s, 1);
+    c.start(on, &f);
+    on.advance(1h);
+    EXPECT_FALSE(s.passed);
+    EXPECT_TRUE(a.let_one_pass());
+    on.run_all();
+    EXPECT_TRUE(s.passed);
+    EXPECT_EQ(s.after, stop_reason::deadline);
+}
+
+TEST(shield, lets_the_waits_own_deadline_pass) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    std::vector<wait_status> ends;
+    const auto body = [](gate& gate, std::vector<wait_status>& e, time_point t) -> plain_coroutine {
+        const shield s;
+        e.push_back(co_await gate.async_pass_until(t));
+    };
+    plain_coroutine c = body(g, ends, on.now() + 1ms);
+    c.start(on, &f);
+    on.advance(1ms);
+    EXPECT_EQ(ends, std::vector{wait_status::timed_out});
+}
+
+TEST(shield, outside_of_any_flow_does_nothing) {
+    manual_executor on;
+    on.call([] { const shield s; });
+    const shield t;
+    EXPECT_EQ(current_flow(), nullptr);
+}
+
+}  // namespace
+}  // namespace weft

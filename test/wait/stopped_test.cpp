@@ -1,0 +1,28 @@
+#include "weft/wait/stopped.hpp"
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <type_traits>
+
+namespace weft {
+namespace {
+
+static_assert(!std::is_base_of_v<std::exception, stopped>);
+
+TEST(stopped, passes_a_handler_of_std_exceptions_and_tells_the_reason) {
+    stop_reason seen = stop_reason::none;
+    try {
+        try {
+            detail::throw_stopped(stop_reason::shutdown);
+        } catch (const std::exception&) {
+            FAIL();
+        }
+    } catch (const stopped& s) {
+        seen = s.reason;
+    }
+    EXPECT_EQ(seen, stop_reason::shutdown);
+}
+
+}  // namespace
+}  // namespace weft

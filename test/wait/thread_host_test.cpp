@@ -1,0 +1,157 @@
+#include "weft/wait/thread_host.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "test/support/gate.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/sleep.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::gate;
+
+constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+
+TEST(thread_host, is_one_for_each_thread) {
+    detail::thread_host& mine = detail::this_thread_host();
+    EXPECT_EQ(&mine, &detail::this_thread_host());
+    EXPECT_TRUE(mine.is_here());
+    EXPECT_STREQ(mine.own_flow().who().kind, "thread");
+    std::thread other([&] {
+        EXPECT_NE(&mine, &detail::this_thread_host());
+        EXPECT_FALSE(mine.is_here());
+        EXPECT_EQ(current_flow(), nullptr);
+    });
+    other.join();
+}
+
+TEST(thread_host, what_is_posted_to_a_thread_that_does_not_wait_runs_when_it_does) {
+    struct noted : detail::frame {
+        int ran = 0;
+        runnable node;
+        noted() : frame{[](frame* f) { ++static_cast<noted*>(f)->ran; }, nullptr} {
+            node.handle = handle();
+        }
+    } n;
+    detail::this_thread_host().post(n.node);
+    EXPECT_EQ(n.ran, 0);
+    sync_wait(sleep_for(0ns));
+    EXPECT_EQ(n.ran, 1);
+}
+
+TEST(thread_host, a_timed_wait_ends_at_its_deadline_and_never_earlier) {
+    gate g;
+    for (duration d : {duration(-1s), duration(0ns), duration(1ns), duration(2ms)}) {
+        const time_point end = steady_now() + d;
+        EXPECT_EQ(sync_wait(g.async_pass_until(end)), wait_status::timed_out);
+        EXPECT_GE(steady_now(), end);
+        EXPECT_FALSE(g.anybody_waits());
+    }
+}
+
+TEST(thread_host, a_wait_without_end_or_almost_is_ended_by_its_event) {
+    for (time_point end : {never, never - 1ns, never - 24h}) {
+        gate g;
+        std::thread other([&] {
+            while (!g.let_one_pass()) std::this_thread::yield();
+        });
+        EXPECT_EQ(sync_wait(g.async_pass_until(end)), wait_status::woken);
+        other.join();
+    }
+}
+
+// What is posted keeps it busy: each runs and posts itself again.
+TEST(thread_host, a_deadline_comes_though_there_is_always_something_to_run) {
+    struct restless : detail::frame {
+        runnable node;
+        int left = 10'000'000;
+        restless()
+            : frame{[](frame* f) {
+                        auto* self = static_cast<restless*>(f);
+                        if (--self->left > 0) detail::this_thread_host().post(self->node);
+                    },
+                    nullptr} {
+            node.handle = handle();
+        }
+    } r;
+    gate g;
+    detail::this_thread_host().post(r.node);
+    EXPECT_EQ(sync_wait(g.async_pass_until(steady_now() + 1ms)), wait_status::timed_out);
+    EXPECT_GT(r.left, 0);
+    detail::this_thread_host().forget(r.node);
+}
+
+// The event and the deadline at about the same time, each told by what the waker saw. R-54
+TEST(thread_host, a_wake_and_a_deadline_agree_in_every_race) {
+    const int races = slow ? 1'000 : 5'000;
+    gate g;
+    std::atomic<bool> over{false};
+    int let_through = 0;
+    std::thread other([&] {
+        while (!over) {
+            let_through += g.let_one_pass();
+            std::this_thread::yield();
+        }
+    });
+    int woken = 0;
+    for (int i = 0; i < races; ++i) {
+        const time_point end = steady_now() + i % 50 * 1us;
+        if (sync_wait(g.async_pass_until(end)) == wait_status::woken)
+            ++woken;
+        else
+            EXPECT_GE(steady_now(), end);
+    }
+    over = true;
+    other.join();
+    EXPECT_EQ(woken, let_through);
+}
+
+TEST(thread_host, a_stop_from_another_thread_ends_a_wait) {
+    gate g;
+    std::atomic<flow*> waits{nullptr};
+    stop_reason seen = stop_reason::none;
+    std::thread stopped_one([&] {
+        waits = &detail::this_thread_host().own_flow();
+        try {
+            sync_wait(g.async_pass());
+        } catch (const stopped& s) {
+            seen = s.reason;
+        }
+    });
+    while (waits == nullptr || !g.anybody_waits()) std::this_thread::yield();
+    waits.load()->request_stop(stop_reason::shutdown);
+    stopped_one.join();
+    EXPECT_EQ(seen, stop_reason::shutdown);
+    EXPECT_FALSE(g.anybody_waits());
+}
+
+TEST(thread_host, wakes_go_to_and_fro_between_threads) {
+    const int rounds = slow ? 2'000 : 10'000;
+    gate there;
+    gate back;
+    std::thread other([&] {
+        for (int i = 0; i < rounds; ++i) {
+            sync_wait(there.async_pass());
+            while (!back.let_one_pass()) std::this_thread::yield();
+        }
+    });
+    for (int i = 0; i < rounds; ++i) {
+        while (!there.let_one_pass()) std::this_thread::yield();
+        sync_wait(back.async_pass());
+    }
+    other.join();
+    EXPECT_FALSE(there.anybody_waits() || back.anybody_waits());
+}
+
+TEST(thread_host_death, a_yield_in_what_a_waiting_thread_runs) {
+    EXPECT_DEATH(detail::this_thread_host().defer(std::noop_coroutine(), nullptr),
+                 "weft: a yield in what a waiting thread runs");
+}
+
+}  // namespace
+}  // namespace weft

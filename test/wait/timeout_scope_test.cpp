@@ -1,0 +1,125 @@
+#include "weft/wait/timeout_scope.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "test/support/gate.hpp"
+#include "test/support/manual_executor.hpp"
+#include "weft/wait/stopped.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::coroutine_flow;
+using testing::gate;
+using testing::manual_executor;
+using testing::plain_coroutine;
+
+struct ending {
+    stop_reason reason = stop_reason::none;
+    bool inner_expired = false;
+    bool outer_expired = false;
+    bool went_on = false;
+};
+
+// Waits within two scopes, and after both.
+plain_coroutine within(gate& g, duration outer, duration inner, ending& e) {
+    {
+        const timeout_scope a(outer);
+        const timeout_scope b(inner);
+        try {
+            co_await g.async_pass();
+        } catch (const stopped& s) {
+            e.reason = s.reason;
+            e.inner_expired = b.expired();
+            e.outer_expired = a.expired();
+        }
+    }
+    co_await g.async_pass();
+    e.went_on = true;
+}
+
+TEST(timeout_scope, ends_a_wait_at_the_earlier_of_two_deadlines) {
+    const struct {
+        duration outer, inner;
+        bool inner_expired, outer_expired;
+    } table[] = {{2ms, 1ms, true, false},
+                 {1ms, 2ms, false, true},
+                 {1ms, 1ms, true, true},
+                 {1ms, duration::max(), false, true},
+                 {duration::max(), 1ms, true, false}};
+    for (const auto& row : table) {
+        manual_executor on;
+        coroutine_flow f(on);
+        gate g;
+        ending e;
+        plain_coroutine c = within(g, row.outer, row.inner, e);
+        c.start(on, &f);
+        on.advance(1ms - 1ns);
+        EXPECT_EQ(e.reason, stop_reason::none);
+        on.advance(1ns);
+        EXPECT_EQ(e.reason, stop_reason::deadline);
+        EXPECT_EQ(e.inner_expired, row.inner_expired);
+        EXPECT_EQ(e.outer_expired, row.outer_expired);
+        EXPECT_FALSE(c.done());
+        on.advance(1h);
+        EXPECT_FALSE(c.done()) << "outside of the scopes nothing ends the wait";
+        g.let_one_pass();
+        on.run_all();
+        EXPECT_TRUE(e.went_on);
+        EXPECT_EQ(f.deadline, never);
+        EXPECT_EQ(f.attention, 0);
+    }
+}
+
+TEST(timeout_scope, ends_a_wait_that_begins_after_its_deadline_at_once) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    ending e;
+    plain_coroutine c = within(g, -1h, 1h, e);
+    c.start(on, &f);
+    EXPECT_EQ(e.reason, stop_reason::deadline);
+    EXPECT_TRUE(e.outer_expired);
+    EXPECT_FALSE(e.inner_expired);
+    g.open();
+    on.run_all();
+}
+
+TEST(timeout_scope, is_told_from_the_deadline_of_the_wait_itself) {
+    const struct {
+        duration wait, scope;
+        wait_status end;
+    } table[] = {{1ms, 2ms, wait_status::timed_out},
+                 {2ms, 1ms, wait_status::stopped},
+                 {1ms, 1ms, wait_status::timed_out}};
+    for (const auto& row : table) {
+        manual_executor on;
+        coroutine_flow f(on);
+        gate g;
+        std::optional<wait_status> end;
+        const auto body = [](gate& gate, duration wait, duration scope,
+                             std::optional<wait_status>& how) -> plain_coroutine {
+            const timeout_scope limit(scope);
+            how = co_await gate.async_pass_until(now() + wait);
+        };
+        plain_coroutine c = body(g, row.wait, row.scope, end);
+        c.start(on, &f);
+        on.advance(1ms);
+        EXPECT_EQ(end, row.end);
+    }
+}
+
+TEST(timeout_scope, outside_of_any_flow_knows_its_deadline_and_ends_nothing) {
+    const timeout_scope gone(-1s);
+    const timeout_scope far(never);
+    EXPECT_TRUE(gone.expired());
+    EXPECT_FALSE(far.expired());
+    EXPECT_EQ(far.deadline(), never);
+}
+
+}  // namespace
+}  // namespace weft

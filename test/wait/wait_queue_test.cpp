@@ -1,0 +1,117 @@
+#include "weft/wait/wait_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "test/support/gate.hpp"
+#include "test/support/manual_executor.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::coroutine_flow;
+using testing::gate;
+using testing::manual_executor;
+using testing::plain_coroutine;
+
+constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+
+plain_coroutine note_pass(gate& g, std::vector<int>& order, int number) {
+    co_await g.async_pass();
+    order.push_back(number);
+}
+
+plain_coroutine note_end(gate& g, time_point t, std::vector<wait_status>& ends) {
+    ends.push_back(co_await g.async_pass_until(t));
+}
+
+TEST(wait_queue, wakes_in_the_order_of_coming) {
+    manual_executor on;
+    gate g;
+    std::vector<int> order;
+    std::vector<plain_coroutine> all;
+    for (int i = 0; i < 5; ++i) {
+        all.push_back(note_pass(g, order, i));
+        all.back().start(on);
+    }
+    EXPECT_TRUE(g.let_one_pass());
+    EXPECT_TRUE(g.let_one_pass());
+    g.open();
+    on.run_all();
+    EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
+}
+
+TEST(wait_queue, passes_over_one_whose_wait_has_ended_otherwise) {
+    manual_executor on;
+    gate g;
+    waiter ended(on);
+    waiter next(on);
+    wait_node first(&ended);
+    wait_node second(&next);
+    wait_queue queue;
+    const std::lock_guard held(queue);
+    queue.push_back(first);
+    queue.push_back(second);
+    EXPECT_TRUE(ended.claim());  // in place of a deadline, which then withdraws
+    EXPECT_EQ(queue.claim_first(), &second);
+    EXPECT_TRUE(queue.empty());
+    EXPECT_FALSE(first.linked());
+    queue.remove(first);  // what the withdrawal does: nothing any more
+    EXPECT_EQ(queue.claim_first(), nullptr);
+}
+
+TEST(wait_queue, one_that_withdraws_leaves_the_others_where_they_stand) {
+    manual_executor on;
+    gate g;
+    std::vector<int> order;
+    std::vector<wait_status> ends;
+    coroutine_flow f(on);
+    plain_coroutine a = note_pass(g, order, 1);
+    plain_coroutine b = note_end(g, on.now() + 1ms, ends);
+    plain_coroutine c = note_pass(g, order, 2);
+    a.start(on);
+    b.start(on, &f);
+    c.start(on);
+    on.advance(1ms);
+    EXPECT_EQ(ends, std::vector{wait_status::timed_out});
+    g.open();
+    on.run_all();
+    EXPECT_EQ(order, (std::vector{1, 2}));
+}
+
+// Tokens are handed out to threads of which many give up: every token that found somebody was
+// passed on by him, and none is lost between a deadline and a wake.
+TEST(wait_queue, loses_no_wake_to_waiters_that_give_up) {
+    constexpr int threads = 3;
+    const int tokens = slow ? 1'000 : 10'000;
+    gate g;
+    std::atomic<int> passed{0};
+    std::atomic<bool> over{false};
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t)
+        all.emplace_back([&, t] {
+            while (!over)
+                if (sync_wait(g.async_pass_until(steady_now() + t * 10us)) == wait_status::woken)
+                    ++passed;
+        });
+    int given = 0;
+    while (given < tokens) {
+        if (g.let_one_pass())
+            ++given;
+        else
+            std::this_thread::yield();
+    }
+    over = true;
+    for (std::thread& t : all) t.join();
+    EXPECT_EQ(passed, given);
+    EXPECT_FALSE(g.anybody_waits());
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,429 @@
+#include "weft/wait/waiter.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "test/support/gate.hpp"
+#include "test/support/manual_executor.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/stopped.hpp"
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}
+
+void* operator new(std::size_t bytes) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    if (void* p = std::malloc(bytes)) return p;
+    throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::coroutine_flow;
+using testing::gate;
+using testing::manual_executor;
+using testing::plain_coroutine;
+
+constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+
+plain_coroutine pass_until(gate& g, time_point t, std::vector<wait_status>& ends) {
+    ends.push_back(co_await g.async_pass_until(t));
+}
+
+plain_coroutine count_passes(gate& g, int& passed) {
+    co_await g.async_pass();
+    ++passed;
+}
+
+TEST(waiter, a_wake_is_posted_and_never_runs_the_party_on_the_spot) {
+    manual_executor on;
+    gate g;
+    int passed = 0;
+    plain_coroutine c = count_passes(g, passed);
+    c.start(on);
+    on.call([&] {
+        EXPECT_TRUE(g.let_one_pass());
+        EXPECT_EQ(passed, 0);
+    });
+    EXPECT_EQ(passed, 0);
+    EXPECT_EQ(on.run_all(), 1u);
+    EXPECT_EQ(passed, 1);
+}
+
+struct hasty {
+    static constexpr bool reports_stop = true;
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        w.enlist("haste", this, [](waiter&) noexcept {});
+        EXPECT_TRUE(w.claim());
+        w.wake();
+        return true;
+    }
+    wait_status take(const waiter*, wait_status how) { return how; }
+};
+
+// The event comes between start() and the suspension, which other threads cannot tell apart.
+TEST(waiter, a_wake_before_the_suspension_is_remembered) {
+    EXPECT_EQ(sync_wait(hasty()), wait_status::woken);
+}
+
+TEST(waiter, one_that_is_woken_needs_no_deadline_any_more) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    std::vector<wait_status> ends;
+    plain_coroutine c = pass_until(g, on.now() + 1ms, ends);
+    c.start(on, &f);
+    EXPECT_EQ(on.timer_count(), 1u);
+    g.let_one_pass();
+    on.run_all();
+    EXPECT_EQ(ends, std::vector{wait_status::woken});
+    EXPECT_EQ(on.timer_count(), 0u);
+}
+
+// What comes when, in units of the clock, and how the wait ends. R-54
+TEST(waiter, ends_in_the_one_way_that_came_first) {
+    enum what { none, event, stop };
+    struct {
+        what before_deadline, at_deadline;
+        wait_status end;
+    } const table[] = {
+        {none, none, wait_status::timed_out}, {event, none, wait_status::woken},
+        {stop, none, wait_status::stopped},   {event, stop, wait_status::woken},
+        {stop, event, wait_status::stopped},  {none, event, wait_status::woken},
+        {none, stop, wait_status::stopped},
+    };
+    for (const auto& row : table) {
+        manual_executor on;
+        coroutine_flow f(on);
+        gate g;
+        std::vector<wait_status> ends;
+        plain_coroutine c = pass_until(g, on.now() + 2ms, ends);
+        c.start(on, &f);
+        const auto happens = [&](what w) {
+            on.call([&] {
+                if (w == event) g.let_one_pass();
+                if (w == stop) f.request_stop(stop_reason::user);
+            });
+        };
+        on.set(on.now() + 1ms);
+        happens(row.before_deadline);
+        on.set(on.now() + 1ms);
+        happens(row.at_deadline);
+        on.fire_due();
+        on.run_all();
+        EXPECT_EQ(ends, std::vector{row.end});
+        EXPECT_FALSE(g.anybody_waits());
+        EXPECT_EQ(on.timer_count(), 0u);
+        EXPECT_FALSE(g.let_one_pass()) << "an event that comes later finds nobody";
+    }
+}
+
+TEST(waiter, why_it_was_stopped_is_the_first_reason) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    stop_reason seen = stop_reason::none;
+    f.set_deadline(on.now() + 1ms);
+    const auto body = [](gate& gate, stop_reason& reason) -> plain_coroutine {
+        try {
+            co_await gate.async_pass();
+        } catch (const stopped& s) {
+            reason = s.reason;
+        }
+    };
+    plain_coroutine c = body(g, seen);
+    c.start(on, &f);
+    on.call([&] { f.request_stop(stop_reason::shutdown); });
+    on.set(on.now() + 1ms);
+    on.fire_due();  // the scope's deadline comes before the stopped wait has run
+    on.run_all();
+    EXPECT_EQ(seen, stop_reason::shutdown);
+}
+
+TEST(waiter, of_a_frame_that_is_destroyed_is_withdrawn) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    int passed = 0;
+    std::vector<wait_status> ends;
+    {
+        plain_coroutine in_flow = pass_until(g, on.now() + 1ms, ends);
+        in_flow.start(on, &f);
+        plain_coroutine in_none = count_passes(g, passed);
+        in_none.start(on);
+    }
+    EXPECT_FALSE(g.anybody_waits());
+    EXPECT_EQ(on.timer_count(), 0u);
+    EXPECT_EQ(f.waiting, nullptr);
+    EXPECT_EQ(on.run_all(), 0u);
+    EXPECT_EQ(passed, 0);
+}
+
+TEST(waiter, of_a_frame_that_is_destroyed_is_forgotten_when_its_wake_was_posted) {
+    manual_executor on;
+    gate g;
+    int passed = 0;
+    plain_coroutine first = count_passes(g, passed);
+    plain_coroutine second = count_passes(g, passed);
+    first.start(on);
+    second.start(on);
+    g.open();
+    EXPECT_EQ(on.pending_count(), 2u);
+    first.destroy();
+    EXPECT_EQ(on.pending_count(), 1u);
+    on.run_all();
+    EXPECT_EQ(passed, 1);
+}
+
+// The event has claimed the waiter on another thread and is about to post it.
+TEST(waiter, of_a_frame_that_is_destroyed_is_forgotten_when_its_wake_is_about_to_be_posted) {
+    const int rounds = slow ? 200 : 1'000;
+    manual_executor on;
+    int passed = 0;
+    std::atomic<gate*> next{nullptr};
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+        while (!over)
+            if (gate* g = next.exchange(nullptr))
+                g->open();
+            else
+                std::this_thread::yield();
+    });
+    for (int i = 0; i < rounds; ++i) {
+        gate g;
+        plain_coroutine c = count_passes(g, passed);
+        c.start(on);
+        next = &g;
+        while (g.anybody_waits()) std::this_thread::yield();  // claimed
+        c.destroy();
+        EXPECT_EQ(on.pending_count(), 0u);
+    }
+    over = true;
+    other.join();
+    EXPECT_EQ(passed, 0);
+}
+
+struct children {
+    static constexpr bool reports_stop = true;
+    waiter* who = nullptr;
+    int asked = 0;
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        who = &w;
+        w.enlist("children", this, [](waiter& of, stop_reason) noexcept {
+            ++const_cast<children*>(static_cast<const children*>(of.thing()))->asked;
+        });
+        return true;
+    }
+    stop_reason take(const waiter* w, wait_status how) {
+        EXPECT_EQ(how, wait_status::woken);
+        return w->reason();
+    }
+};
+
+// What cannot be left at once is asked once, and ends the wait by itself.
+TEST(waiter, of_what_cannot_be_left_is_interrupted_once_and_goes_on_waiting) {
+    manual_executor on;
+    coroutine_flow f(on);
+    children all;
+    std::optional<stop_reason> seen;
+    const auto body = [](children& c, std::optional<stop_reason>& s) -> plain_coroutine {
+        s = co_await c;
+    };
+    f.set_deadline(on.now() + 1ms);
+    plain_coroutine c = body(all, seen);
+    c.start(on, &f);
+    on.call([&] { f.request_stop(stop_reason::sibling_failed); });
+    on.advance(1ms);
+    EXPECT_EQ(all.asked, 1);
+    EXPECT_FALSE(seen.has_value()) << "asked, it waits until they have ended";
+    ASSERT_TRUE(all.who->claim());
+    all.who->wake();
+    on.run_all();
+    EXPECT_EQ(seen, stop_reason::sibling_failed);
+}
+
+// A wait that can say that it was stopped says so; one that cannot is let be in a destructor that
+// runs because of an exception.
+TEST(waiter, in_a_destructor_that_runs_because_of_an_exception_is_not_stopped) {
+    struct cleanup {
+        gate& g;
+        ~cleanup() {
+            EXPECT_EQ(sync_wait(g.async_pass_until(never)), wait_status::stopped);
+            sync_wait(g.async_pass());
+        }
+    };
+    gate g;
+    std::thread stopped_one([&] {
+        detail::this_thread_host().own_flow().request_stop(stop_reason::user);
+        try {
+            EXPECT_THROW(sync_wait(g.async_pass()), stopped);
+            const cleanup waits{g};
+            throw std::runtime_error("down");
+        } catch (const std::runtime_error&) {
+        }
+        EXPECT_THROW(sync_wait(g.async_pass()), stopped);
+    });
+    while (!g.let_one_pass()) std::this_thread::yield();
+    stopped_one.join();
+}
+
+// --------------------------------------------------------------------------------------- threads
+
+// The event comes to many at about the time at which a deadline or a stop does. R-54
+TEST(waiter, reports_exactly_one_of_three_endings_in_every_race) {
+    constexpr std::size_t at_once = 100;
+    const int rounds = slow ? 100 : 1'000;
+    struct racer {
+        coroutine_flow f;
+        gate g;
+        std::vector<wait_status> ends;
+        plain_coroutine c;
+        explicit racer(manual_executor& on) : f(on) {}
+    };
+    using racers = std::vector<std::unique_ptr<racer>>;
+    std::atomic<racers*> next{nullptr};
+    std::atomic<bool> over{false};
+    std::thread opener([&] {
+        while (!over) {
+            if (racers* all = next.load()) {
+                for (auto& r : *all) r->g.open();
+                next = nullptr;
+            } else {
+                std::this_thread::yield();
+            }
+        }
+    });
+    manual_executor on;
+    std::size_t count[4] = {};
+    for (int round = 0; round < rounds; ++round) {
+        racers all;
+        for (std::size_t i = 0; i < at_once; ++i) {
+            racer& r = *all.emplace_back(std::make_unique<racer>(on));
+            r.c = pass_until(r.g, on.now() + duration(1 + i % 3), r.ends);
+            r.c.start(on, &r.f);
+        }
+        next = &all;
+        if (round % 2 == 0) std::this_thread::yield();
+        on.advance(1ns);
+        on.call([&] {
+            for (std::size_t i = at_once; i > 0; i -= 2)
+                all[i - 1]->f.request_stop(stop_reason::user);
+        });
+        on.advance(1ns);
+        while (next != nullptr) std::this_thread::yield();
+        on.run_all();
+        for (auto& r : all) {
+            ASSERT_EQ(r->ends.size(), 1u);
+            ++count[static_cast<int>(r->ends[0])];
+        }
+    }
+    over = true;
+    opener.join();
+    EXPECT_EQ(count[1] + count[2] + count[3], at_once * static_cast<std::size_t>(rounds));
+    EXPECT_GT(count[1], 0u);
+    EXPECT_GT(count[2] + count[3], 0u);
+}
+
+struct counted_waiter : detail::frame {
+    waiter w;
+    wait_node node;
+    int* ran;
+    counted_waiter(executor& on, int& n)
+        : frame{[](frame* f) { ++*static_cast<counted_waiter*>(f)->ran; }, nullptr},
+          w(on),
+          node(&w),
+          ran(&n) {
+        w.handle = handle();
+    }
+};
+
+// An executor that keeps what is posted as it is: in the waiters.
+class quiet_executor final : public executor {
+public:
+    void post(runnable& r) noexcept override { queue_.push_back(r); }
+    void defer(std::coroutine_handle<>, flow*) noexcept override {}
+    void forget(runnable&) noexcept override {}
+    void arm(timer_node&) noexcept override {}
+    void disarm(timer_node&) noexcept override {}
+    time_point now() const noexcept override { return {}; }
+    void enroll(flow&) noexcept override {}
+    void strike_off(flow&) noexcept override {}
+    bool is_here() const noexcept override { return true; }
+    void run_all() {
+        while (runnable* r = queue_.pop_front()) detail::run_turn(*this, r->handle, r->of);
+    }
+
+private:
+    forward_queue<runnable> queue_;
+};
+
+TEST(waiter, a_million_wakes_allocate_nothing) {
+    const int wakes = slow ? 100'000 : 1'000'000;
+    quiet_executor on;
+    gate g;
+    int passed = 0;
+    const auto body = [](gate& gate, int& n) -> plain_coroutine {
+        for (;; ++n) co_await gate.async_pass();
+    };
+    plain_coroutine c = body(g, passed);
+    c.start(on);
+    const std::size_t before = allocations;
+    while (passed != wakes && g.let_one_pass()) on.run_all();
+    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(passed, wakes);
+}
+
+void* wake_a_million(void* ran) {
+    const std::size_t count = slow ? 100'000 : 1'000'000;
+    quiet_executor on;
+    wait_queue queue;
+    std::vector<std::unique_ptr<counted_waiter>> all;
+    all.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        all.push_back(std::make_unique<counted_waiter>(on, *static_cast<int*>(ran)));
+        const std::lock_guard held(queue);
+        queue.push_back(all.back()->node);
+    }
+    const std::size_t before = allocations;
+    wait_list claimed;
+    {
+        const std::lock_guard held(queue);
+        queue.claim_all(claimed);
+    }
+    wait_queue::wake_all(claimed);
+    on.run_all();
+    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(*static_cast<int*>(ran), static_cast<int>(count));
+    return nullptr;
+}
+
+TEST(waiter, a_million_are_woken_without_recursion) {
+    pthread_attr_t small;
+    ASSERT_EQ(pthread_attr_init(&small), 0);
+    ASSERT_EQ(pthread_attr_setstacksize(&small, 256 * 1024), 0);
+    pthread_t thread;
+    int ran = 0;
+    ASSERT_EQ(pthread_create(&thread, &small, wake_a_million, &ran), 0);
+    ASSERT_EQ(pthread_join(thread, nullptr), 0);
+    pthread_attr_destroy(&small);
+    EXPECT_GE(ran, 100'000);
+}
+
+}  // namespace
+}  // namespace weft
