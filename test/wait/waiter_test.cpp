@@ -225,9 +225,11 @@ struct children {
     bool ready() { return false; }
     bool start(waiter& w) {
         who = &w;
-        w.enlist("children", this, [](waiter& of, stop_reason) noexcept {
-            ++const_cast<children*>(static_cast<const children*>(of.thing()))->asked;
-        });
+        w.enlist(
+            "children", this, [](waiter&) noexcept {},
+            [](waiter& of, stop_reason) noexcept {
+                ++const_cast<children*>(static_cast<const children*>(of.thing()))->asked;
+            });
         return true;
     }
     stop_reason take(const waiter* w, wait_status how) {
