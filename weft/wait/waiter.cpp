@@ -19,10 +19,7 @@ void waiter::engage(time_point until) noexcept {
     const time_point scope = bounded ? of->deadline : never;
     of_scope_ = scope < until;
     engaged_ = true;
-    if (of != nullptr) {
-        outer_ = of->waiting;
-        of->waiting = this;  // F1
-    }
+    if (of != nullptr) join_flow(of->waiting);
     if (const time_point first = std::min(until, scope); first != never) {
         timer_.deadline = first;
         timer_.fire = on_deadline;
@@ -39,12 +36,19 @@ wait_status waiter::conclude() noexcept {
     return state_.status();
 }
 
+// In front of what `at` points to.
+void waiter::join_flow(waiter*& at) noexcept {
+    outer_ = at;
+    link_ = &at;
+    if (outer_ != nullptr) outer_->link_ = &outer_;
+    at = this;  // F1
+}
+
 // Mostly it is the innermost. It is not where the flow has begun a coroutine, did not wait for it,
 // and they now wait side by side.
 void waiter::leave_flow() noexcept {
-    waiter** at = &of->waiting;
-    while (*at != this) at = &(*at)->outer_;
-    *at = outer_;  // F1
+    *link_ = outer_;  // F1
+    if (outer_ != nullptr) outer_->link_ = link_;
 }
 
 wait_status waiter::park(time_point until) {
@@ -59,7 +63,7 @@ void waiter::park_outer() {
     engaged_ = true;
     waiter** at = &of->waiting;
     while (*at != nullptr) at = &(*at)->outer_;
-    *at = this;  // F1
+    join_flow(*at);
     of->kind->suspend(*of);
     conclude();
 }

@@ -90,6 +90,7 @@ private:
     friend struct flow;
 
     void end_early(wait_status how, stop_reason why) noexcept;
+    void join_flow(waiter*& at) noexcept;
     void leave_flow() noexcept;
     void abandon() noexcept;
     static void on_deadline(timer_node&) noexcept;
@@ -105,6 +106,7 @@ private:
     const char* what_ = nullptr;
     const void* thing_ = nullptr;
     waiter* outer_ = nullptr;  // the flow's next one, F1
+    waiter** link_ = nullptr;  // what points here
     struct deadline_timer : timer_node {
         waiter* owner;
     } timer_;
