@@ -1,0 +1,42 @@
+// 05: channels, and select over several of them.
+//
+// A full channel makes its sender wait; a closed one drains. select waits for whichever comes first,
+// and exactly one of its cases happens.
+//
+//   build/release/examples/tour_05_channels
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/run/run.hpp"
+#include "weft/sync/channel.hpp"
+#include "weft/sync/select.hpp"
+
+using namespace std::chrono_literals;
+
+int main() {
+    return weft::run([] {
+        weft::channel<int> orders(4);
+        weft::channel<std::string> control;  // no room: from hand to hand
+        weft::fiber producer([&] {
+            for (int i = 1; i <= 10; ++i) orders.send(i).value();
+            control.send("enough").value();
+        });
+        int sum = 0;
+        bool run = true;
+        while (run) {
+            weft::select(weft::on_recv(orders, [&](int o) { sum += o; }),
+                         weft::on_recv(control, [&](const std::string& word) {
+                             std::printf("%s\n", word.c_str());
+                             run = false;
+                         }),
+                         weft::after(1s, [] { std::puts("nothing for a second"); }));
+        }
+        orders.close();
+        for (int o : orders) sum += o;  // what is left
+        std::printf("sum: %d\n", sum);
+        return sum == 55 ? 0 : 1;
+    });
+}
