@@ -21,13 +21,14 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }
 
-void* operator new(std::size_t bytes) {
+// Not inlined, or GCC finds that what came from new goes to free.
+WEFT_NOINLINE void* operator new(std::size_t bytes) {
     allocations.fetch_add(1, std::memory_order_relaxed);
     if (void* p = std::malloc(bytes)) return p;
     throw std::bad_alloc();
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+WEFT_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
+WEFT_NOINLINE void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace weft {
 namespace {
