@@ -1,7 +1,7 @@
 // 05: channels, and select over several of them.
 //
-// A full channel makes its sender wait; a closed one drains. select waits for whichever comes first,
-// and exactly one of its cases happens.
+// A full channel makes its sender wait; a closed one drains. select waits for whichever comes
+// first, and exactly one of its cases happens.
 //
 //   build/release/examples/tour_05_channels
 
@@ -28,10 +28,11 @@ int main() {
         bool run = true;
         while (run) {
             weft::select(weft::on_recv(orders, [&](int o) { sum += o; }),
-                         weft::on_recv(control, [&](const std::string& word) {
-                             std::printf("%s\n", word.c_str());
-                             run = false;
-                         }),
+                         weft::on_recv(control,
+                                       [&](const std::string& word) {
+                                           std::printf("%s\n", word.c_str());
+                                           run = false;
+                                       }),
                          weft::after(1s, [] { std::puts("nothing for a second"); }));
         }
         orders.close();

@@ -128,7 +128,7 @@ struct no_default {
     no_default(no_default&&) = default;
     int number;
 };
-struct alignas(128) wide {
+struct alignas(64) wide {
     int number;
 };
 struct throws_when_moved {
@@ -145,7 +145,7 @@ TEST(await, gives_back_types_that_are_hard_to_carry) {
     for (int i = 0; i < 8; ++i) {
         const wide w = sync_wait(ready_with<wide>{{i}});
         EXPECT_EQ(w.number, i);
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&w) % 128, 0u);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&w) % 64, 0u);
     }
     EXPECT_FALSE(sync_wait(ready_with<throws_when_moved>{}).armed);
     EXPECT_THROW(sync_wait(ready_with<throws_when_moved>{throws_when_moved(true)}),

@@ -9,6 +9,9 @@
 //
 // Both do what fits where they are called; sync_wait says that a thread was meant. In the body of a
 // C++20 coroutine neither can suspend, and the call ends the program: there it is co_await.
+//
+// Limits: what is awaited and is no operation gives at most what is aligned to a cache line: it
+// passes through a coroutine frame, and compilers align frames for no more.
 #pragma once
 
 #include <coroutine>
