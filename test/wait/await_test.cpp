@@ -74,7 +74,8 @@ struct other_thread {
     std::thread& started;
     bool await_ready() { return false; }
     void await_suspend(std::coroutine_handle<> h) {
-        started = std::thread([h] { h.resume(); });
+        std::thread& to = started;  // this may be gone as soon as the thread runs
+        to = std::thread([h] { h.resume(); });
     }
     void await_resume() {}
 };

@@ -34,7 +34,7 @@ TEST(context_local, holds_its_default_until_it_is_bound) {
         EXPECT_EQ(*user, "ann");
         EXPECT_EQ(user->size(), 3u);
         {
-            const auto again = user.bind(3, 'x');
+            const auto again = user.bind(std::size_t{3}, 'x');
             EXPECT_EQ(*user, "xxx");
             const auto other = zero.bind(5);
             EXPECT_EQ(*zero, 5);

@@ -94,7 +94,9 @@ TEST(from_callback, a_call_after_a_stop_is_late_and_harmless) {
 }
 
 TEST(from_callback, an_exception_of_who_begins_it_leaves_the_wait) {
-    const auto body = []() -> task<> { co_await from_callback<int>([](auto) { throw 6; }); };
+    const auto body = []() -> task<> {
+        static_cast<void>(co_await from_callback<int>([](auto) { throw 6; }));
+    };
     EXPECT_THROW(run(body()), int);
 }
 

@@ -87,25 +87,25 @@ public:
 // Where the coroutine and who waits for it meet; whoever comes second sees the first. The coroutine
 // may end on another thread than it began on, if what it awaits is not weft's.
 struct bridge_end {
-    enum state : unsigned char { neither, waits, over };
+    enum state : unsigned char { neither, waits, ended };
 
     atomic<unsigned char> met{neither};
     waiter* blocked = nullptr;  // before `waits`
-    std::exception_ptr error;   // before `over`
+    std::exception_ptr error;   // before `ended`
 
     // By the coroutine, as the last thing: if nobody waits yet, all this may be gone then.
     void finish() noexcept {
         // Acquire and release: pairs with the other one, both ways.
-        if (met.exchange(over, std::memory_order_acq_rel) != waits) return;
+        if (met.exchange(ended, std::memory_order_acq_rel) != waits) return;
         if (blocked->claim()) blocked->wake();
     }
     void wait(flow& f) {
         // Acquire: pairs with finish().
-        if (met.load(std::memory_order_acquire) == over) return;
+        if (met.load(std::memory_order_acquire) == ended) return;
         waiter w(f);
         w.handle = f.handle;
         blocked = &w;
-        if (met.exchange(waits, std::memory_order_acq_rel) != over) w.park_outer();
+        if (met.exchange(waits, std::memory_order_acq_rel) != ended) w.park_outer();
     }
 };
 

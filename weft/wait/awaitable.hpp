@@ -11,12 +11,18 @@
 namespace weft {
 namespace detail {
 
+// In this order: Clang takes the operator for a plain type not for a "no" but for an error.
+template <class A>
+concept has_free_co_await =
+    (std::is_class_v<std::remove_cvref_t<A>> || std::is_enum_v<std::remove_cvref_t<A>>) &&
+    requires(A&& a) { operator co_await(std::forward<A>(a)); };
+
 // The awaiter of an awaitable, as the compiler finds it where no await_transform is in the way.
 template <class A>
 decltype(auto) awaiter_of(A&& a) {
     if constexpr (requires { std::forward<A>(a).operator co_await(); })
         return std::forward<A>(a).operator co_await();
-    else if constexpr (requires { operator co_await(std::forward<A>(a)); })
+    else if constexpr (has_free_co_await<A>)
         return operator co_await(std::forward<A>(a));
     else
         return std::forward<A>(a);

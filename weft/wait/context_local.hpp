@@ -63,7 +63,7 @@ class context_local {
 
         template <class... Args>
         explicit node(const void* k, detail::context_node* b, Args&&... args)
-            : context_node{k, nullptr, b, destroy_node, {1}}, stored(std::forward<Args>(args)...) {
+            : context_node{k, nullptr, b, destroy_node, {1u}}, stored(std::forward<Args>(args)...) {
             value = &stored;
         }
         static void destroy_node(detail::context_node* n) noexcept { delete static_cast<node*>(n); }
