@@ -63,10 +63,6 @@ std::size_t channel_core::count() const noexcept {
 
 // -- under the lock ---------------------------------------------------------------------------
 
-void* channel_core::at(std::size_t index) const noexcept {
-    return room_ + (index >= capacity_ ? index - capacity_ : index) * type_.bytes;
-}
-
 void channel_core::put(void* from) noexcept {
     type_.move(at(first_ + count_), from);
     ++count_;

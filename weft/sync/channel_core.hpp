@@ -90,7 +90,7 @@ public:
         lock();
         const bool plain = !closed_ && receivers_.empty() && count_ < capacity_;
         if (plain) [[likely]] {
-            ::new (at_last()) T(std::move(item));
+            ::new (at(first_ + count_)) T(std::move(item));
             hint_after(++count_);
         }
         lock_.unlock();
@@ -143,16 +143,14 @@ private:
         hints_.store((count != 0) | static_cast<unsigned>(count < capacity_) << 1,
                      std::memory_order_relaxed);  // see hints()
     }
-    void* at_last() const noexcept {
-        const std::size_t i = first_ + count_;
-        return room_ + (i >= capacity_ ? i - capacity_ : i) * type_.bytes;
-    }
     transfer send(void* from, wait_list& woken) noexcept;
     transfer recv(void* to, wait_list& woken) noexcept;
     void end(wait_list& woken) noexcept;  // closes
     void put(void* from) noexcept;
     void get(void* to) noexcept;
-    void* at(std::size_t index) const noexcept;
+    void* at(std::size_t index) const noexcept {
+        return room_ + (index >= capacity_ ? index - capacity_ : index) * type_.bytes;
+    }
     bool is_over() const noexcept { return closed_ && count_ == 0; }
     wait_list& line_of(channel_node::wish w) noexcept;
     static channel_node* claim_first(wait_list& line) noexcept;
