@@ -14,27 +14,27 @@ namespace {
 using weft::list;
 using weft::list_node;
 
-struct item : list_node<> {
-    explicit item(int n = 0) : value(n) {}
+struct numbered : list_node<> {
+    explicit numbered(int n = 0) : value(n) {}
     int value;
 };
 
-std::vector<int> values(const list<item>& l) {
+std::vector<int> values(const list<numbered>& l) {
     l.check();
     std::vector<int> all;
-    for (const item& x : l) all.push_back(x.value);
+    for (const numbered& x : l) all.push_back(x.value);
     return all;
 }
 
 using ints = std::vector<int>;
 
-void drain(list<item>& l) {
+void drain(list<numbered>& l) {
     while (l.pop_front() != nullptr) {
     }
 }
 
 TEST(list, is_empty_at_first) {
-    static constinit list<item> l;
+    static constinit list<numbered> l;
     EXPECT_TRUE(l.empty());
     EXPECT_EQ(l.front(), nullptr);
     EXPECT_EQ(l.back(), nullptr);
@@ -44,8 +44,8 @@ TEST(list, is_empty_at_first) {
 }
 
 TEST(list, gives_back_in_order) {
-    list<item> l;
-    item a(1), b(2), c(3);
+    list<numbered> l;
+    numbered a(1), b(2), c(3);
     l.push_back(b);
     l.push_back(c);
     l.push_front(a);
@@ -59,8 +59,8 @@ TEST(list, gives_back_in_order) {
 }
 
 TEST(list, an_element_knows_whether_it_is_in_one) {
-    list<item> l;
-    item a;
+    list<numbered> l;
+    numbered a;
     EXPECT_FALSE(a.linked());
     l.push_back(a);
     EXPECT_TRUE(a.linked());
@@ -74,11 +74,11 @@ TEST(list, an_element_knows_whether_it_is_in_one) {
 
 TEST(list, any_element_may_leave) {
     for (int leaves = 1; leaves <= 3; ++leaves) {
-        list<item> l;
-        item a(1), b(2), c(3);
-        for (item* x : {&a, &b, &c}) l.push_back(*x);
-        for (item* x : {&a, &b, &c})
-            if (x->value == leaves) list<item>::remove(*x);
+        list<numbered> l;
+        numbered a(1), b(2), c(3);
+        for (numbered* x : {&a, &b, &c}) l.push_back(*x);
+        for (numbered* x : {&a, &b, &c})
+            if (x->value == leaves) list<numbered>::remove(*x);
         ints expected{1, 2, 3};
         expected.erase(expected.begin() + leaves - 1);
         EXPECT_EQ(values(l), expected);
@@ -87,8 +87,8 @@ TEST(list, any_element_may_leave) {
 }
 
 TEST(list, inserts_in_front_of_an_element) {
-    list<item> l;
-    item a(1), b(2), c(3);
+    list<numbered> l;
+    numbered a(1), b(2), c(3);
     l.push_back(c);
     l.insert(c, b);
     l.insert(b, a);
@@ -97,8 +97,8 @@ TEST(list, inserts_in_front_of_an_element) {
 }
 
 TEST(list, a_splice_appends_all_and_leaves_none) {
-    list<item> to, from;
-    item a(1), b(2), c(3), d(4);
+    list<numbered> to, from;
+    numbered a(1), b(2), c(3), d(4);
     to.splice(from);
     EXPECT_TRUE(to.empty());
     from.push_back(a);
@@ -113,21 +113,21 @@ TEST(list, a_splice_appends_all_and_leaves_none) {
     EXPECT_EQ(values(to), (ints{1, 2, 3, 4}));
     to.splice(to);
     EXPECT_EQ(values(to), (ints{1, 2, 3, 4}));
-    list<item>::remove(c);  // of `from` once; it need not know
+    list<numbered>::remove(c);  // of `from` once; it need not know
     EXPECT_EQ(values(to), (ints{1, 2, 4}));
     drain(to);
 }
 
 TEST(list, a_walk_may_remove_what_it_has_passed) {
-    list<item> l;
-    std::deque<item> all;
+    list<numbered> l;
+    std::deque<numbered> all;
     for (int n = 0; n < 6; ++n) l.push_back(all.emplace_back(n));
     for (auto at = l.begin(); at != l.end();) {
-        item& x = *at++;
+        numbered& x = *at++;
         if (x.value % 2 == 0) l.remove(x);
     }
     EXPECT_EQ(values(l), (ints{1, 3, 5}));
-    EXPECT_EQ(std::ranges::count_if(l, [](const item& x) { return x.value > 1; }), 2);
+    EXPECT_EQ(std::ranges::count_if(l, [](const numbered& x) { return x.value > 1; }), 2);
     drain(l);
 }
 
@@ -154,23 +154,24 @@ TEST(list, an_element_with_two_tags_is_in_two_lists) {
 }
 
 TEST(list, elements_and_lists_are_pinned) {
-    static_assert(!std::is_copy_constructible_v<item> && !std::is_move_constructible_v<item>);
-    static_assert(!std::is_copy_assignable_v<item> && !std::is_move_assignable_v<item>);
-    static_assert(!std::is_move_constructible_v<list<item>>);
-    static_assert(std::forward_iterator<list<item>::iterator>);
+    static_assert(!std::is_copy_constructible_v<numbered> &&
+                  !std::is_move_constructible_v<numbered>);
+    static_assert(!std::is_copy_assignable_v<numbered> && !std::is_move_assignable_v<numbered>);
+    static_assert(!std::is_move_constructible_v<list<numbered>>);
+    static_assert(std::forward_iterator<list<numbered>::iterator>);
     static_assert(sizeof(list_node<>) == 2 * sizeof(void*));
 }
 
 // The same as a deque of pointers does, over random operations.
 TEST(list, does_what_a_sequence_does) {
-    list<item> l, other;
-    std::deque<item> all(40);
-    std::deque<item*> model;
+    list<numbered> l, other;
+    std::deque<numbered> all(40);
+    std::deque<numbered*> model;
     for (int n = 0; n < 40; ++n) all[static_cast<std::size_t>(n)].value = n;
     std::uint64_t seed = 7;
     for (int n = 0; n < 20'000; ++n) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        item& x = all[(seed >> 33) % all.size()];
+        numbered& x = all[(seed >> 33) % all.size()];
         if (x.linked()) {
             l.remove(x);
             std::erase(model, &x);
@@ -186,7 +187,7 @@ TEST(list, does_what_a_sequence_does) {
             ASSERT_TRUE(l.empty());
             l.splice(other);
         }
-        ASSERT_TRUE(std::ranges::equal(l, model, {}, [](item& i) { return &i; }));
+        ASSERT_TRUE(std::ranges::equal(l, model, {}, [](numbered& i) { return &i; }));
     }
     l.check();
     drain(l);
@@ -194,8 +195,8 @@ TEST(list, does_what_a_sequence_does) {
 
 #if WEFT_DEBUG && GTEST_HAS_DEATH_TEST
 TEST(list_death, an_element_is_in_one_list_at_most) {
-    list<item> l;
-    item a;
+    list<numbered> l;
+    numbered a;
     l.push_back(a);
     EXPECT_DEATH(l.push_back(a), "list: an element is in a list already");
     l.remove(a);
@@ -205,15 +206,15 @@ TEST(list_death, an_element_is_in_one_list_at_most) {
 TEST(list_death, an_element_outlives_its_place) {
     EXPECT_DEATH(
         {
-            list<item> l;
-            item a;
+            list<numbered> l;
+            numbered a;
             l.push_back(a);
         },
         "list: an element is destroyed in a list");
     EXPECT_DEATH(
         {
-            item a;
-            list<item> l;
+            numbered a;
+            list<numbered> l;
             l.push_back(a);
         },
         "list: a list is destroyed with elements in it");

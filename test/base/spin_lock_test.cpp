@@ -7,10 +7,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "test/support/slow.hpp"
+
 namespace weft {
 namespace {
 
-constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+using testing::slow;
 
 static_assert(sizeof(spin_lock) == 1);
 static_assert(!std::is_copy_constructible_v<spin_lock> && !std::is_move_assignable_v<spin_lock>);

@@ -7,7 +7,7 @@
 namespace weft::detail {
 namespace {
 
-class fp_control_test : public testing::Test {
+class fp_control_test : public ::testing::Test {
 protected:
     void TearDown() override { std::fesetenv(FE_DFL_ENV); }
 };

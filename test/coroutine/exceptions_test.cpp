@@ -29,7 +29,7 @@ void handle(const std::string& mine, bool& right) {
     if (std::current_exception() != nullptr) right = false;
 }
 
-void throw_and_catch() {
+void throw_and_catch_one() {
     try {
         throw 1;
     } catch (int) {
@@ -41,8 +41,8 @@ TEST(exceptions, of_one_that_yields_in_its_handler_survive_those_of_others) {
     coroutine<> c([&] { handle("mine", right); });
     c.resume();
     EXPECT_EQ(std::current_exception(), nullptr);
-    throw_and_catch();
-    coroutine<>(throw_and_catch).resume();
+    throw_and_catch_one();
+    coroutine<>(throw_and_catch_one).resume();
     c.resume();
     EXPECT_TRUE(right);
 }
@@ -65,7 +65,7 @@ TEST(exceptions, of_the_resumer_are_not_current_in_the_coroutine) {
         EXPECT_EQ(std::current_exception(), nullptr);
         this_coroutine::yield();
         EXPECT_EQ(std::current_exception(), nullptr);
-        throw_and_catch();
+        throw_and_catch_one();
     });
     try {
         throw 5;
@@ -85,7 +85,7 @@ TEST(exceptions, in_flight_are_not_counted_in_a_coroutine_started_during_unwindi
             coroutine<> c([&] {
                 inside = std::uncaught_exceptions();
                 this_coroutine::yield();
-                throw_and_catch();
+                throw_and_catch_one();
             });
             c.resume();
             after = std::uncaught_exceptions();
@@ -115,7 +115,7 @@ TEST(exceptions, in_flight_stay_with_one_that_yields_while_it_unwinds) {
     });
     c.resume();
     EXPECT_EQ(std::uncaught_exceptions(), 0);
-    throw_and_catch();
+    throw_and_catch_one();
     c.resume();
     EXPECT_EQ(after, 1);
     EXPECT_EQ(caught, "in flight");
@@ -126,7 +126,7 @@ TEST(exceptions, go_along_to_another_thread) {
     coroutine<> c([&] { handle("mine", right); });
     c.resume();
     std::thread([&] {
-        throw_and_catch();
+        throw_and_catch_one();
         c.resume();
         EXPECT_EQ(std::current_exception(), nullptr);
         EXPECT_EQ(std::uncaught_exceptions(), 0);
@@ -144,7 +144,7 @@ TEST(exceptions, of_one_destroyed_in_its_handler_leave_nothing_behind) {
     EXPECT_FALSE(right);
     EXPECT_EQ(std::current_exception(), nullptr);
     EXPECT_EQ(std::uncaught_exceptions(), 0);
-    throw_and_catch();
+    throw_and_catch_one();
 }
 
 TEST(exceptions, pass_from_a_body_through_the_handler_of_its_resumer) {

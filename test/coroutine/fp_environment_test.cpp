@@ -29,7 +29,7 @@ void expect(int mode) {
     EXPECT_EQ(look().by_libm, mode);
 }
 
-class coroutine_fp : public testing::Test {
+class coroutine_fp : public ::testing::Test {
 protected:
     void TearDown() override { std::fesetround(FE_TONEAREST); }
 };

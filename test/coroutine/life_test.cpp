@@ -24,7 +24,7 @@ using coroutine_test::tally;
 enum class from { unstarted, suspended, finished, threw, killed };
 enum class by { destruction, kill, reset, assignment };
 
-class coroutine_life : public testing::TestWithParam<std::tuple<from, by>> {};
+class coroutine_life : public ::testing::TestWithParam<std::tuple<from, by>> {};
 
 TEST_P(coroutine_life, destroys_captures_and_locals_exactly_once) {
     const auto [state, end] = GetParam();
@@ -69,9 +69,9 @@ TEST_P(coroutine_life, destroys_captures_and_locals_exactly_once) {
 
 INSTANTIATE_TEST_SUITE_P(
     matrix, coroutine_life,
-    testing::Combine(testing::Values(from::unstarted, from::suspended, from::finished, from::threw,
-                                     from::killed),
-                     testing::Values(by::destruction, by::kill, by::reset, by::assignment)));
+    ::testing::Combine(::testing::Values(from::unstarted, from::suspended, from::finished,
+                                         from::threw, from::killed),
+                       ::testing::Values(by::destruction, by::kill, by::reset, by::assignment)));
 
 TEST(coroutine_reset, begins_anew_from_every_state_and_keeps_id_and_name) {
     coroutine<int()> c([] { return 1; }, {.name = "again"});

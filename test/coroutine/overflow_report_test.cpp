@@ -32,7 +32,7 @@ constexpr const char* line =
     "weft: stack overflow in coroutine [0-9]+ \"login\" \\(64 KiB stack at 0x[0-9a-f]+; try 128";
 
 TEST(overflow_report_death, names_the_coroutine_and_dies_by_the_signal) {
-    EXPECT_EXIT(overflow(), testing::KilledBySignal(SIGSEGV), line);
+    EXPECT_EXIT(overflow(), ::testing::KilledBySignal(SIGSEGV), line);
 }
 
 // Whatever its colour and the rounding to whole pages have added to it: several stacks, each of
@@ -46,21 +46,21 @@ TEST(overflow_report_death, says_the_size_that_was_asked_for) {
         overflow();
     };
     for (int others = 0; others < 4; ++others)
-        EXPECT_EXIT(die(others), testing::KilledBySignal(SIGSEGV), line);
+        EXPECT_EXIT(die(others), ::testing::KilledBySignal(SIGSEGV), line);
     auto die_on_mapped = [] {
         mapped_stack stacks(64 * 1024);
         overflow({.name = "login", .stack = stacks});
     };
-    EXPECT_EXIT(die_on_mapped(), testing::KilledBySignal(SIGSEGV), line);
+    EXPECT_EXIT(die_on_mapped(), ::testing::KilledBySignal(SIGSEGV), line);
     auto die_on_shared = [] {
         shared_stack_group group(1, 64 * 1024);
         overflow({.name = "login", .shared = &group});
     };
-    EXPECT_EXIT(die_on_shared(), testing::KilledBySignal(SIGSEGV), line);
+    EXPECT_EXIT(die_on_shared(), ::testing::KilledBySignal(SIGSEGV), line);
 }
 
 TEST(overflow_report_death, is_made_on_every_thread) {
-    EXPECT_EXIT(std::thread([] { overflow(); }).join(), testing::KilledBySignal(SIGSEGV), line);
+    EXPECT_EXIT(std::thread([] { overflow(); }).join(), ::testing::KilledBySignal(SIGSEGV), line);
 }
 
 TEST(overflow_report_death, names_the_innermost_of_a_chain) {
@@ -68,7 +68,7 @@ TEST(overflow_report_death, names_the_innermost_of_a_chain) {
         coroutine<> outer([] { overflow(); }, {.name = "outer"});
         outer.resume();
     };
-    EXPECT_EXIT(die(), testing::KilledBySignal(SIGSEGV), line);
+    EXPECT_EXIT(die(), ::testing::KilledBySignal(SIGSEGV), line);
 }
 
 TEST(overflow_report_death, calls_the_handler_that_was_there_before) {
@@ -80,7 +80,7 @@ TEST(overflow_report_death, calls_the_handler_that_was_there_before) {
         overflow();
     };
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process in which nobody resumed yet
-    EXPECT_EXIT(die(), testing::ExitedWithCode(7), line);
+    EXPECT_EXIT(die(), ::testing::ExitedWithCode(7), line);
     GTEST_FLAG_SET(death_test_style, "fast");
 }
 
@@ -89,7 +89,7 @@ TEST(overflow_report_death, says_nothing_of_other_faults) {
         coroutine<> c([] { ::raise(SIGSEGV); }, {.name = "login"});
         c.resume();
     };
-    EXPECT_EXIT(die(), testing::KilledBySignal(SIGSEGV), "^$");
+    EXPECT_EXIT(die(), ::testing::KilledBySignal(SIGSEGV), "^$");
 }
 
 #endif

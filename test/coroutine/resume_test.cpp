@@ -282,12 +282,12 @@ TEST(switch_to, keeps_a_handled_exception_with_its_coroutine) {
 }
 
 TEST(switch_to_death, to_another_signature) {
-    coroutine<> plain([] {}, {.name = "plain"});
+    coroutine<> of_no_signature([] {}, {.name = "of_no_signature"});
     coroutine<int()> c([&] {
-        plain.switch_to();
+        of_no_signature.switch_to();
         return 1;
     });
-    EXPECT_DEATH(c.resume(), "weft: switch_to a coroutine of another signature.*plain");
+    EXPECT_DEATH(c.resume(), "weft: switch_to a coroutine of another signature.*of_no_signature");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using weft::detail::table_language;
 namespace {
 
 // A function of 64 bytes, each of them a return, whose pads may be read as code.
-const std::vector<unsigned char> code(64, 0xc3);
+const std::vector<unsigned char> padded_code(64, 0xc3);
 
 struct site {
     unsigned char start, length, pad, action;
@@ -40,7 +40,7 @@ public:
 
     landing at(unsigned offset, table_language language = table_language::cpp) const {
         dwarf_bases bases;
-        bases.function = reinterpret_cast<std::uintptr_t>(code.data());
+        bases.function = reinterpret_cast<std::uintptr_t>(padded_code.data());
         return read_lsda(bytes_.data(), bases.function + offset, bases, language);
     }
 
@@ -49,7 +49,7 @@ private:
 };
 
 std::uintptr_t pad(unsigned offset) {
-    return reinterpret_cast<std::uintptr_t>(code.data()) + offset;
+    return reinterpret_cast<std::uintptr_t>(padded_code.data()) + offset;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using namespace unwind_test;
 
 namespace {
 
-class unwind_law : public testing::TestWithParam<way> {
+class unwind_law : public ::testing::TestWithParam<way> {
 protected:
     void SetUp() override { log.reserve(16'384); }
     void TearDown() override {
@@ -739,8 +739,8 @@ TEST_P(unwind_law, ends_where_a_frame_has_no_caller) {
 #endif
 
 INSTANTIATE_TEST_SUITE_P(each, unwind_law,
-                         testing::Values(way::walked, way::handed_over, way::forced),
-                         testing::PrintToStringParamName());
+                         ::testing::Values(way::walked, way::handed_over, way::forced),
+                         ::testing::PrintToStringParamName());
 
 #if WEFT_X86_64
 TEST(unwind, decodes_nothing_in_a_kill_like_an_earlier_one) {

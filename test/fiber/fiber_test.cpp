@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/virtual_loop.hpp"
@@ -24,10 +25,7 @@ using testing::loop_thread;
 using testing::virtual_loop;
 using ints = std::vector<int>;
 
-struct counted {
-    int& n;
-    ~counted() { ++n; }
-};
+using testing::counted;
 
 // What on_unhandled() was called with.
 struct unhandled_seen {

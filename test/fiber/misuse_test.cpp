@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
@@ -18,10 +19,7 @@ using namespace std::chrono_literals;
 using testing::loop_thread;
 using testing::virtual_loop;
 
-struct counted {
-    int& n;
-    ~counted() { ++n; }
-};
+using testing::counted;
 
 TEST(misuse, destroy_never_started) {
     loop l;

@@ -5,15 +5,14 @@
 
 #include <thread>
 
+#include "test/support/readable.hpp"
+
 namespace weft {
 namespace {
 
 using namespace std::chrono_literals;
 
-bool readable(int fd) {
-    pollfd p{fd, POLLIN, 0};
-    return ::poll(&p, 1, 0) == 1;
-}
+using testing::readable;
 
 TEST(driver_futex, remembers_a_wake_that_came_before_the_wait) {
     driver_futex d;

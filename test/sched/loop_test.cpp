@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "test/sched/manual_driver.hpp"
+#include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
+#include "test/support/readable.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/stop/stop_callback.hpp"
 #include "weft/wait/shield.hpp"
@@ -39,10 +41,7 @@ struct step : detail::frame {
     static void run(frame* s) { static_cast<step*>(s)->f(); }
 };
 
-bool readable(int fd) {
-    pollfd p{fd, POLLIN, 0};
-    return ::poll(&p, 1, 0) == 1;
-}
+using testing::readable;
 
 // -- order ------------------------------------------------------------------------------------
 
@@ -421,10 +420,7 @@ TEST(loop, starts_again_after_it_was_stopped_and_many_live_one_after_another) {
     }
 }
 
-struct counted {
-    int& n;
-    ~counted() { ++n; }
-};
+using testing::counted;
 
 TEST(loop, destroyed_with_live_work_unwinds_all_of_it) {
     int destroyed = 0;

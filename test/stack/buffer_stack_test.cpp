@@ -5,18 +5,18 @@
 namespace weft {
 namespace {
 
-alignas(64) std::byte memory[4096];
+alignas(64) std::byte callers_memory[4096];
 
 TEST(buffer_stack, is_the_callers_memory) {
-    buffer_stack stacks(memory);
+    buffer_stack stacks(callers_memory);
     const stack s = stacks.acquire();
-    EXPECT_EQ(s, (stack{memory, memory + sizeof memory}));
-    EXPECT_EQ(stacks.stack_bytes(), sizeof memory);
+    EXPECT_EQ(s, (stack{callers_memory, callers_memory + sizeof callers_memory}));
+    EXPECT_EQ(stacks.stack_bytes(), sizeof callers_memory);
     stacks.release(s);
 }
 
 TEST(buffer_stack, is_given_once_at_a_time) {
-    buffer_stack stacks(memory);
+    buffer_stack stacks(callers_memory);
     const stack s = stacks.acquire();
     EXPECT_FALSE(stacks.acquire());
     stacks.release(s);
@@ -28,13 +28,13 @@ TEST(buffer_stack, is_given_once_at_a_time) {
 TEST(buffer_stack, keeps_its_top_on_a_line_and_within_the_buffer) {
     for (std::size_t from = 0; from < 64; from += 7) {
         for (std::size_t to = 1000; to < 1064; to += 5) {
-            buffer_stack stacks(std::span<std::byte>(memory + from, to - from));
+            buffer_stack stacks(std::span<std::byte>(callers_memory + from, to - from));
             const stack s = stacks.acquire();
             ASSERT_TRUE(s);
             EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s.top) % 64, 0u);
-            EXPECT_EQ(s.limit, memory + from);
-            EXPECT_LE(s.top, memory + to);
-            EXPECT_GT(s.top + 64, memory + to);
+            EXPECT_EQ(s.limit, callers_memory + from);
+            EXPECT_LE(s.top, callers_memory + to);
+            EXPECT_GT(s.top + 64, callers_memory + to);
             stacks.release(s);
         }
     }
@@ -43,15 +43,15 @@ TEST(buffer_stack, keeps_its_top_on_a_line_and_within_the_buffer) {
 TEST(buffer_stack, has_nothing_to_give_without_room) {
     buffer_stack none(std::span<std::byte>{});
     EXPECT_FALSE(none.acquire());
-    buffer_stack tiny(std::span<std::byte>(memory + 1, 10));
+    buffer_stack tiny(std::span<std::byte>(callers_memory + 1, 10));
     EXPECT_FALSE(tiny.acquire());
     EXPECT_EQ(tiny.stack_bytes(), 0u);
 }
 
 TEST(buffer_stack_death, release_of_what_is_not_out_aborts) {
-    buffer_stack stacks(memory);
+    buffer_stack stacks(callers_memory);
     const stack s = stacks.acquire();
-    EXPECT_DEATH(stacks.release({memory, memory + 64}), "weft: release of a stack");
+    EXPECT_DEATH(stacks.release({callers_memory, callers_memory + 64}), "weft: release of a stack");
     stacks.release(s);
     EXPECT_DEATH(stacks.release(s), "weft: release of a stack");
 }

@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kib = 1024;
-
 // Held from before main until after it, and given back when all else is gone.
 struct static_user {
     stack held = default_stacks().acquire();
@@ -25,13 +23,13 @@ TEST(default_stacks, may_be_used_before_main_and_after_it) { EXPECT_TRUE(user.he
 TEST(default_stacks, round_an_ask_up_to_a_power_of_two) {
     const struct {
         std::size_t asked, given;
-    } cases[] = {{0, 16 * kib},
-                 {1, 16 * kib},
-                 {16 * kib, 16 * kib},
-                 {16 * kib + 1, 32 * kib},
-                 {100'000, 128 * kib},
-                 {128 * kib, 128 * kib},
-                 {128 * kib + 1, 256 * kib},
+    } cases[] = {{0, 16 * 1024},
+                 {1, 16 * 1024},
+                 {16 * 1024, 16 * 1024},
+                 {16 * 1024 + 1, 32 * 1024},
+                 {100'000, 128 * 1024},
+                 {128 * 1024, 128 * 1024},
+                 {128 * 1024 + 1, 256 * 1024},
                  {5 << 20, 8 << 20},
                  {1 << 30, 1 << 30}};
     for (const auto& c : cases)
@@ -49,7 +47,7 @@ TEST(default_stacks, have_nothing_above_the_largest_class) {
 }
 
 TEST(default_stacks, of_every_class_can_be_had) {
-    for (std::size_t bytes = 16 * kib; bytes <= std::size_t{1} << 30; bytes *= 2) {
+    for (std::size_t bytes = 16 * 1024; bytes <= std::size_t{1} << 30; bytes *= 2) {
         const stack_source source = default_stacks(bytes);
         const stack s = source.acquire();
         ASSERT_TRUE(s) << bytes;
@@ -61,22 +59,22 @@ TEST(default_stacks, of_every_class_can_be_had) {
 }
 
 TEST(default_stacks, of_one_class_are_one_pool) {
-    EXPECT_EQ(default_stacks(100'000), default_stacks(128 * kib));
-    EXPECT_NE(default_stacks(64 * kib), default_stacks(128 * kib));
-    EXPECT_EQ(stack_source(*default_stack_pool(64 * kib)), default_stacks(64 * kib));
+    EXPECT_EQ(default_stacks(100'000), default_stacks(128 * 1024));
+    EXPECT_NE(default_stacks(64 * 1024), default_stacks(128 * 1024));
+    EXPECT_EQ(stack_source(*default_stack_pool(64 * 1024)), default_stacks(64 * 1024));
 }
 
 TEST(default_stacks, are_trimmed_all_together_within_the_count) {
     trim_default_stacks();
     std::vector<stack> small(30);
     std::vector<stack> large(30);
-    for (stack& s : small) s = default_stacks(16 * kib).acquire();
-    for (stack& s : large) s = default_stacks(256 * kib).acquire();
-    for (const stack s : small) default_stacks(16 * kib).release(s);
-    for (const stack s : large) default_stacks(256 * kib).release(s);
+    for (stack& s : small) s = default_stacks(16 * 1024).acquire();
+    for (stack& s : large) s = default_stacks(256 * 1024).acquire();
+    for (const stack s : small) default_stacks(16 * 1024).release(s);
+    for (const stack s : large) default_stacks(256 * 1024).release(s);
     EXPECT_EQ(trim_default_stacks(40), 40u);
-    EXPECT_EQ(default_stack_pool(256 * kib)->statistics().free_count, 0u);
-    EXPECT_EQ(default_stack_pool(16 * kib)->statistics().free_count, 20u);
+    EXPECT_EQ(default_stack_pool(256 * 1024)->statistics().free_count, 0u);
+    EXPECT_EQ(default_stack_pool(16 * 1024)->statistics().free_count, 20u);
     EXPECT_EQ(trim_default_stacks(), 20u);
 }
 
@@ -87,15 +85,15 @@ TEST(default_stacks, serve_every_thread) {
             for (int i = 0; i < 300; ++i) {
                 stack held[20];
                 for (stack& s : held) {
-                    s = default_stacks(32 * kib).acquire();
+                    s = default_stacks(32 * 1024).acquire();
                     s.top[-1] = std::byte{1};
                 }
-                for (const stack s : held) default_stacks(32 * kib).release(s);
+                for (const stack s : held) default_stacks(32 * 1024).release(s);
             }
         });
     }
     for (std::thread& t : threads) t.join();
-    EXPECT_EQ(default_stack_pool(32 * kib)->statistics().used_count, 0u);
+    EXPECT_EQ(default_stack_pool(32 * 1024)->statistics().used_count, 0u);
 }
 
 }  // namespace

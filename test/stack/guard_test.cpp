@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "test/stack/memory_probe.hpp"
+#include "test/support/touch.hpp"
 
 namespace weft::detail {
 namespace {
 
-class guard : public testing::Test {
+class guard : public ::testing::Test {
 protected:
     void SetUp() override { ASSERT_NE(page.begin, nullptr); }
     void TearDown() override { system_memory.unmap(page); }
@@ -17,7 +18,7 @@ protected:
 
 using guard_death = guard;
 
-[[gnu::noinline]] void touch(volatile std::byte* p) { *p = std::byte{1}; }
+using testing::touch;
 
 TEST_F(guard_death, by_marker_faults) {
     if (!markers_work()) GTEST_SKIP() << "this kernel has no guard markers";

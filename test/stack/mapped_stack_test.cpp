@@ -7,11 +7,12 @@
 #include <set>
 
 #include "test/stack/memory_probe.hpp"
+#include "test/support/touch.hpp"
 
 namespace weft {
 namespace {
 
-[[gnu::noinline]] void touch(volatile std::byte* p) { *p = std::byte{1}; }
+using testing::touch;
 
 TEST(mapped_stack, has_as_many_bytes_as_were_asked_for_in_whole_pages) {
     for (const std::size_t bytes : {1u, 5000u, 65536u, 1000001u}) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "test/support/touch.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/stack/mapped_stack.hpp"
 
@@ -28,7 +29,7 @@ bool describe(const void*, overflow_info& info) noexcept {
     return true;
 }
 
-[[gnu::noinline]] void touch(volatile std::byte* p) { *p = std::byte{1}; }
+using testing::touch;
 
 [[gnu::noinline]] int go_deeper(int n) {
     volatile char frame[512];
@@ -63,7 +64,7 @@ void say(const char* text) {
 }
 
 // Every case runs in a child, where the handler is installed for the first time.
-class overflow_death : public testing::Test {
+class overflow_death : public ::testing::Test {
 protected:
     void SetUp() override {
         running = stacks.acquire();
@@ -88,7 +89,7 @@ TEST_F(overflow_death, names_the_coroutine_and_its_stack_and_dies_by_the_signal)
     if (WEFT_ASAN || WEFT_TSAN) {  // there the sanitizer's handler is the former one
         EXPECT_DEATH(child(), line);
     } else {
-        EXPECT_EXIT(child(), testing::KilledBySignal(SIGSEGV), line);
+        EXPECT_EXIT(child(), ::testing::KilledBySignal(SIGSEGV), line);
     }
 }
 
@@ -99,7 +100,7 @@ TEST_F(overflow_death, is_reported_from_a_stack_that_is_full) {
             install_overflow_report(describe);
             overflow_by_recursion();
         },
-        testing::KilledBySignal(SIGSEGV), line);
+        ::testing::KilledBySignal(SIGSEGV), line);
 }
 
 TEST_F(overflow_death, is_reported_on_every_prepared_thread) {
@@ -113,7 +114,7 @@ TEST_F(overflow_death, is_reported_on_every_prepared_thread) {
                 overflow_by_recursion();
             }).join();
         },
-        testing::KilledBySignal(SIGSEGV), line);
+        ::testing::KilledBySignal(SIGSEGV), line);
 }
 
 TEST_F(overflow_death, of_a_nameless_coroutine_is_told_by_its_number) {
@@ -138,10 +139,10 @@ TEST_F(overflow_death, is_not_what_a_fault_elsewhere_is_called) {
         say("[");
         touch(where);
     };
-    EXPECT_EXIT(child(reinterpret_cast<std::byte*>(8)), testing::ExitedWithCode(3),
+    EXPECT_EXIT(child(reinterpret_cast<std::byte*>(8)), ::testing::ExitedWithCode(3),
                 "^\\[only this");
     const stack nobody = std::exchange(running, {});
-    EXPECT_EXIT(child(nobody.limit - 1), testing::ExitedWithCode(3), "^\\[only this");
+    EXPECT_EXIT(child(nobody.limit - 1), ::testing::ExitedWithCode(3), "^\\[only this");
     running = nobody;
 }
 
@@ -156,7 +157,7 @@ TEST_F(overflow_death, goes_on_to_the_programs_own_handler) {
             install_overflow_report(describe);
             touch(running.limit - 1);
         },
-        testing::ExitedWithCode(4), "weft: stack overflow.*\nmine too");
+        ::testing::ExitedWithCode(4), "weft: stack overflow.*\nmine too");
 }
 
 TEST_F(overflow_death, goes_on_to_a_plain_handler) {
@@ -169,7 +170,7 @@ TEST_F(overflow_death, goes_on_to_a_plain_handler) {
             install_overflow_report(describe);
             touch(running.limit - 1);
         },
-        testing::ExitedWithCode(SIGSEGV), "weft: stack overflow.*\nplain");
+        ::testing::ExitedWithCode(SIGSEGV), "weft: stack overflow.*\nplain");
 }
 
 TEST_F(overflow_death, calls_a_former_handler_with_the_mask_it_asked_for) {
@@ -187,7 +188,7 @@ TEST_F(overflow_death, calls_a_former_handler_with_the_mask_it_asked_for) {
             install_overflow_report(describe);
             touch(running.limit - 1);
         },
-        testing::ExitedWithCode(2), line);
+        ::testing::ExitedWithCode(2), line);
 }
 
 TEST_F(overflow_death, calls_a_former_handler_once_that_asked_for_once) {
@@ -200,7 +201,7 @@ TEST_F(overflow_death, calls_a_former_handler_once_that_asked_for_once) {
             install_overflow_report(describe);
             touch(running.limit - 1);
         },
-        testing::KilledBySignal(SIGSEGV), "weft: stack overflow.*\nonce\n$");
+        ::testing::KilledBySignal(SIGSEGV), "weft: stack overflow.*\nonce\n$");
 }
 
 TEST_F(overflow_death, leaves_a_sent_signal_what_it_was) {
@@ -211,7 +212,7 @@ TEST_F(overflow_death, leaves_a_sent_signal_what_it_was) {
             ::raise(SIGSEGV);
             std::_Exit(0);
         },
-        testing::KilledBySignal(SIGSEGV), "^$");
+        ::testing::KilledBySignal(SIGSEGV), "^$");
     EXPECT_EXIT(
         {
             ::signal(SIGSEGV, SIG_IGN);
@@ -219,7 +220,7 @@ TEST_F(overflow_death, leaves_a_sent_signal_what_it_was) {
             ::raise(SIGSEGV);
             std::_Exit(0);
         },
-        testing::ExitedWithCode(0), "^$");
+        ::testing::ExitedWithCode(0), "^$");
 }
 
 sigjmp_buf back;
@@ -235,7 +236,7 @@ TEST_F(overflow_death, lets_the_programs_handler_jump_away_and_reports_again) {
             if (rounds == 3) std::_Exit(5);
             touch(running.limit - 1);
         },
-        testing::ExitedWithCode(5), "(weft: stack overflow[^\n]*\n){3}$");
+        ::testing::ExitedWithCode(5), "(weft: stack overflow[^\n]*\n){3}$");
 }
 
 TEST_F(overflow_death, installing_twice_changes_only_who_is_asked) {
@@ -251,7 +252,7 @@ TEST_F(overflow_death, installing_twice_changes_only_who_is_asked) {
             });
             touch(running.limit - 1);
         },
-        testing::ExitedWithCode(6),
+        ::testing::ExitedWithCode(6),
         "^weft: stack overflow in fiber 3 \\(16 KiB.*32 KiB or more\\)\n$");
 }
 

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "test/stack/memory_probe.hpp"
+#include "test/support/touch.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft {
 namespace {
 
-[[gnu::noinline]] void touch(volatile std::byte* p) { *p = std::byte{1}; }
+using testing::touch;
 
 std::vector<stack> take(slab_stack& stacks, std::size_t count) {
     std::vector<stack> all(count);
@@ -235,7 +236,7 @@ TEST(slab_stack, asks_for_less_when_a_whole_slab_is_not_to_be_had) {
     give_back(stacks, all);
 }
 
-class slab_stack_canary : public testing::Test {
+class slab_stack_canary : public ::testing::Test {
 protected:
     slab_stack_canary() { memory.no_markers = memory.no_protect = true; }
     test::failing_memory memory;

@@ -322,7 +322,7 @@ TEST(stack_pool, statistics_are_exact_after_contention_and_sound_during_it) {
     stack_pool<> pool(16 * kib);
     std::mutex lock;
     std::vector<stack> shared;  // stacks change threads through here
-    std::atomic<int> running{4};
+    std::atomic<int> still_running{4};
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < 4; ++t) {
         threads.emplace_back([&, t] {
@@ -345,10 +345,10 @@ TEST(stack_pool, statistics_are_exact_after_contention_and_sound_during_it) {
                 }
                 if (random() % 500 == 0) pool.trim(20);
             }
-            --running;
+            --still_running;
         });
     }
-    while (running.load() != 0) {
+    while (still_running.load() != 0) {
         const pool_statistics now = pool.statistics();
         EXPECT_EQ(now.used_count + now.free_count, now.created_count - now.destroyed_count);
         EXPECT_LE(now.used_count, now.peak_used_count);

@@ -11,13 +11,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "test/support/slow.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/stop/stop_source.hpp"
 
 namespace weft {
 namespace {
 
-constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+using testing::slow;
 using any_callback = stop_callback<std::function<void()>>;
 
 static_assert(!std::is_copy_constructible_v<any_callback>);

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/slow.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/stop/stop_callback.hpp"
 #include "weft/stop/stop_source.hpp"
@@ -16,7 +17,7 @@
 namespace weft {
 namespace {
 
-constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+using testing::slow;
 
 // A chain of sources, each the child of the one before, stopped on the smallest stack there is.
 void* stop_a_long_chain(void* last_reason) {

@@ -76,15 +76,15 @@ struct wait {
 };
 
 bool cancelled(std::error_code e) { return e == std::errc::operation_canceled; }
-bool would_wait(std::error_code e) { return e == std::errc::resource_unavailable_try_again; }
+bool is_would_wait(std::error_code e) { return e == std::errc::resource_unavailable_try_again; }
 template <class T>
 bool gets_back(T& m) {  // by the one who holds it
     m.unlock();
     return m.try_lock();
 }
 bool channels_are_free(things& t) {
-    return would_wait(t.empty.try_send(1).error()) && *t.full.try_recv() == 1 &&
-           would_wait(t.full.try_recv().error()) && would_wait(t.other.try_recv().error());
+    return is_would_wait(t.empty.try_send(1).error()) && *t.full.try_recv() == 1 &&
+           is_would_wait(t.full.try_recv().error()) && is_would_wait(t.other.try_recv().error());
 }
 template <class Op>
 auto in_a_task(Op op) -> weft::task<> {

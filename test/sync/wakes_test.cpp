@@ -1,14 +1,10 @@
 // What a wake costs: no allocation, whoever is woken by whatever.
-//
-// The counting operators are not inlined, or GCC finds that what came from new goes to free.
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <mutex>
-#include <new>
 
+#include "test/support/allocations.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sync/auto_reset_event.hpp"
@@ -20,40 +16,20 @@
 
 namespace {
 
-std::atomic<std::size_t> allocation_count{0};
-
-void* allocate(std::size_t bytes) {
-    allocation_count.fetch_add(1, std::memory_order_relaxed);  // a count
-    void* p = std::malloc(bytes);
-    if (p == nullptr) throw std::bad_alloc();
-    return p;
-}
-
-}  // namespace
-
-WEFT_NOINLINE void* operator new(std::size_t bytes) { return allocate(bytes); }
-WEFT_NOINLINE void* operator new[](std::size_t bytes) { return allocate(bytes); }
-WEFT_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
-WEFT_NOINLINE void operator delete[](void* p) noexcept { std::free(p); }
-WEFT_NOINLINE void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-WEFT_NOINLINE void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-
-namespace {
-
 // A million wakes; a tenth where nothing is optimised.
 constexpr int wakes = WEFT_DEBUG ? 100'000 : 1'000'000;
 
 // How many allocations two fibers of one loop make between their first rounds and their last.
 template <class A, class B>
-std::size_t allocations(A a, B b) {
+std::size_t allocations_of(A a, B b) {
     weft::loop l;
     std::size_t before = 0, after = 0;
     weft::fiber one(
         [&] {
             for (int i = 0; i < 100; ++i) a();
-            before = allocation_count;
+            before = weft::testing::allocations();
             for (int i = 0; i < wakes / 2; ++i) a();
-            after = allocation_count;
+            after = weft::testing::allocations();
         },
         {.on = &l});
     weft::fiber two(
@@ -69,7 +45,7 @@ std::size_t allocations(A a, B b) {
 
 TEST(wakes, of_an_event_allocate_nothing) {
     weft::auto_reset_event there, back;
-    EXPECT_EQ(allocations([&] { there.set(), back.wait(); }, [&] { there.wait(), back.set(); }),
+    EXPECT_EQ(allocations_of([&] { there.set(), back.wait(); }, [&] { there.wait(), back.set(); }),
               0u);
 }
 
@@ -80,21 +56,21 @@ TEST(wakes, of_a_mutex_allocate_nothing) {
         weft::this_fiber::yield();
         m.unlock();
     };
-    EXPECT_EQ(allocations(body, body), 0u);
+    EXPECT_EQ(allocations_of(body, body), 0u);
 }
 
 TEST(wakes, of_a_channel_allocate_nothing) {
     weft::channel<int> there, back(1);
     EXPECT_EQ(
-        allocations([&] { static_cast<void>(there.send(1)), static_cast<void>(back.recv()); },
-                    [&] { static_cast<void>(there.recv()), static_cast<void>(back.send(1)); }),
+        allocations_of([&] { static_cast<void>(there.send(1)), static_cast<void>(back.recv()); },
+                       [&] { static_cast<void>(there.recv()), static_cast<void>(back.send(1)); }),
         0u);
 }
 
 TEST(wakes, of_a_select_allocate_nothing) {
     weft::channel<int> there, back(1), never_used;
     auto ignore = [](int) {};
-    EXPECT_EQ(allocations(
+    EXPECT_EQ(allocations_of(
                   [&] {
                       weft::select(weft::on_send(there, 1), weft::on_recv(never_used, ignore));
                       weft::select(weft::on_recv(back, ignore), weft::on_recv(never_used, ignore));
@@ -116,7 +92,7 @@ TEST(wakes, of_a_condition_allocate_nothing) {
         turn = 1 - mine;
         changed.notify_one();
     };
-    EXPECT_EQ(allocations([&] { passes(0); }, [&] { passes(1); }), 0u);
+    EXPECT_EQ(allocations_of([&] { passes(0); }, [&] { passes(1); }), 0u);
 }
 
 // Deadlines that are armed for each wait and do not come.
@@ -124,7 +100,7 @@ TEST(wakes, before_a_deadline_allocate_nothing) {
     weft::auto_reset_event there, back;
     const auto later = weft::after(weft::steady_now(), std::chrono::hours(1));
     auto waits = [&](weft::auto_reset_event& e) { EXPECT_TRUE(e.wait_until(later)); };
-    EXPECT_EQ(allocations([&] { there.set(), waits(back); }, [&] { waits(there), back.set(); }),
+    EXPECT_EQ(allocations_of([&] { there.set(), waits(back); }, [&] { waits(there), back.set(); }),
               0u);
 }
 

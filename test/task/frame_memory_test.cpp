@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "test/task/parties.hpp"
+#include "test/task/tasks.hpp"
 #include "weft/task/task.hpp"
 
 namespace {
@@ -61,11 +62,7 @@ struct object {
     }
 };
 
-template <class T>
-T run(task<T> t) {
-    t.start();
-    return std::move(t).get();
-}
+using tasks::run_to_end;
 
 TEST(frame_memory, a_frame_comes_from_the_allocator_that_is_passed_and_goes_back_to_it) {
     account a;
@@ -83,12 +80,12 @@ TEST(frame_memory, a_frame_comes_from_the_allocator_that_is_passed_and_goes_back
 TEST(frame_memory, member_functions_and_lambdas_pass_an_allocator_after_the_object) {
     account a;
     const object o{10};
-    EXPECT_EQ(run(o.member(std::allocator_arg, counting_allocator<std::byte>(&a), 3)), 13);
+    EXPECT_EQ(run_to_end(o.member(std::allocator_arg, counting_allocator<std::byte>(&a), 3)), 13);
     EXPECT_EQ(a.acquired, 1);
     EXPECT_EQ(a.released, 1);
     const auto lambda = [](std::allocator_arg_t, counting_allocator<int>, int n)
                             WEFT_NOINLINE -> task<int> { co_return n; };
-    EXPECT_EQ(run(lambda(std::allocator_arg, counting_allocator<int>(&a), 4)), 4);
+    EXPECT_EQ(run_to_end(lambda(std::allocator_arg, counting_allocator<int>(&a), 4)), 4);
     EXPECT_EQ(a.acquired, 2);
     EXPECT_EQ(a.released, 2);
     EXPECT_EQ(a.bytes, 0);
@@ -101,7 +98,7 @@ TEST(frame_memory, tasks_with_and_without_an_allocator_are_of_one_type_and_await
     };
     const auto outermost = [&](std::allocator_arg_t, counting_allocator<std::byte> al)
                                WEFT_NOINLINE -> task<int> { co_return co_await outer(*al.to) + 1; };
-    EXPECT_EQ(run(outermost(std::allocator_arg, counting_allocator<std::byte>(&a))), 2);
+    EXPECT_EQ(run_to_end(outermost(std::allocator_arg, counting_allocator<std::byte>(&a))), 2);
     EXPECT_EQ(a.acquired, 2);
     EXPECT_EQ(a.released, 2);
 }
@@ -121,7 +118,7 @@ TEST(frame_memory, takes_stateless_allocators) {
     const auto body = [](std::allocator_arg_t, std::allocator<char>, int n) -> task<int> {
         co_return n;
     };
-    EXPECT_EQ(run(body(std::allocator_arg, {}, 5)), 5);
+    EXPECT_EQ(run_to_end(body(std::allocator_arg, {}, 5)), 5);
 }
 
 template <class T>
@@ -155,7 +152,7 @@ TEST(frame_memory, a_call_that_throws_inside_a_task_reaches_it_as_an_exception) 
             co_return -1;
         }
     };
-    EXPECT_EQ(run(outer()), -1);
+    EXPECT_EQ(run_to_end(outer()), -1);
 }
 
 TEST(frame_memory, frames_of_an_allocator_begin_on_a_cache_line) {

@@ -16,17 +16,18 @@ using weft::generator;
 using weft::detail::generator_promise;
 
 template <class G, class... Args>
-using promise_of = typename std::coroutine_traits<G, Args...>::promise_type;
+using generator_promise_of = typename std::coroutine_traits<G, Args...>::promise_type;
 
 // Generators of one reference type share a promise, so that they nest whatever their allocators.
-static_assert(std::is_same_v<promise_of<generator<int>>, generator_promise<int&&>>);
-static_assert(std::is_same_v<promise_of<generator<int&&>>, generator_promise<int&&>>);
-static_assert(std::is_same_v<promise_of<generator<int&>, long>, generator_promise<int&>>);
-static_assert(std::is_base_of_v<generator_promise<int&&>,
-                                promise_of<generator<int, void, std::allocator<char>>, long>>);
+static_assert(std::is_same_v<generator_promise_of<generator<int>>, generator_promise<int&&>>);
+static_assert(std::is_same_v<generator_promise_of<generator<int&&>>, generator_promise<int&&>>);
+static_assert(std::is_same_v<generator_promise_of<generator<int&>, long>, generator_promise<int&>>);
 static_assert(
-    std::is_base_of_v<generator_promise<int&&>, promise_of<generator<int>, std::allocator_arg_t,
-                                                           const std::allocator<char>&, long>>);
+    std::is_base_of_v<generator_promise<int&&>,
+                      generator_promise_of<generator<int, void, std::allocator<char>>, long>>);
+static_assert(std::is_base_of_v<generator_promise<int&&>,
+                                generator_promise_of<generator<int>, std::allocator_arg_t,
+                                                     const std::allocator<char>&, long>>);
 
 // A generator awaits nothing.
 template <class Promise>

@@ -41,7 +41,7 @@ static_assert(
     std::is_same_v<std::ranges::range_reference_t<generator<std::string_view, std::string>>,
                    std::string_view>);
 
-generator<int> count(int from, int to) {
+generator<int> count_up(int from, int to) {
     for (; from != to; ++from) co_yield from;
 }
 
@@ -53,8 +53,8 @@ auto all(Range&& r) {
 }
 
 TEST(generator, yields_its_elements_in_order) {
-    EXPECT_EQ(all(count(0, 4)), (std::vector<int>{0, 1, 2, 3}));
-    EXPECT_EQ(all(count(0, 0)), std::vector<int>{});
+    EXPECT_EQ(all(count_up(0, 4)), (std::vector<int>{0, 1, 2, 3}));
+    EXPECT_EQ(all(count_up(0, 0)), std::vector<int>{});
 }
 
 TEST(generator, computes_nothing_before_it_is_asked) {
@@ -74,10 +74,10 @@ TEST(generator, computes_nothing_before_it_is_asked) {
 }
 
 TEST(generator, goes_into_pipelines_and_algorithms) {
-    auto odd_squares = count(0, 1000) | std::views::filter([](int n) { return n % 2 == 1; }) |
+    auto odd_squares = count_up(0, 1000) | std::views::filter([](int n) { return n % 2 == 1; }) |
                        std::views::transform([](int n) { return n * n; }) | std::views::take(3);
     EXPECT_EQ(all(odd_squares), (std::vector<int>{1, 9, 25}));
-    generator<int> g = count(0, 10);
+    generator<int> g = count_up(0, 10);
     EXPECT_EQ(*std::ranges::find(g, 7), 7);
 }
 
@@ -156,7 +156,7 @@ TEST(generator, yields_the_elements_of_any_range) {
         co_yield elements_of(v);
         co_yield elements_of(std::vector<int>(2, 3));
         co_yield elements_of(std::views::iota(5, 7));
-        co_yield elements_of(count(7, 9));
+        co_yield elements_of(count_up(7, 9));
         co_yield elements_of(generator<int>());
     };
     EXPECT_EQ(all(body()), (std::vector<int>{1, 1, 3, 3, 5, 6, 7, 8}));
@@ -180,7 +180,7 @@ TEST(generator, resumes_the_innermost_at_once_at_any_depth) {
 
 TEST(generator, a_million_empty_inner_generators_need_no_stack) {
     const auto body = []() -> generator<int> {
-        for (int n = 0; n < 1'000'000; ++n) co_yield elements_of(count(0, 0));
+        for (int n = 0; n < 1'000'000; ++n) co_yield elements_of(count_up(0, 0));
         co_yield 1;
     };
     on_small_stack([&] { EXPECT_EQ(all(body()), std::vector<int>{1}); });
@@ -229,11 +229,6 @@ TEST(generator, an_exception_of_an_inner_generator_comes_out_of_the_outer_ones_y
 
 // Life and death.
 
-struct logging {
-    std::string* log;
-    char name;
-    ~logging() { log->push_back(name); }
-};
 generator<int> logging_nest(std::string& log, char name) {
     logging l{&log, name};
     if (name != 'c') co_yield elements_of(logging_nest(log, static_cast<char>(name + 1)));
@@ -325,7 +320,7 @@ TEST(generator, frames_come_from_an_allocator_that_is_passed) {
 // Rules that are checked.
 
 TEST(generator_death, second_begin_is_refused) {
-    generator<int> g = count(0, 3);
+    generator<int> g = count_up(0, 3);
     std::ignore = g.begin();
     EXPECT_DEATH(std::ignore = g.begin(), "second begin of a generator.*generator_test.cpp");
 }
@@ -336,7 +331,7 @@ TEST(generator_death, begin_of_an_empty_generator_is_refused) {
 
 TEST(generator_death, elements_of_a_generator_that_has_begun_is_refused) {
     const auto outer = []() -> generator<int> {
-        generator<int> inner = count(0, 3);
+        generator<int> inner = count_up(0, 3);
         std::ignore = inner.begin();
         co_yield elements_of(std::move(inner));
     };

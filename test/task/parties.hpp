@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <exception>
+#include <string>
 #include <utility>
 
 // Lets its awaiter sleep until somebody calls fire(). Each kind of await_suspend has one.
@@ -56,6 +57,13 @@ struct foreign_coroutine {
         void return_void() noexcept {}
         void unhandled_exception() { std::terminate(); }
     };
+};
+
+// Appends its name to a log on destruction.
+struct logging {
+    std::string* log;
+    char name;
+    ~logging() { log->push_back(name); }
 };
 
 // Counts the living.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "test/task/on_loop.hpp"
+#include "test/task/tasks.hpp"
 #include "weft/fiber/fiber.hpp"
 
 namespace {
@@ -13,11 +14,11 @@ namespace {
 using namespace on_loop;
 using weft::sync_wait;
 
-task<int> number(int n) { co_return n; }
+using tasks::nothing;
+using tasks::number;
 task<int&> reference(int& n) { co_return n; }
 task<std::unique_ptr<int>> movable(int n) { co_return std::make_unique<int>(n); }
-task<> nothing() { co_return; }
-task<> failing() {
+task<> failing_at_once() {
     throw 4;
     co_return;
 }
@@ -28,7 +29,7 @@ TEST(sync_wait, gives_a_thread_what_the_task_ended_with) {
     EXPECT_EQ(&sync_wait(reference(place)), &place);
     EXPECT_EQ(*sync_wait(movable(6)), 6);
     sync_wait(nothing());
-    EXPECT_THROW(sync_wait(failing()), int);
+    EXPECT_THROW(sync_wait(failing_at_once()), int);
     EXPECT_EQ(sync_wait(number_in(1ms, 7)), 7);
 }
 

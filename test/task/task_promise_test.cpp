@@ -22,17 +22,17 @@ static_assert(sizeof(task_promise<long>) == 3 * sizeof(void*));
 static_assert(sizeof(task_promise<int&>) == 3 * sizeof(void*));
 
 template <class T, class... Args>
-using promise_of = typename std::coroutine_traits<task<T>, Args...>::promise_type;
+using task_promise_of = typename std::coroutine_traits<task<T>, Args...>::promise_type;
 
 struct body {};
-static_assert(std::is_same_v<promise_of<int, double>, task_promise<int>>);
-static_assert(std::is_same_v<promise_of<int, body&, double>, task_promise<int>>);
+static_assert(std::is_same_v<task_promise_of<int, double>, task_promise<int>>);
+static_assert(std::is_same_v<task_promise_of<int, body&, double>, task_promise<int>>);
 static_assert(
     std::is_base_of_v<task_promise<int>,
-                      promise_of<int, std::allocator_arg_t, std::allocator<int>, double>>);
+                      task_promise_of<int, std::allocator_arg_t, std::allocator<int>, double>>);
 static_assert(
-    std::is_base_of_v<task_promise<int>, promise_of<int, body&, const std::allocator_arg_t&,
-                                                    const std::allocator<int>&, double>>);
+    std::is_base_of_v<task_promise<int>, task_promise_of<int, body&, const std::allocator_arg_t&,
+                                                         const std::allocator<int>&, double>>);
 
 template <class Promise>
 void base_lies_at_one_distance() {
@@ -59,7 +59,7 @@ TEST(task_promise, the_base_that_transfers_use_lies_at_one_distance_from_the_fra
     base_lies_at_one_distance<task_promise<long double>>();
     base_lies_at_one_distance<task_promise<wide>>();
     base_lies_at_one_distance<task_promise<std::string>>();
-    base_lies_at_one_distance<promise_of<wide, std::allocator_arg_t, std::allocator<int>>>();
+    base_lies_at_one_distance<task_promise_of<wide, std::allocator_arg_t, std::allocator<int>>>();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "test/task/parties.hpp"
+#include "test/task/tasks.hpp"
 #include "weft/base/block_cache.hpp"
 
 namespace {
@@ -22,15 +23,9 @@ static_assert(!std::is_copy_constructible_v<task<int>>);
 static_assert(std::is_nothrow_move_constructible_v<task<int>>);
 static_assert(sizeof(task<int>) == sizeof(void*));
 
-// Runs a task that needs no event to its end.
-template <class T>
-T run(task<T> t) {
-    t.start();
-    EXPECT_TRUE(t.done());
-    return std::move(t).get();
-}
+using tasks::number;
+using tasks::run_to_end;
 
-task<int> number(int n) { co_return n; }
 [[gnu::noinline]] task<> sleep_on(event& e) { co_await e; }
 task<int> number_after(event& e, int n) {
     co_await e;
@@ -61,7 +56,7 @@ TEST(task, runs_nothing_before_it_is_started) {
 
 TEST(task, gives_its_awaiter_the_value) {
     const auto sum = []() -> task<int> { co_return co_await number(1) + co_await number(2); };
-    EXPECT_EQ(run(sum()), 3);
+    EXPECT_EQ(run_to_end(sum()), 3);
 }
 
 TEST(task, sleeps_until_the_event_resumes_it) {
@@ -101,7 +96,7 @@ TEST(task, an_exception_reaches_the_awaiter) {
         }
         co_return "";
     };
-    EXPECT_EQ(run(catching()), "failing");
+    EXPECT_EQ(run_to_end(catching()), "failing");
 }
 
 TEST(task, an_exception_passes_through_who_does_not_catch_it) {
@@ -149,18 +144,18 @@ struct alignas(Alignment) aligned {
 TEST(task, carries_what_only_moves) {
     const auto make = []() -> task<move_only> { co_return move_only{std::make_unique<int>(4)}; };
     const auto pass = [&]() -> task<move_only> { co_return co_await make(); };
-    EXPECT_EQ(*run(pass()).p, 4);
+    EXPECT_EQ(*run_to_end(pass()).p, 4);
 }
 
 TEST(task, carries_what_has_no_default) {
     const auto make = []() -> task<no_default> { co_return no_default(4); };
-    EXPECT_EQ(run(make()).value, 4);
+    EXPECT_EQ(run_to_end(make()).value, 4);
     const auto convert = []() -> task<std::string> { co_return "text"; };
-    EXPECT_EQ(run(convert()), "text");
+    EXPECT_EQ(run_to_end(convert()), "text");
     const auto braces = []() -> task<std::vector<int>> { co_return {1, 2, 3}; };
-    EXPECT_EQ(run(braces()).size(), 3u);
+    EXPECT_EQ(run_to_end(braces()).size(), 3u);
     const auto constant = []() -> task<const int> { co_return 3; };
-    EXPECT_EQ(run(constant()), 3);
+    EXPECT_EQ(run_to_end(constant()), 3);
 }
 
 TEST(task, carries_references) {
@@ -168,15 +163,15 @@ TEST(task, carries_references) {
     const auto lvalue = [](int& r) -> task<int&> { co_return r; };
     const auto constant = [](const int& r) -> task<const int&> { co_return r; };
     const auto rvalue = [](int& r) -> task<int&&> { co_return std::move(r); };
-    EXPECT_EQ(&run(lvalue(x)), &x);
-    EXPECT_EQ(&run(constant(x)), &x);
+    EXPECT_EQ(&run_to_end(lvalue(x)), &x);
+    EXPECT_EQ(&run_to_end(constant(x)), &x);
     const auto all = [&]() -> task<bool> {
         int& a = co_await lvalue(x);
         const int& b = co_await constant(x);
         int&& c = co_await rvalue(x);
         co_return &a == &x && &b == &x && &c == &x;
     };
-    EXPECT_TRUE(run(all()));
+    EXPECT_TRUE(run_to_end(all()));
 }
 
 TEST(task, keeps_the_alignment_of_its_value) {
@@ -191,13 +186,13 @@ TEST(task, keeps_the_alignment_of_its_value) {
         sum += (co_await make64()).value;  // more than this no compiler gives a local in a frame
         co_return sum;
     };
-    EXPECT_EQ(run(all()), 7);
-    EXPECT_EQ(run(make256()).value, 8);
+    EXPECT_EQ(run_to_end(all()), 7);
+    EXPECT_EQ(run_to_end(make256()).value, 8);
 }
 
 TEST(task, a_value_that_throws_when_it_is_moved_reaches_the_awaiter_as_an_exception) {
     const auto good = []() -> task<throwing_move> { co_return throwing_move(1); };
-    EXPECT_EQ(run(good()).value, 1);
+    EXPECT_EQ(run_to_end(good()).value, 1);
     const auto bad = []() -> task<throwing_move> { co_return throwing_move(-1); };
     const auto catching = [&]() -> task<bool> {
         try {
@@ -207,7 +202,7 @@ TEST(task, a_value_that_throws_when_it_is_moved_reaches_the_awaiter_as_an_except
         }
         co_return false;
     };
-    EXPECT_TRUE(run(catching()));
+    EXPECT_TRUE(run_to_end(catching()));
 }
 
 TEST(task, destroys_its_value_once) {
@@ -218,7 +213,7 @@ TEST(task, destroys_its_value_once) {
             counted c = co_await make();
             EXPECT_EQ(counted::living, 1);
         };
-        run(twice());
+        run_to_end(twice());
         EXPECT_EQ(counted::living, 0);
         task<counted> t = make();
         t.start();
@@ -343,7 +338,7 @@ TEST(task, a_task_begun_by_hand_may_be_awaited_for_the_rest) {
 
     task<int> ended = number(4);
     ended.start();
-    EXPECT_EQ(run(outer(std::move(ended))), 5);
+    EXPECT_EQ(run_to_end(outer(std::move(ended))), 5);
 }
 
 TEST(task, a_task_starts_others_inside_its_body) {
@@ -435,7 +430,7 @@ TEST(task, is_empty_by_default_and_after_a_move) {
     a = std::move(b);
     EXPECT_TRUE(a);
     EXPECT_FALSE(b);
-    EXPECT_EQ(run(std::move(a)), 1);
+    EXPECT_EQ(run_to_end(std::move(a)), 1);
 }
 
 task<> holding(counted, event& e) {
@@ -459,12 +454,6 @@ TEST(task, a_move_assignment_destroys_the_old_frame_once) {
     a = {};
     EXPECT_EQ(counted::living, 0);
 }
-
-struct logging {
-    std::string* log;
-    char name;
-    ~logging() { log->push_back(name); }
-};
 
 TEST(task, destroying_a_suspended_task_destroys_its_frames_innermost_first) {
     std::string log;
@@ -508,7 +497,7 @@ TEST(task, frames_come_from_the_cache_and_go_back) {
 
 // Rules that are checked.
 
-using task_death = testing::Test;
+using task_death = ::testing::Test;
 
 TEST(task_death, second_await_of_a_task_is_refused) {
     const auto twice = []() -> task<> {
@@ -516,7 +505,7 @@ TEST(task_death, second_await_of_a_task_is_refused) {
         co_await t;
         co_await t;
     };
-    EXPECT_DEATH(run(twice()), "second await of a task");
+    EXPECT_DEATH(run_to_end(twice()), "second await of a task");
     event e;
     const auto by_two = [](event& ev) -> task<> {
         task<int> t = number_after(ev, 1);
@@ -525,7 +514,7 @@ TEST(task_death, second_await_of_a_task_is_refused) {
         first.start();
         co_await t;
     };
-    EXPECT_DEATH(run(by_two(e)), "second await of a task");
+    EXPECT_DEATH(run_to_end(by_two(e)), "second await of a task");
 }
 
 TEST(task_death, second_start_of_a_task_is_refused) {
@@ -543,7 +532,7 @@ TEST(task_death, an_empty_task_is_refused) {
     EXPECT_DEATH(task<>{}.start(), "start of an empty task.*task_test.cpp");
     EXPECT_DEATH(task<>{}.get(), "result of an empty task.*task_test.cpp");
     const auto await_empty = []() -> task<> { co_await task<>{}; };
-    EXPECT_DEATH(run(await_empty()), "await of an empty task");
+    EXPECT_DEATH(run_to_end(await_empty()), "await of an empty task");
 }
 
 TEST(task_death, the_result_of_a_task_that_has_not_ended_is_refused) {

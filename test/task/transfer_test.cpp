@@ -8,6 +8,7 @@
 
 #include "test/task/parties.hpp"
 #include "test/task/small_stack.hpp"
+#include "test/task/tasks.hpp"
 #include "weft/task/task.hpp"
 
 namespace {
@@ -20,8 +21,8 @@ using weft::task;
 constexpr int many = 1'000'000;
 constexpr int deep = 100'000;
 
-task<int> number(int n) { co_return n; }
-task<> nothing() { co_return; }
+using tasks::nothing;
+using tasks::number;
 
 task<long> loop(int count) {
     long sum = 0;

@@ -13,6 +13,7 @@
 
 #include "test/support/gate.hpp"
 #include "test/support/manual_executor.hpp"
+#include "test/support/slow.hpp"
 #include "weft/wait/sleep.hpp"
 
 namespace weft {
@@ -24,7 +25,7 @@ using testing::gate;
 using testing::manual_executor;
 using testing::plain_coroutine;
 
-constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+using testing::slow;
 
 // A lazy coroutine of somebody else, which knows nothing of weft: what it gives is made by F.
 template <class T>

@@ -24,13 +24,13 @@ static_assert(operation<gate::timed_passage>);
 static_assert(!operation<int> && !operation<std::suspend_always>);
 
 // Notes what is asked of it, and completes when it is told to.
-struct noted {
+struct noting {
     static constexpr bool reports_stop = true;
     enum when { at_once, in_start, by_wake } completes;
     std::vector<char>* calls;
     std::unique_ptr<int> value = std::make_unique<int>(7);
 
-    noted(when w, std::vector<char>* into) : completes(w), calls(into) {}
+    noting(when w, std::vector<char>* into) : completes(w), calls(into) {}
 
     bool ready() {
         calls->push_back('r');
@@ -40,7 +40,7 @@ struct noted {
         calls->push_back('s');
         if (completes == in_start) return false;
         w.enlist("a note", this, [](waiter& of) noexcept {
-            const_cast<noted*>(static_cast<const noted*>(of.thing()))->calls->push_back('w');
+            const_cast<noting*>(static_cast<const noting*>(of.thing()))->calls->push_back('w');
         });
         if (!w.claim()) return false;
         w.wake();
@@ -52,23 +52,23 @@ struct noted {
     }
 };
 
-plain_coroutine wait_for(noted n, int& value) { value = *co_await n; }
-plain_coroutine wait_for_a_temporary(noted::when w, std::vector<char>& calls, int& value) {
-    value = *co_await noted(w, &calls);
+plain_coroutine wait_for(noting n, int& value) { value = *co_await n; }
+plain_coroutine wait_for_a_temporary(noting::when w, std::vector<char>& calls, int& value) {
+    value = *co_await noting(w, &calls);
 }
 
 using text = std::vector<char>;
 
 TEST(operation, is_asked_whether_it_is_ready_then_started_then_taken) {
     const struct {
-        noted::when completes;
+        noting::when completes;
         text calls;
-    } table[] = {{noted::at_once, {'r', '0'}},
-                 {noted::in_start, {'r', 's', 't'}},
-                 {noted::by_wake, {'r', 's', 't'}}};
+    } table[] = {{noting::at_once, {'r', '0'}},
+                 {noting::in_start, {'r', 's', 't'}},
+                 {noting::by_wake, {'r', 's', 't'}}};
     for (const auto& row : table) {
         text by_thread;
-        EXPECT_EQ(*sync_wait(noted(row.completes, &by_thread)), 7);
+        EXPECT_EQ(*sync_wait(noting(row.completes, &by_thread)), 7);
         EXPECT_EQ(by_thread, row.calls);
 
         manual_executor on;
@@ -76,7 +76,7 @@ TEST(operation, is_asked_whether_it_is_ready_then_started_then_taken) {
         for (flow* of : {static_cast<flow*>(nullptr), static_cast<flow*>(&f)}) {
             text calls;
             int value = 0;
-            plain_coroutine c = wait_for(noted(row.completes, &calls), value);
+            plain_coroutine c = wait_for(noting(row.completes, &calls), value);
             c.start(on, of);
             on.run_all();
             EXPECT_TRUE(c.done());
@@ -98,7 +98,7 @@ TEST(operation, is_not_started_once_a_stop_was_requested) {
     on.call([&] { f.request_stop(stop_reason::user); });
     text calls;
     int value = 0;
-    plain_coroutine c = wait_for(noted(noted::by_wake, &calls), value);
+    plain_coroutine c = wait_for(noting(noting::by_wake, &calls), value);
     c.start(on, &f);
     EXPECT_TRUE(c.done());
     EXPECT_EQ(calls, (text{'r', 'x'}));
@@ -110,7 +110,7 @@ TEST(operation, that_is_complete_already_wins_over_a_stop) {
     on.call([&] { f.request_stop(stop_reason::user); });
     text calls;
     int value = 0;
-    plain_coroutine c = wait_for(noted(noted::at_once, &calls), value);
+    plain_coroutine c = wait_for(noting(noting::at_once, &calls), value);
     c.start(on, &f);
     EXPECT_EQ(calls, (text{'r', '0'}));
 }
@@ -118,7 +118,7 @@ TEST(operation, that_is_complete_already_wins_over_a_stop) {
 TEST(operation, does_nothing_before_it_is_awaited) {
     text calls;
     {
-        const noted lazy{noted::by_wake, &calls};
+        const noting lazy{noting::by_wake, &calls};
         EXPECT_EQ(*lazy.value, 7);
     }
     EXPECT_TRUE(calls.empty());

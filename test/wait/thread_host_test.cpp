@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "test/support/gate.hpp"
+#include "test/support/slow.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/sleep.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::gate;
 
-constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+using testing::slow;
 
 TEST(thread_host, is_one_for_each_thread) {
     detail::thread_host& mine = detail::this_thread_host();
@@ -31,10 +32,10 @@ TEST(thread_host, is_one_for_each_thread) {
 }
 
 TEST(thread_host, what_is_posted_to_a_thread_that_does_not_wait_runs_when_it_does) {
-    struct noted : detail::frame {
+    struct noting_frame : detail::frame {
         int ran = 0;
         runnable node;
-        noted() : frame{[](frame* f) { ++static_cast<noted*>(f)->ran; }, nullptr} {
+        noting_frame() : frame{[](frame* f) { ++static_cast<noting_frame*>(f)->ran; }, nullptr} {
             node.handle = handle();
         }
     } n;

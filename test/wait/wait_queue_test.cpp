@@ -9,6 +9,7 @@
 
 #include "test/support/gate.hpp"
 #include "test/support/manual_executor.hpp"
+#include "test/support/slow.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
@@ -20,7 +21,7 @@ using testing::gate;
 using testing::manual_executor;
 using testing::plain_coroutine;
 
-constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+using testing::slow;
 
 plain_coroutine note_pass(gate& g, std::vector<int>& order, int number) {
     co_await g.async_pass();

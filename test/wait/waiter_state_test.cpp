@@ -6,12 +6,13 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/slow.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft::detail {
 namespace {
 
-constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+using testing::slow;
 
 TEST(waiter_state, the_first_claim_wins_and_stays) {
     for (wait_status first : {wait_status::woken, wait_status::timed_out, wait_status::stopped})

@@ -12,23 +12,12 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/allocations.hpp"
 #include "test/support/gate.hpp"
 #include "test/support/manual_executor.hpp"
+#include "test/support/slow.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/stopped.hpp"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-}
-
-// Not inlined, or GCC finds that what came from new goes to free.
-WEFT_NOINLINE void* operator new(std::size_t bytes) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    if (void* p = std::malloc(bytes)) return p;
-    throw std::bad_alloc();
-}
-WEFT_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
-WEFT_NOINLINE void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace weft {
 namespace {
@@ -39,7 +28,7 @@ using testing::gate;
 using testing::manual_executor;
 using testing::plain_coroutine;
 
-constexpr bool slow = WEFT_ASAN || WEFT_TSAN;
+using testing::slow;
 
 plain_coroutine pass_until(gate& g, time_point t, std::vector<wait_status>& ends) {
     ends.push_back(co_await g.async_pass_until(t));
@@ -386,9 +375,9 @@ TEST(waiter, a_million_wakes_allocate_nothing) {
     };
     plain_coroutine c = body(g, passed);
     c.start(on);
-    const std::size_t before = allocations;
+    const std::size_t before = testing::allocations();
     while (passed != wakes && g.let_one_pass()) on.run_all();
-    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(testing::allocations(), before);
     EXPECT_EQ(passed, wakes);
 }
 
@@ -403,7 +392,7 @@ void* wake_a_million(void* ran) {
         const std::lock_guard held(queue);
         queue.push_back(all.back()->node);
     }
-    const std::size_t before = allocations;
+    const std::size_t before = testing::allocations();
     wait_list claimed;
     {
         const std::lock_guard held(queue);
@@ -411,7 +400,7 @@ void* wake_a_million(void* ran) {
     }
     wait_queue::wake_all(claimed);
     on.run_all();
-    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(testing::allocations(), before);
     EXPECT_EQ(*static_cast<int*>(ran), static_cast<int>(count));
     return nullptr;
 }

@@ -1,0 +1,47 @@
+// allocations: how often the program has called operator new.
+//
+//   const std::size_t before = testing::allocations();
+//   ...
+//   EXPECT_EQ(testing::allocations(), before);
+//
+// It replaces the operators, so one file of a program includes it. A sanitizer has operators of
+// its own, which stay: there nothing is counted, and what is expected of a count holds of itself.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "weft/base/platform.hpp"
+
+namespace weft::testing {
+
+inline std::atomic<std::size_t> allocation_count{0};
+
+inline std::size_t allocations() noexcept {
+    return allocation_count.load(std::memory_order_relaxed);
+}
+
+#if !WEFT_ASAN && !WEFT_TSAN
+inline void* counted_allocation(std::size_t bytes) {
+    allocation_count.fetch_add(1, std::memory_order_relaxed);
+    if (void* p = std::malloc(bytes)) return p;
+    throw std::bad_alloc();
+}
+#endif
+
+}  // namespace weft::testing
+
+#if !WEFT_ASAN && !WEFT_TSAN
+// Not inlined, or GCC finds that what came from new goes to free.
+WEFT_NOINLINE void* operator new(std::size_t bytes) {
+    return weft::testing::counted_allocation(bytes);
+}
+WEFT_NOINLINE void* operator new[](std::size_t bytes) {
+    return weft::testing::counted_allocation(bytes);
+}
+WEFT_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
+WEFT_NOINLINE void operator delete[](void* p) noexcept { std::free(p); }
+WEFT_NOINLINE void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+WEFT_NOINLINE void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+#endif
