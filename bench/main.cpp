@@ -108,6 +108,9 @@ int main(int argc, char** argv) {
     bench::add_kill();
     bench::add_skynet();
     bench::add_memory();
+    bench::add_fibers();
+    bench::add_await();
+    bench::add_timers();
 
     benchmark::Initialize(&count, pointers.data());
     if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;

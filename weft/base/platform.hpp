@@ -89,4 +89,11 @@ WEFT_ALWAYS_INLINE void cpu_pause() noexcept {
 #endif
 }
 
+// Has a cache line fetched. A hint; any address will do. GCC takes a function that does nothing
+// else for one without effect, and drops its calls: hence the second statement.
+WEFT_ALWAYS_INLINE void prefetch(const void* p) noexcept {
+    __builtin_prefetch(p);
+    asm volatile("");
+}
+
 }  // namespace weft

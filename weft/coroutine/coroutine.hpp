@@ -161,11 +161,11 @@ public:
 
     // Hints for who knows what it will resume soon: the first some eight entries ahead, the second,
     // when the first has arrived, some four.
-    WEFT_ALWAYS_INLINE void prefetch() const noexcept { __builtin_prefetch(control_); }
+    WEFT_ALWAYS_INLINE void prefetch() const noexcept { weft::prefetch(control_); }
     // What prefetch() fetches, for who keeps it nearer than the object.
     const void* prefetch_address() const noexcept { return control_; }
     WEFT_ALWAYS_INLINE void prefetch_stack() const noexcept {
-        __builtin_prefetch(control_->stack_pointer());
+        weft::prefetch(control_->stack_pointer());
     }
 
     // Gives the memory below the suspended stack's pointer back to the system. Bytes given back; 0

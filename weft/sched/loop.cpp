@@ -149,6 +149,19 @@ time_point loop::next_deadline() const noexcept {
 
 // -- running ----------------------------------------------------------------------------------
 
+// What a long queue holds has left the caches, and its pages the TLB. Such a miss stalls all that
+// comes behind it, even as a prefetch, so the next ones are met together: in a loop so short that
+// the processor is in all of its rounds at once.
+WEFT_ALWAYS_INLINE void loop::fetch_ahead() noexcept {
+    for (std::size_t i = 0; i != fetch_count; ++i) {
+        const entry& e = ready_[i];
+        if (e.of != nullptr)
+            e.of->fetch();
+        else
+            prefetch(e.handle.address());
+    }
+}
+
 // A look at what came from outside and at the time, then some turns. How many, and timers.
 std::size_t loop::run_round() {
     const detail::running_flow before = detail::this_thread_runs();
@@ -157,9 +170,10 @@ std::size_t loop::run_round() {
     const std::size_t fired = fire_due();
     std::size_t turns = 0;
     turns_left_ = round_turns;
-    for (entry e; turns_left_ != 0 && next(e); ++turns) {
+    for (entry e; turns_left_ != 0; ++turns) {
+        if (turns_left_ % fetch_count == 0 && ready_.count() > fetch_from) fetch_ahead();
+        if (!next(e)) break;
         --turns_left_;
-        if (ready_.count() > fetch_from) fetch_ahead();
         if (chooser_ != nullptr) [[unlikely]]
             chooser_->ran(e.of);  // before: it may be gone afterwards
         detail::this_thread_runs() = {e.of, this};
@@ -168,13 +182,6 @@ std::size_t loop::run_round() {
     detail::this_thread_runs() = before;
     turn_count_ += turns;
     return turns + fired;
-}
-
-// What a long queue holds has left the caches. The handle first, and when that has come what it
-// will load next.
-void loop::fetch_ahead() noexcept {
-    __builtin_prefetch(ready_[8].handle.address());
-    if (const flow* f = ready_[4].of) f->fetch();
 }
 
 void loop::run() {

@@ -6,7 +6,7 @@
 //
 //      own thread: post ---> [slot] <- the latest, bounded     other threads: post ---> [inbox]
 //                  defer --> [ring: first ......... last]  <------ once a round --------- +
-//                               |  fetched ahead: +8 handle, +4 stack
+//                               |  fetched ahead, sixteen at a time
 //                               v
 //                            resume            [wheel] deadlines -> their waiters -> post
 //
@@ -118,7 +118,8 @@ private:
     };
     static constexpr unsigned slot_uses_limit = 3;
     static constexpr std::size_t round_turns = 64;  // between two looks at inbox and timers
-    static constexpr std::size_t fetch_from = 64;   // a queue this long is fetched ahead
+    static constexpr std::size_t fetch_from = 64;   // a queue longer than this is fetched ahead,
+    static constexpr std::size_t fetch_count = 16;  // this many at a time
     static constexpr std::size_t last_rounds = 64;  // at the end, for each round_turns flows
     static constexpr duration deadlock_patience = std::chrono::seconds(1);
 

@@ -136,8 +136,14 @@ struct flow : detail::flow_hot, list_node<> {
     void move_to(executor* other) noexcept;
     bool is_at(const executor* e) noexcept;  // any thread
 
-    // Has what its next turn will load fetched into the cache: a hint.
-    void fetch() const noexcept { __builtin_prefetch(hot); }
+    // Has what its next turn will load fetched into the cache: a hint. The second word of what is
+    // hot is where it loads next, its stack; if it is anything else, nothing is lost.
+    WEFT_ALWAYS_INLINE void fetch() const noexcept {
+        if (hot == nullptr) return;
+        const void* at = static_cast<const void* const*>(hot)[1];
+        prefetch(at);
+        prefetch(static_cast<const char*>(at) + cache_line_bytes);
+    }
 
     party who() const noexcept { return kind->who(*this); }
 
