@@ -72,32 +72,29 @@ void loop::take_posted() noexcept {
     while (runnable* r = queue.pop_front()) ready_.push_back({r->handle, r->of});
 }
 
-// The frequent case is that nobody was woken and nobody draws lots: the first in the ring.
+// Who was woken last, if it is his turn, or else the first in the ring.
 WEFT_ALWAYS_INLINE bool loop::next(entry& e) noexcept {
-    if (slot_.handle != nullptr || chooser_ != nullptr) [[unlikely]]
-        return next_rarely(e);
+    if (chooser_ != nullptr) [[unlikely]]
+        return next_chosen(e);
+    if (slot_.handle != nullptr) {
+        if (slot_uses_ != slot_uses_limit || ready_.empty()) {
+            ++slot_uses_;
+            e = std::exchange(slot_, {});
+            return true;
+        }
+        ready_.push_back(std::exchange(slot_, {}));
+    }
     slot_uses_ = 0;
     if (ready_.empty()) return false;
     e = ready_.pop_front();
     return true;
 }
 
-WEFT_NOINLINE bool loop::next_rarely(entry& e) noexcept {
-    if (chooser_ != nullptr) {
-        if (slot_.handle != nullptr) ready_.push_back(std::exchange(slot_, {}));
-        if (ready_.empty()) return false;
-        std::swap(ready_[0], ready_[chooser_->choose(ready_.count())]);
-        e = ready_.pop_front();
-        return true;
-    }
-    if (slot_uses_ == slot_uses_limit && !ready_.empty()) {
-        ready_.push_back(std::exchange(slot_, {}));
-        slot_uses_ = 0;
-        e = ready_.pop_front();
-        return true;
-    }
-    ++slot_uses_;
-    e = std::exchange(slot_, {});
+WEFT_NOINLINE bool loop::next_chosen(entry& e) noexcept {
+    if (slot_.handle != nullptr) ready_.push_back(std::exchange(slot_, {}));
+    if (ready_.empty()) return false;
+    std::swap(ready_[0], ready_[chooser_->choose(ready_.count())]);
+    e = ready_.pop_front();
     return true;
 }
 

@@ -130,7 +130,7 @@ private:
     std::size_t fire_due() noexcept;
     bool ready() const noexcept { return slot_.handle != nullptr || !ready_.empty(); }
     bool next(entry& e) noexcept;
-    bool next_rarely(entry& e) noexcept;
+    bool next_chosen(entry& e) noexcept;
     void end_all() noexcept;
     void run_on() noexcept;
     void fetch_ahead() noexcept;

@@ -165,6 +165,9 @@ public:
     // Errors: errc::closed; operation_canceled when stopped; timed_out.
     result<void> send(T item) {
         if (core_.send_to_ring(item)) return {};
+        if (core_.may(detail::channel_node::wish::send) &&
+            core_.try_send(&item) == detail::transfer::done)
+            return {};
         return await(async_send(std::move(item)));
     }
     result<void> send_until(T item, time_point deadline) {
@@ -189,7 +192,8 @@ public:
     // Errors: errc::closed, when nothing is left; operation_canceled; timed_out.
     result<T> recv() {
         detail::item_slot<T> slot;
-        if (core_.recv_from_ring<T>(&slot)) {
+        if (core_.recv_from_ring<T>(&slot) || (core_.may(detail::channel_node::wish::recv) &&
+                                               core_.try_recv(&slot) == detail::transfer::done)) {
             result<T> item(std::move(slot.item));
             slot.item.~T();
             return item;

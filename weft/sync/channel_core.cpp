@@ -27,13 +27,21 @@ void wake_all(wait_list& woken) noexcept {
 }  // namespace
 
 channel_core::channel_core(const item_type& type, std::size_t capacity)
-    : own_room_(true), type_(type), capacity_(capacity), room_(make_room(type, capacity)) {
+    : own_room_(true),
+      has_ring_(capacity != 0),
+      type_(type),
+      capacity_(capacity),
+      room_(make_room(type, capacity)) {
     lock();
     unlock();
 }
 
 channel_core::channel_core(const item_type& type, std::size_t capacity, void* room)
-    : own_room_(false), type_(type), capacity_(capacity), room_(static_cast<std::byte*>(room)) {
+    : own_room_(false),
+      has_ring_(capacity != 0),
+      type_(type),
+      capacity_(capacity),
+      room_(static_cast<std::byte*>(room)) {
     lock();
     unlock();
 }
@@ -81,11 +89,17 @@ channel_node* channel_core::claim_first(wait_list& line) noexcept {
     return nullptr;
 }
 
+channel_node* channel_core::hand_over(void* from) noexcept {
+    channel_node* const receiver = claim_first(receivers_);
+    if (receiver == nullptr) return nullptr;
+    type_.move(receiver->slot, from);  // C1: nothing is before it
+    receiver->outcome = transfer::done;
+    return receiver;
+}
+
 transfer channel_core::send(void* from, wait_list& woken) noexcept {
     if (closed_) return transfer::closed;
-    if (channel_node* receiver = claim_first(receivers_)) {
-        type_.move(receiver->slot, from);  // C1: nothing is before it
-        receiver->outcome = transfer::done;
+    if (channel_node* receiver = hand_over(from)) {
         woken.push_back(*receiver);
         return transfer::done;
     }
@@ -94,23 +108,30 @@ transfer channel_core::send(void* from, wait_list& woken) noexcept {
     return transfer::done;
 }
 
+channel_node* channel_core::take_over(void* to) noexcept {
+    channel_node* const sender = claim_first(senders_);
+    if (sender == nullptr) return nullptr;
+    type_.move(to, sender->slot);
+    sender->outcome = transfer::done;
+    return sender;
+}
+
 transfer channel_core::recv(void* to, wait_list& woken) noexcept {
-    const bool from_ring = count_ != 0;
-    if (from_ring) get(to);
-    if (channel_node* sender = claim_first(senders_)) {
-        if (from_ring)
-            put(sender->slot);  // C2: there is room again
-        else
-            type_.move(to, sender->slot);
-        sender->outcome = transfer::done;
+    if (count_ == 0) {
+        channel_node* const sender = take_over(to);
+        if (sender == nullptr) return closed_ ? transfer::closed : transfer::none;
         woken.push_back(*sender);
         return transfer::done;
     }
-    if (from_ring) {
-        if (is_over()) tell_watchers(woken);  // C4
-        return transfer::done;
+    get(to);
+    if (channel_node* sender = claim_first(senders_)) {
+        put(sender->slot);  // C2: there is room again
+        sender->outcome = transfer::done;
+        woken.push_back(*sender);
+    } else if (is_over()) {
+        tell_watchers(woken);  // C4
     }
-    return closed_ ? transfer::closed : transfer::none;
+    return transfer::done;
 }
 
 transfer channel_core::attempt(channel_node& n, wait_list& woken) noexcept {
@@ -166,8 +187,13 @@ void channel_core::end(wait_list& woken) noexcept {
 // -- without it -------------------------------------------------------------------------------
 
 transfer channel_core::try_send(void* from) noexcept {
-    wait_list woken;
     lock();
+    if (channel_node* receiver = hand_over(from)) {  // C3: it is not closed
+        unlock();
+        receiver->owner->wake();
+        return transfer::done;
+    }
+    wait_list woken;
     const transfer t = send(from, woken);
     unlock();
     wake_all(woken);
@@ -175,8 +201,13 @@ transfer channel_core::try_send(void* from) noexcept {
 }
 
 transfer channel_core::try_recv(void* to) noexcept {
-    wait_list woken;
     lock();
+    if (channel_node* sender = count_ == 0 ? take_over(to) : nullptr) {
+        unlock();
+        sender->owner->wake();
+        return transfer::done;
+    }
+    wait_list woken;
     const transfer t = recv(to, woken);
     unlock();
     wake_all(woken);

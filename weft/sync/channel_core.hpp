@@ -87,6 +87,7 @@ public:
     // its own move, without a call. False, and nothing has happened, in any other.
     template <class T>
     WEFT_ALWAYS_INLINE bool send_to_ring(T& item) noexcept {
+        if (!has_ring_ || !may(channel_node::wish::send)) return false;
         lock();
         const bool plain = !closed_ && receivers_.empty() && count_ < capacity_;
         if (plain) [[likely]] {
@@ -99,6 +100,7 @@ public:
     // `to` is raw room for the item.
     template <class T>
     WEFT_ALWAYS_INLINE bool recv_from_ring(void* to) noexcept {
+        if (!has_ring_ || !may(channel_node::wish::recv)) return false;
         lock();
         const bool plain = count_ != 0 && senders_.empty() && !closed_;
         if (plain) [[likely]] {
@@ -143,6 +145,9 @@ private:
         hints_.store((count != 0) | static_cast<unsigned>(count < capacity_) << 1,
                      std::memory_order_relaxed);  // see hints()
     }
+    // To a receiver in line, and from a sender in line, who is then owed a wake.
+    channel_node* hand_over(void* from) noexcept;
+    channel_node* take_over(void* to) noexcept;
     transfer send(void* from, wait_list& woken) noexcept;
     transfer recv(void* to, wait_list& woken) noexcept;
     void end(wait_list& woken) noexcept;  // closes
@@ -160,6 +165,7 @@ private:
     spin_lock lock_;
     bool closed_ = false;
     const bool own_room_;
+    const bool has_ring_;
     atomic<unsigned> hints_{0};
     const item_type& type_;
     std::size_t capacity_;
