@@ -1,4 +1,4 @@
-"""docs/benchmarks.svg: six small bar charts, by hand, for a reader who has five seconds.
+"""docs/benchmarks.svg: ten small bar charts, by hand, for a reader who has five seconds.
 
 Each panel is one case, its bars sorted, the best on top; weft's are coloured. Lengths are
 logarithmic, because a linear axis would show the slowest peer and nothing else; each bar carries its
@@ -15,6 +15,10 @@ PANELS = (
     ("Kill with one live object", "ns", "kill/1000x128K", None),
     ("Skynet, 1 111 111 coroutines", "ms", "skynet/1M", None),
     ("Memory of a suspended coroutine", "bytes", "rss/100000", "bytes_per_coroutine"),
+    ("A turn of one of 1000 fibers", "ns", "yield/1000", None),
+    ("The same of 30 000, shuffled", "ns", "yield_shuffled/30000", None),
+    ("There and back over two channels", "ns", "channel_pingpong/0", None),
+    ("Spawn and join a fiber", "ns", "spawn_join/1", None),
 )
 COLUMNS = 2
 WIDTH, PANEL, ROW, LABEL, TITLE = 1060, 520, 19, 216, 42

@@ -1,4 +1,4 @@
-"""Runs weft_bench (and the Rust peer, if it is there) and reduces what they print to medians.
+"""Runs weft_bench and the peers in other languages, and reduces what they print to medians.
 
 One idea: the repetitions of all peers of a case are interleaved, by running every program once a
 repetition, so that a slow minute of the machine falls on all of them. A repetition in which the
@@ -76,10 +76,11 @@ class Machine:
 
 
 class Programs:
-    """weft_bench and, optionally, the Rust peer."""
+    """weft_bench, and `others`: programs of peers in other languages, each with the first letters of
+    its peers' names. They take the name of a group and print JSON as weft_bench does."""
 
-    def __init__(self, weft_bench, rust, machine):
-        self.weft_bench, self.rust, self.machine = weft_bench, rust, machine
+    def __init__(self, weft_bench, others, machine):
+        self.weft_bench, self.others, self.machine = weft_bench, others, machine
         self.context = {}  # what weft_bench says of itself
         if not (os.path.isfile(weft_bench) and os.access(weft_bench, os.X_OK)):
             raise BadInput(f"{weft_bench} is not a program; build it with `make bench`")
@@ -104,8 +105,9 @@ class Programs:
                 "--benchmark_repetitions=1", f"--benchmark_out={out}",
                 "--benchmark_out_format=json"])
             found = self.read(out, done)
-        if self.rust and (peers is None or any(p.startswith("corosensei") for p in peers)):
-            found += json.loads(self.machine.run([self.rust, group]).stdout)["benchmarks"]
+        for first, program in self.others:
+            if peers is None or any(p.startswith(first) for p in peers):
+                found += json.loads(self.machine.run([program, group]).stdout)["benchmarks"]
         named = [(row["run_name"].split("/")[2], row) for row in found]
         return [(peer, row) for peer, row in named if peers is None or peer in peers]
 
@@ -114,7 +116,7 @@ class Programs:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
             if not text.strip():
-                return []  # no such case: only the Rust peer has it
+                return []  # no such case: only another program has it
             parsed = json.loads(text)
         except (OSError, ValueError):
             last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]

@@ -5,8 +5,9 @@ of README.md.
   tools/bench_report.py build/release/bench/weft_bench           the whole comparison, some minutes
   tools/bench_report.py build/release/bench/weft_bench --short   a few rows on the terminal, seconds
 
-What it writes it also keeps as samples in JSON beside weft_bench; --from renders them again. The Rust
-peer is built and run where cargo is there. Exit: 0 written, 1 a case failed, 2 misuse.
+What it writes it also keeps as samples in JSON beside weft_bench; --from renders them again. The peers
+in Rust and in Go are built and run where cargo and go are there. Exit: 0 written, 1 a case failed,
+2 misuse.
 """
 
 import argparse
@@ -21,8 +22,9 @@ import sys
 from bench_chart import chart
 from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, say
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
-                          STACKLESS_BASE, SWITCH, Results, bar_table, bars, block, judged,
-                          losses, memory_table, number, times, two_blocks)
+                          STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
+                          fibers_table, judged, losses, memory_table, number, times, timers_table,
+                          two_blocks)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
@@ -37,7 +39,7 @@ Written by `make bench` (tools/bench_report.py); not by hand. {date}.
 
 {machine}
 
-![Six bar charts: switch, shuffled switch, create and enter, kill, skynet, memory]({chart})
+![Ten bar charts: switch, shuffled switch, create and enter, kill, skynet, memory; of fibers: a turn, a shuffled turn, channels, spawn and join]({chart})
 
 Times are medians of {repetitions} interleaved repetitions, of {judged} for the peers that a bar
 compares, in ns for one operation unless a unit stands there; in brackets the ratio to `{stackless}` for stackless peers, to `{stackful}` for stackful
@@ -63,6 +65,14 @@ measured again.
   would; `no_prefetch` is the same without.
 - *kill*: destroying a suspended coroutine with one live object in a frame below the body.
 - *skynet*: 1 111 111 coroutines, ten to a parent, depth first, one thread, 16 KiB stacks.
+- *yield*: one turn of a fiber among as many as the column says, each of which yields in its turns.
+  *shuffled*: the queue's order has nothing to do with where the stacks lie.
+- *hand-off*: one lock that another fiber held and waits for again. Go's mutex is not handed over.
+- *ping-pong*: there and back over two channels without capacity. *1 to 1*: an item through a channel
+  of 1024 from one fiber to another. *spawn and join*: a fiber with an empty body, on warm memory.
+- *ready*: awaiting what is ready, in a task; *task*: calling a task that returns at once, and awaiting
+  it. *timer*: arming one and disarming it among as many as the column says, with deadlines of up to an
+  hour. *event*: a waiter, from the event's set to its next line, when a million wait.
 - *resident bytes*: of the process, for one of 100 000 coroutines suspended on 64 KiB stacks; the object
   that the program itself holds stands apart. *coroutines had*: fewer where the peer ran out of
   mappings (`vm.max_map_count` {maps}).
@@ -84,7 +94,7 @@ def lscpu():
     return flat
 
 
-def machine_lines(context, rust):
+def machine_lines(context, others):
     cpu = lscpu()
     caches = ", ".join(f"{name} {cpu[key]}" for name, key in (
         ("L1d", "L1d cache"), ("L2", "L2 cache"), ("L3", "L3 cache")) if key in cpu)
@@ -97,8 +107,7 @@ def machine_lines(context, rust):
              f"- {context.get('compiler', 'compiler unknown')}, {context.get('build', '')} build, "
              f"switch by {context.get('switch', '?')}; Boost " +
              context.get("boost", "not installed").replace("_", ".")]
-    if rust:
-        lines.append(f"- {rust}")
+    lines += [f"- {name}" for name in others]
     return "\n".join(lines)
 
 
@@ -132,6 +141,24 @@ def build_rust(folder):
     return program, f"corosensei {crate}, {' '.join(version.stdout.split()[:2]) or 'rustc'}"
 
 
+def build_go(folder):
+    """(program, Go's name) of the Go peer, or (None, why not)."""
+    if folder == "none":
+        return None, "not asked for"
+    if not os.path.isfile(os.path.join(folder, "go.mod")):
+        raise BadInput(f"{folder} holds no go.mod")
+    go = shutil.which("go")
+    if go is None:
+        return None, "go is not installed"
+    program = os.path.join(ROOT, "build", "go", "go_bench")
+    done = subprocess.run([go, "build", "-o", program, "."], cwd=folder, capture_output=True,
+                          text=True)
+    if done.returncode != 0 or not os.path.isfile(program):
+        return None, (done.stderr.strip().splitlines() or ["go build failed"])[-1]
+    version = subprocess.run([go, "version"], cwd=folder, capture_output=True, text=True)
+    return program, f"Go {version.stdout.split()[2][2:]}, GOMAXPROCS 1"
+
+
 def seeds_table(results):
     return [*two_blocks(results, SEEDS), "",
             "1000 coroutines, 128 KiB stacks; create is cold, the others are on stacks used before."]
@@ -162,6 +189,10 @@ def page(results, facts, chart_name):
         "## The table", "", *seeds_table(results), "",
         "## Skynet", "", *two_blocks(results, SKYNET), "",
         "## Memory and guards", "", *memory_table(results), "",
+        "## Fibers", "", *fibers_table(results), "",
+        "One thread, 64 KiB stacks; in brackets the ratio to `boost.fiber`.", "",
+        "## Awaits", "", *await_table(results), "",
+        "## Timers and events", "", *timers_table(results), "",
         f"## The bars: {sum(met)} of {len(met)} met", "", *bar_table(results), "",
         "## Where weft is not first", "",
         "Among peers of the same kind whose kill runs destructors:", "", *losses(results), "",
@@ -179,16 +210,17 @@ def full(options):
             kept = json.load(file)
         facts, samples = kept["facts"], kept["samples"]
     else:
-        programs = Programs(options.weft_bench, None, Machine(options.cpu))
+        programs = Programs(options.weft_bench, [], Machine(options.cpu))
         groups, skipped = programs.groups()
-        programs.rust, rust = build_rust(options.corosensei)
-        if programs.rust is None:
-            skipped.append(f"corosensei: {rust}")
+        built = {"corosensei": build_rust(options.corosensei), "go": build_go(options.go)}
+        programs.others = [(first, program) for first, (program, _) in built.items() if program]
+        names = [name for program, name in built.values() if program]
+        skipped += [f"{first}: {why}" for first, (program, why) in built.items() if not program]
         for line in skipped:
             say(f"skipped {line}")
         samples = measure(programs, groups, options.repetitions, judged())
         facts = {"date": datetime.date.today().isoformat(), "repetitions": options.repetitions,
-                 "machine": machine_lines(programs.context, programs.rust and rust),
+                 "machine": machine_lines(programs.context, names),
                  "max_map_count": map_limit(), "skipped": skipped}
         with open(options.weft_bench + ".json", "w", encoding="utf-8") as file:
             json.dump({"facts": facts, "samples": samples}, file)
@@ -213,7 +245,7 @@ def full(options):
 
 def short(options):
     """The short form: times in ns (skynet in ms), ratios to the two base peers."""
-    programs = Programs(options.weft_bench, None, Machine(options.cpu))
+    programs = Programs(options.weft_bench, [], Machine(options.cpu))
     results = Results(cases({group: measure_quietly(programs, group) for group, _ in SHORT}))
     columns = [(name, group) for group, name in SHORT]
     rows = ([["", *[name for name, _ in columns]], ["stackless"]] +
@@ -245,6 +277,8 @@ def options_of(arguments):
     parser.add_argument("--out", default=os.path.join("docs", "benchmarks.md"))
     parser.add_argument("--corosensei", metavar="FOLDER", help="of the Rust peer, or none",
                         default=os.path.join(ROOT, "bench", "peers", "corosensei"))
+    parser.add_argument("--go", metavar="FOLDER", help="of the Go peer, or none",
+                        default=os.path.join(ROOT, "bench", "peers", "go"))
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--cpu", type=int, default=0, help="the core to measure on")
     parser.add_argument("--from", dest="read", metavar="JSON", help="render kept samples again")

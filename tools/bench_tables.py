@@ -6,6 +6,9 @@ STACKFUL = ("weft.coroutine", "weft.coroutine.shared_fp", "weft.coroutine.shared
             "weft.coroutine.fast_unwind", "weft.coroutine.shared_stack", "boost.context.fiber",
             "boost.context.fiber.pooled", "boost.context.fiber.protected", "boost.context.callcc",
             "boost.coroutine2", "corosensei", "corosensei.pooled", "ucontext")
+FIBERS = ("weft.fiber", "weft.fiber.shared_fp", "boost.fiber", "go")
+TASKS = ("weft.task", "std.coroutine.recycled", "boost.asio.awaitable")
+TIMERS = ("weft.loop", "boost.asio.steady_timer", "go")
 STACKLESS_BASE = "std.coroutine"  # whose time is 1 in its block
 STACKFUL_BASE = "boost.context.fiber"
 
@@ -32,12 +35,29 @@ BARS = (
     ("create/1000x128K", "weft.stackless", "boost.asio.coroutine", 1.1),
     ("switch/1x16K", "weft.stackless", "boost.asio.coroutine", 1.1),
     ("switch/1000x128K", "weft.stackless", "boost.asio.coroutine", 1.1),
+    ("mutex_handoff/2", "weft.fiber", "boost.fiber", 0.5),
+    ("mutex_handoff/2", "weft.fiber", "go", 1.0),
+    ("channel_pingpong/0", "weft.fiber", "boost.fiber", 0.5),
+    ("channel_pingpong/0", "weft.fiber", "go", 1.0),
+    ("channel_1p1c/1024", "weft.fiber", "boost.fiber", 0.5),
+    ("channel_1p1c/1024", "weft.fiber", "go", 1.0),
+    ("yield/1000", "weft.fiber", "boost.fiber", 0.8),
+    ("yield/1000", "weft.fiber.shared_fp", "boost.fiber", 0.5),
+    ("yield/1000", "weft.fiber", "go", 0.2),
+    ("yield_shuffled/30000", "weft.fiber", "boost.fiber", 0.25),
+    ("spawn_join/1", "weft.fiber", "boost.fiber", 0.5),
+    ("spawn_join/1", "weft.fiber", "go", 0.5),
+    ("await_ready/1", "weft.task", "std.coroutine.recycled", 1.1),
+    ("await_task/1", "weft.task", "std.coroutine.recycled", 1.1),
 )
+# What one group may take more than another, of the same peer, in ns.
+DIFFERENCE_BARS = (("timer_add_cancel/1M", "timer_add_cancel/1000", "weft.loop", 50),)
 COUNTER_BARS = (
     ("rss/100000", "weft.coroutine", "bytes_per_coroutine", "at most {:.0f} bytes", 4400),
     ("rss/100000", "weft.coroutine.shared_stack", "bytes_per_coroutine", "at most {:.0f} bytes",
      300),
     ("guarded/100000", "weft.coroutine", "works", "works", 1),
+    ("event/1M", "weft.manual_reset_event", "works", "works", 1),
 )
 
 # The seeds' columns, and the tables that say more about each.
@@ -54,6 +74,13 @@ SWITCH = (("1 x 16 KiB", "switch/1x16K"), ("1000 x 128 KiB", "switch/1000x128K")
           ("shuffled, 30 000 x 64 KiB", "switch_shuffled/30000x64K"))
 KILL = (("one live object", "kill/1000x128K"), ("nothing to destroy", "kill_empty/1000x128K"))
 SKYNET = (("ms", "skynet/1M"),)
+FIBER_COLUMNS = (("yield, 2", "yield/2"), ("yield, 1000", "yield/1000"),
+                 ("yield, 30 000 shuffled", "yield_shuffled/30000"),
+                 ("hand-off", "mutex_handoff/2"), ("ping-pong", "channel_pingpong/0"),
+                 ("1 to 1", "channel_1p1c/1024"), ("spawn and join", "spawn_join/1"))
+AWAIT_COLUMNS = (("ready", "await_ready/1"), ("task", "await_task/1"))
+TIMER_COLUMNS = (("timer, 1000", "timer_add_cancel/1000"),
+                 ("timer, 1 000 000", "timer_add_cancel/1M"))
 
 
 class Results:
@@ -131,6 +158,12 @@ def bars(results):
         ratio = results.ratio(group, peer, base)
         rows.append((f"{group}/{peer}", base, "not measured" if ratio is None else times(ratio),
                      f"at most {bound:.2f}", ratio is not None and round(ratio, 2) <= bound))
+    for group, than, peer, bound in DIFFERENCE_BARS:
+        more, less = results.time(group, peer), results.time(than, peer)
+        found = None if more is None or less is None else more - less
+        rows.append((f"{group}/{peer}", than, "not measured" if found is None else
+                     f"{found:+.1f} ns", f"at most +{bound} ns",
+                     found is not None and found <= bound))
     for group, peer, name, text, bound in COUNTER_BARS:
         value = results.counter(group, peer, name)
         if name == "works":
@@ -146,6 +179,9 @@ def judged():
     peers = {}
     for group, peer, base, _ in BARS:
         peers.setdefault(group, set()).update((peer, base))
+    for group, than, peer, _ in DIFFERENCE_BARS:
+        peers.setdefault(group, set()).add(peer)
+        peers.setdefault(than, set()).add(peer)
     return {group: sorted(names) for group, names in peers.items()}
 
 
@@ -158,7 +194,8 @@ def bar_table(results):
 def losses(results):
     """Where another peer of the same kind is faster than weft's fastest."""
     lines = []
-    for kind, peers in (("stackless", STACKLESS), ("stackful", STACKFUL)):
+    for kind, peers in (("stackless", STACKLESS), ("stackful", STACKFUL), ("fibers", FIBERS),
+                        ("tasks", TASKS), ("timers", TIMERS)):
         for group, found in results.by_group.items():
             timed = [(found[p].time, p) for p in peers
                      if p in found and found[p].time is not None
@@ -171,6 +208,25 @@ def losses(results):
                 lines.append(f"- {group}, {kind}: {best[1]} {number(best[0])}, "
                              f"{ours[1]} {number(ours[0])} ({times(ours[0] / best[0])} times)")
     return lines or ["- none"]
+
+
+def plain_table(results, columns, peers, base):
+    return table([""] + [name for name, _ in columns], block(results, columns, peers, base))
+
+
+def fibers_table(results):
+    return plain_table(results, FIBER_COLUMNS, FIBERS, "boost.fiber")
+
+
+def await_table(results):
+    return plain_table(results, AWAIT_COLUMNS, TASKS, "std.coroutine.recycled")
+
+
+def timers_table(results):
+    event = results.time("event/1M", "weft.manual_reset_event")
+    woken = [] if event is None else [
+        "", f"One of 1 000 000 waiters of a `manual_reset_event`: {number(event)} ns."]
+    return plain_table(results, TIMER_COLUMNS, TIMERS, "boost.asio.steady_timer") + woken
 
 
 def memory_table(results):

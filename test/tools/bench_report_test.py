@@ -54,7 +54,7 @@ def report(cases, *arguments):
         said = io.StringIO()
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             status = bench_report.main([str(program), "--out", str(page), "--corosensei", "none",
-                                        *arguments])
+                                        "--go", "none", *arguments])
         chart = page.with_suffix(".svg")
         return (status, page.read_text() if page.exists() else "",
                 chart.read_text() if chart.exists() else "", said.getvalue())
@@ -125,7 +125,17 @@ class Report(unittest.TestCase):
 
     def test_skipped_peers_are_named(self):
         _, page, _, _ = report({FIBER: [sample(10)]})
-        self.assertIn("- boost.made.up: not installed\n- corosensei: not asked for", page)
+        self.assertIn("- boost.made.up: not installed\n- corosensei: not asked for\n"
+                      "- go: not asked for", page)
+
+    def test_a_bar_on_a_difference_is_met_up_to_its_bound(self):
+        for many, verdict in ((60, "met"), (61, "**missed**")):
+            _, page, _, _ = report({FIBER: [sample(10)],
+                                    "timer_add_cancel/1000/weft.loop": [sample(10)],
+                                    "timer_add_cancel/1M/weft.loop": [sample(many)]})
+            self.assertEqual(row(page, "timer_add_cancel/1M/weft.loop")[1:],
+                             ["timer_add_cancel/1000", f"+{many - 10}.0 ns", "at most +50 ns",
+                              verdict])
 
     def test_neither_host_name_nor_path_is_published(self):
         _, page, chart, _ = report({FIBER: [sample(10)], OURS: [sample(3)]})

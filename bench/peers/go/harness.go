@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// What one measurement found.
+type meter struct {
+	wall, cpu, operations float64
+	wallStarted           time.Time
+	cpuStarted            float64
+	err                   string
+}
+
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return seconds(u.Utime) + seconds(u.Stime)
+}
+
+func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)*1e-6 }
+
+func (m *meter) start() {
+	m.cpuStarted = cpuSeconds()
+	m.wallStarted = time.Now()
+}
+
+func (m *meter) stop(operations int) {
+	m.wall += time.Since(m.wallStarted).Seconds()
+	m.cpu += cpuSeconds() - m.cpuStarted
+	m.operations += float64(operations)
+}
+
+// A checksum: what differs here makes the case an error, loudly.
+func (m *meter) expectEqual(found, wanted int, what string) {
+	if found != wanted && m.err == "" {
+		m.err = fmt.Sprintf("checksum: %s is %d, not %d", what, found, wanted)
+	}
+}
+
+// Runs a case and gives it as an object of Google Benchmark's JSON.
+func runCase(group string, subject func(*meter)) (string, bool) {
+	m := &meter{}
+	subject(m)
+	name := group + "/go"
+	tail := ""
+	if m.err != "" {
+		fmt.Fprintf(os.Stderr, "go_bench: ERROR: %s: %s\n", name, m.err)
+		tail = fmt.Sprintf(`, "error_occurred": true, "error_message": "%s"`,
+			strings.ReplaceAll(m.err, `"`, "'"))
+	}
+	share := 1.0
+	if m.wall > 0 {
+		share = m.cpu / m.wall
+	}
+	return fmt.Sprintf(`{"name": "%s", "run_name": "%s", "run_type": "iteration", `+
+		`"iterations": 1, "real_time": %g, "time_unit": "ns", "cpu_share": %g%s}`,
+		name, name, m.wall/m.operations*1e9, share, tail), m.err == ""
+}

@@ -1,0 +1,39 @@
+// The comparison's Go peer: goroutines on one processor, measured as bench/fibers.cpp and
+// bench/timers.cpp measure the others, once a run.
+//
+//	go_bench [subject/variant ...]      all, unless some are named
+//
+// prints the cases as Google Benchmark's JSON; tools/bench_report.py merges them.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+func main() {
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400) // a collector that runs less is in Go's favour
+	wanted := map[string]bool{}
+	for _, name := range os.Args[1:] {
+		wanted[name] = true
+	}
+	var lines []string
+	good := true
+	for _, s := range subjects {
+		if len(wanted) != 0 && !wanted[s.name] {
+			continue
+		}
+		line, ok := runCase(s.name, s.run)
+		lines = append(lines, line)
+		good = good && ok
+	}
+	fmt.Printf("{\"context\": {\"go\": \"%s\"}, \"benchmarks\": [\n%s\n]}\n",
+		runtime.Version(), strings.Join(lines, ",\n"))
+	if !good {
+		os.Exit(1)
+	}
+}

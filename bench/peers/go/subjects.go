@@ -1,0 +1,207 @@
+package main
+
+import (
+	"math/rand"
+	"runtime"
+	"sync"
+	"time"
+)
+
+var subjects = []struct {
+	name string
+	run  func(*meter)
+}{
+	{"yield/2", yields(2, 500_000)},
+	{"yield/1000", yields(1000, 1000)},
+	{"yield_shuffled/30000", shuffledYields(30_000, 20)},
+	{"mutex_handoff/2", handoffs(200_000)},
+	{"channel_pingpong/0", pingPong(200_000)},
+	{"channel_1p1c/1024", oneToOne(1024, 2_000_000)},
+	{"spawn_join/1", spawns(200_000)},
+	{"timer_add_cancel/1000", addsAndCancels(1000, 200_000)},
+	{"timer_add_cancel/1M", addsAndCancels(1_000_000, 200_000)},
+}
+
+// A stage runs goroutines to their ends.
+type stage struct{ running sync.WaitGroup }
+
+func (s *stage) spawn(f func()) {
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		f()
+	}()
+}
+
+// What each of the yielding does; lead is the first in the queue.
+func takeTurns(count, rounds int, lead bool, turns *int, m *meter) {
+	runtime.Gosched()
+	if lead {
+		m.start()
+	}
+	for round := 0; round < rounds; round++ {
+		*turns++
+		runtime.Gosched()
+	}
+	if lead {
+		m.stop(count * rounds)
+	}
+}
+
+func yields(count, rounds int) func(*meter) {
+	return func(m *meter) {
+		var s stage
+		turns := 0
+		for i := 0; i < count; i++ {
+			lead := i == 0
+			s.spawn(func() { takeTurns(count, rounds, lead, &turns, m) })
+		}
+		s.running.Wait()
+		m.expectEqual(turns, count*rounds, "turns")
+	}
+}
+
+// Each waits at a gate of its own; they are opened in a shuffled order, which is from then on the
+// order of the queue.
+func shuffledYields(count, rounds int) func(*meter) {
+	return func(m *meter) {
+		var s stage
+		order := rand.New(rand.NewSource(20240229)).Perm(count)
+		gates := make([]sync.Mutex, count)
+		for i := range gates {
+			gates[i].Lock()
+		}
+		turns := 0
+		for i := 0; i < count; i++ {
+			i := i
+			s.spawn(func() {
+				gates[i].Lock()
+				gates[i].Unlock()
+				takeTurns(count, rounds, i == order[0], &turns, m)
+			})
+		}
+		for i := 0; i < 3; i++ {
+			runtime.Gosched() // all have come to their gates
+		}
+		for _, i := range order {
+			gates[i].Unlock()
+		}
+		s.running.Wait()
+		m.expectEqual(turns, count*rounds, "turns")
+	}
+}
+
+// Go's mutex is not handed over: whether the holders take turns is its own affair, and not checked.
+func handoffs(rounds int) func(*meter) {
+	return func(m *meter) {
+		var s stage
+		var mutex sync.Mutex
+		locks := 0
+		body := func() {
+			for round := 0; round < rounds; round++ {
+				mutex.Lock()
+				locks++
+				runtime.Gosched()
+				mutex.Unlock()
+				runtime.Gosched()
+			}
+		}
+		m.start()
+		s.spawn(body)
+		s.spawn(body)
+		s.running.Wait()
+		m.stop(2 * rounds)
+		m.expectEqual(locks, 2*rounds, "locks")
+	}
+}
+
+func pingPong(rounds int) func(*meter) {
+	return func(m *meter) {
+		var s stage
+		there, back := make(chan int), make(chan int)
+		sum := 0
+		s.spawn(func() {
+			m.start()
+			for round := 0; round < rounds; round++ {
+				there <- round
+				sum += <-back
+			}
+			m.stop(rounds)
+		})
+		s.spawn(func() {
+			for round := 0; round < rounds; round++ {
+				back <- <-there + 1
+			}
+		})
+		s.running.Wait()
+		m.expectEqual(sum, rounds*(rounds+1)/2, "sum")
+	}
+}
+
+func oneToOne(capacity, items int) func(*meter) {
+	return func(m *meter) {
+		var s stage
+		channel := make(chan int, capacity)
+		sum := 0
+		m.start()
+		s.spawn(func() {
+			for i := 0; i < items; i++ {
+				channel <- i
+			}
+			close(channel)
+		})
+		s.spawn(func() {
+			for i := range channel {
+				sum += i
+			}
+			m.stop(items)
+		})
+		s.running.Wait()
+		m.expectEqual(sum, items*(items-1)/2, "sum")
+	}
+}
+
+func spawns(rounds int) func(*meter) {
+	return func(m *meter) {
+		ran := 0
+		var one sync.WaitGroup
+		spawn := func() {
+			one.Add(1)
+			go func() {
+				ran++
+				one.Done()
+			}()
+			one.Wait()
+		}
+		for round := 0; round < 1000; round++ {
+			spawn()
+		}
+		m.start()
+		for round := 0; round < rounds; round++ {
+			spawn()
+		}
+		m.stop(rounds)
+		m.expectEqual(ran, rounds+1000, "goroutines that ran")
+	}
+}
+
+func addsAndCancels(others, rounds int) func(*meter) {
+	return func(m *meter) {
+		random := rand.New(rand.NewSource(20240229))
+		delay := func() time.Duration {
+			return time.Duration(1000+random.Intn(3_600_000)) * time.Millisecond
+		}
+		for i := 0; i < others; i++ {
+			time.AfterFunc(delay(), func() { panic("a timer fired") })
+		}
+		run := func() {
+			for round := 0; round < rounds; round++ {
+				time.AfterFunc(delay(), func() { panic("a timer fired") }).Stop()
+			}
+		}
+		run()
+		m.start()
+		run()
+		m.stop(rounds)
+	}
+}
