@@ -11,6 +11,10 @@ foreach(name IN LISTS layer under)
 endforeach()
 file(WRITE "${folder}/main.cpp" "int main() {}\n")
 
+# A compiler cache may give a layer's lower ones what it gave the layer before.
+set(ENV{CCACHE_BASEDIR} "${folder}")
+set(ENV{CCACHE_NOHASHDIR} 1)
+
 set(targets detached)
 file(GLOB headers "${folder}/weft/weft/${layer}/*.hpp")
 if(headers)
