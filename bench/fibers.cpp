@@ -3,9 +3,10 @@
 // yield: one turn of a fiber among many that yield in turn. yield_shuffled: the same with the run
 // queue in an order that has nothing to do with where the stacks lie. mutex_handoff: two fibers
 // that give up the processor while they hold the lock, so that the other comes to wait for it, and
-// again when they have let go of it, so that the other gets it; one operation is one lock. channel_pingpong: there and back over two channels of no capacity.
-// channel_1p1c: one item through a channel of 1024. spawn_join: a fiber of an empty function, from
-// its making to the return of join, when others have used its memory before.
+// again when they have let go of it, so that the other gets it; one operation is one lock.
+// channel_pingpong: there and back over two channels of no capacity. channel_1p1c: one item through
+// a channel of 1024. spawn_join: a fiber of an empty function, from its making to the return of
+// join, when others have used its memory before.
 //
 // A subject is timed by the fiber that is first in the queue: what the others do in its turns is in
 // its time, what they do before its first and after its last is not.

@@ -21,9 +21,8 @@ struct boost_asio_awaitable {
     static std::uint64_t run(task t) {
         boost::asio::io_context context(1);
         std::uint64_t result = 0;
-        boost::asio::co_spawn(context, std::move(t), [&](std::exception_ptr, std::uint64_t value) {
-            result = value;
-        });
+        boost::asio::co_spawn(context, std::move(t),
+                              [&](std::exception_ptr, std::uint64_t value) { result = value; });
         context.run();
         return result;
     }

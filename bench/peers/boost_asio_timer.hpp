@@ -1,5 +1,5 @@
-// boost::asio::steady_timer: a heap of deadlines. What is cancelled is a completion that the context
-// runs.
+// boost::asio::steady_timer: a heap of deadlines. What is cancelled is a completion that the
+// context runs.
 #pragma once
 
 #include "bench/harness.hpp"

@@ -540,7 +540,7 @@ struct claimed_late {
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {
-        w.enlist("a test", this, [](waiter&) noexcept {});
+        w.enlist("a test", this, this, [](waiter&) noexcept {});
         enlisted.store(&w, std::memory_order_release);
         return true;
     }
@@ -578,6 +578,19 @@ TEST(loop, destroyed_waits_for_the_post_of_who_has_claimed) {
     }
 }
 
+// What a resume throws comes out of the run, and the thread is then in no loop.
+TEST(loop, is_left_by_an_exception_as_it_was_entered) {
+    struct throwing : detail::frame {
+        throwing() : frame{[](frame*) { throw 7; }, [](frame*) {}} {}
+    } f;
+    loop l;
+    l.defer(f.handle(), nullptr);
+    EXPECT_THROW(l.run_until_idle(), int);
+    EXPECT_EQ(current_executor(), nullptr);
+    EXPECT_EQ(current_flow(), nullptr);
+    l.run();
+}
+
 // -- deadlock ---------------------------------------------------------------------------------
 
 TEST(loop_death, names_who_waits_for_what_in_a_deadlock) {
@@ -592,8 +605,8 @@ TEST(loop_death, names_who_waits_for_what_in_a_deadlock) {
     };
     EXPECT_DEATH(deadlocked(),
                  "weft: deadlock.*\n"
-                 "  fiber [0-9]+ \"fork\" waits for the end of a fiber at 0x.*\n"
-                 "  fiber [0-9]+ \"spoon\" waits for the end of a fiber at 0x");
+                 "  fiber [0-9]+ \"fork\" waits for the end of a fiber: fiber [0-9]+ \"spoon\"\n"
+                 "  fiber [0-9]+ \"spoon\" waits for the end of a fiber: fiber [0-9]+ \"fork\"");
 }
 
 TEST(loop, does_not_call_it_a_deadlock_when_another_thread_comes_to_help) {

@@ -114,8 +114,8 @@ TEST(virtual_loop_death, prints_its_seed_and_who_waits_for_what_in_a_deadlock) {
     };
     EXPECT_DEATH(deadlocked(),
                  "weft: deadlock under WEFT_SEED=42; these wait:\n"
-                 "  fiber [0-9]+ \"[a-z]+\" waits for the end of a fiber at 0x.*\n"
-                 "  fiber [0-9]+ \"[a-z]+\" waits for the end of a fiber at 0x");
+                 "  fiber [0-9]+ \"[a-z]+\" waits for the end of a fiber: fiber [0-9]+ \"[a-z]+\"\n"
+                 "  fiber [0-9]+ \"[a-z]+\" waits for the end of a fiber: fiber [0-9]+ \"[a-z]+\"");
 }
 
 // Takes WEFT_SEED away for a case, and puts it back.

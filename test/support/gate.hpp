@@ -22,8 +22,8 @@ class gate {
         }
         bool start(waiter& w) {
             node_.owner = &w;
-            w.enlist("a gate", this, [](waiter& gone) noexcept {
-                auto& self = *const_cast<base*>(static_cast<const base*>(gone.thing()));
+            w.enlist("a gate", gate_, this, [](waiter& gone) noexcept {
+                auto& self = gone.operation<base>();
                 self.gate_->queue_.withdraw(self.node_);
             });
             const std::lock_guard held(gate_->queue_);

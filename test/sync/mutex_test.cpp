@@ -9,6 +9,7 @@
 #include "test/support/parties.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/manual_reset_event.hpp"
+#include "weft/task/with_nursery.hpp"
 
 using namespace std::chrono_literals;
 
@@ -168,6 +169,82 @@ TEST(mutex_death, a_second_lock_by_its_holder) {
             m.lock();
         },
         "lock of a mutex, which is held by thread [0-9]+: thread");
+}
+
+TEST(mutex_death, a_fiber_that_ends_and_holds_one) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::mutex m;
+            weft::fiber a([&] { m.lock(); }, {.name = "alice", .on = &l});
+            l.run();
+        },
+        "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"alice\"");
+}
+
+TEST(mutex_death, a_fiber_that_was_given_one_ends_and_holds_it) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::mutex m;
+            weft::fiber a(
+                [&] {
+                    const std::lock_guard held(m);
+                    weft::this_fiber::sleep_for(1ms);
+                },
+                {.on = &l});
+            weft::fiber b([&] { m.lock(); }, {.name = "bob", .on = &l});
+            l.run();
+        },
+        "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"bob\"");
+}
+
+TEST(mutex_death, a_task_that_ends_and_holds_one) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::mutex m;
+            const auto body = [&]() -> weft::task<> { co_await m.async_lock(); };
+            weft::fiber f(
+                [&] {
+                    weft::nursery n;
+                    n.spawn(body());
+                    n.join();
+                },
+                {.on = &l});
+            l.run();
+        },
+        "weft: a task ended and holds a mutex: task [0-9]+");
+}
+
+TEST(mutex, is_not_held_at_the_end_of_whoever_gave_it_back) {
+    weft::loop l;
+    weft::mutex m;
+    const auto body = [&] {
+        m.lock();
+        weft::this_fiber::yield();
+        m.unlock();
+        if (m.try_lock_for(1h)) m.unlock();
+        while (!m.try_lock()) weft::this_fiber::yield();
+        m.unlock();
+    };
+    weft::fiber a(body, {.on = &l}), b(body, {.on = &l});
+    const auto in_a_task = [&]() -> weft::task<> {
+        co_await m.async_lock();
+        {
+            const std::lock_guard held(m, std::adopt_lock);
+            co_await weft::sleep_for(1ms);
+        }
+        if (co_await m.async_lock_until(weft::now())) m.unlock();
+    };
+    weft::fiber c([&] { weft::await(in_a_task()); }, {.on = &l});
+    weft::fiber stopped([&] { const std::lock_guard held(m); }, {.on = &l});
+    stopped.request_stop();
+    l.run();
+    for (weft::fiber* f : {&a, &b, &c}) EXPECT_FALSE(f->join().stopped());
+    stopped.join();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
 }
 
 }  // namespace

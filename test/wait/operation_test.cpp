@@ -39,9 +39,8 @@ struct noting {
     bool start(waiter& w) {
         calls->push_back('s');
         if (completes == in_start) return false;
-        w.enlist("a note", this, [](waiter& of) noexcept {
-            const_cast<noting*>(static_cast<const noting*>(of.thing()))->calls->push_back('w');
-        });
+        w.enlist("a note", this, this,
+                 [](waiter& of) noexcept { of.operation<noting>().calls->push_back('w'); });
         if (!w.claim()) return false;
         w.wake();
         return true;

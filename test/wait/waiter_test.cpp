@@ -58,7 +58,7 @@ struct hasty {
     static constexpr bool reports_stop = true;
     bool ready() { return false; }
     bool start(waiter& w) {
-        w.enlist("haste", this, [](waiter&) noexcept {});
+        w.enlist("haste", this, this, [](waiter&) noexcept {});
         EXPECT_TRUE(w.claim());
         w.wake();
         return true;
@@ -216,10 +216,8 @@ struct children {
     bool start(waiter& w) {
         who = &w;
         w.enlist(
-            "children", this, [](waiter&) noexcept {},
-            [](waiter& of, stop_reason) noexcept {
-                ++const_cast<children*>(static_cast<const children*>(of.thing()))->asked;
-            });
+            "children", this, this, [](waiter&) noexcept {},
+            [](waiter& of, stop_reason) noexcept { ++of.operation<children>().asked; });
         return true;
     }
     stop_reason take(const waiter* w, wait_status how) {

@@ -123,6 +123,8 @@ void fiber_core::begin(bool at_once) {
 
 // The end of the run, on its executor's thread.
 void fiber_core::finish() noexcept {
+    if (locks != 0) [[unlikely]]
+        fail("a fiber ended and holds a mutex", who());
     home->strike_off(*this);  // F2
     scope* const parent = member != nullptr ? member->within : nullptr;
     if (parent != nullptr) {
@@ -164,8 +166,8 @@ bool join_operation::ready() const noexcept {
 
 bool join_operation::start(waiter& w) noexcept {
     node_.owner = &w;
-    w.enlist("the end of a fiber", this, [](waiter& me) noexcept {
-        auto& self = *const_cast<join_operation*>(static_cast<const join_operation*>(me.thing()));
+    w.enlist("the end of a fiber", static_cast<const flow*>(fiber_), this, [](waiter& me) noexcept {
+        auto& self = me.operation<join_operation>();
         self.fiber_->joiners.withdraw(self.node_);
     });
     const std::lock_guard held(fiber_->joiners);

@@ -161,7 +161,7 @@ WEFT_ALWAYS_INLINE void loop::fetch_ahead() noexcept {
 
 // A look at what came from outside and at the time, then some turns. How many, and timers.
 std::size_t loop::run_round() {
-    const detail::running_flow before = detail::this_thread_runs();
+    const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
     take_posted();
     const std::size_t fired = fire_due();
@@ -176,7 +176,6 @@ std::size_t loop::run_round() {
         detail::this_thread_runs() = {e.of, this};
         e.handle.resume();
     }
-    detail::this_thread_runs() = before;
     turn_count_ += turns;
     return turns + fired;
 }
@@ -250,7 +249,7 @@ void loop::strike_off(flow& f) noexcept {
 }
 
 void loop::end_all() noexcept {
-    const detail::running_flow before = detail::this_thread_runs();
+    const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
     take_posted();
     ending_ = true;
@@ -266,7 +265,6 @@ void loop::end_all() noexcept {
         f->kind->end(*f);
         run_on();
     }
-    detail::this_thread_runs() = before;
     // Whoever posted last, or stopped it, may be about to wake the driver.
     for (auto none = posted_.take();
          wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
@@ -286,21 +284,32 @@ void loop::report_deadlock() noexcept {
     if (!std::exchange(reported_, true)) on_deadlock_(*this);
 }
 
+namespace {
+
+void name(detail::line& text, const party& who) noexcept {
+    text.text(who.kind).text(" ").number(who.id);
+    if (who.name != nullptr) text.text(" \"").text(who.name).text("\"");
+}
+
+}  // namespace
+
 void loop::print_waiting(int fd) const noexcept {
     for (const flow& f : flows_) {
-        const party who = f.who();
         detail::line text;
-        text.text("  ").text(who.kind).text(" ").number(who.id);
-        if (who.name != nullptr) text.text(" \"").text(who.name).text("\"");
-        if (f.waiting == nullptr)
-            text.text(" does not wait\n");
-        else
-            text.text(" waits for ")
-                .text(f.waiting->what())
-                .text(" at ")
-                .hex(reinterpret_cast<std::uintptr_t>(f.waiting->thing()))
-                .text("\n");
-        text.write(fd);
+        name(text.text("  "), f.who());
+        if (f.waiting == nullptr) {
+            text.text(" does not wait\n").write(fd);
+            continue;
+        }
+        text.text(" waits for ").text(f.waiting->what());
+        const void* const thing = f.waiting->thing();
+        const auto at = std::find_if(flows_.begin(), flows_.end(),
+                                     [&](const flow& other) { return &other == thing; });
+        if (at != flows_.end())
+            name(text.text(": "), (*at).who());
+        else if (thing != nullptr)
+            text.text(" at ").hex(reinterpret_cast<std::uintptr_t>(thing));
+        text.text("\n").write(fd);
     }
 }
 

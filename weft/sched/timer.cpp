@@ -155,8 +155,8 @@ public:
     }
     bool start(waiter& w) noexcept {
         node_.owner = &w;
-        w.enlist("the end of a timer's call", this, [](waiter& me) noexcept {
-            auto& self = *const_cast<end_of_call*>(static_cast<const end_of_call*>(me.thing()));
+        w.enlist("the end of a timer's call", &timer_, this, [](waiter& me) noexcept {
+            auto& self = me.operation<end_of_call>();
             self.timer_.queue.withdraw(self.node_);
         });
         const std::lock_guard held(timer_.queue);

@@ -261,10 +261,9 @@ bool channel_core::start(channel_node& n, waiter& w) noexcept {
     lock();
     const bool waits = attempt(n, woken) == transfer::none;
     if (waits) {
-        w.enlist(n.what == channel_node::wish::send ? "room in a channel" : "a channel's item", &n,
-                 [](waiter& me) noexcept {
-                     auto& self =
-                         *const_cast<channel_node*>(static_cast<const channel_node*>(me.thing()));
+        w.enlist(n.what == channel_node::wish::send ? "room in a channel" : "a channel's item",
+                 this, &n, [](waiter& me) noexcept {
+                     auto& self = me.operation<channel_node>();
                      self.channel->withdraw(self);
                  });
         enlist(n, w);

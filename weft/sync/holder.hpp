@@ -26,6 +26,11 @@ inline holder holder_here() noexcept {
     return f != nullptr ? reinterpret_cast<holder>(f) : holder_without_flow();
 }
 
+// Whoever runs here has got a lock, or given one up: a flow that ends with one ends the program.
+inline void count_lock(int n) noexcept {
+    if (flow* f = current_flow()) f->locks += static_cast<std::uint32_t>(n);
+}
+
 // What `what` (a thing and a rule: "unlock of a mutex") was done by, and against whom. Ends the
 // program.
 [[noreturn]] void fail_against(const char* what, holder who, const char* but, holder whom) noexcept;

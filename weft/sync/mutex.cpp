@@ -13,6 +13,7 @@ bool lock_operation::start(waiter& w, bool gives_up) noexcept {
     const holder held = mutex_->queue_.lock();
     if (held == 0) {
         mutex_->queue_.unlock(me);
+        count_lock(1);
         return false;
     }
     if (held == me && me != unknown_holder && !gives_up) [[unlikely]]

@@ -8,8 +8,8 @@
 //      unlock()  holder + waiters -----> the first in line (+ waiters)      and posts that one
 //
 // The holder is a flow: a fiber, a chain of tasks, a thread. An unlock by another, or a second lock
-// by the same, ends the program and names both. Works with std::lock_guard, unique_lock and
-// scoped_lock; a coroutine writes
+// by the same, ends the program and names both; so does the end of a fiber or task that holds one.
+// Works with std::lock_guard, unique_lock and scoped_lock; a coroutine writes
 //
 //   co_await m.async_lock();
 //   const std::lock_guard held(m, std::adopt_lock);
@@ -43,7 +43,9 @@ public:
 
 protected:
     bool start(waiter& w, bool gives_up) noexcept;
-    void settle() noexcept { node_.given = false; }
+    void settle() noexcept {
+        if (std::exchange(node_.given, false)) count_lock(1);
+    }
 
 private:
     friend class weft::mutex;
@@ -76,7 +78,9 @@ public:
     }
     [[nodiscard]] bool try_lock() noexcept {
         detail::word_queue::word nobody = 0;
-        return queue_.load() == 0 && queue_.change(nobody, detail::holder_here());
+        if (queue_.load() != 0 || !queue_.change(nobody, detail::holder_here())) return false;
+        detail::count_lock(1);
+        return true;
     }
     // False at the deadline, or stopped.
     [[nodiscard]] bool try_lock_until(time_point deadline) {
@@ -90,6 +94,7 @@ public:
         const detail::holder me = detail::holder_here();
         detail::word_queue::word w = queue_.load();
         if (w != me || !queue_.change(w, 0)) unlock_slowly(me);
+        detail::count_lock(-1);
     }
 
     detail::lock_operation async_lock() noexcept { return detail::lock_operation(*this); }

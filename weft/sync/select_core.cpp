@@ -83,9 +83,8 @@ bool select_core::start(waiter& w, bool can_end) noexcept {
     }
     if (waits) {
         enlisted_ = true;
-        w.enlist("a select", this, [](waiter& me) noexcept {
-            const_cast<select_core*>(static_cast<const select_core*>(me.thing()))->leave();
-        });
+        w.enlist("a select", this, this,
+                 [](waiter& me) noexcept { me.operation<select_core>().leave(); });
         for (channel_node* n : nodes_) {
             if (n->outcome == transfer::closed) continue;
             n->hopes = &hopes_;

@@ -23,14 +23,14 @@ bool shared_lock_operation::start(waiter& w) noexcept {
     }
     node_.mutex = mutex_;
     node_.enlist(w, q, "a shared_mutex");
-    w.enlist("a shared_mutex", &node_, withdraw);
+    w.enlist("a shared_mutex", mutex_, &node_, withdraw);
     q.unlock(v);
     return true;
 }
 
 // Who leaves the line may have been in the way.
 void shared_lock_operation::withdraw(waiter& w) noexcept {
-    auto& n = *const_cast<node*>(static_cast<const node*>(w.thing()));
+    auto& n = w.operation<node>();
     const word_queue::word v = n.queue->lock();
     n.queue->remove(n);
     n.mutex->hand_on(v);

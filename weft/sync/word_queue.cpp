@@ -7,8 +7,8 @@ namespace weft::detail {
 void queue_node::enlist(waiter& w, word_queue& q, const char* what) noexcept {
     owner = &w;
     queue = &q;
-    w.enlist(what, this, [](waiter& me) noexcept {
-        auto& self = *const_cast<queue_node*>(static_cast<const queue_node*>(me.thing()));
+    w.enlist(what, &q, this, [](waiter& me) noexcept {
+        auto& self = me.operation<queue_node>();
         self.queue->withdraw(self);
     });
     q.push_back(*this);

@@ -76,8 +76,8 @@ private:
 template <class T>
 bool event_source<T>::operation::start(waiter& w) {
     node_.owner = &w;
-    w.enlist("an event", this, [](waiter& gone) noexcept {
-        auto& self = *const_cast<operation*>(static_cast<const operation*>(gone.thing()));
+    w.enlist("an event", source_, this, [](waiter& gone) noexcept {
+        auto& self = gone.template operation<operation>();
         self.source_->queue_.withdraw(self.node_);
     });
     const std::lock_guard held(source_->queue_);

@@ -131,6 +131,8 @@ void task_flow::end(flow& f) noexcept {
 }
 
 void task_flow::finish() noexcept {
+    if (locks != 0) [[unlikely]]
+        fail("a task ended and holds a mutex", who());
     if (enrolled) home->strike_off(*this);  // T2
     move_to(nullptr);
     scope* const parent = member.within;
@@ -185,18 +187,19 @@ namespace {
 
 // The frame that waits is destroyed.
 void withdraw(waiter& w) noexcept {
-    auto& end = *const_cast<task_end*>(static_cast<const task_end*>(w.thing()));
+    auto& end = w.operation<task_end>();
     end.withdraw();
 }
 void hand_on(waiter& w, stop_reason reason) noexcept {
-    static_cast<const task_end*>(w.thing())->task()->request_stop(reason);
+    w.operation<task_end>().task()->request_stop(reason);
 }
 
 }  // namespace
 
 bool task_end::start(waiter& w) noexcept {
     node_.owner = &w;
-    w.enlist("the end of a task", this, detail::withdraw, forward_ ? hand_on : nullptr);
+    w.enlist("the end of a task", static_cast<const flow*>(task_), this, detail::withdraw,
+             forward_ ? hand_on : nullptr);
     const std::lock_guard held(task_->joiners);
     if (task_->ended.load(std::memory_order_relaxed)) return false;  // under the lock
     task_->joiners.push_back(node_);

@@ -86,6 +86,7 @@ struct flow_hot {
     std::uint8_t attention = 0;        // zero: no wait ends before its time. F3
     std::uint8_t after_turn = 0;       // for who made it
     std::uint16_t shields = 0;         // while there are any, its waits are not ended early
+    std::uint32_t locks = 0;           // mutexes that it holds; at its end, none
 };
 
 }  // namespace detail
@@ -182,13 +183,23 @@ inline time_point now() noexcept {
 
 namespace detail {
 
+// Puts back, also when an exception passes, what ran when it was made.
+class as_it_was {
+public:
+    as_it_was() noexcept : before_(this_thread_runs()) {}
+    as_it_was(const as_it_was&) = delete;
+    as_it_was& operator=(const as_it_was&) = delete;
+    ~as_it_was() { this_thread_runs() = before_; }
+
+private:
+    const running_flow before_;
+};
+
 // Gives a handle its turn, as an executor does. The flow that ran before is current again after it.
 WEFT_ALWAYS_INLINE void run_turn(executor& on, std::coroutine_handle<> handle, flow* of) {
-    running_flow& r = this_thread_runs();
-    const running_flow before = r;
-    r = {of, &on};
+    const as_it_was put_back;
+    this_thread_runs() = {of, &on};
     handle.resume();
-    this_thread_runs() = before;
 }
 
 }  // namespace detail

@@ -196,9 +196,8 @@ public:
         state_ = new state;
         state_->first_completion();
         node_.owner = &w;
-        w.enlist("a callback", this, [](waiter& gone) noexcept {
-            auto& self = *const_cast<callback_operation*>(
-                static_cast<const callback_operation*>(gone.thing()));
+        w.enlist("a callback", state_, this, [](waiter& gone) noexcept {
+            auto& self = gone.template operation<callback_operation>();
             self.state_->end_wait(self.node_);
         });
         begin_(completion<T>(state_));

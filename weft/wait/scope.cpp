@@ -86,15 +86,14 @@ void scope::end_children() noexcept {
 bool scope::join_operation::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist(
-        "the end of its children", this,
+        "the end of its children", scope_, this,
         [](waiter& gone) noexcept {
-            auto& self =
-                *const_cast<join_operation*>(static_cast<const join_operation*>(gone.thing()));
+            auto& self = gone.operation<join_operation>();
             self.scope_->queue_.withdraw(self.node_);
             self.scope_->end_children();
         },
         [](waiter& stopped, stop_reason reason) noexcept {
-            static_cast<const join_operation*>(stopped.thing())->scope_->request_stop(reason);
+            stopped.operation<join_operation>().scope_->request_stop(reason);
         });
     const std::lock_guard held(scope_->queue_);
     if (scope_->living_count_ == 0) return false;

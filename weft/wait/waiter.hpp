@@ -45,17 +45,23 @@ public:
             abandon();
     }
 
-    // By start(), before anybody else can see the waiter: what it waits for (for reports) and how
-    // it is taken back.
-    void enlist(const char* what, const void* thing, withdrawal w,
+    // By start(), before anybody else can see the waiter: what it waits for (for reports; a flow,
+    // if it is the end of one), and how the operation is taken back.
+    void enlist(const char* what, const void* thing, void* operation, withdrawal w,
                 interruption i = nullptr) noexcept {
         what_ = what;
         thing_ = thing;
+        operation_ = operation;
         withdraw_ = w;
         interrupt_ = i;
     }
     const char* what() const noexcept { return what_; }
     const void* thing() const noexcept { return thing_; }
+    // As it was enlisted.
+    template <class Op>
+    Op& operation() const noexcept {
+        return *static_cast<Op*>(operation_);
+    }
 
     // The event has come: under the lock of the queue. False: somebody else has ended the wait, and
     // the waiter is about to withdraw; look for another.
@@ -105,6 +111,7 @@ private:
     interruption interrupt_ = nullptr;
     const char* what_ = nullptr;
     const void* thing_ = nullptr;
+    void* operation_ = nullptr;
     waiter* outer_ = nullptr;  // the flow's next one, F1
     waiter** link_ = nullptr;  // what points here
     struct deadline_timer : timer_node {
