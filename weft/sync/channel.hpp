@@ -168,7 +168,7 @@ public:
         if (core_.may(detail::channel_node::wish::send) &&
             core_.try_send(&item) == detail::transfer::done)
             return {};
-        return await(async_send(std::move(item)));
+        return send_waiting(std::move(item));
     }
     result<void> send_until(T item, time_point deadline) {
         return await(async_send_until(std::move(item), deadline));
@@ -198,7 +198,7 @@ public:
             slot.item.~T();
             return item;
         }
-        return await(async_recv());
+        return recv_waiting();
     }
     result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
     template <class Rep, class Period>
@@ -231,6 +231,15 @@ public:
     detail::channel_core& core() noexcept { return core_; }  // for select
 
 private:
+    WEFT_NOINLINE result<void> send_waiting(T item) {
+        auto op = async_send(std::move(item));
+        return detail::block_unready(op, std::source_location::current());
+    }
+    WEFT_NOINLINE result<T> recv_waiting() {
+        auto op = async_recv();
+        return detail::block_unready(op, std::source_location::current());
+    }
+
     detail::channel_core core_;
 };
 

@@ -55,11 +55,12 @@ channel_core::~channel_core() {
 
 // The lock is released after the hints are right for whoever takes it next.
 void channel_core::unlock() noexcept {
-    const unsigned recv = closed_ || count_ != 0 || !senders_.empty();
-    const unsigned send = closed_ || count_ < capacity_ || !receivers_.empty();
-    const unsigned end = is_over();
-    hints_.store(recv | send << 1 | end << 2 | (closed_ ? closed_hint : 0),
-                 std::memory_order_relaxed);  // see hints()
+    const unsigned recv = (count_ != 0) | !senders_.empty();
+    const unsigned send = (count_ < capacity_) | !receivers_.empty();
+    unsigned hints = recv | send << 1;
+    if (closed_) [[unlikely]]
+        hints = 3 | static_cast<unsigned>(is_over()) << 2 | closed_hint;
+    hints_.store(hints, std::memory_order_relaxed);  // see hints()
     lock_.unlock();
 }
 
@@ -83,13 +84,13 @@ void channel_core::get(void* to) noexcept {
     --count_;
 }
 
-channel_node* channel_core::claim_first(wait_list& line) noexcept {
+WEFT_ALWAYS_INLINE channel_node* channel_core::claim_first(wait_list& line) noexcept {
     while (wait_node* n = line.pop_front())
         if (n->owner->claim()) return static_cast<channel_node*>(n);
     return nullptr;
 }
 
-channel_node* channel_core::hand_over(void* from) noexcept {
+WEFT_ALWAYS_INLINE channel_node* channel_core::hand_over(void* from) noexcept {
     channel_node* const receiver = claim_first(receivers_);
     if (receiver == nullptr) return nullptr;
     type_.move(receiver->slot, from);  // C1: nothing is before it
@@ -108,7 +109,7 @@ transfer channel_core::send(void* from, wait_list& woken) noexcept {
     return transfer::done;
 }
 
-channel_node* channel_core::take_over(void* to) noexcept {
+WEFT_ALWAYS_INLINE channel_node* channel_core::take_over(void* to) noexcept {
     channel_node* const sender = claim_first(senders_);
     if (sender == nullptr) return nullptr;
     type_.move(to, sender->slot);

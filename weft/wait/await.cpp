@@ -2,7 +2,7 @@
 
 namespace weft::detail {
 
-flow& blocking_flow(std::source_location place) noexcept {
+flow& blocking_flow_rarely(std::source_location place) noexcept {
     flow* f = current_flow();
     if (f == nullptr) {
         if (current_executor() != nullptr)

@@ -30,16 +30,26 @@ namespace weft {
 namespace detail {
 
 // The flow that blocks here. Ends the program where none can.
-flow& blocking_flow(std::source_location place) noexcept;
+flow& blocking_flow_rarely(std::source_location place) noexcept;
+inline flow& blocking_flow(std::source_location place) noexcept {
+    flow* const f = current_flow();
+    return f != nullptr && f->kind->suspend != nullptr ? *f : blocking_flow_rarely(place);
+}
 
+// Of an operation that was found not to be ready just now.
 template <class Op>
-decltype(auto) block_for(Op& op, std::source_location place) {
-    if (op.ready()) return op.take(nullptr, wait_status::woken);
+decltype(auto) block_unready(Op& op, std::source_location place) {
     flow& f = blocking_flow(place);
     waiter w(f);
     w.handle = f.handle;
     if (!w.admit(Op::reports_stop) || !op.start(w)) return op.take(&w, w.conclude());
     return op.take(&w, w.park(deadline_of(op)));
+}
+
+template <class Op>
+decltype(auto) block_for(Op& op, std::source_location place) {
+    if (op.ready()) return op.take(nullptr, wait_status::woken);
+    return block_unready(op, place);
 }
 
 // In a destructor that runs because of an exception, what is awaited is not stopped. A wait can see

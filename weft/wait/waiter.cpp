@@ -5,7 +5,7 @@
 
 namespace weft {
 
-bool waiter::admit(bool reports_stop) noexcept {
+bool waiter::admit_slowly(bool reports_stop) noexcept {
     if (!reports_stop && (!WEFT_EXCEPTIONS || std::uncaught_exceptions() != 0)) {
         stoppable_ = false;
         return true;
@@ -14,47 +14,17 @@ bool waiter::admit(bool reports_stop) noexcept {
     return reason_ == stop_reason::none || !state_.claim(wait_status::stopped);
 }
 
-void waiter::engage(time_point until) noexcept {
+// The earlier of the wait's own deadline and the flow's.
+void waiter::arm(time_point until) noexcept {
     const bool bounded = of != nullptr && stoppable_ && of->shields == 0;
     const time_point scope = bounded ? of->deadline : never;
     of_scope_ = scope < until;
-    engaged_ = true;
-    if (of != nullptr) join_flow(of->waiting);
-    if (const time_point first = std::min(until, scope); first != never) {
-        timer_.deadline = first;
-        timer_.fire = on_deadline;
-        timer_.owner = this;
-        home_->arm(timer_);
-    }
-}
-
-wait_status waiter::conclude() noexcept {
-    if (!engaged_) return state_.is_pending() ? wait_status::woken : state_.status();
-    if (timer_.armed) home_->disarm(timer_);
-    if (of != nullptr) leave_flow();
-    engaged_ = false;
-    return state_.status();
-}
-
-// In front of what `at` points to.
-void waiter::join_flow(waiter*& at) noexcept {
-    outer_ = at;
-    link_ = &at;
-    if (outer_ != nullptr) outer_->link_ = &outer_;
-    at = this;  // F1
-}
-
-// Mostly it is the innermost. It is not where the flow has begun a coroutine, did not wait for it,
-// and they now wait side by side.
-void waiter::leave_flow() noexcept {
-    *link_ = outer_;  // F1
-    if (outer_ != nullptr) outer_->link_ = link_;
-}
-
-wait_status waiter::park(time_point until) {
-    engage(until);
-    of->kind->suspend(*of);
-    return conclude();
+    const time_point first = std::min(until, scope);
+    if (first == never) return;
+    timer_.deadline = first;
+    timer_.fire = on_deadline;
+    timer_.owner = this;
+    home_->arm(timer_);
 }
 
 void waiter::park_outer() {

@@ -73,18 +73,35 @@ public:
     // Before start(): whether the wait may begin. Not so when a stop has been requested already.
     // `reports_stop`: whether who waits can be told; if not, a wait in a destructor that runs
     // because of an exception, and any wait in a build without exceptions, cannot be stopped.
-    [[nodiscard]] bool admit(bool reports_stop) noexcept;
+    [[nodiscard]] bool admit(bool reports_stop) noexcept {
+        if (reports_stop && (of == nullptr || of->attention == 0)) return true;
+        return admit_slowly(reports_stop);
+    }
 
     // Suspends a flow that can block (fiber, thread) until it is woken. It has been started.
-    wait_status park(time_point until = never);
+    wait_status park(time_point until = never) {
+        engage(until);
+        of->kind->suspend(*of);
+        return conclude();
+    }
     // The same around waits of the same flow that begin and end meanwhile: those are ended early,
     // and not this one.
     void park_outer();
 
     // The two halves for a C++20 coroutine, around its suspension. The second also says how it went
     // when there was none.
-    void engage(time_point until = never) noexcept;
-    wait_status conclude() noexcept;
+    void engage(time_point until = never) noexcept {
+        engaged_ = true;
+        if (of != nullptr) join_flow(of->waiting);
+        if (until != never || (of != nullptr && of->attention != 0)) arm(until);
+    }
+    wait_status conclude() noexcept {
+        if (!engaged_) return state_.is_pending() ? wait_status::woken : state_.status();
+        if (timer_.armed) home_->disarm(timer_);
+        if (of != nullptr) leave_flow();
+        engaged_ = false;
+        return state_.status();
+    }
 
     // Why it was stopped; none if it was not.
     stop_reason reason() const noexcept { return reason_; }
@@ -95,9 +112,22 @@ public:
 private:
     friend struct flow;
 
+    WEFT_NOINLINE bool admit_slowly(bool reports_stop) noexcept;
+    WEFT_NOINLINE void arm(time_point until) noexcept;
     void end_early(wait_status how, stop_reason why) noexcept;
-    void join_flow(waiter*& at) noexcept;
-    void leave_flow() noexcept;
+    // In front of what `at` points to.
+    void join_flow(waiter*& at) noexcept {
+        outer_ = at;
+        link_ = &at;
+        if (outer_ != nullptr) outer_->link_ = &outer_;
+        at = this;  // F1
+    }
+    // Mostly it is the innermost. It is not where the flow has begun a coroutine, did not wait for
+    // it, and they now wait side by side.
+    void leave_flow() noexcept {
+        *link_ = outer_;  // F1
+        if (outer_ != nullptr) outer_->link_ = link_;
+    }
     void abandon() noexcept;
     static void on_deadline(timer_node&) noexcept;
 
