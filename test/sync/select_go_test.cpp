@@ -77,6 +77,27 @@ TEST(select_go, waits_exactly_where_the_operation_alone_would) {
     EXPECT_FALSE(waits([&] { weft::select(on_send(full, 1)); }));
 }
 
+// select4: of the cases that do not happen nothing is carried out, not even where their item would
+// go.
+TEST(select_go, carries_out_nothing_of_a_case_that_does_not_happen) {
+    weft::channel<int> silent, ready(1);
+    int place = 0, asked = 0;
+    auto destination = [&]() -> int& {
+        ++asked;
+        return place;
+    };
+    EXPECT_TRUE(ready.try_send(42));
+    EXPECT_EQ(weft::select(on_recv(silent, [&](int i) { destination() = i; }),
+                           on_recv(ready, [&](int i) { place = i; })),
+              1u);
+    EXPECT_EQ(place, 42);
+    EXPECT_EQ(weft::select(on_recv(silent, [&](int i) { destination() = i; }),
+                           on_send(silent, 1, [&] { ++asked; }), otherwise([] {})),
+              2u);
+    EXPECT_EQ(asked, 0);
+    EXPECT_EQ(place, 42);
+}
+
 // select5: random selects against random selects, under many orders: what was sent arrives once.
 TEST(select_go, random_ones_agree) {
     EXPECT_TRUE(weft::testing::explore(60, [](std::uint64_t seed) {
@@ -148,6 +169,78 @@ TEST(select_go, who_stands_behind_a_loser_is_served) {
     EXPECT_TRUE(one.try_send(true));
     l.run();
     for (auto& f : fibers) f.join();
+}
+
+// select7: an item that nobody looks at is received like any other: each way to receive meets each
+// way to send, whoever comes first, from hand to hand and through a place.
+TEST(select_go, an_item_may_be_thrown_away) {
+    auto ignore = [](int) {};
+    using way = void (*)(weft::channel<int>& c, weft::channel<int>& silent);
+    const way receives[] = {
+        [](auto& c, auto&) { EXPECT_TRUE(c.recv()); },
+        [](auto& c, auto&) { EXPECT_EQ(weft::select(on_recv(c, [](int) {})), 0u); },
+        [](auto& c, auto& silent) {
+            EXPECT_EQ(
+                weft::select(on_recv(silent, [](int) { ADD_FAILURE(); }), on_recv(c, [](int) {})),
+                1u);
+        },
+    };
+    const way sends[] = {
+        [](auto& c, auto&) { EXPECT_TRUE(c.send(1)); },
+        [](auto& c, auto&) { EXPECT_EQ(weft::select(on_send(c, 1)), 0u); },
+        [](auto& c, auto& silent) {
+            EXPECT_EQ(weft::select(on_send(silent, 2, [] { ADD_FAILURE(); }), on_send(c, 1)), 1u);
+        },
+    };
+    for (const way receive : receives)
+        for (const way send : sends)
+            for (const std::size_t capacity : {0u, 1u})
+                for (const bool receiver_first : {true, false}) {
+                    weft::loop l;
+                    weft::channel<int> c(capacity), never_sent, never_received;
+                    auto one_side = [&](bool receives_it) {
+                        receives_it ? receive(c, never_sent) : send(c, never_received);
+                    };
+                    weft::fiber early([&] { one_side(receiver_first); }, {.on = &l});
+                    l.run_until_idle();
+                    EXPECT_EQ(c.size(), receiver_first ? 0u : capacity);
+                    weft::fiber late([&] { one_side(!receiver_first); }, {.on = &l});
+                    l.run();
+                    early.join();
+                    late.join();
+                    EXPECT_EQ(weft::select(on_recv(c, ignore), on_recv(never_received, ignore),
+                                           on_send(never_sent, 1), otherwise([] {})),
+                              3u)
+                        << "it is empty, and nobody stands in line";
+                }
+}
+
+// select8: who leaves the function of a case has left the select and nothing else: what follows it
+// in the loop is gone on with, once, whatever the select looks like.
+TEST(select_go, leaving_a_case_leaves_the_select_and_not_the_loop_around_it) {
+    weft::channel<int> ready(1), silent;
+    auto rounds = [&](auto select_once) {
+        int entered = 0, left = 0, followed = 0;
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_TRUE(ready.try_send(i));
+            select_once([&](auto&&...) {
+                ++entered;
+                if (entered > 0) return;
+                ++left;
+            });
+            ++followed;
+            static_cast<void>(ready.try_recv());
+        }
+        EXPECT_EQ(entered, 3);
+        EXPECT_EQ(left, 0);
+        EXPECT_EQ(followed, 3);
+    };
+    auto bug = [](auto&&...) { ADD_FAILURE(); };
+    rounds([&](auto f) { weft::select(on_recv(ready, f)); });
+    rounds([&](auto f) { weft::select(on_recv(silent, bug), on_recv(ready, f)); });
+    rounds([&](auto f) { weft::select(on_recv(ready, f), otherwise(bug)); });
+    rounds([&](auto f) { weft::select(on_recv(silent, bug), otherwise(f)); });
+    rounds([&](auto f) { weft::select(otherwise(f)); });
 }
 
 // doubleselect: never do two cases of one select happen. From fibers and from threads.
