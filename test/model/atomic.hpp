@@ -156,7 +156,7 @@ inline void atomic_thread_fence(std::memory_order o,
     detail::fence(o, p);
 }
 
-// In a loop that spins: the thread goes on only when another has done something.
+// In a loop that spins: the thread goes on only when another has changed something.
 void spin(std::source_location place = std::source_location::current());
 
 }  // namespace model

@@ -169,6 +169,18 @@ TEST(checker, an_execution_without_end_is_found) {
                  "no end after");
 }
 
+TEST(checker, two_who_spin_do_not_keep_the_third_from_going_on) {
+    expect_right(explore([](execution& run) {
+        weft::atomic<int> ready{0};
+        for (int n = 0; n < 2; ++n)
+            run.thread("spins", [&] {
+                while (ready.load() == 0) model::spin();
+            });
+        run.thread("writer", [&] { ready.store(1); });
+        run.go();
+    }));
+}
+
 TEST(checker, a_predicate_may_only_load) {
     expect_found(explore([](execution& run) {
                      weft::atomic<int> x{0};

@@ -95,7 +95,7 @@ void require(bool kept, const char* what,
 void wait_until(const std::function<bool()>& holds,
                 std::source_location place = std::source_location::current());
 // spin() is in model/atomic.hpp: in a loop that spins, the thread goes on only when another has
-// done something.
+// changed something.
 
 namespace detail {
 void touch(cell&, bool writes, std::source_location);

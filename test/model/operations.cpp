@@ -15,6 +15,11 @@ std::size_t explorer::index(cell& c) {
     return c.index;
 }
 
+void explorer::set(cell& c, word w) {
+    if (c.value != w) changed_at_ = steps_;
+    c.value = w;
+}
+
 void explorer::must_be_pure(source_location place) {
     if (peeking_) fail("the predicate of wait_until does more than load", place);
 }
@@ -35,7 +40,7 @@ void explorer::store(cell& c, word w, memory_order o, source_location place) {
     point(place);
     const std::size_t x = index(c);
     memory_.write(running_, x, w, o);
-    c.value = w;
+    set(c, w);
     note("store", place, name_of(o), x, w, w);
 }
 
@@ -45,7 +50,7 @@ word explorer::read_modify_write(cell& c, change f, word operand, memory_order o
     point(place);
     const std::size_t x = index(c);
     const word before = read_newest(x, o);
-    c.value = f(before, operand);
+    set(c, f(before, operand));
     memory_.overwrite(running_, x, c.value, o);
     note("change", place, name_of(o), x, before, c.value);
     return before;
@@ -67,7 +72,7 @@ bool explorer::compare_exchange(cell& c, word& expected, word desired, bool weak
     }
     static_cast<void>(read_newest(x, yes));
     memory_.overwrite(running_, x, desired, yes);
-    c.value = desired;
+    set(c, desired);
     note("compare", place, name_of(yes), x, expected, desired);
     return true;
 }
