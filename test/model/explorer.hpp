@@ -87,7 +87,7 @@ private:
     void resume(party);
     bool holds(const predicate&);
 
-    std::size_t index(cell&);
+    std::size_t index(cell&, source_location);
     void set(cell&, word);
     word read_newest(std::size_t x, memory_order o) { return memory_.read(running_, x, 0, o); }
     void must_be_pure(source_location);
