@@ -24,7 +24,8 @@ struct cell {
     word value = 0;               // the newest
     std::uint64_t execution = 0;  // the one in which `index` was given
     unsigned index = 0;
-    bool set = false;  // `value` is; until then it is what the owner was made with
+    bool set = false;   // `value` is; until then it is what the owner was made with
+    bool over = false;  // destroyed, though what is left of it may be read
 };
 
 using change = word (*)(word before, word operand);
@@ -35,6 +36,7 @@ word read_modify_write(cell&, change, word operand, memory_order, source_locatio
 bool compare_exchange(cell&, word& expected, word desired, bool weak, memory_order yes,
                       memory_order no, source_location);
 void fence(memory_order, source_location);
+void end(cell&);
 
 // What a failed compare_exchange of one order does.
 constexpr memory_order without_release(memory_order o) {
@@ -72,6 +74,7 @@ public:
     constexpr atomic(T x) noexcept : initial_(x) {}  // implicit, as the standard one's
     atomic(const atomic&) = delete;
     atomic& operator=(const atomic&) = delete;
+    ~atomic() { detail::end(cell_); }
 
     T load(order o = order::seq_cst, place p = place::current()) const noexcept {
         return detail::from_word<T>(detail::load(cell(), o, p));
@@ -156,7 +159,7 @@ inline void atomic_thread_fence(std::memory_order o,
     detail::fence(o, p);
 }
 
-// In a loop that spins: the thread goes on only when another has done something.
+// In a loop that spins: the thread goes on only when another has changed something.
 void spin(std::source_location place = std::source_location::current());
 
 }  // namespace model

@@ -2,6 +2,7 @@
 // programs of weak memory, each right and each broken in one place.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -167,6 +168,32 @@ TEST(checker, an_execution_without_end_is_found) {
                      run.go();
                  }),
                  "no end after");
+}
+
+TEST(checker, two_who_spin_do_not_keep_the_third_from_going_on) {
+    expect_right(explore([](execution& run) {
+        weft::atomic<int> ready{0};
+        for (int n = 0; n < 2; ++n)
+            run.thread("spins", [&] {
+                while (ready.load() == 0) model::spin();
+            });
+        run.thread("writer", [&] { ready.store(1); });
+        run.go();
+    }));
+}
+
+TEST(checker, an_atomic_used_after_its_end_is_found) {
+    expect_found(explore([](execution& run) {
+                     weft::atomic<int> ended{0};
+                     std::optional<weft::atomic<int>> x(0);
+                     run.thread("ends", [&] {
+                         x.reset();
+                         ended.store(1);
+                     });
+                     run.thread("uses", [&, p = &*x] { p->store(1); });
+                     run.go();
+                 }),
+                 "used after its end");
 }
 
 TEST(checker, a_predicate_may_only_load) {

@@ -86,7 +86,7 @@ void explorer::execute() {
     schedule_.clear();
     running_ = next_ = 0;
     spent_ = 0;
-    steps_ = 0;
+    steps_ = changed_at_ = 0;
     thread_count_ = 0;
     starting_ = weakness_shown_ = peeking_ = atomic_ = false;
     active = this;
@@ -189,7 +189,19 @@ bool explorer::holds(const predicate& p) {
 
 bool explorer::ready(thread& t) {
     if (t.over || (t.waits_for != nullptr && !holds(*t.waits_for))) return false;
-    return t.spun_at == 0 || steps_ > t.spun_at;
+    return t.spun_at == 0 || changed_at_ > t.spun_at;
+}
+
+// Of those who spin, and could else go on, the one who has looked longest ago. 0 when there is
+// none.
+party explorer::first_spinner() {
+    party first = 0;
+    for (party p = 1; p < thread_count_; ++p) {
+        const thread& t = *threads_[p];
+        if (!t.over && t.spun_at != 0 && (first == 0 || t.spun_at < threads_[first]->spun_at))
+            first = p;
+    }
+    return first;
 }
 
 // 0 when nobody can go on.
@@ -199,12 +211,7 @@ party explorer::pick_next(bool may_stay, source_location place) {
     if (may_stay) all[count++] = running_;
     for (party p = 1; p < thread_count_; ++p)
         if (!(may_stay && p == running_) && ready(*threads_[p])) all[count++] = p;
-    if (count == 0)  // who spins may look again when there is nobody else
-        for (party p = 1; p < thread_count_ && count == 0; ++p) {
-            threads_[p]->spun_at = 0;
-            if (ready(*threads_[p])) all[count++] = p;
-        }
-    if (count == 0) return 0;
+    if (count == 0) return first_spinner();  // he may look again when there is nobody else
     return all[may_stay ? deviate(count, place) : choose(count, place)];
 }
 

@@ -36,7 +36,7 @@ struct thread {
     weft::coroutine<> run;
     const predicate* waits_for = nullptr;
     source_location waits_at;
-    std::uint64_t spun_at = 0;  // the step after which it saw nothing new; 0: it does not spin
+    std::uint64_t spun_at = 0;  // the step at which it has seen nothing new; 0: it does not spin
     bool over = false;
 };
 
@@ -81,12 +81,14 @@ private:
     std::size_t deviate(std::size_t count, source_location);
     void point(source_location);
     bool ready(thread&);
+    party first_spinner();
     party pick_next(bool may_stay, source_location);
     void leave_to(party);
     void resume(party);
     bool holds(const predicate&);
 
-    std::size_t index(cell&);
+    std::size_t index(cell&, source_location);
+    void set(cell&, word);
     word read_newest(std::size_t x, memory_order o) { return memory_.read(running_, x, 0, o); }
     void must_be_pure(source_location);
     void note(const char* kind, source_location place, const char* order = "",
@@ -113,6 +115,7 @@ private:
     party next_ = 0;
     unsigned spent_ = 0;
     std::uint64_t steps_ = 0;
+    std::uint64_t changed_at_ = 0;  // the last step that gave an atomic another value
     bool starting_ = false;
     bool weakness_shown_ = false;  // a compare_exchange_weak has failed for no reason
     bool peeking_ = false;         // a predicate is tried: it sees the newest, and learns nothing

@@ -13,7 +13,8 @@
 // was allowed.
 //
 // What it finds: broken requirements (require; and WEFT_ASSERT in the sources under test); deadlock
-// (all wait_until in vain); executions that do not end; and, by the rules of the C++ memory model
+// (all wait_until in vain); executions that do not end; an atomic that is used after its end, where
+// its memory is not used again; and, by the rules of the C++ memory model
 // (memory.hpp), missing acquire, release and seq_cst: a load that no order forbids to see an old
 // value sees it, and two accesses to a model::var race unless something orders them.
 //
@@ -95,7 +96,7 @@ void require(bool kept, const char* what,
 void wait_until(const std::function<bool()>& holds,
                 std::source_location place = std::source_location::current());
 // spin() is in model/atomic.hpp: in a loop that spins, the thread goes on only when another has
-// done something.
+// changed something.
 
 namespace detail {
 void touch(cell&, bool writes, std::source_location);

@@ -6,13 +6,19 @@
 
 namespace model::detail {
 
-std::size_t explorer::index(cell& c) {
+std::size_t explorer::index(cell& c, source_location place) {
+    if (c.over) fail("an atomic is used after its end", place);
     if (c.execution != execution_) {
         c.execution = execution_;
         c.index = static_cast<unsigned>(memory_.count());
         if (!memory_.add(c.value)) fail("too many atomics", {});
     }
     return c.index;
+}
+
+void explorer::set(cell& c, word w) {
+    if (c.value != w) changed_at_ = steps_;
+    c.value = w;
 }
 
 void explorer::must_be_pure(source_location place) {
@@ -22,7 +28,7 @@ void explorer::must_be_pure(source_location place) {
 word explorer::load(cell& c, memory_order o, source_location place) {
     if (peeking_) return c.value;
     point(place);
-    const std::size_t x = index(c);
+    const std::size_t x = index(c, place);
     const std::size_t readable = atomic_ ? 1 : memory_.readable(running_, x, o);
     const std::size_t back = deviate(readable, place);
     const word w = memory_.read(running_, x, back, o);
@@ -33,9 +39,9 @@ word explorer::load(cell& c, memory_order o, source_location place) {
 void explorer::store(cell& c, word w, memory_order o, source_location place) {
     must_be_pure(place);
     point(place);
-    const std::size_t x = index(c);
+    const std::size_t x = index(c, place);
     memory_.write(running_, x, w, o);
-    c.value = w;
+    set(c, w);
     note("store", place, name_of(o), x, w, w);
 }
 
@@ -43,9 +49,9 @@ word explorer::read_modify_write(cell& c, change f, word operand, memory_order o
                                  source_location place) {
     must_be_pure(place);
     point(place);
-    const std::size_t x = index(c);
+    const std::size_t x = index(c, place);
     const word before = read_newest(x, o);
-    c.value = f(before, operand);
+    set(c, f(before, operand));
     memory_.overwrite(running_, x, c.value, o);
     note("change", place, name_of(o), x, before, c.value);
     return before;
@@ -55,7 +61,7 @@ bool explorer::compare_exchange(cell& c, word& expected, word desired, bool weak
                                 memory_order no, source_location place) {
     must_be_pure(place);
     point(place);
-    const std::size_t x = index(c);
+    const std::size_t x = index(c, place);
     const bool equal = c.value == expected;
     // Once in an execution: a loop that tries again would never be walked to its end.
     const bool fails = equal && weak && !weakness_shown_ && deviate(2, place) == 1;
@@ -67,7 +73,7 @@ bool explorer::compare_exchange(cell& c, word& expected, word desired, bool weak
     }
     static_cast<void>(read_newest(x, yes));
     memory_.overwrite(running_, x, desired, yes);
-    c.value = desired;
+    set(c, desired);
     note("compare", place, name_of(yes), x, expected, desired);
     return true;
 }
@@ -125,6 +131,7 @@ bool compare_exchange(cell& c, word& expected, word desired, bool weak, memory_o
 void fence(memory_order o, source_location p) {
     if (explorer::active != nullptr) explorer::active->fence(o, p);
 }
+void end(cell& c) { c.over = explorer::active != nullptr; }
 void touch(cell& c, bool writes, source_location p) {
     if (explorer::active != nullptr) explorer::active->touch(c, writes, p);
 }

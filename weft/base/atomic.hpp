@@ -9,7 +9,7 @@
 // the checker renames the namespace, so that both kinds of weft may be in one program.
 //
 // A loop that spins says so by spin_pause(): the processor goes easy on it, and the checker lets
-// somebody else go on.
+// somebody else go on. One that has spun for long gives the processor away by spin_yield().
 //
 //   weft::atomic<unsigned> word{0};
 //   word.fetch_or(bit, std::memory_order_release);
@@ -17,6 +17,7 @@
 #pragma once
 
 #include <atomic>
+#include <thread>
 
 #include "weft/base/platform.hpp"
 
@@ -34,10 +35,12 @@ namespace weft {
 using model::atomic;
 using model::atomic_thread_fence;
 inline void spin_pause() { model::spin(); }
+inline void spin_yield() { model::spin(); }
 #else
 using std::atomic;
 using std::atomic_thread_fence;
 inline void spin_pause() noexcept { cpu_pause(); }
+inline void spin_yield() noexcept { std::this_thread::yield(); }
 #endif
 
 }  // namespace weft

@@ -8,8 +8,6 @@
 //   const std::lock_guard held(lock);
 #pragma once
 
-#include <thread>
-
 #include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
 
@@ -39,7 +37,7 @@ private:
             if (looks < 16)
                 spin_pause();
             else
-                std::this_thread::yield();
+                spin_yield();
         }
     }
 

@@ -1,7 +1,5 @@
 #include "weft/sync/word_queue.hpp"
 
-#include <thread>
-
 namespace weft::detail {
 
 void queue_node::enlist(waiter& w, word_queue& q, const char* what) noexcept {
@@ -21,7 +19,10 @@ word_queue::word word_queue::lock_slowly() noexcept {
         if ((w & busy) == 0 && word_.compare_exchange_strong(w, w | busy, std::memory_order_acquire,
                                                              std::memory_order_relaxed))
             return w;
-        if (looks >= 16) std::this_thread::yield();
+        if (looks < 16)
+            spin_pause();
+        else
+            spin_yield();
     }
 }
 

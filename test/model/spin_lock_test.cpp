@@ -1,0 +1,91 @@
+// weft/base/spin_lock.hpp under every interleaving of a few threads.
+#include "weft/base/spin_lock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "model/expect.hpp"
+#include "model/model.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::report;
+
+// Holders, each so often; two inside at once, or one who does not see what the last one did, race.
+report hold(int holders, int times, unsigned deviations) {
+    return explore(
+        [=](execution& run) {
+            weft::spin_lock lock;
+            model::var<int> count{0};
+            for (int n = 0; n < holders; ++n)
+                run.thread("holder", [&] {
+                    for (int t = 0; t < times; ++t) {
+                        const std::lock_guard held(lock);
+                        count.write(count.read() + 1);
+                    }
+                });
+            run.go();
+            model::require(count.read() == holders * times, "each was inside");
+        },
+        {.deviations = deviations});
+}
+
+TEST(spin_lock, excludes_and_shows_what_was_done_inside) {
+    expect_right(hold(2, 1, 8), bounded);  // who spins may see old values for ever
+    expect_right(hold(2, 2, 6), bounded);
+    expect_right(hold(3, 1, 5), bounded);
+}
+
+TEST(spin_lock, excludes_who_only_tries) {
+    expect_right(explore(
+                     [](execution& run) {
+                         weft::spin_lock lock;
+                         model::var<int> count{0};
+                         for (int n = 0; n < 2; ++n)
+                             run.thread("holder", [&] {
+                                 const std::lock_guard held(lock);
+                                 count.write(count.read() + 1);
+                             });
+                         int tried = 0;
+                         run.thread("tries", [&] {
+                             for (int t = 0; t < 2; ++t) {
+                                 if (!lock.try_lock()) continue;
+                                 count.write(count.read() + 1);
+                                 ++tried;
+                                 lock.unlock();
+                             }
+                         });
+                         run.go();
+                         model::require(count.read() == 2 + tried, "each was inside");
+                     },
+                     {.deviations = 4}),
+                 bounded);
+}
+
+// The holder goes on only if who waits gives the processor away each time, however long it lasts.
+TEST(spin_lock, gives_the_processor_away_however_long_it_waits) {
+    expect_right(explore(
+                     [](execution& run) {
+                         weft::spin_lock lock;
+                         weft::atomic<int> beat{0};
+                         lock.lock();
+                         run.thread("holder", [&] {
+                             for (int t = 1; t <= 40; ++t) {
+                                 beat.store(t, std::memory_order_relaxed);
+                                 model::spin();
+                             }
+                             lock.unlock();
+                         });
+                         run.thread("waits", [&] { const std::lock_guard held(lock); });
+                         run.go();
+                     },
+                     {.deviations = 1}),
+                 bounded);
+}
+
+}  // namespace

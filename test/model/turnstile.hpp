@@ -1,0 +1,84 @@
+// What is to hold of a thing that one party has at a time, and for which the others stand in line:
+// free, or else enlist, against claim the first, or else free.
+//
+// Its one idea: a Thing over a queue is a few lines in the manner of the queue's own header; the
+// laws are the same for all. A wake that is lost is a deadlock; two who have it at once race; one
+// who has gone, and still stands in line, is found at the end.
+//
+//   struct thing {
+//       struct node;                         // made from the thing; has `bool given`, under the
+//       lock explicit thing(bool is_free); bool take(weft::waiter&, node&);     // start(): false
+//       when it was free void give();                         // to the first in line, or free bool
+//       is_at_rest();                   // after all threads: free, and nobody in line
+//   };
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "model/party.hpp"
+
+namespace model {
+
+template <class Thing>
+class turnstile {
+public:
+    explicit turnstile(bool is_free) : thing_(is_free) {}
+
+    // Of the party p: takes it, unless its fate ends the wait, and gives it back.
+    void pass(std::size_t p, fate f = fate::none) {
+        typename Thing::node n(thing_);
+        const auto how = parties_[p].wait([&](weft::waiter& w) { return thing_.take(w, n); }, f);
+        const bool has_it = how == weft::wait_status::woken || n.given;
+        if (has_it) leave();
+        require(has_it || f != fate::none, "nothing else ends the wait");
+    }
+    // Of who has it.
+    void leave() {
+        inside_.write(inside_.read() + 1);
+        thing_.give();
+    }
+    void check() {
+        for (party& p : parties_) p.check();
+        require(thing_.is_at_rest(), "it is free, and nobody stands in line");
+    }
+
+private:
+    Thing thing_;
+    var<int> inside_;
+    std::array<party, 3> parties_;
+};
+
+// Each comes so often and goes through.
+template <class Thing>
+report pass(std::size_t parties, int times, unsigned deviations) {
+    return explore(
+        [=](execution& run) {
+            turnstile<Thing> t(true);
+            for (std::size_t p = 0; p < parties; ++p)
+                run.thread("party", [&, p] {
+                    for (int n = 0; n < times; ++n) t.pass(p);
+                });
+            run.go();
+            t.check();
+        },
+        {.deviations = deviations});
+}
+
+// One has it and gives it back, while another, whose wait is ended, stands in line; and a third
+// stands there, too.
+template <class Thing>
+report pass_beside(fate f, bool a_third, unsigned deviations) {
+    return explore(
+        [=](execution& run) {
+            turnstile<Thing> t(false);
+            run.thread("gives", [&] { t.leave(); });
+            run.thread("fated", [&] { t.pass(0, f); });
+            if (a_third) run.thread("waits", [&] { t.pass(1); });
+            run.go();
+            t.check();
+        },
+        {.deviations = deviations});
+}
+
+}  // namespace model

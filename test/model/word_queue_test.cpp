@@ -1,0 +1,134 @@
+// weft/sync/word_queue.hpp under every interleaving of a few parties.
+#include "weft/sync/word_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "model/expect.hpp"
+#include "model/turnstile.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_found;
+using model::expect_right;
+using model::explore;
+using model::fate;
+using weft::detail::queue_node;
+using weft::detail::word_queue;
+
+// A mutex without an owner. The fast ways past the lock are as mutex.hpp has them; the wrong one
+// frees a word whose waiters it does not look at.
+template <bool Wrong = false>
+class lock {
+public:
+    struct node : queue_node {
+        explicit node(lock&) {}
+    };
+
+    explicit lock(bool is_free) : queue_(is_free ? 0 : taken) {}
+
+    bool take(weft::waiter& w, node& n) {
+        word_queue::word nobody = 0;
+        if (queue_.load() == 0 && queue_.change(nobody, taken)) return false;
+        const word_queue::word v = queue_.lock();
+        line_.write(0);
+        if (v == 0) {
+            queue_.unlock(taken);
+            return false;
+        }
+        n.enlist(w, queue_, "a lock");
+        queue_.unlock(v);
+        return true;
+    }
+    void give() {
+        word_queue::word w = queue_.load();
+        if (Wrong && word_queue::value_of(w) == taken && queue_.change(w, w & ~taken)) return;
+        if (w == taken && queue_.change(w, 0)) return;
+        static_cast<void>(queue_.lock());
+        line_.write(0);
+        queue_node* const next = queue_.claim_first();
+        if (next != nullptr) next->given = true;
+        queue_.unlock(next != nullptr ? taken : 0);
+        if (next != nullptr) next->owner->wake();
+    }
+    bool is_at_rest() { return queue_.load() == 0 && queue_.front() == nullptr; }
+
+private:
+    static constexpr word_queue::word taken = word_queue::unit;
+
+    word_queue queue_;
+    model::var<int> line_;  // touched under the lock
+};
+
+TEST(word_queue, loses_no_wake_and_wakes_nobody_twice) {
+    expect_right(model::pass<lock<>>(2, 1, 5), bounded);
+    expect_right(model::pass<lock<>>(2, 2, 3), bounded);
+    expect_right(model::pass<lock<>>(3, 1, 3), bounded);
+}
+
+TEST(word_queue, has_one_winner_of_a_wake_and_a_withdrawal) {
+    for (fate f : {fate::deadline, fate::stop, fate::both})
+        expect_right(model::pass_beside<lock<>>(f, false, 6), bounded);
+}
+
+TEST(word_queue, leaves_a_frame_that_ends_alone) {
+    expect_right(model::pass_beside<lock<>>(fate::end, false, 6), bounded);
+    expect_right(model::pass_beside<lock<>>(fate::end, true, 3), bounded);
+}
+
+TEST(word_queue, gives_what_a_withdrawn_party_would_have_had_to_the_next) {
+    for (fate f : {fate::deadline, fate::both})
+        expect_right(model::pass_beside<lock<>>(f, true, 3), bounded);
+}
+
+// What is published is the last that is touched.
+TEST(word_queue, may_be_destroyed_by_who_sees_the_new_state) {
+    for (bool changes : {false, true})
+        expect_right(explore([=](execution& run) {
+            std::optional<word_queue> q(0);
+            model::var<int> data{0};
+            run.thread("sets", [&] {
+                data.write(1);
+                word_queue::word w = 0;
+                if (changes) {
+                    model::require(q->change(w, word_queue::unit), "nobody is in the way");
+                } else {
+                    static_cast<void>(q->lock());
+                    q->unlock(word_queue::unit);
+                }
+            });
+            run.thread("sees", [&] {
+                if (q->value() == 0) return;
+                model::require(data.read() == 1, "what came before is there");
+                q.reset();
+            });
+            run.go();
+        }));
+}
+
+TEST(word_queue, may_be_destroyed_by_who_was_woken) {
+    expect_right(explore(
+                     [](execution& run) {
+                         std::optional<lock<>> l(false);
+                         model::party p;
+                         run.thread("gives", [&] { l->give(); });
+                         run.thread("takes", [&] {
+                             lock<>::node n(*l);
+                             p.wait([&](weft::waiter& w) { return l->take(w, n); });
+                             l.reset();
+                         });
+                         run.go();
+                         p.check();
+                     },
+                     {.deviations = 8}),
+                 bounded);
+}
+
+TEST(word_queue, loses_a_wake_for_who_frees_it_past_its_waiters) {
+    expect_found(model::pass<lock<true>>(2, 1, 4), "deadlock");
+}
+
+}  // namespace
