@@ -44,25 +44,25 @@ private:
 };
 
 template <class T>
-struct timed {
+struct within {
     using type = result<kept_t<T>>;
 };
 template <class T>
     requires std::is_void_v<T>
-struct timed<T> {
+struct within<T> {
     using type = result<void>;
 };
 template <class T>
-struct timed<result<T>> {
+struct within<result<T>> {
     using type = result<T>;
 };
 template <class T>
-using timed_t = typename timed<T>::type;
+using within_t = typename within<T>::type;
 template <class T>
-inline constexpr bool is_result = std::is_same_v<timed_t<T>, T>;
+inline constexpr bool is_result = std::is_same_v<within_t<T>, T>;
 
 template <class T>
-task<timed_t<T>> within_deadline(task<T> t, time_point until) {
+task<within_t<T>> within_deadline(task<T> t, time_point until) {
     const flow_deadline limit(until);
 #if WEFT_EXCEPTIONS
     try {
@@ -76,7 +76,7 @@ task<timed_t<T>> within_deadline(task<T> t, time_point until) {
                 co_return failure(std::errc::timed_out);
             co_return r;
         } else {
-            co_return timed_t<T>(co_await t);
+            co_return within_t<T>(co_await t);
         }
 #if WEFT_EXCEPTIONS
     } catch (const stopped& s) {
@@ -87,7 +87,7 @@ task<timed_t<T>> within_deadline(task<T> t, time_point until) {
 }
 
 template <class T>
-task<timed_t<T>> with_deadline(task<T> t, time_point until) {
+task<within_t<T>> with_deadline(task<T> t, time_point until) {
     if (current_flow() != nullptr) co_return co_await within_deadline(std::move(t), until);
     // A coroutine that runs in no flow has nothing that a deadline could be set for.
     co_return co_await schedule_on(executor_here(), within_deadline(std::move(t), until));
