@@ -7,6 +7,8 @@
 #include <string>
 
 #include "test/task/on_loop.hpp"
+#include "test/task/small_stack.hpp"
+#include "test/task/tasks.hpp"
 #include "weft/fiber/spawn.hpp"
 
 namespace {
@@ -179,6 +181,50 @@ TEST(when_all, of_many_is_woken_without_recursion) {
         co_return (co_await when_all(std::move(tasks))).size();
     };
     EXPECT_EQ(run(body()), 10000u);
+}
+
+// -- none of it takes stack, however deep and however often ------------------------------
+
+constexpr int many_all = WEFT_ASAN || WEFT_TSAN || WEFT_DEBUG ? 10'000 : 100'000;
+
+task<int> nested_all(int depth, weft::duration d) {
+    if (depth == 0) {
+        if (d != 0ms) co_await weft::sleep_for(d);
+        co_return 0;
+    }
+    auto [inner, one] = co_await when_all(nested_all(depth - 1, d), tasks::number(1));
+    co_return inner + one;
+}
+
+TEST(when_all, nested_deep_needs_no_stack) {
+    on_small_stack([] {
+        EXPECT_EQ(run(nested_all(many_all, 0ms)), many_all) << "all is there at once";
+        EXPECT_EQ(run(nested_all(many_all, 1ms)), many_all) << "a timer wakes the innermost";
+    });
+}
+
+TEST(when_all, hands_a_stop_down_to_what_is_nested_deep) {
+    weft::testing::virtual_loop l(1);
+    weft::detail::task_run<int> r(nested_all(500, 1h), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    const weft::time_point before = l.now();
+    r->request_stop(weft::stop_reason::user);
+    l.run();
+    EXPECT_EQ(l.now(), before);
+    EXPECT_THROW(r.take(), weft::stopped);
+}
+
+TEST(when_all, a_loop_of_those_that_complete_at_once_needs_no_stack) {
+    const auto body = []() -> task<int> {
+        int sum = 0;
+        for (int i = 0; i < many_all; ++i) {
+            auto [a, b] = co_await when_all(tasks::number(1), tasks::number(2));
+            sum += a + b;
+        }
+        co_return sum;
+    };
+    on_small_stack([&] { EXPECT_EQ(run(body()), 3 * many_all); });
 }
 
 }  // namespace
