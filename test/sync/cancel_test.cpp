@@ -28,6 +28,7 @@
 #include "weft/sync/wait_group.hpp"
 #include "weft/task/task.hpp"
 #include "weft/wait/shield.hpp"
+#include "weft/wait/timeout_scope.hpp"
 
 using namespace std::chrono_literals;
 
@@ -239,6 +240,62 @@ protected:
 TEST_P(every_wait_of_sync, is_ended_by_a_stop) {
     ended_by([](weft::fiber& f) { EXPECT_TRUE(f.request_stop(weft::stop_reason::shutdown)); },
              weft::stop_reason::shutdown);
+}
+
+// The deadline is around the wait, and not the wait's own; the flow is not stopped, and goes on.
+TEST_P(every_wait_of_sync, is_ended_by_the_deadline_of_a_scope) {
+    weft::testing::virtual_loop l;
+    things t;
+    bool said = false, expired = false;
+    weft::stop_reason why = weft::stop_reason::none;
+    weft::time_point begun{}, woken{}, waited_again{};
+    weft::fiber waits(
+        [&] {
+            begun = weft::now();
+            {
+                const weft::timeout_scope limit(10ms);
+                try {
+                    said = GetParam().run(t);
+                } catch (const weft::stopped& s) {
+                    why = s.reason;
+                }
+                woken = weft::now();
+                expired = limit.expired();
+            }
+            weft::this_fiber::sleep_for(10ms);
+            waited_again = weft::now();
+        },
+        {.on = l});
+    l.run();
+    EXPECT_FALSE(waits.join().stopped());
+    EXPECT_NE(said, why == weft::stop_reason::deadline) << "one of the two";
+    EXPECT_TRUE(expired);
+    EXPECT_GE(woken - begun, 10ms);
+    EXPECT_LE(woken - begun, 11ms);
+    EXPECT_GE(waited_again - woken, 10ms) << "outside of the scope nothing ends a wait";
+    EXPECT_TRUE(GetParam().intact(t));
+}
+
+TEST_P(every_wait_of_sync, is_not_begun_after_the_deadline_of_a_scope) {
+    weft::testing::virtual_loop l;
+    things t;
+    bool said = false;
+    weft::stop_reason why = weft::stop_reason::none;
+    weft::fiber waits(
+        [&] {
+            const weft::timeout_scope limit(0ms);
+            try {
+                said = GetParam().run(t);
+            } catch (const weft::stopped& s) {
+                why = s.reason;
+            }
+        },
+        {.on = l});
+    l.run();
+    EXPECT_FALSE(waits.join().stopped());
+    EXPECT_NE(said, why == weft::stop_reason::deadline) << "one of the two";
+    EXPECT_EQ(l.now(), weft::time_point{});
+    EXPECT_TRUE(GetParam().intact(t));
 }
 
 TEST_P(every_wait_of_sync, is_not_begun_after_a_stop) {
