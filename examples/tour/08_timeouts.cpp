@@ -1,0 +1,78 @@
+// 08: a time-out, in a fiber and in a task.
+//
+// In a fiber a timeout_scope bounds all that is called below it. A task is awaited with
+// with_timeout: what comes too late is ended, its destructors run, and it is gone when the await
+// returns. Of nested deadlines the nearest counts.
+//
+//   build/release/examples/tour_08_timeouts
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "weft/run/run.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/with_deadline.hpp"
+#include "weft/wait/timeout_scope.hpp"
+
+using namespace std::chrono_literals;
+
+int connections = 0;
+
+struct connection {
+    connection() { ++connections; }
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+    ~connection() { --connections; }
+};
+
+struct database {
+    std::chrono::milliseconds latency;
+
+    // Knows nothing of deadlines.
+    weft::task<std::string> query(int key) {
+        const connection c;
+        co_await weft::sleep_for(latency);
+        co_return "user " + std::to_string(key);
+    }
+};
+
+weft::result<std::string> load_in_a_fiber(database& d, int key) {
+    weft::timeout_scope limit(250ms);
+    try {
+        return weft::await(d.query(key));
+    } catch (const weft::stopped&) {
+        if (!limit.expired()) throw;  // somebody else's stop
+        return weft::failure(std::errc::timed_out);
+    }
+}
+
+weft::task<std::string> load_in_a_task(database& d, int key) {
+    co_return (co_await weft::with_timeout(d.query(key), 250ms)).value();
+}
+
+// A deadline around all of it, nearer than those within.
+weft::task<bool> is_late(database& d) {
+    const auto user = co_await weft::with_timeout(load_in_a_task(d, 3), 5ms);
+    co_return user.error() == std::errc::timed_out&& connections == 0;
+}
+
+int main() {
+    return weft::run([] {
+        database quick{1ms}, slow{1h};
+        const std::string one = load_in_a_fiber(quick, 1).value();
+        const std::string two = weft::await(load_in_a_task(quick, 2));
+        const bool late = weft::await(is_late(slow));
+        std::error_code failed;
+        try {
+            weft::await(load_in_a_task(slow, 4));
+        } catch (const std::system_error& e) {
+            failed = e.code();
+        }
+        std::printf("%s, %s, late: %d, %s\n", one.c_str(), two.c_str(), late,
+                    failed.message().c_str());
+        const bool well = one == "user 1" && two == "user 2" && late && connections == 0;
+        return well && failed == std::errc::timed_out ? 0 : 1;
+    });
+}
