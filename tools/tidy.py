@@ -2,7 +2,7 @@
 """Refuses what the house does not allow, one line per fault, `path:line: what and why`:
 
   layers    an #include that points against the weft_layer() lines of CMakeLists.txt
-  headers   a header that does not compile alone
+  headers   a header that does not compile alone, or not with all the others
   tests     a header weft/<layer>/<x>.hpp without test/<layer>/<x>_test.cpp
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
@@ -22,6 +22,9 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+# The backend that a build does not have: it defines what the other does.
+NOT_TOGETHER = {"weft/context/switch_ucontext.hpp"}
 
 # Headers without a test of their own, and the reason.
 TESTED_ELSEWHERE = {
@@ -158,16 +161,17 @@ def check_headers(tree):
     cache = tree.root / "build" / "tidy"
     cache.mkdir(parents=True, exist_ok=True)
 
-    def compile_alone(header):
+    def errors_of(headers):
         key = hashlib.sha256(version + " ".join([*compiler, *COMPILE]).encode())
-        for path in sorted(closure(tree, header, set())):
+        for path in sorted(set().union(*(closure(tree, h, set()) for h in headers))):
             key.update(f"\0{path}\0{tree.text(path)}".encode())
         remembered = cache / key.hexdigest()
         if remembered.exists():
             return None
-        done = subprocess.run([*compiler, *COMPILE, f"-I{tree.root}", "-include", str(header),
-                               "-x", "c++", "-"], input="", capture_output=True, text=True,
-                              cwd=tree.root, env={**os.environ, "LC_ALL": "C"})
+        done = subprocess.run([*compiler, *COMPILE, f"-I{tree.root}", "-x", "c++", "-"],
+                              input="".join(f'#include "{h}"\n' for h in headers),
+                              capture_output=True, text=True, cwd=tree.root,
+                              env={**os.environ, "LC_ALL": "C"})
         if done.returncode == 0:
             remembered.touch()
             return None
@@ -176,9 +180,15 @@ def check_headers(tree):
 
     headers = list(tree.files("weft", suffixes={".hpp"}))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for header, error in zip(headers, pool.map(compile_alone, headers)):
-            if error is not None:
-                tree.fault(header, 1, f"does not compile alone: {error}")
+        alone = list(pool.map(lambda h: errors_of([h]), headers))
+    for header, error in zip(headers, alone):
+        if error is not None:
+            tree.fault(header, 1, f"does not compile alone: {error}")
+    together = [h for h in headers if str(h) not in NOT_TOGETHER]
+    if together and not any(alone):
+        error = errors_of(together)
+        if error is not None:
+            tree.fault(together[0], 1, f"does not compile with all the others: {error}")
 
 
 def check_tests(tree):

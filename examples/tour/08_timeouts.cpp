@@ -55,7 +55,8 @@ weft::task<std::string> load_in_a_task(database& d, int key) {
 // A deadline around all of it, nearer than those within.
 weft::task<bool> is_late(database& d) {
     const auto user = co_await weft::with_timeout(load_in_a_task(d, 3), 5ms);
-    co_return user.error() == std::errc::timed_out&& connections == 0;
+    const bool late = user.error() == std::errc::timed_out;
+    co_return late&& connections == 0;
 }
 
 int main() {

@@ -87,6 +87,11 @@ class Tidy(unittest.TestCase):
                      "weft/bottom/line.hpp:1: does not compile alone", "weft/top/top.hpp:1: does",
                      "weft/middle/pool.hpp:1: does", "weft/weft.hpp:1: does")
 
+    def test_headers_that_do_not_compile_together_are_refused(self):
+        self.refuses({"weft/bottom/same.hpp": "#pragma once\nstruct top {};\n",
+                      "test/bottom/same_test.cpp": ""},
+                     "weft/bottom/line.hpp:1: does not compile with all the others")
+
     def test_a_warning_in_a_header_is_refused(self):
         self.refuses({"weft/top/top.hpp": "#pragma once\ninline void f(int unused) {}\n"},
                      "weft/top/top.hpp:1: does not compile alone",
