@@ -6,6 +6,18 @@
 
 #include "test/task/on_loop.hpp"
 #include "test/task/parties.hpp"
+#include "weft/fiber/spawn.hpp"
+#include "weft/sync/auto_reset_event.hpp"
+#include "weft/sync/barrier.hpp"
+#include "weft/sync/broadcast.hpp"
+#include "weft/sync/channel.hpp"
+#include "weft/sync/manual_reset_event.hpp"
+#include "weft/sync/mutex.hpp"
+#include "weft/sync/once.hpp"
+#include "weft/sync/shared_mutex.hpp"
+#include "weft/task/event_source.hpp"
+#include "weft/task/when_all.hpp"
+#include "weft/task/with_deadline.hpp"
 
 namespace {
 
@@ -35,6 +47,65 @@ TEST(as_task, holds_a_temporary_and_refers_to_what_has_a_name) {
     named.value = 5;
     EXPECT_EQ(run(std::move(t)), 5);
     EXPECT_EQ(run(as_task(declining{6})), 6);
+}
+
+// Each operation may be moved until it is awaited, so that it can be handed on.
+TEST(as_task, takes_operations_of_each_kind) {
+    weft::mutex mutex;
+    weft::shared_mutex shared;
+    weft::auto_reset_event event;
+    weft::manual_reset_event is_set(true);
+    weft::once_flag once;
+    weft::barrier<> barrier(1);
+    weft::channel<std::unique_ptr<int>> items(1);
+    weft::broadcast<int> news(1);
+    weft::broadcast<int>::receiver receiver(news);
+    weft::event_source<int> source;
+    const auto body = [&]() -> task<> {
+        co_await as_task(mutex.async_lock());
+        mutex.unlock();
+        EXPECT_TRUE(co_await as_task(mutex.async_lock_until(weft::now() + 1h)));
+        mutex.unlock();
+        co_await as_task(shared.async_lock());
+        shared.unlock();
+        co_await as_task(shared.async_lock_shared());
+        shared.unlock_shared();
+        event.set();
+        co_await as_task(event.async_wait());
+        co_await as_task(is_set.async_wait());
+        EXPECT_TRUE(co_await as_task(once.async_enter()));
+        once.leave(true);
+        co_await as_task(barrier.async_arrive_and_wait());
+        EXPECT_TRUE(co_await as_task(items.async_send(std::make_unique<int>(4))));
+        auto item = co_await as_task(items.async_recv());
+        EXPECT_EQ(**item, 4);
+        EXPECT_TRUE(news.send(5));
+        EXPECT_EQ(*co_await as_task(receiver.async_recv()), 5);
+        source.set(6);
+        EXPECT_EQ(co_await as_task(source.latest()), 6);
+        auto fiber = weft::spawn([] { return 7; });
+        EXPECT_EQ(co_await as_task(fiber.async_get()), 7);
+    };
+    run(body());
+}
+
+// The use that the headers of when_all and with_deadline name first.
+TEST(as_task, lets_a_combinator_await_a_channel_in_place) {
+    weft::channel<int> c;
+    const auto body = [&]() -> task<> {
+        weft::fiber sends([&] { EXPECT_TRUE(c.send(1)); });
+        auto [price, item] = co_await weft::when_all(number_in(1ms, 9), c.async_recv());
+        EXPECT_EQ(price, 9);
+        EXPECT_EQ(item.value(), 1);
+        auto late = co_await weft::with_timeout(c.async_recv(), 1ms);
+        EXPECT_EQ(late.error(), std::errc::timed_out);
+        auto all = weft::when_all(c.async_recv(), c.async_send(2));  // before it is awaited
+        auto [received, sent] = co_await all;
+        EXPECT_EQ(received.value(), 2);
+        EXPECT_TRUE(sent);
+        co_await sends.async_join();
+    };
+    run(body());
 }
 
 TEST(as_task, takes_awaitables_of_each_kind) {

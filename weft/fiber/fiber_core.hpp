@@ -103,6 +103,8 @@ public:
     static constexpr bool reports_stop = false;
 
     explicit join_operation(fiber_core& f) noexcept : fiber_(&f) {}
+    // Before it is awaited.
+    join_operation(join_operation&& other) noexcept : fiber_(other.fiber_) {}
     bool ready() const noexcept;
     bool start(waiter& w) noexcept;
     void take(const waiter* w, wait_status how) const;

@@ -50,6 +50,9 @@ public:
     static constexpr bool reports_stop = false;
 
     barrier_operation(barrier_core& b, barrier_core::phase p) noexcept : barrier_(&b), phase_(p) {}
+    // Before it is awaited.
+    barrier_operation(barrier_operation&& other) noexcept
+        : barrier_(other.barrier_), phase_(other.phase_) {}
     bool ready() const noexcept { return barrier_->is_over(phase_); }
     bool start(waiter& w) noexcept;
     void take(const waiter* w, wait_status how) const {

@@ -65,7 +65,9 @@ public:
 
     broadcast_wait(broadcast_core& c, broadcast_core::place& p, time_point until) noexcept
         : core_(&c), place_(&p), until_(until) {}
-    broadcast_wait(const broadcast_wait&) = delete;
+    // Before it is awaited.
+    broadcast_wait(broadcast_wait&& other) noexcept
+        : broadcast_wait(*other.core_, *other.place_, other.until_) {}
     broadcast_wait& operator=(const broadcast_wait&) = delete;
     ~broadcast_wait() { leave(); }
 

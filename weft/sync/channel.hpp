@@ -43,7 +43,9 @@ public:
 
     explicit recv_operation(channel_core& c, time_point until = never) noexcept
         : wait_(c, channel_node::wish::recv, &slot_), until_(until) {}
-    recv_operation(const recv_operation&) = delete;
+    // Before it is awaited.
+    recv_operation(recv_operation&& other) noexcept
+        : recv_operation(other.wait_.channel(), other.until_) {}
     recv_operation& operator=(const recv_operation&) = delete;
     ~recv_operation() {
         if (wait_.outcome() == transfer::done) slot_.item.~T();
@@ -70,7 +72,9 @@ public:
 
     send_operation(channel_core& c, T&& item, time_point until) noexcept
         : item_(std::move(item)), wait_(c, channel_node::wish::send, &item_), until_(until) {}
-    send_operation(const send_operation&) = delete;
+    // Before it is awaited.
+    send_operation(send_operation&& other) noexcept
+        : send_operation(other.wait_.channel(), std::move(other.item_), other.until_) {}
     send_operation& operator=(const send_operation&) = delete;
 
     bool ready() noexcept { return wait_.try_now(); }

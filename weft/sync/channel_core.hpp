@@ -185,6 +185,7 @@ public:
 
     bool try_now() noexcept;
     bool start(waiter& w) noexcept { return node_.channel->start(node_, w); }
+    channel_core& channel() const noexcept { return *node_.channel; }
     transfer outcome() const noexcept { return node_.outcome; }
     // Why there was no transfer.
     static std::error_code error(wait_status how) noexcept;

@@ -39,6 +39,8 @@ public:
     static constexpr bool reports_stop = false;
 
     explicit gate_operation(gate& g) noexcept : gate_(&g) {}
+    // Before it is awaited.
+    gate_operation(gate_operation&& other) noexcept : gate_(other.gate_) {}
     bool ready() const noexcept { return gate_->is_open(); }
     bool start(waiter& w) noexcept;
     void take(const waiter* w, wait_status how) const {

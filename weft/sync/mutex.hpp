@@ -30,7 +30,8 @@ public:
     static constexpr bool reports_stop = false;
 
     explicit lock_operation(mutex& m) noexcept : mutex_(&m) {}
-    lock_operation(const lock_operation&) = delete;
+    // Before it is awaited.
+    lock_operation(lock_operation&& other) noexcept : mutex_(other.mutex_) {}
     lock_operation& operator=(const lock_operation&) = delete;
     ~lock_operation();
 

@@ -30,7 +30,8 @@ public:
     static constexpr bool reports_stop = false;
 
     explicit once_operation(once_flag& f) noexcept : flag_(&f) {}
-    once_operation(const once_operation&) = delete;
+    // Before it is awaited.
+    once_operation(once_operation&& other) noexcept : flag_(other.flag_) {}
     once_operation& operator=(const once_operation&) = delete;
     ~once_operation();
 

@@ -55,7 +55,8 @@ public:
     static constexpr bool reports_stop = false;
 
     explicit acquire_operation(permits& p) noexcept : permits_(&p) {}
-    acquire_operation(const acquire_operation&) = delete;
+    // Before it is awaited.
+    acquire_operation(acquire_operation&& other) noexcept : permits_(other.permits_) {}
     acquire_operation& operator=(const acquire_operation&) = delete;
     ~acquire_operation() {
         if (node_.given) [[unlikely]]

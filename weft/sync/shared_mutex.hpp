@@ -27,7 +27,9 @@ public:
     static constexpr bool reports_stop = false;
 
     shared_lock_operation(shared_mutex& m, sharing how) noexcept : mutex_(&m) { node_.how = how; }
-    shared_lock_operation(const shared_lock_operation&) = delete;
+    // Before it is awaited.
+    shared_lock_operation(shared_lock_operation&& other) noexcept
+        : shared_lock_operation(*other.mutex_, other.node_.how) {}
     shared_lock_operation& operator=(const shared_lock_operation&) = delete;
     ~shared_lock_operation();
 

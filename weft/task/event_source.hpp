@@ -45,6 +45,9 @@ public:
     public:
         static constexpr bool reports_stop = false;
 
+        // Before it is awaited.
+        operation(operation&& other) noexcept : operation(*other.source_, other.latest_) {}
+
         bool ready() const noexcept { return false; }
         bool start(waiter& w);
         T take(const waiter* w, wait_status how);

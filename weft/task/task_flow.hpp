@@ -103,6 +103,8 @@ public:
     static constexpr bool reports_stop = false;
 
     task_end(task_flow& t, bool forward) noexcept : task_(&t), forward_(forward) {}
+    // Before it is awaited.
+    task_end(task_end&& other) noexcept : task_end(*other.task_, other.forward_) {}
     bool ready() const noexcept { return task_->has_ended(); }
     bool start(waiter& w) noexcept;
     void take(const waiter* w, wait_status how) const;

@@ -87,6 +87,8 @@ public:
         static constexpr bool reports_stop = false;
 
         explicit join_operation(scope& s) noexcept : scope_(&s) {}
+        // Before it is awaited.
+        join_operation(join_operation&& other) noexcept : scope_(other.scope_) {}
         bool ready() const noexcept { return scope_->empty(); }
         bool start(waiter& w) noexcept;
         // Children that were asked to stop have ended, so that this is no stop of the wait.
