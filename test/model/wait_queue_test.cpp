@@ -95,12 +95,12 @@ TEST(wait_queue, has_one_winner_of_a_wake_and_a_withdrawal) {
 
 TEST(wait_queue, leaves_a_frame_that_ends_alone) {
     expect_right(model::pass_beside<right>(fate::end, false, 8), bounded);
-    expect_right(model::pass_beside<right>(fate::end, true, 4), bounded);
+    expect_right(model::pass_beside<right>(fate::end, true, 3), bounded);
 }
 
 TEST(wait_queue, gives_what_a_withdrawn_party_would_have_had_to_the_next) {
     for (fate f : {fate::deadline, fate::both})
-        expect_right(model::pass_beside<right>(f, true, 4), bounded);
+        expect_right(model::pass_beside<right>(f, true, 3), bounded);
 }
 
 TEST(wait_queue, loses_a_wake_for_who_looks_without_the_lock) {

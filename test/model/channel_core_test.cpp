@@ -1,0 +1,265 @@
+// weft/sync/channel_core.hpp under every interleaving of a few parties, who send and receive as
+// channel<T> has it.
+#include "weft/sync/channel_core.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "model/expect.hpp"
+#include "model/party.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::fate;
+using model::report;
+using weft::detail::channel_core;
+using weft::detail::channel_node;
+using weft::detail::channel_wait;
+using weft::detail::transfer;
+
+using wish = channel_node::wish;
+
+// An item tells of each move where from and where to, so that moves race which nothing orders.
+struct item {
+    item(int s, int n) : sender(s), number(n) { place(this).write(0); }
+    item(item&& other) noexcept : sender(other.sender), number(other.number) {
+        static_cast<void>(place(&other).read());
+        place(this).write(0);
+    }
+    ~item() { place(this).write(0); }
+
+    static model::var<int>& place(const item* at) { return (*places)[at]; }
+    static inline std::map<const item*, model::var<int>>* places = nullptr;
+
+    int sender;
+    int number;
+};
+
+class scene {
+    std::map<const item*, model::var<int>> places_;  // outlives the items that are left in `core`
+
+public:
+    explicit scene(std::size_t capacity)
+        : core(weft::detail::item_type_of<item>, capacity), capacity_(capacity) {
+        item::places = &places_;
+    }
+
+    // Sends up to so many, until the channel is closed.
+    void send(std::size_t p, int count, fate f = fate::none) {
+        for (int n = 0; n < count; ++n) {
+            item x(static_cast<int>(p), n);
+            const transfer t = send(p, x, f);
+            if (t != transfer::done) return ended(t, f);
+            ++sent_[p];
+        }
+    }
+    // Receives until the channel is closed.
+    void recv(std::size_t p, fate f = fate::none) {
+        for (;;) {
+            const transfer t = recv_one(p, f);
+            if (t != transfer::done) return ended(t, f);
+        }
+    }
+    transfer recv_one(std::size_t p, fate f = fate::none) {
+        alignas(item) std::byte room[sizeof(item)];
+        item* const slot = static_cast<item*>(static_cast<void*>(room));
+        const bool at_once = core.recv_from_ring<item>(room) ||
+                             (core.may(wish::recv) && core.try_recv(room) == transfer::done);
+        const transfer t = at_once ? transfer::done : wait(p, wish::recv, room, f);
+        if (t == transfer::done) {
+            received_[p].push_back({static_cast<std::size_t>(slot->sender), slot->number});
+            slot->~item();
+        }
+        return t;
+    }
+    void watch(std::size_t p) {
+        channel_node n(core, wish::end, nullptr);
+        parties_[p].wait([&](weft::waiter& w) { return core.start(n, w); });
+        model::require(n.outcome == transfer::done, "it was told of the end");
+    }
+
+    // After all threads.
+    void check() {
+        for (model::party& p : parties_) p.check();
+        std::array<int, parties> taken{};
+        for (const auto& of_one : received_) {
+            std::array<int, parties> next{};
+            for (auto [sender, number] : of_one) {
+                model::require(number >= next[sender], "each sender's come in order");
+                next[sender] = number + 1;
+                ++taken[sender];
+            }
+        }
+        int left = 0;
+        for (std::size_t p = 0; p < parties; ++p) left += sent_[p] - taken[p];
+        model::require(left == static_cast<int>(core.count()), "what was sent has come once");
+        const bool closed = core.is_closed();
+        model::require(core.may(wish::recv) == (closed || core.count() != 0), "the hint to recv");
+        model::require(core.may(wish::send) == (closed || core.count() < capacity_), "to send");
+        model::require(core.may(wish::end) == (closed && core.count() == 0), "to watch");
+    }
+
+    channel_core core;
+
+private:
+    static constexpr std::size_t parties = 4;
+
+    transfer send(std::size_t p, item& x, fate f) {
+        if (core.send_to_ring(x)) return transfer::done;
+        if (core.may(wish::send) && core.try_send(&x) == transfer::done) return transfer::done;
+        return wait(p, wish::send, &x, f);
+    }
+    transfer wait(std::size_t p, wish what, void* slot, fate f) {
+        channel_wait op(core, what, slot);
+        if (!op.try_now()) parties_[p].wait([&](weft::waiter& w) { return op.start(w); }, f);
+        return op.outcome();
+    }
+    static void ended(transfer t, fate f) {
+        model::require(t == transfer::closed || f != fate::none, "only a close ends it");
+    }
+
+    struct origin {
+        std::size_t sender;
+        int number;
+    };
+
+    const std::size_t capacity_;
+    std::array<model::party, parties> parties_;
+    std::array<int, parties> sent_{};
+    std::array<std::vector<origin>, parties> received_;
+};
+
+// Senders, each of so many items; receivers; and who closes the channel: the first sender when he
+// is through, or another at any time.
+struct cast {
+    std::size_t senders = 1;
+    int items = 1;
+    std::size_t receivers = 1;
+    bool watcher = false;
+    bool closer = false;
+};
+
+report send_and_close(std::size_t capacity, cast c, model::options o) {
+    return explore(
+        [=](execution& run) {
+            scene s(capacity);
+            std::size_t p = 0;
+            for (std::size_t n = 0; n < c.senders; ++n, ++p)
+                run.thread("sender", [&s, p, c] {
+                    s.send(p, c.items);
+                    if (p == 0 && !c.closer) s.core.close();
+                });
+            for (std::size_t n = 0; n < c.receivers; ++n, ++p)
+                run.thread("receiver", [&s, p] { s.recv(p); });
+            if (c.watcher) run.thread("watcher", [&s, p] { s.watch(p); });
+            if (c.closer) run.thread("closer", [&s] { s.core.close(); });
+            run.go();
+            s.check();
+            model::require(s.core.count() == 0, "receivers go on until it is empty");
+        },
+        o);
+}
+
+TEST(channel_core, brings_each_item_once_and_in_order) {
+    expect_right(send_and_close(0, {.items = 2}, {.deviations = 3}), bounded);
+    expect_right(send_and_close(1, {.items = 2}, {.deviations = 3}), bounded);
+}
+
+TEST(channel_core, brings_what_was_sent_before_a_close_and_leaves_nobody_waiting) {
+    for (std::size_t capacity : {0u, 1u}) {
+        expect_right(send_and_close(capacity, {.senders = 2}, {.deviations = 2}), bounded);
+        expect_right(send_and_close(capacity, {.closer = true}, {.deviations = 2}), bounded);
+    }
+}
+
+TEST(channel_core, gives_an_item_to_one_of_two_receivers) {
+    for (std::size_t capacity : {0u, 1u})
+        expect_right(send_and_close(capacity, {.receivers = 2}, {.deviations = 2}), bounded);
+}
+
+TEST(channel_core, tells_who_watches_for_the_end) {
+    for (std::size_t capacity : {0u, 1u})
+        expect_right(send_and_close(capacity, {.watcher = true}, {.deviations = 2}), bounded);
+}
+
+TEST(channel_core, keeps_its_laws_among_many_by_chance) {
+    const cast many = {.senders = 2, .items = 2, .receivers = 1, .closer = true};
+    for (std::size_t capacity : {0u, 1u}) {
+        const report r = send_and_close(capacity, many, {.random_schedules = 5'000, .seed = 3});
+        EXPECT_TRUE(r.passed) << r.text;
+    }
+}
+
+// Who gives up closes the channel, so that the other does not wait for him.
+TEST(channel_core, has_handed_an_item_over_or_not_when_a_party_gives_up) {
+    for (std::size_t capacity : {0u, 1u})
+        for (fate f : {fate::deadline, fate::stop})
+            for (bool receiver_gives_up : {false, true})
+                expect_right(explore(
+                                 [=](execution& run) {
+                                     scene s(capacity);
+                                     run.thread("sender", [&] {
+                                         s.send(0, 2, receiver_gives_up ? fate::none : f);
+                                         s.core.close();
+                                     });
+                                     run.thread("receiver", [&] {
+                                         s.recv(1, receiver_gives_up ? f : fate::none);
+                                         s.core.close();
+                                     });
+                                     run.go();
+                                     s.check();
+                                 },
+                                 {.deviations = 3}),
+                             bounded);
+}
+
+// Nobody closes it: an attempt at what is there, or a place in line, is all that brings it. Nor is
+// there a receive for an item for which there is room.
+TEST(channel_core, loses_no_wake_though_its_hints_are_old) {
+    for (int capacity : {0, 1})
+        expect_right(explore(
+                         [=](execution& run) {
+                             scene s(static_cast<std::size_t>(capacity));
+                             run.thread("sender", [&] { s.send(0, 1); });
+                             run.thread("other", [&] { s.send(1, 1); });
+                             run.thread("receiver", [&] {
+                                 for (int n = capacity; n < 2; ++n) s.recv_one(2);
+                             });
+                             run.go();
+                             s.check();
+                         },
+                         {.deviations = 2}),
+                     bounded);
+}
+
+TEST(channel_core, hints_at_what_has_happened_before) {
+    for (bool closes : {false, true})
+        expect_right(explore([=](execution& run) {
+            scene s(1);
+            weft::atomic<bool> told{false};
+            run.thread("changes", [&] {
+                if (closes)
+                    s.core.close();
+                else
+                    s.send(0, 1);
+                told.store(true, std::memory_order_release);
+            });
+            run.thread("looks", [&] {
+                if (!told.load(std::memory_order_acquire)) return;
+                model::require(s.core.may(wish::recv), "there is something to receive");
+                model::require(s.core.is_closed() == closes, "or the end");
+            });
+            run.go();
+            s.check();
+        }));
+}
+
+}  // namespace
