@@ -27,12 +27,12 @@ namespace detail {
 
 class waiter_state {
 public:
-    // True for one caller, whose ending this is then. Acquire: what the waiter wrote before it
-    // enlisted is seen by who claims. Release: pairs with status() of a thread that polls it.
+    // True for one caller, whose ending this is then. Release: pairs with is_pending() of a thread
+    // that polls it. What the waiter wrote before it enlisted, the lock of its queue publishes.
     [[nodiscard]] bool claim(wait_status how) noexcept {
         std::uint8_t expected = pending;
         return word_.compare_exchange_strong(expected, static_cast<std::uint8_t>(how),
-                                             std::memory_order_acq_rel, std::memory_order_relaxed);
+                                             std::memory_order_release, std::memory_order_relaxed);
     }
 
     // Acquire: pairs with claim.
