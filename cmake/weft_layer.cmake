@@ -40,7 +40,8 @@ function(weft_layer name)
 
     add_library(weft_${name} ${kind} ${sources})
     add_library(weft::${name} ALIAS weft_${name})
-    set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name})
+    set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name}
+        UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 0)
     weft_furnish(weft_${name} ${scope} "${headers}" ${ARGN})
     if(name STREQUAL "base")
         string(COMPARE EQUAL "${WEFT_BACKEND}" ucontext ucontext)

@@ -12,6 +12,7 @@ set(WEFT_BACKEND ${weft_default_backend} CACHE STRING "How a context is switched
 set_property(CACHE WEFT_BACKEND PROPERTY STRINGS asm ucontext)
 set(WEFT_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
 set_property(CACHE WEFT_SANITIZE PROPERTY STRINGS none address thread)
+option(WEFT_UNITY "Compile each layer as one unit: less work, for builds that only test" OFF)
 option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BENCH "Build the comparison, if there is Google Benchmark" ${PROJECT_IS_TOP_LEVEL})

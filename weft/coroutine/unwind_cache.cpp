@@ -41,7 +41,7 @@ slot first_slots[std::size_t{1} << first_bits];
 table tables[table_count_limit] = {{first_slots, first_bits}};
 
 // Release by the writer of a larger table, acquire by every reader.
-constinit std::atomic<const table*> current{&tables[0]};
+constinit std::atomic<const table*> rules_in_use{&tables[0]};
 constinit std::atomic<bool> writing{false};
 constinit std::atomic<std::size_t> decoded{0};  // relaxed: a statistic
 
@@ -75,16 +75,16 @@ const table* grow(const table* from) noexcept {
         const std::uintptr_t pc = from->slots[i].pc.load(std::memory_order_relaxed);
         if (pc != 0) put(to, pc, from->slots[i].rule);
     }
-    current.store(&to, std::memory_order_release);
+    rules_in_use.store(&to, std::memory_order_release);
     return &to;
 }
 
 void keep(std::uintptr_t pc, const frame_rule& rule) noexcept {
     static std::size_t used = 0;  // guarded by writing
     if (writing.exchange(true, std::memory_order_acquire))
-        return;                                                // I4; pairs with the store below
-    const table* t = current.load(std::memory_order_relaxed);  // relaxed: only we change it
-    if (used >= std::size_t{1} << (t->bits - 1)) t = grow(t);  // I2
+        return;  // I4; pairs with the store below
+    const table* t = rules_in_use.load(std::memory_order_relaxed);  // relaxed: only we change it
+    if (used >= std::size_t{1} << (t->bits - 1)) t = grow(t);       // I2
     if (t != nullptr) {
         put(*t, pc, rule);
         ++used;
@@ -118,7 +118,7 @@ WEFT_COLD const frame_rule& learn(std::uintptr_t pc, frame_rule& spare) noexcept
 }  // namespace
 
 const frame_rule& rule_at(std::uintptr_t pc, frame_rule& spare) noexcept {
-    const slot& s = find(*current.load(std::memory_order_acquire), pc);
+    const slot& s = find(*rules_in_use.load(std::memory_order_acquire), pc);
     return s.pc.load(std::memory_order_acquire) == pc ? s.rule : learn(pc, spare);
 }
 

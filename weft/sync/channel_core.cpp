@@ -5,6 +5,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/base/errc.hpp"
+#include "weft/wait/wait_queue.hpp"
 
 namespace weft::detail {
 namespace {
@@ -18,10 +19,6 @@ std::byte* make_room(const item_type& type, std::size_t capacity) {
 
 void free_room(const item_type& type, std::byte* room) noexcept {
     ::operator delete(room, std::align_val_t(type.alignment));
-}
-
-void wake_all(wait_list& woken) noexcept {
-    while (wait_node* n = woken.pop_front()) n->owner->wake();
 }
 
 }  // namespace
@@ -197,7 +194,7 @@ transfer channel_core::try_send(void* from) noexcept {
     wait_list woken;
     const transfer t = send(from, woken);
     unlock();
-    wake_all(woken);
+    wait_queue::wake_all(woken);
     return t;
 }
 
@@ -211,7 +208,7 @@ transfer channel_core::try_recv(void* to) noexcept {
     wait_list woken;
     const transfer t = recv(to, woken);
     unlock();
-    wake_all(woken);
+    wait_queue::wake_all(woken);
     return t;
 }
 
@@ -221,7 +218,7 @@ transfer channel_core::send_last(void* from) noexcept {
     const transfer t = send(from, woken);
     if (t == transfer::done) end(woken);
     unlock();
-    wake_all(woken);
+    wait_queue::wake_all(woken);
     return t;
 }
 
@@ -231,7 +228,7 @@ bool channel_core::close() noexcept {
     const bool first = !closed_;
     if (first) end(woken);
     unlock();
-    wake_all(woken);
+    wait_queue::wake_all(woken);
     return first;
 }
 
@@ -270,7 +267,7 @@ bool channel_core::start(channel_node& n, waiter& w) noexcept {
         enlist(n, w);
     }
     unlock();
-    wake_all(woken);
+    wait_queue::wake_all(woken);
     return waits;
 }
 

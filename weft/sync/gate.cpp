@@ -1,11 +1,6 @@
 #include "weft/sync/gate.hpp"
 
 namespace weft::detail {
-namespace {
-
-constexpr word_queue::word unit = word_queue::unit;
-
-}  // namespace
 
 void gate::add(std::size_t n) noexcept {
     word v = queue_.lock();

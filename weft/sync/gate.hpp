@@ -14,13 +14,14 @@ namespace weft::detail {
 class gate {
 public:
     using word = word_queue::word;
-    static constexpr std::size_t most = ~word{0} / word_queue::unit;
+    static constexpr word unit = word_queue::unit;
+    static constexpr std::size_t most = ~word{0} / unit;
 
     explicit constexpr gate(std::size_t bars, const char* what) noexcept
-        : queue_(bars * word_queue::unit), what_(what) {}
+        : queue_(bars * unit), what_(what) {}
 
     bool is_open() const noexcept { return queue_.value() == 0; }
-    std::size_t bars() const noexcept { return queue_.value() / word_queue::unit; }
+    std::size_t bars() const noexcept { return queue_.value() / unit; }
 
     void add(std::size_t n) noexcept;  // more bars
     // Takes n off; who takes the last wakes all. Ends the program if there are fewer.

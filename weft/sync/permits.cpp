@@ -1,11 +1,6 @@
 #include "weft/sync/permits.hpp"
 
 namespace weft::detail {
-namespace {
-
-constexpr word_queue::word unit = word_queue::unit;
-
-}  // namespace
 
 void permits::hand_out(word free) noexcept {
     wait_list woken;
@@ -53,7 +48,7 @@ bool permits::try_acquire_slowly() noexcept {
 bool acquire_operation::start(waiter& w) noexcept {
     const permits::word v = permits_->queue_.lock();
     if (v == 0) node_.enlist(w, permits_->queue_, permits_->what_);
-    permits_->queue_.unlock(v != 0 ? v - unit : 0);
+    permits_->queue_.unlock(v != 0 ? v - permits::unit : 0);
     return v == 0;
 }
 

@@ -18,16 +18,17 @@ namespace weft::detail {
 class permits {
 public:
     using word = word_queue::word;
-    static constexpr std::size_t most = ~word{0} / word_queue::unit / 2;
+    static constexpr word unit = word_queue::unit;
+    static constexpr std::size_t most = ~word{0} / unit / 2;
 
     explicit constexpr permits(std::size_t free, std::size_t limit, const char* what) noexcept
-        : queue_(free * word_queue::unit), limit_(limit), what_(what) {}
+        : queue_(free * unit), limit_(limit), what_(what) {}
 
     [[nodiscard]] bool try_acquire() noexcept {
         // P1: there are none to be had where there are waiters.
-        for (word w = queue_.load(); w >= word_queue::unit && (w & word_queue::waiters) == 0;) {
+        for (word w = queue_.load(); w >= unit && (w & word_queue::waiters) == 0;) {
             if ((w & word_queue::busy) != 0) return try_acquire_slowly();
-            if (queue_.change(w, w - word_queue::unit)) return true;
+            if (queue_.change(w, w - unit)) return true;
         }
         return false;
     }
@@ -38,7 +39,7 @@ public:
     void release_within_limit() noexcept;
     void clear() noexcept;  // none
 
-    std::size_t free() const noexcept { return queue_.value() / word_queue::unit; }
+    std::size_t free() const noexcept { return queue_.value() / unit; }
 
 private:
     friend class acquire_operation;

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "weft/wait/wait_queue.hpp"
+
 namespace weft::detail {
 namespace {
-
-void wake_all(wait_list& woken) noexcept {
-    while (wait_node* n = woken.pop_front()) n->owner->wake();
-}
 
 // A step of the generator splitmix64, by Sebastiano Vigna (public domain).
 std::uint64_t mixed(std::uint64_t x) noexcept {
@@ -65,7 +63,7 @@ std::size_t select_core::try_now() noexcept {
     lock();
     chosen_ = attempt(woken);
     unlock();
-    wake_all(woken);
+    wait_queue::wake_all(woken);
     return chosen_;
 }
 
@@ -92,7 +90,7 @@ bool select_core::start(waiter& w, bool can_end) noexcept {
         }
     }
     unlock();
-    wake_all(woken);
+    wait_queue::wake_all(woken);
     return waits;
 }
 
