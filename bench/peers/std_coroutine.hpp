@@ -8,6 +8,7 @@
 
 #include "bench/bodies.hpp"
 #include "bench/harness.hpp"
+#include "bench/peers/std_task.hpp"
 
 namespace bench {
 
@@ -54,50 +55,9 @@ struct std_coroutine : stackless_peer {
         co_await std::suspend_always{};
     }
 
-    // A lazy task with a value.
-    class summing {
-    public:
-        struct promise_type {
-            std::coroutine_handle<> awaiting = std::noop_coroutine();
-            std::uint64_t sum = 0;
-
-            struct back_to_awaiting {
-                bool await_ready() noexcept { return false; }
-                std::coroutine_handle<> await_suspend(
-                    std::coroutine_handle<promise_type> h) noexcept {
-                    return h.promise().awaiting;
-                }
-                void await_resume() noexcept {}
-            };
-            summing get_return_object() {
-                return summing(std::coroutine_handle<promise_type>::from_promise(*this));
-            }
-            std::suspend_always initial_suspend() noexcept { return {}; }
-            back_to_awaiting final_suspend() noexcept { return {}; }
-            void return_value(std::uint64_t value) { sum = value; }
-            void unhandled_exception() { std::terminate(); }
-        };
-
-        summing(const summing&) = delete;
-        summing& operator=(const summing&) = delete;
-        ~summing() { frame_.destroy(); }
-
-        bool await_ready() noexcept { return false; }
-        std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
-            frame_.promise().awaiting = awaiting;
-            return frame_;
-        }
-        std::uint64_t await_resume() noexcept { return frame_.promise().sum; }
-
-        std::uint64_t run() {
-            frame_.resume();
-            return frame_.promise().sum;
-        }
-
-    private:
-        explicit summing(std::coroutine_handle<promise_type> h) : frame_(h) {}
-        std::coroutine_handle<promise_type> frame_;
-    };
+    // The frame comes from the operator new of everybody.
+    struct global_memory {};
+    using summing = std_task<global_memory>;
 
     static summing sum_of(std::uint64_t number, std::uint64_t leaves) {
         if (leaves == 1) co_return number;

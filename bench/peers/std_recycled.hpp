@@ -1,14 +1,14 @@
-// A lazy C++20 task written by hand, with nothing to spare, whose frames are recycled: freed ones
-// are kept in a list of the thread, by size. What a library's task can at best be as fast as.
+// std_task with recycled frames: freed ones are kept in a list of the thread, by size. What a
+// library's task can at best be as fast as.
 #pragma once
 
 #include <array>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <new>
 #include <utility>
+
+#include "bench/peers/std_task.hpp"
 
 namespace bench {
 
@@ -41,55 +41,13 @@ private:
 struct std_recycled {
     static constexpr const char* name = "std.coroutine.recycled";
 
-    // A lazy task with a value.
-    class task {
-    public:
-        struct promise_type {
-            std::coroutine_handle<> awaiting = std::noop_coroutine();
-            std::uint64_t value = 0;
-
-            static void* operator new(std::size_t bytes) { return frame_recycler::acquire(bytes); }
-            static void operator delete(void* p, std::size_t bytes) noexcept {
-                frame_recycler::release(p, bytes);
-            }
-
-            struct back_to_awaiting {
-                bool await_ready() noexcept { return false; }
-                std::coroutine_handle<> await_suspend(
-                    std::coroutine_handle<promise_type> h) noexcept {
-                    return h.promise().awaiting;
-                }
-                void await_resume() noexcept {}
-            };
-            task get_return_object() {
-                return task(std::coroutine_handle<promise_type>::from_promise(*this));
-            }
-            std::suspend_always initial_suspend() noexcept { return {}; }
-            back_to_awaiting final_suspend() noexcept { return {}; }
-            void return_value(std::uint64_t v) { value = v; }
-            void unhandled_exception() { std::terminate(); }
-        };
-
-        task(const task&) = delete;
-        task& operator=(const task&) = delete;
-        ~task() { frame_.destroy(); }
-
-        bool await_ready() noexcept { return false; }
-        std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
-            frame_.promise().awaiting = awaiting;
-            return frame_;
+    struct memory {
+        static void* operator new(std::size_t bytes) { return frame_recycler::acquire(bytes); }
+        static void operator delete(void* p, std::size_t bytes) noexcept {
+            frame_recycler::release(p, bytes);
         }
-        std::uint64_t await_resume() noexcept { return frame_.promise().value; }
-
-        std::uint64_t run() {
-            frame_.resume();
-            return frame_.promise().value;
-        }
-
-    private:
-        explicit task(std::coroutine_handle<promise_type> h) : frame_(h) {}
-        std::coroutine_handle<promise_type> frame_;
     };
+    using task = std_task<memory>;
 
     static std::uint64_t run(task t) { return t.run(); }
 };
