@@ -21,6 +21,7 @@ public:
     void wake() noexcept override;
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
+    [[nodiscard]] bool give_way(driver& other) noexcept override;
 
 private:
     std::mutex lock_;
@@ -28,6 +29,7 @@ private:
     bool wake_ = false;  // a wake that no wait has seen
     bool asleep_ = false;
     int event_fd_ = -1;
+    driver* instead_ = nullptr;  // what it gave way to
 };
 
 }  // namespace weft

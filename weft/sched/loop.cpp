@@ -24,11 +24,19 @@ static_assert(sizeof(wheel_timer) <= timer_node::room_bytes);
 }  // namespace
 
 loop::loop() : loop(std::make_unique<driver_futex>()) {}
-loop::loop(std::unique_ptr<driver> d) : driver_(std::move(d)), epoch_(driver_->now()) {}
+loop::loop(std::unique_ptr<driver> d)
+    : first_driver_(std::move(d)), driver_(first_driver_.get()), epoch_(first_driver_->now()) {}
 
 loop::~loop() {
     WEFT_ASSERT(!is_here(), "destruction of a loop by what it runs");
     end_all();
+}
+
+bool loop::adopt(driver* d) noexcept {
+    if (adopted_ != nullptr || !now_on().give_way(*d)) return false;
+    adopted_.reset(d);
+    driver_.store(d, std::memory_order_release);  // pairs with now_on()
+    return true;
 }
 
 // -- what is ready ----------------------------------------------------------------------------
@@ -36,7 +44,7 @@ loop::~loop() {
 void loop::post(runnable& r) noexcept {
     if (!is_here()) {
         if (!posted_.push(r)) return;
-        driver_->wake();
+        now_on().wake();
         wakes_.fetch_add(1, std::memory_order_release);  // pairs with end_all
         return;
     }
@@ -177,7 +185,15 @@ std::size_t loop::run_round() {
         e.handle.resume();
     }
     turn_count_ += turns;
+    if (ready()) now_on().poll();
     return turns + fired;
+}
+
+// What the driver tells of becomes ready here.
+bool loop::sleep(time_point until) noexcept {
+    const detail::as_it_was put_back;
+    detail::this_thread_runs() = {nullptr, this};
+    return now_on().wait(until);
 }
 
 void loop::run() {
@@ -200,7 +216,7 @@ void loop::run() {
         else if (now() >= patience)
             report_deadlock();
         if (blocked && !reported_) until = patience;
-        if (!driver_->wait(until)) {
+        if (!sleep(until)) {
             report_deadlock();
             return;
         }
@@ -210,19 +226,25 @@ void loop::run() {
 bool loop::run_once(time_point until) {
     bool ran = run_round() != 0;
     while (!ran && !stop_.exchange(false, std::memory_order_acquire)) {  // pairs with stop()
-        if (!driver_->wait(std::min(until, next_deadline()))) break;
+        if (!sleep(std::min(until, next_deadline()))) break;
         ran = run_round() != 0;  // else the wake told of what has run already
         if (now() >= until) break;
     }
     // Who sleeps on native_handle() next must be woken: the last look before a sleep.
     if (!ready()) take_posted();
+    now_on().flush();
     return ran;
 }
 
 std::size_t loop::run_until_idle() {
     std::size_t turns = 0;
-    while (const std::size_t n = run_round()) turns += n;
-    return turns;
+    for (;;) {
+        const std::size_t n = run_round();
+        turns += n;
+        if (n != 0) continue;
+        static_cast<void>(sleep(now()));
+        if (!ready() && posted_.empty()) return turns;
+    }
 }
 
 void loop::stop() noexcept {
@@ -230,7 +252,7 @@ void loop::stop() noexcept {
     // Relaxed: who sees stop_ set sees that somebody is here.
     stopping_count_.fetch_add(1, std::memory_order_relaxed);
     stop_.store(true, std::memory_order_release);  // pairs with run()
-    driver_->wake();
+    now_on().wake();
     stopping_count_.fetch_sub(1, std::memory_order_release);  // pairs with end_all
 }
 
