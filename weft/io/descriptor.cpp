@@ -121,8 +121,34 @@ short io_entry::wanted(std::uint32_t generation) noexcept {
 void io_entry::watch_again(std::uint32_t generation, io_driver& d) noexcept {
     const std::lock_guard held(lock);
     const std::uint64_t now = word.load(std::memory_order_relaxed);
-    if (watcher != &d || generation_of(now) != generation || (now & closed) != 0) return;
-    if (d.watch(*this, generation)) watcher = nullptr;
+    if (generation_of(now) != generation || (now & closed) != 0 || !forget_watcher(d)) return;
+    static_cast<void>(be_watched_by(d, generation));  // if not: who waits next asks again
+}
+
+std::error_code io_entry::be_watched_by(io_driver& d, std::uint32_t generation) noexcept {
+    if (watchers[0] != &d) {
+        if (watchers[1] != &d) {
+            if (const std::error_code e = d.watch(*this, generation)) return e;
+            watchers[1] = &d;
+        }
+        std::swap(watchers[0], watchers[1]);
+    }
+    d.enlisted();
+    return {};
+}
+
+void io_entry::forget_watchers() noexcept {
+    for (io_driver*& w : watchers)
+        if (w != nullptr) std::exchange(w, nullptr)->forget(*this);
+}
+
+bool io_entry::forget_watcher(const io_driver& d) noexcept {
+    for (io_driver*& w : watchers) {
+        if (w != &d) continue;
+        w = nullptr;
+        return true;
+    }
+    return false;
 }
 
 // D3
@@ -184,8 +210,7 @@ bool descriptor_ref::close() const noexcept {
         {
             const std::lock_guard held(e.lock);
             e.claim_waiting(woken);
-            if (e.watcher != nullptr) e.watcher->forget(e);
-            e.watcher = nullptr;
+            e.forget_watchers();
         }
         wait_queue::wake_all(woken);
         // A call that the system has under way comes back from it.
@@ -204,8 +229,7 @@ int descriptor_ref::release() const noexcept {
         const std::lock_guard held(e.lock);
         WEFT_ASSERT(e.waiting[0].empty() && e.waiting[1].empty(),
                     "release of a descriptor that somebody waits for");
-        if (e.watcher != nullptr) e.watcher->forget(e);
-        e.watcher = nullptr;
+        e.forget_watchers();
     }
     e.word.fetch_or(io_entry::closed, std::memory_order_acq_rel);
     e.leave(seen, 0);

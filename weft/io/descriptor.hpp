@@ -9,7 +9,7 @@
 //      table: number ---> [chunk of 256] ---> entry      word (64 bits)
 //                                             readers     +------------+--------+-------+-------+
 //                                             writers     | generation | events | users | flags |
-//                                             watcher     +------------+--------+-------+-------+
+//                                             watchers    +------------+--------+-------+-------+
 //
 // Who makes a system call is a user from before it until after it, and the last user of an entry
 // that was closed gives the number back; so no call is ever made on a number that somebody else
@@ -18,6 +18,9 @@
 // Readiness is what the last event or the last call told: a flag that an event sets and that a call
 // clears when it has taken all there was, if no event came in between (`events`). So ready data
 // costs one call, and a call that would only find nothing is not made.
+//
+// Who waits is told by the driver of his own loop, which watches the entry from his first wait on;
+// an entry remembers two of them, for one that reads and one that writes elsewhere.
 //
 // Invariants:
 // D1  a waiter enlists under the lock after it has seen its flag clear; an event sets the flag and
@@ -58,7 +61,7 @@ struct io_entry {
     atomic<std::uint64_t> word{closed};
     spin_lock lock;  // guards what follows
     wait_list waiting[2];  // for reading, for writing
-    io_driver* watcher = nullptr;
+    io_driver* watchers[2] = {};  // the latest first
     int number = -1;  // where it stands in the table
 
     static std::uint32_t generation_of(std::uint64_t w) noexcept {
@@ -95,6 +98,12 @@ struct io_entry {
 
     // Under the lock: who waits for anything, out of it; to be woken after it.
     void claim_waiting(wait_list& into) noexcept;
+
+    // Under the lock: the driver watches it from now on, if it did not yet.
+    [[nodiscard]] std::error_code be_watched_by(io_driver& d, std::uint32_t generation) noexcept;
+    void forget_watchers() noexcept;
+    // It watches no more; true if it did.
+    bool forget_watcher(const io_driver& d) noexcept;
 
     // What somebody waits for, as poll(2) has it; of another generation: nothing, and not even
     // errors (a negative number could not say that).

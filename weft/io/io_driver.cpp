@@ -23,8 +23,7 @@ void io_driver::forget_all() noexcept {
             wait_list woken;
             {
                 const std::lock_guard held(e.lock);
-                if (e.watcher != gone) return;
-                e.watcher = nullptr;
+                if (!e.forget_watcher(*static_cast<io_driver*>(gone))) return;
                 e.claim_waiting(woken);
             }
             wait_queue::wake_all(woken);

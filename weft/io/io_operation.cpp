@@ -66,6 +66,14 @@ bool io_operation::attempt() noexcept {
     }
 }
 
+// By the driver of who waits; under the entry's lock. Zero, or errno.
+int io_operation::be_watched() noexcept {
+    io_driver* d = io_driver_here();
+    if (d == nullptr) d = shared_io_driver();
+    if (d == nullptr) return EMFILE;
+    return request_.of.entry().be_watched_by(*d, request_.of.generation()).value();
+}
+
 // D1. True: the waiter stands in the queue. False: there is no more to do.
 bool io_operation::enlist() noexcept {
     io_entry& e = request_.of.entry();
@@ -77,23 +85,13 @@ bool io_operation::enlist() noexcept {
             const std::uint64_t now = e.word.load(std::memory_order_acquire);
             const bool same = io_entry::generation_of(now) == request_.of.generation();
             if (same && (now & (request_.flag() | io_entry::closed)) == 0) {
-                std::error_code error;
-                if (e.watcher == nullptr) {
-                    io_driver* const d = io_driver_here();
-                    e.watcher = d != nullptr ? d : shared_io_driver();
-                    error = e.watcher != nullptr
-                                ? e.watcher->watch(e, request_.of.generation())
-                                : std::make_error_code(std::errc::too_many_files_open);
-                    if (error) e.watcher = nullptr;
+                if (const int error = be_watched()) {
+                    error_ = error;
+                    through_ = true;
+                    return false;
                 }
-                if (!error) {
-                    e.waiting[request_.reads ? 0 : 1].push_back(node_);
-                    e.watcher->enlisted();
-                    return true;
-                }
-                error_ = error.value();
-                through_ = true;
-                return false;
+                e.waiting[request_.reads ? 0 : 1].push_back(node_);
+                return true;
             }
         }
         if (attempt()) return false;
@@ -136,10 +134,12 @@ bool io_operation::submit(io_driver& d) noexcept {
 
 bool io_operation::again(waiter& w) noexcept {
     // The end of a pause is not the end of the wait.
-    if (w.status() == wait_status::timed_out && pause_until_ == never) return true;
-    pause_until_ = never;
+    const bool paused = std::exchange(pause_until_, never) != never;
+    if (paused ? w.reason() != stop_reason::none || deadline_ <= now()
+               : w.status() == wait_status::timed_out)
+        return true;
     io_driver* const d = request_.driver;
-    if (d != nullptr ? completed(w) : attempt()) return true;
+    if (d == nullptr ? attempt() : !paused && completed(w)) return true;
     if (!w.renew(deadline(), reports_stop)) return true;
     if (pause_until_ != never || (d != nullptr ? submit(*d) : enlist())) return false;
     static_cast<void>(w.claim());  // renew has made it pending, and nobody else sees it
@@ -200,7 +200,10 @@ void io_operation::withdraw(waiter& w) noexcept {
 
 void io_operation::interrupt(waiter& w, stop_reason) noexcept {
     auto& self = w.operation<io_operation>();
-    if (self.request_.under_way) self.request_.driver->cancel(self.request_);
+    if (self.request_.under_way)
+        self.request_.driver->cancel(self.request_);
+    else if (w.claim())
+        w.wake();  // from a pause
 }
 
 transferred io_operation::outcome(const waiter* w, wait_status how) const noexcept {

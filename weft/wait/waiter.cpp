@@ -51,6 +51,7 @@ void waiter::on_deadline(timer_node& t) noexcept {
 
 bool waiter::renew(time_point until, bool reports_stop) noexcept {
     state_.renew();
+    late_ = false;
     if (of == nullptr || of->attention == 0) {
         if (until == never && !timer_.armed) [[likely]]
             return true;
