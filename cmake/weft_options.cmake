@@ -14,6 +14,9 @@ set(WEFT_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or
 set_property(CACHE WEFT_SANITIZE PROPERTY STRINGS none address thread)
 option(WEFT_UNITY "Compile each layer as one unit: less work, for builds that only test" OFF)
 option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+# The start of a process is most of what a short test costs, under a sanitizer nearly all of it.
+set(WEFT_TEST_SHARDS 0 CACHE STRING
+    "Run the tests of a layer in so many processes; 0: each test in its own")
 option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BENCH "Build the comparison, if there is Google Benchmark" ${PROJECT_IS_TOP_LEVEL})
 

@@ -14,6 +14,7 @@
 #include "test/support/loop_thread.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/virtual_loop.hpp"
+#include "weft/stop/stop_callback.hpp"
 #include "weft/wait/context_local.hpp"
 #include "weft/wait/shield.hpp"
 
@@ -281,6 +282,67 @@ TEST(fiber, assigned_to_ends_the_one_before) {
         {.on = l});
     l.run();
     outer.join();
+}
+
+TEST(fiber, lazy_may_outlive_its_executor_if_it_is_never_begun) {
+    auto kept = std::make_shared<int>();
+    {
+        auto l = std::make_unique<loop>();
+        fiber f([kept] { ++*kept; }, {.launch = launch::lazy, .on = l.get()});
+        l.reset();
+        EXPECT_TRUE(f.request_stop());
+    }
+    EXPECT_EQ(kept.use_count(), 1);
+    EXPECT_EQ(*kept, 0);
+}
+
+TEST(fiber, lazy_that_was_stopped_before_it_began_finds_the_stop) {
+    loop l;
+    fiber f([] { this_fiber::sleep_for(1h); }, {.launch = launch::lazy, .on = &l});
+    EXPECT_TRUE(f.request_stop());
+    f.start();
+    l.run();
+    EXPECT_TRUE(f.join().stopped());
+}
+
+// The loop ends while another thread is within the request.
+TEST(fiber, may_end_with_its_loop_while_it_is_asked_to_stop) {
+    auto l = std::make_unique<loop>();
+    std::atomic<bool> asked{false};
+    std::atomic<bool> gone{false};
+    fiber f(
+        [&] {
+            while (!asked) this_fiber::yield();
+        },
+        {.on = l.get()});
+    {
+        stop_callback slow(f.get_stop_token(), [&] {
+            asked = true;
+            while (!gone) std::this_thread::yield();
+        });
+        std::thread other([&] { EXPECT_FALSE(f.request_stop()) << "it has ended"; });
+        while (!f.done()) l->run_once(l->now());
+        l.reset();
+        gone = true;
+        other.join();
+    }
+    EXPECT_FALSE(f.join().stopped());
+}
+
+TEST(fiber, may_end_with_its_loop_whenever_others_ask_it_to_stop) {
+    for (int i = 0; i < 300; ++i) {
+        auto l = std::make_unique<loop>();
+        std::atomic<bool> go{false};
+        fiber f([&] { go = true; }, {.on = l.get()});
+        std::thread other([&] {
+            while (!go) std::this_thread::yield();
+            f.request_stop();
+        });
+        l->run();
+        l.reset();
+        other.join();
+        f.join();
+    }
 }
 
 TEST(fiber, never_started_destroys_its_function_and_takes_no_stack) {

@@ -214,6 +214,35 @@ TEST(misuse, wait_within_a_coroutine_that_a_fiber_resumed) {
     f.join();
 }
 
+TEST(misuse_death, yield_of_a_coroutine_in_a_fiber) {
+    const auto yields = [] {
+        loop l;
+        fiber f([] { this_coroutine::yield(); }, {.name = "lost", .on = &l});
+        l.run();
+    };
+    const char* const message =
+        "weft: a fiber yielded to nobody: this_fiber::yield: fiber [0-9]+ \"lost\"";
+    EXPECT_DEATH(yields(), message);
+    const auto switches = [] {
+        loop l;
+        coroutine<> other([] {});
+        fiber f([&] { other.switch_to(); }, {.name = "lost", .on = &l});
+        l.run();
+    };
+    EXPECT_DEATH(switches(), message);
+}
+
+TEST(misuse_death, two_joins_of_one_fiber_object) {
+    const auto joined_twice = [] {
+        virtual_loop l(1);
+        fiber f([] { this_fiber::sleep_for(1ms); }, {.on = l});
+        fiber a([&] { f.join(); }, {.on = l});
+        fiber b([&] { f.join(); }, {.on = l});
+        l.run();
+    };
+    EXPECT_DEATH(joined_twice(), "weft: a fiber is joined twice.*misuse_test.cpp");
+}
+
 TEST(misuse_death, blocking_wait_in_what_a_loop_runs_outside_of_any_fiber) {
     const auto blocks = [] {
         loop l;

@@ -118,6 +118,41 @@ TEST(nursery_of_fibers, a_child_may_spawn_siblings) {
               6ms);
 }
 
+TEST(nursery_of_fibers, spawns_a_function_that_may_be_called_once_only) {
+    struct once {
+        std::unique_ptr<int> p;
+        int operator()() && { return *p; }
+        void operator()() & = delete;
+    };
+    in_a_fiber([] {
+        nursery n;
+        EXPECT_EQ(n.spawn(once{std::make_unique<int>(3)}).get(), 3);
+    });
+}
+
+TEST(nursery_of_fibers, is_killed_with_a_child_that_has_not_begun) {
+    int destroyed = 0;
+    bool began = false;
+    {
+        weft::testing::virtual_loop l(1);
+        weft::fiber f(
+            [&] {
+                nursery n;
+                const std::shared_ptr<void> at_end(nullptr, [&](void*) {
+                    n.spawn([&began, c = std::shared_ptr<void>(
+                                         nullptr, [&](void*) { ++destroyed; })] { began = true; });
+                });
+                const weft::shield s;
+                sleep_for(1h);
+            },
+            {.on = l});
+        l.loop().run_until_idle();
+        f.detach();
+    }
+    EXPECT_EQ(destroyed, 1);
+    EXPECT_FALSE(began);
+}
+
 TEST(nursery_of_fibers, is_killed_with_its_fiber) {
     int living = 0;
     {

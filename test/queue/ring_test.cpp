@@ -69,6 +69,13 @@ TEST(ring, doubles_when_it_is_full) {
     drain(r);
 }
 
+TEST(ring, a_tried_push_grows_as_well) {
+    ring<int> r;
+    for (int n = 0; n < 1000; ++n) EXPECT_TRUE(r.try_push_back(n));
+    r.check();
+    for (int n = 0; n < 1000; ++n) ASSERT_EQ(r.pop_front(), n);
+}
+
 TEST(ring, looks_ahead_without_taking) {
     ring<int> r;
     for (int n = 0; n < 10; ++n) r.push_back(n);

@@ -34,6 +34,11 @@ TEST(run, is_a_fiber_named_main_unless_told_otherwise) {
     EXPECT_EQ(run([] { return std::string(this_fiber::name()); }, {.name = "other"}), "other");
 }
 
+TEST(run, begins_by_itself_whenever_it_is_told_to_be_launched) {
+    for (const launch when : {launch::post, launch::dispatch, launch::lazy})
+        EXPECT_EQ(run([] { return 1; }, {.launch = when}), 1);
+}
+
 TEST(run, throws_what_leaves_the_function) {
     EXPECT_THROW(run([]() -> int { throw std::out_of_range("far"); }), std::out_of_range);
     EXPECT_FALSE(this_fiber::exists());

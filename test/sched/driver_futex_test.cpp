@@ -66,6 +66,20 @@ TEST(driver_futex, has_a_handle_that_is_readable_from_a_wake_to_the_next_wait) {
     }
 }
 
+TEST(driver_futex, makes_its_handle_readable_anew_for_each_wake_after_one_forgotten) {
+    driver_futex d;
+    const int fd = d.native_handle();
+    for (int i = 0; i < 3; ++i) {
+        d.wake();
+        EXPECT_TRUE(readable(fd));
+        d.forget_wake();
+        EXPECT_FALSE(readable(fd));
+    }
+    const time_point until = d.now() + 1ms;
+    EXPECT_TRUE(d.wait(until));
+    EXPECT_GE(d.now(), until) << "what is forgotten ends no wait";
+}
+
 TEST(driver_futex, has_a_handle_that_is_readable_if_the_wake_came_first) {
     driver_futex d;
     d.wake();

@@ -4,9 +4,12 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,7 +22,9 @@
 #include "test/support/loop_thread.hpp"
 #include "test/support/readable.hpp"
 #include "weft/fiber/fiber.hpp"
+#include "weft/sched/timer.hpp"
 #include "weft/stop/stop_callback.hpp"
+#include "weft/wait/from_callback.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace weft {
@@ -100,6 +105,29 @@ TEST(loop, runs_what_was_woken_next_but_three_times_in_a_row_at_most) {
     });
     l.run_until_idle();
     EXPECT_EQ(seen, "abacdbabab") << "three, then the first in line; b stands behind d";
+}
+
+TEST(loop, lets_two_who_woke_each_other_alone_keep_nobody_waiting_later) {
+    loop l;
+    std::string seen;
+    int left = 40;
+    std::unique_ptr<step> a, b;
+    step c([&] { seen += 'c'; });
+    a = std::make_unique<step>([&] {
+        seen += 'a';
+        if (--left > 0) l.post(b->node);
+    });
+    b = std::make_unique<step>([&] {
+        seen += 'b';
+        if (left == 20) {
+            seen += '!';
+            l.defer(c.handle(), nullptr);
+        }
+        l.post(a->node);
+    });
+    l.post([&] { l.post(a->node); });
+    l.run_until_idle();
+    EXPECT_LE(seen.find('c') - seen.find('!'), 4u) << seen;
 }
 
 TEST(loop, runs_posted_functions_in_order_from_its_own_thread_too) {
@@ -304,6 +332,44 @@ TEST(loop, tells_a_foreign_loop_of_a_post_after_a_busy_round) {
     EXPECT_TRUE(ran);
 }
 
+// What was posted is run by `run`, again and again, and each time the edge alone tells of it.
+void watch_the_edge(loop& l, const std::function<void()>& run) {
+    const int ep = ::epoll_create1(EPOLL_CLOEXEC);
+    epoll_event e{};
+    e.events = EPOLLIN | EPOLLET;
+    ASSERT_EQ(::epoll_ctl(ep, EPOLL_CTL_ADD, l.native_handle(), &e), 0);
+    int ran = 0;
+    for (int i = 1; i <= 5; ++i) {
+        std::thread([&] { l.post([&] { ++ran; }); }).join();
+        EXPECT_EQ(::epoll_wait(ep, &e, 1, 0), 1) << i;
+        run();
+        EXPECT_EQ(ran, i);
+        EXPECT_FALSE(readable(l.native_handle()));
+    }
+    ::close(ep);
+}
+
+TEST(loop, tells_a_foreign_loop_that_watches_for_the_edge_alone) {
+    loop l;
+    watch_the_edge(l, [&] { EXPECT_TRUE(l.run_once(l.now())); });
+    watch_the_edge(l, [&] { EXPECT_EQ(l.run_until_idle(), 1u); });
+    watch_the_edge(l, [&] { l.run(); });
+}
+
+TEST(loop, tells_a_foreign_loop_of_a_post_after_a_busy_run_was_stopped) {
+    loop l;
+    watch_the_edge(l, [&] {
+        step nothing([] {});
+        step stop([&] { l.stop(); });
+        step busy([&] {
+            for (int i = 0; i < 70; ++i) l.defer(nothing.handle(), nullptr);
+            l.defer(stop.handle(), nullptr);
+        });
+        l.defer(busy.handle(), nullptr);
+        l.run();
+    });
+}
+
 TEST(loop, is_driven_by_an_epoll_loop_of_somebody_else) {
     constexpr int total = 500;
     loop l;
@@ -396,6 +462,30 @@ TEST(loop, run_once_is_ended_by_stop) {
     std::thread other([&] { l.stop(); });
     EXPECT_FALSE(l.run_once(never));
     other.join();
+}
+
+TEST(loop, run_once_that_was_stopped_leaves_no_stop_behind) {
+    loop l;
+    l.post([&] { l.stop(); });
+    EXPECT_TRUE(l.run_once(l.now()));
+    int ran = 0;
+    l.post([&] { ++ran; });
+    l.run();
+    EXPECT_EQ(ran, 1);
+}
+
+TEST(loop, is_stopped_by_a_timer_before_the_next_turn) {
+    manual_driver::record time;
+    loop l(std::make_unique<manual_driver>(time));
+    timer t(l, 1ms, [&] { l.stop(); });
+    l.run_until_idle();
+    time.now += 1ms;
+    int ran = 0;
+    l.post([&] { ++ran; });
+    l.run();
+    EXPECT_EQ(ran, 0);
+    l.run();
+    EXPECT_EQ(ran, 1);
 }
 
 TEST(loop, starts_again_after_it_was_stopped_and_many_live_one_after_another) {
@@ -533,6 +623,41 @@ TEST(loop, destroyed_ends_a_hundred_thousand_that_have_not_begun) {
     EXPECT_EQ(began, count);
 }
 
+struct posts_itself {
+    loop& l;
+    std::shared_ptr<int> kept;
+    void operator()() const { l.post(*this); }
+};
+
+TEST(loop, destroyed_destroys_a_function_that_posts_itself_for_ever) {
+    auto kept = std::make_shared<int>();
+    {
+        loop l;
+        l.post(posts_itself{l, kept});
+        l.run_once(l.now());
+        EXPECT_EQ(kept.use_count(), 2);
+    }
+    EXPECT_EQ(kept.use_count(), 1);
+}
+
+// Each begins the next, so that there is always one that has not begun.
+void begin_next(std::shared_ptr<int> kept) {
+    fiber([kept] {
+        const shield s;
+        begin_next(kept);
+    }).detach();
+}
+
+TEST(loop, destroyed_destroys_what_has_not_begun_and_never_will) {
+    auto kept = std::make_shared<int>();
+    {
+        loop l;
+        fiber([&] { begin_next(kept); }, {.on = &l}).detach();
+        l.run_once(l.now());
+    }
+    EXPECT_EQ(kept.use_count(), 1);
+}
+
 // A wait of a test's own, which another thread ends in two halves: claim, and wake.
 struct claimed_late {
     static constexpr bool reports_stop = false;
@@ -620,6 +745,183 @@ TEST(loop, does_not_call_it_a_deadlock_when_another_thread_comes_to_help) {
     l.run();
     near.join();
     EXPECT_EQ(reports, 0);
+}
+
+// Its clock jumps, and where nothing is left to wait for somebody outside helps.
+class helped_driver final : public driver {
+public:
+    helped_driver(std::vector<time_point>& waits, std::function<void()> help)
+        : waits_(waits), help_(std::move(help)) {}
+
+    bool wait(time_point until) noexcept override {
+        if (std::exchange(woken_, false)) return true;
+        waits_.push_back(until);
+        if (until == never)
+            help_();
+        else
+            now_ = std::max(now_, until);
+        return true;
+    }
+    void wake() noexcept override { woken_ = true; }
+    time_point now() const noexcept override { return now_; }
+    int native_handle() noexcept override { return -1; }
+
+private:
+    std::vector<time_point>& waits_;
+    std::function<void()> help_;
+    time_point now_{};
+    bool woken_ = false;
+};
+
+TEST(loop, does_not_call_it_a_deadlock_when_one_waits_for_the_outside) {
+    static int reports;
+    reports = 0;
+    std::vector<time_point> waits;
+    void* promised = nullptr;
+    loop l(std::make_unique<helped_driver>(
+        waits, [&] { EXPECT_TRUE(completion<int>::adopt(promised)(7)); }));
+    l.on_deadlock([](loop&) { ++reports; });
+    fiber waits_outside(
+        [&] {
+            for (int i = 0; i < 2; ++i) {
+                const auto r = await_callback<int>([&](auto done) { promised = done.release(); });
+                EXPECT_EQ(r.value(), 7);
+            }
+        },
+        {.on = &l});
+    fiber waits_for_it([&] { waits_outside.join(); }, {.on = &l});
+    l.run();
+    EXPECT_EQ(reports, 0);
+    EXPECT_EQ(waits, (std::vector{time_point(1s), never, time_point(2s), never}))
+        << "it asks after a second, and then sleeps until something happens";
+    waits_for_it.join();
+}
+
+TEST(loop, reports_nothing_where_nobody_wants_to_know) {
+    manual_driver::record time;
+    fiber a, b;
+    {
+        loop l(std::make_unique<manual_driver>(time));
+        l.on_deadlock(nullptr);
+        a = fiber([&] { b.join(); }, {.on = &l});
+        b = fiber([&] { a.join(); }, {.on = &l});
+        l.run();
+        EXPECT_EQ(l.flow_count(), 2u);
+    }
+    a.join();
+    b.join();
+}
+
+TEST(loop, prints_the_first_hundred_who_wait_and_how_many_there_are) {
+    loop l;
+    fiber last;
+    std::vector<fiber> all;
+    all.emplace_back([&] { last.join(); }, fiber_options{.name = "first", .on = &l});
+    for (int i = 0; i < 148; ++i)
+        all.emplace_back([] { this_fiber::sleep_for(1h); }, fiber_options{.on = &l});
+    last = fiber([] { this_fiber::sleep_for(1h); }, {.name = "last", .on = &l});
+    l.run_until_idle();
+    std::FILE* const file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    l.print_waiting(::fileno(file));
+    std::rewind(file);
+    std::vector<std::string> lines;
+    for (char text[512]; std::fgets(text, sizeof text, file) != nullptr;) lines.push_back(text);
+    std::fclose(file);
+    ASSERT_EQ(lines.size(), 101u);
+    EXPECT_NE(lines[0].find("\"first\" waits for the end of a fiber: fiber "), std::string::npos);
+    EXPECT_NE(lines[0].find("\"last\""), std::string::npos);
+    EXPECT_EQ(lines[100], "  and others, 150 in all\n");
+    for (fiber& f : all) f.request_stop();
+    last.request_stop();
+    l.run_until_idle();
+}
+
+// -- misuse -----------------------------------------------------------------------------------
+
+TEST(loop_death, run_by_what_it_runs) {
+    const auto runs_itself = [](auto run) {
+        loop l;
+        l.post([&] { run(l); });
+        l.run();
+    };
+    const char* const message = "weft: a loop is run by what it runs";
+    EXPECT_DEATH(runs_itself([](loop& l) { l.run(); }), message);
+    EXPECT_DEATH(runs_itself([](loop& l) { l.run_once(l.now()); }), message);
+    EXPECT_DEATH(runs_itself([](loop& l) { l.run_until_idle(); }), message);
+}
+
+TEST(loop_death, run_by_two_at_once) {
+    const auto by_another_thread = [] {
+        loop l;
+        l.post([&] { std::thread([&] { l.run_until_idle(); }).join(); });
+        l.run();
+    };
+    EXPECT_DEATH(by_another_thread(), "weft: a loop is run by two at once");
+    const auto by_way_of_another_loop = [] {
+        loop l;
+        loop other;
+        other.post([&] { l.run(); });
+        l.post([&] { other.run(); });
+        l.run();
+    };
+    EXPECT_DEATH(by_way_of_another_loop(), "weft: a loop is run by two at once");
+}
+
+TEST(loop_death, destroyed_while_another_thread_runs_it) {
+    const auto destroyed = [] {
+        auto* l = new loop;
+        l->post([l] { std::thread([l] { delete l; }).join(); });
+        l->run();
+    };
+    EXPECT_DEATH(destroyed(), "weft: destruction of a loop that another thread runs");
+}
+
+TEST(loop_death, run_in_a_forked_process) {
+    loop l;  // and what is to die is forked here
+    EXPECT_DEATH(l.run(), "weft: a loop goes on in a forked process");
+    EXPECT_DEATH(l.run_once(l.now()), "weft: a loop goes on in a forked process");
+    const auto of_its_own = [] {
+        int ran = 0;
+        loop mine;
+        mine.post([&] { ++ran; });
+        mine.run();
+        std::_Exit(ran);
+    };
+    EXPECT_EXIT(of_its_own(), ::testing::ExitedWithCode(1), "");
+}
+
+TEST(loop_death, forked_by_what_it_runs) {
+    const auto goes_on_in_the_child = [] {
+        loop l;
+        fiber f(
+            [] {
+                const pid_t child = ::fork();
+                int how = 0;
+                if (child != 0) {
+                    ::waitpid(child, &how, 0);
+                    std::_Exit(WIFSIGNALED(how) ? 3 : 4);
+                }
+                this_fiber::sleep_for(1ms);
+            },
+            {.on = &l});
+        l.run();
+        std::_Exit(5);
+    };
+    EXPECT_EXIT(goes_on_in_the_child(), ::testing::ExitedWithCode(3),
+                "weft: a loop goes on in a forked process");
+}
+
+TEST(loop_death, out_of_memory_for_who_is_ready) {
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer needs its address space";
+    const auto fills_the_queue = [] {
+        loop l;
+        step nothing([] {});
+        const rlimit none{0, 0};
+        ::setrlimit(RLIMIT_AS, &none);
+        for (;;) l.defer(nothing.handle(), nullptr);
+    };
+    EXPECT_DEATH(fills_the_queue(), "weft: out of memory: no room for who is ready to run");
 }
 
 TEST(loop_death, destroyed_by_what_it_runs) {

@@ -52,6 +52,23 @@ TEST_F(timer_test, calls_once_at_its_moment_and_not_before) {
     EXPECT_FALSE(t.stop()) << "there was none to come";
 }
 
+TEST_F(timer_test, that_is_due_already_does_not_wait_for_a_tick) {
+    timer other;
+    for (int i = 0; i < 2; ++i) {
+        time.now += 5s + 300us;
+        int calls = 0;
+        timer zero(l, 0ms, [&] { ++calls; });
+        timer soon(l, 1ns, [&] { calls += 10; });
+        l.run_until_idle();
+        EXPECT_EQ(calls, 1);
+        EXPECT_GT(l.next_deadline(), time.now);
+        pass(1ms);
+        EXPECT_EQ(calls, 11);
+        other = timer(l, 1h, [] {});
+        l.run_until_idle();
+    }
+}
+
 TEST_F(timer_test, calls_in_the_order_of_the_deadlines_and_never_early) {
     std::mt19937 random(7);
     std::vector<int> wanted;
@@ -257,6 +274,34 @@ TEST(timer_threads, stop_and_join_suspends_a_fiber_alone) {
     fiber other([&] { let_go = true; }, {.on = &here});
     here.run();
     joiner.join();
+    other.join();
+}
+
+TEST(timer_threads, stop_and_join_waits_for_the_call_in_a_fiber_that_was_stopped_too) {
+    loop_thread there;
+    loop here;
+    std::atomic<bool> began{false};
+    std::atomic<bool> let_go{false};
+    std::atomic<bool> over{false};
+    bool joined = false;
+    timer t(there.loop(), 0ms, [&] {
+        began = true;
+        while (!let_go) std::this_thread::yield();
+        over = true;
+    });
+    while (!began) std::this_thread::yield();
+    fiber joiner(
+        [&] {
+            current_flow()->request_stop(stop_reason::user);
+            t.stop_and_join();
+            joined = over;
+            this_fiber::sleep_for(1h);
+        },
+        {.on = &here});
+    fiber other([&] { let_go = true; }, {.on = &here});
+    here.run();
+    EXPECT_TRUE(joined);
+    EXPECT_TRUE(joiner.join().stopped());
     other.join();
 }
 

@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "weft/fiber/fiber.hpp"
+#include "weft/sched/timer.hpp"
 
 namespace weft::testing {
 namespace {
@@ -76,6 +79,44 @@ TEST(virtual_loop, draws_every_order_of_three) {
     EXPECT_EQ(orders.size(), 6u);
 }
 
+TEST(virtual_loop, hashes_who_began_in_which_order) {
+    std::set<ints> orders;
+    std::set<std::uint64_t> hashes;
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        virtual_loop l(seed);
+        ints order;
+        for (int id = 0; id < 3; ++id)
+            fiber([&order, id] { order.push_back(id); }, {.on = l}).detach();
+        l.run();
+        orders.insert(order);
+        hashes.insert(l.trace_hash());
+    }
+    EXPECT_EQ(hashes.size(), orders.size());
+}
+
+TEST(virtual_loop, hashes_when_a_timer_fired) {
+    std::set<std::uint64_t> hashes;
+    for (int round = 0; round < 2; ++round)
+        for (const duration d : {duration(1ms), duration(2ms)}) {
+            virtual_loop l(1);
+            timer t(l.loop(), d, [] {});
+            l.run();
+            hashes.insert(l.trace_hash());
+        }
+    EXPECT_EQ(hashes.size(), 2u);
+}
+
+TEST(virtual_loop, takes_posts_of_other_threads) {
+    constexpr int total = 1000;
+    virtual_loop l(1);
+    int came = 0;
+    std::thread other([&] {
+        for (int i = 0; i < total; ++i) l.loop().post([&] { ++came; });
+    });
+    while (came != total) l.loop().run_once(l.now() + 1ms);
+    other.join();
+}
+
 TEST(virtual_loop, jumps_to_the_next_deadline_when_nothing_is_ready) {
     virtual_loop l(1);
     const time_point begin = l.now();
@@ -102,6 +143,19 @@ TEST(virtual_loop, lets_no_time_pass_while_something_is_ready) {
     EXPECT_EQ(seen, begin);
     sleeper.join();
     busy.join();
+}
+
+TEST(virtual_loop_death, prints_its_seed_whoever_runs_it) {
+    const auto deadlocked = [] {
+        virtual_loop l(42);
+        virtual_loop other(43);
+        fiber a;
+        fiber b([&] { a.join(); }, {.on = l});
+        a = fiber([&] { b.join(); }, {.on = l});
+        other.run();
+        l.loop().run();
+    };
+    EXPECT_DEATH(deadlocked(), "weft: deadlock under WEFT_SEED=42;");
 }
 
 TEST(virtual_loop_death, prints_its_seed_and_who_waits_for_what_in_a_deadlock) {
@@ -154,6 +208,13 @@ TEST_F(explore_test, takes_an_exception_for_a_failure) {
         return true;
     }));
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "weft: fails under WEFT_SEED=2\n");
+}
+
+TEST_F(explore_test, prints_what_was_thrown) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_FALSE(explore(1, [](std::uint64_t) -> bool { throw std::runtime_error("no route"); }));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "weft: fails under WEFT_SEED=1: no route\n");
 }
 
 TEST_F(explore_test, replays_one_seed_alone) {

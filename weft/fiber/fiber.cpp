@@ -54,7 +54,8 @@ void run_fiber(frame* f) { static_cast<fiber_core*>(f)->run(); }
 void start_fiber(frame* f) {
     fiber_core& self = *static_cast<fiber_core*>(f);
     self.resume = run_fiber;
-    self.home->enroll(self);  // F2
+    self.home->enroll(self);
+    self.enrolled = true;  // F2
     if (self.stop.stop_requested()) self.deliver_stop();
     self.run();
 }
@@ -107,12 +108,15 @@ void fiber_core::run() {
         home->defer(frame::handle(), this);
     } else if (own()->word.state() != coroutine_state::suspended) {
         finish();
+    } else if (waiting == nullptr) [[unlikely]] {
+        fail("a fiber yielded to nobody: this_fiber::yield", who());
     }
 }
 
 void fiber_core::begin(bool at_once) {
     started = true;
-    keep();  // the run's
+    if (home == nullptr) move_to(target);  // F3
+    keep();                                // the run's
     if (!home->is_here())
         home->post(turn);
     else if (at_once)
@@ -121,11 +125,28 @@ void fiber_core::begin(bool at_once) {
         home->defer(frame::handle(), this);
 }
 
+bool fiber_core::request_stop(stop_reason reason) noexcept {
+    if (!stop.request_stop(reason)) return false;
+    {
+        const std::lock_guard held(joiners);
+        if (ended.load(std::memory_order_relaxed)) return false;  // under the lock
+        executor* const at = present_home();                      // F3
+        if (at == nullptr) return true;
+        if (!at->is_here()) {
+            keep();  // the message's
+            at->post(message.node);
+            return true;
+        }
+    }
+    deliver_stop();
+    return true;
+}
+
 // The end of the run, on its executor's thread.
 void fiber_core::finish() noexcept {
     if (locks != 0) [[unlikely]]
         fail("a fiber ended and holds a mutex", who());
-    home->strike_off(*this);  // F2
+    if (enrolled) home->strike_off(*this);  // F2
     scope* const parent = member != nullptr ? member->within : nullptr;
     if (parent != nullptr) {
         // Who was stopped because of a sibling tells what that one died of.
@@ -136,7 +157,7 @@ void fiber_core::finish() noexcept {
     bool unseen;
     {
         const std::lock_guard held(joiners);
-        // Release: pairs with the acquire of who finds it set without the lock. F1
+        // Release: pairs with the acquire of who finds it set without the lock. F1, F3
         ended.store(true, std::memory_order_release);
         joiners.claim_all(woken);
         unseen = detached && error != nullptr;
@@ -170,6 +191,7 @@ bool join_operation::start(waiter& w) noexcept {
         auto& self = me.operation<join_operation>();
         self.fiber_->joiners.withdraw(self.node_);
     });
+    if (!fiber_->is_at(current_executor())) w.await_outside();
     const std::lock_guard held(fiber_->joiners);
     if (fiber_->ended.load(std::memory_order_relaxed)) return false;  // under the lock
     fiber_->joiners.push_back(node_);
@@ -194,8 +216,12 @@ void fiber::launch_it(const fiber_options& options, std::source_location place) 
     executor* on = options.on != nullptr ? options.on : current_executor();
     if (on == nullptr)
         fail("a fiber is made outside of any executor: name one, {.on = &loop}", {}, place);
-    core_->home = on;
-    if (options.launch != launch::lazy) core_->begin(options.launch == launch::dispatch);
+    if (options.launch == launch::lazy) {
+        core_->target = on;
+    } else {
+        core_->home = on;
+        core_->begin(options.launch == launch::dispatch);
+    }
 }
 
 void fiber::start(std::source_location place) {
@@ -217,15 +243,16 @@ detail::fiber_core& fiber::begun(std::source_location place) {
 
 join_outcome fiber::join(std::source_location place) {
     await(detail::join_operation(begun(place)), place);
-    return outcome();
+    return outcome(place);
 }
 
 fiber::joining fiber::async_join(std::source_location place) {
     return joining(*this, begun(place));
 }
 
-join_outcome fiber::outcome() {
+join_outcome fiber::outcome(std::source_location place) {
     detail::fiber_core* c = std::exchange(core_, nullptr);
+    if (c == nullptr) fail("a fiber is joined twice", {}, place);
     const join_outcome how(c->stopped_by);
     const std::exception_ptr error = std::exchange(c->error, nullptr);
     c->let_go();

@@ -9,7 +9,7 @@
 //   destructors run and it ends. join() tells that it was stopped, and why.
 // - An exception that leaves the function comes out of join(). If nobody joins it goes to the
 //   handler of on_unhandled(), which by default prints it and ends the program.
-// - A fiber stays on the thread that it was started on.
+// - A fiber stays with the executor that it was started on, and so on that one's thread.
 //
 //   weft::fiber f([] { weft::this_fiber::sleep_for(1h); });
 //   f.request_stop();
@@ -36,7 +36,7 @@ namespace weft {
 enum class launch : std::uint8_t {
     post,      // when its turn comes
     dispatch,  // at once, before the call returns, if the caller is on its executor
-    lazy,      // when it is joined, or start() is called
+    lazy,      // when it is joined, detached, or start() is called: its executor must be there then
 };
 
 struct fiber_options {
@@ -118,6 +118,7 @@ public:
 
     // Unique in the process; 0 for none.
     id get_id() const noexcept { return core_ != nullptr ? core_->body.id() : 0; }
+    // On its executor's thread, or where it is known not to be renamed meanwhile; until then.
     std::string_view name() const noexcept {
         return core_ != nullptr ? core_->body.name() : std::string_view();
     }
@@ -127,7 +128,8 @@ public:
 
 protected:
     detail::fiber_core& begun(std::source_location place);  // to be joined
-    join_outcome outcome();  // of one that has ended; the object is empty then
+    // Of one that has ended; the object is empty then.
+    join_outcome outcome(std::source_location place = std::source_location::current());
 
 private:
     friend detail::fiber_core* detail::core_taken_from(fiber& f) noexcept;

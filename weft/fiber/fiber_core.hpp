@@ -12,7 +12,8 @@
 //
 // Invariants:
 // F1  `ended` is written once, under the joiners' lock, after everything else of the outcome
-// F2  it is enrolled with its executor from its start to its end
+// F2  it is enrolled with its executor from its first turn to its end
+// F3  its executor is there until `ended` is set; `home` is null until it begins
 #pragma once
 
 #include <atomic>
@@ -38,10 +39,12 @@ struct fiber_core final : frame, flow {
     atomic<unsigned> references{1};
     atomic<bool> ended{false};
     bool started = false;
+    bool enrolled = false;
     bool detached = false;
     stop_reason stopped_by = stop_reason::none;
     std::exception_ptr error;
     wait_queue joiners;
+    executor* target = nullptr;  // of a lazy one: where it will begin
     fiber_locals* locals = nullptr;
     std::unique_ptr<scope_member> member;  // of a child of a scope
 
@@ -65,7 +68,11 @@ struct fiber_core final : frame, flow {
     control* own() const noexcept { return static_cast<control*>(const_cast<void*>(hot)); }
     bool runs_here() const noexcept { return detail::current() == own(); }
 
+    // Its target must be there.
     void begin(bool at_once);
+    // As a flow's, also for who does not know whether it has ended. Any thread that has a
+    // reference.
+    bool request_stop(stop_reason reason) noexcept;
     void run();               // one turn
     void finish() noexcept;   // the last thing on its executor's thread
     void abandon() noexcept;  // by a handle that will not join

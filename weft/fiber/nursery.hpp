@@ -94,8 +94,9 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
     auto value = std::make_shared<detail::returned<T>>();
     const bool at_once = options.launch == launch::dispatch;
     options.launch = launch::lazy;
-    fiber made([value, body = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(body); },
-               options, place);
+    fiber made(
+        [value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
+        options, place);
     child_fiber<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
     core->member = std::make_unique<scope_member>(*core);

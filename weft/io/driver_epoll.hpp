@@ -22,6 +22,7 @@ public:
     [[nodiscard]] bool wait(time_point until) noexcept override;
     void poll() noexcept override;
     void wake() noexcept override { wake_.wake(); }
+    void forget_wake() noexcept override { wake_.forget(); }
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(detail::io_entry&,

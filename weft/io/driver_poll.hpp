@@ -25,6 +25,7 @@ public:
     [[nodiscard]] bool wait(time_point until) noexcept override;
     void poll() noexcept override;
     void wake() noexcept override { wake_.wake(); }
+    void forget_wake() noexcept override { wake_.forget(); }
     time_point now() const noexcept override { return steady_now(); }
     // Readable after a wake, but not when a descriptor becomes ready: who embeds a loop with this
     // driver calls run_once from time to time.

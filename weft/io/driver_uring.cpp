@@ -64,6 +64,7 @@ public:
     void poll() noexcept override;
     void flush() noexcept override;
     void wake() noexcept override { wake_.wake(); }
+    void forget_wake() noexcept override { wake_.forget(); }
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;

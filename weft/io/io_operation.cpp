@@ -110,6 +110,7 @@ bool io_operation::ready() noexcept { return giver() == nullptr && attempt(); }
 bool io_operation::start(waiter& w) noexcept {
     if (timeout_ != duration::max()) deadline_ = after(now(), timeout_);
     node_.owner = request_.owner = &w;
+    w.await_outside();
     if (io_driver* const d = giver()) {
         w.enlist(what_, &request_.of.entry(), this, withdraw, interrupt);
         return submit(*d);

@@ -30,6 +30,10 @@ public:
     }
     // After it, or instead. Forgets the wake.
     void end_sleep() noexcept { state_.exchange(awake, std::memory_order_acq_rel); }
+    // Forgets what has woken it so far; the descriptor is quiet then.
+    void forget() noexcept {
+        if (state_.exchange(awake, std::memory_order_acq_rel) == woken) drain();
+    }
     // The descriptor has told of a wake: it is quiet until the next.
     void drain() noexcept;
     // From now on every wake is told: somebody else sleeps on it.

@@ -76,6 +76,15 @@ public:
         std::construct_at(&slot(tail_), std::move(x));
         ++tail_;
     }
+    // False in place of that.
+    [[nodiscard]] bool try_push_back(T x) noexcept {
+        if (count() == capacity_) [[unlikely]] {
+            if (!try_grow(capacity_ + 1)) return false;
+        }
+        std::construct_at(&slot(tail_), std::move(x));
+        ++tail_;
+        return true;
+    }
     void push_front(T x) {
         if (count() == capacity_) [[unlikely]]
             grow(capacity_ + 1);
@@ -136,11 +145,14 @@ private:
     T& slot(std::size_t at) const noexcept { return slots_[at & (capacity_ - 1)]; }
 
     WEFT_COLD void grow(std::size_t total_count) {
-        const bool absurd = total_count > PTRDIFF_MAX / sizeof(T) / 2;
-        const std::size_t fits = absurd ? 0 : fitting(total_count);
-        T* slots = absurd ? nullptr : try_acquire(fits);
-        if (slots == nullptr) detail::throw_out_of_memory();
+        if (!try_grow(total_count)) detail::throw_out_of_memory();
+    }
+    WEFT_COLD bool try_grow(std::size_t total_count) noexcept {
+        if (total_count > PTRDIFF_MAX / sizeof(T) / 2) return false;
+        const std::size_t fits = fitting(total_count);
+        T* slots = try_acquire(fits);
         move_to(slots, fits);
+        return slots != nullptr;
     }
 
     // The head has gone once round.

@@ -27,8 +27,12 @@ public:
     virtual void flush() noexcept {}
 
     // Ends the present wait, or the next one. Any thread; costs a system call at most where
-    // somebody sleeps.
+    // somebody sleeps, or once native_handle() was called.
     virtual void wake() noexcept = 0;
+
+    // What has woken it so far ends no wait: who calls looks at what was posted next. The
+    // descriptor is not readable then, and the next wake makes it so anew. The loop's thread.
+    virtual void forget_wake() noexcept {}
 
     virtual time_point now() const noexcept = 0;  // any thread
 

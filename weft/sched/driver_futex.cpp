@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace weft {
 
@@ -22,12 +23,20 @@ bool driver_futex::wait(time_point until) noexcept {
             break;
         }
     }
-    asleep_ = wake_ = false;
-    if (event_fd_ >= 0) {
-        std::uint64_t count;
-        static_cast<void>(!::read(event_fd_, &count, sizeof count));
-    }
+    asleep_ = false;
+    forget();
     return true;
+}
+
+void driver_futex::forget_wake() noexcept {
+    const std::lock_guard held(lock_);
+    forget();
+}
+
+void driver_futex::forget() noexcept {
+    if (!std::exchange(wake_, false) || event_fd_ < 0) return;
+    std::uint64_t count;
+    static_cast<void>(!::read(event_fd_, &count, sizeof count));
 }
 
 void driver_futex::wake() noexcept {

@@ -1,6 +1,9 @@
 #include "weft/sched/loop.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <functional>
 #include <thread>
 
 #include "weft/base/line.hpp"
@@ -21,6 +24,9 @@ struct wheel_timer : wheel_node {
 };
 static_assert(sizeof(wheel_timer) <= timer_node::room_bytes);
 
+// How often the process was forked, counted in the child, from its first loop on.
+constinit atomic<unsigned> forks{0};
+
 }  // namespace
 
 loop::loop() : loop(std::make_unique<driver_futex>()) {}
@@ -29,6 +35,8 @@ loop::loop(std::unique_ptr<driver> d)
 
 loop::~loop() {
     WEFT_ASSERT(!is_here(), "destruction of a loop by what it runs");
+    if (running_.load(std::memory_order_acquire))  // pairs with ~run_by
+        fail("destruction of a loop that another thread runs");
     end_all();
 }
 
@@ -41,6 +49,11 @@ bool loop::adopt(driver* d) noexcept {
 
 // -- what is ready ----------------------------------------------------------------------------
 
+WEFT_ALWAYS_INLINE void loop::put_last(entry e) noexcept {
+    if (!ready_.try_push_back(e)) [[unlikely]]
+        fail("out of memory: no room for who is ready to run");
+}
+
 void loop::post(runnable& r) noexcept {
     if (!is_here()) {
         if (!posted_.push(r)) return;
@@ -48,13 +61,11 @@ void loop::post(runnable& r) noexcept {
         wakes_.fetch_add(1, std::memory_order_release);  // pairs with end_all
         return;
     }
-    if (slot_.handle != nullptr) ready_.push_back(slot_);
+    if (slot_.handle != nullptr) put_last(slot_);
     slot_ = {r.handle, r.of};
 }
 
-void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept {
-    ready_.push_back({handle, of});
-}
+void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept { put_last({handle, of}); }
 
 void loop::forget(runnable& r) noexcept {
     // Who claimed it may be about to post it still.
@@ -77,7 +88,7 @@ void loop::forget(runnable& r) noexcept {
 // other kind (inbox.hpp).
 void loop::take_posted() noexcept {
     auto queue = ready() ? posted_.take_and_watch() : posted_.take();
-    while (runnable* r = queue.pop_front()) ready_.push_back({r->handle, r->of});
+    while (runnable* r = queue.pop_front()) put_last({r->handle, r->of});
 }
 
 // Who was woken last, if it is his turn, or else the first in the ring.
@@ -85,12 +96,12 @@ WEFT_ALWAYS_INLINE bool loop::next(entry& e) noexcept {
     if (chooser_ != nullptr) [[unlikely]]
         return next_chosen(e);
     if (slot_.handle != nullptr) {
-        if (slot_uses_ != slot_uses_limit || ready_.empty()) {
+        if (slot_uses_ < slot_uses_limit || ready_.empty()) {
             ++slot_uses_;
             e = std::exchange(slot_, {});
             return true;
         }
-        ready_.push_back(std::exchange(slot_, {}));
+        put_last(std::exchange(slot_, {}));
     }
     slot_uses_ = 0;
     if (ready_.empty()) return false;
@@ -99,21 +110,31 @@ WEFT_ALWAYS_INLINE bool loop::next(entry& e) noexcept {
 }
 
 WEFT_NOINLINE bool loop::next_chosen(entry& e) noexcept {
-    if (slot_.handle != nullptr) ready_.push_back(std::exchange(slot_, {}));
+    if (slot_.handle != nullptr) put_last(std::exchange(slot_, {}));
+    for (; numbered_count_ < ready_.count(); ++numbered_count_)
+        if (flow* f = ready_[numbered_count_].of) number(*f);
     if (ready_.empty()) return false;
     std::swap(ready_[0], ready_[chooser_->choose(ready_.count())]);
     e = ready_.pop_front();
+    --numbered_count_;
     return true;
 }
 
 // -- time -------------------------------------------------------------------------------------
 
-// Rounded up, so that no timer is early.
+// The last tick that is not after t.
+tick loop::tick_at(time_point t) const noexcept {
+    return t <= epoch_ ? 0 : static_cast<tick>((t - epoch_) / tick_length);
+}
+
+// Rounded up, so that no timer is early; but one that is due already need not wait for a tick. The
+// clock is asked only where that may be: the wheel knows the time of the last round, if it has any.
 tick loop::tick_of(time_point t) const noexcept {
-    if (t <= epoch_) return 0;
     if (t == never) return tick_never;
-    const auto whole = (t - epoch_) / tick_length;
-    return static_cast<tick>(whole) + ((t - epoch_) % tick_length != duration::zero());
+    const tick whole = tick_at(t);
+    if (t <= epoch_ || (t - epoch_) % tick_length == duration::zero()) return whole;
+    const bool near = timers_.empty() || whole <= timers_.now() + near_ticks;
+    return near && t <= now() ? whole : whole + 1;
 }
 
 time_point loop::time_of(tick n) const noexcept {
@@ -135,15 +156,16 @@ void loop::disarm(timer_node& t) noexcept {
 
 std::size_t loop::fire_due() noexcept {
     if (timers_.empty()) return 0;
-    const auto present = static_cast<tick>((now() - epoch_) / tick_length);
-    const std::size_t fired = timers_.advance(present, [](wheel_node& n) noexcept {
+    const std::size_t fired = timers_.advance(tick_at(now()), [this](wheel_node& n) noexcept {
         timer_node& t = *static_cast<wheel_timer&>(n).timer;
         static_cast<wheel_timer&>(n).~wheel_timer();
         t.armed = false;
+        if (chooser_ != nullptr) [[unlikely]]
+            chooser_->fired(t);
         t.fire(t);
     });
     // Whom they woke run in the order of the deadlines: the last does not come first.
-    if (fired != 0 && slot_.handle != nullptr) ready_.push_back(std::exchange(slot_, {}));
+    if (fired != 0 && slot_.handle != nullptr) put_last(std::exchange(slot_, {}));
     return fired;
 }
 
@@ -171,10 +193,10 @@ WEFT_ALWAYS_INLINE void loop::fetch_ahead() noexcept {
 std::size_t loop::run_round() {
     const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
+    turns_left_ = round_turns;  // none any more where a timer stops it
     take_posted();
     const std::size_t fired = fire_due();
     std::size_t turns = 0;
-    turns_left_ = round_turns;
     for (entry e; turns_left_ != 0; ++turns) {
         if (turns_left_ % fetch_count == 0 && ready_.count() > fetch_from) fetch_ahead();
         if (!next(e)) break;
@@ -197,24 +219,31 @@ bool loop::sleep(time_point until) noexcept {
 }
 
 void loop::run() {
+    const run_by run(*this);
     time_point patience = never;  // until when it has waited for nothing in sight
+    bool outside = false;         // something is in sight that needs no deadline
     for (;;) {
         // Acquire: pairs with stop().
         if (stop_.exchange(false, std::memory_order_acquire)) return;
         if (run_round() != 0) {
             patience = never;
+            outside = false;
             continue;
         }
+        expect_own_process();
         time_point until = next_deadline();
         const bool blocked = until == never && flow_count_ != 0;
         if (until == never && !blocked && posted_.empty()) return;
         // Another thread may be about to post: only who has waited for a while is told.
-        if (!blocked)
+        if (!blocked || outside || reported_) {
             patience = never;
-        else if (patience == never)
+        } else if (patience == never) {
             patience = after(now(), deadlock_patience);
-        else if (now() >= patience)
-            report_deadlock();
+        } else if (now() >= patience) {
+            outside = waits_for_outside();
+            if (!outside) report_deadlock();
+            patience = never;
+        }
         if (blocked && !reported_) until = patience;
         if (!sleep(until)) {
             report_deadlock();
@@ -224,19 +253,19 @@ void loop::run() {
 }
 
 bool loop::run_once(time_point until) {
+    const run_by run(*this);
     bool ran = run_round() != 0;
     while (!ran && !stop_.exchange(false, std::memory_order_acquire)) {  // pairs with stop()
         if (!sleep(std::min(until, next_deadline()))) break;
         ran = run_round() != 0;  // else the wake told of what has run already
         if (now() >= until) break;
     }
-    // Who sleeps on native_handle() next must be woken: the last look before a sleep.
-    if (!ready()) take_posted();
-    now_on().flush();
+    stop_.exchange(false, std::memory_order_acquire);  // pairs with stop(), which this obeys
     return ran;
 }
 
 std::size_t loop::run_until_idle() {
+    const run_by run(*this);
     std::size_t turns = 0;
     for (;;) {
         const std::size_t n = run_round();
@@ -256,10 +285,45 @@ void loop::stop() noexcept {
     stopping_count_.fetch_sub(1, std::memory_order_release);  // pairs with end_all
 }
 
+loop::run_by::run_by(loop& l) noexcept : loop_(l) {
+    WEFT_ASSERT(!l.is_here(), "a loop is run by what it runs");
+    // Acquire: pairs with the release of who ran it before, be it another thread.
+    if (l.running_.exchange(true, std::memory_order_acquire)) fail("a loop is run by two at once");
+    l.expect_own_process();
+}
+
+// Who sleeps on native_handle() next must be woken: what told of the past is forgotten, and then
+// the last look is one that leaves the inbox empty, unless there is something to do still
+// (inbox.hpp).
+loop::run_by::~run_by() {
+    loop_.now_on().forget_wake();
+    if (!loop_.ready()) loop_.take_posted();
+    loop_.now_on().flush();
+    loop_.running_.store(false, std::memory_order_release);
+}
+
+void loop::expect_own_process() const noexcept {
+    if (fork_count() != fork_count_)
+        fail("a loop goes on in a forked process: make one there, or exec");
+}
+
+unsigned loop::fork_count() noexcept {
+    // It fails for want of memory; a fork is then not noticed.
+    [[maybe_unused]] static const int watched =
+        ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+    return forks.load(std::memory_order_relaxed);  // a child has one thread when it is counted
+}
+
 // -- the living -------------------------------------------------------------------------------
 
+// In the order in which they are first seen: when they are enrolled, or before it, where that is to
+// tell a test who began.
+void loop::number(flow& f) noexcept {
+    if (f.serial == 0) f.serial = ++numbers_given_;
+}
+
 void loop::enroll(flow& f) noexcept {
-    f.serial = ++enrolled_count_;
+    number(f);
     flows_.push_back(f);
     ++flow_count_;
     if (ending_) f.request_stop(stop_reason::shutdown);
@@ -268,6 +332,7 @@ void loop::enroll(flow& f) noexcept {
 void loop::strike_off(flow& f) noexcept {
     flows_.remove(f);
     --flow_count_;
+    f.serial = 0;
 }
 
 void loop::end_all() noexcept {
@@ -287,10 +352,10 @@ void loop::end_all() noexcept {
         f->kind->end(*f);
         run_on();
     }
+    drop_ready();
     // Whoever posted last, or stopped it, may be about to wake the driver.
-    for (auto none = posted_.take();
-         wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
-         stopping_count_.load(std::memory_order_acquire) != 0;)
+    while (wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
+           stopping_count_.load(std::memory_order_acquire) != 0)
         std::this_thread::yield();
     WEFT_ASSERT(timers_.empty(), "destruction of a loop with timers in it");
 }
@@ -302,8 +367,27 @@ void loop::run_on() noexcept {
     }
 }
 
+// What has no turn any more: functions that post themselves again and again.
+void loop::drop_ready() noexcept {
+    for (;;) {
+        take_posted();
+        if (slot_.handle != nullptr) put_last(std::exchange(slot_, {}));
+        if (ready_.empty()) return;
+        std::coroutine_handle<>(ready_[0].handle).destroy();  // in its place, to be forgotten there
+        ready_.pop_front();
+    }
+}
+
+// -- deadlock ---------------------------------------------------------------------------------
+
+bool loop::waits_for_outside() const noexcept {
+    return std::any_of(flows_.begin(), flows_.end(), [](const flow& f) {
+        return f.waiting != nullptr && f.waiting->is_for_outside();
+    });
+}
+
 void loop::report_deadlock() noexcept {
-    if (!std::exchange(reported_, true)) on_deadlock_(*this);
+    if (!std::exchange(reported_, true) && on_deadlock_ != nullptr) on_deadlock_(*this);
 }
 
 namespace {
@@ -313,22 +397,54 @@ void name(detail::line& text, const party& who) noexcept {
     if (who.name != nullptr) text.text(" \"").text(who.name).text("\"");
 }
 
+// A set of what stands in one report.
+class things {
+public:
+    static constexpr std::size_t most = 100;
+
+    bool add(const void* thing) noexcept {
+        if (count_ == most) return false;
+        all_[count_++] = thing;
+        return true;
+    }
+    void sort() noexcept { std::sort(all_, all_ + count_, std::less<>()); }
+    bool contains(const void* thing) const noexcept {
+        return std::binary_search(all_, all_ + count_, thing, std::less<>());
+    }
+
+private:
+    const void* all_[most];
+    std::size_t count_ = 0;
+};
+
 }  // namespace
 
 void loop::print_waiting(int fd) const noexcept {
+    // Which of the things in the report are flows: two walks in all, and not one for each.
+    things waited_for;
+    for (const flow& f : flows_)
+        if (!waited_for.add(f.waiting != nullptr ? f.waiting->thing() : nullptr)) break;
+    waited_for.sort();
+    things that_are_flows;
+    for (const flow& f : flows_)
+        if (waited_for.contains(&f)) static_cast<void>(that_are_flows.add(&f));
+    that_are_flows.sort();
+
+    std::size_t left = things::most;
     for (const flow& f : flows_) {
         detail::line text;
-        name(text.text("  "), f.who());
-        if (f.waiting == nullptr) {
-            text.text(" does not wait\n").write(fd);
-            continue;
+        if (left-- == 0) {
+            text.text("  and others, ").number(flow_count_).text(" in all\n").write(fd);
+            return;
         }
-        text.text(" waits for ").text(f.waiting->what());
-        const void* const thing = f.waiting->thing();
-        const auto at = std::find_if(flows_.begin(), flows_.end(),
-                                     [&](const flow& other) { return &other == thing; });
-        if (at != flows_.end())
-            name(text.text(": "), (*at).who());
+        name(text.text("  "), f.who());
+        const void* const thing = f.waiting != nullptr ? f.waiting->thing() : nullptr;
+        if (f.waiting == nullptr)
+            text.text(" does not wait");
+        else
+            text.text(" waits for ").text(f.waiting->what());
+        if (that_are_flows.contains(thing))
+            name(text.text(": "), static_cast<const flow*>(thing)->who());
         else if (thing != nullptr)
             text.text(" at ").hex(reinterpret_cast<std::uintptr_t>(thing));
         text.text("\n").write(fd);

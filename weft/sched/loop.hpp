@@ -18,8 +18,9 @@
 //   weft::fiber f([] { ... }, {.on = &l});
 //   l.run();                                  // until nothing lives in it any more, or stop()
 //
-// One thread at a time runs a loop; post(), stop() and native_handle() are for any. A loop that
-// ends asks what lives in it to stop, runs it on, and ends what is left by unwinding it.
+// One thread at a time runs a loop, and not from what it runs; post(), stop() and native_handle()
+// are for any. A loop that ends asks what lives in it to stop, runs it on, and ends what is left by
+// unwinding it. In a process that was forked a loop of the parent cannot be run.
 #pragma once
 
 #include <atomic>
@@ -48,6 +49,7 @@ public:
     virtual ~turn_chooser() = default;
     virtual std::size_t choose(std::size_t count) noexcept = 0;  // less than count
     virtual void ran(const flow* f) noexcept = 0;                // is about to; null: in no flow
+    virtual void fired(const timer_node&) noexcept {}            // is about to
 };
 
 class loop final : public executor {
@@ -58,8 +60,9 @@ public:
     loop& operator=(const loop&) = delete;
     ~loop();
 
-    // Runs until stop(), or until no flow lives in it and nothing is posted and no timer is armed.
-    // Reports once when it has nothing to do and what lives waits for each other (see on_deadlock).
+    // Runs until stop(), or until nothing is ready, posted or armed and no flow lives in it; or
+    // where the driver says that nothing can ever come. Reports what may be a deadlock (see
+    // on_deadlock).
     void run();
 
     // Runs what is ready; if that is nothing, waits for something until `until`, or stop(), and
@@ -71,8 +74,8 @@ public:
     // waiting. How many turns and timers that were.
     std::size_t run_until_idle();
 
-    // Ends run(), or the wait of run_once(): from what the loop runs, when the present turn is
-    // over; from another thread, soon. Any thread.
+    // Ends the present run() or run_once(), or the next one: from what the loop runs, when the
+    // present turn is over; from another thread, soon. Any thread.
     void stop() noexcept;
 
     // The earliest moment at which run_once has something to do by itself; `never`: none.
@@ -88,13 +91,18 @@ public:
     void post(F&& f);
 
     // Called once, by run(), when there is nothing to do, no deadline is set, and flows live in the
-    // loop; after a second, because another thread may post. The default prints who waits for what.
+    // loop, none of which waits for the outside (waiter.hpp); after a second, because another
+    // thread may post. The default prints who waits for what; null does nothing.
     void on_deadlock(void (*handler)(loop&)) noexcept { on_deadlock_ = handler; }
-    // Each flow and what it waits for, a line each.
+    // The first hundred flows and what each waits for, a line each, and how many there are.
     void print_waiting(int fd) const noexcept;
 
     // For a test: who runs next, and what ran. Null: in order.
-    void set_chooser(turn_chooser* c) noexcept { chooser_ = c; }
+    void set_chooser(turn_chooser* c) noexcept {
+        chooser_ = c;
+        numbered_count_ = 0;
+    }
+    turn_chooser* chooser() const noexcept { return chooser_; }
 
     // How many flows live in it.
     std::size_t flow_count() const noexcept { return flow_count_; }
@@ -123,24 +131,43 @@ private:
     static constexpr std::size_t fetch_from = 64;   // a queue longer than this is fetched ahead,
     static constexpr std::size_t fetch_count = 16;  // this many at a time
     static constexpr std::size_t last_rounds = 64;  // at the end, for each round_turns flows
+    static constexpr tick near_ticks = 64;          // a round takes less, or it is late anyway
     static constexpr duration deadlock_patience = std::chrono::seconds(1);
 
     // Acquire: pairs with adopt().
     driver& now_on() const noexcept { return *driver_.load(std::memory_order_acquire); }
     tick tick_of(time_point t) const noexcept;
+    tick tick_at(time_point t) const noexcept;
     time_point time_of(tick n) const noexcept;
     std::size_t run_round();
     bool sleep(time_point until) noexcept;
     void take_posted() noexcept;
+    void put_last(entry e) noexcept;
     std::size_t fire_due() noexcept;
     bool ready() const noexcept { return slot_.handle != nullptr || !ready_.empty(); }
     bool next(entry& e) noexcept;
     bool next_chosen(entry& e) noexcept;
     void end_all() noexcept;
     void run_on() noexcept;
+    void drop_ready() noexcept;
+    void number(flow& f) noexcept;
     void fetch_ahead() noexcept;
+    bool waits_for_outside() const noexcept;
     void report_deadlock() noexcept;
     static void print_deadlock(loop&) noexcept;
+    static unsigned fork_count() noexcept;
+    void expect_own_process() const noexcept;
+
+    // One at a time is at it; between two of them, each post wakes.
+    class run_by {
+    public:
+        explicit run_by(loop& l) noexcept;
+        run_by(const run_by&) = delete;
+        ~run_by();
+
+    private:
+        loop& loop_;
+    };
 
     ring<entry> ready_;
     entry slot_{};
@@ -150,7 +177,8 @@ private:
     bool ending_ = false;
     void (*on_deadlock_)(loop&) = print_deadlock;
     std::size_t flow_count_ = 0;
-    std::uint64_t enrolled_count_ = 0;
+    std::uint64_t numbers_given_ = 0;
+    std::size_t numbered_count_ = 0;  // so many of the ready have theirs, see next_chosen
     std::uint64_t turn_count_ = 0;
     turn_chooser* chooser_ = nullptr;
     std::unique_ptr<driver> first_driver_;
@@ -161,7 +189,9 @@ private:
     wheel timers_;
     list<flow> flows_;
     inbox<runnable> posted_;
-    atomic<std::size_t> wakes_{0};  // made for posts that owed one
+    atomic<std::size_t> wakes_{0};              // made for posts that owed one
+    atomic<bool> running_{false};               // somebody is at it: run_by
+    const unsigned fork_count_ = fork_count();  // of the process that it was made in
     atomic<bool> stop_{false};
     atomic<unsigned> stopping_count_{0};  // who is within stop()
 };

@@ -4,6 +4,7 @@
 
 #include "weft/wait/await.hpp"
 #include "weft/wait/context_local.hpp"
+#include "weft/wait/shield.hpp"
 #include "weft/wait/wait_queue.hpp"
 
 namespace weft::detail {
@@ -164,9 +165,7 @@ public:
         timer_.queue.push_back(node_);
         return true;
     }
-    void take(const waiter* w, wait_status how) const {
-        if (how == wait_status::stopped) throw_stopped(w->reason());
-    }
+    void take(const waiter*, wait_status) const noexcept {}
 
 private:
     timer_core& timer_;
@@ -177,6 +176,7 @@ private:
 
 void join_timer(timer_core& t) {
     if (t.home.is_here()) return;  // a call that runs is the caller's own
+    const shield until_the_call_is_over;
     await(end_of_call(t));
 }
 

@@ -73,8 +73,8 @@ public:
     // none to come, or the last one runs at this moment. Any thread.
     bool stop() noexcept { return core_ != nullptr && detail::stop_timer(*core_); }
 
-    // The same, and returns only when no call runs: suspends a fiber, blocks a thread. Called from
-    // the function itself it does not wait.
+    // The same, and returns only when no call runs: suspends a fiber, blocks a thread; a stop does
+    // not end that wait. Called from the function itself it does not wait.
     bool stop_and_join() {
         if (core_ == nullptr) return false;
         const bool prevented = detail::stop_timer(*core_);

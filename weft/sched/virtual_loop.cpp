@@ -2,9 +2,11 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
+#include <exception>
+#include <string>
 
 #include "weft/base/assert.hpp"
+#include "weft/base/atomic.hpp"
 
 namespace weft::testing {
 namespace {
@@ -17,59 +19,66 @@ std::uint64_t mixed(std::uint64_t x) noexcept {
 }
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
 
-// Of the loop that reports a deadlock.
-thread_local std::uint64_t seed_here = 0;
-
 }  // namespace
 
 class virtual_loop::jumping_clock final : public driver {
 public:
     bool wait(time_point until) noexcept override {
-        if (std::exchange(woken_, false)) return true;
+        // Acquire: pairs with wake(), so that what was posted before it is seen.
+        if (woken_.exchange(false, std::memory_order_acquire)) return true;
         if (until == never) return false;
-        if (until > now_) now_ = until;
+        if (until > now()) now_.store(until, std::memory_order_relaxed);  // the only writer
         return true;
     }
-    void wake() noexcept override { woken_ = true; }
-    time_point now() const noexcept override { return now_; }
+    void wake() noexcept override { woken_.exchange(true, std::memory_order_release); }
+    void forget_wake() noexcept override { woken_.exchange(false, std::memory_order_acquire); }
+    // Relaxed: nothing is read by what it says.
+    time_point now() const noexcept override { return now_.load(std::memory_order_relaxed); }
     int native_handle() noexcept override { return -1; }
 
 private:
-    time_point now_{};
-    bool woken_ = false;
+    atomic<time_point> now_{time_point{}};
+    atomic<bool> woken_{false};
 };
 
 class virtual_loop::lot final : public turn_chooser {
 public:
-    explicit lot(std::uint64_t seed) noexcept : state_(seed) {}
+    explicit lot(std::uint64_t s) noexcept : seed(s), state_(s) {}
 
     std::size_t choose(std::size_t count) noexcept override {
         return static_cast<std::size_t>(mixed(state_ += golden) % count);
     }
     void ran(const flow* f) noexcept override {
-        const auto when = static_cast<std::uint64_t>(loop->now().time_since_epoch().count());
         // Numbered by the loop: ids differ from one run to the next.
-        hash = mixed(hash + golden + (f != nullptr ? f->serial : 0)) ^ mixed(when);
+        add(f != nullptr ? f->serial : 0, loop->now());
     }
+    void fired(const timer_node& t) noexcept override { add(of_a_timer, t.deadline); }
 
     weft::loop* loop = nullptr;
+    const std::uint64_t seed;
     std::uint64_t hash = 0;
 
 private:
+    static constexpr std::uint64_t of_a_timer = ~std::uint64_t{0};  // no flow's number
+
+    void add(std::uint64_t who, time_point when) noexcept {
+        const auto at = static_cast<std::uint64_t>(when.time_since_epoch().count());
+        hash = mixed(hash + golden + who) ^ mixed(at);
+    }
+
     std::uint64_t state_;
 };
 
 virtual_loop::virtual_loop() : virtual_loop(seed_from_environment(1)) {}
 
 virtual_loop::virtual_loop(std::uint64_t seed)
-    : seed_(seed),
-      lot_(std::make_unique<lot>(seed)),
+    : lot_(std::make_unique<lot>(seed)),
       loop_(std::make_unique<weft::loop>(std::make_unique<jumping_clock>())) {
     lot_->loop = loop_.get();
     loop_->set_chooser(lot_.get());
     loop_->on_deadlock([](weft::loop& l) {
         std::fprintf(stderr, "weft: deadlock under WEFT_SEED=%llu; these wait:\n",
-                     static_cast<unsigned long long>(seed_here));
+                     static_cast<unsigned long long>(static_cast<lot*>(l.chooser())->seed));
         l.print_waiting(2);
         fail("deadlock in a virtual loop");
     });
@@ -77,10 +86,9 @@ virtual_loop::virtual_loop(std::uint64_t seed)
 
 virtual_loop::~virtual_loop() = default;
 
-void virtual_loop::run() {
-    seed_here = seed_;
-    loop_->run();
-}
+void virtual_loop::run() { loop_->run(); }
+
+std::uint64_t virtual_loop::seed() const noexcept { return lot_->seed; }
 
 std::uint64_t virtual_loop::trace_hash() const noexcept { return lot_->hash; }
 
@@ -94,17 +102,20 @@ bool explore(std::uint64_t count, const std::function<bool(std::uint64_t)>& run)
     const std::uint64_t first = seed_from_environment(1);
     for (std::uint64_t seed = first; seed < first + (one ? 1 : count); ++seed) {
         bool well = false;
+        std::string why;
 #if WEFT_EXCEPTIONS
         try {
             well = run(seed);
-        } catch (...) {
+        } catch (const std::exception& e) {
+            why = std::string(": ") + e.what();
+        } catch (...) {  // which has nothing to say
         }
 #else
         well = run(seed);
 #endif
         if (well) continue;
-        std::fprintf(stderr, "weft: fails under WEFT_SEED=%llu\n",
-                     static_cast<unsigned long long>(seed));
+        std::fprintf(stderr, "weft: fails under WEFT_SEED=%llu%s\n",
+                     static_cast<unsigned long long>(seed), why.c_str());
         return false;
     }
     return true;

@@ -32,16 +32,15 @@ public:
     // Until nothing lives in it any more.
     void run();
     time_point now() const noexcept { return loop_->now(); }
-    std::uint64_t seed() const noexcept { return seed_; }
+    std::uint64_t seed() const noexcept;
 
-    // Of who ran when, in virtual time: equal for equal seeds.
+    // Of who ran when, in virtual time, and of each timer that fired: equal for equal seeds.
     std::uint64_t trace_hash() const noexcept;
 
 private:
     class jumping_clock;
     class lot;
 
-    std::uint64_t seed_;
     std::unique_ptr<lot> lot_;
     std::unique_ptr<weft::loop> loop_;
 };
@@ -50,7 +49,8 @@ private:
 std::uint64_t seed_from_environment(std::uint64_t otherwise) noexcept;
 
 // Calls run(seed) for `count` seeds, or for WEFT_SEED alone where that is set, until it returns
-// false or throws; then prints the seed on standard error. Whether all went well.
+// false or throws; then prints the seed, and what it threw, on standard error. Whether all went
+// well.
 bool explore(std::uint64_t count, const std::function<bool(std::uint64_t)>& run);
 
 }  // namespace weft::testing

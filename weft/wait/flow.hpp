@@ -93,7 +93,7 @@ struct flow_hot {
 
 struct flow : detail::flow_hot, list_node<> {
     time_point deadline = never;              // by set_deadline
-    std::uint64_t serial = 0;                 // the executor's: which of those that were enrolled
+    std::uint64_t serial = 0;                 // the executor's, of those that it has seen; 0: none
     runnable turn;                            // to be posted by
     detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
     atomic<unsigned> moves{0};                // F4
@@ -136,6 +136,9 @@ struct flow : detail::flow_hot, list_node<> {
     // deliver_stop if a stop was requested. On its own thread.
     void move_to(executor* other) noexcept;
     bool is_at(const executor* e) noexcept;  // any thread
+    // For who has requested a stop, any thread: where to deliver it; null: whoever starts it does.
+    // It is there for as long as the flow is known not to have ended. F4
+    executor* present_home() noexcept;
 
     // Has what its next turn will load fetched into the cache: a hint. The second word of what is
     // hot is where it loads next, its stack; if it is anything else, nothing is lost.
@@ -150,8 +153,6 @@ struct flow : detail::flow_hot, list_node<> {
 
 private:
     stop_reason pending_stop_slowly() const noexcept;
-
-    executor* present_home() noexcept;
 };
 
 namespace detail {

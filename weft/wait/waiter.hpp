@@ -56,6 +56,13 @@ public:
         withdraw_ = w;
         interrupt_ = i;
     }
+    // Beside that: the event comes from nothing that an executor could see (a callback, a device),
+    // so that to wait for it, with nobody ready, is no deadlock.
+    void await_outside() noexcept { outside_ = true; }
+    // Whether this wait, or one around it, is of that kind.
+    bool is_for_outside() const noexcept {
+        return outside_ || (outer_ != nullptr && outer_->is_for_outside());
+    }
     const char* what() const noexcept { return what_; }
     const void* thing() const noexcept { return thing_; }
     // As it was enlisted.
@@ -165,6 +172,7 @@ private:
     bool stoppable_ = true;
     bool of_scope_ = false;  // the timer is a scope's
     bool late_ = false;
+    bool outside_ = false;
     withdrawal withdraw_ = nullptr;
     interruption interrupt_ = nullptr;
     const char* what_ = nullptr;
