@@ -83,6 +83,7 @@ io_driver* io_driver_here() noexcept {
 
 // Of a loop that has had no use for one until now. Null: it keeps what it has.
 WEFT_NOINLINE io_driver* give_io_driver(executor& e) noexcept {
+    if (!e.adopt(nullptr)) return nullptr;
 #if WEFT_EXCEPTIONS
     try {
 #endif

@@ -66,17 +66,12 @@ bool io_operation::attempt() noexcept {
     }
 }
 
-// By the driver of who waits; under the entry's lock. Zero, or errno.
-int io_operation::be_watched() noexcept {
-    io_driver* d = io_driver_here();
-    if (d == nullptr) d = shared_io_driver();
-    if (d == nullptr) return EMFILE;
-    return request_.of.entry().be_watched_by(*d, request_.of.generation()).value();
-}
-
 // D1. True: the waiter stands in the queue. False: there is no more to do.
 bool io_operation::enlist() noexcept {
     io_entry& e = request_.of.entry();
+    io_driver* driver = io_driver_here();
+    if (driver == nullptr) driver = shared_io_driver();
+    if (driver == nullptr) return !progress(-EMFILE);
     for (;;) {
         {
             const std::lock_guard held(e.lock);
@@ -85,11 +80,8 @@ bool io_operation::enlist() noexcept {
             const std::uint64_t now = e.word.load(std::memory_order_acquire);
             const bool same = io_entry::generation_of(now) == request_.of.generation();
             if (same && (now & (request_.flag() | io_entry::closed)) == 0) {
-                if (const int error = be_watched()) {
-                    error_ = error;
-                    through_ = true;
-                    return false;
-                }
+                if (auto error = e.be_watched_by(*driver, request_.of.generation()))
+                    return !progress(-error.value());
                 e.waiting[request_.reads ? 0 : 1].push_back(node_);
                 return true;
             }

@@ -73,7 +73,6 @@ private:
     io_driver* giver() const noexcept;
     bool attempt() noexcept;
     bool progress(std::int64_t n) noexcept;
-    int be_watched() noexcept;
     bool enlist() noexcept;
     bool submit(io_driver& d) noexcept;
     bool completed(const waiter& w) noexcept;

@@ -43,8 +43,8 @@ public:
     // Itself, if it knows of descriptors.
     virtual io_driver* io() noexcept { return nullptr; }
     // Another takes its place: what wakes this one wakes that one from now on, be it before. False:
-    // it is not to be replaced. The loop's thread.
-    [[nodiscard]] virtual bool give_way(driver&) noexcept { return false; }
+    // it is not to be replaced. Null: only asks. The loop's thread.
+    [[nodiscard]] virtual bool give_way(driver*) noexcept { return false; }
 };
 
 }  // namespace weft

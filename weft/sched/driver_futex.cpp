@@ -61,11 +61,11 @@ int driver_futex::native_handle() noexcept {
 }
 
 // Not where a foreign loop watches a descriptor of this one.
-bool driver_futex::give_way(driver& other) noexcept {
+bool driver_futex::give_way(driver* other) noexcept {
     const std::lock_guard held(lock_);
     if (event_fd_ >= 0) return false;
-    instead_ = &other;
-    other.wake();  // what this one remembers, or not: a wake too many does no harm
+    instead_ = other;
+    if (other != nullptr) other->wake();  // for what this one may remember: one too many is no harm
     return true;
 }
 

@@ -22,7 +22,7 @@ public:
     void forget_wake() noexcept override;
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
-    [[nodiscard]] bool give_way(driver& other) noexcept override;
+    [[nodiscard]] bool give_way(driver* other) noexcept override;
 
 private:
     void forget() noexcept;  // under the lock

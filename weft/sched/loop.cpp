@@ -41,7 +41,8 @@ loop::~loop() {
 }
 
 bool loop::adopt(driver* d) noexcept {
-    if (adopted_ != nullptr || !now_on().give_way(*d)) return false;
+    if (adopted_ != nullptr || !now_on().give_way(d)) return false;
+    if (d == nullptr) return true;
     adopted_.reset(d);
     driver_.store(d, std::memory_order_release);  // pairs with now_on()
     return true;

@@ -57,7 +57,7 @@ public:
     // What it sleeps on; null: nothing that others could use. On its own thread.
     virtual driver* driven_by() noexcept { return nullptr; }
     // Has another in its place from now on, and owns it; false: not so, it is still the caller's.
-    // On its own thread.
+    // Null: only asks. On its own thread.
     [[nodiscard]] virtual bool adopt(driver*) noexcept { return false; }
 
     // Whether the calling thread is the one that runs it now.
