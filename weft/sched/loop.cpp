@@ -57,6 +57,13 @@ void loop::post(runnable& r) noexcept {
     slot_ = {r.handle, r.of};
 }
 
+void loop::post_in_order(runnable& r) noexcept {
+    if (is_here())
+        put_last({r.handle, r.of});
+    else
+        post(r);
+}
+
 void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept { put_last({handle, of}); }
 
 void loop::forget(runnable& r) noexcept {

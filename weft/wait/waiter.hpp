@@ -76,6 +76,8 @@ public:
 
     // After a claim. Any thread.
     void wake() noexcept { home_->post(*this); }
+    // The same for one of many: they run in the order in which they are woken.
+    void wake_in_order() noexcept { home_->post_in_order(*this); }
 
     // Before start(): whether the wait may begin. Not so when a stop has been requested already.
     // `reports_stop`: whether who waits can be told; if not, a wait in a destructor that runs
