@@ -55,9 +55,8 @@ public:
         : state_(std::move(s)), end_(*state_->run, false) {}
     bool ready() const noexcept { return end_.ready(); }
     bool start(waiter& w) noexcept {
-        const bool waits = end_.start(w);
-        state_->begin();
-        return waits;
+        state_->begin();  // not to run before this returns
+        return end_.start(w);
     }
     Result take(const waiter* w, wait_status how) {
         end_.take(w, how);
