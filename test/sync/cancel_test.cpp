@@ -1,4 +1,4 @@
-// Every wait of this layer, and those of the waist and of timers, ended early: by a stop, by the
+// Every wait of this layer, and those of the waist, ended early: by a stop, by the
 // deadline of a scope, by the end of its loop; in a fiber, in a task, in a task that a fiber waits
 // for, on a thread. The waiter comes back within a millisecond of the loop's time, stands in no
 // line, and what it waited for is as if it had never come.
@@ -14,9 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/support/loop_thread.hpp"
 #include "weft/fiber/fiber.hpp"
-#include "weft/sched/timer.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/auto_reset_event.hpp"
 #include "weft/sync/barrier.hpp"
@@ -45,25 +43,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A timer whose function runs, on a thread of its own, for as long as this stands.
-class busy_timer {
-public:
-    busy_timer() : timer_(*static_cast<weft::executor*>(on_), 0ms, [this] { call(); }) {
-        while (!calling_) std::this_thread::yield();
-    }
-    ~busy_timer() { over_ = true; }
-    weft::timer& timer() { return timer_; }
-
-private:
-    void call() {
-        calling_ = true;
-        while (!over_) std::this_thread::yield();
-    }
-    std::atomic<bool> calling_{false}, over_{false};
-    weft::testing::loop_thread on_;
-    weft::timer timer_;
-};
-
 // Fresh for each test, held or empty, so that every wait waits.
 struct things {
     weft::manual_reset_event manual;
@@ -83,7 +62,6 @@ struct things {
     weft::broadcast<int> broadcast{2};
     weft::broadcast<int>::receiver receiver{broadcast};
     std::optional<weft::completion<int>> kept;
-    std::optional<busy_timer> busy;
 
     things() {
         EXPECT_TRUE(mutex.try_lock());
@@ -294,12 +272,6 @@ const wait every_wait[] = {
      },
      says<[](things& t) { return weft::from_callback<int>([&t](auto done) { t.kept = done; }); }>,
      [](things& t) { return !t.kept || !(*t.kept)(3); }},
-    {"timer_stop_and_join",
-     [](things& t) {
-         t.busy.emplace();
-         return t.busy->timer().stop_and_join(), false;
-     },
-     nullptr, [](things& t) { return !t.busy || !t.busy->timer().stop(); }},
 };
 
 // How a wait ended.
