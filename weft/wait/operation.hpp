@@ -11,6 +11,10 @@
 //
 //      time_point deadline()    if it has one: `timed_out` is its status then. Optional.
 //
+//      bool blocking_ready()    in the place of ready(), if it matters that the caller is who
+//      blocks
+//                               and no coroutine. Optional.
+//
 //      static constexpr bool reports_stop   whether T can say that it was stopped. Where it cannot,
 //                               take() throws, and in a build without exceptions the wait is not
 //                               ended by a stop.
@@ -49,7 +53,8 @@ time_point deadline_of(const Op& op) noexcept {
         return never;
 }
 
-// Where a coroutine goes on that runs in no flow: where it runs now.
+// Where a coroutine goes on that runs in no flow: where it runs now. On a plain thread that is when
+// the thread waits: it must, until the coroutine is through, or have begun it in an executor.
 inline executor& home_of_nobody() noexcept {
     executor* e = current_executor();
     return e != nullptr ? *e : this_thread_host();
