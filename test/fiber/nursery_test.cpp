@@ -177,4 +177,55 @@ TEST(nursery_of_fibers, is_killed_with_its_fiber) {
     EXPECT_EQ(living, 0);
 }
 
+TEST(nursery_of_fibers, killed_after_a_child_has_failed_throws_nothing) {
+    int living = 0;
+    {
+        weft::testing::virtual_loop l(1);
+        weft::fiber f(
+            [&] {
+                nursery n;
+                n.spawn([] { throw 4; });
+                ++living;
+                const std::shared_ptr<void> at_end(nullptr, [&](void*) { --living; });
+                const weft::shield s;
+                sleep_for(1h);
+            },
+            {.on = l});
+        l.loop().run_until_idle();
+        EXPECT_EQ(living, 1);
+        f.detach();
+    }
+    EXPECT_EQ(living, 0);
+}
+
+TEST(child_fiber, that_has_ended_cannot_be_stopped_and_needs_no_loop_for_it) {
+    weft::child_fiber<int> x;
+    {
+        weft::testing::virtual_loop l(1);
+        weft::fiber root(
+            [&] {
+                nursery n;
+                x = n.spawn([] { return 1; });
+                n.join();
+            },
+            {.on = l});
+        l.run();
+        root.join();
+    }
+    EXPECT_TRUE(x.done());
+    EXPECT_FALSE(x.request_stop());
+}
+
+TEST(child_fiber_death, a_second_get_is_refused) {
+    const auto twice = [] {
+        in_a_fiber([] {
+            nursery n;
+            auto x = n.spawn([] { return std::make_unique<int>(1); });
+            EXPECT_EQ(*x.get(), 1);
+            static_cast<void>(x.get());
+        });
+    };
+    EXPECT_DEATH(twice(), "weft: the result of a child_fiber is asked for twice: fiber [0-9]+");
+}
+
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "test/support/allocation_fails.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft::testing {
@@ -25,7 +26,8 @@ inline std::size_t allocations() noexcept {
 #if !WEFT_ASAN && !WEFT_TSAN
 inline void* counted_allocation(std::size_t bytes) {
     allocation_count.fetch_add(1, std::memory_order_relaxed);
-    if (void* p = std::malloc(bytes)) return p;
+    if (!this_one_fails())
+        if (void* p = std::malloc(bytes)) return p;
     throw std::bad_alloc();
 }
 #endif

@@ -1,8 +1,9 @@
-// parties: the same few lines run by a fiber, by a C++20 task and by a plain thread, on one loop or
-// on two, so that a law of something that is waited for is written once and holds for all.
+// parties: the same few lines run by a fiber, by a C++20 task, by a coroutine in no flow and by a
+// plain thread, on one loop or on two, so that a law of something that is waited for is written
+// once and holds for all.
 //
 // A body is a coroutine that awaits through `wait`: a fiber and a thread block there, on their own
-// stack, and the coroutine never suspends; a task suspends.
+// stack, and the coroutine never suspends; a task and a coroutine in no flow suspend.
 //
 //   weft::testing::parties p(place::two_loops);
 //   p.add(kind::fiber, [&](auto wait) -> weft::task<> { co_await wait(m.async_lock()); ... });
@@ -25,11 +26,12 @@
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/task/task.hpp"
+#include "weft/task/task_run.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft::testing {
 
-enum class kind { fiber, task, thread };
+enum class kind { fiber, task, thread, coroutine };
 enum class place { one_loop, two_loops };
 
 // What came of a wait that was blocked for, for co_await.
@@ -71,8 +73,10 @@ public:
         ++living_;
         loop& l = loops_[added_++ % loop_count_];
         if (k == kind::task) {
-            tasks_.push_back(ending(std::move(body)));
-            l.post([&t = tasks_.back()] { t.start(); });
+            tasks_.emplace_back(ending(std::move(body)), l)->post_first_turn();
+        } else if (k == kind::coroutine) {
+            coroutines_.push_back(ending(std::move(body)));
+            l.post([&t = coroutines_.back()] { t.start(); });
         } else if (k == kind::fiber) {
             fibers_.emplace_back(blocking(std::move(body)), fiber_options{.on = &l});
         } else {
@@ -130,7 +134,8 @@ private:
     std::size_t added_ = 0;
     std::atomic<int> living_{0};
     loop loops_[2];
-    std::list<task<>> tasks_;
+    std::list<detail::task_run<void>> tasks_;
+    std::list<task<>> coroutines_;
     std::list<fiber> fibers_;
     std::list<std::function<void()>> threads_;
 };
@@ -138,7 +143,7 @@ private:
 using cast = std::tuple<kind, kind, place>;
 
 inline std::string name_of_cast(const ::testing::TestParamInfo<cast>& info) {
-    static constexpr const char* kinds[] = {"fiber", "task", "thread"};
+    static constexpr const char* kinds[] = {"fiber", "task", "thread", "coroutine"};
     const auto [a, b, p] = info.param;
     return std::string(kinds[static_cast<int>(a)]) + "_" + kinds[static_cast<int>(b)] +
            (p == place::one_loop ? "_one_loop" : "_two_loops");
@@ -165,15 +170,16 @@ protected:
     }
 };
 
-#define WEFT_INSTANTIATE_AMONG(suite)                                                            \
+#define WEFT_INSTANTIATE_AMONG_KINDS(suite, ...)                                                 \
     INSTANTIATE_TEST_SUITE_P(                                                                    \
         parties, suite,                                                                          \
         ::testing::Combine(                                                                      \
-            ::testing::Values(weft::testing::kind::fiber, weft::testing::kind::task,             \
-                              weft::testing::kind::thread),                                      \
-            ::testing::Values(weft::testing::kind::fiber, weft::testing::kind::task,             \
-                              weft::testing::kind::thread),                                      \
+            ::testing::Values(__VA_ARGS__), ::testing::Values(__VA_ARGS__),                      \
             ::testing::Values(weft::testing::place::one_loop, weft::testing::place::two_loops)), \
         weft::testing::name_of_cast)
+
+#define WEFT_INSTANTIATE_AMONG(suite)                                                          \
+    WEFT_INSTANTIATE_AMONG_KINDS(suite, weft::testing::kind::fiber, weft::testing::kind::task, \
+                                 weft::testing::kind::thread, weft::testing::kind::coroutine)
 
 }  // namespace weft::testing

@@ -70,4 +70,17 @@ TEST(broadcast_death, a_second_wait_at_one_receiver) {
         "two wait at one receiver of a broadcast");
 }
 
+TEST(broadcast_death, a_try_at_a_receiver_at_which_somebody_waits) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::broadcast<int> b(1);
+            weft::broadcast<int>::receiver r(b);
+            weft::fiber f([&] { static_cast<void>(r.recv()); }, {.on = &l});
+            l.run_until_idle();
+            static_cast<void>(r.try_recv());
+        },
+        "two wait at one receiver of a broadcast");
+}
+
 }  // namespace

@@ -381,4 +381,29 @@ TEST(channel_go, sieve) {
     EXPECT_EQ(primes[39], 173);
 }
 
+// What is over already wins over a stop, whoever asks.
+TEST(channel, that_is_closed_says_so_also_to_who_was_stopped) {
+    weft::loop l;
+    weft::channel<int> with_room(1), from_hand_to_hand;
+    with_room.close();
+    from_hand_to_hand.close();
+    weft::fiber f(
+        [&] {
+            weft::current_flow()->request_stop(weft::stop_reason::user);
+            for (auto* c : {&with_room, &from_hand_to_hand}) {
+                EXPECT_EQ(c->send(1).error(), weft::errc::closed);
+                EXPECT_EQ(c->recv().error(), weft::errc::closed);
+                EXPECT_EQ(weft::await(c->async_recv()).error(), weft::errc::closed);
+            }
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_FALSE(f.join().stopped());
+}
+
+TEST(channel, for_more_than_memory_can_hold_is_not_made) {
+    EXPECT_THROW(weft::channel<int>(SIZE_MAX), std::bad_alloc);
+    EXPECT_THROW(weft::channel<int>(SIZE_MAX / 4), std::bad_alloc);
+}
+
 }  // namespace

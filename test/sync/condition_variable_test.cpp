@@ -137,7 +137,7 @@ TEST(condition_variable, locks_again_even_when_stopped) {
                 EXPECT_TRUE(lock.owns_lock());
                 EXPECT_TRUE(m.is_mine());
                 EXPECT_FALSE(held_by_other);
-                EXPECT_EQ(c.wait_for(lock, 1h), std::cv_status::timeout) << "it is still stopped";
+                EXPECT_THROW(c.wait_for(lock, 1h), weft::stopped) << "it is still stopped";
                 throw;
             }
         },
@@ -174,6 +174,140 @@ TEST(condition_variable, a_fiber_that_is_killed_in_a_wait_does_not_unlock_what_i
     }  // ends it
     EXPECT_TRUE(m.try_lock());
     m.unlock();
+}
+
+TEST(condition_variable, a_loop_of_timed_waits_is_ended_by_a_stop) {
+    weft::testing::virtual_loop l;
+    weft::mutex m;
+    weft::condition_variable c;
+    int waits = 0;
+    weft::fiber f(
+        [&] {
+            std::unique_lock lock(m);
+            for (; waits < 1'000; ++waits) c.wait_for(lock, 1s);
+        },
+        {.on = l});
+    weft::fiber stops([&] { weft::this_fiber::sleep_for(5s), f.request_stop(); }, {.on = l});
+    l.run();
+    stops.join();
+    EXPECT_TRUE(f.join().stopped());
+    EXPECT_LT(waits, 10);
+}
+
+// Whoever it has woken is destroyed before it runs, or while it waits for the mutex.
+TEST(condition_variable, a_notification_goes_to_the_next_when_its_waiter_is_destroyed) {
+    for (const bool before_it_runs : {true, false}) {
+        weft::loop l;
+        weft::mutex m;
+        weft::condition_variable c;
+        bool passed = false;
+        const auto body = [&]() -> weft::task<> {
+            co_await m.async_lock();
+            std::unique_lock lock(m, std::adopt_lock);
+            co_await c.async_wait(lock);
+            ADD_FAILURE() << "it was destroyed";
+        };
+        auto first = std::make_unique<weft::task<>>(body());
+        l.post([&] { first->start(); });
+        l.run_until_idle();
+        weft::fiber second(
+            [&] {
+                std::unique_lock lock(m);
+                c.wait(lock);
+                passed = true;
+            },
+            {.on = &l});
+        l.run_until_idle();
+        l.post([&] {
+            ASSERT_TRUE(m.try_lock());
+            c.notify_one();
+            if (before_it_runs) first.reset();
+        });
+        l.run_until_idle();
+        EXPECT_FALSE(passed) << "the mutex is held";
+        l.post([&] {
+            first.reset();
+            m.unlock();
+        });
+        l.run();
+        EXPECT_TRUE(passed);
+        second.join();
+    }
+}
+
+TEST(condition_variable, a_fiber_that_is_killed_in_a_wait_hands_its_notification_on) {
+    weft::mutex m;
+    weft::condition_variable c;
+    weft::loop other;
+    bool passed = false;
+    weft::fiber second;
+    {
+        weft::loop l;
+        weft::fiber first(
+            [&] {
+                std::unique_lock lock(m);
+                const weft::shield s;
+                c.wait(lock);
+            },
+            {.on = &l});
+        first.detach();
+        l.run_until_idle();
+        second = weft::fiber(
+            [&] {
+                std::unique_lock lock(m);
+                c.wait(lock);
+                passed = true;
+            },
+            {.on = &other});
+        other.run_until_idle();
+        ASSERT_TRUE(m.try_lock());
+        c.notify_one();
+        l.run_until_idle();
+        EXPECT_FALSE(passed);
+    }  // ends the first, which waits for the mutex
+    m.unlock();
+    other.run();
+    EXPECT_TRUE(passed);
+    second.join();
+}
+
+TEST(condition_variable, a_wait_with_a_token_ends_when_that_is_stopped) {
+    weft::testing::virtual_loop l;
+    weft::mutex m;
+    weft::condition_variable c;
+    weft::stop_source source;
+    bool ready = false;
+    std::vector<bool> said;
+    weft::fiber waits(
+        [&] {
+            std::unique_lock lock(m);
+            const auto is_ready = [&] { return ready; };
+            said.push_back(c.wait_for(lock, source.get_token(), 1ms, is_ready));
+            said.push_back(c.wait(lock, source.get_token(), is_ready));  // stopped at 5 ms
+            EXPECT_TRUE(m.is_mine());
+            said.push_back(c.wait(lock, source.get_token(), is_ready));
+            ready = true;
+            said.push_back(c.wait(lock, source.get_token(), is_ready));
+        },
+        {.on = l});
+    weft::fiber stops([&] { weft::this_fiber::sleep_for(5ms), source.request_stop(); }, {.on = l});
+    l.run();
+    waits.join();
+    stops.join();
+    EXPECT_EQ(said, (std::vector{false, false, false, true}));
+}
+
+// A stop and a wait on two threads, from just before the wait to just after.
+TEST(condition_variable, a_wait_with_a_token_misses_no_stop) {
+    for (int round = 0; round < 300; ++round) {
+        weft::mutex m;
+        weft::condition_variable c;
+        weft::stop_source source;
+        std::thread stops([&] { source.request_stop(); });
+        std::unique_lock lock(m);
+        EXPECT_FALSE(c.wait(lock, source.get_token(), [] { return false; }));
+        stops.join();
+    }
 }
 
 TEST(condition_variable_death, a_wait_without_the_mutex) {

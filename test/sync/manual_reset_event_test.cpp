@@ -128,4 +128,16 @@ TEST(manual_reset_event, wakes_a_million_without_recursion) {
     EXPECT_EQ(through, count);
 }
 
+TEST(manual_reset_event_death, that_is_destroyed_while_somebody_waits_for_it) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            auto e = std::make_unique<weft::manual_reset_event>();
+            weft::fiber f([&] { e->wait(); }, {.on = &l});
+            l.run_until_idle();
+            e.reset();
+        },
+        "weft: what somebody waits for is destroyed");
+}
+
 }  // namespace

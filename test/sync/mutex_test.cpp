@@ -9,6 +9,7 @@
 #include "test/support/parties.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/manual_reset_event.hpp"
+#include "weft/sync/wait_group.hpp"
 #include "weft/task/with_nursery.hpp"
 
 using namespace std::chrono_literals;
@@ -139,6 +140,60 @@ TEST(mutex, is_mine_while_i_hold_it) {
     std::thread([&] { EXPECT_FALSE(m.is_mine()); }).join();
 }
 
+// Coroutines that are begun by hand have the flow of who begins them, or none; one waits for the
+// other all the same.
+TEST(mutex, is_for_coroutines_that_run_side_by_side) {
+    weft::mutex m;
+    weft::manual_reset_event go;
+    weft::wait_group living;
+    int inside = 0;
+    const auto body = [&]() -> weft::task<> {
+        co_await m.async_lock();
+        EXPECT_EQ(inside++, 0);
+        co_await go.async_wait();
+        co_await weft::sleep_for(0s);
+        EXPECT_EQ(--inside, 0);
+        m.unlock();
+        living.done();
+    };
+    const auto three = [&] {
+        living.add(3);
+        weft::task<> t[] = {body(), body(), body()};
+        for (auto& one : t) one.start();
+        go.set();
+        m.lock();  // behind them
+        EXPECT_EQ(inside, 0);
+        m.unlock();
+        living.wait();
+    };
+    three();  // a thread
+    go.reset();
+    weft::loop l;
+    weft::fiber f(three, {.on = &l});
+    l.run();
+    f.join();
+    EXPECT_TRUE(living.try_wait());
+}
+
+// A try that fails says nothing of a stop: it throws, and so does not go on for ever.
+TEST(mutex, a_loop_of_timed_tries_is_ended_by_a_stop) {
+    weft::testing::virtual_loop l(1);
+    weft::mutex m;
+    ASSERT_TRUE(m.try_lock());
+    int tries = 0;
+    weft::fiber f(
+        [&] {
+            while (tries < 1'000 && !m.try_lock_for(1ms)) ++tries;
+        },
+        {.on = l});
+    weft::fiber stops([&] { weft::this_fiber::sleep_for(5ms), f.request_stop(); }, {.on = l});
+    l.run();
+    stops.join();
+    EXPECT_TRUE(f.join().stopped());
+    EXPECT_LT(tries, 10);
+    m.unlock();
+}
+
 TEST(mutex_death, an_unlock_by_a_stranger_names_both) {
     EXPECT_DEATH(
         {
@@ -245,6 +300,19 @@ TEST(mutex, is_not_held_at_the_end_of_whoever_gave_it_back) {
     stopped.join();
     EXPECT_TRUE(m.try_lock());
     m.unlock();
+}
+
+TEST(mutex_death, that_is_destroyed_while_somebody_waits_for_it) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            auto m = std::make_unique<weft::mutex>();
+            EXPECT_TRUE(m->try_lock());
+            weft::fiber f([&] { m->lock(); }, {.on = &l});
+            l.run_until_idle();
+            m.reset();
+        },
+        "weft: a mutex is destroyed while it is held");
 }
 
 }  // namespace

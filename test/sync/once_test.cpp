@@ -63,4 +63,31 @@ TEST(once_death, leave_without_enter) {
     EXPECT_DEATH(weft::once_flag().leave(true), "leave.. of a once_flag that nobody has entered");
 }
 
+TEST(once, a_turn_that_is_left_early_is_the_next_ones) {
+    weft::loop l;
+    weft::once_flag loaded;
+    int tries = 0;
+    const auto load = [&]() -> weft::task<> {
+        if (!co_await loaded.async_enter()) co_return;
+        weft::once_turn mine(loaded);
+        co_await weft::sleep_for(std::chrono::milliseconds(1));
+        if (++tries == 1) throw std::runtime_error("not yet");
+        mine.succeeded();
+    };
+    const auto body = [&]() -> weft::task<> {
+        try {
+            co_await load();
+        } catch (const std::runtime_error&) {
+        }
+    };
+    weft::task<> all[] = {body(), body(), body()};
+    l.post([&] {
+        for (auto& t : all) t.start();
+    });
+    l.run();
+    for (auto& t : all) EXPECT_TRUE(t.done());
+    EXPECT_TRUE(loaded.is_done());
+    EXPECT_EQ(tries, 2);
+}
+
 }  // namespace

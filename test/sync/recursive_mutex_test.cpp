@@ -51,25 +51,30 @@ TEST(recursive_mutex, is_handed_on_when_it_was_unlocked_as_often_as_locked) {
     m.unlock();
 }
 
-TEST(recursive_mutex, a_task_in_a_fiber_is_the_fiber) {
-    weft::loop l;
+class recursive_mutex_among : public weft::testing::among {};
+
+TEST_P(recursive_mutex_among, is_held_by_one_however_often) {
     weft::recursive_mutex m;
-    weft::fiber f(
-        [&] {
-            const std::lock_guard outer(m);
-            auto inner = [&]() -> weft::task<bool> {
-                co_await m.async_lock();
-                m.unlock();
-                const bool again = co_await m.async_lock_until(weft::never);
-                m.unlock();
-                co_return again;
-            };
-            EXPECT_TRUE(weft::await(inner()));
-        },
-        {.on = &l});
-    l.run();
-    f.join();
+    int inside = 0;
+    run_many(4, [&](auto wait) -> weft::task<> {
+        for (int i = 0; i < 50; ++i) {
+            co_await wait(m.async_lock());
+            EXPECT_EQ(inside++, 0);
+            const bool again = co_await wait(m.async_lock_until(weft::never));
+            EXPECT_TRUE(again && m.is_mine() && m.try_lock());
+            if (i % 8 == 0) co_await wait(weft::sleep_for(0s));
+            m.unlock();
+            m.unlock();
+            EXPECT_EQ(--inside, 0);
+            m.unlock();
+        }
+    });
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
 }
+
+WEFT_INSTANTIATE_AMONG_KINDS(recursive_mutex_among, weft::testing::kind::fiber,
+                             weft::testing::kind::task, weft::testing::kind::thread);
 
 TEST(recursive_mutex_death, an_unlock_by_a_stranger) {
     EXPECT_DEATH(
@@ -90,6 +95,26 @@ TEST(recursive_mutex_death, a_coroutine_in_no_flow) {
             l.run();
         },
         "a recursive_mutex is used by a coroutine in no flow");
+}
+
+// Two of these side by side would be let in at once.
+TEST(recursive_mutex_death, a_coroutine_that_was_begun_by_hand) {
+    weft::recursive_mutex m;
+    const auto body = [&]() -> weft::task<> { co_await m.async_lock(); };
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::fiber f(
+                [&] {
+                    weft::task<> t = body();
+                    t.start();
+                },
+                {.name = "alice", .on = &l});
+            l.run();
+        },
+        "async_lock of a recursive_mutex in a coroutine that is no task of its own: "
+        "fiber [0-9]+ \"alice\"");
+    EXPECT_DEATH(body().start(), "async_lock of a recursive_mutex in a coroutine that is no task");
 }
 
 }  // namespace

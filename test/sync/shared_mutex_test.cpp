@@ -140,9 +140,48 @@ TEST(shared_mutex, under_every_order_a_writer_is_alone) {
 }
 
 TEST(shared_mutex_death, an_unlock_of_what_is_not_held_so) {
-    EXPECT_DEATH(weft::shared_mutex().unlock(), "unlock of a shared_mutex that no writer holds");
+    EXPECT_DEATH(weft::shared_mutex().unlock(),
+                 "unlock of a shared_mutex, which is written by nobody: thread");
     EXPECT_DEATH(weft::shared_mutex().unlock_shared(),
                  "unlock_shared of a shared_mutex that no reader holds");
+}
+
+TEST(shared_mutex_death, a_writer_who_locks_it_again) {
+    EXPECT_DEATH(
+        {
+            weft::shared_mutex m;
+            m.lock();
+            m.lock();
+        },
+        "lock of a shared_mutex, which is written by thread [0-9]+: thread");
+    EXPECT_DEATH(
+        {
+            weft::shared_mutex m;
+            m.lock();
+            m.lock_shared();
+        },
+        "lock of a shared_mutex, which is written by thread [0-9]+: thread");
+}
+
+TEST(shared_mutex_death, an_unlock_by_a_stranger) {
+    EXPECT_DEATH(
+        {
+            weft::shared_mutex m;
+            m.lock();
+            std::thread([&] { m.unlock(); }).join();
+        },
+        "unlock of a shared_mutex, which is written by thread [0-9]+: thread");
+}
+
+TEST(shared_mutex_death, a_fiber_that_ends_and_writes) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::shared_mutex m;
+            weft::fiber a([&] { m.lock(); }, {.name = "alice", .on = &l});
+            l.run();
+        },
+        "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"alice\"");
 }
 
 }  // namespace

@@ -58,4 +58,9 @@ TEST(wait_group_death, done_more_often_than_added) {
     EXPECT_DEATH(weft::wait_group().done(), "a count of what is waited for falls below zero");
 }
 
+TEST(wait_group_death, that_begins_beyond_what_it_can_count) {
+    EXPECT_DEATH(weft::wait_group(~std::size_t{0}),
+                 "a count of what is waited for begins beyond its maximum");
+}
+
 }  // namespace

@@ -7,6 +7,7 @@
 #include "test/task/on_loop.hpp"
 #include "test/task/parties.hpp"
 #include "weft/task/sync_wait.hpp"
+#include "weft/task/when_all.hpp"
 
 namespace {
 
@@ -96,6 +97,7 @@ TEST(async_generator, an_exception_comes_out_of_the_step_that_met_it) {
             caught = n;
         }
         EXPECT_EQ(caught, 7);
+        EXPECT_TRUE(it == g.end());
         EXPECT_EQ(co_await g.next(), nullptr);
     };
     run(body());
@@ -170,6 +172,15 @@ TEST(async_generator, serves_a_coroutine_that_is_not_wefts) {
     };
     body(sum);
     EXPECT_EQ(sum, 123);
+}
+
+TEST(async_generator_death, second_await_of_the_next_element_is_refused) {
+    const auto twice = []() -> task<> {
+        auto g = count(0, 5, 1ms);
+        const auto awaits = [](async_generator<int>& same) -> task<> { co_await same.next(); };
+        co_await weft::when_all(awaits(g), awaits(g));
+    };
+    EXPECT_DEATH(run(twice()), "weft: second await of an async_generator's next element");
 }
 
 }  // namespace

@@ -103,4 +103,64 @@ TEST(eager_task, serves_a_thread) {
     EXPECT_EQ(weft::sync_wait(t), 4);
 }
 
+TEST(eager_task, dropped_by_its_own_body_is_asked_to_stop_and_runs_out) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    bool went_on = false, was_stopped = false;
+    std::optional<eager_task<>> slot;
+    const auto drops_itself = [&]() -> eager_task<> {
+        const held h(holders);
+        co_await weft::sleep_for(1ms);
+        slot.reset();
+        went_on = true;
+        EXPECT_EQ(holders, 1);
+        try {
+            co_await weft::sleep_for(1h);
+        } catch (const weft::stopped&) {
+            was_stopped = true;
+        }
+    };
+    const auto body = [&]() -> task<> {
+        slot.emplace(drops_itself());
+        co_await weft::sleep_for(2ms);
+        EXPECT_EQ(holders, 0);
+    };
+    run(l, body());
+    EXPECT_TRUE(went_on);
+    EXPECT_TRUE(was_stopped);
+    EXPECT_FALSE(slot);
+}
+
+TEST(eager_task, that_has_ended_cannot_be_stopped) {
+    const auto body = []() -> task<> {
+        std::string order;
+        eager_task<int> t = eager(order, 0ms, 4);
+        EXPECT_FALSE(t.request_stop());
+        EXPECT_EQ(co_await t, 4);
+        EXPECT_FALSE(t.request_stop());
+    };
+    run(body());
+}
+
+TEST(eager_task, assigned_anew_is_awaited_anew) {
+    const auto body = []() -> task<> {
+        std::string order;
+        eager_task<int> t = eager(order, 1ms, 4);
+        EXPECT_EQ(co_await t, 4);
+        t = eager(order, 1ms, 5);
+        EXPECT_EQ(co_await t, 5);
+    };
+    run(body());
+}
+
+TEST(eager_task_death, second_await_of_an_eager_task_is_refused) {
+    const auto awaits = [](eager_task<int>& t) -> task<int> { co_return co_await t; };
+    const auto twice = [&]() -> task<> {
+        std::string order;
+        eager_task<int> t = eager(order, 1ms, 4);
+        co_await weft::when_all(awaits(t), awaits(t));
+    };
+    EXPECT_DEATH(run(twice()), "weft: second await of an eager_task: task [0-9]+");
+}
+
 }  // namespace

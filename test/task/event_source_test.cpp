@@ -108,4 +108,67 @@ TEST(event_source, is_set_by_any_thread) {
     setter.join();
 }
 
+// Throws in the copy that is due, and then no more.
+struct fragile_news {
+    static inline int copies_left = 0;
+    int n;
+    explicit fragile_news(int i) noexcept : n(i) {}
+    fragile_news(const fragile_news& other) : n(other.n) {
+        if (copies_left-- == 0) throw 'c';
+    }
+    fragile_news(fragile_news&&) noexcept = default;
+    fragile_news& operator=(const fragile_news&) = default;
+};
+
+TEST(event_source, a_copy_that_throws_is_told_to_who_was_to_get_it_and_nobody_is_forgotten) {
+    weft::testing::virtual_loop l(1);
+    event_source<fragile_news> e;
+    int got = 0, failed = 0;
+    const auto reads = [&]() -> task<> {
+        try {
+            got += (co_await e.next()).n;
+        } catch (char) {
+            ++failed;
+        }
+    };
+    std::vector<weft::detail::task_run<void>> all;
+    for (int i = 0; i < 4; ++i) {
+        all.emplace_back(reads(), l.loop());
+        all.back()->post_first_turn();
+    }
+    l.loop().run_until_idle();
+    fragile_news::copies_left = 1;
+    EXPECT_EQ(e.set(10), 4u);
+    l.run();
+    EXPECT_EQ(got, 30);
+    EXPECT_EQ(failed, 1);
+}
+
+// A T that looks at the source as it is destroyed, and as it is moved.
+struct curious_news {
+    event_source<curious_news>* of;
+    int* looks;
+    curious_news(event_source<curious_news>* e, int* n) noexcept : of(e), looks(n) {}
+    curious_news(const curious_news&) noexcept = default;
+    curious_news(curious_news&& other) noexcept : of(other.of), looks(other.looks) { look(); }
+    curious_news& operator=(const curious_news&) = default;
+    ~curious_news() { look(); }
+
+    // Would wait for ever for a lock that is held.
+    void look() const noexcept {
+        if (*looks != 0) return;
+        ++*looks;
+        of->set(of, looks);
+    }
+};
+
+TEST(event_source, moves_and_destroys_what_it_is_told_without_its_lock) {
+    event_source<curious_news> e;
+    int looks = 1;
+    EXPECT_EQ(e.set(&e, &looks), 0u);
+    looks = 0;
+    EXPECT_EQ(e.set(&e, &looks), 0u) << "in place of the one before";
+    EXPECT_EQ(looks, 1);
+}
+
 }  // namespace

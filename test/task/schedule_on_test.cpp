@@ -158,6 +158,59 @@ TEST(resume_on, loses_no_stop_on_the_way) {
     }
 }
 
+// The end of a loop asks what waits there to stop, and the answer comes from elsewhere.
+template <class Begin>
+void ends_before_what_it_waits_for(Begin begin) {
+    elsewhere there;
+    std::atomic<int> began{0}, ended{0};
+    const auto far_away = [&]() -> task<> {
+        struct at_end {
+            std::atomic<int>& n;
+            ~at_end() { ++n; }
+        } const a{ended};
+        ++began;
+        bool asked = false;
+        try {
+            co_await weft::sleep_for(1h);
+        } catch (const weft::stopped&) {
+            asked = true;
+        }
+        EXPECT_TRUE(asked);
+        const weft::shield says_goodbye;
+        co_await weft::sleep_for(20ms);
+    };
+    {
+        weft::loop here;
+        begin(here, there.loop, far_away);
+        while (began == 0) here.run_until_idle();
+    }
+    EXPECT_EQ(ended, 1);
+}
+
+TEST(schedule_on, a_loop_that_ends_waits_for_what_it_has_begun_elsewhere) {
+    weft::detail::task_run<void> r;
+    const auto waits = [](weft::loop& there, auto& body) -> task<> {
+        co_await schedule_on(there, body());
+    };
+    ends_before_what_it_waits_for([&](weft::loop& here, weft::loop& there, auto& body) {
+        r = weft::detail::task_run<void>(waits(there, body), here);
+        r->post_first_turn();
+    });
+    EXPECT_NO_THROW(r.take());
+}
+
+TEST(resume_on, a_loop_that_ends_waits_for_what_has_gone_elsewhere) {
+    weft::fiber f;
+    const auto goes = [](weft::loop& there, auto& body) -> task<> {
+        co_await resume_on(there);
+        co_await body();
+    };
+    ends_before_what_it_waits_for([&](weft::loop& here, weft::loop& there, auto& body) {
+        f = weft::fiber([&] { weft::await(goes(there, body)); }, {.on = &here});
+    });
+    EXPECT_FALSE(f.join().stopped());
+}
+
 using resume_on_deathtest = ::testing::Test;
 TEST_F(resume_on_deathtest, of_a_fiber_ends_the_program) {
     ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
@@ -170,6 +223,23 @@ TEST_F(resume_on_deathtest, of_a_fiber_ends_the_program) {
     };
     EXPECT_DEATH(breaks_the_rule(),
                  "resume_on in a flow that stays on its thread: only a task goes over: fiber");
+}
+
+TEST_F(resume_on_deathtest, beside_a_task_that_waits_in_the_same_flow_ends_the_program) {
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto breaks_the_rule = [] {
+        weft::loop here, there;
+        const auto body = [&]() -> task<> {
+            task<int> beside = number_in(1h, 1);
+            beside.start();
+            co_await resume_on(there);
+        };
+        weft::detail::task_run<void> r(body(), here);
+        r->post_first_turn();
+        here.run_until_idle();
+    };
+    EXPECT_DEATH(breaks_the_rule(),
+                 "weft: resume_on in a task while another, begun by hand in it, waits: task");
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <thread>
 
+#include "test/support/allocation_fails.hpp"
 #include "test/task/on_loop.hpp"
+#include "test/task/tasks.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/when_all.hpp"
 
@@ -109,6 +111,56 @@ TEST(shared_task, serves_several_threads) {
         EXPECT_EQ(right, 3);
         EXPECT_EQ(runs, 1);
     }
+}
+
+TEST(shared_task, a_stop_before_its_first_await_needs_nothing_of_where_it_was_made) {
+    int runs = 0;
+    shared_task<std::string> t;
+    {
+        weft::testing::virtual_loop gone(1);
+        gone.loop().post([&] { t = text(runs, 1ms); });
+        gone.loop().run_until_idle();
+    }
+    EXPECT_TRUE(t.request_stop());
+    EXPECT_THROW(weft::sync_wait(t), weft::stopped);
+    EXPECT_EQ(runs, 1) << "it is at its first wait that it is stopped";
+}
+
+TEST(shared_task, a_stop_of_another_thread_and_the_first_await_may_race) {
+    for (int round = 0; round < 300; ++round) {
+        shared_task<int> t(number_in(1h, 1));
+        std::thread stops([t]() mutable { EXPECT_TRUE(t.request_stop()); });
+        EXPECT_THROW(weft::sync_wait(t), weft::stopped);
+        stops.join();
+    }
+}
+
+TEST(shared_task, that_has_ended_cannot_be_stopped) {
+    shared_task<int> t(tasks::number(1));
+    EXPECT_EQ(weft::sync_wait(t), 1);
+    EXPECT_FALSE(t.request_stop());
+}
+
+TEST(shared_task, without_memory_for_it_is_not_made_and_its_parameters_are_destroyed_once) {
+    int holders = 0;
+    const auto holds = [](std::shared_ptr<held>) -> shared_task<> { co_return; };
+    weft::sync_wait(holds(nullptr));  // there are blocks in the cache now
+    for (int which = 1; which <= 3; ++which) {
+        auto parameter = std::make_shared<held>(holders);
+        const weft::testing::allocation_fails no_memory(which);
+        try {
+            const shared_task<> t = holds(std::move(parameter));
+        } catch (const std::bad_alloc&) {
+        }
+    }
+    EXPECT_EQ(holders, 0);
+    // Nor was a frame given back twice.
+    const auto one = std::make_shared<held>(holders), two = std::make_shared<held>(holders);
+    {
+        const shared_task<> a = holds(one), b = holds(two);
+        EXPECT_EQ(one.use_count() + two.use_count(), 4);
+    }
+    EXPECT_EQ(one.use_count() + two.use_count(), 2);
 }
 
 }  // namespace

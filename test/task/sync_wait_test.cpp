@@ -132,6 +132,35 @@ TEST(await, of_a_task_ends_with_a_fiber_that_is_killed) {
     EXPECT_EQ(holders, 0);
 }
 
+// In later turns too, of which the exception that unwinds the fiber is not a part.
+TEST(await, of_a_task_in_a_destructor_during_unwinding_is_not_stopped) {
+    weft::testing::virtual_loop l(1);
+    int said = 0;
+    const auto farewell = [](int& n) -> task<> {
+        for (int i = 0; i < 3; ++i) {
+            co_await weft::sleep_for(1ms);
+            ++n;
+        }
+    };
+    struct says_farewell {
+        decltype(farewell)& say;
+        int& said;
+        ~says_farewell() { weft::await(say(said)); }
+    };
+    weft::fiber f(
+        [&] {
+            const says_farewell at_end{farewell, said};
+            weft::this_fiber::sleep_for(1h);
+        },
+        {.on = l});
+    l.loop().run_until_idle();
+    f.request_stop();
+    l.run();
+    EXPECT_TRUE(f.join().stopped());
+    EXPECT_EQ(said, 3);
+    EXPECT_EQ(l.now(), weft::time_point(3ms));
+}
+
 using sync_wait_deathtest = ::testing::Test;
 TEST_F(sync_wait_deathtest, in_a_coroutine_ends_the_program) {
     ::testing::GTEST_FLAG(death_test_style) = "threadsafe";

@@ -10,6 +10,7 @@
 #include "test/task/small_stack.hpp"
 #include "test/task/tasks.hpp"
 #include "weft/fiber/spawn.hpp"
+#include "weft/task/with_nursery.hpp"
 
 namespace {
 
@@ -102,6 +103,29 @@ TEST(when_all, hands_a_stop_on_and_waits_for_all) {
     EXPECT_EQ(l.now(), before);
     EXPECT_EQ(holders, 0);
     EXPECT_THROW(r.take(), weft::stopped);
+}
+
+TEST(when_all, of_a_range_that_is_stopped_for_a_sibling_of_its_own_is_stopped) {
+    int returned = 0;
+    weft::stop_reason why = weft::stop_reason::none;
+    const auto sleeps = []() -> task<> { co_await weft::sleep_for(1h); };
+    const auto body = [&]() -> task<> {
+        co_await weft::with_nursery([&](weft::nursery& n) -> task<> {
+            n.spawn(failing_in(2ms, 9));
+            std::vector<task<>> all;
+            for (int i = 0; i < 2; ++i) all.push_back(sleeps());
+            try {
+                co_await when_all(std::move(all));
+                ++returned;
+            } catch (const weft::stopped& s) {
+                why = s.reason;
+                throw;
+            }
+        });
+    };
+    EXPECT_THROW(run(body()), int);
+    EXPECT_EQ(returned, 0);
+    EXPECT_EQ(why, weft::stop_reason::sibling_failed);
 }
 
 TEST(when_all, of_values_that_are_there_in_spite_of_a_stop_gives_the_values) {

@@ -137,4 +137,38 @@ TEST(with_deadline, serves_a_coroutine_that_runs_in_no_flow) {
     EXPECT_TRUE(t.get());
 }
 
+TEST(with_timeout, begun_by_hand_limits_nothing_beside_it) {
+    weft::testing::virtual_loop l(1);
+    const auto body = []() -> task<> {
+        auto late = with_timeout(number_in(1h, 1), 10ms);
+        auto soon = with_timeout(number_in(1h, 2), 5ms);
+        late.start();
+        soon.start();
+        co_await weft::sleep_for(7ms);
+        EXPECT_TRUE(soon.done());
+        EXPECT_FALSE(late.done());
+        co_await weft::sleep_for(7ms);
+        EXPECT_TRUE(late.done());
+        EXPECT_EQ(late.get().error(), std::errc::timed_out);
+        EXPECT_EQ(soon.get().error(), std::errc::timed_out);
+    };
+    run(l, body());
+    EXPECT_EQ(l.now(), weft::time_point(14ms));
+}
+
+TEST(with_timeout, within_what_was_begun_by_hand_limits_nothing_beside_it) {
+    weft::testing::virtual_loop l(1);
+    const auto body = []() -> task<> {
+        const auto asks = []() -> task<bool> {
+            co_return (co_await with_timeout(number_in(1h, 1), 5ms)).has_value();
+        };
+        auto beside = asks();
+        beside.start();
+        co_await weft::sleep_for(7ms);
+        EXPECT_FALSE(co_await beside);
+    };
+    run(l, body());
+    EXPECT_EQ(l.now(), weft::time_point(7ms));
+}
+
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "test/task/on_loop.hpp"
+#include "weft/fiber/nursery.hpp"
+#include "weft/task/sync_wait.hpp"
 
 namespace {
 
@@ -147,6 +149,71 @@ TEST(with_nursery, destroyed_while_it_waits_ends_its_children) {
     l.loop().run_until_idle();
     EXPECT_EQ(holders, 0);
     EXPECT_EQ(l.loop().flow_count(), 0u);
+}
+
+TEST(with_nursery, destroyed_after_a_child_has_failed_throws_nothing) {
+    int holders = 0;
+    weft::testing::virtual_loop l(1);
+    const auto fails_at_once = []() -> task<> {
+        throw 9;
+        co_return;
+    };
+    const auto body = [&](int& n) -> task<> {
+        co_await with_nursery([&](nursery& all) -> task<> {
+            all.spawn(fails_at_once());
+            const weft::shield s;
+            co_await hold_for_an_hour(n);
+        });
+    };
+    task<> t = body(holders);
+    l.loop().post([&] { t.start(); });
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 1);
+    l.loop().post([&] { t = task<>(); });
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(l.loop().flow_count(), 0u);
+}
+
+TEST(with_nursery, destroyed_ends_a_fiber_that_awaits_a_task) {
+    int holders = 0;
+    weft::testing::virtual_loop l(1);
+    const auto body = [](int& n) -> task<> {
+        co_await with_nursery([&](nursery& all) -> task<> {
+            all.spawn([&n] { weft::await(hold_for_an_hour(n)); });
+            co_await hold_for_an_hour(n);
+        });
+    };
+    task<> t = body(holders);
+    l.loop().post([&] { t.start(); });
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 2);
+    l.loop().post([&] { t = task<>(); });
+    l.loop().run_until_idle();
+    EXPECT_EQ(holders, 0);
+    EXPECT_EQ(l.loop().flow_count(), 0u);
+}
+
+TEST(task_handle, of_what_has_ended_stops_nothing) {
+    const auto body = []() -> task<> {
+        co_await with_nursery([](nursery& n) -> task<> {
+            auto x = n.spawn(number_in(1ms, 1));
+            EXPECT_EQ(co_await x.async_get(), 1);
+            EXPECT_FALSE(x.request_stop());
+        });
+    };
+    run(body());
+}
+
+TEST(task_handle_death, a_second_get_is_refused) {
+    const auto body = []() -> task<> {
+        co_await with_nursery([](nursery& n) -> task<> {
+            auto x = n.spawn(number_in(1ms, 1));
+            EXPECT_EQ(co_await x.async_get(), 1);
+            co_await x.async_get();
+        });
+    };
+    EXPECT_DEATH(run(body()), "weft: the result of a task_handle is asked for twice: task [0-9]+");
 }
 
 TEST(task_handle, tells_id_and_status_and_can_stop_its_task_alone) {

@@ -94,8 +94,9 @@ TEST(executor, fires_at_the_deadline_and_never_earlier) {
 TEST(executor, an_alarm_may_disarm_another_that_is_due) {
     std::vector<int> fired;
     detail::thread_host& on = detail::this_thread_host();
-    alarm second(fired, 2, on.now());
-    alarm first(fired, 1, on.now());
+    const time_point now = on.now();
+    alarm second(fired, 2, now);
+    alarm first(fired, 1, now);
     first.ends = &second;
     first.on = &on;
     on.arm(first);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -195,6 +196,71 @@ TEST(flow, a_stop_ends_all_of_several_waits) {
     EXPECT_TRUE(b.done());
     EXPECT_EQ(stops.size(), 2u);
     EXPECT_FALSE(g.anybody_waits());
+}
+
+// Two coroutines of one flow; while one of them is shielded, neither hears of the stop.
+TEST(flow, a_stop_under_a_shield_ends_what_waits_beside_when_the_shield_is_lowered) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate a, b;
+    std::vector<stop_reason> stops;
+    plain_coroutine beside = pass(b, stops);
+    beside.start(on, &f);
+    const auto body = [](flow& of, gate& g) -> plain_coroutine {
+        of.raise_shield();
+        co_await g.async_pass();
+        of.lower_shield();
+    };
+    plain_coroutine shielded = body(f, a);
+    shielded.start(on, &f);
+    on.call([&] { f.request_stop(stop_reason::user); });
+    on.run_all();
+    EXPECT_TRUE(a.anybody_waits() && b.anybody_waits());
+    EXPECT_TRUE(a.let_one_pass());
+    on.run_all();
+    EXPECT_TRUE(shielded.done());
+    EXPECT_TRUE(beside.done());
+    EXPECT_EQ(stops, std::vector{stop_reason::user});
+    b.open();
+    on.run_all();
+}
+
+// An executor whose post takes its time.
+class slow_executor final : public executor {
+public:
+    void post(runnable& r) noexcept override {
+        posting = true;
+        for (int i = 0; i < 1'000; ++i) std::this_thread::yield();
+        left_too_early = left.load();
+        posted.push_back(r);
+    }
+    void defer(std::coroutine_handle<>, flow*) noexcept override {}
+    void forget(runnable&) noexcept override {}
+    void arm(timer_node&) noexcept override {}
+    void disarm(timer_node&) noexcept override {}
+    time_point now() const noexcept override { return {}; }
+    void enroll(flow&) noexcept override {}
+    void strike_off(flow&) noexcept override {}
+    bool is_here() const noexcept override { return false; }
+
+    std::atomic<bool> posting{false}, left{false}, left_too_early{false};
+    forward_queue<runnable> posted;
+};
+
+TEST(flow, leaves_no_executor_to_which_somebody_is_about_to_post) {
+    manual_executor next;
+    coroutine_flow f(next);
+    slow_executor on;
+    f.home = &on;
+    std::thread asks([&] { f.request_stop(stop_reason::user); });
+    while (!on.posting) std::this_thread::yield();
+    f.move_to(nullptr);
+    on.left = true;
+    asks.join();
+    EXPECT_FALSE(on.left_too_early);
+    EXPECT_EQ(on.posted.pop_front(), &f.message.node);
+    f.kind->release(f);
+    f.home = &next;
 }
 
 TEST(flow_death, that_ends_before_a_coroutine_that_waits_in_it) {

@@ -114,4 +114,72 @@ TEST(from_callback, outlives_a_frame_that_is_destroyed) {
     EXPECT_FALSE((*kept)(3));
 }
 
+TEST(from_callback, a_stop_of_its_own_flow_by_who_begins_it_ends_the_wait) {
+    weft::testing::virtual_loop l(1);
+    std::optional<completion<int>> kept;
+    weft::fiber f(
+        [&] {
+            auto r = weft::await_callback<int>([&](auto done) {
+                kept = done;
+                weft::current_flow()->request_stop(weft::stop_reason::user);
+            });
+            EXPECT_EQ(r.error(), std::errc::operation_canceled);
+        },
+        {.on = l});
+    l.run();
+    f.join();
+    EXPECT_FALSE((*kept)(3));
+}
+
+// The begin waits itself, under a shield, and the stop comes then.
+TEST(from_callback, a_stop_while_it_is_begun_ends_the_wait) {
+    weft::testing::virtual_loop l(1);
+    std::optional<completion<int>> kept;
+    weft::fiber f(
+        [&] {
+            auto r = weft::await_callback<int>([&](auto done) {
+                kept = done;
+                const weft::shield s;
+                weft::this_fiber::sleep_for(2ms);
+            });
+            EXPECT_EQ(r.error(), std::errc::operation_canceled);
+        },
+        {.on = l});
+    weft::fiber stops(
+        [&] {
+            weft::this_fiber::sleep_for(1ms);
+            f.request_stop();
+        },
+        {.on = l});
+    l.run();
+    f.join();
+    stops.join();
+    EXPECT_FALSE((*kept)(3));
+}
+
+struct cannot_be_made {
+    explicit cannot_be_made(int n) {
+        if (n != 0) throw n;
+    }
+};
+
+TEST(from_callback, a_value_that_throws_ends_the_wait_and_tells_who_called) {
+    weft::testing::virtual_loop l(1);
+    std::optional<completion<cannot_be_made>> kept;
+    weft::fiber f(
+        [&] {
+            auto r = weft::await_callback<cannot_be_made>([&](auto done) { kept = done; });
+            EXPECT_EQ(r.error(), std::errc::broken_pipe);
+        },
+        {.on = l});
+    l.loop().run_until_idle();
+    EXPECT_THROW((*kept)(4), int);
+    EXPECT_FALSE((*kept)(0)) << "it was the call that counts";
+    l.loop().run_until_idle();
+    EXPECT_EQ(l.loop().flow_count(), 0u);
+    kept.reset();
+    l.run();
+    f.join();
+}
+
 }  // namespace

@@ -141,4 +141,19 @@ TEST(nursery, ends_its_children_with_a_fiber_that_is_killed) {
     EXPECT_EQ(holders, 0);
 }
 
+// Its child has its first turn while the exception is under way, and is asked to stop then.
+TEST(nursery, on_a_thread_stops_a_child_that_begins_while_the_block_is_left_by_an_exception) {
+    int holders = 0;
+    const weft::time_point before = weft::steady_now();
+    EXPECT_THROW(
+        {
+            nursery n;
+            n.spawn(hold_for_an_hour(holders));
+            throw 'c';
+        },
+        char);
+    EXPECT_LE(weft::steady_now() - before, 30min);
+    EXPECT_EQ(holders, 0);
+}
+
 }  // namespace

@@ -142,5 +142,25 @@ TEST(operation, resumes_on_the_executor_that_it_was_awaited_on) {
     EXPECT_EQ(where, (std::vector<executor*>{&first, &first}));
 }
 
+// Says who asks whether it is ready.
+struct asks_who {
+    static constexpr bool reports_stop = true;
+    char by = 0;
+    bool ready() { return by = 'c', true; }
+    bool blocking_ready() { return by = 'b', true; }
+    bool start(waiter&) { return false; }
+    char take(const waiter*, wait_status) const { return by; }
+};
+
+TEST(operation, may_tell_who_blocks_from_a_coroutine) {
+    EXPECT_EQ(sync_wait(asks_who()), 'b');
+    char by = 0;
+    const auto body = [](char& b) -> plain_coroutine { b = co_await asks_who(); };
+    plain_coroutine c = body(by);
+    manual_executor on;
+    c.start(on);
+    EXPECT_EQ(by, 'c');
+}
+
 }  // namespace
 }  // namespace weft

@@ -4,7 +4,10 @@
 
 #include <thread>
 
+#include "test/support/slow.hpp"
 #include "test/task/on_loop.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/task/when_all.hpp"
 
 namespace {
 
@@ -94,6 +97,32 @@ TEST(scope, ends_its_children_on_the_spot) {
     l.loop().run_until_idle();
     EXPECT_EQ(l.loop().flow_count(), 0u);
     EXPECT_THROW(c[0].take(), weft::stopped);
+}
+
+task<> many_deep(int levels) {
+    if (levels == 0)
+        co_await weft::sleep_for(1h);
+    else
+        co_await weft::when_all(many_deep(levels - 1));
+}
+
+// Each scope hands the stop on to the next, and nobody's stack is as deep as they are.
+TEST(scope, a_stop_reaches_the_innermost_of_any_number_from_a_small_stack) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    weft::detail::task_run<void> outermost(many_deep(weft::testing::slow ? 10'000 : 100'000),
+                                           l.loop());
+    outermost->post_first_turn();
+    weft::fiber stops([&] { EXPECT_TRUE(outermost->request_stop(weft::stop_reason::user)); },
+                      {.stack_bytes = 128 * 1024, .launch = weft::launch::lazy, .on = l});
+    l.loop().run_until_idle();
+    EXPECT_FALSE(outermost->has_ended());
+    stops.start();
+    l.run();
+    stops.join();
+    EXPECT_TRUE(outermost->has_ended());
+    EXPECT_THROW(outermost.take(), weft::stopped);
+    EXPECT_EQ(l.now(), before);
 }
 
 using scope_deathtest = ::testing::Test;

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <vector>
 
 #include "test/support/gate.hpp"
 #include "test/support/manual_executor.hpp"
+#include "weft/wait/await.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/timeout_scope.hpp"
 
@@ -107,11 +109,28 @@ TEST(shield, lets_the_waits_own_deadline_pass) {
     EXPECT_EQ(ends, std::vector{wait_status::timed_out});
 }
 
-TEST(shield, outside_of_any_flow_does_nothing) {
+TEST(shield, on_a_plain_thread_holds_for_its_waits) {
+    gate g;
+    std::thread opens;
+    {
+        const timeout_scope over(0ms);
+        {
+            const shield s;
+            opens = std::thread([&] {
+                while (!g.let_one_pass()) std::this_thread::yield();
+            });
+            sync_wait(g.async_pass());
+        }
+        EXPECT_THROW(sync_wait(g.async_pass()), stopped);
+    }
+    opens.join();
+}
+
+TEST(shield, in_no_flow_has_nothing_to_do) {
     manual_executor on;
     on.call([] { const shield s; });
-    const shield t;
-    EXPECT_EQ(current_flow(), nullptr);
+    const timeout_scope over(0ms);
+    EXPECT_EQ(detail::this_thread_host().own_flow().shields, 0);
 }
 
 }  // namespace

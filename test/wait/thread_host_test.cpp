@@ -4,9 +4,13 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "test/support/gate.hpp"
+#include "test/support/manual_executor.hpp"
 #include "test/support/slow.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/when_all.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/sleep.hpp"
 
@@ -152,6 +156,28 @@ TEST(thread_host, wakes_go_to_and_fro_between_threads) {
 TEST(thread_host_death, a_yield_in_what_a_waiting_thread_runs) {
     EXPECT_DEATH(detail::this_thread_host().defer(std::noop_coroutine(), nullptr),
                  "weft: a yield in what a waiting thread runs");
+}
+
+task<> sleeps(duration d) { co_await sleep_for(d); }
+
+// Each wake looks at all who sleep, or at the next one alone.
+TEST(thread_host, wakes_any_number_of_sleepers_in_time) {
+    const int count = slow ? 20'000 : 100'000;
+    std::vector<task<>> all;
+    for (int i = 0; i < count; ++i) all.push_back(sleeps(i * 7919 % 100 * 1ms));
+    const time_point begun = steady_now();
+    sync_wait(when_all(std::move(all)));
+    EXPECT_LE(steady_now() - begun, 30s);
+}
+
+TEST(thread_host_death, a_thread_that_ends_before_what_was_begun_on_it) {
+    const auto body = []() -> testing::plain_coroutine { co_await sleep_for(1h); };
+    EXPECT_DEATH(
+        {
+            testing::plain_coroutine c = body();
+            std::thread([&] { c.handle().resume(); }).join();
+        },
+        "weft: a thread ends while what was begun on it still waits: thread [0-9]+");
 }
 
 }  // namespace

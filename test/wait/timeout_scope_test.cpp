@@ -7,6 +7,7 @@
 
 #include "test/support/gate.hpp"
 #include "test/support/manual_executor.hpp"
+#include "weft/wait/await.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft {
@@ -113,12 +114,43 @@ TEST(timeout_scope, is_told_from_the_deadline_of_the_wait_itself) {
     }
 }
 
-TEST(timeout_scope, outside_of_any_flow_knows_its_deadline_and_ends_nothing) {
-    const timeout_scope gone(-1s);
-    const timeout_scope far(never);
-    EXPECT_TRUE(gone.expired());
-    EXPECT_FALSE(far.expired());
-    EXPECT_EQ(far.deadline(), never);
+TEST(timeout_scope, is_not_to_blame_for_a_stop) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    std::optional<bool> expired;
+    const auto body = [](gate& gate, std::optional<bool>& e) -> plain_coroutine {
+        const timeout_scope limit(1ms);
+        try {
+            co_await gate.async_pass();
+        } catch (const stopped& s) {
+            EXPECT_EQ(s.reason, stop_reason::user);
+            e = limit.expired();
+        }
+    };
+    plain_coroutine c = body(g, expired);
+    c.start(on, &f);
+    on.set(on.now() + 1ms);
+    on.call([&] { f.request_stop(stop_reason::user); });
+    on.run_all();
+    EXPECT_EQ(expired, false);
+}
+
+TEST(timeout_scope, on_a_plain_thread_ends_its_waits) {
+    gate g;
+    {
+        const timeout_scope limit(1ms);
+        EXPECT_EQ(sync_wait(g.async_pass_until(never)), wait_status::stopped);
+        EXPECT_TRUE(limit.expired());
+        EXPECT_THROW(sync_wait(g.async_pass()), stopped);
+    }
+    EXPECT_EQ(sync_wait(g.async_pass_until(steady_now() + 1ms)), wait_status::timed_out);
+}
+
+TEST(timeout_scope_death, where_nothing_is_that_it_could_hold_for) {
+    manual_executor on;
+    EXPECT_DEATH(on.call([] { const timeout_scope limit(1ms); }),
+                 "weft: a timeout_scope in what runs in no flow");
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "test/support/gate.hpp"
 #include "test/support/manual_executor.hpp"
 #include "test/support/slow.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/sched/loop.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
@@ -45,6 +47,23 @@ TEST(wait_queue, wakes_in_the_order_of_coming) {
     EXPECT_TRUE(g.let_one_pass());
     g.open();
     on.run_all();
+    EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
+}
+
+TEST(wait_queue, wakes_all_in_the_order_of_coming_on_a_loop_too) {
+    loop l;
+    gate g;
+    std::vector<int> order;
+    for (int i = 0; i < 5; ++i)
+        fiber(
+            [&, i] {
+                await(g.async_pass());
+                order.push_back(i);
+            },
+            {.on = &l})
+            .detach();
+    fiber([&] { g.open(); }, {.on = &l}).detach();
+    l.run();
     EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 

@@ -273,6 +273,66 @@ TEST(waiter, in_a_destructor_that_runs_because_of_an_exception_is_not_stopped) {
     stopped_one.join();
 }
 
+// The exception is that of whoever resumes it, and not the coroutine's.
+TEST(waiter, of_a_coroutine_is_stopped_though_who_resumes_it_unwinds) {
+    manual_executor on;
+    coroutine_flow f(on);
+    gate g;
+    bool was_stopped = false;
+    const auto body = [](gate& gate, bool& s) -> plain_coroutine {
+        try {
+            co_await gate.async_pass();
+        } catch (const stopped&) {
+            s = true;
+        }
+    };
+    plain_coroutine c = body(g, was_stopped);
+    struct cleanup {
+        plain_coroutine& c;
+        manual_executor& on;
+        flow& f;
+        ~cleanup() { c.start(on, &f); }
+    };
+    try {
+        const cleanup begins{c, on, f};
+        throw std::runtime_error("down");
+    } catch (const std::runtime_error&) {
+    }
+    EXPECT_FALSE(c.done());
+    on.call([&] { f.request_stop(stop_reason::user); });
+    on.run_all();
+    EXPECT_TRUE(was_stopped);
+    g.open();
+    on.run_all();
+}
+
+struct stops_its_flow {
+    static constexpr bool reports_stop = true;
+    flow& of;
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        w.enlist("a stop", this, this, [](waiter&) noexcept {});
+        of.request_stop(stop_reason::user);
+        return true;
+    }
+    wait_status take(const waiter*, wait_status how) { return how; }
+};
+
+// It was let begin, and nobody found it waiting.
+TEST(waiter, is_ended_by_a_stop_that_comes_while_its_operation_is_started) {
+    manual_executor on;
+    coroutine_flow f(on);
+    std::optional<wait_status> how;
+    const auto body = [](flow& of, std::optional<wait_status>& h) -> plain_coroutine {
+        h = co_await stops_its_flow{of};
+    };
+    plain_coroutine c = body(f, how);
+    c.start(on, &f);
+    on.run_all();
+    EXPECT_EQ(how, wait_status::stopped);
+    EXPECT_EQ(f.waiting, nullptr);
+}
+
 // --------------------------------------------------------------------------------------- threads
 
 // The event comes to many at about the time at which a deadline or a stop does. R-54

@@ -147,6 +147,7 @@ void fiber_core::finish() noexcept {
     if (locks != 0) [[unlikely]]
         fail("a fiber ended and holds a mutex", who());
     if (enrolled) home->strike_off(*this);  // F2
+    move_to(nullptr);
     scope* const parent = member != nullptr ? member->within : nullptr;
     if (parent != nullptr) {
         // Who was stopped because of a sibling tells what that one died of.

@@ -28,10 +28,13 @@ class child_fiber {
 public:
     child_fiber() noexcept = default;
     child_fiber(child_fiber&& other) noexcept
-        : core_(std::exchange(other.core_, nullptr)), value_(std::move(other.value_)) {}
+        : core_(std::exchange(other.core_, nullptr)),
+          value_(std::move(other.value_)),
+          given_away_(other.given_away_) {}
     child_fiber& operator=(child_fiber other) noexcept {
         std::swap(core_, other.core_);
         std::swap(value_, other.value_);
+        std::swap(given_away_, other.given_away_);
         return *this;
     }
     ~child_fiber() {
@@ -64,7 +67,7 @@ public:
         return core_ == nullptr || core_->ended.load(std::memory_order_acquire);
     }
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
-        return core_ != nullptr && core_->request_stop(reason);
+        return !done() && core_->request_stop(reason);
     }
 
 private:
@@ -76,6 +79,8 @@ private:
         : core_(c), value_(std::move(v)) {}
 
     T result() {
+        if (std::exchange(given_away_, true))
+            fail("the result of a child_fiber is asked for twice", core_->who());
         if (core_->member->error) std::rethrow_exception(core_->member->error);
         if (core_->stopped_by != stop_reason::none) detail::throw_stopped(core_->stopped_by);
         return value_->take();
@@ -83,6 +88,7 @@ private:
 
     detail::fiber_core* core_ = nullptr;
     std::shared_ptr<detail::returned<T>> value_;
+    bool given_away_ = false;
 };
 
 // What nursery::spawn does with a function.

@@ -66,6 +66,13 @@ void loop::post(runnable& r) noexcept {
     slot_ = {r.handle, r.of};
 }
 
+void loop::post_in_order(runnable& r) noexcept {
+    if (is_here())
+        put_last({r.handle, r.of});
+    else
+        post(r);
+}
+
 void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept { put_last({handle, of}); }
 
 void loop::forget(runnable& r) noexcept {
@@ -347,10 +354,16 @@ void loop::end_all() noexcept {
         f.request_stop(stop_reason::shutdown);
     }
     run_on();
-    // These do not go when they are asked: they wait under a shield, or swallow it. The youngest
-    // first: who began it may wait for it in a destructor, which cannot be unwound.
+    // These do not go when they are asked. The youngest first: who began it may wait for it in a
+    // destructor, which cannot be unwound. One has handed the stop on to another executor, and its
+    // answer is awaited, for a while; the others wait under a shield, or swallow it.
+    const time_point patience = after(now(), deadlock_patience);
+    const auto comes_an_answer = [&](const flow& f) noexcept {
+        return !ready() && f.waiting != nullptr && f.waiting->reason() != stop_reason::none &&
+               now() < patience && driver_->wait(std::min(patience, next_deadline()));
+    };
     while (flow* f = flows_.back()) {
-        f->kind->end(*f);
+        if (!comes_an_answer(*f)) f->kind->end(*f);
         run_on();
     }
     drop_ready();

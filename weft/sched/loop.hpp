@@ -110,6 +110,7 @@ public:
     std::uint64_t turn_count() const noexcept { return turn_count_; }
 
     void post(runnable& r) noexcept override;
+    void post_in_order(runnable& r) noexcept override;
     void defer(std::coroutine_handle<> handle, flow* of) noexcept override;
     void forget(runnable& r) noexcept override;
     void arm(timer_node& t) noexcept override;

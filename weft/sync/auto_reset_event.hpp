@@ -28,7 +28,7 @@ public:
         if (!try_wait()) await(async_wait());
     }
     [[nodiscard]] bool try_wait() noexcept { return permits_.try_acquire(); }
-    // Whether it passed; not so at the deadline, or stopped.
+    // Whether it passed; not so at the deadline. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {

@@ -66,6 +66,7 @@ broadcast_core::outcome broadcast_core::start(place& p, item& into, queue_node& 
 }
 
 bool broadcast_wait::ready() noexcept {
+    WEFT_ASSERT(!place_->waits, "two wait at one receiver of a broadcast");
     outcome_ = core_->try_recv(*place_, item_);
     return outcome_ != broadcast_core::outcome::none;
 }

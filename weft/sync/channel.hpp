@@ -107,6 +107,20 @@ result<T> try_recv(channel_core& c) {
     return item;
 }
 
+// The same for a loop, which can say nothing of a stop: if it just ended, that would be taken for
+// the channel's end.
+template <class T>
+class [[nodiscard]] next_operation : public recv_operation<T> {
+public:
+    static constexpr bool reports_stop = false;
+    using recv_operation<T>::recv_operation;
+
+    result<T> take(const waiter* w, wait_status how) {
+        if (how == wait_status::stopped) throw_stopped(w->reason());
+        return recv_operation<T>::take(w, how);
+    }
+};
+
 // Receives until the end.
 template <class T>
 class recv_iterator {
@@ -135,18 +149,8 @@ public:
 
 private:
     WEFT_NOINLINE void wait_for_next() {
-        recv_operation<T> op(*channel_);
-        auto next = await(op);
-        if (next)
-            item_.emplace(*std::move(next));
-        else if (next.error() == std::errc::operation_canceled)
-            stop();
-    }
-
-    // A loop that just ended would be taken for the channel's end.
-    static void stop() {
-        if (const flow* f = current_flow(); WEFT_EXCEPTIONS && f != nullptr)
-            throw_stopped(f->pending_stop());
+        next_operation<T> op(*channel_);
+        if (auto next = await(op)) item_.emplace(*std::move(next));
     }
 
     channel_core* channel_ = nullptr;
@@ -163,15 +167,17 @@ class channel {
 public:
     using value_type = T;
 
-    // Throws bad_alloc.
+    // Throws bad_alloc, also if no memory could ever hold so many.
     explicit channel(std::size_t capacity = 0) : core_(detail::item_type_of<T>, capacity) {}
 
     // Errors: errc::closed; operation_canceled when stopped; timed_out.
     result<void> send(T item) {
         if (core_.send_to_ring(item)) return {};
-        if (core_.may(detail::channel_node::wish::send) &&
-            core_.try_send(&item) == detail::transfer::done)
-            return {};
+        if (core_.may(detail::channel_node::wish::send)) {
+            const detail::transfer t = core_.try_send(&item);
+            if (t == detail::transfer::done) return {};
+            if (t == detail::transfer::closed) return failure(errc::closed);
+        }
         return send_waiting(std::move(item));
     }
     result<void> send_until(T item, time_point deadline) {
@@ -196,13 +202,15 @@ public:
     // Errors: errc::closed, when nothing is left; operation_canceled; timed_out.
     result<T> recv() {
         detail::item_slot<T> slot;
-        if (core_.recv_from_ring<T>(&slot) || (core_.may(detail::channel_node::wish::recv) &&
-                                               core_.try_recv(&slot) == detail::transfer::done)) {
-            result<T> item(std::move(slot.item));
-            slot.item.~T();
-            return item;
+        if (!core_.recv_from_ring<T>(&slot)) {
+            if (!core_.may(detail::channel_node::wish::recv)) return recv_waiting();
+            const detail::transfer t = core_.try_recv(&slot);
+            if (t == detail::transfer::none) return recv_waiting();
+            if (t == detail::transfer::closed) return failure(errc::closed);
         }
-        return recv_waiting();
+        result<T> item(std::move(slot.item));
+        slot.item.~T();
+        return item;
     }
     result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
     template <class Rep, class Period>

@@ -10,9 +10,17 @@
 namespace weft::detail {
 namespace {
 
+[[noreturn]] void throw_bad_alloc() {
+#if WEFT_EXCEPTIONS
+    throw std::bad_alloc();
+#else
+    fail("a channel for more than memory can hold");
+#endif
+}
+
 std::byte* make_room(const item_type& type, std::size_t capacity) {
     if (capacity == 0) return nullptr;
-    WEFT_ASSERT(capacity <= SIZE_MAX / 2 / type.bytes, "a channel for more than memory can hold");
+    if (capacity > PTRDIFF_MAX / type.bytes) throw_bad_alloc();
     return static_cast<std::byte*>(
         ::operator new(capacity * type.bytes, std::align_val_t(type.alignment)));
 }
@@ -44,8 +52,8 @@ channel_core::channel_core(const item_type& type, std::size_t capacity, void* ro
 }
 
 channel_core::~channel_core() {
-    WEFT_DEBUG_ASSERT(receivers_.empty() && senders_.empty() && watchers_.empty(),
-                      "a channel is destroyed while somebody waits at it");
+    WEFT_ASSERT(receivers_.empty() && senders_.empty() && watchers_.empty(),
+                "a channel is destroyed while somebody waits at it");
     for (; count_ != 0; --count_, ++first_) type_.destroy(at(first_));
     if (own_room_) free_room(type_, room_);
 }

@@ -1,17 +1,21 @@
 #include "weft/sync/condition_variable.hpp"
 
+#include "weft/stop/stop_callback.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace weft {
 namespace detail {
 
+void notice::hand_on() noexcept { condition->notify_one(); }
+
 condition_awaiter::condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock,
-                                     time_point until, bool reports_stop) noexcept
-    : frame{notified, drop},
-      condition_(c),
-      lock_(lock),
-      until_(until),
-      reports_stop_(reports_stop) {}
+                                     time_point until) noexcept
+    : frame{notified, drop}, lock_(lock), until_(until), notice_(c) {}
+
+condition_awaiter::~condition_awaiter() {
+    for_lock_.reset();  // while it cannot be stopped
+    unshield();
+}
 
 waiter& condition_awaiter::make(std::optional<waiter>& w) noexcept {
     return flow_ != nullptr ? w.emplace(*flow_) : w.emplace(home_of_nobody());
@@ -23,14 +27,14 @@ bool condition_awaiter::await_suspend(std::coroutine_handle<> h) {
     flow_ = current_flow();
     waiter& w = make(for_notice_);
     w.handle = frame::handle();
-    if (!w.admit(reports_stop_)) {
+    if (!w.admit(false)) {
         status_ = w.conclude();
         reason_ = w.reason();
         return false;
     }
     // The lock owns nothing meanwhile: the frame may be destroyed.
     mutex_ = lock_.release();
-    condition_.enlist_and_release(node_, w, *mutex_);
+    notice_.condition->enlist_and_release(notice_, w, *mutex_);
     w.engage(until_);
     return true;
 }
@@ -44,7 +48,7 @@ void condition_awaiter::notified(frame* f) {
 
 bool condition_awaiter::begin_lock() {
     if (flow_ != nullptr) {
-        ++flow_->shields;  // no stop ends the second wait
+        flow_->raise_shield();  // no stop ends the second wait
         shielded_ = true;
     }
     lock_operation& op = locking_.emplace(*mutex_);
@@ -56,16 +60,20 @@ bool condition_awaiter::begin_lock() {
     return true;
 }
 
-void condition_awaiter::finish() {
-    if (mutex_ == nullptr) return;  // it was never released
-    if (for_lock_) for_lock_->conclude();
-    locking_->take(nullptr, wait_status::woken);
-    lock_ = std::unique_lock(*std::exchange(mutex_, nullptr), std::adopt_lock);
-    unshield();
+wait_status condition_awaiter::finish() {
+    if (mutex_ != nullptr) {  // else it was never released
+        if (for_lock_) for_lock_->conclude();
+        locking_->take(nullptr, wait_status::woken);
+        lock_ = std::unique_lock(*std::exchange(mutex_, nullptr), std::adopt_lock);
+        notice_.given = false;
+        unshield();
+    }
+    if (status_ == wait_status::stopped) throw_stopped(reason_);
+    return status_;
 }
 
 void condition_awaiter::unshield() noexcept {
-    if (std::exchange(shielded_, false)) --flow_->shields;
+    if (std::exchange(shielded_, false)) flow_->lower_shield();
 }
 
 }  // namespace detail
@@ -73,6 +81,7 @@ void condition_awaiter::unshield() noexcept {
 void condition_variable::notify_one() noexcept {
     queue_.lock();
     detail::queue_node* n = queue_.claim_first();
+    if (n != nullptr) n->given = true;
     queue_.unlock(0);
     if (n != nullptr) n->owner->wake();
 }
@@ -85,45 +94,43 @@ void condition_variable::notify_all() noexcept {
     detail::word_queue::wake_all(woken);
 }
 
-void condition_variable::enlist_and_release(detail::queue_node& n, waiter& w, mutex& m) noexcept {
+void condition_variable::notify(detail::notice& n) noexcept {
+    queue_.lock();
+    const bool waits = n.linked() && queue_.claim(n);
+    queue_.unlock(0);
+    if (waits) n.owner->wake();
+}
+
+void condition_variable::enlist_and_release(detail::notice& n, waiter& w, mutex& m) noexcept {
     queue_.lock();
     n.enlist(w, queue_, "a condition");
     queue_.unlock(0);
     m.unlock();
 }
 
-wait_status condition_variable::block(std::unique_lock<mutex>& lock, time_point until,
-                                      bool reports_stop, stop_reason& reason) {
+std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_point until,
+                                         stop_token token) {
     WEFT_ASSERT(lock.owns_lock(), "a wait for a condition without its mutex");
     flow& f = detail::blocking_flow(std::source_location::current());
-    detail::queue_node node;
+    detail::notice n(*this);
     waiter w(f);
     w.handle = f.handle;
-    if (!w.admit(reports_stop)) {
-        reason = w.reason();
-        return w.conclude();
-    }
-    // The lock owns nothing meanwhile: the fiber may be killed.
-    mutex& m = *lock.release();
-    enlist_and_release(node, w, m);
-    const wait_status how = w.park(until);
-    reason = w.reason();
-    {
+    if (w.admit(false, true)) {
+        // The lock owns nothing meanwhile: the fiber may be killed.
+        mutex& m = *lock.release();
+        enlist_and_release(n, w, m);
+        {
+            const auto wake_it = [this, &n](stop_reason) noexcept { notify(n); };
+            const stop_callback at_a_stop(token, wake_it);
+            w.park(until);
+        }
         const shield from_a_second_stop;
         m.lock();
+        lock = std::unique_lock(m, std::adopt_lock);
+        n.given = false;
     }
-    lock = std::unique_lock(m, std::adopt_lock);
-    return how;
-}
-
-void condition_variable::wait(std::unique_lock<mutex>& lock) {
-    stop_reason reason;
-    if (block(lock, never, false, reason) == wait_status::stopped) detail::throw_stopped(reason);
-}
-
-std::cv_status condition_variable::wait_until(std::unique_lock<mutex>& lock, time_point deadline) {
-    stop_reason reason;
-    const wait_status how = block(lock, deadline, true, reason);
+    const wait_status how = w.conclude();
+    if (how == wait_status::stopped) detail::throw_stopped(w.reason());
     return how == wait_status::woken ? std::cv_status::no_timeout : std::cv_status::timeout;
 }
 

@@ -1,5 +1,5 @@
 // condition_variable: waits with a mutex released until somebody says that something has changed.
-// std's, with weft::mutex; weft::condition_variable in the place of both of std's.
+// std's, with weft::mutex and with moments of the steady clock.
 //
 // Its one idea: to wait is two waits, for the notification and then for the mutex. The second
 // cannot be stopped, so that whoever comes back from a wait, be it by an exception, holds the
@@ -10,6 +10,9 @@
 //   changed.wait(lock, [&] { return !queue.empty(); });
 //
 //   while (queue.empty()) co_await changed.async_wait(lock);    // in a coroutine
+//
+// A notification that has woken one whose frame is destroyed before it has the mutex goes to the
+// next; so the condition_variable exists until nobody waits for the mutex either.
 #pragma once
 
 #include <condition_variable>
@@ -18,6 +21,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/stop/stop_token.hpp"
 #include "weft/sync/mutex.hpp"
 
 namespace weft {
@@ -26,23 +30,33 @@ class condition_variable;
 
 namespace detail {
 
+// A place in the line; `given`: a notification of one, which is handed on if nobody has had it.
+struct notice : queue_node {
+    explicit notice(condition_variable& c) noexcept : condition(&c) {}
+    ~notice() {
+        if (given) [[unlikely]]
+            hand_on();
+    }
+    void hand_on() noexcept;
+
+    condition_variable* const condition;
+};
+
 // Both waits of a coroutine, one after the other: the first wakes this, which begins the second,
 // which wakes the coroutine.
 class condition_awaiter : frame {
 public:
-    condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock, time_point until,
-                      bool reports_stop) noexcept;
+    condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock,
+                      time_point until) noexcept;
     condition_awaiter(const condition_awaiter&) = delete;
     condition_awaiter& operator=(const condition_awaiter&) = delete;
-    ~condition_awaiter() { unshield(); }
+    ~condition_awaiter();
 
     bool await_ready() const noexcept { return false; }
     bool await_suspend(std::coroutine_handle<> h);
 
 protected:
-    void finish();  // the mutex is held again
-    wait_status status() const noexcept { return status_; }
-    stop_reason reason() const noexcept { return reason_; }
+    wait_status finish();  // the mutex is held again. Throws stopped
 
 private:
     static void notified(frame* f);
@@ -51,17 +65,15 @@ private:
     waiter& make(std::optional<waiter>& w) noexcept;
     void unshield() noexcept;
 
-    condition_variable& condition_;
     std::unique_lock<mutex>& lock_;
     mutex* mutex_ = nullptr;  // while it is not held
     const time_point until_;
-    const bool reports_stop_;
     wait_status status_ = wait_status::woken;
     stop_reason reason_ = stop_reason::none;
     std::coroutine_handle<> awaiting_;
     flow* flow_ = nullptr;
     bool shielded_ = false;
-    queue_node node_;
+    notice notice_;
     std::optional<lock_operation> locking_;
     std::optional<waiter> for_notice_;
     std::optional<waiter> for_lock_;
@@ -73,12 +85,9 @@ class typed_condition_awaiter : public condition_awaiter {
 public:
     using condition_awaiter::condition_awaiter;
     Result await_resume() {
-        finish();
-        if constexpr (std::is_void_v<Result>) {
-            if (status() == wait_status::stopped) throw_stopped(reason());
-        } else {
-            return status() == wait_status::woken ? Result::no_timeout : Result::timeout;
-        }
+        const wait_status how = finish();
+        if constexpr (!std::is_void_v<Result>)
+            return how == wait_status::woken ? Result::no_timeout : Result::timeout;
     }
 };
 
@@ -89,7 +98,7 @@ public:
     condition_wait(condition_variable& c, std::unique_lock<mutex>& lock, time_point until) noexcept
         : condition_(&c), lock_(&lock), until_(until) {}
     typed_condition_awaiter<Result> operator co_await() const noexcept {
-        return {*condition_, *lock_, until_, !std::is_void_v<Result>};
+        return {*condition_, *lock_, until_};
     }
 
 private:
@@ -109,15 +118,16 @@ public:
     void notify_one() noexcept;
     void notify_all() noexcept;
 
-    // Throw stopped, with the mutex held.
-    void wait(std::unique_lock<mutex>& lock);
+    // All waits throw stopped, with the mutex held.
+    void wait(std::unique_lock<mutex>& lock) { wait_until(lock, never); }
     template <class Predicate>
     void wait(std::unique_lock<mutex>& lock, Predicate p) {
         while (!p()) wait(lock);
     }
 
-    // timeout at the deadline, or stopped.
-    std::cv_status wait_until(std::unique_lock<mutex>& lock, time_point deadline);
+    std::cv_status wait_until(std::unique_lock<mutex>& lock, time_point deadline) {
+        return block(lock, deadline, stop_token());
+    }
     // What the predicate says in the end.
     template <class Predicate>
     bool wait_until(std::unique_lock<mutex>& lock, time_point deadline, Predicate p) {
@@ -135,6 +145,26 @@ public:
         return wait_until(lock, after(now(), d), std::move(p));
     }
 
+    // These end as well when a stop of the token is requested, and do not throw then.
+    template <class Predicate>
+    bool wait(std::unique_lock<mutex>& lock, stop_token token, Predicate p) {
+        return wait_until(lock, token, never, std::move(p));
+    }
+    template <class Predicate>
+    bool wait_until(std::unique_lock<mutex>& lock, stop_token token, time_point deadline,
+                    Predicate p) {
+        while (!token.stop_requested()) {
+            if (p()) return true;
+            if (block(lock, deadline, token) == std::cv_status::timeout) break;
+        }
+        return p();
+    }
+    template <class Rep, class Period, class Predicate>
+    bool wait_for(std::unique_lock<mutex>& lock, stop_token token,
+                  std::chrono::duration<Rep, Period> d, Predicate p) {
+        return wait_until(lock, token, after(now(), d), std::move(p));
+    }
+
     // For co_await: nothing, and a cv_status.
     detail::condition_wait<void> async_wait(std::unique_lock<mutex>& lock) noexcept {
         return {*this, lock, never};
@@ -147,10 +177,10 @@ public:
 private:
     friend class detail::condition_awaiter;
 
-    wait_status block(std::unique_lock<mutex>& lock, time_point until, bool reports_stop,
-                      stop_reason& reason);
+    std::cv_status block(std::unique_lock<mutex>& lock, time_point until, stop_token token);
     // Enlists first, so that a notification between the two is not missed.
-    void enlist_and_release(detail::queue_node& n, waiter& w, mutex& m) noexcept;
+    void enlist_and_release(detail::notice& n, waiter& w, mutex& m) noexcept;
+    void notify(detail::notice& n) noexcept;  // this one, if it still waits
 
     detail::word_queue queue_;
 };

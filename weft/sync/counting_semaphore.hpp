@@ -41,7 +41,7 @@ public:
         if (!try_acquire()) await(async_acquire());
     }
     [[nodiscard]] bool try_acquire() noexcept { return permits_.try_acquire(); }
-    // False at the deadline, or stopped.
+    // False at the deadline. Throws stopped.
     [[nodiscard]] bool try_acquire_until(time_point deadline) {
         return await(async_acquire_until(deadline));
     }

@@ -18,7 +18,9 @@ public:
     static constexpr std::size_t most = ~word{0} / unit;
 
     explicit constexpr gate(std::size_t bars, const char* what) noexcept
-        : queue_(bars * unit), what_(what) {}
+        : queue_(bars * unit), what_(what) {
+        WEFT_ASSERT(bars <= most, "a count of what is waited for begins beyond its maximum");
+    }
 
     bool is_open() const noexcept { return queue_.value() == 0; }
     std::size_t bars() const noexcept { return queue_.value() / unit; }
@@ -47,9 +49,6 @@ public:
     void take(const waiter* w, wait_status how) const {
         if (how == wait_status::stopped) throw_stopped(w->reason());
     }
-
-protected:
-    void settle() const noexcept {}
 
 private:
     gate* gate_;

@@ -7,7 +7,7 @@ namespace weft::detail {
 namespace {
 
 party party_of(holder h) noexcept {
-    if (h == unknown_holder) return {"a coroutine in no flow", 0, nullptr};
+    if (h == unknown_holder) return {"a coroutine that is no task of its own", 0, nullptr};
     return reinterpret_cast<const flow*>(h)->who();
 }
 
@@ -18,7 +18,12 @@ holder holder_without_flow() noexcept {
     thread_host& host = this_thread_host();
     const executor* e = current_executor();
     if (e != nullptr && e != &host) return unknown_holder;
-    return reinterpret_cast<holder>(&host.own_flow());
+    return holder_of(&host.own_flow());
+}
+
+void fail_unknown(const char* rule) noexcept {
+    const flow* f = current_flow();
+    fail(rule, f != nullptr ? f->who() : party{});
 }
 
 void fail_against(const char* what, holder who, const char* but, holder whom) noexcept {

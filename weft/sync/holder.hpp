@@ -1,7 +1,12 @@
-// holder: who has a lock, as one word: a flow, or "a coroutine that runs in no flow".
+// holder: who has a lock, as one word: a flow, or "a coroutine that is no task of its own".
 //
-// A C++20 coroutine that is resumed by hand belongs to no flow, and nothing tells one such from
-// another: among these it is not noticed who unlocks what.
+// Its one idea: a flow that is a single line is one party, and can be held to what it did: a fiber,
+// a thread, a task that was spawned or is waited for. A C++20 coroutine that was begun by hand may
+// run beside others in the flow that began it, or in none, and nothing tells one such from another:
+// what they lock by co_await has no known holder, and it is not noticed who unlocks it.
+//
+// Limits: a coroutine that blocks or tries, in place of co_await, does so for the fiber or thread
+// that runs it. A task that begins others by hand is one party with them.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +22,37 @@ using holder = std::uintptr_t;
 inline constexpr holder unknown_holder = word_queue::unit;
 static_assert(alignof(flow) >= word_queue::unit, "a flow's address is a value of a word_queue");
 
+inline holder holder_of(const flow* f) noexcept { return reinterpret_cast<holder>(f); }
+
 // The plain thread, or the unknown.
 holder holder_without_flow() noexcept;
 
-// Whoever runs here.
+// Whoever runs here, if he does not co_await.
 inline holder holder_here() noexcept {
     const flow* f = current_flow();
-    return f != nullptr ? reinterpret_cast<holder>(f) : holder_without_flow();
+    return f != nullptr ? holder_of(f) : holder_without_flow();
+}
+
+// The coroutine that runs here: its flow, if that cannot block and so is a task's.
+inline holder holder_in_coroutine() noexcept {
+    const flow* f = current_flow();
+    return f != nullptr && f->kind->suspend == nullptr ? holder_of(f) : unknown_holder;
+}
+
+// Whoever waits by w: a coroutine, or one who blocks, and then it is his own handle that is run.
+inline holder holder_of(const waiter& w) noexcept {
+    const flow* f = w.of;
+    if (f == nullptr) return unknown_holder;
+    return f->kind->suspend == nullptr || w.handle == f->handle ? holder_of(f) : unknown_holder;
 }
 
 // Whoever runs here has got a lock, or given one up: a flow that ends with one ends the program.
 inline void count_lock(int n) noexcept {
     if (flow* f = current_flow()) f->locks += static_cast<std::uint32_t>(n);
 }
+
+// Ends the program, and names the flow in which it happens.
+[[noreturn]] void fail_unknown(const char* rule) noexcept;
 
 // What `what` (a thing and a rule: "unlock of a mutex") was done by, and against whom. Ends the
 // program.

@@ -39,7 +39,7 @@ public:
         count_down(n);
         wait();
     }
-    // Whether the count is zero; not so at the deadline, or stopped.
+    // Whether the count is zero; not so at the deadline. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {

@@ -29,10 +29,10 @@ public:
     void wait() {
         if (!is_set()) await(async_wait());
     }
-    // Whether it was set; not so at the deadline, or stopped.
-    bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
+    // Whether it was set; not so at the deadline. Throws stopped.
+    [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
     template <class Rep, class Period>
-    bool wait_for(std::chrono::duration<Rep, Period> d) {
+    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
         return wait_until(after(now(), d));
     }
 

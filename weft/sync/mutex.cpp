@@ -9,11 +9,11 @@ lock_operation::~lock_operation() {
 }
 
 bool lock_operation::start(waiter& w, bool gives_up) noexcept {
-    const holder me = holder_here();
+    const holder me = holder_of(w);
     const holder held = mutex_->queue_.lock();
     if (held == 0) {
         mutex_->queue_.unlock(me);
-        count_lock(1);
+        if (me != unknown_holder) count_lock(1);
         return false;
     }
     if (held == me && me != unknown_holder && !gives_up) [[unlikely]]
@@ -28,14 +28,15 @@ bool lock_operation::start(waiter& w, bool gives_up) noexcept {
 
 void mutex::lock_slowly() { await(async_lock()); }
 
-void mutex::unlock_slowly(detail::holder me) noexcept {
+bool mutex::unlock_slowly(detail::holder me) noexcept {
     const detail::holder held = queue_.lock();
-    if (held != me) [[unlikely]]
+    if (held != me && held != detail::unknown_holder) [[unlikely]]
         detail::fail_against("unlock of a mutex", me, "which is held by", held);
     auto* next = static_cast<detail::lock_operation::node*>(queue_.claim_first());
     if (next != nullptr) next->given = true;
     queue_.unlock(next != nullptr ? next->as : 0);
     if (next != nullptr) next->owner->wake();
+    return held != detail::unknown_holder;
 }
 
 }  // namespace weft

@@ -7,9 +7,11 @@
 //      unlock()  holder -----> 0
 //      unlock()  holder + waiters -----> the first in line (+ waiters)      and posts that one
 //
-// The holder is a flow: a fiber, a chain of tasks, a thread. An unlock by another, or a second lock
-// by the same, ends the program and names both; so does the end of a fiber or task that holds one.
-// Works with std::lock_guard, unique_lock and scoped_lock; a coroutine writes
+// The holder is a fiber, a thread, or a task with all that it awaits. An unlock by another, or a
+// second lock by the same, ends the program and names both; so does the end of a fiber or task that
+// holds one. Coroutines that are begun by hand may lock it side by side; of these it is not known
+// who holds it (holder.hpp). Works with std::lock_guard, unique_lock and scoped_lock; a coroutine
+// writes
 //
 //   co_await m.async_lock();
 //   const std::lock_guard held(m, std::adopt_lock);
@@ -36,17 +38,15 @@ public:
     ~lock_operation();
 
     bool ready() noexcept;
+    bool blocking_ready() noexcept;
     bool start(waiter& w) noexcept { return start(w, false); }
     void take(const waiter* w, wait_status how) {
-        settle();
+        if (std::exchange(node_.given, false) && node_.as != unknown_holder) count_lock(1);
         if (how == wait_status::stopped) throw_stopped(w->reason());
     }
 
 protected:
     bool start(waiter& w, bool gives_up) noexcept;
-    void settle() noexcept {
-        if (std::exchange(node_.given, false)) count_lock(1);
-    }
 
 private:
     friend class weft::mutex;
@@ -71,7 +71,7 @@ public:
     constexpr mutex() noexcept : queue_(0) {}
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
-    ~mutex() { WEFT_DEBUG_ASSERT(queue_.load() == 0, "a mutex is destroyed while it is held"); }
+    ~mutex() { WEFT_ASSERT(queue_.load() == 0, "a mutex is destroyed while it is held"); }
 
     // Throws stopped.
     void lock() {
@@ -83,7 +83,7 @@ public:
         detail::count_lock(1);
         return true;
     }
-    // False at the deadline, or stopped.
+    // False at the deadline. Throws stopped.
     [[nodiscard]] bool try_lock_until(time_point deadline) {
         return try_lock() || await(async_lock_until(deadline));
     }
@@ -94,8 +94,7 @@ public:
     void unlock() noexcept {
         const detail::holder me = detail::holder_here();
         detail::word_queue::word w = queue_.load();
-        if (w != me || !queue_.change(w, 0)) unlock_slowly(me);
-        detail::count_lock(-1);
+        if ((w == me && queue_.change(w, 0)) || unlock_slowly(me)) detail::count_lock(-1);
     }
 
     detail::lock_operation async_lock() noexcept { return detail::lock_operation(*this); }
@@ -103,18 +102,26 @@ public:
         return detail::timed_lock_operation(deadline, *this);
     }
 
-    // Whether the caller holds it.
+    // Whether the caller holds it, as far as that is known.
     bool is_mine() const noexcept { return queue_.value() == detail::holder_here(); }
 
 private:
     friend class detail::lock_operation;
 
     WEFT_NOINLINE void lock_slowly();
-    WEFT_NOINLINE void unlock_slowly(detail::holder me) noexcept;
+    WEFT_NOINLINE bool unlock_slowly(
+        detail::holder me) noexcept;  // whether it was known who held it
 
     detail::word_queue queue_;
 };
 
-inline bool detail::lock_operation::ready() noexcept { return mutex_->try_lock(); }
+inline bool detail::lock_operation::ready() noexcept {
+    detail::word_queue::word nobody = 0;
+    const holder me = holder_in_coroutine();
+    if (mutex_->queue_.load() != 0 || !mutex_->queue_.change(nobody, me)) return false;
+    if (me != unknown_holder) count_lock(1);
+    return true;
+}
+inline bool detail::lock_operation::blocking_ready() noexcept { return mutex_->try_lock(); }
 
 }  // namespace weft

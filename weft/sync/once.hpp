@@ -7,8 +7,9 @@
 //   weft::call_once(loaded, [&] { table = load(); });
 //
 //   if (co_await loaded.async_enter()) {           // in a coroutine: true for one
+//       weft::once_turn mine(loaded);              // left early, it lets the next one try
 //       table = co_await async_load();
-//       loaded.leave(true);                        // false: let the next one try
+//       mine.succeeded();
 //   }
 #pragma once
 
@@ -59,7 +60,8 @@ public:
 
     bool is_done() const noexcept { return queue_.value() == done; }
 
-    // Waits until it is done, or the caller's turn: then true, and the caller owes leave().
+    // Waits until it is done, or the caller's turn: then true, and the caller owes a leave(), which
+    // a once_turn makes for him: true if it is done, false if the next one is to try.
     detail::once_operation async_enter() noexcept { return detail::once_operation(*this); }
     void leave(bool succeeded) noexcept;
 
@@ -74,17 +76,28 @@ private:
 
 inline bool detail::once_operation::ready() const noexcept { return flag_->is_done(); }
 
+// The turn of who has entered: it ends with this, in success if he has said so.
+class once_turn {
+public:
+    explicit once_turn(once_flag& entered) noexcept : flag_(entered) {}
+    once_turn(const once_turn&) = delete;
+    once_turn& operator=(const once_turn&) = delete;
+    ~once_turn() { flag_.leave(succeeded_); }
+
+    void succeeded() noexcept { succeeded_ = true; }
+
+private:
+    once_flag& flag_;
+    bool succeeded_ = false;
+};
+
 // Throws stopped, and what f throws.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
     if (flag.is_done() || !await(flag.async_enter())) return;
-    struct leaving {
-        once_flag& flag;
-        bool succeeded = false;
-        ~leaving() { flag.leave(succeeded); }
-    } at_the_end{flag};
+    once_turn mine(flag);
     std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
-    at_the_end.succeeded = true;
+    mine.succeeded();
 }
 
 }  // namespace weft

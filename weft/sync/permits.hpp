@@ -67,12 +67,9 @@ public:
     bool ready() noexcept { return permits_->try_acquire(); }
     bool start(waiter& w) noexcept;
     void take(const waiter* w, wait_status how) {
-        settle();
+        node_.given = false;
         if (how == wait_status::stopped) throw_stopped(w->reason());
     }
-
-protected:
-    void settle() noexcept { node_.given = false; }
 
 private:
     permits* permits_;

@@ -1,8 +1,9 @@
 // recursive_mutex: a mutex that its holder may lock again. std::recursive_timed_mutex.
 //
-// An adapter: a count beside weft::mutex, for code that needs it. It is for flows (fibers, tasks
-// that were spawned, threads): coroutines in no flow cannot be told from each other, and a lock by
-// one ends the program.
+// An adapter: a count beside weft::mutex, for code that needs it. It is for who can be told from
+// others: fibers, threads, and tasks that were spawned or are waited for. A coroutine that was
+// begun by hand may run beside another one (holder.hpp): a co_await of the lock in one ends the
+// program.
 //
 //   weft::recursive_mutex m;
 //   const std::lock_guard outer(m);
@@ -29,6 +30,7 @@ public:
     using taken = decltype(std::declval<Op&>().take(nullptr, wait_status::woken));
 
     bool ready() noexcept;
+    bool blocking_ready() noexcept;
     taken take(const waiter* w, wait_status how);
 
 private:
@@ -48,7 +50,7 @@ public:
         ++depth_;
         return true;
     }
-    // False at the deadline, or stopped.
+    // False at the deadline. Throws stopped.
     [[nodiscard]] bool try_lock_until(time_point deadline) {
         return await(async_lock_until(deadline));
     }
@@ -84,7 +86,15 @@ private:
 
 template <class Op>
 bool detail::recursive<Op>::ready() noexcept {
+    const holder me = holder_in_coroutine();
+    if (me == unknown_holder) [[unlikely]]
+        fail_unknown("async_lock of a recursive_mutex in a coroutine that is no task of its own");
     return mutex_->is_mine() || Op::ready();
+}
+
+template <class Op>
+bool detail::recursive<Op>::blocking_ready() noexcept {
+    return mutex_->is_mine() || Op::blocking_ready();
 }
 
 template <class Op>

@@ -7,25 +7,37 @@ shared_lock_operation::~shared_lock_operation() {
     if (!node_.given) [[likely]]
         return;
     // Its frame was destroyed in between.
-    node_.how == sharing::shared ? mutex_->unlock_shared() : mutex_->unlock();
+    node_.how == sharing::shared ? mutex_->unlock_shared() : mutex_->give_up();
 }
 
-bool shared_lock_operation::ready() noexcept {
-    return node_.how == sharing::shared ? mutex_->try_lock_shared() : mutex_->try_lock();
+bool shared_lock_operation::try_now(holder me) noexcept {
+    return node_.how == sharing::shared ? mutex_->try_lock_shared() : mutex_->try_lock_as(me);
 }
 
-bool shared_lock_operation::start(waiter& w) noexcept {
+bool shared_lock_operation::start(waiter& w, bool gives_up) noexcept {
+    const holder me = holder_of(w);
     word_queue& q = mutex_->queue_;
     const word_queue::word v = q.lock();
     if (q.front() == nullptr && shared_mutex::admits(v, node_.how)) {
         q.unlock(shared_mutex::joined(v, node_.how));
+        if (node_.how == sharing::none) mutex_->belongs_to(me);
         return false;
     }
+    if (v == shared_mutex::writer && me != unknown_holder && !gives_up &&
+        mutex_->held_by_.load(std::memory_order_relaxed) == me) [[unlikely]]
+        fail_against("lock of a shared_mutex", me, "which is written by", me);
     node_.mutex = mutex_;
+    node_.as = me;
     node_.enlist(w, q, "a shared_mutex");
     w.enlist("a shared_mutex", mutex_, &node_, withdraw);
     q.unlock(v);
     return true;
+}
+
+void shared_lock_operation::take(const waiter* w, wait_status how) {
+    if (std::exchange(node_.given, false) && node_.how == sharing::none)
+        mutex_->belongs_to(node_.as);
+    if (how == wait_status::stopped) throw_stopped(w->reason());
 }
 
 // Who leaves the line may have been in the way.
@@ -51,7 +63,29 @@ bool shared_mutex::try_lock_shared() noexcept {
     return false;
 }
 
+bool shared_mutex::try_lock_as(detail::holder me) noexcept {
+    word_queue::word nobody = 0;
+    if (queue_.load() != 0 || !queue_.change(nobody, writer)) return false;
+    belongs_to(me);
+    return true;
+}
+
+void shared_mutex::belongs_to(detail::holder me) noexcept {
+    held_by_.store(me, std::memory_order_relaxed);  // see there
+    if (me != detail::unknown_holder) detail::count_lock(1);
+}
+
 void shared_mutex::unlock() noexcept {
+    const detail::holder me = detail::holder_here();
+    const detail::holder held = held_by_.load(std::memory_order_relaxed);  // see there
+    if (held != me && held != detail::unknown_holder) [[unlikely]]
+        detail::fail_against("unlock of a shared_mutex", me, "which is written by", held);
+    held_by_.store(0, std::memory_order_relaxed);
+    if (held == me) detail::count_lock(-1);
+    give_up();
+}
+
+void shared_mutex::give_up() noexcept {
     word_queue::word w = writer;
     if (queue_.change(w, 0)) return;
     const word_queue::word v = queue_.lock();

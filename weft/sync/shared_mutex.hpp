@@ -7,9 +7,14 @@
 //
 //      line:  R R | W | R R R | W        each group at once, when the one before has left
 //
+// Of the writer it is known who he is, as of the holder of a weft::mutex: an unlock by another, a
+// second lock by the same, or his end, ends the program. Of readers it is known only how many they
+// are.
+//
 // Works with std::unique_lock and std::shared_lock.
 #pragma once
 
+#include "weft/sync/holder.hpp"
 #include "weft/sync/timed.hpp"
 #include "weft/sync/word_queue.hpp"
 #include "weft/wait/await.hpp"
@@ -33,29 +38,33 @@ public:
     shared_lock_operation& operator=(const shared_lock_operation&) = delete;
     ~shared_lock_operation();
 
-    bool ready() noexcept;
-    bool start(waiter& w) noexcept;
-    void take(const waiter* w, wait_status how) {
-        settle();
-        if (how == wait_status::stopped) throw_stopped(w->reason());
-    }
+    bool ready() noexcept { return try_now(holder_in_coroutine()); }
+    bool blocking_ready() noexcept { return try_now(holder_here()); }
+    bool start(waiter& w) noexcept { return start(w, false); }
+    void take(const waiter* w, wait_status how);
 
 protected:
-    void settle() noexcept { node_.given = false; }
+    bool start(waiter& w, bool gives_up) noexcept;
 
 private:
     friend class weft::shared_mutex;
     struct node : queue_node {
         sharing how = sharing::none;
+        holder as = 0;  // who will have it
         shared_mutex* mutex = nullptr;
     };
+    bool try_now(holder me) noexcept;
     static void withdraw(waiter& w) noexcept;
 
     shared_mutex* mutex_;
     node node_;
 };
 
-using timed_shared_lock_operation = timed<shared_lock_operation>;
+class [[nodiscard]] timed_shared_lock_operation : public timed<shared_lock_operation> {
+public:
+    using timed::timed;
+    bool start(waiter& w) noexcept { return shared_lock_operation::start(w, true); }
+};
 
 }  // namespace detail
 
@@ -67,7 +76,7 @@ public:
     shared_mutex(const shared_mutex&) = delete;
     shared_mutex& operator=(const shared_mutex&) = delete;
     ~shared_mutex() {
-        WEFT_DEBUG_ASSERT(queue_.load() == 0, "a shared_mutex is destroyed while it is held");
+        WEFT_ASSERT(queue_.load() == 0, "a shared_mutex is destroyed while it is held");
     }
 
     // Throw stopped.
@@ -77,13 +86,10 @@ public:
     void lock_shared() {
         if (!try_lock_shared()) await(async_lock_shared());
     }
-    [[nodiscard]] bool try_lock() noexcept {
-        word_queue::word nobody = 0;
-        return queue_.load() == 0 && queue_.change(nobody, writer);
-    }
+    [[nodiscard]] bool try_lock() noexcept { return try_lock_as(detail::holder_here()); }
     [[nodiscard]] bool try_lock_shared() noexcept;
 
-    // False at the deadline, or stopped.
+    // False at the deadline. Throw stopped.
     [[nodiscard]] bool try_lock_until(time_point t) { return await(async_lock_until(t)); }
     [[nodiscard]] bool try_lock_shared_until(time_point t) {
         return await(async_lock_shared_until(t));
@@ -97,7 +103,7 @@ public:
         return try_lock_shared_until(after(now(), d));
     }
 
-    // End the program where nobody holds it so.
+    // End the program where nobody holds it so, or the writer is another.
     void unlock() noexcept;
     void unlock_shared() noexcept;
 
@@ -123,9 +129,15 @@ private:
     static word_queue::word joined(word_queue::word v, detail::sharing how) noexcept {
         return how == detail::sharing::shared ? v + reader : writer;
     }
-    void hand_on(word_queue::word v) noexcept;  // under the lock, which it releases
+    bool try_lock_as(detail::holder me) noexcept;
+    void belongs_to(detail::holder me) noexcept;  // the writer's own part
+    void give_up() noexcept;                      // his lock
+    void hand_on(word_queue::word v) noexcept;    // under the lock, which it releases
 
     word_queue queue_;
+    // The writer, from when he has taken note that he has the lock to when he gives it back.
+    // Relaxed: it is compared with who asks, and only he himself writes himself here and away.
+    atomic<detail::holder> held_by_{0};
 };
 
 }  // namespace weft

@@ -30,7 +30,7 @@ public:
     void wait() {
         if (!try_wait()) await(async_wait());
     }
-    // Whether the count was zero; not so at the deadline, or stopped.
+    // Whether the count was zero; not so at the deadline. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {

@@ -48,6 +48,9 @@ public:
     static constexpr word unit = 4;  // values are multiples of it
 
     explicit constexpr word_queue(word value) noexcept : word_(value) {}
+    word_queue(const word_queue&) = delete;
+    word_queue& operator=(const word_queue&) = delete;
+    ~word_queue() { WEFT_ASSERT((load() & waiters) == 0, "what somebody waits for is destroyed"); }
 
     // The word as it is. Acquire: pairs with change() and unlock().
     word load() const noexcept { return word_.load(std::memory_order_acquire); }

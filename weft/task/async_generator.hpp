@@ -35,6 +35,11 @@ class async_generator;
 
 namespace detail {
 
+// Apart, so that a body that never calls it needs no stack for its arguments.
+[[noreturn]] WEFT_COLD inline void fail_second_next() {
+    fail("second await of an async_generator's next element");
+}
+
 template <class T>
 class async_generator_promise : public transfer_base, public frame_memory {
 public:
@@ -98,6 +103,7 @@ public:
         WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
             std::coroutine_handle<Awaiting> h) noexcept {
             promise& p = frame_.promise();
+            if (__builtin_expect(p.awaiter != nullptr, 0)) detail::fail_second_next();
             p.awaiter = h;
             if constexpr (std::is_base_of_v<detail::transfer_base, Awaiting>) {
                 p.word &= ~detail::transfer_base::foreign;
@@ -112,6 +118,7 @@ public:
         value* await_resume() const {
             if (frame_ == nullptr) return nullptr;
             promise& p = frame_.promise();
+            p.awaiter = nullptr;
             if (p.failure) std::rethrow_exception(std::exchange(p.failure, nullptr));
             return p.yielded;
         }
@@ -126,6 +133,7 @@ public:
         step(std::coroutine_handle<promise> g, iterator* it) noexcept
             : advance(g), frame_(g), it_(it) {}
         iterator await_resume() const {
+            if (it_ != nullptr) it_->at_ = nullptr;  // and so it stays if this throws
             value* v = advance::await_resume();
             if (it_ != nullptr) it_->at_ = v;
             return iterator(frame_, v);

@@ -8,8 +8,9 @@
 // on the executor of who called it, whether it is awaited or not. The first to await it gets the
 // result; a stop of who awaits is the task's then. An exception waits for who awaits it.
 //
-// Destroying one that has not ended destroys its frame, on the thread of its executor only. To have
-// it end by itself, spawn a task into a nursery.
+// Destroying one that has not ended destroys its frame, on the thread of its executor only; within
+// its own body, which runs then, asks it to stop and lets it run out. To have it end by itself,
+// spawn a task into a nursery.
 #pragma once
 
 #include <optional>
@@ -34,6 +35,7 @@ public:
     eager_task& operator=(eager_task&& other) noexcept {
         if (this != &other) {
             end();
+            end_.reset();
             run_ = std::move(other.run_);
         }
         return *this;
@@ -43,7 +45,7 @@ public:
     explicit operator bool() const noexcept { return static_cast<bool>(run_); }
     bool done() const noexcept { return !run_ || run_->has_ended(); }
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
-        return run_ && run_->request_stop(reason);
+        return !done() && run_->request_stop(reason);
     }
 
     // It is an operation itself: co_await it, or weft::await, or sync_wait.
@@ -51,19 +53,24 @@ public:
     bool start(waiter& w) noexcept { return end_.emplace(*run_, true).start(w); }
     T take(const waiter* w, wait_status how) {
         if (how == wait_status::stopped) detail::throw_stopped(w->reason());
+        end_.reset();
         return std::exchange(run_, {}).take();
     }
 
 private:
     const detail::task_run<T>& checked() const {
         if (!run_) fail("await of an eager_task that is empty");
+        if (end_) fail("second await of an eager_task", run_->who());
         return run_;
     }
     void end() noexcept {
         if (done()) return;
         if (!run_->is_at(&detail::executor_here()))
             fail("an eager_task is destroyed that runs on another executor", run_->who());
-        run_->kind->end(*run_);
+        if (run_.get() == current_flow())
+            run_->request_stop(stop_reason::user);  // its frame goes with its last turn
+        else
+            run_->kind->end(*run_);
     }
 
     detail::task_run<T> run_;
@@ -77,7 +84,7 @@ class eager_promise : public task_return<T> {
 public:
     eager_task<T> get_return_object() {
         task_run<T> run = task_run<T>::for_frame(
-            std::coroutine_handle<eager_promise>::from_promise(*this), executor_here());
+            std::coroutine_handle<eager_promise>::from_promise(*this), &executor_here());
         this->awaiter = run->frame::handle();
         return eager_task<T>(std::move(run));
     }

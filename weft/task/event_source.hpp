@@ -17,12 +17,16 @@
 // outlives who waits for it.
 #pragma once
 
+#include <concepts>
+#include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
+#include "weft/base/block_cache.hpp"
 #include "weft/wait/operation.hpp"
 #include "weft/wait/wait_queue.hpp"
 
@@ -34,6 +38,20 @@ class event_source {
     static_assert(std::is_copy_constructible_v<stored>, "each who waits gets a copy");
     struct node : wait_node {
         std::optional<stored> value;
+        std::exception_ptr error;  // of who copied it
+    };
+    // A value is made, moved and destroyed without the lock; under it a pointer changes hands.
+    struct told {
+        stored value;
+
+        template <class... V>
+        explicit told(V&&... v) : value(std::forward<V>(v)...) {}
+        static void* operator new(std::size_t bytes) {
+            return block_cache::acquire(bytes, alignof(told));
+        }
+        static void operator delete(void* p, std::size_t bytes) noexcept {
+            block_cache::release(p, bytes, alignof(told));
+        }
     };
 
 public:
@@ -64,14 +82,18 @@ public:
     operation next() noexcept { return operation(*this, false); }
     operation latest() noexcept { return operation(*this, true); }
 
-    // Any thread. How many it was given to.
+    // Any thread. How many it was given to. Throws what making the value throws, and then nothing
+    // has happened; what making a copy throws, the one who was to get it is told.
     template <class... V>
         requires std::constructible_from<stored, V...>
     std::size_t set(V&&... value);
 
 private:
+    template <class V>
+    static void give_or_tell(node& to, V&& value) noexcept;
+
     wait_queue queue_;            // the lock of what follows
-    std::optional<stored> kept_;  // set when nobody waited
+    std::unique_ptr<told> kept_;  // set when nobody waited
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -83,43 +105,59 @@ bool event_source<T>::operation::start(waiter& w) {
         auto& self = gone.template operation<operation>();
         self.source_->queue_.withdraw(self.node_);
     });
-    const std::lock_guard held(source_->queue_);
-    if (latest_ && source_->kept_) {
-        node_.value = std::exchange(source_->kept_, std::nullopt);
-        return false;
+    std::unique_ptr<told> taken;
+    {
+        const std::lock_guard held(source_->queue_);
+        if (!latest_ || !source_->kept_) {
+            source_->queue_.push_back(node_);
+            return true;
+        }
+        taken = std::move(source_->kept_);
     }
-    source_->queue_.push_back(node_);
-    return true;
+    node_.value.emplace(std::move(taken->value));
+    return false;
 }
 
 template <class T>
 T event_source<T>::operation::take(const waiter* w, wait_status how) {
     if (how == wait_status::stopped) detail::throw_stopped(w->reason());
+    if (node_.error) std::rethrow_exception(node_.error);
     if constexpr (!std::is_void_v<T>) return *std::move(node_.value);
+}
+
+template <class T>
+template <class V>
+void event_source<T>::give_or_tell(node& to, V&& value) noexcept {
+#if WEFT_EXCEPTIONS
+    try {
+        to.value.emplace(std::forward<V>(value));
+    } catch (...) {
+        to.error = std::current_exception();
+    }
+#else
+    to.value.emplace(std::forward<V>(value));
+#endif
 }
 
 template <class T>
 template <class... V>
     requires std::constructible_from<typename event_source<T>::stored, V...>
 std::size_t event_source<T>::set(V&&... value) {
-    stored told(std::forward<V>(value)...);
+    auto news = std::make_unique<told>(std::forward<V>(value)...);
     wait_list woken;
     {
         const std::lock_guard held(queue_);
         queue_.claim_all(woken);
-        if (woken.empty()) {
-            kept_.emplace(std::move(told));
-            return 0;
-        }
+        if (woken.empty()) kept_.swap(news);  // what it was before goes after the lock
     }
     // They are ours, and stay until they are woken.
     std::size_t count = 0;
     while (wait_node* n = woken.pop_front()) {
         auto& to = static_cast<node&>(*n);
         if (woken.empty())
-            to.value.emplace(std::move(told));
+            give_or_tell(to, std::move(news->value));
         else
-            to.value.emplace(static_cast<const stored&>(told));
+            give_or_tell(to, std::as_const(news->value));
         to.owner->wake();
         ++count;
     }

@@ -8,6 +8,9 @@
 // so handed over on another thread than it was asked for on; the fiber, the thread or the scope
 // that waits for the line stays where it is. No wait, and so no place where a stop ends the task.
 //
+// A loop that ends while what lives in it waits for a task elsewhere asks that to stop and waits
+// for its end, for a second at most: what does not end then ends the program.
+//
 //   bytes b = co_await weft::schedule_on(pool, compress(text));
 //   co_await weft::resume_on(loop);
 #pragma once

@@ -11,6 +11,10 @@
 //
 // A stop of who awaits ends his wait and not the task; request_stop() ends that. When the last
 // handle is gone, what has begun runs to its end.
+//
+// Limit: it lives where it was begun. A thread that begins it and ends before it leaves it behind
+// unfinished, and who else waits for it waits for ever: what several threads await is begun on a
+// loop, as by schedule_on.
 #pragma once
 
 #include <memory>
@@ -29,16 +33,14 @@ namespace detail {
 
 template <class T>
 struct shared_state {
-    task_run<T> run;
+    task_run<T> run;  // at home nowhere before it is begun: a stop finds nobody then to tell
     atomic<bool> begun{false};
-
-    explicit shared_state(task_run<T>&& r) noexcept : run(std::move(r)) {}
 
     // By whom it is awaited first.
     void begin() noexcept {
         // Relaxed: decides who is first, and no more; the post publishes what it must.
         if (begun.exchange(true, std::memory_order_relaxed)) return;
-        run->home = &executor_here();
+        run->move_to(&executor_here());
         run->post_first_turn();
     }
 };
@@ -53,9 +55,8 @@ public:
         : state_(std::move(s)), end_(*state_->run, false) {}
     bool ready() const noexcept { return end_.ready(); }
     bool start(waiter& w) noexcept {
-        const bool waits = end_.start(w);
-        state_->begin();
-        return waits;
+        state_->begin();  // not to run before this returns
+        return end_.start(w);
     }
     Result take(const waiter* w, wait_status how) {
         end_.take(w, how);
@@ -94,16 +95,17 @@ public:
     using value_type = T;
 
     shared_task() noexcept = default;
-    explicit shared_task(detail::task_run<T>&& run)
-        : state_(std::make_shared<detail::shared_state<T>>(std::move(run))) {}
+    explicit shared_task(std::shared_ptr<detail::shared_state<T>> s) noexcept
+        : state_(std::move(s)) {}
     // Of any task that has not begun.
-    explicit shared_task(task<T>&& t)
-        : shared_task(detail::task_run<T>(std::move(t), detail::executor_here())) {}
+    explicit shared_task(task<T>&& t) : state_(std::make_shared<detail::shared_state<T>>()) {
+        state_->run = detail::task_run<T>(std::move(t), nullptr);
+    }
 
     explicit operator bool() const noexcept { return state_ != nullptr; }
     bool done() const noexcept { return !state_ || state_->run->has_ended(); }
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
-        return state_ && state_->run->request_stop(reason);
+        return !done() && state_->run->request_stop(reason);
     }
 
     auto operator co_await() const& {
@@ -127,9 +129,12 @@ namespace detail {
 template <class T>
 class shared_promise : public task_return<T> {
 public:
+    // The state first: if there is no memory for it, the frame is still who calls this one's.
     shared_task<T> get_return_object() {
-        return shared_task<T>(task_run<T>::for_frame(
-            std::coroutine_handle<shared_promise>::from_promise(*this), executor_here()));
+        auto state = std::make_shared<shared_state<T>>();
+        state->run = task_run<T>::for_frame(
+            std::coroutine_handle<shared_promise>::from_promise(*this), nullptr);
+        return shared_task<T>(std::move(state));
     }
 };
 

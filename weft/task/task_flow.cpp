@@ -26,10 +26,10 @@ party task_party(const flow& f) noexcept {
 
 const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_party};
 
-task_flow::task_flow(std::coroutine_handle<> task, error_getter e, executor& on) noexcept
+task_flow::task_flow(std::coroutine_handle<> task, error_getter e, executor* on) noexcept
     : frame{begin, drop}, flow(task_kind), body(task), error_of(e), id(new_id()) {
     set_handle(frame::handle());
-    home = &on;
+    home = on;
     inherit_context();
 }
 
@@ -59,15 +59,17 @@ void task_flow::run_to_end(flow& by) {
     if (const stop_reason r = by.pending_stop(); r != stop_reason::none) request_stop(r);
     run_first_turn();
     if (has_ended()) return;
+    task_end end(*this, true);  // outlives its waiter, which a forced end withdraws from it
     waiter w(by);
     w.handle = by.handle;
-    task_end end(*this, true);
     if (end.start(w)) w.park();
 }
 
 // -- from one executor to another ----------------------------------------------------------------
 
 void task_flow::leave_home(executor& for_other) noexcept {
+    if (waiting != nullptr)
+        fail("resume_on in a task while another, begun by hand in it, waits", who());
     home->strike_off(*this);
     enrolled = false;  // T2
     move_to(&for_other);
@@ -138,7 +140,7 @@ void task_flow::finish() noexcept {
     scope* const parent = member.within;
     // Who was stopped because of a sibling tells what that one died of.
     if (parent != nullptr && member.stopped_by == stop_reason::sibling_failed)
-        member.error = parent->first_error();
+        if (std::exception_ptr cause = parent->first_error()) member.error = std::move(cause);
     wait_list woken;
     bool unwanted;
     {
@@ -200,6 +202,7 @@ bool task_end::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of a task", static_cast<const flow*>(task_), this, detail::withdraw,
              forward_ ? hand_on : nullptr);
+    if (!task_->is_at(current_executor())) w.await_outside();
     const std::lock_guard held(task_->joiners);
     if (task_->ended.load(std::memory_order_relaxed)) return false;  // under the lock
     task_->joiners.push_back(node_);

@@ -56,8 +56,8 @@ struct task_flow final : frame, flow {
     wait_queue joiners;
     scope_member member{*this};
 
-    // Takes the body over.
-    task_flow(std::coroutine_handle<> task, error_getter e, executor& on) noexcept;
+    // Takes the body over. `on` is null where only who begins it knows.
+    task_flow(std::coroutine_handle<> task, error_getter e, executor* on) noexcept;
 
     static const flow_kind task_kind;
     static task_flow& of(flow& f) noexcept { return static_cast<task_flow&>(f); }

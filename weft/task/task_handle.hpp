@@ -4,7 +4,8 @@
 //   bytes b = x.get();                 // in a fiber, on a thread
 //   bytes c = co_await x.async_get();  // in a coroutine
 //
-// The result is given away once; the exception is thrown instead. Of a task that was stopped
+// The result is given away once, and who asks again ends the program; the exception is thrown
+// instead. Of a task that was stopped
 // because a sibling failed, get() throws that one's error. Nothing happens when a handle is
 // destroyed: the nursery waits for the task. A stop of who waits in get() ends his wait, not the
 // task.
@@ -17,17 +18,21 @@
 namespace weft {
 
 template <class T>
+class task_handle;
+
+template <class T>
 class task_result_operation : public detail::task_end {
 public:
-    explicit task_result_operation(detail::task_run<T>& run) noexcept
-        : task_end(*run, false), run_(&run) {}
     T take(const waiter* w, wait_status how) {
         task_end::take(w, how);
-        return run_->take();
+        return of_->result();
     }
 
 private:
-    detail::task_run<T>* run_;
+    friend task_handle<T>;
+    explicit task_result_operation(task_handle<T>& h) noexcept
+        : task_end(*h.run_, false), of_(&h) {}
+    task_handle<T>* of_;
 };
 
 template <class T>
@@ -42,7 +47,7 @@ public:
     [[nodiscard]] task_result_operation<T> async_get(
         std::source_location place = std::source_location::current()) {
         if (!run_) fail("the result of a task_handle that has no task", {}, place);
-        return task_result_operation<T>(run_);
+        return task_result_operation<T>(*this);
     }
 
     explicit operator bool() const noexcept { return static_cast<bool>(run_); }
@@ -50,11 +55,20 @@ public:
     task_status status() const noexcept { return run_ ? run_->status() : task_status::none; }
     std::uint64_t id() const noexcept { return run_ ? run_->id : 0; }
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
-        return run_ && run_->request_stop(reason);
+        return !done() && run_->request_stop(reason);
     }
 
 private:
+    friend task_result_operation<T>;
+
+    T result() {
+        if (std::exchange(given_away_, true))
+            fail("the result of a task_handle is asked for twice", run_->who());
+        return run_.take();
+    }
+
     detail::task_run<T> run_;
+    bool given_away_ = false;
 };
 
 // What nursery::spawn does with a task.

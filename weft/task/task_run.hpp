@@ -20,17 +20,20 @@ template <class T>
 class task_run {
 public:
     task_run() noexcept = default;
-    // Throws bad_alloc; the task stays where it was then.
-    task_run(task<T>&& t, executor& on,
+    // Throws bad_alloc; the task stays where it was then. `on` null: who begins it says where.
+    task_run(task<T>&& t, executor* on,
              std::source_location place = std::source_location::current()) {
         if (!t.frame_ || t.frame_.promise().begun()) fail_begun(place);
         run_ = new task_flow(t.frame_, failure, on);
         t.frame_ = nullptr;
     }
+    task_run(task<T>&& t, executor& on,
+             std::source_location place = std::source_location::current())
+        : task_run(std::move(t), &on, place) {}
     // Of a coroutine whose promise derives from task_return<T> and adds nothing, as its frame is
     // made; throws bad_alloc and then leaves the frame alone.
     template <class Promise>
-    static task_run for_frame(std::coroutine_handle<Promise> h, executor& on) {
+    static task_run for_frame(std::coroutine_handle<Promise> h, executor* on) {
         static_assert(std::is_base_of_v<task_return<T>, Promise> &&
                       sizeof(Promise) == sizeof(task_promise<T>) &&
                       alignof(Promise) == alignof(task_promise<T>));

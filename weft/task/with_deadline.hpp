@@ -8,6 +8,10 @@
 // behind. A deadline further out cannot be put off by one further in, and is not turned into
 // timed_out here.
 //
+// The deadline is the awaiting flow's, for as long as this is awaited in place. What was begun by
+// hand, with start(), runs beside the rest of its flow: there what is awaited gets a flow of its
+// own.
+//
 // The result is a weft::result<T>; of what ends with a result<T>, the same one, not one in another.
 #pragma once
 
@@ -86,10 +90,29 @@ task<within_t<T>> within_deadline(task<T> t, time_point until) {
 #endif
 }
 
+// Whether the line of tasks that asks has a flow to itself, so that a deadline may be set for that.
+// Not so if the outermost was begun by hand: who did goes on in the same flow, or in none.
+struct has_its_flow {
+    bool it_has = false;
+
+    static constexpr bool await_ready() noexcept { return false; }
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> h) noexcept {
+        const transfer_base* outermost = &h.promise();
+        while ((outermost->word & transfer_base::foreign) == 0)
+            outermost =
+                &std::coroutine_handle<transfer_base>::from_address(outermost->awaiter.address())
+                     .promise();
+        it_has = current_flow() != nullptr && outermost->awaited();
+        return false;
+    }
+    bool await_resume() const noexcept { return it_has; }
+};
+
 template <class T>
 task<within_t<T>> with_deadline(task<T> t, time_point until) {
-    if (current_flow() != nullptr) co_return co_await within_deadline(std::move(t), until);
-    // A coroutine that runs in no flow has nothing that a deadline could be set for.
+    const bool in_place = co_await has_its_flow();
+    if (in_place) co_return co_await within_deadline(std::move(t), until);
     co_return co_await schedule_on(executor_here(), within_deadline(std::move(t), until));
 }
 

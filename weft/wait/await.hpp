@@ -42,7 +42,7 @@ decltype(auto) block_unready(Op& op, std::source_location place) {
     flow& f = blocking_flow(place);
     waiter w(f);
     w.handle = f.handle;
-    if (!w.admit(Op::reports_stop) || !op.start(w)) return op.take(&w, w.conclude());
+    if (!w.admit(Op::reports_stop, true) || !op.start(w)) return op.take(&w, w.conclude());
     if constexpr (repeated<Op>)
         return op.take(&w, w.park_again(deadline_of(op), [&] { return op.again(w); }));
     else
@@ -50,8 +50,16 @@ decltype(auto) block_unready(Op& op, std::source_location place) {
 }
 
 template <class Op>
+bool ready_for_who_blocks(Op& op) {
+    if constexpr (requires { op.blocking_ready(); })
+        return op.blocking_ready();
+    else
+        return op.ready();
+}
+
+template <class Op>
 decltype(auto) block_for(Op& op, std::source_location place) {
-    if (op.ready()) return op.take(nullptr, wait_status::woken);
+    if (ready_for_who_blocks(op)) return op.take(nullptr, wait_status::woken);
     return block_unready(op, place);
 }
 
@@ -60,14 +68,16 @@ decltype(auto) block_for(Op& op, std::source_location place) {
 class unwinding_shield {
 public:
     explicit unwinding_shield(flow& f) noexcept : flow_(f), held_(std::uncaught_exceptions() != 0) {
-        flow_.shields = static_cast<std::uint16_t>(flow_.shields + held_);
+        if (held_) flow_.raise_shield();
     }
     unwinding_shield(const unwinding_shield&) = delete;
-    ~unwinding_shield() { flow_.shields = static_cast<std::uint16_t>(flow_.shields - held_); }
+    ~unwinding_shield() {
+        if (held_) flow_.lower_shield();
+    }
 
 private:
     flow& flow_;
-    const int held_;
+    const bool held_;
 };
 
 // What a bridge ends with. It lies on the stack of who waits, so T may be aligned to anything.

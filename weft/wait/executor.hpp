@@ -35,6 +35,9 @@ public:
     // Has r run, soon and not within this call. Any thread. The last post of a burst is what must
     // be seen: what was written before it, the runnable sees.
     virtual void post(runnable& r) noexcept = 0;
+    // The same, but never before what is ready now: for many, which then run in the order of
+    // posting.
+    virtual void post_in_order(runnable& r) noexcept { post(r); }
 
     // Has a handle run behind all that is ready now, in the turn of a flow. On its own thread.
     virtual void defer(std::coroutine_handle<> handle, flow* of) noexcept = 0;

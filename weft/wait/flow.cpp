@@ -1,11 +1,16 @@
 #include "weft/wait/flow.hpp"
 
 #include <atomic>
+#include <thread>
 
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::running_flow, weft_tls_running_flow);
+
+// How many calls of deliver_stop are under way on a thread, each within the one before.
+WEFT_DECLARE_THREAD_LOCAL(unsigned, weft_tls_stops_delivered, stops_being_delivered);
+WEFT_DEFINE_THREAD_LOCAL(unsigned, weft_tls_stops_delivered);
 
 namespace weft {
 namespace detail {
@@ -41,14 +46,20 @@ stop_message::stop_message(flow& f) noexcept : frame{receive, drop}, to(&f) {
 
 bool flow::request_stop(stop_reason reason) noexcept {
     if (!stop.request_stop(reason)) return false;
-    executor* at = present_home();
-    if (at == nullptr) return true;  // whoever starts it delivers
-    if (at->is_here()) {
-        deliver_stop();
-    } else {
+    moves.fetch_add(asked, std::memory_order_relaxed);  // F5: present_home() orders it
+    executor* const at = present_home();
+    // Whoever starts it delivers; and a wait that hands its stop on to flows whose waits do so too
+    // takes stack for each.
+    constexpr unsigned deepest = 8;
+    const bool posts =
+        at != nullptr && (!at->is_here() || detail::stops_being_delivered() == deepest);
+    if (posts) {
         kind->retain(*this);
         at->post(message.node);
     }
+    // Release: pairs with move_to, which may let the executor end.
+    moves.fetch_sub(asked, std::memory_order_release);
+    if (at != nullptr && !posts) deliver_stop();
     return true;
 }
 
@@ -62,7 +73,11 @@ executor* flow::present_home() noexcept {
 void flow::move_to(executor* other) noexcept {
     // Release: pairs with is_at.
     std::atomic_ref<executor*>(home).store(other, std::memory_order_release);
-    moves.fetch_add(1, std::memory_order_acq_rel);  // F4
+    unsigned before = moves.fetch_add(one_move, std::memory_order_acq_rel);  // F4
+    while ((before & asked) != 0) [[unlikely]] {                             // F5
+        std::this_thread::yield();
+        before = moves.load(std::memory_order_acquire);  // pairs with request_stop
+    }
 }
 
 bool flow::is_at(const executor* e) noexcept {
@@ -80,7 +95,9 @@ stop_reason flow::pending_stop_slowly() const noexcept {
 void flow::deliver_stop() noexcept {
     attention |= stop_call;  // F3
     if (shields != 0) return;
+    ++detail::stops_being_delivered();
     for (waiter* w = waiting; w != nullptr; w = w->outer_) w->stop(stop.reason());
+    --detail::stops_being_delivered();
 }
 
 }  // namespace weft

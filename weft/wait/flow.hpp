@@ -7,7 +7,7 @@
 // asks one place whether it may begin.
 //
 //      request_stop(reason), any thread          a post to `home`          on home's thread
-//      ------------------------> stop_source ----------------------> waiting->interrupt(...)
+//      ------------------------> stop_source ----------------------> waiting->stop(...)
 //
 // Everything but `stop` is for the thread of `home` only: nothing here is locked. A flow that can
 // (a task, not a fiber) goes over to another executor by move_to; then that one's thread has it.
@@ -19,6 +19,8 @@
 // F3  attention is not zero once deliver_stop was called, or a deadline is set
 // F4  `moves` is counted on after `home` has changed, and passed by who requests a stop before he
 //     reads `home`: so either he finds the new home, or who takes it in there finds the stop
+// F5  `moves` has `asked` set while somebody may post to the home that he has read; who leaves that
+//     home waits for him, so that it may end then
 #pragma once
 
 #include <cstdint>
@@ -64,10 +66,6 @@ struct stop_message : frame {
     explicit stop_message(flow& f) noexcept;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 struct context_node;
 
 // What a turn of a flow touches; with the two words of a frame before it, a cache line.
@@ -96,7 +94,7 @@ struct flow : detail::flow_hot, list_node<> {
     std::uint64_t serial = 0;                 // the executor's, of those that it has seen; 0: none
     runnable turn;                            // to be posted by
     detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
-    atomic<unsigned> moves{0};                // F4
+    atomic<unsigned> moves{0};                // F4, F5
     bool ending = false;                      // kind->end is at it: what it destroys cannot suspend
     stop_source stop;
     detail::stop_message message{*this};
@@ -113,7 +111,9 @@ struct flow : detail::flow_hot, list_node<> {
     void set_handle(std::coroutine_handle<> h) noexcept { handle = turn.handle = h; }
 
     // The first request wins: false for the others. Any thread; the caller sees to it that the flow
-    // exists. Callbacks of the stop run here and now, waits end on the flow's own thread.
+    // exists, and if it is one that cannot move, its home. Callbacks of the stop run here and now,
+    // waits end on the flow's own thread. A stop that is handed on from flow to flow, however far,
+    // needs little stack: from some depth on it goes by messages.
     bool request_stop(stop_reason reason) noexcept;
 
     // Why a wait of this flow ends at once; none if it may begin. On its own thread.
@@ -123,6 +123,13 @@ struct flow : detail::flow_hot, list_node<> {
 
     // On its own thread: ends the present wait if there is one and it may be ended.
     void deliver_stop() noexcept;
+
+    // On its own thread: none of its waits is ended early until it was lowered as often. Those that
+    // stand beside the one who lowers the last then hear of a stop that came meanwhile.
+    void raise_shield() noexcept { ++shields; }
+    void lower_shield() noexcept {
+        if (--shields == 0 && waiting != nullptr && (attention & stop_call) != 0) deliver_stop();
+    }
 
     // On its own thread: no wait lasts longer; `never` takes it back.
     void set_deadline(time_point t) noexcept {
@@ -152,6 +159,10 @@ struct flow : detail::flow_hot, list_node<> {
     party who() const noexcept { return kind->who(*this); }
 
 private:
+    // Of `moves`: one bit, and the count above it.
+    static constexpr unsigned asked = 1;
+    static constexpr unsigned one_move = 2;
+
     stop_reason pending_stop_slowly() const noexcept;
 };
 

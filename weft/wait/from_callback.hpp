@@ -12,8 +12,9 @@
 // Its one idea: the completion is a counted handle of a block that outlives both sides, so that the
 // callback may come from any thread, at any time: before the wait, after the waiter was stopped,
 // twice, or never. The first call wins and returns true; every other returns false and does
-// nothing. When the last completion is gone and none was called, the wait ends with
-// errc::broken_pipe; a stop ends it with operation_canceled, a deadline of a scope as well.
+// nothing. When the last completion is gone and none was called, or T's constructor threw in the
+// call that counts, the wait ends with errc::broken_pipe; a stop ends it with operation_canceled, a
+// deadline of a scope as well.
 //
 // The block is the one allocation; to complete allocates nothing.
 #pragma once
@@ -68,21 +69,23 @@ public:
 
     template <class... V>
     bool complete(V&&... v) {
-        wait_node* woken = nullptr;
         {
             const std::lock_guard held(queue_);
             if (std::exchange(over_, true)) return false;  // B1
         }
-        // The outcome is ours; nobody looks at it before `set`.
-        value.emplace(std::forward<V>(v)...);
+        // The outcome is ours, and nobody looks at it before it is published; also if there comes
+        // none, because T's constructor throws.
+        struct at_the_end {
+            completion_state& self;
+            bool& counts;
+            ~at_the_end() { counts = self.publish(); }
+        };
+        bool counts = false;
         {
-            const std::lock_guard held(queue_);
-            set_ = true;
-            if (wait_over_) return false;
-            woken = queue_.claim_first();
+            const at_the_end publishes{*this, counts};
+            value.emplace(std::forward<V>(v)...);
         }
-        if (woken != nullptr) woken->owner->wake();
-        return true;
+        return counts;
     }
 
     void first_completion() noexcept {
@@ -92,15 +95,12 @@ public:
     void drop_completion() noexcept {
         // Acquire and release: the last sees what the others did.
         if (completions_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-        wait_node* woken = nullptr;
+        bool never_called;
         {
             const std::lock_guard held(queue_);
-            if (!std::exchange(over_, true)) {  // B1
-                set_ = true;
-                woken = queue_.claim_first();
-            }
+            never_called = !std::exchange(over_, true);  // B1
         }
-        if (woken != nullptr) woken->owner->wake();
+        if (never_called) publish();
         let_go();
     }
     void let_go() noexcept {
@@ -133,6 +133,19 @@ public:
     }
 
 private:
+    // By who set `over`. Whether anybody still waits for it, or will.
+    bool publish() noexcept {
+        wait_node* woken = nullptr;
+        {
+            const std::lock_guard held(queue_);
+            set_ = true;
+            if (wait_over_) return false;
+            woken = queue_.claim_first();
+        }
+        if (woken != nullptr) woken->owner->wake();
+        return true;
+    }
+
     bool set_ = false;  // the outcome is there
     bool wait_over_ = false;
 };

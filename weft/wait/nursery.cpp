@@ -5,17 +5,17 @@
 namespace weft {
 
 nursery::~nursery() noexcept(false) {
+    const flow* const f = current_flow();
+    const bool is_forced = f != nullptr && f->ending;
     if (!children_.empty()) {
-        const flow* const f = current_flow();
         const stop_reason own = f != nullptr ? f->stop.reason() : stop_reason::none;
         children_.request_stop(own != stop_reason::none ? own : stop_reason::user);
-        if (f != nullptr && f->ending) {
-            children_.end_children();
-        } else {
+        if (!is_forced) {
             const shield from_our_own_stop;
             await(children_.join());
         }
     }
+    if (is_forced) end_children();
     if (std::uncaught_exceptions() == exceptions_before_) rethrow();
 }
 

@@ -14,6 +14,9 @@
 // or the block is being left by an exception.
 //
 // A coroutine has with_nursery instead, as a destructor cannot co_await.
+//
+// Limit: a child on another executor must have ended before the loop that the nursery's own flow
+// lives in does: the end of that loop does not wait for it, and ends the program.
 #pragma once
 
 #include <exception>
@@ -54,8 +57,12 @@ public:
     // Of those who failed, in that order; nobody lives in it any more.
     std::vector<std::exception_ptr> errors() const { return children_.errors(); }
 
-    // Ends all who are left on the spot, for a frame that is destroyed (see scope).
-    void end_children() noexcept { children_.end_children(); }
+    // Ends all who are left on the spot, for a frame that is destroyed (see scope): nobody is there
+    // any more whom an error could be told.
+    void end_children() noexcept {
+        reported_ = true;
+        children_.end_children();
+    }
 
     // By spawn_into: before the child can end.
     void admit(scope_member& m) noexcept { children_.enter(m); }

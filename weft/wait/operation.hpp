@@ -15,6 +15,9 @@
 //                               come: true if this is the end of the wait; false if the operation
 //                               has enlisted the waiter once more (waiter::renew). Optional.
 //
+//      bool blocking_ready()    in the place of ready(), if it matters that the caller blocks and
+//                               is no coroutine. Optional.
+//
 //      static constexpr bool reports_stop   whether T can say that it was stopped. Where it cannot,
 //                               take() throws, and in a build without exceptions the wait is not
 //                               ended by a stop.
@@ -60,7 +63,8 @@ concept repeated = requires(Op& op, waiter& w) {
     { op.again(w) } -> std::same_as<bool>;
 };
 
-// Where a coroutine goes on that runs in no flow: where it runs now.
+// Where a coroutine goes on that runs in no flow: where it runs now. On a plain thread that is when
+// the thread waits: it must, until the coroutine is through, or have begun it in an executor.
 inline executor& home_of_nobody() noexcept {
     executor* e = current_executor();
     return e != nullptr ? *e : this_thread_host();

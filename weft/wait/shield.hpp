@@ -3,21 +3,24 @@
 // For cleanup that must wait. The stop is not lost: the first wait after the shield finds it.
 //
 //   { weft::shield s; connection.send_goodbye(); }
+//
+// On a plain thread it is the thread's own waits that it holds for. In what an executor runs in no
+// flow nothing ends a wait, and there is nothing to do.
 #pragma once
 
-#include "weft/wait/flow.hpp"
+#include "weft/wait/thread_host.hpp"
 
 namespace weft {
 
 class shield {
 public:
-    shield() noexcept : flow_(current_flow()) {
-        if (flow_ != nullptr) ++flow_->shields;
+    shield() noexcept : flow_(detail::flow_here()) {
+        if (flow_ != nullptr) flow_->raise_shield();
     }
     shield(const shield&) = delete;
     shield& operator=(const shield&) = delete;
     ~shield() {
-        if (flow_ != nullptr) --flow_->shields;
+        if (flow_ != nullptr) flow_->lower_shield();
     }
 
 private:

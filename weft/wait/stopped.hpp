@@ -3,7 +3,7 @@
 // It is no std::exception, so that `catch (const std::exception&)` lets it pass. Whoever catches it
 // all the same goes on: the stop is a state and not an event, and the next wait throws again.
 //
-//   catch (const weft::stopped& s) { log(weft::name_of(s.reason)); throw; }
+//   catch (const weft::stopped& s) { log("stopped", s.reason); throw; }
 #pragma once
 
 #include "weft/stop/stop_source.hpp"

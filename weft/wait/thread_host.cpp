@@ -1,16 +1,10 @@
 #include "weft/wait/thread_host.hpp"
 
-#include <new>
 #include <thread>
 
 #include "weft/base/platform.hpp"
 
 namespace weft::detail {
-
-struct thread_host::armed : list_node<> {
-    timer_node* timer;
-    explicit armed(timer_node& t) noexcept : timer(&t) {}
-};
 
 namespace {
 
@@ -24,11 +18,22 @@ std::uint64_t number_of_this_thread() noexcept {
 
 WEFT_NOINLINE thread_host& this_thread_host() noexcept { return host; }
 
+flow* flow_without_turn() noexcept {
+    return current_executor() == nullptr ? &this_thread_host().own_flow() : nullptr;
+}
+
 const flow_kind thread_host::kind = {"thread", suspend, keep, keep, keep, who};
 
 thread_host::thread_host() noexcept : frame{come_back, come_back}, flow_(kind) {
     flow_.set_handle(frame::handle());
     flow_.home = this;
+}
+
+thread_host::~thread_host() {
+    runnable* left = queue_.pop_front();
+    if (left == &flow_.message.node) left = queue_.pop_front();  // a stop that came too late
+    if (left != nullptr || !timers_.empty())
+        fail("a thread ends while what was begun on it still waits", who(flow_));
 }
 
 party thread_host::who(const flow&) noexcept {
@@ -50,7 +55,7 @@ void thread_host::suspend(flow& f) {
 }
 
 runnable* thread_host::take() noexcept {
-    const time_point until = earliest();
+    const time_point until = timers_.earliest();
     std::unique_lock held(lock_);
     while (queue_.empty()) {
         if (until == never)
@@ -88,42 +93,17 @@ void thread_host::forget(runnable& r) noexcept {
     }
 }
 
-void thread_host::arm(timer_node& t) noexcept {
-    static_assert(sizeof(armed) <= timer_node::room_bytes);
-    t.armed = true;
-    timers_.push_back(*::new (static_cast<void*>(t.room)) armed(t));
-}
+void thread_host::arm(timer_node& t) noexcept { timers_.arm(t); }
+void thread_host::disarm(timer_node& t) noexcept { timers_.disarm(t); }
 
-void thread_host::disarm(timer_node& t) noexcept {
-    auto* a = std::launder(reinterpret_cast<armed*>(t.room));
-    timers_.remove(*a);
-    a->~armed();
-    t.armed = false;
-}
-
-time_point thread_host::earliest() const noexcept {
-    time_point first = never;
-    for (const armed& a : timers_)
-        if (a.timer->deadline < first) first = a.timer->deadline;
-    return first;
-}
-
+// One at a time, for they may disarm each other; not those that they arm.
 void thread_host::fire_due() noexcept {
     if (timers_.empty()) return;
     const time_point t = now();
-    list<armed> due;
-    for (auto at = timers_.begin(); at != timers_.end();) {
-        armed& a = *at;
-        ++at;
-        if (a.timer->deadline > t) continue;
-        timers_.remove(a);
-        due.push_back(a);
-    }
-    // One at a time, for they may disarm each other.
-    while (armed* a = due.front()) {
-        timer_node& timer = *a->timer;
-        disarm(timer);
-        timer.fire(timer);
+    const std::uint64_t so_far = timers_.armed_count();
+    while (timer_node* due = timers_.due(t, so_far)) {
+        timers_.disarm(*due);
+        due->fire(*due);
     }
 }
 

@@ -7,14 +7,16 @@
 // and sync_wait of a task needs no other thread.
 //
 // One for each thread that ever waited, made at first use. What is posted to a thread that waits
-// for nothing runs when it waits next. What a waiting thread runs may not block it again.
+// for nothing runs when it waits next. What a waiting thread runs may not block it again. A thread
+// that ends while something that was begun on it has still to run, or has a deadline, ends the
+// program.
 #pragma once
 
 #include <condition_variable>
 #include <mutex>
 
-#include "weft/base/list.hpp"
 #include "weft/wait/flow.hpp"
+#include "weft/wait/timer_heap.hpp"
 
 namespace weft::detail {
 
@@ -23,6 +25,7 @@ public:
     thread_host() noexcept;
     thread_host(const thread_host&) = delete;
     thread_host& operator=(const thread_host&) = delete;
+    ~thread_host();
 
     flow& own_flow() noexcept { return flow_; }
 
@@ -44,21 +47,26 @@ private:
     static const flow_kind kind;
 
     runnable* take() noexcept;  // sleeps; null when a deadline has come
-    time_point earliest() const noexcept;
     void fire_due() noexcept;
 
     flow flow_;
     bool back_ = false;  // its own waiter was run
-    // Few: one for each wait that is nested in another.
-    struct armed;
-    list<armed> timers_;
+    timer_heap timers_;
 
     std::mutex lock_;  // guards the queue
     std::condition_variable posted_;
     forward_queue<runnable> queue_;
 };
 
-// The calling thread's. Its address may be kept: it outlives every wait of the thread.
+// The calling thread's. Its address may be kept until the thread ends.
 thread_host& this_thread_host() noexcept;
+
+// The flow whose waits are the caller's: that which runs, or the plain thread's own; null in what
+// an executor runs in no flow.
+flow* flow_without_turn() noexcept;
+inline flow* flow_here() noexcept {
+    flow* const f = current_flow();
+    return f != nullptr ? f : flow_without_turn();
+}
 
 }  // namespace weft::detail

@@ -7,12 +7,16 @@
 //
 //   weft::timeout_scope limit(250ms);
 //   try { return query(k); }
-//   catch (const weft::stopped&) { if (!limit.expired()) throw; return errc::timed_out; }
+//   catch (const weft::stopped&) { if (!limit.expired()) throw; }
+//   return weft::failure(std::errc::timed_out);
+//
+// On a plain thread it is the thread's own waits that it holds for. What an executor runs in no
+// flow has none that could be bounded: one that is made there ends the program.
 #pragma once
 
 #include <chrono>
 
-#include "weft/wait/flow.hpp"
+#include "weft/wait/thread_host.hpp"
 
 namespace weft {
 
@@ -21,26 +25,35 @@ public:
     template <class Rep, class Period>
     explicit timeout_scope(std::chrono::duration<Rep, Period> d) noexcept
         : timeout_scope(after(now(), d)) {}
-    // In a flow; elsewhere it does nothing.
     explicit timeout_scope(time_point deadline) noexcept
-        : flow_(current_flow()), deadline_(deadline) {
-        if (flow_ == nullptr) return;
-        outer_ = flow_->deadline;
-        if (deadline < outer_) flow_->set_deadline(deadline);
+        : flow_(bounded_flow()),
+          deadline_(deadline),
+          outer_(flow_.deadline),
+          counts_(deadline <= outer_) {
+        if (counts_) flow_.set_deadline(deadline);
     }
     timeout_scope(const timeout_scope&) = delete;
     timeout_scope& operator=(const timeout_scope&) = delete;
-    ~timeout_scope() {
-        if (flow_ != nullptr) flow_->set_deadline(outer_);
-    }
+    ~timeout_scope() { flow_.set_deadline(outer_); }
 
     time_point deadline() const noexcept { return deadline_; }
-    bool expired() const noexcept { return deadline_ <= now(); }
+    // Whether it is this one that ends waits: its moment has come, there is none before it further
+    // out, and no stop was requested.
+    bool expired() const noexcept {
+        return counts_ && !flow_.stop.stop_requested() && deadline_ <= flow_.home->now();
+    }
 
 private:
-    flow* const flow_;
+    static flow& bounded_flow() noexcept {
+        flow* const f = detail::flow_here();
+        WEFT_ASSERT(f != nullptr, "a timeout_scope in what runs in no flow");
+        return *f;
+    }
+
+    flow& flow_;
     const time_point deadline_;
-    time_point outer_ = never;
+    const time_point outer_;
+    const bool counts_;
 };
 
 }  // namespace weft

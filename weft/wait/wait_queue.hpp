@@ -53,9 +53,12 @@ public:
         remove(n);
     }
 
-    // Without the lock.
+    // Without the lock. One alone may run next, as what it needs is in the cache.
     static void wake_all(wait_list& claimed) noexcept {
-        while (wait_node* n = claimed.pop_front()) n->owner->wake();
+        wait_node* n = claimed.pop_front();
+        if (n == nullptr) return;
+        if (claimed.empty()) return n->owner->wake();
+        for (; n != nullptr; n = claimed.pop_front()) n->owner->wake_in_order();
     }
 
 private:

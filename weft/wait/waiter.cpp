@@ -6,8 +6,9 @@
 
 namespace weft {
 
-bool waiter::admit_slowly(bool reports_stop) noexcept {
-    if (!reports_stop && (!WEFT_EXCEPTIONS || std::uncaught_exceptions() != 0)) {
+bool waiter::admit_slowly(bool reports_stop, bool on_own_stack) noexcept {
+    // The exceptions under way are those of the stack that this is called on.
+    if (!reports_stop && (!WEFT_EXCEPTIONS || (on_own_stack && std::uncaught_exceptions() != 0))) {
         stoppable_ = false;
         return true;
     }
@@ -15,17 +16,19 @@ bool waiter::admit_slowly(bool reports_stop) noexcept {
     return reason_ == stop_reason::none || !state_.claim(wait_status::stopped);
 }
 
-// The earlier of the wait's own deadline and the flow's.
+// The earlier of the wait's own deadline and the flow's, and the stop that is there already.
 void waiter::arm(time_point until) noexcept {
     const bool bounded = of != nullptr && stoppable_ && of->shields == 0;
     const time_point scope = bounded ? of->deadline : never;
     of_scope_ = scope < until;
-    const time_point first = std::min(until, scope);
-    if (first == never) return;
-    timer_.deadline = first;
-    timer_.fire = on_deadline;
-    timer_.owner = this;
-    home_->arm(timer_);
+    timer_.deadline = std::min(until, scope);
+    if (timer_.deadline != never) {
+        timer_.fire = on_deadline;
+        timer_.owner = this;
+        home_->arm(timer_);
+    }
+    // One that came while the operation was started found no wait to end.
+    if (bounded && of->stop.stop_requested()) stop(of->stop.reason());
 }
 
 void waiter::park_outer() {
@@ -55,7 +58,7 @@ bool waiter::renew(time_point until, bool reports_stop) noexcept {
     if (of == nullptr || of->attention == 0) {
         if (until == never && !timer_.armed) [[likely]]
             return true;
-    } else if (!admit_slowly(reports_stop)) {
+    } else if (!admit_slowly(reports_stop, false)) {
         return false;
     }
     // A timer that has gone off meanwhile found the wait ended, and goes off again.

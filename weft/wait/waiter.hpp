@@ -77,15 +77,8 @@ public:
 
     // After a claim. Any thread.
     void wake() noexcept { home_->post(*this); }
-
-    // The same for many at once, by who is in no flow: they run in the order in which they are
-    // woken, where this thread is their own.
-    void wake_in_order() noexcept {
-        if (home_ == current_executor())
-            home_->defer(handle, of);
-        else
-            home_->post(*this);
-    }
+    // The same for one of many: they run in the order in which they are woken.
+    void wake_in_order() noexcept { home_->post_in_order(*this); }
 
     // An operation that was woken before it is complete waits on: as if it had not been woken. On
     // its own thread, in no queue. False: the wait has ended otherwise meanwhile, see status.
@@ -95,10 +88,11 @@ public:
 
     // Before start(): whether the wait may begin. Not so when a stop has been requested already.
     // `reports_stop`: whether who waits can be told; if not, a wait in a destructor that runs
-    // because of an exception, and any wait in a build without exceptions, cannot be stopped.
-    [[nodiscard]] bool admit(bool reports_stop) noexcept {
+    // because of an exception, and any wait in a build without exceptions, cannot be stopped. A
+    // coroutine awaits in no destructor: only who blocks is `on_own_stack`.
+    [[nodiscard]] bool admit(bool reports_stop, bool on_own_stack = false) noexcept {
         if (reports_stop && (of == nullptr || of->attention == 0)) return true;
-        return admit_slowly(reports_stop);
+        return admit_slowly(reports_stop, on_own_stack);
     }
 
     // Suspends a flow that can block (fiber, thread) until it is woken. It has been started.
@@ -146,7 +140,7 @@ public:
 private:
     friend struct flow;
 
-    WEFT_NOINLINE bool admit_slowly(bool reports_stop) noexcept;
+    WEFT_NOINLINE bool admit_slowly(bool reports_stop, bool on_own_stack) noexcept;
     WEFT_NOINLINE void arm(time_point until) noexcept;
     void end_early(wait_status how, stop_reason why) noexcept;
     // In front of what `at` points to.
