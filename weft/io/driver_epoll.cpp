@@ -56,37 +56,41 @@ std::error_code driver_epoll::watch(io_entry& entry, std::uint32_t generation) n
 }
 
 bool driver_epoll::wait(time_point until) noexcept {
-    ::timespec limit{};
-    if (wake_.begin_sleep() && until != never) {
-        const auto left = std::max(until - steady_now(), duration::zero());
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-        limit.tv_sec = seconds.count();
-        limit.tv_nsec = (left - seconds).count();
-        collect(&limit);
-    } else {
-        collect(until == never ? nullptr : &limit);
-    }
+    bool slept_well;
+    do {
+        ::timespec limit{};
+        const bool asleep = wake_.begin_sleep();
+        if (asleep && until != never) {
+            const auto left = std::max(until - steady_now(), duration::zero());
+            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+            limit.tv_sec = seconds.count();
+            limit.tv_nsec = (left - seconds).count();
+        }
+        slept_well = collect(asleep && until == never ? nullptr : &limit);
+    } while (!slept_well);
     return true;
 }
 
 void driver_epoll::poll() noexcept {
     const ::timespec at_once{};
-    collect(&at_once);
+    static_cast<void>(collect(&at_once));
 }
 
-int driver_epoll::collect(const ::timespec* limit) noexcept {
+// False: a signal has ended the sleep, and nothing else.
+bool driver_epoll::collect(const ::timespec* limit) noexcept {
     ::epoll_event events[most_events];
     int n = ::epoll_pwait2(set_, events, most_events, limit, nullptr);
     if (n < 0 && errno == ENOSYS)
         n = ::epoll_wait(set_, events, most_events, limit != nullptr ? milliseconds(*limit) : -1);
-    wake_.end_sleep();
+    const bool interrupted = n < 0 && errno == EINTR;
+    const bool woken = wake_.end_sleep();
     for (int i = 0; i < n; ++i) {
         const std::uint64_t key = events[i].data.u64;
         if (key == of_wake_fd) continue;
         if (io_entry* e = detail::find_entry(static_cast<int>(key & 0xffff'ffff)))
             e->notify(static_cast<std::uint32_t>(key >> 32), detail::flags_of_poll(events[i].events));
     }
-    return n;
+    return !interrupted || woken;
 }
 
 int driver_epoll::native_handle() noexcept {

@@ -31,7 +31,7 @@ public:
 private:
     static constexpr int most_events = 256;  // told in one call
 
-    int collect(const ::timespec* limit) noexcept;
+    bool collect(const ::timespec* limit) noexcept;
 
     int set_;
     detail::wake_fd wake_;

@@ -28,8 +28,10 @@ public:
     [[nodiscard]] bool begin_sleep() noexcept {
         return state_.exchange(asleep, std::memory_order_acq_rel) != woken;
     }
-    // After it, or instead. Forgets the wake.
-    void end_sleep() noexcept { state_.exchange(awake, std::memory_order_acq_rel); }
+    // After it, or instead: whether there was a wake, which is forgotten.
+    bool end_sleep() noexcept {
+        return state_.exchange(awake, std::memory_order_acq_rel) == woken;
+    }
     // Forgets what has woken it so far; the descriptor is quiet then.
     void forget() noexcept {
         if (state_.exchange(awake, std::memory_order_acq_rel) == woken) drain();

@@ -360,7 +360,7 @@ void loop::end_all() noexcept {
     const time_point patience = after(now(), deadlock_patience);
     const auto comes_an_answer = [&](const flow& f) noexcept {
         return !ready() && f.waiting != nullptr && f.waiting->reason() != stop_reason::none &&
-               now() < patience && driver_->wait(std::min(patience, next_deadline()));
+               now() < patience && now_on().wait(std::min(patience, next_deadline()));
     };
     while (flow* f = flows_.back()) {
         if (!comes_an_answer(*f)) f->kind->end(*f);
