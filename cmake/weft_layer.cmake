@@ -75,8 +75,13 @@ function(weft_opt_in name layer)
     set_property(GLOBAL APPEND PROPERTY WEFT_OPT_INS ${name})
 endfunction()
 
-# weft_needs_liburing(<name>): the layer uses liburing if it is there, and says when it is not.
+# weft_needs_liburing(<name>): the layer uses liburing if it is there, and says so if it is
+# not.
 function(weft_needs_liburing name)
+    get_target_property(kind weft_${name} TYPE)
+    if(kind STREQUAL "INTERFACE_LIBRARY")
+        return()  # its folder is not here
+    endif()
     find_path(WEFT_LIBURING_INCLUDE liburing.h)
     find_library(WEFT_LIBURING_LIBRARY uring)
     mark_as_advanced(WEFT_LIBURING_INCLUDE WEFT_LIBURING_LIBRARY)

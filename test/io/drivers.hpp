@@ -84,8 +84,8 @@ inline std::span<std::byte> room(std::string& s) { return std::as_writable_bytes
 
 }  // namespace weft::testing
 
-#define INSTANTIATE_ON_DRIVERS(suite)                                                    \
-    INSTANTIATE_TEST_SUITE_P(                                                            \
-        on, suite,                                                                       \
+#define INSTANTIATE_ON_DRIVERS(suite)                                                          \
+    INSTANTIATE_TEST_SUITE_P(                                                                  \
+        on, suite,                                                                             \
         ::testing::Values(weft::io_kind::epoll, weft::io_kind::io_uring, weft::io_kind::poll), \
         [](const auto& i) { return weft::testing::name_of(i.param); })

@@ -119,10 +119,9 @@ TEST_P(driver_contract, is_embedded_by_its_descriptor) {
         }
         if (server.done()) break;
         const auto until = loop().next_deadline();
-        const auto left =
-            until == weft::never
-                ? 5000ms
-                : std::chrono::ceil<std::chrono::milliseconds>(until - steady_now());
+        const auto left = until == weft::never
+                              ? 5000ms
+                              : std::chrono::ceil<std::chrono::milliseconds>(until - steady_now());
         EXPECT_GE(::epoll_wait(foreign, &e, 1, static_cast<int>(left.count())), 0);
     }
     EXPECT_EQ(rounds, 20);

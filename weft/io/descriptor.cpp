@@ -41,7 +41,7 @@ T* there(atomic<T*>& at, int first, bool make) noexcept {
     std::unique_ptr<T> fresh(new (std::nothrow) T(first));
     if (!fresh) return nullptr;
     return at.compare_exchange_strong(p, fresh.get(), std::memory_order_acq_rel) ? fresh.release()
-                                                                                  : p;
+                                                                                 : p;
 }
 
 io_entry* entry_of(int number, bool make) noexcept {
@@ -176,8 +176,8 @@ descriptor_ref descriptor_ref::adopt(int number, std::uint64_t kind,
         const std::uint64_t generation = std::uint64_t{io_entry::generation_of(now) + 1u}
                                          << io_entry::generation_shift;
         // Others may be passing through enter() with an old generation: they are counted on.
-        next = generation | (now & io_entry::users) | io_entry::readable | io_entry::writable |
-               kind;
+        next =
+            generation | (now & io_entry::users) | io_entry::readable | io_entry::writable | kind;
     } while (!e->word.compare_exchange_weak(now, next, std::memory_order_acq_rel,
                                             std::memory_order_acquire));
     error.clear();
@@ -203,7 +203,8 @@ bool descriptor_ref::close() const noexcept {
     io_entry& e = *entry_;
     std::uint64_t seen;
     if (!e.enter(generation_, seen)) return false;
-    const std::uint64_t before = e.word.fetch_or(io_entry::closed | io_entry::owed, std::memory_order_acq_rel);
+    const std::uint64_t before =
+        e.word.fetch_or(io_entry::closed | io_entry::owed, std::memory_order_acq_rel);
     const bool first = (before & io_entry::closed) == 0;
     if (first) {
         wait_list woken;

@@ -88,7 +88,8 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
         const std::uint64_t key = events[i].data.u64;
         if (key == of_wake_fd) continue;
         if (io_entry* e = detail::find_entry(static_cast<int>(key & 0xffff'ffff)))
-            e->notify(static_cast<std::uint32_t>(key >> 32), detail::flags_of_poll(events[i].events));
+            e->notify(static_cast<std::uint32_t>(key >> 32),
+                      detail::flags_of_poll(events[i].events));
     }
     return !interrupted || woken;
 }

@@ -77,7 +77,8 @@ void driver_poll::collect(time_point until) noexcept {
     if (asked_[0].revents != 0) wake_.drain();
     if (n <= 0) return;
     for (std::size_t i = 0; i < asked_of_.size(); ++i)
-        if (const std::uint64_t flags = detail::flags_of_poll(static_cast<unsigned>(asked_[i + 1].revents)))
+        if (const std::uint64_t flags =
+                detail::flags_of_poll(static_cast<unsigned>(asked_[i + 1].revents)))
             detail::find_entry(asked_of_[i].number)->notify(asked_of_[i].generation, flags);
 }
 

@@ -22,8 +22,8 @@ class endpoint {
 public:
     endpoint() noexcept = default;  // of no family
     endpoint(const ip_address& address, std::uint16_t port) noexcept;
-    static result<endpoint> parse(std::string_view text);   // invalid_argument
-    static result<endpoint> local(std::string_view path);   // filename_too_long
+    static result<endpoint> parse(std::string_view text);  // invalid_argument
+    static result<endpoint> local(std::string_view path);  // filename_too_long
     static endpoint from(const ::sockaddr* address, ::socklen_t bytes) noexcept;
 
     bool is_ip() const noexcept { return family() == AF_INET || family() == AF_INET6; }

@@ -188,7 +188,8 @@ void io_operation::withdraw(waiter& w) noexcept {
         return;
     }
     const std::lock_guard held(self.request_.of.entry().lock);
-    if (self.node_.linked()) self.request_.of.entry().waiting[self.request_.reads ? 0 : 1].remove(self.node_);
+    if (self.node_.linked())
+        self.request_.of.entry().waiting[self.request_.reads ? 0 : 1].remove(self.node_);
 }
 
 void io_operation::interrupt(waiter& w, stop_reason) noexcept {

@@ -40,8 +40,7 @@ std::int64_t io_request::perform() noexcept {
         case write:
             return or_error(::write(number, data, bytes));
         case receive_message:
-            return or_error(
-                ::recvmsg(number, static_cast<::msghdr*>(data), flags | MSG_DONTWAIT));
+            return or_error(::recvmsg(number, static_cast<::msghdr*>(data), flags | MSG_DONTWAIT));
         case send_message:
             return or_error(::sendmsg(number, static_cast<::msghdr*>(data),
                                       flags | MSG_DONTWAIT | MSG_NOSIGNAL));

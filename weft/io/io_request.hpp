@@ -15,10 +15,10 @@ namespace weft::detail {
 
 struct io_request {
     enum kind : std::uint8_t {
-        receive,   // recv: data, bytes
-        send,      // send: data, bytes
-        read,      // of what is no socket
-        write,     //
+        receive,          // recv: data, bytes
+        send,             // send: data, bytes
+        read,             // of what is no socket
+        write,            //
         receive_message,  // recvmsg: message
         send_message,     // sendmsg: message
         accept,           // accept4: address, address_bytes
@@ -27,16 +27,16 @@ struct io_request {
     };
 
     kind what = poll;
-    bool reads = true;         // whether it waits to read, or to write
-    bool under_way = false;    // given to a driver that completes
-    bool begun = false;        // connect: is in progress
-    bool poll_first = false;   // what completes calls waits until this one can be made
+    bool reads = true;        // whether it waits to read, or to write
+    bool under_way = false;   // given to a driver that completes
+    bool begun = false;       // connect: is in progress
+    bool poll_first = false;  // what completes calls waits until this one can be made
     int flags = 0;
     descriptor_ref of;
-    void* data = nullptr;      // or msghdr, or address
+    void* data = nullptr;  // or msghdr, or address
     std::size_t bytes = 0;
     ::socklen_t* address_bytes = nullptr;
-    std::int64_t result = 0;   // of the last call: at least zero, or -errno
+    std::int64_t result = 0;  // of the last call: at least zero, or -errno
     waiter* owner = nullptr;
     io_driver* driver = nullptr;  // that has it, if it is under way
 

@@ -141,9 +141,8 @@ class write_operation : public stream_operation {
 public:
     write_operation(stream_core& c, std::span<const std::byte> from, std::size_t least) noexcept
         : stream_operation(
-              c,
-              request(c, io_request::send, const_cast<std::byte*>(from.data()), from.size()), least,
-              c.options.write_timeout, stream_core::writing, "room to write") {}
+              c, request(c, io_request::send, const_cast<std::byte*>(from.data()), from.size()),
+              least, c.options.write_timeout, stream_core::writing, "room to write") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
         let_go();
@@ -200,8 +199,7 @@ public:
         auto op = async_read_exact(into);
         return detail::block_for(op, place);
     }
-    result<std::size_t> write(std::span<const std::byte> from,
-                              place_t place = place_t::current()) {
+    result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current()) {
         auto op = async_write(from);
         return detail::block_for(op, place);
     }

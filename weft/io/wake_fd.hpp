@@ -29,9 +29,7 @@ public:
         return state_.exchange(asleep, std::memory_order_acq_rel) != woken;
     }
     // After it, or instead: whether there was a wake, which is forgotten.
-    bool end_sleep() noexcept {
-        return state_.exchange(awake, std::memory_order_acq_rel) == woken;
-    }
+    bool end_sleep() noexcept { return state_.exchange(awake, std::memory_order_acq_rel) == woken; }
     // Forgets what has woken it so far; the descriptor is quiet then.
     void forget() noexcept {
         if (state_.exchange(awake, std::memory_order_acq_rel) == woken) drain();
