@@ -28,6 +28,16 @@ NOT_TOGETHER = {"weft/context/switch_ucontext.hpp"}
 
 # Headers without a test of their own, and the reason.
 TESTED_ELSEWHERE = {
+    "weft/io/accept_reserve.hpp": "tcp_listener_test: no descriptors left",
+    "weft/io/driver_epoll.hpp": "io_driver_test has the contract for each driver",
+    "weft/io/driver_poll.hpp": "io_driver_test has the contract for each driver",
+    "weft/io/driver_uring.hpp": "io_driver_test has the contract for each driver",
+    "weft/io/io_operation.hpp": "tcp_stream_test and tcp_listener_test, with each driver",
+    "weft/io/io_request.hpp": "plain data; tcp_stream_test makes each call",
+    "weft/io/socket.hpp": "tcp_listener_test: what cannot be opened or bound",
+    "weft/io/stream.hpp": "tcp_stream_test, with each driver",
+    "weft/io/system_error.hpp": "one throw",
+    "weft/io/wake_fd.hpp": "io_driver_test: wakes of each driver",
     "weft/context/switch_x86_64_sysv.hpp": "context_test is its test in the presets with asm",
     "weft/context/switch_ucontext.hpp": "context_test is its test in the presets with ucontext",
     "weft/context/annotated_context.hpp": "every test of a switch in the sanitizer presets",
