@@ -331,6 +331,24 @@ TEST_P(tcp, connecting_to_nobody_is_refused) {
     });
 }
 
+TEST_P(tcp, connects_by_name) {
+    run([] {
+        weft::tcp_listener l = weft::testing::any_listener();
+        const std::string port = std::to_string(l.local_endpoint().port());
+        // The name may stand for ::1 first, where nobody listens.
+        EXPECT_TRUE(tcp_stream::connect("localhost:" + port));
+        EXPECT_TRUE(tcp_stream::connect("127.0.0.1:" + port));
+        auto by_task = [&]() -> weft::task<bool> {
+            co_return (co_await tcp_stream::async_connect("localhost:" + port)).has_value();
+        };
+        EXPECT_TRUE(weft::await(by_task()));
+        l.close();
+        EXPECT_EQ(tcp_stream::connect("localhost:" + port).error(), std::errc::connection_refused);
+        EXPECT_EQ(tcp_stream::connect("localhost").error(), std::errc::invalid_argument);
+        EXPECT_EQ(tcp_stream::connect("bad name:1").error().category(), weft::resolver_category());
+    });
+}
+
 // The system answers for a listener until its queue is full, and then not at all.
 TEST_P(tcp, connecting_ends_at_its_timeout) {
     run([] {

@@ -117,6 +117,11 @@ private:
 
 }  // namespace detail
 
+resolver& detail::default_resolver() {
+    static resolver* const the_one = new resolver();
+    return *the_one;
+}
+
 resolver::resolver(resolver_options o) : core_(std::make_shared<detail::resolver_core>(o)) {}
 resolver::~resolver() = default;
 
@@ -164,8 +169,7 @@ result<std::vector<endpoint>> resolver::resolving::take(const waiter*, wait_stat
 
 result<std::vector<endpoint>> resolve(std::string_view host, std::uint16_t port,
                                       std::source_location place) {
-    static resolver the_one;
-    return the_one.resolve(host, port, place);
+    return detail::default_resolver().resolve(host, port, place);
 }
 
 }  // namespace weft

@@ -52,6 +52,12 @@ class resolver_core;
 
 }  // namespace detail
 
+class resolver;
+
+namespace detail {
+resolver& default_resolver();  // the process's, never destroyed
+}
+
 class resolver {
     using place_t = std::source_location;
 
