@@ -179,6 +179,45 @@ TEST_P(tcp, read_exact_tells_how_far_it_came) {
     });
 }
 
+TEST_P(tcp, reads_until_a_mark) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of("GET /\r\nHost: x\r\n\r\nrest")));
+        std::string text;
+        EXPECT_EQ(c.server.read_until(text, "\r\n").value(), 7u);
+        EXPECT_EQ(text.substr(0, 7), "GET /\r\n");
+        text.erase(0, 7);
+        EXPECT_EQ(c.server.read_until(text, "\r\n\r\n").value(), 11u);
+        text.erase(0, 11);
+        EXPECT_EQ(text, "rest") << "what has come after the mark";
+        // A mark that comes in two parts.
+        fiber later([&] {
+            ASSERT_TRUE(c.client.write_all(bytes_of(" and\r")));
+            weft::this_fiber::sleep_for(2ms);
+            ASSERT_TRUE(c.client.write_all(bytes_of("\nmore")));
+        });
+        EXPECT_EQ(c.server.read_until(text, "\r\n").value(), 10u);
+        later.join();
+        text.erase(0, 10);
+        EXPECT_EQ(text, "more");
+        EXPECT_EQ(c.server.read_until(text, "e").value(), 4u) << "it is there already";
+        c.client.close();
+        EXPECT_EQ(c.server.read_until(text, "\n").error(), weft::errc::end_of_stream);
+        EXPECT_EQ(text, "more");
+    });
+}
+
+TEST_P(tcp, reads_no_further_for_a_mark_than_it_may) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of(std::string(10000, 'x') + "\n")));
+        std::string text;
+        EXPECT_EQ(c.server.read_until(text, "\n", 5000).error(), std::errc::message_size);
+        EXPECT_EQ(text.size(), 5000u);
+        EXPECT_EQ(c.server.read_until(text, "\n", 20000).value(), 10001u);
+    });
+}
+
 TEST_P(tcp, a_peer_that_resets_is_told_as_it_is) {
     run([] {
         connection c = connected();
