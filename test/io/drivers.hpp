@@ -6,6 +6,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <chrono>
 #include <cstddef>
@@ -78,6 +79,13 @@ inline connection connected() {
     c.client = tcp_stream::connect(l.local_endpoint()).value();
     c.server = l.accept().value();
     return c;
+}
+
+// Of the process, so far.
+inline double cpu_seconds() {
+    ::timespec t;
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 inline std::span<std::byte> room(std::string& s) { return std::as_writable_bytes(std::span(s)); }

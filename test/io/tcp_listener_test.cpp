@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +18,7 @@ using weft::fiber;
 using weft::tcp_listener;
 using weft::tcp_stream;
 using weft::testing::any_listener;
+using weft::testing::cpu_seconds;
 using weft::testing::room;
 
 class listener : public weft::testing::on_each_driver {};
@@ -106,12 +106,6 @@ TEST_P(listener, passes_over_who_is_gone) {
             if (s.read(room(b)).value_or(0) == 1) return;
         }
     });
-}
-
-double cpu_seconds() {
-    ::timespec t;
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 // Numbers up to the limit, so that none is left.

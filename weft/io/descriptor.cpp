@@ -137,9 +137,11 @@ std::error_code io_entry::be_watched_by(io_driver& d, std::uint32_t generation) 
     return {};
 }
 
-void io_entry::forget_watchers() noexcept {
+void io_entry::forget_watchers(bool stays_open) noexcept {
+    // Relaxed: it does not change while somebody is a user.
+    const std::uint32_t generation = generation_of(word.load(std::memory_order_relaxed));
     for (io_driver*& w : watchers)
-        if (w != nullptr) std::exchange(w, nullptr)->forget(*this);
+        if (w != nullptr) std::exchange(w, nullptr)->forget(*this, generation, stays_open);
 }
 
 bool io_entry::forget_watcher(const io_driver& d) noexcept {
@@ -211,7 +213,7 @@ bool descriptor_ref::close() const noexcept {
         {
             const std::lock_guard held(e.lock);
             e.claim_waiting(woken);
-            e.forget_watchers();
+            e.forget_watchers(false);
         }
         wait_queue::wake_all(woken);
         // A call that the system has under way comes back from it.
@@ -230,7 +232,7 @@ int descriptor_ref::release() const noexcept {
         const std::lock_guard held(e.lock);
         WEFT_ASSERT(e.waiting[0].empty() && e.waiting[1].empty(),
                     "release of a descriptor that somebody waits for");
-        e.forget_watchers();
+        e.forget_watchers(true);
     }
     e.word.fetch_or(io_entry::closed, std::memory_order_acq_rel);
     e.leave(seen, 0);

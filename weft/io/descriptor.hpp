@@ -101,7 +101,7 @@ struct io_entry {
 
     // Under the lock: the driver watches it from now on, if it did not yet.
     [[nodiscard]] std::error_code be_watched_by(io_driver& d, std::uint32_t generation) noexcept;
-    void forget_watchers() noexcept;
+    void forget_watchers(bool stays_open) noexcept;
     // It watches no more; true if it did.
     bool forget_watcher(const io_driver& d) noexcept;
 

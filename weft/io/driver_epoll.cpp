@@ -55,6 +55,11 @@ std::error_code driver_epoll::watch(io_entry& entry, std::uint32_t generation) n
     return {errno, std::system_category()};
 }
 
+// What is closed leaves the set by itself.
+void driver_epoll::forget(io_entry& entry, std::uint32_t, bool stays_open) noexcept {
+    if (stays_open) ::epoll_ctl(set_, EPOLL_CTL_DEL, entry.number, nullptr);
+}
+
 bool driver_epoll::wait(time_point until) noexcept {
     bool slept_well;
     do {

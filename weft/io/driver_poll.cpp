@@ -42,7 +42,7 @@ std::error_code driver_poll::watch(io_entry& e, std::uint32_t generation) noexce
     return {};
 }
 
-void driver_poll::forget(io_entry& e) noexcept {
+void driver_poll::forget(io_entry& e, std::uint32_t, bool) noexcept {
     const std::lock_guard held(lock_);
     std::erase_if(watched_, [&](const watched& w) { return w.number == e.number; });
 }

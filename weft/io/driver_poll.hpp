@@ -32,7 +32,7 @@ public:
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(detail::io_entry&,
                                         std::uint32_t generation) noexcept override;
-    void forget(detail::io_entry&) noexcept override;
+    void forget(detail::io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
     void enlisted() noexcept override;
 
 private:

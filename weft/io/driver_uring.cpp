@@ -25,8 +25,11 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "weft/base/assert.hpp"
+#include "weft/base/spin_lock.hpp"
 #include "weft/io/descriptor.hpp"
 #include "weft/io/io_request.hpp"
 #include "weft/io/wake_fd.hpp"
@@ -68,6 +71,7 @@ public:
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
+    void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
     void submit(io_request&) noexcept override;
     void cancel(io_request&) noexcept override;
     void cancel_now(io_request&) noexcept override;
@@ -79,6 +83,7 @@ private:
     ::io_uring_sqe& entry() noexcept;
     void begin() noexcept;
     void watch_wake_fd() noexcept;
+    void unwatch() noexcept;
     void collect() noexcept;
     void tell(std::uint64_t what, int n, unsigned flags) noexcept;
 
@@ -86,6 +91,9 @@ private:
     bool open_ = false;
     bool begun_ = false;
     detail::wake_fd wake_;
+    spin_lock lock_;                      // guards what follows
+    std::vector<std::uint64_t> unwatch_;  // polls that stay, to be ended by the ring's thread
+    atomic<bool> any_unwatch_{false};
 };
 
 int driver_uring::open() noexcept {
@@ -148,6 +156,33 @@ std::error_code driver_uring::watch(io_entry& e, std::uint32_t generation) noexc
     return {};
 }
 
+// A poll that stays keeps the file open, and so the peer waiting for its end. It is ended by the
+// ring's own thread, which is told.
+void driver_uring::forget(io_entry& e, std::uint32_t generation, bool) noexcept {
+    {
+        const std::lock_guard held(lock_);
+        unwatch_.push_back(key_of(e, generation));
+        any_unwatch_.store(true, std::memory_order_relaxed);  // a hint; the lock orders the rest
+    }
+    wake_.wake();
+}
+
+void driver_uring::unwatch() noexcept {
+    if (!any_unwatch_.load(std::memory_order_relaxed)) [[likely]]
+        return;
+    std::vector<std::uint64_t> keys;
+    {
+        const std::lock_guard held(lock_);
+        keys.swap(unwatch_);
+        any_unwatch_.store(false, std::memory_order_relaxed);
+    }
+    for (const std::uint64_t key : keys) {
+        ::io_uring_sqe& s = entry();
+        ::io_uring_prep_cancel64(&s, key, 0);
+        ::io_uring_sqe_set_data64(&s, tag_nobody);
+    }
+}
+
 void driver_uring::submit(io_request& r) noexcept {
     ::io_uring_sqe& s = entry();
     const int number = r.of.number();
@@ -203,6 +238,7 @@ void driver_uring::cancel_now(io_request& r) noexcept {
 
 bool driver_uring::wait(time_point until) noexcept {
     begin();
+    unwatch();
     if (!wake_.begin_sleep()) {
         ::io_uring_submit_and_get_events(&ring_);
     } else if (until == never) {
@@ -224,11 +260,13 @@ bool driver_uring::wait(time_point until) noexcept {
 
 void driver_uring::poll() noexcept {
     begin();
+    unwatch();
     ::io_uring_submit_and_get_events(&ring_);
     collect();
 }
 
 void driver_uring::flush() noexcept {
+    unwatch();
     if (begun_ && ::io_uring_sq_ready(&ring_) != 0) ::io_uring_submit(&ring_);
 }
 
@@ -262,7 +300,9 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
         io_entry* e = detail::find_entry(static_cast<int>((what & 0xffff'ffff) >> 3));
         if (e == nullptr) return;
         if (n < 0) {
-            e->notify(generation, io_entry::readable | io_entry::writable | io_entry::ended);
+            // Of one that was forgotten the generation, or the watcher, is another.
+            if (n != -ECANCELED)
+                e->notify(generation, io_entry::readable | io_entry::writable | io_entry::ended);
             return;
         }
         e->notify(generation, detail::flags_of_poll(static_cast<unsigned>(n)));

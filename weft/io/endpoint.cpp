@@ -36,6 +36,21 @@ endpoint endpoint::from(const ::sockaddr* address, ::socklen_t bytes) noexcept {
     return e;
 }
 
+namespace {
+
+endpoint asked(int number, int (*call)(int, ::sockaddr*, ::socklen_t*)) noexcept {
+    endpoint e;
+    ::socklen_t bytes = endpoint::capacity;
+    if (call(number, e.data(), &bytes) != 0) return {};
+    e.resize(std::min(bytes, endpoint::capacity));
+    return e;
+}
+
+}  // namespace
+
+endpoint endpoint::of_socket(int number) noexcept { return asked(number, ::getsockname); }
+endpoint endpoint::of_peer(int number) noexcept { return asked(number, ::getpeername); }
+
 result<endpoint> endpoint::parse(std::string_view text) {
     const failure bad(std::errc::invalid_argument);
     const std::size_t colon = text.rfind(':');

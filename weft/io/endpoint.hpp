@@ -25,6 +25,9 @@ public:
     static result<endpoint> parse(std::string_view text);  // invalid_argument
     static result<endpoint> local(std::string_view path);  // filename_too_long
     static endpoint from(const ::sockaddr* address, ::socklen_t bytes) noexcept;
+    // Where a socket is, and where its peer; of no family if there is none.
+    static endpoint of_socket(int number) noexcept;
+    static endpoint of_peer(int number) noexcept;
 
     bool is_ip() const noexcept { return family() == AF_INET || family() == AF_INET6; }
     bool is_local() const noexcept { return family() == AF_UNIX; }

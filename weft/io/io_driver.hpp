@@ -37,8 +37,10 @@ public:
     // thread. The error says why not: operation_not_permitted for what is always ready.
     [[nodiscard]] virtual std::error_code watch(detail::io_entry&,
                                                 std::uint32_t generation) noexcept = 0;
-    // It is closed or given away. Under the entry's lock. Any thread.
-    virtual void forget(detail::io_entry&) noexcept {}
+    // It is about to be closed, or is given away and stays open. Under the entry's lock. Any
+    // thread.
+    virtual void forget(detail::io_entry&, std::uint32_t /*generation*/,
+                        bool /*stays_open*/) noexcept {}
     // Somebody waits for it now, which a driver that asks each time anew may have to know. Any
     // thread.
     virtual void enlisted() noexcept {}

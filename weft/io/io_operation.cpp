@@ -24,6 +24,7 @@ io_operation::io_operation(io_operation&& other) noexcept
     : request_(other.request_),
       what_(other.what_),
       least_(other.least_),
+      deadline_(other.deadline_),
       timeout_(other.timeout_) {}
 
 // What a call gave. True: there is no more to do.

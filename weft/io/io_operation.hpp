@@ -56,6 +56,9 @@ protected:
     io_operation(const io_request& r, std::size_t least, duration timeout,
                  const char* what) noexcept;
 
+    // In place of a timeout.
+    void set_deadline(time_point t) noexcept { deadline_ = t; }
+
     transferred outcome(const waiter* w, wait_status how) const noexcept;
     // The same where a part is as good as the whole: an error only if there was nothing.
     result<std::size_t> some(const waiter* w, wait_status how) const noexcept {

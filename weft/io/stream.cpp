@@ -7,20 +7,21 @@
 #include <new>
 
 namespace weft {
+namespace detail {
 
-result<descriptor> stream::own(int number) noexcept {
+result<descriptor> own_stream(int number) noexcept {
     std::error_code error;
-    const descriptor_ref ref = descriptor_ref::adopt(number, detail::io_entry::stream, error);
+    const descriptor_ref ref = descriptor_ref::adopt(number, io_entry::stream, error);
     if (ref) return descriptor(ref);
     if (number >= 0) ::close(number);
     return failure(error);
 }
 
-result<std::shared_ptr<detail::stream_core>> stream::hold(descriptor owned) noexcept {
+result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept {
 #if WEFT_EXCEPTIONS
     try {
 #endif
-        auto core = std::make_shared<detail::stream_core>();
+        auto core = std::make_shared<stream_core>();
         core->owned = std::move(owned);
         return core;
 #if WEFT_EXCEPTIONS
@@ -29,6 +30,8 @@ result<std::shared_ptr<detail::stream_core>> stream::hold(descriptor owned) noex
     }
 #endif
 }
+
+}  // namespace detail
 
 result<void> stream::shutdown(direction d) noexcept {
     const int how = d == direction::read ? SHUT_RD : d == direction::write ? SHUT_WR : SHUT_RDWR;
@@ -42,20 +45,5 @@ void stream::abort() noexcept {
     ::setsockopt(core_->owned.number(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     close();
 }
-
-namespace {
-
-endpoint asked(int number, int (*call)(int, ::sockaddr*, ::socklen_t*)) noexcept {
-    endpoint e;
-    ::socklen_t bytes = endpoint::capacity;
-    if (call(number, e.data(), &bytes) != 0) return {};
-    e.resize(bytes < endpoint::capacity ? bytes : endpoint::capacity);
-    return e;
-}
-
-}  // namespace
-
-endpoint stream::local_endpoint() const noexcept { return asked(native_handle(), ::getsockname); }
-endpoint stream::remote_endpoint() const noexcept { return asked(native_handle(), ::getpeername); }
 
 }  // namespace weft

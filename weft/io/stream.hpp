@@ -59,6 +59,10 @@ struct stream_core {
     static constexpr unsigned char writing = 2;
 };
 
+// Of a socket that is connected, or will be: it is closed if there is no memory.
+result<descriptor> own_stream(int number) noexcept;
+result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept;
+
 // A transfer on a stream: the only one of its direction while it lasts.
 class stream_operation : public io_operation {
 public:
@@ -221,16 +225,12 @@ public:
     void set_options(const stream_options& o) noexcept { core_->options = o; }
     const stream_options& options() const noexcept { return core_->options; }
 
-    endpoint local_endpoint() const noexcept;
-    endpoint remote_endpoint() const noexcept;
+    endpoint local_endpoint() const noexcept { return endpoint::of_socket(native_handle()); }
+    endpoint remote_endpoint() const noexcept { return endpoint::of_peer(native_handle()); }
     int native_handle() const noexcept { return core_ != nullptr ? core_->owned.number() : -1; }
 
 protected:
     explicit stream(std::shared_ptr<detail::stream_core> c) noexcept : core_(std::move(c)) {}
-    // Of a socket that is connected, or will be: it is closed if there is no memory.
-    static result<descriptor> own(int number) noexcept;
-    static result<std::shared_ptr<detail::stream_core>> hold(descriptor owned) noexcept;
-
     std::shared_ptr<detail::stream_core> core_;
 };
 

@@ -5,67 +5,26 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <climits>
+#include <cstdint>
 
 #include "weft/io/socket.hpp"
 
 namespace weft {
 
-using detail::io_request;
-
-tcp_stream::connecting::connecting(const endpoint& to, duration timeout) noexcept
-    : io_operation({}, 1, timeout, "a connection"), to_(to) {
-    request_.what = io_request::connect;
-    request_.reads = false;
-}
-
-tcp_stream::connecting::connecting(connecting&& other) noexcept
-    : io_operation(std::move(other)), to_(other.to_) {}
-
-// The socket is opened by who waits, for his driver.
-bool tcp_stream::connecting::ready() noexcept {
-    const result<int> number = detail::open_socket(to_.family(), SOCK_STREAM);
-    if (!number) {
-        refused_ = number.error();
-        return true;
-    }
-    result<descriptor> owned = stream::own(*number);
-    if (!owned) {
-        refused_ = owned.error();
-        return true;
-    }
-    socket_ = *std::move(owned);
-    request_.of = socket_.ref();
-    request_.data = to_.data();
-    request_.bytes = to_.size();
-    return io_operation::ready();
-}
-
-result<tcp_stream> tcp_stream::connecting::take(const waiter* w, wait_status how) noexcept {
-    if (refused_) return failure(refused_);
-    const transferred t = outcome(w, how);
-    if (t.error) return failure(t.error);
-    return of(std::move(socket_));
-}
-
-tcp_stream::connecting tcp_stream::async_connect(const endpoint& to, duration timeout) noexcept {
-    return {to, timeout};
-}
-
 result<tcp_stream> tcp_stream::connect(const endpoint& to, duration timeout, place_t place) {
+    if (!to.is_ip()) return failure(std::errc::address_family_not_supported);
     auto op = async_connect(to, timeout);
     return detail::block_for(op, place);
 }
 
 result<tcp_stream> tcp_stream::adopt(int number) noexcept {
-    result<descriptor> owned = own(number);
+    result<descriptor> owned = detail::own_stream(number);
     if (!owned) return failure(owned.error());
     return of(*std::move(owned));
 }
 
 result<tcp_stream> tcp_stream::of(descriptor owned) noexcept {
-    auto core = hold(std::move(owned));
+    auto core = detail::hold_stream(std::move(owned));
     if (!core) return failure(core.error());
     tcp_stream s(*std::move(core));
     static_cast<void>(s.set_no_delay(true));  // a hint: it may be no socket of TCP

@@ -7,7 +7,9 @@
 // Small writes are sent at once (TCP_NODELAY); set_no_delay(false) has the system gather them.
 #pragma once
 
-#include "weft/io/stream.hpp"
+#include <chrono>
+
+#include "weft/io/connect.hpp"
 
 namespace weft {
 
@@ -15,13 +17,15 @@ class tcp_stream : public stream {
     using place_t = std::source_location;
 
 public:
-    class connecting;
+    using connecting = detail::connecting<tcp_stream>;
 
-    tcp_stream() noexcept = default;
+    tcp_stream() noexcept = default;  // none
 
     // To a peer, from any port. `timeout` is at most what the system allows (about two minutes).
     [[nodiscard]] static connecting async_connect(const endpoint& to,
-                                                  duration timeout = duration::max()) noexcept;
+                                                  duration timeout = duration::max()) noexcept {
+        return {to, timeout};
+    }
     static result<tcp_stream> connect(const endpoint& to, duration timeout = duration::max(),
                                       place_t place = place_t::current());
 
@@ -33,23 +37,9 @@ public:
     result<void> set_keep_alive(std::chrono::seconds every) noexcept;
 
 private:
-    friend class tcp_listener;
+    friend connecting;
     static result<tcp_stream> of(descriptor owned) noexcept;
     explicit tcp_stream(std::shared_ptr<detail::stream_core> c) noexcept : stream(std::move(c)) {}
-};
-
-class tcp_stream::connecting final : public detail::io_operation {
-public:
-    connecting(const endpoint& to, duration timeout) noexcept;
-    connecting(connecting&& other) noexcept;
-
-    bool ready() noexcept;
-    result<tcp_stream> take(const waiter* w, wait_status how) noexcept;
-
-private:
-    descriptor socket_;
-    endpoint to_;
-    std::error_code refused_;
 };
 
 }  // namespace weft
