@@ -13,6 +13,7 @@ set_property(CACHE WEFT_BACKEND PROPERTY STRINGS asm ucontext)
 set(WEFT_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
 set_property(CACHE WEFT_SANITIZE PROPERTY STRINGS none address thread)
 option(WEFT_UNITY "Compile each layer as one unit: less work, for builds that only test" OFF)
+option(WEFT_MODEL_TESTS "Build the tests under the model checker, which are the same in each build" ON)
 option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 # The start of a process is most of what a short test costs, under a sanitizer nearly all of it.
 set(WEFT_TEST_SHARDS 0 CACHE STRING
