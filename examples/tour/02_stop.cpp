@@ -7,9 +7,11 @@
 
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 
 #include "weft/fiber/fiber.hpp"
 #include "weft/run/run.hpp"
+#include "weft/sync/mutex.hpp"
 
 using namespace std::chrono_literals;
 
@@ -19,13 +21,17 @@ struct noisy {
 
 int main() {
     return weft::run([] {
-        weft::fiber f([] {
+        weft::mutex m;
+        weft::fiber f([&] {
             noisy n;
+            const std::lock_guard held(m);    // is given back as the stack unwinds
             weft::this_fiber::sleep_for(1h);  // a wait is where it can be stopped
         });
         weft::this_fiber::sleep_for(10ms);
         f.request_stop();  // ~fiber() would do the same, and join
         const weft::join_outcome how = f.join();
-        return how.stopped() && how.reason() == weft::stop_reason::user ? 0 : 1;
+        const bool is_free = m.try_lock();
+        if (is_free) m.unlock();
+        return is_free && how.stopped() && how.reason() == weft::stop_reason::user ? 0 : 1;
     });
 }

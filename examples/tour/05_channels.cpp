@@ -1,7 +1,7 @@
 // 05: channels, and select over several of them.
 //
 // A full channel makes its sender wait; a closed one drains. select waits for whichever comes
-// first, and exactly one of its cases happens.
+// first, and exactly one of its cases happens: in a fiber, and with co_await in a task.
 //
 //   build/release/examples/tour_05_channels
 
@@ -13,8 +13,19 @@
 #include "weft/run/run.hpp"
 #include "weft/sync/channel.hpp"
 #include "weft/sync/select.hpp"
+#include "weft/task/sync_wait.hpp"
 
 using namespace std::chrono_literals;
+
+// The same in a task: until there is no more to come.
+weft::task<int> sum_of(weft::channel<int>& orders) {
+    int sum = 0;
+    bool closed = false;
+    while (!closed)
+        co_await weft::async_select(weft::on_recv(orders, [&](int o) { sum += o; }),
+                                    weft::on_closed(orders, [&] { closed = true; }));
+    co_return sum;
+}
 
 int main() {
     return weft::run([] {
@@ -36,7 +47,7 @@ int main() {
                          weft::after(1s, [] { std::puts("nothing for a second"); }));
         }
         orders.close();
-        for (int o : orders) sum += o;  // what is left
+        sum += weft::await(sum_of(orders));  // what is left
         std::printf("sum: %d\n", sum);
         return sum == 55 ? 0 : 1;
     });

@@ -1,7 +1,8 @@
 // 06: C++20 tasks and fibers await each other.
 //
 // A task is lazy: it runs when it is awaited. In a fiber await() suspends the fiber alone, however
-// deep the call; in a task one awaits the fiber's end.
+// deep the call; in a task one awaits the fiber's end. What holds for the one holds across the
+// boundary for the other: a stop, a deadline, and the bindings of a context_local.
 //
 //   build/release/examples/tour_06_tasks
 
@@ -13,6 +14,8 @@
 #include "weft/run/run.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/when_all.hpp"
+#include "weft/wait/context_local.hpp"
+#include "weft/wait/timeout_scope.hpp"
 
 using namespace std::chrono_literals;
 
@@ -33,10 +36,37 @@ weft::task<int> checkout() {
     co_return co_await sum.async_get();
 }
 
+weft::context_local<std::string> customer("nobody");
+
+// Says whom it is for; then waits for something that never comes.
+weft::task<std::string> serve(std::string& said) {
+    said = *customer;
+    co_await weft::sleep_for(1h);
+    co_return said;
+}
+
 int main() {
     return weft::run([] {
         const int sum = weft::await(checkout());
         std::printf("total: %d\n", sum);
-        return sum == 9 ? 0 : 1;
+
+        std::string said;
+        const auto bound = customer.bind("Ada");
+        weft::fiber f([&] { weft::await(serve(said)); });
+        weft::this_fiber::yield();
+        f.request_stop();  // reaches what the task waits for
+        const bool stopped = f.join().stopped();
+
+        const weft::timeout_scope limit(5ms);  // the fiber's, and so the task's
+        weft::stop_reason why = weft::stop_reason::none;
+        try {
+            weft::await(serve(said));
+        } catch (const weft::stopped& s) {
+            why = s.reason;
+        }
+        const bool late = why == weft::stop_reason::deadline;
+        std::printf("for %s, stopped: %d, late: %d\n", said.c_str(), stopped, late);
+        const bool well = said == "Ada" && stopped && late;
+        return sum == 9 && well ? 0 : 1;
     });
 }

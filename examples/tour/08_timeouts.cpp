@@ -56,7 +56,8 @@ weft::task<std::string> load_in_a_task(database& d, int key) {
 weft::task<bool> is_late(database& d) {
     const auto user = co_await weft::with_timeout(load_in_a_task(d, 3), 5ms);
     const bool late = user.error() == std::errc::timed_out;
-    co_return late&& connections == 0;
+    const bool clean = late && connections == 0;
+    co_return clean;
 }
 
 int main() {

@@ -117,4 +117,35 @@ TEST(result, a_code_alone_is_not_a_result) {
     EXPECT_FALSE((std::is_convertible_v<std::error_code, result<void>>));
 }
 
+//
+TEST(result, is_assigned_and_swapped_whichever_of_the_two_either_side_holds) {
+    using text = result<std::string>;
+    const text states[] = {std::string("one"), std::string("two, and too long to lie within"),
+                           failure(full), failure(std::errc::timed_out)};
+    const auto same = [](const text& a, const text& b) {
+        return a.has_value() == b.has_value() && (a ? *a == *b : a.error() == b.error());
+    };
+    for (const text& from : states)
+        for (const text& to : states) {
+            text copied = to;
+            copied = from;
+            EXPECT_TRUE(same(copied, from));
+            text source = from, moved = to;
+            moved = std::move(source);
+            EXPECT_TRUE(same(moved, from));
+            text a = from, b = to;
+            std::swap(a, b);
+            EXPECT_TRUE(same(a, to));
+            EXPECT_TRUE(same(b, from));
+        }
+    for (const text& state : states) {
+        text t = state;
+        text& itself = t;
+        t = itself;
+        EXPECT_TRUE(same(t, state));
+        std::swap(t, itself);
+        EXPECT_TRUE(same(t, state));
+    }
+}
+
 }  // namespace

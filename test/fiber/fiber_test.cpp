@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 
 #include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
+#include "test/support/slow.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/stop/stop_callback.hpp"
@@ -760,6 +762,64 @@ TEST(fiber, whose_stack_cannot_be_had_fails_before_its_function_is_called) {
     l.run();
     EXPECT_THROW(f.join(), std::bad_alloc);
     EXPECT_EQ(ran, 0);
+}
+
+//
+TEST(fiber, that_join_each_other_wait_until_one_is_stopped) {
+    loop l;
+    static std::atomic<int> reports;
+    reports = 0;
+    l.on_deadlock([](loop& where) {
+        ++reports;
+        where.stop();
+    });
+    fiber a, b;
+    a = fiber([&] { b.join(); }, {.on = &l});
+    b = fiber([&] { a.join(); }, {.on = &l});
+    l.run();
+    EXPECT_EQ(reports, 1);
+    b.request_stop();  // b's join of a ends, and so does a's of b
+    l.run();
+    EXPECT_TRUE(a.done());
+    EXPECT_EQ(l.flow_count(), 0u);
+}
+
+//
+TEST(fiber, a_thousand_threads_come_and_go_and_leave_no_descriptor_behind) {
+    const auto count_of_descriptors = [] {
+        return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+    };
+    const int many = testing::slow ? 100 : 1000;
+    const auto before = count_of_descriptors();
+    int ran = 0;
+    for (int i = 0; i < many; ++i)
+        std::thread([&] {
+            loop l;
+            EXPECT_GE(l.native_handle(), 0);
+            fiber f(
+                [&] {
+                    this_fiber::yield();
+                    ++ran;
+                },
+                {.on = &l});
+            l.run();
+            f.join();
+        }).join();
+    EXPECT_EQ(ran, many);
+    EXPECT_EQ(count_of_descriptors(), before);
+}
+
+//
+TEST(fiber, moved_to_itself_stays_what_it_is) {
+    loop l;
+    int ran = 0;
+    fiber f([&] { ++ran; }, {.on = &l});
+    fiber& same = f;
+    f = std::move(same);
+    EXPECT_TRUE(f.joinable());
+    l.run();
+    EXPECT_FALSE(f.join().stopped());
+    EXPECT_EQ(ran, 1);
 }
 
 }  // namespace

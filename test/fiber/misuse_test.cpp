@@ -1,15 +1,23 @@
 // What happens when...: a case for each row that speaks of fibers.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/virtual_loop.hpp"
+#include "weft/sync/mutex.hpp"
+#include "weft/task/task.hpp"
+#include "weft/wait/from_callback.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace weft {
@@ -250,6 +258,160 @@ TEST(misuse_death, blocking_wait_in_what_a_loop_runs_outside_of_any_fiber) {
         l.run();
     };
     EXPECT_DEATH(blocks(), "weft: a blocking wait in what an executor runs outside of any fiber");
+}
+
+// -- rows of the table that have their tests elsewhere, by the row's name ------------------------
+
+TEST(misuse_death, double_resume) {
+    coroutine<> c;
+    c = coroutine<>([&] { c.resume(); }, {.name = "login"});
+    EXPECT_DEATH(c.resume(), "weft: resume of a running coroutine: coroutine [0-9]+ \"login\"");
+    coroutine<> again;
+    again = coroutine<>([&] { EXPECT_FALSE(again.try_resume()); });
+    again.resume();
+    EXPECT_TRUE(again.done());
+}
+
+TEST(misuse_death, resume_after_finish) {
+    coroutine<> c([] {}, {.name = "login"});
+    c.resume();
+    EXPECT_FALSE(c.try_resume());
+    EXPECT_DEATH(c.resume(), "weft: resume of a finished coroutine: coroutine [0-9]+ \"login\"");
+}
+
+TEST(misuse, uncaught_in_a_low_level_coroutine) {
+    coroutine<> c([] { throw 5; });
+    EXPECT_THROW(c.resume(), int);
+    EXPECT_TRUE(c.done());
+}
+
+TEST(misuse, double_wake) {
+    virtual_loop l(1);
+    fiber f(
+        [] {
+            const result<int> got = await(from_callback<int>([](completion<int> done) {
+                EXPECT_TRUE(done(1)) << "before the suspension: remembered";
+                EXPECT_FALSE(done(2));
+            }));
+            EXPECT_EQ(got.value(), 1);
+        },
+        {.on = l});
+    l.run();
+    f.join();
+}
+
+#if !WEFT_TEST_ASAN && !WEFT_TEST_TSAN  // which report it themselves
+[[gnu::noinline]] int recursion(int n) {
+    volatile char frame[512];
+    frame[0] = static_cast<char>(n);
+    return (n == 1'000'000 ? 0 : recursion(n + 1)) + frame[0];
+}
+TEST(misuse_death, stack_overflow) {
+    const auto overflows = [] {
+        virtual_loop l(1);
+        fiber f([] { recursion(0); }, {.name = "login", .stack_bytes = 64 * 1024, .on = l});
+        l.run();
+    };
+    EXPECT_EXIT(overflows(), ::testing::KilledBySignal(SIGSEGV),
+                "weft: stack overflow in coroutine [0-9]+ \"login\" \\(64 KiB stack");
+}
+#endif
+
+TEST(misuse, stack_memory_exhausted) {
+    struct none_left {
+        stack acquire() noexcept { return {}; }
+        void release(stack) noexcept {}
+        std::size_t stack_bytes() const noexcept { return 16384; }
+    };
+    virtual_loop l(1);
+    none_left source;
+    int ran = 0;
+    fiber f([&] { ++ran; }, {.stack = stack_source(source), .on = l});
+    l.run();
+    EXPECT_THROW(f.join(), std::bad_alloc);
+    EXPECT_EQ(ran, 0);
+}
+
+template <class T>
+struct no_memory {
+    using value_type = T;
+    no_memory() = default;
+    template <class U>
+    explicit no_memory(const no_memory<U>&) noexcept {}
+    [[noreturn]] T* allocate(std::size_t) { throw std::bad_alloc(); }
+    void deallocate(T*, std::size_t) noexcept {}
+    bool operator==(const no_memory&) const = default;
+};
+TEST(misuse, frame_allocation_fails) {
+    struct body {
+        static task<> run(std::allocator_arg_t, no_memory<std::byte>, std::shared_ptr<int>) {
+            co_return;
+        }
+    };
+    const auto parameter = std::make_shared<int>(1);
+    EXPECT_THROW(static_cast<void>(body::run(std::allocator_arg, {}, parameter)), std::bad_alloc);
+    EXPECT_EQ(parameter.use_count(), 1);
+}
+
+TEST(misuse_death, mutex_owner_dies) {
+    const auto ends_and_holds_it = [] {
+        virtual_loop l(1);
+        mutex m;
+        fiber f([&] { m.lock(); }, {.name = "alice", .on = l});
+        l.run();
+    };
+    EXPECT_DEATH(ends_and_holds_it(),
+                 "weft: a fiber ended and holds a mutex: fiber [0-9]+ \"alice\"");
+}
+
+TEST(misuse_death, mutex_unlock_by_other) {
+    const auto unlocks = [] {
+        virtual_loop l(1);
+        mutex m;
+        fiber a([&] { m.lock(), this_fiber::sleep_for(1h); }, {.name = "alice", .on = l});
+        fiber b([&] { this_fiber::sleep_for(1ms), m.unlock(); }, {.name = "bob", .on = l});
+        l.run();
+    };
+    EXPECT_DEATH(
+        unlocks(),
+        "unlock of a mutex, which is held by fiber [0-9]+ \"alice\": fiber [0-9]+ \"bob\"");
+}
+
+TEST(misuse_death, fork_in_a_running_runtime) {
+    const auto forks = [] {
+        loop l;
+        fiber f(
+            [] {
+                const pid_t child = ::fork();
+                int how = 0;
+                if (child != 0) {
+                    ::waitpid(child, &how, 0);
+                    std::_Exit(WIFSIGNALED(how) ? 3 : 4);
+                }
+                this_fiber::sleep_for(1ms);
+            },
+            {.on = &l});
+        l.run();
+        std::_Exit(5);
+    };
+    EXPECT_EXIT(forks(), ::testing::ExitedWithCode(3), "weft: a loop goes on in a forked process");
+}
+
+// Only what cannot be set decides; and a day that passes at once wakes all in their order.
+TEST(misuse, clock_jumps) {
+    static_assert(weft::clock::is_steady);
+    virtual_loop l(1);
+    std::vector<int> woken;
+    const auto sleeps = [&](int hours) {
+        this_fiber::sleep_for(std::chrono::hours(hours));
+        woken.push_back(hours);
+    };
+    fiber a([&] { sleeps(2); }, {.on = l});
+    fiber b([&] { sleeps(1); }, {.on = l});
+    fiber c([&] { sleeps(24 * 365); }, {.on = l});
+    l.run();
+    EXPECT_EQ(woken, (std::vector{1, 2, 24 * 365}));
+    a.join(), b.join(), c.join();
 }
 
 }  // namespace

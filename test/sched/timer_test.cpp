@@ -223,6 +223,16 @@ TEST_F(timer_test, with_a_huge_or_negative_duration) {
     EXPECT_EQ(seen, (ints{2, 3}));
 }
 
+//
+TEST_F(timer_test, moved_to_itself_stays_what_it_is) {
+    ints seen;
+    timer t(l, 1ms, [&] { seen.push_back(1); });
+    timer& same = t;
+    t = std::move(same);
+    pass(1ms);
+    EXPECT_EQ(seen, (ints{1}));
+}
+
 TEST_F(timer_test, moved_is_the_same_timer) {
     ints seen;
     timer a(l, 1ms, [&] { seen.push_back(1); });

@@ -183,4 +183,27 @@ TEST(async_generator_death, second_await_of_the_next_element_is_refused) {
     EXPECT_DEATH(run(twice()), "weft: second await of an async_generator's next element");
 }
 
+//
+TEST(async_generator, moved_to_itself_stays_what_it_is_and_over_another_ends_that_once) {
+    int holders = 0;
+    const auto holds = [](int& n) -> async_generator<int> {
+        const held h(n);
+        for (int i = 1;; ++i) co_yield i;
+    };
+    const auto body = [&]() -> task<> {
+        auto g = holds(holders), other = holds(holders);
+        co_await g.next();
+        co_await other.next();
+        auto& same = g;
+        g = std::move(same);
+        EXPECT_EQ(holders, 2);
+        EXPECT_EQ(*co_await g.next(), 2);
+        g = std::move(other);
+        EXPECT_EQ(holders, 1);
+        EXPECT_EQ(*co_await g.next(), 2);
+    };
+    run(body());
+    EXPECT_EQ(holders, 0);
+}
+
 }  // namespace

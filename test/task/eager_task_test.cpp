@@ -163,4 +163,17 @@ TEST(eager_task_death, second_await_of_an_eager_task_is_refused) {
     EXPECT_DEATH(run(twice()), "weft: second await of an eager_task: task [0-9]+");
 }
 
+//
+TEST(eager_task, moved_to_itself_stays_what_it_is) {
+    const auto body = []() -> task<> {
+        std::string order;
+        eager_task<int> t = eager(order, 1ms, 4);
+        eager_task<int>& same = t;
+        t = std::move(same);
+        EXPECT_EQ(co_await t, 4);
+        EXPECT_EQ(order, "be");
+    };
+    run(body());
+}
+
 }  // namespace

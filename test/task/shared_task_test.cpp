@@ -163,4 +163,29 @@ TEST(shared_task, without_memory_for_it_is_not_made_and_its_parameters_are_destr
     EXPECT_EQ(one.use_count() + two.use_count(), 2);
 }
 
+//
+TEST(shared_task, that_await_each_other_wait_until_one_is_stopped) {
+    weft::testing::virtual_loop l(1);
+    shared_task<> a, b;
+    const auto awaits = [](shared_task<>& other) -> task<> { co_await other; };
+    a = shared_task<>(awaits(b));
+    b = shared_task<>(awaits(a));
+    weft::detail::task_run<void> r(awaits(a), l.loop());
+    r->post_first_turn();
+    l.loop().run_until_idle();
+    EXPECT_FALSE(a.done() || b.done());
+    EXPECT_TRUE(b.request_stop());
+    l.run();
+    EXPECT_TRUE(a.done() && b.done());
+    EXPECT_THROW(r.take(), weft::stopped);
+}
+
+//
+TEST(shared_task, moved_to_itself_stays_what_it_is) {
+    shared_task<int> t(tasks::number(3));
+    shared_task<int>& same = t;
+    t = std::move(same);
+    EXPECT_EQ(weft::sync_wait(t), 3);
+}
+
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <thread>
+
 #include "test/task/on_loop.hpp"
 
 namespace {
@@ -124,6 +127,25 @@ TEST(this_task, tells_id_status_and_token) {
     const std::uint64_t second = run(l, body());
     EXPECT_NE(first, 0u);
     EXPECT_NE(first, second);
+}
+
+//
+TEST(task_flow, ids_are_unique_whoever_begins_them) {
+    constexpr int thread_count = 8, each = 2000;
+    std::vector<std::vector<std::uint64_t>> ids(thread_count);
+    std::vector<std::thread> threads;
+    for (auto& mine : ids)
+        threads.emplace_back([&mine] {
+            weft::loop l;
+            const auto nothing = []() -> task<> { co_return; };
+            for (int i = 0; i < each; ++i)
+                mine.push_back(weft::detail::task_run<void>(nothing(), l)->id);
+        });
+    for (std::thread& t : threads) t.join();
+    std::set<std::uint64_t> all;
+    for (const auto& mine : ids) all.insert(mine.begin(), mine.end());
+    EXPECT_EQ(all.size(), std::size_t{thread_count} * each);
+    EXPECT_FALSE(all.contains(0));
 }
 
 }  // namespace

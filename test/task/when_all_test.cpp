@@ -2,14 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
+#include "test/support/slow.hpp"
 #include "test/task/on_loop.hpp"
 #include "test/task/small_stack.hpp"
 #include "test/task/tasks.hpp"
 #include "weft/fiber/spawn.hpp"
+#include "weft/task/event_source.hpp"
 #include "weft/task/with_nursery.hpp"
 
 namespace {
@@ -249,6 +252,28 @@ TEST(when_all, a_loop_of_those_that_complete_at_once_needs_no_stack) {
         co_return sum;
     };
     on_small_stack([&] { EXPECT_EQ(run(body()), 3 * many_all); });
+}
+
+// what waits costs nothing, however much of it there is.
+TEST(when_all, of_a_hundred_thousand_that_wait_takes_no_time_of_the_processor) {
+    constexpr std::size_t many = weft::testing::slow || WEFT_DEBUG ? 10'000 : 100'000;
+    weft::loop l;
+    weft::event_source<int> e;
+    const auto waits = [&]() -> task<int> { co_return co_await e.next(); };
+    const auto body = [&]() -> task<std::size_t> {
+        std::vector<task<int>> all;
+        for (std::size_t i = 0; i < many; ++i) all.push_back(waits());
+        co_return (co_await when_all(std::move(all))).size();
+    };
+    weft::detail::task_run<std::size_t> r(body(), l);
+    r->post_first_turn();
+    l.run_until_idle();
+    const std::clock_t before = std::clock();
+    EXPECT_FALSE(l.run_once(weft::after(l.now(), 200ms)));
+    EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 20);
+    EXPECT_EQ(e.set(1), many);
+    l.run_until_idle();
+    EXPECT_EQ(r.take(), many);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(with_nursery, stops_those_who_have_not_begun) {
         co_await with_nursery([](nursery& n) -> task<> {
             n.spawn(number_in(7ms, 1));
             n.spawn(number_in(3ms, 1));
-            EXPECT_EQ(n.living_count(), 3u);  // the block is one of them
+            EXPECT_EQ(n.living_count(), 2u);
             co_return;
         });
     };
@@ -80,6 +80,53 @@ TEST(with_nursery, a_child_that_fails_stops_the_others_and_the_block_and_its_err
     EXPECT_EQ(caught, 9);
     EXPECT_EQ(holders, 0);
     EXPECT_EQ(l.now() - before, 2ms);
+}
+
+TEST(with_nursery, a_block_that_joins_waits_for_the_children) {
+    weft::testing::virtual_loop l(1);
+    int ended = 0;
+    const auto child = [&](int i) -> task<> {
+        co_await weft::sleep_for(std::chrono::milliseconds(i));
+        ++ended;
+    };
+    const auto body = [&]() -> task<> {
+        co_await with_nursery([&](nursery& n) -> task<> {
+            for (int i = 1; i <= 3; ++i) n.spawn(child(i));
+            co_await n.async_join();
+            EXPECT_EQ(ended, 3);
+            n.spawn(child(4));
+            co_await n.async_join();
+        });
+    };
+    run(l, body());
+    EXPECT_EQ(ended, 4);
+    EXPECT_EQ(l.now(), weft::time_point(7ms));
+}
+
+TEST(with_nursery, of_the_errors_of_block_and_children_the_first_leaves) {
+    const auto fails_on_its_way_out = []() -> task<> {
+        try {
+            co_await weft::sleep_for(1h);
+        } catch (const weft::stopped& s) {
+            EXPECT_EQ(s.reason, weft::stop_reason::sibling_failed);
+            throw 'c';
+        }
+    };
+    const auto block_first = [&]() -> task<> {
+        co_await with_nursery([&](nursery& n) -> task<> {
+            n.spawn(fails_on_its_way_out());
+            co_await weft::sleep_for(1ms);
+            throw 7;
+        });
+    };
+    EXPECT_THROW(run(block_first()), int);
+    const auto child_first = [&]() -> task<> {
+        co_await with_nursery([&](nursery& n) -> task<> {
+            n.spawn(failing_in(1ms, 7));
+            co_await fails_on_its_way_out();
+        });
+    };
+    EXPECT_THROW(run(child_first()), int);
 }
 
 TEST(with_nursery, a_block_that_fails_stops_the_children) {

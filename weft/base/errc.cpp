@@ -13,6 +13,8 @@ class own_category final : public std::error_category {
                 return "closed";
             case errc::lagged:
                 return "items were missed";
+            case errc::end_of_stream:
+                return "end of stream";
         }
         return "unknown";
     }

@@ -10,8 +10,9 @@
 namespace weft {
 
 enum class errc {
-    closed = 1,  // it was closed, and what it held has been received
-    lagged,      // a receiver of a broadcast was too slow, and has missed items
+    closed = 1,     // it was closed, and what it held has been received
+    lagged,         // a receiver of a broadcast was too slow, and has missed items
+    end_of_stream,  // the peer has ended before all that was asked for had come
 };
 
 const std::error_category& category() noexcept;

@@ -9,6 +9,8 @@
 
 namespace weft {
 
+class io_driver;  // io/io_driver.hpp
+
 class driver {
 public:
     virtual ~driver() = default;
@@ -16,6 +18,13 @@ public:
     // Sleeps until `until`, or until wake() was called, be it before. `never` waits for wake().
     // False where nothing can ever end the wait: then it returns at once. The loop's thread.
     [[nodiscard]] virtual bool wait(time_point until) noexcept = 0;
+
+    // What a wait would give without sleeping, for who is busy: what has happened outside is told.
+    virtual void poll() noexcept {}
+
+    // What was asked of the system so far is on its way: before somebody else sleeps on
+    // native_handle().
+    virtual void flush() noexcept {}
 
     // Ends the present wait, or the next one. Any thread; costs a system call at most where
     // somebody sleeps, or once native_handle() was called.
@@ -30,6 +39,12 @@ public:
     // A descriptor that is readable once wake() was called and until the next wait: for a foreign
     // loop. Made at the first call; -1 where there is none.
     virtual int native_handle() noexcept = 0;
+
+    // Itself, if it knows of descriptors.
+    virtual io_driver* io() noexcept { return nullptr; }
+    // Another takes its place: what wakes this one wakes that one from now on, be it before. False:
+    // it is not to be replaced. Null: only asks. The loop's thread.
+    [[nodiscard]] virtual bool give_way(driver*) noexcept { return false; }
 };
 
 }  // namespace weft

@@ -42,6 +42,7 @@ void driver_futex::forget() noexcept {
 void driver_futex::wake() noexcept {
     // Notified under the lock: the driver may be gone once its loop has seen the wake.
     const std::lock_guard held(lock_);
+    if (instead_ != nullptr) instead_->wake();
     if (wake_) return;
     wake_ = true;
     if (asleep_) woken_.notify_one();
@@ -57,6 +58,15 @@ int driver_futex::native_handle() noexcept {
         event_fd_ = ::eventfd(wake_ ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
     return event_fd_;
+}
+
+// Not where a foreign loop watches a descriptor of this one.
+bool driver_futex::give_way(driver* other) noexcept {
+    const std::lock_guard held(lock_);
+    if (event_fd_ >= 0) return false;
+    instead_ = other;
+    if (other != nullptr) other->wake();  // for what this one may remember: one too many is no harm
+    return true;
 }
 
 }  // namespace weft

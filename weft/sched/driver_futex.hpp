@@ -22,6 +22,7 @@ public:
     void forget_wake() noexcept override;
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
+    [[nodiscard]] bool give_way(driver* other) noexcept override;
 
 private:
     void forget() noexcept;  // under the lock
@@ -31,6 +32,7 @@ private:
     bool wake_ = false;  // a wake that no wait has seen; event_fd_ is readable meanwhile
     bool asleep_ = false;
     int event_fd_ = -1;
+    driver* instead_ = nullptr;  // what it gave way to
 };
 
 }  // namespace weft

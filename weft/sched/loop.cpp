@@ -30,13 +30,22 @@ constinit atomic<unsigned> forks{0};
 }  // namespace
 
 loop::loop() : loop(std::make_unique<driver_futex>()) {}
-loop::loop(std::unique_ptr<driver> d) : driver_(std::move(d)), epoch_(driver_->now()) {}
+loop::loop(std::unique_ptr<driver> d)
+    : first_driver_(std::move(d)), driver_(first_driver_.get()), epoch_(first_driver_->now()) {}
 
 loop::~loop() {
     WEFT_ASSERT(!is_here(), "destruction of a loop by what it runs");
     if (running_.load(std::memory_order_acquire))  // pairs with ~run_by
         fail("destruction of a loop that another thread runs");
     end_all();
+}
+
+bool loop::adopt(driver* d) noexcept {
+    if (adopted_ != nullptr || !now_on().give_way(d)) return false;
+    if (d == nullptr) return true;
+    adopted_.reset(d);
+    driver_.store(d, std::memory_order_release);  // pairs with now_on()
+    return true;
 }
 
 // -- what is ready ----------------------------------------------------------------------------
@@ -49,7 +58,7 @@ WEFT_ALWAYS_INLINE void loop::put_last(entry e) noexcept {
 void loop::post(runnable& r) noexcept {
     if (!is_here()) {
         if (!posted_.push(r)) return;
-        driver_->wake();
+        now_on().wake();
         wakes_.fetch_add(1, std::memory_order_release);  // pairs with end_all
         return;
     }
@@ -206,7 +215,15 @@ std::size_t loop::run_round() {
         e.handle.resume();
     }
     turn_count_ += turns;
+    if (ready()) now_on().poll();
     return turns + fired;
+}
+
+// What the driver tells of becomes ready here.
+bool loop::sleep(time_point until) noexcept {
+    const detail::as_it_was put_back;
+    detail::this_thread_runs() = {nullptr, this};
+    return now_on().wait(until);
 }
 
 void loop::run() {
@@ -236,7 +253,7 @@ void loop::run() {
             patience = never;
         }
         if (blocked && !reported_) until = patience;
-        if (!driver_->wait(until)) {
+        if (!sleep(until)) {
             report_deadlock();
             return;
         }
@@ -247,7 +264,7 @@ bool loop::run_once(time_point until) {
     const run_by run(*this);
     bool ran = run_round() != 0;
     while (!ran && !stop_.exchange(false, std::memory_order_acquire)) {  // pairs with stop()
-        if (!driver_->wait(std::min(until, next_deadline()))) break;
+        if (!sleep(std::min(until, next_deadline()))) break;
         ran = run_round() != 0;  // else the wake told of what has run already
         if (now() >= until) break;
     }
@@ -258,8 +275,13 @@ bool loop::run_once(time_point until) {
 std::size_t loop::run_until_idle() {
     const run_by run(*this);
     std::size_t turns = 0;
-    while (const std::size_t n = run_round()) turns += n;
-    return turns;
+    for (;;) {
+        const std::size_t n = run_round();
+        turns += n;
+        if (n != 0) continue;
+        static_cast<void>(sleep(now()));
+        if (!ready() && posted_.empty()) return turns;
+    }
 }
 
 void loop::stop() noexcept {
@@ -267,7 +289,7 @@ void loop::stop() noexcept {
     // Relaxed: who sees stop_ set sees that somebody is here.
     stopping_count_.fetch_add(1, std::memory_order_relaxed);
     stop_.store(true, std::memory_order_release);  // pairs with run()
-    driver_->wake();
+    now_on().wake();
     stopping_count_.fetch_sub(1, std::memory_order_release);  // pairs with end_all
 }
 
@@ -282,8 +304,9 @@ loop::run_by::run_by(loop& l) noexcept : loop_(l) {
 // the last look is one that leaves the inbox empty, unless there is something to do still
 // (inbox.hpp).
 loop::run_by::~run_by() {
-    loop_.driver_->forget_wake();
+    loop_.now_on().forget_wake();
     if (!loop_.ready()) loop_.take_posted();
+    loop_.now_on().flush();
     loop_.running_.store(false, std::memory_order_release);
 }
 
@@ -337,7 +360,7 @@ void loop::end_all() noexcept {
     const time_point patience = after(now(), deadlock_patience);
     const auto comes_an_answer = [&](const flow& f) noexcept {
         return !ready() && f.waiting != nullptr && f.waiting->reason() != stop_reason::none &&
-               now() < patience && driver_->wait(std::min(patience, next_deadline()));
+               now() < patience && now_on().wait(std::min(patience, next_deadline()));
     };
     while (flow* f = flows_.back()) {
         if (!comes_an_answer(*f)) f->kind->end(*f);

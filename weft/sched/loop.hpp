@@ -83,7 +83,7 @@ public:
 
     // A descriptor that becomes readable when another thread has posted: for a foreign loop, which
     // then, or at next_deadline(), calls run_once(now()). -1 where the driver has none.
-    int native_handle() noexcept { return driver_->native_handle(); }
+    int native_handle() noexcept { return now_on().native_handle(); }
 
     // Has f() run once on the loop's thread, in no flow, after what was posted before by the same
     // thread. It must not throw. Any thread. Throws bad_alloc.
@@ -117,7 +117,9 @@ public:
     void disarm(timer_node& t) noexcept override;
     void enroll(flow& f) noexcept override;
     void strike_off(flow& f) noexcept override;
-    time_point now() const noexcept override { return driver_->now(); }
+    driver* driven_by() noexcept override { return &now_on(); }
+    [[nodiscard]] bool adopt(driver* d) noexcept override;
+    time_point now() const noexcept override { return now_on().now(); }
     bool is_here() const noexcept override { return current_executor() == this; }
 
 private:
@@ -133,10 +135,13 @@ private:
     static constexpr tick near_ticks = 64;          // a round takes less, or it is late anyway
     static constexpr duration deadlock_patience = std::chrono::seconds(1);
 
+    // Acquire: pairs with adopt().
+    driver& now_on() const noexcept { return *driver_.load(std::memory_order_acquire); }
     tick tick_of(time_point t) const noexcept;
     tick tick_at(time_point t) const noexcept;
     time_point time_of(tick n) const noexcept;
     std::size_t run_round();
+    bool sleep(time_point until) noexcept;
     void take_posted() noexcept;
     void put_last(entry e) noexcept;
     std::size_t fire_due() noexcept;
@@ -177,7 +182,10 @@ private:
     std::size_t numbered_count_ = 0;  // so many of the ready have theirs, see next_chosen
     std::uint64_t turn_count_ = 0;
     turn_chooser* chooser_ = nullptr;
-    std::unique_ptr<driver> driver_;
+    std::unique_ptr<driver> first_driver_;
+    std::unique_ptr<driver> adopted_;
+    // One of the two. Other threads may find the first a little longer, which wakes the other.
+    atomic<driver*> driver_;
     time_point epoch_;
     wheel timers_;
     list<flow> flows_;

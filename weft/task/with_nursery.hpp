@@ -22,17 +22,18 @@
 namespace weft {
 namespace detail {
 
-// Waits for the block, which is a child like the others.
+// Waits for the block. It is stopped with the children, but is none of them: it may join them.
 template <class T>
 class block_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    block_operation(nursery& n, task_run<T>& block) noexcept : nursery_(n), block_(block) {}
+    block_operation(nursery& n, task_run<T>& block) noexcept
+        : nursery_(n), block_(block), with_children_(*block) {}
     bool ready() const noexcept { return false; }
     bool start(waiter& w) {
-        nursery_.admit(block_->member);
         end_.emplace(*block_, true);
+        with_children_.attach(nursery_.get_stop_token());
         block_->post_first_turn();
         return end_->start(w);
     }
@@ -41,8 +42,19 @@ public:
     }
 
 private:
+    struct stop_of_children : stop_node {
+        task_flow& block;
+
+        explicit stop_of_children(task_flow& t) noexcept : stop_node(ask), block(t) {}
+        ~stop_of_children() { detach(); }
+        static void ask(stop_node& n, stop_reason reason) noexcept {
+            static_cast<stop_of_children&>(n).block.request_stop(reason);
+        }
+    };
+
     nursery& nursery_;
     task_run<T>& block_;
+    stop_of_children with_children_;
     std::optional<task_end> end_;
 };
 
@@ -61,13 +73,16 @@ task<T> with_nursery(F block) {
     const detail::end_of_frame guard(n);
     detail::task_run<T> run(block(n), detail::executor_here());
     co_await detail::block_operation<T>(n, run);
+    const bool failed_first = run->member.failed() && !n.has_failed();
     {
         const shield from_our_own_stop;
         const stop_reason why = run->member.stopped_by;
-        n.request_stop(why != stop_reason::none ? why : stop_reason::user);
+        n.request_stop(failed_first               ? stop_reason::sibling_failed
+                       : why != stop_reason::none ? why
+                                                  : stop_reason::user);
         co_await n.async_join();
     }
-    n.rethrow();
+    if (!failed_first) n.rethrow();
     co_return run.take();
 }
 

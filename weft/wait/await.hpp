@@ -43,7 +43,10 @@ decltype(auto) block_unready(Op& op, std::source_location place) {
     waiter w(f);
     w.handle = f.handle;
     if (!w.admit(Op::reports_stop, true) || !op.start(w)) return op.take(&w, w.conclude());
-    return op.take(&w, w.park(deadline_of(op)));
+    if constexpr (repeated<Op>)
+        return op.take(&w, w.park_again(deadline_of(op), [&] { return op.again(w); }));
+    else
+        return op.take(&w, w.park(deadline_of(op)));
 }
 
 template <class Op>

@@ -17,6 +17,8 @@
 
 namespace weft {
 
+class driver;  // sched/driver.hpp
+
 // Something that happens at a deadline. It belongs to the executor while it is armed.
 struct timer_node {
     time_point deadline = never;
@@ -54,6 +56,12 @@ public:
     // The living: an executor that ends, ends them. On its own thread.
     virtual void enroll(flow& f) noexcept = 0;
     virtual void strike_off(flow& f) noexcept = 0;
+
+    // What it sleeps on; null: nothing that others could use. On its own thread.
+    virtual driver* driven_by() noexcept { return nullptr; }
+    // Has another in its place from now on, and owns it; false: not so, it is still the caller's.
+    // Null: only asks. On its own thread.
+    [[nodiscard]] virtual bool adopt(driver*) noexcept { return false; }
 
     // Whether the calling thread is the one that runs it now.
     virtual bool is_here() const noexcept = 0;

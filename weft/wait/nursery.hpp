@@ -57,6 +57,8 @@ public:
     // Of those who failed, in that order; nobody lives in it any more.
     std::vector<std::exception_ptr> errors() const { return children_.errors(); }
 
+    bool has_failed() const noexcept { return children_.first_error() != nullptr; }
+
     // Ends all who are left on the spot, for a frame that is destroyed (see scope): nobody is there
     // any more whom an error could be told.
     void end_children() noexcept {

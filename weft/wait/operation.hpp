@@ -11,9 +11,12 @@
 //
 //      time_point deadline()    if it has one: `timed_out` is its status then. Optional.
 //
-//      bool blocking_ready()    in the place of ready(), if it matters that the caller is who
-//      blocks
-//                               and no coroutine. Optional.
+//      bool again(waiter&)      asked on the party's own thread when the event or the deadline has
+//                               come: true if this is the end of the wait; false if the operation
+//                               has enlisted the waiter once more (waiter::renew). Optional.
+//
+//      bool blocking_ready()    in the place of ready(), if it matters that the caller blocks and
+//                               is no coroutine. Optional.
 //
 //      static constexpr bool reports_stop   whether T can say that it was stopped. Where it cannot,
 //                               take() throws, and in a build without exceptions the wait is not
@@ -29,6 +32,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/wait/runnable.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/thread_host.hpp"
 #include "weft/wait/waiter.hpp"
@@ -53,6 +57,12 @@ time_point deadline_of(const Op& op) noexcept {
         return never;
 }
 
+// Whether an event need not be the end.
+template <class Op>
+concept repeated = requires(Op& op, waiter& w) {
+    { op.again(w) } -> std::same_as<bool>;
+};
+
 // Where a coroutine goes on that runs in no flow: where it runs now. On a plain thread that is when
 // the thread waits: it must, until the coroutine is through, or have begun it in an executor.
 inline executor& home_of_nobody() noexcept {
@@ -69,7 +79,12 @@ public:
     bool await_suspend(std::coroutine_handle<> h) {
         flow* f = current_flow();
         waiter& w = f != nullptr ? waiter_.emplace(*f) : waiter_.emplace(home_of_nobody());
-        w.handle = h;
+        if constexpr (repeated<Op>) {
+            again_.emplace(*this, h);
+            w.handle = again_->handle();
+        } else {
+            w.handle = h;
+        }
         if (!w.admit(Op::reports_stop) || !op_.start(w)) return false;
         w.engage(deadline_of(op_));
         return true;
@@ -80,8 +95,26 @@ public:
     }
 
 private:
+    // What is run in place of the coroutine, until the operation is complete.
+    struct look_again : frame {
+        operation_awaiter& self;
+        std::coroutine_handle<> then;
+
+        look_again(operation_awaiter& a, std::coroutine_handle<> h) noexcept
+            : frame{look, look}, self(a), then(h) {}
+        static void look(frame* f) {
+            auto& me = *static_cast<look_again*>(f);
+            waiter& w = *me.self.waiter_;
+            if (w.status() != wait_status::stopped && !me.self.op_.again(w)) return;
+            me.then.resume();
+        }
+    };
+    struct nothing {};
+
     Op& op_;
     std::optional<waiter> waiter_;
+    [[no_unique_address]] std::conditional_t<repeated<Op>, std::optional<look_again>, nothing>
+        again_;
 };
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace weft {
 
@@ -45,8 +46,25 @@ void waiter::on_deadline(timer_node& t) noexcept {
     waiter& self = *static_cast<deadline_timer&>(t).owner;
     if (self.of_scope_)
         self.stop(stop_reason::deadline);
-    else
+    else if (self.interrupt_ == nullptr)
         self.end_early(wait_status::timed_out, stop_reason::none);
+    else if (!std::exchange(self.late_, true) && self.state_.is_pending())
+        self.interrupt_(self, stop_reason::none);
+}
+
+bool waiter::renew(time_point until, bool reports_stop) noexcept {
+    state_.renew();
+    late_ = false;
+    if (of == nullptr || of->attention == 0) {
+        if (until == never && !timer_.armed) [[likely]]
+            return true;
+    } else if (!admit_slowly(reports_stop, false)) {
+        return false;
+    }
+    // A timer that has gone off meanwhile found the wait ended, and goes off again.
+    if (timer_.armed && timer_.deadline > until) home_->disarm(timer_);
+    if (!timer_.armed) arm(until);
+    return true;
 }
 
 void waiter::stop(stop_reason reason) noexcept {

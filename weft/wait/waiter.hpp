@@ -31,7 +31,8 @@ public:
     // Takes the waiter out of where it waits, if it is still there. On the flow's own thread, by
     // who claimed it for a deadline or a stop, and when its frame is destroyed.
     using withdrawal = void (*)(waiter&) noexcept;
-    // In place of that, for what cannot be left at once (children that run): asks it to end soon.
+    // In place of that, for what cannot be left at once (children that run, a call that the system
+    // has under way): asks it to end soon; the reason is none where the wait's own deadline does.
     // A withdrawal it has all the same, for the end of a frame: then the children end on the spot.
     using interruption = void (*)(waiter&, stop_reason) noexcept;
 
@@ -79,6 +80,12 @@ public:
     // The same for one of many: they run in the order in which they are woken.
     void wake_in_order() noexcept { home_->post_in_order(*this); }
 
+    // An operation that was woken before it is complete waits on: as if it had not been woken. On
+    // its own thread, in no queue. False: the wait has ended otherwise meanwhile, see status.
+    [[nodiscard]] bool renew(time_point until, bool reports_stop) noexcept;
+    // Of a claimed one.
+    wait_status status() const noexcept { return state_.status(); }
+
     // Before start(): whether the wait may begin. Not so when a stop has been requested already.
     // `reports_stop`: whether who waits can be told; if not, a wait in a destructor that runs
     // because of an exception, and any wait in a build without exceptions, cannot be stopped. A
@@ -92,6 +99,15 @@ public:
     wait_status park(time_point until = never) {
         engage(until);
         of->kind->suspend(*of);
+        return conclude();
+    }
+    // The same until complete() says so, which is asked at each wake.
+    template <class F>
+    wait_status park_again(time_point until, F complete) {
+        engage(until);
+        do {
+            of->kind->suspend(*of);
+        } while (state_.status() != wait_status::stopped && !complete());
         return conclude();
     }
     // The same around waits of the same flow that begin and end meanwhile: those are ended early,
@@ -115,6 +131,8 @@ public:
 
     // Why it was stopped; none if it was not.
     stop_reason reason() const noexcept { return reason_; }
+    // Whether its own deadline has asked it to end (see interruption).
+    bool is_late() const noexcept { return late_; }
 
     // A stop was requested: ends the wait, or asks for it. On the flow's own thread.
     void stop(stop_reason reason) noexcept;
@@ -147,6 +165,7 @@ private:
     bool engaged_ = false;  // between engage and conclude
     bool stoppable_ = true;
     bool of_scope_ = false;  // the timer is a scope's
+    bool late_ = false;
     bool outside_ = false;
     withdrawal withdraw_ = nullptr;
     interruption interrupt_ = nullptr;

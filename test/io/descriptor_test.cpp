@@ -1,0 +1,192 @@
+#include "weft/io/descriptor.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+namespace {
+
+using weft::descriptor;
+using weft::descriptor_ref;
+using weft::detail::io_entry;
+
+int any_number() { return ::open("/dev/null", O_RDWR | O_CLOEXEC); }
+bool is_open(int number) { return ::fcntl(number, F_GETFD) >= 0; }
+
+descriptor_ref adopted(int number) {
+    std::error_code error;
+    const descriptor_ref r = descriptor_ref::adopt(number, 0, error);
+    EXPECT_FALSE(error);
+    return r;
+}
+
+TEST(descriptor, closes_its_number_once) {
+    const int n = any_number();
+    const descriptor_ref r = adopted(n);
+    EXPECT_TRUE(r.is_open());
+    EXPECT_TRUE(r.close());
+    EXPECT_FALSE(is_open(n));
+    EXPECT_FALSE(r.is_open());
+    const int again = any_number();
+    ASSERT_EQ(again, n);
+    EXPECT_FALSE(r.close());
+    EXPECT_TRUE(is_open(again)) << "somebody else's";
+    ::close(again);
+}
+
+TEST(descriptor, of_a_former_opening_is_told_apart) {
+    const int n = any_number();
+    const descriptor_ref first = adopted(n);
+    first.close();
+    ASSERT_EQ(any_number(), n);
+    const descriptor second(adopted(n));
+    EXPECT_NE(first.generation(), second.ref().generation());
+    std::uint64_t seen;
+    EXPECT_FALSE(first.entry().enter(first.generation(), seen));
+    EXPECT_TRUE(second.ref().entry().enter(second.ref().generation(), seen));
+    second.ref().entry().leave(seen, 0);
+}
+
+TEST(descriptor, is_closed_by_its_last_user) {
+    const int n = any_number();
+    const descriptor_ref r = adopted(n);
+    std::uint64_t seen;
+    ASSERT_TRUE(r.entry().enter(r.generation(), seen));
+    EXPECT_TRUE(r.close());
+    EXPECT_TRUE(is_open(n)) << "a call may be under way";
+    std::uint64_t late;
+    EXPECT_FALSE(r.entry().enter(r.generation(), late));
+    EXPECT_TRUE(is_open(n));
+    r.entry().leave(seen, 0);
+    EXPECT_FALSE(is_open(n));
+}
+
+TEST(descriptor, may_be_given_away) {
+    const int n = any_number();
+    descriptor d(adopted(n));
+    EXPECT_EQ(d.release(), n);
+    EXPECT_FALSE(d);
+    EXPECT_TRUE(is_open(n));
+    EXPECT_FALSE(descriptor_ref::find(n));
+    ::close(n);
+}
+
+TEST(descriptor, is_found_by_its_number) {
+    const int n = any_number();
+    EXPECT_FALSE(descriptor_ref::find(n));
+    descriptor d(adopted(n));
+    EXPECT_EQ(descriptor_ref::find(n).generation(), d.ref().generation());
+    d.close();
+    EXPECT_FALSE(descriptor_ref::find(n));
+    EXPECT_FALSE(descriptor_ref::find(-1));
+    EXPECT_FALSE(descriptor_ref::find(1 << 30));
+}
+
+TEST(descriptor, may_have_any_number) {
+    std::error_code error;
+    EXPECT_FALSE(descriptor_ref::adopt(-1, 0, error));
+    EXPECT_EQ(error, std::errc::bad_file_descriptor);
+    ::rlimit limit;
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const int high = static_cast<int>(limit.rlim_cur) - 1;
+    const int low = any_number();
+    ASSERT_EQ(::dup2(low, high), high);
+    ::close(low);
+    EXPECT_EQ(descriptor(adopted(high)).number(), high);
+    EXPECT_FALSE(is_open(high));
+}
+
+TEST(descriptor, moves) {
+    const int n = any_number();
+    descriptor a(adopted(n));
+    descriptor b(std::move(a));
+    EXPECT_FALSE(a);
+    descriptor& same = b;
+    b = std::move(same);
+    EXPECT_TRUE(is_open(n));
+    b = descriptor();
+    EXPECT_FALSE(is_open(n));
+}
+
+TEST(io_entry, what_was_read_off_is_not_ready_unless_an_event_has_come) {
+    const descriptor d(adopted(any_number()));
+    io_entry& e = d.ref().entry();
+    const std::uint32_t g = d.ref().generation();
+    std::uint64_t seen;
+    ASSERT_TRUE(e.enter(g, seen));
+    EXPECT_TRUE(seen & io_entry::readable);  // nobody knows better
+    e.leave(seen, io_entry::readable);
+    ASSERT_TRUE(e.enter(g, seen));
+    EXPECT_FALSE(seen & io_entry::readable);
+    EXPECT_TRUE(seen & io_entry::writable);
+    e.notify(g, io_entry::readable);
+    e.leave(seen, io_entry::readable);  // of before the event
+    ASSERT_TRUE(e.enter(g, seen));
+    EXPECT_TRUE(seen & io_entry::readable);
+    e.leave(seen, 0);
+}
+
+TEST(io_entry, takes_no_event_of_a_former_opening) {
+    const int n = any_number();
+    const descriptor_ref first = adopted(n);
+    first.close();
+    ASSERT_EQ(any_number(), n);
+    const descriptor second(adopted(n));
+    io_entry& e = second.ref().entry();
+    std::uint64_t seen;
+    ASSERT_TRUE(e.enter(second.ref().generation(), seen));
+    e.leave(seen, io_entry::readable);
+    e.notify(first.generation(), io_entry::readable);
+    ASSERT_TRUE(e.enter(second.ref().generation(), seen));
+    EXPECT_FALSE(seen & io_entry::readable);
+    e.leave(seen, 0);
+}
+
+// Calls, closings and new openings of one number on two threads: no call finds the file of another
+// generation than it asked for. Even ones are of /dev/null, odd ones of /dev/zero.
+TEST(descriptor, no_call_is_made_on_somebody_elses_file) {
+    struct ::stat null;
+    ASSERT_EQ(::stat("/dev/null", &null), 0);
+    const int number = any_number();
+    io_entry& e = adopted(number).entry();
+    descriptor_ref::find(number).close();
+    std::atomic<bool> over{false};
+    std::atomic<std::uint32_t> present{0};
+    std::uint64_t calls = 0;
+    std::thread caller([&] {
+        while (!over.load()) {
+            const std::uint32_t g = present.load();
+            std::uint64_t seen;
+            if (!e.enter(g, seen)) continue;
+            struct ::stat s;
+            EXPECT_EQ(::fstat(number, &s), 0);
+            EXPECT_EQ(s.st_rdev == null.st_rdev, g % 2 == 0);
+            e.leave(seen, 0);
+            ++calls;
+        }
+    });
+    std::uint32_t next = io_entry::generation_of(e.word.load()) + 1;
+    for (int opened = 0; opened < 2000;) {
+        const int n = ::open(next % 2 == 0 ? "/dev/null" : "/dev/zero", O_RDWR | O_CLOEXEC);
+        if (n != number) {  // a call is under way on it still
+            ::close(n);
+            std::this_thread::yield();
+            continue;
+        }
+        const descriptor_ref r = adopted(n);
+        ASSERT_EQ(r.generation(), next++);
+        present = r.generation();
+        if (++opened % 4 == 0) std::this_thread::yield();
+        r.close();
+    }
+    over = true;
+    caller.join();
+    EXPECT_GT(calls, 0u);
+}
+
+}  // namespace

@@ -1,0 +1,99 @@
+// on_each_driver: the same law with epoll, io_uring and poll.
+//
+//   class echo : public weft::testing::on_each_driver {};
+//   TEST_P(echo, gives_back_what_it_got) { run([&] { ... in a fiber ... }); }
+//   INSTANTIATE_ON_DRIVERS(echo);
+#pragma once
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/io/driver_uring.hpp"
+#include "weft/io/io_driver.hpp"
+#include "weft/io/tcp_listener.hpp"
+#include "weft/io/tcp_stream.hpp"
+#include "weft/sched/loop.hpp"
+#include "weft/wait/timeout_scope.hpp"
+
+namespace weft::testing {
+
+inline const char* name_of(io_kind k) {
+    return k == io_kind::epoll ? "epoll" : k == io_kind::io_uring ? "io_uring" : "poll";
+}
+
+class on_each_driver : public ::testing::TestWithParam<io_kind> {
+protected:
+    void SetUp() override {
+        const char* why = nullptr;
+        if (GetParam() == io_kind::io_uring && make_driver_uring(&why) == nullptr)
+            GTEST_SKIP() << "io_uring: " << why;
+        loop_ = std::make_unique<weft::loop>(make_io_driver(GetParam()));
+    }
+
+    weft::loop& loop() { return *loop_; }
+
+    // f in a fiber of the loop, and the loop until all has ended; a wait of f lasts ten seconds at
+    // most.
+    template <class F>
+    void run(F f) {
+        bool ended = false;
+        {
+            fiber main(
+                [&] {
+                    timeout_scope limit(std::chrono::seconds(10));
+                    f();
+                    ended = true;
+                },
+                {.name = "test", .on = loop_.get()});
+            loop_->run();
+        }
+        EXPECT_TRUE(ended) << "it was stopped";
+    }
+
+    void end_loop() { loop_.reset(); }
+
+private:
+    std::unique_ptr<weft::loop> loop_;
+};
+
+// Two ends of a connection.
+struct connection {
+    tcp_stream client;
+    tcp_stream server;
+};
+
+inline tcp_listener any_listener() { return tcp_listener::bind("127.0.0.1:0").value(); }
+
+inline connection connected() {
+    tcp_listener l = any_listener();
+    connection c;
+    c.client = tcp_stream::connect(l.local_endpoint()).value();
+    c.server = l.accept().value();
+    return c;
+}
+
+// Of the process, so far.
+inline double cpu_seconds() {
+    ::timespec t;
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+inline std::span<std::byte> room(std::string& s) { return std::as_writable_bytes(std::span(s)); }
+
+}  // namespace weft::testing
+
+#define INSTANTIATE_ON_DRIVERS(suite)                                                          \
+    INSTANTIATE_TEST_SUITE_P(                                                                  \
+        on, suite,                                                                             \
+        ::testing::Values(weft::io_kind::epoll, weft::io_kind::io_uring, weft::io_kind::poll), \
+        [](const auto& i) { return weft::testing::name_of(i.param); })

@@ -1,0 +1,153 @@
+#include "weft/io/fd_watch.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "test/io/drivers.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::fd_events;
+using weft::fd_watch;
+using weft::fiber;
+using weft::wait_fd;
+
+class watch : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(watch);
+
+struct pipe_ends {
+    int read_end;
+    int write_end;
+    pipe_ends() {
+        int n[2];
+        EXPECT_EQ(::pipe2(n, O_CLOEXEC), 0);
+        read_end = n[0];
+        write_end = n[1];
+    }
+    ~pipe_ends() {
+        ::close(read_end);
+        if (write_end >= 0) ::close(write_end);
+    }
+    void write() const { EXPECT_EQ(::write(write_end, "x", 1), 1); }
+    void read() const {
+        char c;
+        EXPECT_EQ(::read(read_end, &c, 1), 1);
+    }
+};
+
+TEST_P(watch, tells_when_a_descriptor_is_ready) {
+    run([] {
+        const pipe_ends p;
+        const fd_watch w(p.read_end);
+        for (int i = 0; i < 5; ++i) {
+            fiber writer([&] {
+                weft::this_fiber::sleep_for(1ms);
+                p.write();
+            });
+            EXPECT_EQ(w.wait(fd_events::read).value(), fd_events::read);
+            p.read();
+            writer.join();
+        }
+    });
+}
+
+TEST_P(watch, tells_at_once_what_is_ready_already) {
+    run([] {
+        const pipe_ends p;
+        EXPECT_EQ(wait_fd(p.write_end, fd_events::write).value(), fd_events::write);
+        p.write();
+        EXPECT_EQ(wait_fd(p.read_end, fd_events::read).value(), fd_events::read);
+    });
+}
+
+TEST_P(watch, is_not_misled_by_what_was_read_behind_its_back) {
+    run([] {
+        const pipe_ends p;
+        const fd_watch w(p.read_end);
+        p.write();
+        EXPECT_TRUE(w.wait(fd_events::read));
+        p.read();
+        EXPECT_EQ(w.wait(fd_events::read, weft::after(weft::now(), 2ms)).error(),
+                  std::errc::timed_out);
+        p.write();
+        EXPECT_TRUE(w.wait(fd_events::read));
+    });
+}
+
+TEST_P(watch, tells_of_a_hang_up) {
+    run([] {
+        pipe_ends p;
+        const fd_watch w(p.read_end);
+        fiber closer([&] {
+            weft::this_fiber::sleep_for(1ms);
+            ::close(std::exchange(p.write_end, -1));
+        });
+        EXPECT_TRUE(has(w.wait(fd_events::read).value(), fd_events::hang_up));
+        closer.join();
+    });
+}
+
+TEST_P(watch, serves_many_who_wait) {
+    run([] {
+        const pipe_ends p;
+        const fd_watch w(p.read_end);
+        int told = 0;
+        fiber a([&] { told += w.wait(fd_events::read).has_value(); });
+        fiber b([&] { told += w.wait(fd_events::read).has_value(); });
+        weft::this_fiber::sleep_for(1ms);
+        p.write();
+        a.join();
+        b.join();
+        EXPECT_EQ(told, 2);
+    });
+}
+
+TEST_P(watch, the_same_number_again_and_again) {
+    run([] {
+        for (int i = 0; i < 50; ++i) {
+            const pipe_ends p;
+            p.write();
+            EXPECT_TRUE(wait_fd(p.read_end, fd_events::read));
+            p.read();
+            EXPECT_EQ(wait_fd(p.read_end, fd_events::read, weft::now()).error(),
+                      std::errc::timed_out);
+        }
+    });
+}
+
+TEST_P(watch, of_a_timer_of_the_system) {
+    run([] {
+        const int t = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+        const ::itimerspec in_2ms = {{0, 0}, {0, 2'000'000}};
+        ASSERT_EQ(::timerfd_settime(t, 0, &in_2ms, nullptr), 0);
+        EXPECT_TRUE(wait_fd(t, fd_events::read));
+        ::close(t);
+    });
+}
+
+TEST_P(watch, refuses_what_cannot_be_waited_for) {
+    run([] {
+        EXPECT_EQ(wait_fd(-1, fd_events::read).error(), std::errc::bad_file_descriptor);
+        const pipe_ends p;
+        EXPECT_EQ(wait_fd(p.read_end, fd_events::none).error(), std::errc::invalid_argument);
+        EXPECT_EQ(wait_fd(p.read_end, fd_events::read | fd_events::write).error(),
+                  std::errc::invalid_argument);
+    });
+}
+
+TEST_P(watch, a_stop_ends_a_wait) {
+    run([] {
+        const pipe_ends p;
+        std::error_code how;
+        fiber f([&] { how = wait_fd(p.read_end, fd_events::read).error(); });
+        weft::this_fiber::sleep_for(1ms);
+        f.request_stop();
+        f.join();
+        EXPECT_EQ(how, std::errc::operation_canceled);
+    });
+}
+
+}  // namespace

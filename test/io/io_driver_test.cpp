@@ -1,0 +1,280 @@
+#include "weft/io/io_driver.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "test/io/drivers.hpp"
+#include "weft/wait/await.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::fiber;
+using weft::io_kind;
+using weft::steady_now;
+using weft::testing::connected;
+using weft::testing::connection;
+using weft::testing::cpu_seconds;
+using weft::testing::room;
+
+class driver_contract : public weft::testing::on_each_driver {
+protected:
+    weft::io_driver& driver() { return *loop().driven_by()->io(); }
+    bool is_readable() {
+        ::pollfd p = {driver().native_handle(), POLLIN, 0};
+        return ::poll(&p, 1, 0) == 1;
+    }
+};
+INSTANTIATE_ON_DRIVERS(driver_contract);
+
+TEST_P(driver_contract, has_a_name) {
+    EXPECT_STREQ(driver().name(), weft::testing::name_of(GetParam()));
+    EXPECT_EQ(driver().completes(), GetParam() == io_kind::io_uring);
+}
+
+TEST_P(driver_contract, sleeps_until_the_moment_and_not_less) {
+    for (const auto d : {0us, 300us, 1500us, 20000us}) {
+        const auto until = steady_now() + d;
+        EXPECT_TRUE(driver().wait(until));
+        EXPECT_GE(steady_now(), until);
+    }
+    EXPECT_TRUE(driver().wait(weft::time_point()));
+}
+
+TEST_P(driver_contract, remembers_a_wake) {
+    driver().wake();
+    driver().wake();
+    EXPECT_TRUE(driver().wait(weft::never));
+    const auto began = steady_now();
+    EXPECT_TRUE(driver().wait(began + 2ms));
+    EXPECT_GE(steady_now(), began + 2ms) << "one wait is ended by all that came before it";
+}
+
+TEST_P(driver_contract, is_woken_by_another_thread) {
+    for (int i = 0; i < 200; ++i) {
+        std::thread other([&] { driver().wake(); });
+        EXPECT_TRUE(driver().wait(weft::never));
+        other.join();
+        driver().forget_wake();
+    }
+}
+
+TEST_P(driver_contract, forgets_wakes_when_it_is_told) {
+    driver().wake();
+    driver().forget_wake();
+    const auto began = steady_now();
+    EXPECT_TRUE(driver().wait(began + 2ms));
+    EXPECT_GE(steady_now(), began + 2ms);
+}
+
+TEST_P(driver_contract, tells_a_foreign_loop_of_wakes) {
+    EXPECT_TRUE(driver().wait(weft::time_point()));
+    static_cast<void>(is_readable());
+    EXPECT_TRUE(driver().wait(weft::time_point()));
+    for (int i = 0; i < 5; ++i) {
+        driver().wake();
+        EXPECT_TRUE(is_readable()) << i;
+        EXPECT_TRUE(driver().wait(weft::time_point()));
+        driver().forget_wake();
+        EXPECT_TRUE(driver().wait(weft::time_point()));
+        EXPECT_FALSE(is_readable()) << i;
+    }
+}
+
+// A foreign loop that sees nothing of weft but a descriptor and a moment.
+TEST_P(driver_contract, is_embedded_by_its_descriptor) {
+    // A poll driver tells of wakes only, so it is asked each millisecond.
+    const auto longest = GetParam() == io_kind::poll ? 1ms : 5000ms;
+    const int handle = loop().native_handle();
+    const int foreign = ::epoll_create1(EPOLL_CLOEXEC);
+    ::epoll_event e{};
+    e.events = EPOLLIN | EPOLLET;
+    ASSERT_EQ(::epoll_ctl(foreign, EPOLL_CTL_ADD, handle, &e), 0);
+    int rounds = 0;
+    fiber server(
+        [&] {
+            connection c = connected();
+            fiber echo([&] {
+                std::string s(1, 0);
+                while (c.server.read(room(s)).value_or(0) != 0)
+                    if (!c.server.write_all(bytes_of(s))) return;
+            });
+            for (; rounds < 20; ++rounds) {
+                std::string s(1, 'x');
+                if (!c.client.write_all(bytes_of(s)) || !c.client.read_exact(room(s))) return;
+                if (rounds % 8 == 0) weft::this_fiber::sleep_for(1ms);
+            }
+            c.client.close();
+            echo.join();
+        },
+        {.on = &loop()});
+    for (int turns = 0; !server.done() && turns < 5000; ++turns) {
+        while (loop().run_once(steady_now())) {
+        }
+        if (server.done()) break;
+        const auto until = loop().next_deadline();
+        auto left = longest;
+        if (until != weft::never) {
+            using std::chrono::milliseconds;
+            left = std::clamp(std::chrono::ceil<milliseconds>(until - steady_now()), 0ms, longest);
+        }
+        const int n = ::epoll_wait(foreign, &e, 1, static_cast<int>(left.count()));
+        EXPECT_TRUE(n >= 0 || errno == EINTR);
+    }
+    EXPECT_EQ(rounds, 20);
+    ::close(foreign);
+}
+
+// idle means asleep, with a descriptor that is ready for what nobody waits for.
+TEST_P(driver_contract, sleeps_while_nothing_happens) {
+    run([&] {
+        connection c = connected();
+        fiber reader([&] {
+            std::string s(1, 0);
+            EXPECT_EQ(c.server.read(room(s)).value_or(9), 1u);
+        });
+        fiber other([&] { weft::this_fiber::sleep_for(200ms); });
+        weft::this_fiber::yield();
+        const double before = cpu_seconds();
+        const std::uint64_t turns = loop().turn_count();
+        other.join();
+        EXPECT_LT(cpu_seconds() - before, 0.02);
+        EXPECT_LT(loop().turn_count() - turns, 10u);
+        EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+        reader.join();
+    });
+}
+
+// A fiber that never suspends for anything but others does not keep the sockets waiting.
+TEST_P(driver_contract, is_asked_by_a_loop_that_is_busy) {
+    run([&] {
+        connection c = connected();
+        bool over = false;
+        fiber busy([&] {
+            while (!over) weft::this_fiber::yield();
+        });
+        std::string s(1, 'x');
+        for (int i = 0; i < 10; ++i) {
+            EXPECT_TRUE(c.client.write_all(bytes_of(s)));
+            EXPECT_TRUE(c.server.read_exact(room(s)));
+        }
+        over = true;
+    });
+}
+
+TEST(io_driver, is_given_to_a_loop_that_needs_one) {
+    weft::loop l;
+    EXPECT_EQ(l.driven_by()->io(), nullptr);
+    bool well = false;
+    fiber f(
+        [&] {
+            connection c = connected();
+            std::string s(1, 0);
+            well = c.client.write_all(bytes_of("x")) && c.server.read_exact(room(s));
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_TRUE(well);
+    EXPECT_NE(l.driven_by()->io(), nullptr);
+}
+
+// Its descriptor is what the foreign loop knows.
+TEST(io_driver, is_not_given_to_a_loop_that_is_embedded_already) {
+    weft::loop l;
+    EXPECT_GE(l.native_handle(), 0);
+    bool well = false;
+    fiber f(
+        [&] {
+            connection c = connected();
+            std::string s(1, 0);
+            fiber far([&] {
+                weft::this_fiber::sleep_for(2ms);
+                well = c.client.write_all(bytes_of("x")).error == std::error_code();
+            });
+            EXPECT_TRUE(c.server.read_exact(room(s)));
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_TRUE(well);
+    EXPECT_EQ(l.driven_by()->io(), nullptr);
+}
+
+TEST(io_driver, of_a_loop_that_ends_lets_go_of_what_it_watched) {
+    connection c;
+    {
+        weft::loop l(weft::make_io_driver(io_kind::epoll));
+        fiber f(
+            [&] {
+                c = connected();
+                c.server.set_options({.read_timeout = 1ms});
+                std::string s(1, 0);
+                EXPECT_EQ(c.server.read(room(s)).error(), std::errc::timed_out);
+            },
+            {.on = &l});
+        l.run();
+    }
+    c.server.set_options({});
+    weft::loop l(weft::make_io_driver(io_kind::epoll));
+    bool well = false;
+    fiber f(
+        [&] {
+            fiber reader([&] {
+                std::string s(1, 0);
+                well = c.server.read(room(s)).value_or(0) == 1;
+            });
+            weft::this_fiber::sleep_for(1ms);
+            EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+            reader.join();
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_TRUE(well);
+}
+
+class io_environment : public ::testing::Test {
+protected:
+    void SetUp() override {
+        const char* now = std::getenv("WEFT_IO");
+        if (now != nullptr) before_ = now;
+    }
+    void TearDown() override {
+        if (before_.empty())
+            ::unsetenv("WEFT_IO");
+        else
+            ::setenv("WEFT_IO", before_.c_str(), 1);
+    }
+
+private:
+    std::string before_;
+};
+
+TEST_F(io_environment, chooses_the_driver) {
+    for (const char* name : {"epoll", "poll"}) {
+        ::setenv("WEFT_IO", name, 1);
+        EXPECT_STREQ(weft::make_io_driver()->name(), name);
+    }
+    ::setenv("WEFT_IO", "poll", 1);
+    EXPECT_STREQ(weft::make_io_driver(io_kind::epoll)->name(), "epoll") << "an option goes first";
+    ::unsetenv("WEFT_IO");
+    EXPECT_STREQ(weft::make_io_driver()->name(), "epoll");
+}
+
+using io_environment_death = io_environment;
+
+TEST_F(io_environment_death, that_names_nothing_ends_the_program) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be a thread of the library
+    ::setenv("WEFT_IO", "kqueue", 1);
+    EXPECT_EXIT(static_cast<void>(weft::make_io_driver()), ::testing::ExitedWithCode(2),
+                "WEFT_IO is \"kqueue\"; it can be epoll, io_uring, poll, auto");
+}
+
+}  // namespace

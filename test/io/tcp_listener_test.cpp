@@ -1,0 +1,154 @@
+#include "weft/io/tcp_listener.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "test/io/drivers.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::fiber;
+using weft::tcp_listener;
+using weft::tcp_stream;
+using weft::testing::any_listener;
+using weft::testing::cpu_seconds;
+using weft::testing::room;
+
+class listener : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(listener);
+
+TEST_P(listener, accepts_who_connects) {
+    run([] {
+        tcp_listener l = any_listener();
+        tcp_stream c = tcp_stream::connect(l.local_endpoint()).value();
+        tcp_stream s = l.accept().value();
+        EXPECT_EQ(s.remote_endpoint(), c.local_endpoint());
+    });
+}
+
+TEST_P(listener, waits_for_who_connects) {
+    run([] {
+        tcp_listener l = any_listener();
+        bool accepted = false;
+        fiber server([&] { accepted = l.accept().has_value(); });
+        weft::this_fiber::sleep_for(3ms);
+        EXPECT_FALSE(accepted);
+        auto c = tcp_stream::connect(l.local_endpoint());
+        server.join();
+        EXPECT_TRUE(accepted);
+    });
+}
+
+TEST_P(listener, serves_many_who_accept) {
+    run([] {
+        tcp_listener l = any_listener();
+        std::vector<fiber> servers;
+        int accepted = 0;
+        for (int i = 0; i < 8; ++i)
+            servers.emplace_back([&] { accepted += l.accept().has_value(); });
+        weft::this_fiber::yield();
+        std::vector<tcp_stream> clients;
+        for (int i = 0; i < 8; ++i)
+            clients.push_back(tcp_stream::connect(l.local_endpoint()).value());
+        for (fiber& f : servers) f.join();
+        EXPECT_EQ(accepted, 8);
+    });
+}
+
+TEST_P(listener, tells_who_waits_that_it_was_closed) {
+    run([] {
+        tcp_listener l = any_listener();
+        std::error_code how;
+        fiber server([&] { how = l.accept().error(); });
+        weft::this_fiber::sleep_for(2ms);
+        l.close();
+        server.join();
+        EXPECT_EQ(how, weft::errc::closed);
+        EXPECT_EQ(l.accept().error(), weft::errc::closed);
+    });
+}
+
+TEST_P(listener, says_why_it_cannot_be) {
+    run([] {
+        tcp_listener l = any_listener();
+        EXPECT_EQ(tcp_listener::bind(l.local_endpoint()).error(), std::errc::address_in_use);
+        EXPECT_EQ(tcp_listener::bind("nonsense").error(), std::errc::invalid_argument);
+        EXPECT_EQ(tcp_listener::bind("192.0.2.1:0").error(), std::errc::address_not_available);
+        EXPECT_EQ(tcp_listener::bind(weft::endpoint::local("/x").value()).error(),
+                  std::errc::address_family_not_supported);
+    });
+}
+
+TEST_P(listener, may_share_its_port) {
+    run([] {
+        tcp_listener a = tcp_listener::bind("127.0.0.1:0", {.reuse_port = true}).value();
+        EXPECT_TRUE(tcp_listener::bind(a.local_endpoint(), {.reuse_port = true}));
+    });
+}
+
+// A connection that ended before it was accepted is one like any other: its first read says so.
+TEST_P(listener, passes_over_who_is_gone) {
+    run([] {
+        tcp_listener l = any_listener();
+        tcp_stream::connect(l.local_endpoint()).value().abort();
+        tcp_stream stays = tcp_stream::connect(l.local_endpoint()).value();
+        ASSERT_TRUE(stays.write_all(bytes_of("x")));
+        for (;;) {
+            tcp_stream s = l.accept().value();
+            std::string b(1, 0);
+            if (s.read(room(b)).value_or(0) == 1) return;
+        }
+    });
+}
+
+// Numbers up to the limit, so that none is left.
+std::vector<int> take_all_numbers() {
+    std::vector<int> all;
+    for (int n; (n = ::dup(0)) >= 0;) all.push_back(n);
+    return all;
+}
+
+TEST_P(listener, refuses_cleanly_when_there_are_no_descriptors_and_goes_on) {
+    ::rlimit before;
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const ::rlimit few = {256, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    run([&] {
+        tcp_listener l = any_listener();
+        // Sockets of the clients are opened before there are none left.
+        const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        std::vector<int> all = take_all_numbers();
+        bool accepted = false;
+        fiber server([&] {
+            const auto s = l.accept();
+            EXPECT_TRUE(s) << s.error().message();
+            accepted = true;
+        });
+        const weft::endpoint to = l.local_endpoint();
+        static_cast<void>(::connect(client, to.data(), to.size()));
+
+        const double began = cpu_seconds();
+        while (l.refused_count() == 0) weft::this_fiber::sleep_for(1ms);
+        weft::this_fiber::sleep_for(300ms);
+        EXPECT_LT(cpu_seconds() - began, 0.05) << "it spins";
+        char b;
+        const auto n = ::recv(client, &b, 1, 0);
+        EXPECT_TRUE(n == 0 || (n < 0 && errno == ECONNRESET)) << "it was not told";
+        EXPECT_FALSE(accepted);
+
+        for (const int n : all) ::close(n);
+        ::close(client);
+        tcp_stream c = tcp_stream::connect(to).value();
+        server.join();
+    });
+    ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+}  // namespace

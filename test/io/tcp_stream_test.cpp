@@ -1,0 +1,402 @@
+#include "weft/io/tcp_stream.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "test/io/drivers.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/task.hpp"
+#include "weft/task/when_all.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::fiber;
+using weft::tcp_stream;
+using weft::testing::connected;
+using weft::testing::connection;
+using weft::testing::room;
+
+class tcp : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(tcp);
+
+TEST_P(tcp, carries_bytes_both_ways) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of("ping")));
+        std::string s(4, 0);
+        ASSERT_TRUE(c.server.read_exact(room(s)));
+        EXPECT_EQ(s, "ping");
+        ASSERT_TRUE(c.server.write_all(bytes_of("pong")));
+        ASSERT_TRUE(c.client.read_exact(room(s)));
+        EXPECT_EQ(s, "pong");
+    });
+}
+
+TEST_P(tcp, read_gives_what_there_is) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
+        std::string s(100, 0);
+        EXPECT_EQ(c.server.read(room(s)).value(), 3u);
+        EXPECT_EQ(s.substr(0, 3), "abc");
+    });
+}
+
+TEST_P(tcp, read_waits_for_the_first_byte) {
+    run([&] {
+        connection c = connected();
+        std::string order;
+        fiber reader([&] {
+            std::string s(1, 0);
+            EXPECT_EQ(c.server.read(room(s)).value(), 1u);
+            order += s;
+        });
+        weft::this_fiber::sleep_for(5ms);
+        order += "w";
+        ASSERT_TRUE(c.client.write_all(bytes_of("r")));
+        reader.join();
+        EXPECT_EQ(order, "wr");
+    });
+}
+
+TEST_P(tcp, serves_tasks_as_it_serves_fibers) {
+    run([] {
+        connection c = connected();
+        auto ask = [](tcp_stream& s) -> weft::task<std::string> {
+            EXPECT_TRUE(co_await s.async_write_all(bytes_of("question")));
+            std::string answer(6, 0);
+            EXPECT_TRUE(co_await s.async_read_exact(room(answer)));
+            co_return answer;
+        };
+        auto answer = [](tcp_stream& s) -> weft::task<std::string> {
+            std::string question(8, 0);
+            EXPECT_TRUE(co_await s.async_read_exact(room(question)));
+            EXPECT_TRUE(co_await s.async_write_all(bytes_of("answer")));
+            co_return question;
+        };
+        auto [a, q] = weft::await(weft::when_all(ask(c.client), answer(c.server)));
+        EXPECT_EQ(a, "answer");
+        EXPECT_EQ(q, "question");
+    });
+}
+
+TEST_P(tcp, serves_plain_threads) {
+    connection c;
+    run([&] { c = connected(); });
+    std::thread far([&] {
+        std::string s(4, 0);
+        EXPECT_TRUE(c.server.read_exact(room(s)));
+        EXPECT_TRUE(c.server.write_all(bytes_of(s)));
+    });
+    std::this_thread::sleep_for(5ms);  // so that the read waits, mostly
+    EXPECT_TRUE(c.client.write_all(bytes_of("near")));
+    std::string s(4, 0);
+    EXPECT_TRUE(c.client.read_exact(room(s)));
+    EXPECT_EQ(s, "near");
+    far.join();
+}
+
+TEST_P(tcp, two_loops_share_a_connection) {
+    connection c;
+    run([&] { c = connected(); });
+    std::thread other([&] {
+        weft::loop l(weft::make_io_driver(GetParam()));
+        fiber f(
+            [&] {
+                for (int i = 0; i < 1000; ++i) {
+                    std::string s(1, 0);
+                    EXPECT_TRUE(c.server.read_exact(room(s)));
+                    EXPECT_TRUE(c.server.write_all(bytes_of(s)));
+                }
+            },
+            {.on = &l});
+        l.run();
+    });
+    run([&] {
+        for (int i = 0; i < 1000; ++i) {
+            std::string s(1, static_cast<char>(i));
+            EXPECT_TRUE(c.client.write_all(bytes_of(s)));
+            std::string back(1, 0);
+            EXPECT_TRUE(c.client.read_exact(room(back)));
+            EXPECT_EQ(s, back);
+        }
+    });
+    other.join();
+}
+
+// More than the buffers of the system hold, both ways at once.
+TEST_P(tcp, a_slow_reader_suspends_the_writer) {
+    run([] {
+        connection c = connected();
+        std::string sent(8 << 20, 0);
+        for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 7 + i / 4096);
+        fiber writer([&] {
+            const weft::transferred t = c.client.write_all(bytes_of(sent));
+            EXPECT_TRUE(t);
+            EXPECT_EQ(t.bytes, sent.size());
+        });
+        weft::this_fiber::sleep_for(5ms);
+        EXPECT_FALSE(writer.done());
+        std::string got(sent.size(), 0);
+        ASSERT_TRUE(c.server.read_exact(room(got)));
+        EXPECT_TRUE(got == sent);
+        writer.join();
+    });
+}
+
+TEST_P(tcp, read_finds_the_end) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of("last")));
+        ASSERT_TRUE(c.client.shutdown(weft::direction::write));
+        std::string s(10, 0);
+        EXPECT_EQ(c.server.read(room(s)).value(), 4u);
+        EXPECT_EQ(c.server.read(room(s)).value(), 0u);
+        EXPECT_EQ(c.server.read(room(s)).value(), 0u);
+        // Only one half is closed.
+        ASSERT_TRUE(c.server.write_all(bytes_of("answer")));
+        EXPECT_EQ(c.client.read(room(s)).value(), 6u);
+    });
+}
+
+TEST_P(tcp, read_exact_tells_how_far_it_came) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
+        c.client.close();
+        std::string s(10, 0);
+        const weft::transferred t = c.server.read_exact(room(s));
+        EXPECT_EQ(t.error, weft::errc::end_of_stream);
+        EXPECT_EQ(t.bytes, 3u);
+    });
+}
+
+TEST_P(tcp, a_peer_that_resets_is_told_as_it_is) {
+    run([] {
+        connection c = connected();
+        c.client.abort();
+        std::string s(1, 0);
+        EXPECT_EQ(c.server.read(room(s)).error(), std::errc::connection_reset);
+        EXPECT_EQ(c.server.write(bytes_of("x")).error(), std::errc::broken_pipe);  // no SIGPIPE
+    });
+}
+
+TEST_P(tcp, read_ends_at_its_timeout_and_the_stream_lives) {
+    run([] {
+        connection c = connected();
+        c.server.set_options({.read_timeout = 5ms});
+        std::string s(4, 0);
+        const auto before = weft::steady_now();
+        EXPECT_EQ(c.server.read(room(s)).error(), std::errc::timed_out);
+        EXPECT_GE(weft::steady_now() - before, 5ms);
+        ASSERT_TRUE(c.client.write_all(bytes_of("ab")));
+        const weft::transferred t = c.server.read_exact(room(s));
+        EXPECT_EQ(t.error, std::errc::timed_out);
+        EXPECT_EQ(t.bytes, 2u);
+        ASSERT_TRUE(c.client.write_all(bytes_of("c")));
+        EXPECT_EQ(c.server.read(room(s)).value(), 1u);
+        EXPECT_EQ(s[0], 'c');
+    });
+}
+
+TEST_P(tcp, a_stop_ends_a_read) {
+    run([] {
+        connection c = connected();
+        std::error_code how;
+        fiber reader([&] {
+            std::string s(1, 0);
+            how = c.server.read(room(s)).error();
+        });
+        weft::this_fiber::sleep_for(2ms);
+        reader.request_stop();
+        reader.join();
+        EXPECT_EQ(how, std::errc::operation_canceled);
+        // Nothing was lost, and nobody stands in the way.
+        ASSERT_TRUE(c.client.write_all(bytes_of("x")));
+        std::string s(1, 0);
+        EXPECT_EQ(c.server.read(room(s)).value(), 1u);
+    });
+}
+
+TEST_P(tcp, a_stop_before_a_read_ends_it_unless_there_are_bytes) {
+    run([] {
+        connection c = connected();
+        std::error_code how;
+        fiber reader([&] {
+            while (!weft::this_fiber::get_stop_token().stop_requested()) weft::this_fiber::yield();
+            std::string s(1, 0);
+            how = c.server.read(room(s)).error();
+        });
+        weft::this_fiber::yield();
+        reader.request_stop();
+        reader.join();
+        EXPECT_EQ(how, std::errc::operation_canceled);
+    });
+}
+
+TEST_P(tcp, who_waits_is_told_that_it_was_closed) {
+    run([] {
+        connection c = connected();
+        std::error_code how;
+        fiber reader([&] {
+            std::string s(1, 0);
+            how = c.server.read(room(s)).error();
+        });
+        weft::this_fiber::sleep_for(2ms);
+        c.server.close();
+        reader.join();
+        EXPECT_EQ(how, weft::errc::closed);
+        std::string s(1, 0);
+        EXPECT_EQ(c.server.read(room(s)).error(), weft::errc::closed);
+        EXPECT_EQ(c.server.write(bytes_of("x")).error(), weft::errc::closed);
+        EXPECT_EQ(c.client.read(room(s)).value(), 0u);
+    });
+}
+
+TEST_P(tcp, a_second_reader_is_refused_at_once) {
+    run([] {
+        connection c = connected();
+        fiber reader([&] {
+            std::string s(1, 0);
+            EXPECT_EQ(c.server.read(room(s)).value(), 1u);
+        });
+        weft::this_fiber::sleep_for(2ms);
+        std::string s(1, 0);
+        EXPECT_EQ(c.server.read(room(s)).error(), std::errc::operation_in_progress);
+        EXPECT_TRUE(c.server.write_all(bytes_of("x")));  // a writer beside it is none
+        EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+        reader.join();
+    });
+}
+
+// The number of a connection is soon that of another one, and what comes late for the first must
+// not be told to the second.
+TEST_P(tcp, a_number_that_is_used_again_gets_no_old_event) {
+    run([] {
+        for (int i = 0; i < 200; ++i) {
+            connection a = connected();
+            fiber reader([&] {
+                std::string s(1, 0);
+                const auto n = a.server.read(room(s));  // what comes first
+                EXPECT_TRUE(n ? s == "o" : n.error() == weft::errc::closed);
+            });
+            weft::this_fiber::yield();
+            EXPECT_TRUE(a.client.write_all(bytes_of("old")));
+            a.server.close();
+            connection b = connected();
+            b.server.set_options({.read_timeout = 1ms});
+            std::string s(3, 0);
+            EXPECT_EQ(b.server.read(room(s)).error(), std::errc::timed_out);
+            reader.join();
+        }
+    });
+}
+
+TEST_P(tcp, who_is_killed_in_a_read_leaves_the_buffer_alone) {
+    connection c;
+    run([&] { c = connected(); });
+    {
+        fiber stuck(
+            [&] {
+                const weft::shield held;  // so that asking is not enough
+                std::array<std::byte, 64> mine;
+                static_cast<void>(c.server.read(mine));
+                ADD_FAILURE() << "went on";
+            },
+            {.on = &loop()});
+        loop().run_once(weft::steady_now());
+        stuck.detach();
+    }
+    end_loop();  // unwinds it
+    EXPECT_TRUE(c.client.write_all(bytes_of("too late")));
+}
+
+TEST_P(tcp, connecting_to_nobody_is_refused) {
+    run([] {
+        weft::endpoint nobody;
+        {
+            const weft::tcp_listener l = weft::testing::any_listener();
+            nobody = l.local_endpoint();
+        }
+        EXPECT_EQ(tcp_stream::connect(nobody).error(), std::errc::connection_refused);
+        EXPECT_FALSE(tcp_stream::connect(weft::endpoint()));
+    });
+}
+
+// The system answers for a listener until its queue is full, and then not at all.
+TEST_P(tcp, connecting_ends_at_its_timeout) {
+    run([] {
+        weft::tcp_listener l = weft::tcp_listener::bind("127.0.0.1:0", {.backlog = 0}).value();
+        std::vector<tcp_stream> waiting;
+        for (int i = 0; i < 16; ++i) {
+            auto s = tcp_stream::connect(l.local_endpoint(), 20ms);
+            if (s) {
+                waiting.push_back(*std::move(s));
+                continue;
+            }
+            EXPECT_EQ(s.error(), std::errc::timed_out);
+            return;
+        }
+        ADD_FAILURE() << "sixteen connections in a queue of one";
+    });
+}
+
+TEST_P(tcp, knows_both_ends) {
+    run([] {
+        const connection c = connected();
+        EXPECT_EQ(c.client.local_endpoint(), c.server.remote_endpoint());
+        EXPECT_EQ(c.client.remote_endpoint(), c.server.local_endpoint());
+    });
+}
+
+TEST_P(tcp, takes_options) {
+    run([] {
+        connection c = connected();
+        EXPECT_TRUE(c.client.set_no_delay(false));
+        EXPECT_TRUE(c.client.set_keep_alive(30s));
+        EXPECT_TRUE(c.client.set_keep_alive(0s));
+        c.client.close();
+        EXPECT_FALSE(c.client.set_no_delay(true));
+    });
+}
+
+TEST_P(tcp, many_connections_keep_their_bytes_apart) {
+    run([&] {
+        weft::tcp_listener l = weft::testing::any_listener();
+        constexpr int clients = 300;
+        fiber server([&] {
+            for (int i = 0; i < clients; ++i)
+                fiber([s = l.accept().value()]() mutable {
+                    std::array<std::byte, 256> b;
+                    while (const auto n = s.read(b).value_or(0))
+                        if (!s.write_all(std::span(b).first(n))) return;
+                }).detach();
+        });
+        std::vector<fiber> all;
+        int well = 0;
+        for (int i = 0; i < clients; ++i)
+            all.emplace_back([&, i] {
+                tcp_stream s = tcp_stream::connect(l.local_endpoint()).value();
+                for (int round = 0; round < 10; ++round) {
+                    std::string sent = std::to_string(i) + ":" + std::to_string(round);
+                    std::string got(sent.size(), 0);
+                    if (!s.write_all(bytes_of(sent)) || !s.read_exact(room(got))) return;
+                    if (got != sent) return;
+                }
+                ++well;
+            });
+        for (fiber& f : all) f.join();
+        EXPECT_EQ(well, clients);
+        server.join();
+    });
+}
+
+}  // namespace

@@ -1,0 +1,41 @@
+#include "weft/io/accept_reserve.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace weft::detail {
+namespace {
+
+int open_spare() noexcept { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+}  // namespace
+
+accept_reserve::accept_reserve() noexcept : spare_(open_spare()) {}
+
+accept_reserve::~accept_reserve() {
+    if (spare_ >= 0) ::close(spare_);
+}
+
+duration accept_reserve::refuse(int listener) noexcept {
+    const std::lock_guard held(lock_);
+    const time_point now = steady_now();
+    pause_ = now - last_ < 2 * longest ? std::min(2 * pause_, longest) : shortest;
+    last_ = now;
+    for (int i = 0; i < most_at_once; ++i) {
+        if (spare_ >= 0) ::close(spare_);
+        const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (peer >= 0) {
+            ::close(peer);
+            refused_count_.fetch_add(1, std::memory_order_relaxed);
+        }
+        spare_ = open_spare();
+        if (peer < 0) break;
+    }
+    return pause_;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,42 @@
+// connect: how a stream comes to be from an endpoint: what tcp_stream and unix_stream connect by.
+#pragma once
+
+#include <source_location>
+#include <system_error>
+#include <utility>
+
+#include "weft/io/stream.hpp"
+
+namespace weft::detail {
+
+// The socket is opened by who waits, for his driver.
+class connect_operation : public io_operation {
+public:
+    connect_operation(const endpoint& to, duration timeout) noexcept;
+    connect_operation(connect_operation&& other) noexcept;  // before it is awaited
+
+    bool ready() noexcept;
+
+protected:
+    // Connected.
+    result<descriptor> socket(const waiter* w, wait_status how) noexcept;
+
+private:
+    descriptor socket_;
+    endpoint to_;
+    std::error_code refused_;
+};
+
+// Stream is what a connected socket becomes by Stream::of(descriptor).
+template <class Stream>
+class connecting final : public connect_operation {
+public:
+    using connect_operation::connect_operation;
+    result<Stream> take(const waiter* w, wait_status how) noexcept {
+        result<descriptor> d = socket(w, how);
+        if (!d) return failure(d.error());
+        return Stream::of(*std::move(d));
+    }
+};
+
+}  // namespace weft::detail

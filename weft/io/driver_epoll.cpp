@@ -1,0 +1,107 @@
+#include "weft/io/driver_epoll.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdint>
+
+#include "weft/io/descriptor.hpp"
+#include "weft/io/system_error.hpp"
+
+namespace weft {
+namespace {
+
+using detail::io_entry;
+
+constexpr std::uint64_t of_wake_fd = ~std::uint64_t{0};
+constexpr std::uint32_t all_events = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+// Milliseconds, rounded up, where the system has no finer wait.
+int milliseconds(const ::timespec& t) noexcept {
+    const std::int64_t ms = t.tv_sec * 1000 + (t.tv_nsec + 999'999) / 1'000'000;
+    return static_cast<int>(std::min<std::int64_t>(ms, INT_MAX));
+}
+
+}  // namespace
+
+driver_epoll::driver_epoll() : io_driver(false), set_(::epoll_create1(EPOLL_CLOEXEC)) {
+    if (set_ < 0) detail::throw_system_error(errno, "epoll_create1");
+    ::epoll_event e{};
+    e.events = EPOLLIN | EPOLLET;
+    e.data.u64 = of_wake_fd;
+    if (::epoll_ctl(set_, EPOLL_CTL_ADD, wake_.number(), &e) != 0) {
+        const int why = errno;
+        ::close(set_);
+        detail::throw_system_error(why, "epoll_ctl");
+    }
+}
+
+driver_epoll::~driver_epoll() {
+    forget_all();
+    ::close(set_);
+}
+
+std::error_code driver_epoll::watch(io_entry& entry, std::uint32_t generation) noexcept {
+    ::epoll_event e{};
+    e.events = all_events;
+    e.data.u64 = std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(entry.number);
+    if (::epoll_ctl(set_, EPOLL_CTL_ADD, entry.number, &e) == 0) return {};
+    // It was given away and adopted again, and is in the set with its former generation.
+    if (errno == EEXIST && ::epoll_ctl(set_, EPOLL_CTL_MOD, entry.number, &e) == 0) return {};
+    return {errno, std::system_category()};
+}
+
+// What is closed leaves the set by itself.
+void driver_epoll::forget(io_entry& entry, std::uint32_t, bool stays_open) noexcept {
+    if (stays_open) ::epoll_ctl(set_, EPOLL_CTL_DEL, entry.number, nullptr);
+}
+
+bool driver_epoll::wait(time_point until) noexcept {
+    bool slept_well;
+    do {
+        ::timespec limit{};
+        const bool asleep = wake_.begin_sleep();
+        if (asleep && until != never) {
+            const auto left = std::max(until - steady_now(), duration::zero());
+            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+            limit.tv_sec = seconds.count();
+            limit.tv_nsec = (left - seconds).count();
+        }
+        slept_well = collect(asleep && until == never ? nullptr : &limit);
+    } while (!slept_well);
+    return true;
+}
+
+void driver_epoll::poll() noexcept {
+    const ::timespec at_once{};
+    static_cast<void>(collect(&at_once));
+}
+
+// False: a signal has ended the sleep, and nothing else.
+bool driver_epoll::collect(const ::timespec* limit) noexcept {
+    ::epoll_event events[most_events];
+    int n = ::epoll_pwait2(set_, events, most_events, limit, nullptr);
+    if (n < 0 && errno == ENOSYS)
+        n = ::epoll_wait(set_, events, most_events, limit != nullptr ? milliseconds(*limit) : -1);
+    const bool interrupted = n < 0 && errno == EINTR;
+    const bool woken = wake_.end_sleep();
+    for (int i = 0; i < n; ++i) {
+        const std::uint64_t key = events[i].data.u64;
+        if (key == of_wake_fd) continue;
+        if (io_entry* e = detail::find_entry(static_cast<int>(key & 0xffff'ffff)))
+            e->notify(static_cast<std::uint32_t>(key >> 32),
+                      detail::flags_of_poll(events[i].events));
+    }
+    return !interrupted || woken;
+}
+
+int driver_epoll::native_handle() noexcept {
+    wake_.always_tell();
+    return set_;
+}
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// driver_epoll: readiness by epoll.
+//
+// Its one idea: a descriptor is put into the set once, edge-triggered and for both directions, and
+// stays until it is closed; what it is ready for is kept in its entry. So no wait costs a call but
+// the one that many wait in together.
+//
+// An event carries number and generation, not an address: one that is late finds that it is.
+#pragma once
+
+#include "weft/io/io_driver.hpp"
+#include "weft/io/wake_fd.hpp"
+
+namespace weft {
+
+class driver_epoll final : public io_driver {
+public:
+    driver_epoll();  // throws system_error
+    driver_epoll(const driver_epoll&) = delete;
+    ~driver_epoll() override;
+
+    const char* name() const noexcept override { return "epoll"; }
+    [[nodiscard]] bool wait(time_point until) noexcept override;
+    void poll() noexcept override;
+    void wake() noexcept override { wake_.wake(); }
+    void forget_wake() noexcept override { wake_.forget(); }
+    time_point now() const noexcept override { return steady_now(); }
+    int native_handle() noexcept override;
+    [[nodiscard]] std::error_code watch(detail::io_entry&,
+                                        std::uint32_t generation) noexcept override;
+    void forget(detail::io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
+
+private:
+    static constexpr int most_events = 256;  // told in one call
+
+    bool collect(const ::timespec* limit) noexcept;
+
+    int set_;
+    detail::wake_fd wake_;
+};
+
+}  // namespace weft

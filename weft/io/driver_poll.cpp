@@ -1,0 +1,90 @@
+#include "weft/io/driver_poll.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <new>
+
+#include "weft/io/descriptor.hpp"
+
+namespace weft {
+namespace {
+
+using detail::io_entry;
+
+// Rounded up: no timer is early, and no sleep is a spin.
+int milliseconds_until(time_point until) noexcept {
+    if (until == never) return -1;
+    const auto left = std::max(until - steady_now(), duration::zero());
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    return static_cast<int>(std::min<decltype(ms)>(ms, INT_MAX));
+}
+
+}  // namespace
+
+driver_poll::driver_poll() : io_driver(false) {}
+driver_poll::~driver_poll() { forget_all(); }
+
+std::error_code driver_poll::watch(io_entry& e, std::uint32_t generation) noexcept {
+    const std::lock_guard held(lock_);
+#if WEFT_EXCEPTIONS
+    try {
+        watched_.push_back({e.number, generation});
+    } catch (const std::bad_alloc&) {
+        return std::make_error_code(std::errc::not_enough_memory);
+    }
+#else
+    watched_.push_back({e.number, generation});
+#endif
+    return {};
+}
+
+void driver_poll::forget(io_entry& e, std::uint32_t, bool) noexcept {
+    const std::lock_guard held(lock_);
+    std::erase_if(watched_, [&](const watched& w) { return w.number == e.number; });
+}
+
+// From another thread than its own: it may sleep without having asked for this.
+void driver_poll::enlisted() noexcept {
+    const executor* const e = current_executor();
+    if (e == nullptr || detail::io_driver_here() != this) wake_.wake();
+}
+
+void driver_poll::poll() noexcept { collect(time_point()); }
+
+bool driver_poll::wait(time_point until) noexcept {
+    collect(wake_.begin_sleep() ? until : time_point());
+    return true;
+}
+
+void driver_poll::collect(time_point until) noexcept {
+    {
+        const std::lock_guard held(lock_);
+        asked_of_ = watched_;
+    }
+    // What nobody waits for is left out: a hang-up would be told again and again.
+    std::erase_if(asked_of_, [this](const watched& w) {
+        return detail::find_entry(w.number)->wanted(w.generation) == 0;
+    });
+    asked_.assign(1, {wake_.number(), POLLIN, 0});
+    for (const watched& w : asked_of_)
+        asked_.push_back({w.number, detail::find_entry(w.number)->wanted(w.generation), 0});
+    const int n = ::poll(asked_.data(), asked_.size(), milliseconds_until(until));
+    wake_.end_sleep();
+    if (asked_[0].revents != 0) wake_.drain();
+    if (n <= 0) return;
+    for (std::size_t i = 0; i < asked_of_.size(); ++i)
+        if (const std::uint64_t flags =
+                detail::flags_of_poll(static_cast<unsigned>(asked_[i + 1].revents)))
+            detail::find_entry(asked_of_[i].number)->notify(asked_of_[i].generation, flags);
+}
+
+int driver_poll::native_handle() noexcept {
+    wake_.always_tell();
+    return wake_.number();
+}
+
+}  // namespace weft

@@ -1,0 +1,19 @@
+// driver_uring: completion by io_uring.
+//
+// Its one idea: calls are put into a ring that the system reads, and results into one that the loop
+// reads; one system call hands over whatever has gathered and sleeps. What is no socket, and what
+// lies on a stack that moves, is waited for by readiness in the same ring (a poll that stays).
+//
+// Calls belong to one thread: the one that first ran the driver runs it to its end.
+#pragma once
+
+#include <memory>
+
+#include "weft/io/io_driver.hpp"
+
+namespace weft {
+
+// Null where the system or the build has no io_uring; `why` says which.
+std::unique_ptr<io_driver> make_driver_uring(const char** why);
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// endpoint: where a socket is: an address and a port, or a path of the file system.
+//
+//   weft::endpoint(weft::ip_address::loopback(), 7000)
+//   weft::endpoint::parse("[::1]:7000")                 // result<endpoint>; also "127.0.0.1:7000"
+//   weft::endpoint::local("/run/service")               // a path; one that begins with '@' is
+//                                                       // in the abstract namespace of Linux
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.hpp"
+#include "weft/io/ip_address.hpp"
+
+namespace weft {
+
+class endpoint {
+public:
+    endpoint() noexcept = default;  // of no family
+    endpoint(const ip_address& address, std::uint16_t port) noexcept;
+    static result<endpoint> parse(std::string_view text);  // invalid_argument
+    static result<endpoint> local(std::string_view path);  // filename_too_long
+    static endpoint from(const ::sockaddr* address, ::socklen_t bytes) noexcept;
+    // Where a socket is, and where its peer; of no family if there is none.
+    static endpoint of_socket(int number) noexcept;
+    static endpoint of_peer(int number) noexcept;
+
+    bool is_ip() const noexcept { return family() == AF_INET || family() == AF_INET6; }
+    bool is_local() const noexcept { return family() == AF_UNIX; }
+    int family() const noexcept { return base().sa_family; }
+
+    // Of an IP endpoint.
+    ip_address address() const noexcept;
+    std::uint16_t port() const noexcept;
+    // Of a local one; empty if it has no name.
+    std::string path() const;
+
+    // "127.0.0.1:7000", "[::1]:7000", "/run/service", "@name", "unnamed".
+    std::string to_string() const;
+
+    // As the system takes it.
+    const ::sockaddr* data() const noexcept { return &base(); }
+    ::sockaddr* data() noexcept { return reinterpret_cast<::sockaddr*>(&storage_); }
+    ::socklen_t size() const noexcept { return size_; }
+    static constexpr ::socklen_t capacity = sizeof(::sockaddr_un);
+    void resize(::socklen_t bytes) noexcept { size_ = bytes; }
+
+    friend bool operator==(const endpoint& a, const endpoint& b) noexcept;
+
+private:
+    const ::sockaddr& base() const noexcept {
+        return reinterpret_cast<const ::sockaddr&>(storage_);
+    }
+
+    ::sockaddr_un storage_{};  // the largest of those it can be
+    ::socklen_t size_ = 0;
+};
+
+}  // namespace weft

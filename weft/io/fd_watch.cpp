@@ -1,0 +1,62 @@
+#include "weft/io/fd_watch.hpp"
+
+namespace weft {
+
+fd_watch::fd_watch(int number) noexcept : ref_(descriptor_ref::find(number)) {
+    if (ref_) return;
+    ref_ = descriptor_ref::adopt(number, 0, error_);
+    own_ = static_cast<bool>(ref_);
+}
+
+fd_watch& fd_watch::operator=(fd_watch&& other) noexcept {
+    if (this != &other) {
+        let_go();
+        ref_ = std::exchange(other.ref_, {});
+        own_ = other.own_;
+        error_ = other.error_;
+    }
+    return *this;
+}
+
+void fd_watch::let_go() noexcept {
+    if (own_ && ref_) ref_.release();
+    ref_ = {};
+}
+
+fd_watch::waiting::waiting(descriptor_ref of, std::error_code error, fd_events events,
+                           time_point deadline) noexcept
+    : io_operation({}, 1, duration::max(), "a descriptor"), error_(error) {
+    request_.what = detail::io_request::poll;
+    request_.of = of;
+    request_.flags = static_cast<short>(events);
+    request_.reads = !has(events, fd_events::write);
+    set_deadline(deadline);
+    if (!of && !error_) error_ = std::make_error_code(std::errc::bad_file_descriptor);
+    if (has(events, fd_events::write) == has(events, fd_events::read | fd_events::urgent))
+        error_ = std::make_error_code(std::errc::invalid_argument);
+}
+
+bool fd_watch::waiting::ready() noexcept { return error_ || io_operation::ready(); }
+
+result<fd_events> fd_watch::waiting::take(const waiter* w, wait_status how) const noexcept {
+    if (error_) return failure(error_);
+    const transferred t = outcome(w, how);
+    if (t.error) return failure(t.error);
+    return static_cast<fd_events>(t.bytes);
+}
+
+fd_watch::waiting fd_watch::async_wait(fd_events events, time_point deadline) const noexcept {
+    return {ref_, error_, events, deadline};
+}
+
+result<fd_events> fd_watch::wait(fd_events events, time_point deadline, place_t place) const {
+    auto op = async_wait(events, deadline);
+    return detail::block_for(op, place);
+}
+
+result<fd_events> wait_fd(int number, fd_events events, time_point deadline,
+                          std::source_location place) {
+    return fd_watch(number).wait(events, deadline, place);
+}
+
+}  // namespace weft

@@ -1,0 +1,98 @@
+// io_operation: a call on a descriptor that waits until it can be made: what every operation on a
+// socket is made of.
+//
+// Its one idea: try, wait, try again, and be through when enough has come. With a driver of
+// readiness the try is the system call, made in the party's own turn, so that what it reads is in
+// the cache when it goes on; with one of completion the try is to look at what has come.
+//
+//      ready()  try --- enough ---------------------------------------> take()
+//                 \                                                    ^
+//      start()     try; enlist, or submit ... event --> again()  try -/
+//                                              ^                    \ not enough
+//                                              +---------------------+
+//
+// It ends early with what was transferred until then: a deadline or a stop loses no bytes, it is
+// the error only if there were none.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <system_error>
+
+#include "weft/base/result.hpp"
+#include "weft/io/io_driver.hpp"
+#include "weft/io/io_request.hpp"
+#include "weft/wait/operation.hpp"
+
+namespace weft {
+
+// How far a transfer of a given length came: all of it if there is no error.
+struct [[nodiscard]] transferred {
+    std::size_t bytes = 0;
+    std::error_code error;
+
+    explicit operator bool() const noexcept { return !error; }
+};
+
+namespace detail {
+
+class accept_reserve;
+
+class io_operation {
+public:
+    static constexpr bool reports_stop = true;
+
+    io_operation(io_operation&& other) noexcept;  // before it is awaited
+    ~io_operation() = default;
+
+    bool ready() noexcept;
+    bool start(waiter& w) noexcept;
+    bool again(waiter& w) noexcept;
+    time_point deadline() const noexcept { return std::min(deadline_, pause_until_); }
+
+protected:
+    // `least`: how many bytes are enough; the request asks for at least that many.
+    io_operation(const io_request& r, std::size_t least, duration timeout,
+                 const char* what) noexcept;
+
+    // In place of a timeout.
+    void set_deadline(time_point t) noexcept { deadline_ = t; }
+
+    transferred outcome(const waiter* w, wait_status how) const noexcept;
+    // The same where a part is as good as the whole: an error only if there was nothing.
+    result<std::size_t> some(const waiter* w, wait_status how) const noexcept {
+        const transferred t = outcome(w, how);
+        if (t.error && t.bytes == 0) return failure(t.error);
+        return t.bytes;
+    }
+
+    io_request request_;
+    accept_reserve* reserve_ = nullptr;  // of an accept
+
+private:
+    static constexpr int was_closed = -1;
+
+    io_driver* giver() const noexcept;
+    bool attempt() noexcept;
+    bool progress(std::int64_t n) noexcept;
+    bool enlist() noexcept;
+    bool submit(io_driver& d) noexcept;
+    bool completed(const waiter& w) noexcept;
+    bool passes_over(int error) noexcept;
+    static void withdraw(waiter& w) noexcept;
+    static void interrupt(waiter& w, stop_reason) noexcept;
+
+    const char* what_;
+    std::size_t least_;
+    std::size_t done_ = 0;
+    int error_ = 0;         // of the system, or was_closed
+    bool through_ = false;  // there is an outcome
+    time_point deadline_ = never;
+    time_point pause_until_ = never;  // it waits for nothing else
+    duration timeout_;
+    wait_node node_;
+};
+
+}  // namespace detail
+}  // namespace weft

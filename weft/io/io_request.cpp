@@ -1,0 +1,69 @@
+#include "weft/io/io_request.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace weft::detail {
+namespace {
+
+std::int64_t or_error(std::int64_t n) noexcept {
+    if (n >= 0) return n;
+    return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+}
+
+// The end of a connection attempt that was begun.
+std::int64_t connected(int number) noexcept {
+    int error = 0;
+    ::socklen_t size = sizeof error;
+    if (::getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return -errno;
+    if (error != 0) return -error;
+    // No error is not success: it may be under way still.
+    ::sockaddr_storage peer;
+    size = sizeof peer;
+    if (::getpeername(number, reinterpret_cast<::sockaddr*>(&peer), &size) == 0) return 0;
+    return errno == ENOTCONN ? -EAGAIN : -errno;
+}
+
+}  // namespace
+
+std::int64_t io_request::perform() noexcept {
+    const int number = of.number();
+    switch (what) {
+        case receive:
+            return or_error(::recv(number, data, bytes, flags | MSG_DONTWAIT));
+        case send:
+            return or_error(::send(number, data, bytes, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+        case read:
+            return or_error(::read(number, data, bytes));
+        case write:
+            return or_error(::write(number, data, bytes));
+        case receive_message:
+            return or_error(::recvmsg(number, static_cast<::msghdr*>(data), flags | MSG_DONTWAIT));
+        case send_message:
+            return or_error(::sendmsg(number, static_cast<::msghdr*>(data),
+                                      flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+        case accept:
+            return or_error(
+                ::accept4(number, static_cast<::sockaddr*>(data), address_bytes, flags));
+        case connect: {
+            if (begun) return connected(number);
+            const int r = ::connect(number, static_cast<const ::sockaddr*>(data),
+                                    static_cast<::socklen_t>(bytes));
+            if (r == 0) return 0;
+            begun = errno == EINPROGRESS || errno == EINTR;
+            if (begun) return -EAGAIN;
+            return errno == EAGAIN ? -ECONNREFUSED : -errno;  // a full queue of a local socket
+        }
+        case poll: {
+            ::pollfd p = {number, static_cast<short>(flags), 0};
+            const int r = ::poll(&p, 1, 0);
+            if (r < 0) return -errno;
+            return r == 0 ? -EAGAIN : p.revents;
+        }
+    }
+    return -ENOSYS;
+}
+
+}  // namespace weft::detail

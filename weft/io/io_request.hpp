@@ -1,0 +1,56 @@
+// io_request: one system call that may have to wait, as data: to be made here and now, or to be
+// given to the system.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/list.hpp"
+#include "weft/io/descriptor.hpp"
+
+namespace weft::detail {
+
+struct io_request {
+    enum kind : std::uint8_t {
+        receive,          // recv: data, bytes
+        send,             // send: data, bytes
+        read,             // of what is no socket
+        write,            //
+        receive_message,  // recvmsg: message
+        send_message,     // sendmsg: message
+        accept,           // accept4: address, address_bytes
+        connect,          // connect: address, address_bytes
+        poll,             // nothing: only waits; result: the flags that are set
+    };
+
+    kind what = poll;
+    bool reads = true;        // whether it waits to read, or to write
+    bool under_way = false;   // given to a driver that completes
+    bool begun = false;       // connect: is in progress
+    bool poll_first = false;  // what completes calls waits until this one can be made
+    int flags = 0;
+    descriptor_ref of;
+    void* data = nullptr;  // or msghdr, or address
+    std::size_t bytes = 0;
+    ::socklen_t* address_bytes = nullptr;
+    std::int64_t result = 0;  // of the last call: at least zero, or -errno
+    waiter* owner = nullptr;
+    io_driver* driver = nullptr;  // that has it, if it is under way
+
+    std::uint64_t flag() const noexcept { return reads ? io_entry::readable : io_entry::writable; }
+
+    // Makes the call, which does not wait. At least zero, or -errno.
+    std::int64_t perform() noexcept;
+
+    // By the driver: the result has come.
+    void complete(std::int64_t n) noexcept {
+        result = n;
+        under_way = false;
+        if (owner != nullptr && owner->claim()) owner->wake_in_order();
+    }
+};
+
+}  // namespace weft::detail

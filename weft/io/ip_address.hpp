@@ -1,0 +1,50 @@
+// ip_address: an address of IPv4 or IPv6, as a value: parsed, printed, compared.
+//
+//   auto a = weft::ip_address::parse("::1");            // result<ip_address>
+//   a->to_string();                                     // "::1"
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.hpp"
+
+namespace weft {
+
+class ip_address {
+public:
+    ip_address() noexcept = default;  // 0.0.0.0
+    static ip_address v4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) noexcept;
+    // In the order of the net; `scope` is the number of an interface, for link-local addresses.
+    static ip_address v6(const std::array<std::uint8_t, 16>& bytes,
+                         std::uint32_t scope = 0) noexcept;
+    static ip_address any() noexcept { return {}; }
+    static ip_address loopback() noexcept { return v4(127, 0, 0, 1); }
+    static ip_address any_v6() noexcept { return v6({}); }
+    static ip_address loopback_v6() noexcept;
+
+    // "127.0.0.1", "::1", "fe80::1%eth0" or "fe80::1%2"; no names of hosts. invalid_argument.
+    static result<ip_address> parse(std::string_view text);
+
+    bool is_v6() const noexcept { return v6_; }
+    bool is_loopback() const noexcept;
+    bool is_any() const noexcept;
+    // Of IPv4 the first four.
+    const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
+    std::uint32_t scope() const noexcept { return scope_; }
+
+    // As RFC 5952 writes it.
+    std::string to_string() const;
+
+    friend auto operator<=>(const ip_address&, const ip_address&) noexcept = default;
+
+private:
+    bool v6_ = false;
+    std::array<std::uint8_t, 16> bytes_{};
+    std::uint32_t scope_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,237 @@
+// stream: bytes both ways over a socket that is connected: what tcp_stream and unix_stream are.
+//
+// Its one idea: each operation in two spellings. `read(b)` suspends a fiber and blocks a thread;
+// `async_read(b)` is an operation for co_await, when_any and the like. Both may end early by a
+// stop or a deadline, and the stream's own limits are deadlines as well.
+//
+//      read         some: at least one byte; zero: the peer has ended        result<size_t>
+//      read_exact   all of the buffer, or end_of_stream                      transferred
+//      write        some                                                     result<size_t>
+//      write_all    all of it                                                transferred
+//
+// One party reads and one writes at a time; a second one of a kind gets operation_in_progress at
+// once. Errors of the system come as they are (connection_reset, broken_pipe); SIGPIPE never.
+// A stream may be closed by anybody: who waits is told errc::closed.
+//
+// With io_uring the buffer is the system's until the operation has ended, as it is with every
+// driver for who looks: it is never left before.
+//
+//   std::array<std::byte, 512> buffer;
+//   while (auto n = s.read(buffer).value_or(0))
+//       if (!s.write_all(std::span(buffer).first(n))) break;
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weft/base/errc.hpp"
+#include "weft/io/endpoint.hpp"
+#include "weft/io/io_operation.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+// As bytes: what has contiguous elements of a trivial type.
+inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
+    return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+struct stream_options {
+    duration read_timeout = duration::max();   // of one operation; max: none
+    duration write_timeout = duration::max();  //
+};
+
+namespace detail {
+
+// What both halves of a stream share: who reads and who writes.
+struct stream_core {
+    descriptor owned;
+    stream_options options;
+    atomic<unsigned char> busy{0};  // bits: somebody reads, somebody writes
+
+    static constexpr unsigned char reading = 1;
+    static constexpr unsigned char writing = 2;
+};
+
+// Of a socket that is connected, or will be: it is closed if there is no memory.
+result<descriptor> own_stream(int number) noexcept;
+result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept;
+
+// A transfer on a stream: the only one of its direction while it lasts.
+class stream_operation : public io_operation {
+public:
+    stream_operation(stream_operation&& other) noexcept
+        : io_operation(std::move(other)), core_(other.core_), bit_(other.bit_) {}
+    ~stream_operation() { let_go(); }
+
+    bool ready() noexcept {
+        if (!take_turn()) return true;
+        return io_operation::ready();
+    }
+
+protected:
+    stream_operation(stream_core& c, const io_request& r, std::size_t least, duration timeout,
+                     unsigned char bit, const char* what) noexcept
+        : io_operation(r, least, timeout, what), core_(&c), bit_(bit) {}
+
+    bool refused() const noexcept { return refused_; }
+    void let_go() noexcept {
+        // Release: pairs with the next one's acquire.
+        if (std::exchange(held_, false))
+            core_->busy.fetch_and(static_cast<unsigned char>(~bit_), std::memory_order_release);
+    }
+    static io_request request(const stream_core& c, io_request::kind what, void* data,
+                              std::size_t bytes) noexcept {
+        io_request r;
+        r.what = what;
+        r.reads = what == io_request::receive;
+        r.of = c.owned.ref();
+        r.data = data;
+        r.bytes = bytes;
+        return r;
+    }
+
+private:
+    bool take_turn() noexcept {
+        held_ = (core_->busy.fetch_or(bit_, std::memory_order_acquire) & bit_) == 0;
+        refused_ = !held_;
+        return held_;
+    }
+
+    stream_core* core_;
+    const unsigned char bit_;
+    bool held_ = false;
+    bool refused_ = false;
+};
+
+class read_operation final : public stream_operation {
+public:
+    read_operation(stream_core& c, std::span<std::byte> into, std::size_t least) noexcept
+        : stream_operation(c, request(c, io_request::receive, into.data(), into.size()), least,
+                           c.options.read_timeout, stream_core::reading, "bytes to read") {}
+    result<std::size_t> take(const waiter* w, wait_status how) noexcept {
+        if (refused()) return failure(std::errc::operation_in_progress);
+        let_go();
+        return some(w, how);
+    }
+};
+
+class read_exact_operation final : public stream_operation {
+public:
+    read_exact_operation(stream_core& c, std::span<std::byte> into) noexcept
+        : stream_operation(c, request(c, io_request::receive, into.data(), into.size()),
+                           into.size(), c.options.read_timeout, stream_core::reading,
+                           "bytes to read"),
+          all_(into.size()) {}
+    transferred take(const waiter* w, wait_status how) noexcept {
+        if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+        let_go();
+        transferred t = outcome(w, how);
+        if (!t.error && t.bytes != all_) t.error = errc::end_of_stream;
+        return t;
+    }
+
+private:
+    std::size_t all_;
+};
+
+class write_operation : public stream_operation {
+public:
+    write_operation(stream_core& c, std::span<const std::byte> from, std::size_t least) noexcept
+        : stream_operation(
+              c, request(c, io_request::send, const_cast<std::byte*>(from.data()), from.size()),
+              least, c.options.write_timeout, stream_core::writing, "room to write") {}
+    result<std::size_t> take(const waiter* w, wait_status how) noexcept {
+        if (refused()) return failure(std::errc::operation_in_progress);
+        let_go();
+        return some(w, how);
+    }
+};
+
+class write_all_operation final : public write_operation {
+public:
+    write_all_operation(stream_core& c, std::span<const std::byte> from) noexcept
+        : write_operation(c, from, from.size()) {}
+    transferred take(const waiter* w, wait_status how) noexcept {
+        if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+        let_go();
+        return outcome(w, how);
+    }
+};
+
+}  // namespace detail
+
+// Which end of a stream.
+enum class direction : std::uint8_t { read, write, both };
+
+class stream {
+    using place_t = std::source_location;
+
+public:
+    stream() noexcept = default;  // none
+    stream(stream&&) noexcept = default;
+    stream& operator=(stream&&) noexcept = default;
+
+    explicit operator bool() const noexcept { return core_ != nullptr; }
+
+    [[nodiscard]] detail::read_operation async_read(std::span<std::byte> into) noexcept {
+        return {*core_, into, 1};
+    }
+    [[nodiscard]] detail::read_exact_operation async_read_exact(
+        std::span<std::byte> into) noexcept {
+        return {*core_, into};
+    }
+    [[nodiscard]] detail::write_operation async_write(std::span<const std::byte> from) noexcept {
+        return {*core_, from, 1};
+    }
+    [[nodiscard]] detail::write_all_operation async_write_all(
+        std::span<const std::byte> from) noexcept {
+        return {*core_, from};
+    }
+
+    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read(into);
+        return detail::block_for(op, place);
+    }
+    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read_exact(into);
+        return detail::block_for(op, place);
+    }
+    result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current()) {
+        auto op = async_write(from);
+        return detail::block_for(op, place);
+    }
+    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+        auto op = async_write_all(from);
+        return detail::block_for(op, place);
+    }
+
+    // Ends one direction or both; the peer's reads then find the end. Does not wait.
+    result<void> shutdown(direction d) noexcept;
+    // The stream is gone for everybody; what was written is sent still. Does not wait. Any thread.
+    void close() noexcept {
+        if (core_ != nullptr) core_->owned.ref().close();
+    }
+    // The same, but the peer gets a reset, and what was not sent is forgotten.
+    void abort() noexcept;
+
+    // Limits of each operation from now on.
+    void set_options(const stream_options& o) noexcept { core_->options = o; }
+    const stream_options& options() const noexcept { return core_->options; }
+
+    endpoint local_endpoint() const noexcept { return endpoint::of_socket(native_handle()); }
+    endpoint remote_endpoint() const noexcept { return endpoint::of_peer(native_handle()); }
+    int native_handle() const noexcept { return core_ != nullptr ? core_->owned.number() : -1; }
+
+protected:
+    explicit stream(std::shared_ptr<detail::stream_core> c) noexcept : core_(std::move(c)) {}
+    std::shared_ptr<detail::stream_core> core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+// wake_fd: the descriptor by which other threads end the sleep of a driver that waits for
+// descriptors.
+//
+// Its one idea: a word says whether anybody sleeps, so that a wake of who is awake is one exchange
+// and no system call, and is remembered all the same.
+#pragma once
+
+#include "weft/base/atomic.hpp"
+
+namespace weft::detail {
+
+class wake_fd {
+public:
+    wake_fd();  // throws system_error
+    wake_fd(const wake_fd&) = delete;
+    ~wake_fd();
+
+    int number() const noexcept { return number_; }
+
+    // Any thread.
+    void wake() noexcept {
+        // Acquire and release: what was written before the wake, who sleeps sees after it.
+        const unsigned char before = state_.exchange(woken, std::memory_order_acq_rel);
+        if (before == asleep || (before == awake && always_.load(std::memory_order_relaxed)))
+            tell();
+    }
+    // Before a sleep: false if there was a wake already, and then do not sleep.
+    [[nodiscard]] bool begin_sleep() noexcept {
+        return state_.exchange(asleep, std::memory_order_acq_rel) != woken;
+    }
+    // After it, or instead: whether there was a wake, which is forgotten.
+    bool end_sleep() noexcept { return state_.exchange(awake, std::memory_order_acq_rel) == woken; }
+    // Forgets what has woken it so far; the descriptor is quiet then.
+    void forget() noexcept {
+        if (state_.exchange(awake, std::memory_order_acq_rel) == woken) drain();
+    }
+    // The descriptor has told of a wake: it is quiet until the next.
+    void drain() noexcept;
+    // From now on every wake is told: somebody else sleeps on it.
+    void always_tell() noexcept { always_.store(true, std::memory_order_relaxed); }
+
+private:
+    enum : unsigned char { awake, asleep, woken };
+
+    void tell() noexcept;
+
+    const int number_;
+    atomic<unsigned char> state_{awake};
+    atomic<bool> always_{false};
+};
+
+}  // namespace weft::detail
