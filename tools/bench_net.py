@@ -90,7 +90,8 @@ class Bench:
                 self.readings.append(sample["bounce_ns"])
                 if len(self.readings) < SOME or near(sample["bounce_ns"], self.usual()):
                     break
-            say(f"        bounce {before:.0f} then {after:.0f} ns: " +
+            usual = f", usually {self.usual():.0f}" if len(self.readings) >= SOME else ""
+            say(f"        bounce {before:.0f} then {after:.0f} ns{usual}: " +
                 ("measured again" if attempt < TRIES else "kept for want of a better one"))
         return sample
 

@@ -95,8 +95,7 @@ class Server:
     def wait_until_listening(self):
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise Failed(f"ended with {self.process.returncode}: {self.last_words()}")
+            self.check_alive()
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
                 return
@@ -104,9 +103,11 @@ class Server:
                 time.sleep(0.01)
         raise Failed(f"did not listen within {PATIENCE} s")
 
-    def last_words(self):
-        self.said.seek(0)
-        return (self.said.read().decode(errors="replace").strip().splitlines() or ["no word"])[-1]
+    def check_alive(self):
+        if self.process.poll() is not None:
+            self.said.seek(0)
+            words = self.said.read().decode(errors="replace").strip().splitlines() or ["no word"]
+            raise Failed(f"ended with {self.process.returncode}: {words[-1]}")
 
     def check_answer(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
@@ -128,7 +129,7 @@ class Server:
 @contextlib.contextmanager
 def running(program, pinned, folders):
     """The server from when it listens until it has ended. What it prints to standard error is kept for
-    its last words."""
+    its last words, which say more of a failure than the load does that missed it."""
     raise_file_limit()
     port = free_port()
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
@@ -141,9 +142,14 @@ def running(program, pinned, folders):
         server = Server(process, port, said)
         try:
             server.wait_until_listening()
-            yield server
-            if process.poll() is not None:
-                raise Failed(f"ended with {process.returncode}: {server.last_words()}")
+            try:
+                yield server
+            except Failed:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(1)  # if it is dying, it may
+                server.check_alive()
+                raise
+            server.check_alive()
         finally:
             end(process)
 

@@ -45,10 +45,14 @@ sys.exit(1 if answer["mismatches"] or answer["errors"] else 0)
 """
 SERVER = """#!{python}
 import pathlib, socket, sys, time
-last_words = pathlib.Path(__file__ + ".dies")
-if last_words.exists():
-    sys.exit(last_words.read_text())
+def die_by(name):
+    last_words = pathlib.Path(__file__ + name)
+    if last_words.exists():
+        sys.exit(last_words.read_text())
+die_by(".dies")
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+listener.accept()
+die_by(".dies_later")
 time.sleep(60)
 """
 HELLO = """#!{python}
@@ -105,7 +109,7 @@ class Run:
             for name in ("net_bare_epoll", "net_bare_uring", "weft_net_echo"):
                 self.put(name, SERVER)
             for name in dies:
-                (self.bench / f"{name}.dies").write_text("I will not\n")
+                (self.bench / name).write_text("I will not\n")
             self.put("said.json", json.dumps({"load": load, "bounce": list(bounce)}).replace(
                 "{", "{{").replace("}", "}}"))
             page, cells = Path(folder, "page.md"), Path(folder, "cells.jsonl")
@@ -162,10 +166,15 @@ class Measuring(unittest.TestCase):
         self.assertEqual(sum(g["--name"] == "weft.fiber.epoll" for g in run.given), 1)
 
     def test_a_server_that_does_not_start_fails_with_its_last_words(self):
-        run = Run({EPOLL: [line(4)]}, dies=["weft_net_echo"], only=ONLY_TWO)
+        run = Run({EPOLL: [line(4)]}, dies=["weft_net_echo.dies"], only=ONLY_TWO)
         self.assertEqual(run.status, 1)
         self.assertIn("ended with 1: I will not", run.said)
         self.assertEqual(run.cells[0]["cpu_us"], 4)
+
+    def test_a_server_that_dies_under_load_is_told_by_its_own_last_words(self):
+        run = Run({FIBER: ["weft_net_load: cannot connect"]}, dies=["weft_net_echo.dies_later"],
+                  only=r"^weft\.fiber\.epoll$")
+        self.assertEqual(run.cells[0]["error"], "ended with 1: I will not")
 
     def test_a_load_that_could_not_be_made_fails_with_its_words(self):
         run = Run({EPOLL: ["weft_net_load: no socket"]}, only=r"^bare\.epoll$")
@@ -220,7 +229,7 @@ class Measuring(unittest.TestCase):
         self.assertTrue(page.startswith("# Page\n\n<!-- net: begin -->\n## Servers\n"))
 
     def test_no_path_is_published(self):
-        page = Run({EPOLL: [line(4)]}, dies=["weft_net_echo"], only=ONLY_TWO).page
+        page = Run({EPOLL: [line(4)]}, dies=["weft_net_echo.dies"], only=ONLY_TWO).page
         self.assertIsNone(re.search(r"/(home|root|tmp|work)/", page))
 
 
