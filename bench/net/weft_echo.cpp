@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string>
@@ -14,7 +15,7 @@
 #include "weft/io/tcp_listener.hpp"
 #include "weft/run/run.hpp"
 #include "weft/task/task.hpp"
-#include "weft/task/with_nursery.hpp"
+#include "weft/task/task_handle.hpp"
 
 namespace {
 
@@ -53,8 +54,14 @@ int main(int argc, char** argv) {
                          listener.error().message().c_str());
             return 2;
         }
-        std::puts("ready");
-        std::fflush(stdout);
+        // What is measured is what was asked for.
+        const char* const wanted = std::getenv("WEFT_IO");
+        const char* const driver = weft::detail::io_driver_here()->name();
+        if (wanted != nullptr && std::strcmp(wanted, driver) != 0) {
+            std::fprintf(stderr, "weft_net_echo: by %s, not by %s\n", driver, wanted);
+            return 2;
+        }
+        bench::net::say_ready();
         weft::nursery sessions;
         while (auto s = listener->accept()) {
             if (tasks)

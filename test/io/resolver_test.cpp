@@ -28,7 +28,8 @@ void in_a_fiber(F f) {
 
 TEST(resolver, an_address_is_its_own_answer) {
     resolver r;
-    EXPECT_EQ(r.resolve("127.0.0.1", 80).value(), std::vector{endpoint(ip_address::loopback(), 80)});
+    EXPECT_EQ(r.resolve("127.0.0.1", 80).value(),
+              std::vector{endpoint(ip_address::loopback(), 80)});
     EXPECT_EQ(r.resolve("::1", 80).value(), std::vector{endpoint(ip_address::loopback_v6(), 80)});
     EXPECT_EQ(r.call_count(), 0u);
 }

@@ -52,7 +52,9 @@ public:
         self->names_.insert_or_assign(l->host, l);
         ++self->call_count_;
         blocking_pool* const pool = self->options_.pool;
-        if (!(pool != nullptr ? *pool : default_blocking_pool()).post([self, l] { self->call(*l); })) {
+        if (!(pool != nullptr ? *pool : default_blocking_pool()).post([self, l] {
+                self->call(*l);
+            })) {
             l->error = std::make_error_code(std::errc::resource_unavailable_try_again);
             l->over = true;
             self->names_.erase(l->host);

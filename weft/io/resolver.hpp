@@ -87,8 +87,7 @@ public:
     resolving(std::shared_ptr<detail::lookup> l, std::uint16_t port) noexcept
         : lookup_(std::move(l)), port_(port) {}
     // Before it is awaited.
-    resolving(resolving&& other) noexcept
-        : lookup_(std::move(other.lookup_)), port_(other.port_) {}
+    resolving(resolving&& other) noexcept : lookup_(std::move(other.lookup_)), port_(other.port_) {}
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
@@ -101,8 +100,7 @@ private:
 };
 
 // By the process's resolver.
-result<std::vector<endpoint>> resolve(
-    std::string_view host, std::uint16_t port,
-    std::source_location place = std::source_location::current());
+result<std::vector<endpoint>> resolve(std::string_view host, std::uint16_t port,
+                                      std::source_location place = std::source_location::current());
 
 }  // namespace weft

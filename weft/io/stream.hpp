@@ -158,9 +158,9 @@ private:
     std::string* text_;
     std::string_view mark_;
     std::size_t most_;
-    std::size_t filled_ = 0;   // of the text; the rest of it is room
+    std::size_t filled_ = 0;  // of the text; the rest of it is room
     std::size_t looked_at_ = 0;
-    std::size_t end_ = 0;      // behind the mark; 0: not found
+    std::size_t end_ = 0;  // behind the mark; 0: not found
 };
 
 class write_operation : public stream_operation {
@@ -228,8 +228,9 @@ public:
     // Appends to `text` until it holds `mark` ("\r\n"), and gives how much of it that is, with the
     // mark; what has come after it stays behind it, for the next call. message_size: there is no
     // mark in the first `most` bytes. end_of_stream: the peer has ended before it.
-    [[nodiscard]] detail::read_until_operation async_read_until(
-        std::string& text, std::string_view mark, std::size_t most = 65536) noexcept {
+    [[nodiscard]] detail::read_until_operation async_read_until(std::string& text,
+                                                                std::string_view mark,
+                                                                std::size_t most = 65536) noexcept {
         return {*core_, text, mark, most};
     }
     result<std::size_t> read_until(std::string& text, std::string_view mark,

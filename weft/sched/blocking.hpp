@@ -1,9 +1,10 @@
 // blocking: runs a call that blocks its thread (a file, a resolver, a legacy library, a long
-// computation) on a thread that is kept for such calls, while who called waits as for anything else.
+// computation) on a thread that is kept for such calls, while who called waits as for anything
+// else.
 //
-// Its one idea: the call lies in the frame of who waits for it and stands in a queue; a thread takes
-// it, runs it and wakes the caller. Threads are begun when all are busy, up to a bound, and go when
-// they have had nothing to do for a while; beyond the bound calls wait for their turn.
+// Its one idea: the call lies in the frame of who waits for it and stands in a queue; a thread
+// takes it, runs it and wakes the caller. Threads are begun when all are busy, up to a bound, and
+// go when they have had nothing to do for a while; beyond the bound calls wait for their turn.
 //
 //   std::string text = weft::blocking([&] { return read_whole_file(path); });
 //   auto row = co_await weft::async_blocking([&] { return database.query(q); });
@@ -80,8 +81,8 @@ private:
 
     const blocking_pool_options options_;
     mutable std::mutex lock_;
-    std::condition_variable more_;   // for the threads
-    std::condition_variable less_;   // a call, or a thread, is over
+    std::condition_variable more_;  // for the threads
+    std::condition_variable less_;  // a call, or a thread, is over
     list<detail::blocking_job> queue_;
     std::size_t waiting_count_ = 0;
     std::size_t thread_count_ = 0;
@@ -180,7 +181,7 @@ template <std::invocable F>
 
 template <std::invocable F>
 decltype(auto) blocking(F&& f, blocking_pool& pool = default_blocking_pool(),
-              std::source_location place = std::source_location::current()) {
+                        std::source_location place = std::source_location::current()) {
     auto op = async_blocking(std::forward<F>(f), pool);
     return detail::block_for(op, place);
 }
