@@ -12,13 +12,14 @@ CONFIGURE = @cmake >/dev/null --log-level=NOTICE --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test bench check tidy format format-check clean
+.PHONY: help run test bench bench-net check tidy format format-check clean
 .NOTPARALLEL:
 
 help:
 	@echo "make run      the main job: an echo server in every style, then a short comparison"
 	@echo "make test     build and run every test, debug and release"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
+	@echo "make bench-net  servers under load; writes their section of docs/benchmarks.md"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends"
 	@echo "make tidy     includes against the layers, headers alone, tests, README code"
 	@echo "make format   clang-format on all C++; make format-check only looks"
@@ -45,6 +46,12 @@ bench:
 	$(CONFIGURE) release
 	$(BUILD) release --target weft_bench
 	python3 tools/bench_report.py build/release/bench/weft_bench
+
+bench-net:
+	@tools/bootstrap bench-net
+	$(CONFIGURE) release
+	$(BUILD) release --target weft_net
+	python3 tools/bench_net.py build/release
 
 check:
 	@tools/bootstrap check

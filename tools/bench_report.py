@@ -14,19 +14,17 @@ import argparse
 import datetime
 import json
 import os
-import platform
-import shutil
-import subprocess
 import sys
 
 from bench_chart import chart
+from bench_host import ROOT, build_go, build_rust, machine_lines
 from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, say
+from bench_sections import NET_MARKS, README_MARKS, replace_section, section
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
                           STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
                           fibers_table, judged, losses, memory_table, number, times, timers_table,
                           two_blocks)
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
          ("kill/1000x128K", "kill"), ("skynet/1M", "skynet ms"))
 SHORT_PEERS = ("weft.stackless", "boost.asio.coroutine", "weft.task", "std.coroutine",
@@ -79,36 +77,12 @@ measured again.
 """
 
 
-def lscpu():
-    try:
-        found = subprocess.run(["lscpu", "-J"], capture_output=True, text=True, env=dict(
-            os.environ, LC_ALL="C"))
-        fields = json.loads(found.stdout)["lscpu"]
-    except (OSError, ValueError, KeyError):
-        return {}
-    flat = {}
-    while fields:
-        field = fields.pop(0)
-        flat[field["field"].rstrip(":")] = field.get("data", "")
-        fields = field.get("children", []) + fields
-    return flat
-
-
-def machine_lines(context, others):
-    cpu = lscpu()
-    caches = ", ".join(f"{name} {cpu[key]}" for name, key in (
-        ("L1d", "L1d cache"), ("L2", "L2 cache"), ("L3", "L3 cache")) if key in cpu)
-    family = f", family {cpu['CPU family']} model {cpu['Model']}" if "CPU family" in cpu else ""
-    lines = [f"- {cpu.get('Model name', platform.machine())}{family}, "
-             f"{cpu.get('CPU(s)', os.cpu_count())} cores" +
-             (f", under {cpu['Hypervisor vendor']}" if "Hypervisor vendor" in cpu else "") +
-             (f"; {caches}" if caches else ""),
-             f"- Linux {platform.release().split('-')[0]}, {' '.join(platform.libc_ver())}",
-             f"- {context.get('compiler', 'compiler unknown')}, {context.get('build', '')} build, "
-             f"switch by {context.get('switch', '?')}; Boost " +
-             context.get("boost", "not installed").replace("_", ".")]
-    lines += [f"- {name}" for name in others]
-    return "\n".join(lines)
+def machine(context, others):
+    return "\n".join([
+        *machine_lines(),
+        f"- {context.get('compiler', 'compiler unknown')}, {context.get('build', '')} build, "
+        f"switch by {context.get('switch', '?')}; Boost " +
+        context.get("boost", "not installed").replace("_", "."), *(f"- {name}" for name in others)])
 
 
 def map_limit():
@@ -119,46 +93,6 @@ def map_limit():
         return "unknown"
 
 
-def build_rust(folder):
-    """(program, rustc's name) of the Rust peer, or (None, why not)."""
-    if folder == "none":
-        return None, "not asked for"
-    if not os.path.isfile(os.path.join(folder, "Cargo.toml")):
-        raise BadInput(f"{folder} holds no Cargo.toml")
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        return None, "cargo is not installed"
-    target = os.path.join(ROOT, "build", "corosensei")
-    done = subprocess.run([cargo, "build", "--release", "--locked", "--quiet", "--target-dir", target],
-                          cwd=folder, capture_output=True, text=True)
-    program = os.path.join(target, "release", "corosensei_bench")
-    if done.returncode != 0 or not os.path.isfile(program):
-        lines = [x for x in done.stderr.splitlines() if x.startswith("error")] or ["cargo failed"]
-        return None, lines[0]
-    version = subprocess.run(["rustc", "--version"], cwd=folder, capture_output=True, text=True)
-    with open(os.path.join(folder, "Cargo.lock"), encoding="utf-8") as lock:
-        crate = lock.read().split('name = "corosensei"\nversion = "')[1].split('"')[0]
-    return program, f"corosensei {crate}, {' '.join(version.stdout.split()[:2]) or 'rustc'}"
-
-
-def build_go(folder):
-    """(program, Go's name) of the Go peer, or (None, why not)."""
-    if folder == "none":
-        return None, "not asked for"
-    if not os.path.isfile(os.path.join(folder, "go.mod")):
-        raise BadInput(f"{folder} holds no go.mod")
-    go = shutil.which("go")
-    if go is None:
-        return None, "go is not installed"
-    program = os.path.join(ROOT, "build", "go", "go_bench")
-    done = subprocess.run([go, "build", "-o", program, "."], cwd=folder, capture_output=True,
-                          text=True)
-    if done.returncode != 0 or not os.path.isfile(program):
-        return None, (done.stderr.strip().splitlines() or ["go build failed"])[-1]
-    version = subprocess.run([go, "version"], cwd=folder, capture_output=True, text=True)
-    return program, f"Go {version.stdout.split()[2][2:]}, GOMAXPROCS 1"
-
-
 def seeds_table(results):
     return [*two_blocks(results, SEEDS), "",
             "1000 coroutines, 128 KiB stacks; create is cold, the others are on stacks used before."]
@@ -166,16 +100,9 @@ def seeds_table(results):
 
 def write_readme_table(results):
     """Between its two marks; a README without them is left alone."""
-    path = os.path.join(ROOT, "README.md")
-    with open(path, encoding="utf-8") as file:
-        before, mark, rest = file.read().partition("<!-- table -->\n")
-    _, end, after = rest.partition("<!-- /table -->")
-    if not mark or not end:
-        return
     lines = ["Nanoseconds for one operation, medians; in brackets the ratio to "
              f"`{STACKLESS_BASE}` or `{STACKFUL_BASE}`.", "", *seeds_table(results), ""]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(before + mark + "\n".join(lines) + end + after)
+    replace_section(os.path.join(ROOT, "README.md"), *README_MARKS, "\n".join(lines))
 
 
 def page(results, facts, chart_name):
@@ -212,7 +139,9 @@ def full(options):
     else:
         programs = Programs(options.weft_bench, [], Machine(options.cpu))
         groups, skipped = programs.groups()
-        built = {"corosensei": build_rust(options.corosensei), "go": build_go(options.go)}
+        built = {"corosensei": build_rust(options.corosensei, "corosensei", "corosensei_bench",
+                                          "corosensei"),
+                 "go": build_go(options.go, os.path.join("go", "go_bench"), ["."])}
         programs.others = [(first, program) for first, (program, _) in built.items() if program]
         names = [name for program, name in built.values() if program]
         skipped += [f"{first}: {why}" for first, (program, why) in built.items() if not program]
@@ -220,7 +149,7 @@ def full(options):
             say(f"skipped {line}")
         samples = measure(programs, groups, options.repetitions, judged())
         facts = {"date": datetime.date.today().isoformat(), "repetitions": options.repetitions,
-                 "machine": machine_lines(programs.context, names),
+                 "machine": machine(programs.context, names),
                  "max_map_count": map_limit(), "skipped": skipped}
         with open(options.weft_bench + ".json", "w", encoding="utf-8") as file:
             json.dump({"facts": facts, "samples": samples}, file)
@@ -231,8 +160,11 @@ def full(options):
     with open(svg, "w", encoding="utf-8") as file:
         file.write(chart(results, f"{first[0][2:].split(';')[0]}; {first[2][2:].split(',')[0]}; "
                                   f"{facts['date']}"))
+    servers = section(options.out, *NET_MARKS)  # written by tools/bench_net.py
     with open(options.out, "w", encoding="utf-8") as file:
         file.write(page(results, facts, os.path.basename(svg)))
+        if servers is not None:
+            file.write("\n" + NET_MARKS[0] + servers + NET_MARKS[1] + "\n")
     if os.path.abspath(options.out) == os.path.join(ROOT, "docs", "benchmarks.md"):
         write_readme_table(results)
     missed = [bar for bar in bars(results) if not bar[-1]]

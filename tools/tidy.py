@@ -32,6 +32,7 @@ TESTED_ELSEWHERE = {
     "weft/io/driver_epoll.hpp": "io_driver_test has the contract for each driver",
     "weft/io/driver_poll.hpp": "io_driver_test has the contract for each driver",
     "weft/io/driver_uring.hpp": "io_driver_test has the contract for each driver",
+    "weft/io/connect_by_name.hpp": "tcp_stream_test: connects_by_name",
     "weft/io/connect.hpp": "tcp_stream_test and unix_stream_test, with each driver",
     "weft/io/listener.hpp": "tcp_listener_test and unix_stream_test, with each driver",
     "weft/io/io_operation.hpp": "tcp_stream_test and tcp_listener_test, with each driver",

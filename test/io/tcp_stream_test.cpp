@@ -179,6 +179,45 @@ TEST_P(tcp, read_exact_tells_how_far_it_came) {
     });
 }
 
+TEST_P(tcp, reads_until_a_mark) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of("GET /\r\nHost: x\r\n\r\nrest")));
+        std::string text;
+        EXPECT_EQ(c.server.read_until(text, "\r\n").value(), 7u);
+        EXPECT_EQ(text.substr(0, 7), "GET /\r\n");
+        text.erase(0, 7);
+        EXPECT_EQ(c.server.read_until(text, "\r\n\r\n").value(), 11u);
+        text.erase(0, 11);
+        EXPECT_EQ(text, "rest") << "what has come after the mark";
+        // A mark that comes in two parts.
+        fiber later([&] {
+            ASSERT_TRUE(c.client.write_all(bytes_of(" and\r")));
+            weft::this_fiber::sleep_for(2ms);
+            ASSERT_TRUE(c.client.write_all(bytes_of("\nmore")));
+        });
+        EXPECT_EQ(c.server.read_until(text, "\r\n").value(), 10u);
+        later.join();
+        text.erase(0, 10);
+        EXPECT_EQ(text, "more");
+        EXPECT_EQ(c.server.read_until(text, "e").value(), 4u) << "it is there already";
+        c.client.close();
+        EXPECT_EQ(c.server.read_until(text, "\n").error(), weft::errc::end_of_stream);
+        EXPECT_EQ(text, "more");
+    });
+}
+
+TEST_P(tcp, reads_no_further_for_a_mark_than_it_may) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of(std::string(10000, 'x') + "\n")));
+        std::string text;
+        EXPECT_EQ(c.server.read_until(text, "\n", 5000).error(), std::errc::message_size);
+        EXPECT_EQ(text.size(), 5000u);
+        EXPECT_EQ(c.server.read_until(text, "\n", 20000).value(), 10001u);
+    });
+}
+
 TEST_P(tcp, a_peer_that_resets_is_told_as_it_is) {
     run([] {
         connection c = connected();
@@ -328,6 +367,24 @@ TEST_P(tcp, connecting_to_nobody_is_refused) {
         }
         EXPECT_EQ(tcp_stream::connect(nobody).error(), std::errc::connection_refused);
         EXPECT_FALSE(tcp_stream::connect(weft::endpoint()));
+    });
+}
+
+TEST_P(tcp, connects_by_name) {
+    run([] {
+        weft::tcp_listener l = weft::testing::any_listener();
+        const std::string port = std::to_string(l.local_endpoint().port());
+        // The name may stand for ::1 first, where nobody listens.
+        EXPECT_TRUE(tcp_stream::connect("localhost:" + port));
+        EXPECT_TRUE(tcp_stream::connect("127.0.0.1:" + port));
+        auto by_task = [&]() -> weft::task<bool> {
+            co_return (co_await tcp_stream::async_connect("localhost:" + port)).has_value();
+        };
+        EXPECT_TRUE(weft::await(by_task()));
+        l.close();
+        EXPECT_EQ(tcp_stream::connect("localhost:" + port).error(), std::errc::connection_refused);
+        EXPECT_EQ(tcp_stream::connect("localhost").error(), std::errc::invalid_argument);
+        EXPECT_EQ(tcp_stream::connect("bad name:1").error().category(), weft::resolver_category());
     });
 }
 

@@ -44,13 +44,16 @@ def sample(time, share=1.0, unit="ns", **more):
 FIBER, OURS = "switch/1x16K/boost.context.fiber", "switch/1x16K/weft.coroutine.shared_fp"
 
 
-def report(cases, *arguments):
-    """Runs the report; gives (exit status, the page, the chart, what it said)."""
+def report(cases, *arguments, before=""):
+    """Runs the report, where the page held `before`; gives (exit status, the page, the chart, what it
+    said)."""
     with tempfile.TemporaryDirectory() as folder:
         program, page = Path(folder) / "weft_bench", Path(folder) / "page.md"
         program.write_text(PROGRAM.format(python=sys.executable))
         program.chmod(0o755)
         (Path(folder) / "cases.json").write_text(json.dumps(cases))
+        if before:
+            page.write_text(before)
         said = io.StringIO()
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             status = bench_report.main([str(program), "--out", str(page), "--corosensei", "none",
@@ -136,6 +139,12 @@ class Report(unittest.TestCase):
             self.assertEqual(row(page, "timer_add_cancel/1M/weft.loop")[1:],
                              ["timer_add_cancel/1000", f"+{many - 10}.0 ns", "at most +50 ns",
                               verdict])
+
+    def test_the_servers_that_another_script_measured_stay(self):
+        servers = "<!-- net: begin -->\n## Servers\n<!-- net: end -->\n"
+        _, page, _, _ = report({FIBER: [sample(10)]}, before=f"# Yesterday\n{servers}")
+        self.assertTrue(page.endswith("\n" + servers))
+        self.assertNotIn("# Yesterday", page)
 
     def test_neither_host_name_nor_path_is_published(self):
         _, page, chart, _ = report({FIBER: [sample(10)], OURS: [sample(3)]})

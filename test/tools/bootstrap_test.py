@@ -63,6 +63,13 @@ class Bootstrap(unittest.TestCase):
         self.assertRegex(self.asked(), r"install .* cmake ninja-build\n")
         self.assertEqual(self.run_for("run"), (0, "", ""))
 
+    def test_what_it_installs_starts_no_service(self):
+        self.have("g++", "cmake")
+        self.apt(f'echo "runlevel $RUNLEVEL" >> "{self.log}"; touch "{self.bin}/ninja"; '
+                 f'chmod 755 "{self.bin}/ninja"')
+        self.assertEqual(self.run_for("run")[0], 0)
+        self.assertIn("runlevel 1\n", self.asked())
+
     def test_without_root_it_is_one_line_that_names_the_packages(self):
         self.have("g++", "cmake")
         self.apt()

@@ -51,22 +51,32 @@ endpoint asked(int number, int (*call)(int, ::sockaddr*, ::socklen_t*)) noexcept
 endpoint endpoint::of_socket(int number) noexcept { return asked(number, ::getsockname); }
 endpoint endpoint::of_peer(int number) noexcept { return asked(number, ::getpeername); }
 
-result<endpoint> endpoint::parse(std::string_view text) {
+result<detail::host_and_port> detail::host_and_port::parse(std::string_view text) {
     const failure bad(std::errc::invalid_argument);
     const std::size_t colon = text.rfind(':');
     if (colon == text.npos) return bad;
     std::string_view host = text.substr(0, colon);
     const std::string_view digits = text.substr(colon + 1);
-    std::uint16_t port = 0;
+    host_and_port r;
     const char* const end = digits.data() + digits.size();
-    const auto number = std::from_chars(digits.data(), end, port);
+    const auto number = std::from_chars(digits.data(), end, r.port);
     if (digits.empty() || number.ec != std::errc() || number.ptr != end) return bad;
+    if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
+        host = host.substr(1, host.size() - 2);
+    else if (host.find(':') != host.npos)
+        return bad;
+    if (host.empty()) return bad;
+    r.host = host;
+    return r;
+}
 
-    const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
-    if (bracketed) host = host.substr(1, host.size() - 2);
-    auto address = ip_address::parse(host);
-    if (!address || address->is_v6() != bracketed) return bad;
-    return endpoint(*address, port);
+result<endpoint> endpoint::parse(std::string_view text) {
+    const failure bad(std::errc::invalid_argument);
+    const auto parts = detail::host_and_port::parse(text);
+    if (!parts) return bad;
+    auto address = ip_address::parse(parts->host);
+    if (!address || address->is_v6() != (text.front() == '[')) return bad;
+    return endpoint(*address, parts->port);
 }
 
 result<endpoint> endpoint::local(std::string_view path) {

@@ -60,4 +60,14 @@ private:
     ::socklen_t size_ = 0;
 };
 
+namespace detail {
+
+// "host:port", "1.2.3.4:80", "[::1]:80": its two parts, the host without brackets.
+struct host_and_port {
+    std::string host;
+    std::uint16_t port = 0;
+    static result<host_and_port> parse(std::string_view text);  // invalid_argument
+};
+
+}  // namespace detail
 }  // namespace weft

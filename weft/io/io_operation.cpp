@@ -22,6 +22,8 @@ io_operation::io_operation(const io_request& r, std::size_t least, duration time
 
 io_operation::io_operation(io_operation&& other) noexcept
     : request_(other.request_),
+      reserve_(other.reserve_),
+      enough_(other.enough_),
       what_(other.what_),
       least_(other.least_),
       deadline_(other.deadline_),
@@ -36,7 +38,9 @@ bool io_operation::progress(std::int64_t n) noexcept {
     }
     const auto count = static_cast<std::size_t>(n);
     done_ += count;
-    if (done_ >= least_ || count == 0) return through_ = true;
+    if (count == 0) return through_ = true;
+    if (enough_ != nullptr) return through_ = enough_(*this, count);
+    if (done_ >= least_) return through_ = true;
     request_.data = static_cast<std::byte*>(request_.data) + count;
     request_.bytes -= count;
     return false;

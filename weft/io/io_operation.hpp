@@ -69,6 +69,9 @@ protected:
 
     io_request request_;
     accept_reserve* reserve_ = nullptr;  // of an accept
+    // In place of `least`, asked after each call that transferred something: whether that was all;
+    // if not, the request is for what comes next.
+    bool (*enough_)(io_operation&, std::size_t count) noexcept = nullptr;
 
 private:
     static constexpr int was_closed = -1;

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -29,6 +30,59 @@ result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept {
         return failure(std::errc::not_enough_memory);
     }
 #endif
+}
+
+read_until_operation::read_until_operation(stream_core& c, std::string& text, std::string_view mark,
+                                           std::size_t most) noexcept
+    : stream_operation(c, request(c, io_request::receive, nullptr, 0), 1, c.options.read_timeout,
+                       stream_core::reading, "bytes to read"),
+      text_(&text),
+      mark_(mark),
+      most_(most),
+      filled_(text.size()) {
+    enough_ = look;
+}
+
+bool read_until_operation::ready() {
+    if (found() || !make_room()) return true;
+    return stream_operation::ready();
+}
+
+// Only what was not looked at yet, and as much before it as may be the beginning of the mark.
+bool read_until_operation::found() noexcept {
+    const std::size_t from = looked_at_ - std::min(looked_at_, mark_.size() - !mark_.empty());
+    looked_at_ = filled_;
+    const std::size_t at = std::string_view(text_->data(), filled_).find(mark_, from);
+    if (at == std::string_view::npos || at + mark_.size() > most_) return false;
+    end_ = at + mark_.size();
+    return true;
+}
+
+// False: so many bytes have come, and no mark.
+bool read_until_operation::make_room() {
+    constexpr std::size_t step = 4096;
+    if (filled_ >= most_) return false;
+    const std::size_t size = std::min(std::max(filled_ + step, text_->capacity()), most_);
+    text_->resize(size);
+    request_.data = text_->data() + filled_;
+    request_.bytes = size - filled_;
+    return true;
+}
+
+bool read_until_operation::look(io_operation& op, std::size_t count) noexcept {
+    auto& self = static_cast<read_until_operation&>(op);
+    self.filled_ += count;
+    return self.found() || !self.make_room();
+}
+
+result<std::size_t> read_until_operation::take(const waiter* w, wait_status how) noexcept {
+    if (refused()) return failure(std::errc::operation_in_progress);
+    let_go();
+    text_->resize(filled_);
+    if (end_ != 0) return end_;
+    if (filled_ >= most_) return failure(std::errc::message_size);
+    const transferred t = outcome(w, how);
+    return failure(t.error ? t.error : make_error_code(errc::end_of_stream));
 }
 
 }  // namespace detail

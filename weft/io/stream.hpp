@@ -6,6 +6,7 @@
 //
 //      read         some: at least one byte; zero: the peer has ended        result<size_t>
 //      read_exact   all of the buffer, or end_of_stream                      transferred
+//      read_until   to a string, until it holds a mark                       result<size_t>
 //      write        some                                                     result<size_t>
 //      write_all    all of it                                                transferred
 //
@@ -141,6 +142,27 @@ private:
     std::size_t all_;
 };
 
+// Reads behind what `text` holds until it holds the mark.
+class read_until_operation final : public stream_operation {
+public:
+    read_until_operation(stream_core& c, std::string& text, std::string_view mark,
+                         std::size_t most) noexcept;
+    bool ready();  // throws bad_alloc
+    result<std::size_t> take(const waiter* w, wait_status how) noexcept;
+
+private:
+    static bool look(io_operation& op, std::size_t count) noexcept;
+    bool found() noexcept;
+    bool make_room();
+
+    std::string* text_;
+    std::string_view mark_;
+    std::size_t most_;
+    std::size_t filled_ = 0;  // of the text; the rest of it is room
+    std::size_t looked_at_ = 0;
+    std::size_t end_ = 0;  // behind the mark; 0: not found
+};
+
 class write_operation : public stream_operation {
 public:
     write_operation(stream_core& c, std::span<const std::byte> from, std::size_t least) noexcept
@@ -201,6 +223,19 @@ public:
     }
     transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read_exact(into);
+        return detail::block_for(op, place);
+    }
+    // Appends to `text` until it holds `mark` ("\r\n"), and gives how much of it that is, with the
+    // mark; what has come after it stays behind it, for the next call. message_size: there is no
+    // mark in the first `most` bytes. end_of_stream: the peer has ended before it.
+    [[nodiscard]] detail::read_until_operation async_read_until(std::string& text,
+                                                                std::string_view mark,
+                                                                std::size_t most = 65536) noexcept {
+        return {*core_, text, mark, most};
+    }
+    result<std::size_t> read_until(std::string& text, std::string_view mark,
+                                   std::size_t most = 65536, place_t place = place_t::current()) {
+        auto op = async_read_until(text, mark, most);
         return detail::block_for(op, place);
     }
     result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current()) {

@@ -17,6 +17,11 @@ result<tcp_stream> tcp_stream::connect(const endpoint& to, duration timeout, pla
     return detail::block_for(op, place);
 }
 
+result<tcp_stream> tcp_stream::connect(std::string_view where, duration timeout, place_t place) {
+    auto op = async_connect(where, timeout);
+    return detail::block_for(op, place);
+}
+
 result<tcp_stream> tcp_stream::adopt(int number) noexcept {
     result<descriptor> owned = detail::own_stream(number);
     if (!owned) return failure(owned.error());

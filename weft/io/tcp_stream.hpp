@@ -9,7 +9,7 @@
 
 #include <chrono>
 
-#include "weft/io/connect.hpp"
+#include "weft/io/connect_by_name.hpp"
 
 namespace weft {
 
@@ -27,6 +27,15 @@ public:
         return {to, timeout};
     }
     static result<tcp_stream> connect(const endpoint& to, duration timeout = duration::max(),
+                                      place_t place = place_t::current());
+
+    // By name: "example.org:80", "[::1]:80", one endpoint after the other until one answers.
+    // `timeout` is of all together.
+    [[nodiscard]] static detail::connecting_by_name<tcp_stream> async_connect(
+        std::string_view where, duration timeout = duration::max()) {
+        return {where, timeout};
+    }
+    static result<tcp_stream> connect(std::string_view where, duration timeout = duration::max(),
                                       place_t place = place_t::current());
 
     // Of a number that is connected; it is the stream's from now on, also if this fails.

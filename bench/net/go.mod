@@ -1,0 +1,3 @@
+module weft/bench/net
+
+go 1.19

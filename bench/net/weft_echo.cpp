@@ -1,0 +1,74 @@
+// weft_net_echo PORT [fiber|task]: weft's own echo server for the comparison: one loop, one party a
+// connection, a buffer of 512 bytes each; epoll, io_uring or poll as WEFT_IO says.
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "bench/net/sockets.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/fiber/nursery.hpp"
+#include "weft/io/tcp_listener.hpp"
+#include "weft/run/run.hpp"
+#include "weft/task/task.hpp"
+#include "weft/task/task_handle.hpp"
+
+namespace {
+
+using bench::net::buffer_bytes;
+
+void serve(weft::tcp_stream s) {
+    std::array<std::byte, buffer_bytes> buffer;
+    while (const std::size_t n = s.read(buffer).value_or(0))
+        if (!s.write_all(std::span(buffer).first(n))) return;
+}
+
+weft::task<> serve_by_task(weft::tcp_stream s) {
+    std::array<std::byte, buffer_bytes> buffer;
+    for (;;) {
+        const std::size_t n = (co_await s.async_read(buffer)).value_or(0);
+        if (n == 0) co_return;
+        const weft::transferred sent = co_await s.async_write_all(std::span(buffer).first(n));
+        if (!sent) co_return;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bool tasks = argc == 3 && std::strcmp(argv[2], "task") == 0;
+    if (argc < 2 || argc > 3 || (argc == 3 && !tasks && std::strcmp(argv[2], "fiber") != 0)) {
+        std::fprintf(stderr, "usage: weft_net_echo PORT [fiber|task]\n");
+        return 2;
+    }
+    bench::net::raise_file_limit();
+    const std::string where = std::string("127.0.0.1:") + argv[1];
+    return weft::run([&] {
+        auto listener = weft::tcp_listener::bind(where);
+        if (!listener) {
+            std::fprintf(stderr, "weft_net_echo: %s: %s\n", where.c_str(),
+                         listener.error().message().c_str());
+            return 2;
+        }
+        // What is measured is what was asked for.
+        const char* const wanted = std::getenv("WEFT_IO");
+        const char* const driver = weft::detail::io_driver_here()->name();
+        if (wanted != nullptr && std::strcmp(wanted, driver) != 0) {
+            std::fprintf(stderr, "weft_net_echo: by %s, not by %s\n", driver, wanted);
+            return 2;
+        }
+        bench::net::say_ready();
+        weft::nursery sessions;
+        while (auto s = listener->accept()) {
+            if (tasks)
+                sessions.spawn(serve_by_task(*std::move(s)));
+            else
+                weft::fiber([s = *std::move(s)]() mutable { serve(std::move(s)); }).detach();
+        }
+        return 0;
+    });
+}

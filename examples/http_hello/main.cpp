@@ -1,0 +1,84 @@
+// http_hello: answers every request with "Hello, World!", a fiber for each connection.
+//
+// Shows: plain blocking code under a load generator; the parser is Node's old one (http-parser),
+// fed with what comes, so requests may come in parts, or many in one.
+//
+//   build/release/examples/http_hello 8080 &  wrk -t1 -c256 -d5 http://127.0.0.1:8080/
+//
+// Port 0 takes a free one. It runs until a signal ends it.
+
+#include <http_parser.h>
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/io/tcp_listener.hpp"
+#include "weft/run/run.hpp"
+
+namespace {
+
+constexpr std::string_view answer =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
+constexpr std::string_view refusal =
+    "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+struct requests {
+    std::string answers;  // of those that are complete
+    bool last = false;    // the client wants no more
+};
+
+int on_complete(http_parser* p) {
+    auto& r = *static_cast<requests*>(p->data);
+    r.answers += answer;
+    r.last = http_should_keep_alive(p) == 0;
+    return 0;
+}
+
+void serve(weft::tcp_stream s) {
+    http_parser parser;
+    http_parser_init(&parser, HTTP_REQUEST);
+    http_parser_settings settings;
+    http_parser_settings_init(&settings);
+    settings.on_message_complete = on_complete;
+    requests r;
+    parser.data = &r;
+
+    std::array<std::byte, 2048> buffer;
+    while (const std::size_t n = s.read(buffer).value_or(0)) {
+        const auto* text = reinterpret_cast<const char*>(buffer.data());
+        const bool well = http_parser_execute(&parser, &settings, text, n) == n && !parser.upgrade;
+        if (!well) r.answers += refusal;
+        if (!s.write_all(weft::bytes_of(r.answers)) || !well || r.last) return;
+        r.answers.clear();
+    }
+}
+
+int fail(const char* what, const std::string& why) {
+    std::fprintf(stderr, "http_hello: %s: %s\n", what, why.c_str());
+    return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::uint16_t port = 0;
+    const std::string_view text = argc == 2 ? argv[1] : "";
+    const auto number = std::from_chars(text.data(), text.data() + text.size(), port);
+    if (text.empty() || number.ec != std::errc() || number.ptr != text.data() + text.size())
+        return fail("usage", "http_hello PORT");
+    return weft::run([&] {
+        auto listener =
+            weft::tcp_listener::bind(weft::endpoint(weft::ip_address::loopback(), port));
+        if (!listener) return fail("cannot listen", listener.error().message());
+        std::printf("http://%s/\n", listener->local_endpoint().to_string().c_str());
+        std::fflush(stdout);
+        while (auto s = listener->accept())
+            weft::fiber([s = *std::move(s)]() mutable { serve(std::move(s)); }).detach();
+        return 0;
+    });
+}

@@ -1,0 +1,83 @@
+// tcp_proxy: passes every connection on to another address, both ways at once.
+//
+// Shows: two fibers on one connection, half-closed streams, a nursery that ends both when one
+// fails, limits of time, and connecting by name.
+//
+//   build/release/examples/tcp_proxy 127.0.0.1:7001 example.org:80
+//
+// Port 0 listens at a free one. It runs until a signal ends it.
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "weft/fiber/nursery.hpp"
+#include "weft/io/tcp_listener.hpp"
+#include "weft/run/run.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Until `from` has ended; then `to` is told, and may go on answering.
+void pass(weft::tcp_stream& from, weft::tcp_stream& to) {
+    std::array<std::byte, 16384> buffer;
+    for (;;) {
+        const auto n = from.read(buffer);
+        if (!n) throw std::system_error(n.error());
+        if (*n == 0) break;
+        const weft::transferred sent = to.write_all(std::span(buffer).first(*n));
+        if (!sent) throw std::system_error(sent.error);
+    }
+    static_cast<void>(to.shutdown(weft::direction::write));  // it may be gone already
+}
+
+void serve(weft::tcp_stream client, const std::string& target) {
+    auto server = weft::tcp_stream::connect(target, 10s);
+    if (!server) {
+        std::fprintf(stderr, "tcp_proxy: %s: %s\n", target.c_str(),
+                     server.error().message().c_str());
+        client.abort();
+        return;
+    }
+    client.set_options({.read_timeout = 5min, .write_timeout = 1min});
+    server->set_options({.read_timeout = 5min, .write_timeout = 1min});
+    try {
+        weft::nursery both;
+        both.spawn([&] { pass(client, *server); });
+        both.spawn([&] { pass(*server, client); });
+        both.join();
+    } catch (const std::system_error&) {
+        client.abort();  // one of the two is gone: the other is not left waiting
+        server->abort();
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 3) {
+        std::fprintf(stderr, "usage: tcp_proxy ADDRESS:PORT HOST:PORT\n");
+        return 2;
+    }
+    const std::string target = argv[2];
+    return weft::run([&] {
+        auto listener = weft::tcp_listener::bind(std::string_view(argv[1]));
+        if (!listener) {
+            std::fprintf(stderr, "tcp_proxy: %s: %s\n", argv[1],
+                         listener.error().message().c_str());
+            return 2;
+        }
+        std::printf("%s\n", listener->local_endpoint().to_string().c_str());
+        std::fflush(stdout);
+        while (auto s = listener->accept())
+            weft::fiber([s = *std::move(s), &target]() mutable {
+                serve(std::move(s), target);
+            }).detach();
+        return 0;
+    });
+}

@@ -1,0 +1,223 @@
+"""weft_net_load and the servers beside it: what is echoed is verified, and a server that lies, hangs up
+or stalls is found out. Given: the folder they were built into."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+from pathlib import Path
+
+BUILT = Path(sys.argv.pop(1))
+LOAD = BUILT / "weft_net_load"
+PEERS = sorted(p for p in BUILT.glob("net_*") if os.access(p, os.X_OK))
+
+
+def load(*arguments):
+    """(exit status, the line as an object or None, what it said)."""
+    done = subprocess.run([LOAD, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Peer:
+    """One of the servers, from its "ready" to its SIGTERM."""
+
+    def __init__(self, program):
+        self.port = free_port()
+        self.process = subprocess.Popen([program, str(self.port)], stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        assert self.process.stdout.readline() == "ready\n"
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+    def load(self, *arguments):
+        return load("--connect", f"127.0.0.1:{self.port}", "--pid", self.process.pid, *arguments)
+
+
+class Liar(threading.Thread):
+    """Serves one connection: answer(bytes received so far, bytes now) gives what is sent back, and
+    None hangs up."""
+
+    def __init__(self, answer):
+        super().__init__(daemon=True)
+        self.answer = answer
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.start()
+
+    def run(self):
+        connection, _ = self.listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        seen = 0
+        try:
+            while data := connection.recv(65536):
+                back = self.answer(seen, data)
+                if back is None:
+                    break
+                seen += len(data)
+                connection.sendall(back)
+        except OSError:
+            pass  # the load hangs up by reset
+        connection.close()
+        self.listener.close()
+
+    def load(self, *arguments):
+        found = load("--connect", f"127.0.0.1:{self.port}", "--connections", 1, *arguments)
+        self.join(10)
+        return found
+
+
+class Echo(unittest.TestCase):
+    def test_every_peer_gives_back_what_it_was_sent(self):
+        self.assertTrue(PEERS)
+        for program in PEERS:
+            for more in (("--connections", 40), ("--connections", 40, "--bytes", 512),
+                         ("--connections", 2, "--bytes", 300_000),
+                         ("--connections", 40, "--rate", 2000)):
+                with self.subTest(peer=program.name, more=more), Peer(program) as peer:
+                    status, line, _ = peer.load("--seconds", 0.3, "--warmup", 0.05, *more)
+                    self.assertEqual((status, line["mismatches"], line["errors"]), (0, 0, 0))
+                    self.assertGreater(line["requests"], 0)
+                    self.assertGreater(line["cpu_us"], 0)
+                    self.assertGreater(line["rss_kib"], line["anon_kib"])
+
+    def test_a_peer_outlives_connections_that_end_by_reset(self):
+        for program in PEERS:
+            with self.subTest(peer=program.name), Peer(program) as peer:
+                for _ in range(2):
+                    status, _, _ = peer.load("--connections", 20, "--seconds", 0.05)
+                    self.assertEqual(status, 0)
+
+    def test_a_peer_sees_the_end_of_a_stream_that_came_with_its_last_bytes(self):
+        for program in PEERS:
+            with self.subTest(peer=program.name), Peer(program) as peer:
+                with socket.create_connection(("127.0.0.1", peer.port), timeout=10) as s:
+                    s.sendall(b"farewell")
+                    s.shutdown(socket.SHUT_WR)
+                    back = b""
+                    while data := s.recv(100):
+                        back += data
+                    self.assertEqual(back, b"farewell")
+
+    def test_a_peer_is_told_its_port_and_refuses_anything_else(self):
+        for program in PEERS:
+            for arguments in ((), ("0",), ("65536",), ("x",), ("1", "2")):
+                done = subprocess.run([program, *arguments], capture_output=True, text=True,
+                                      timeout=10)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+
+
+class Verification(unittest.TestCase):
+    def test_a_byte_that_is_not_the_one_sent_is_found(self):
+        def one_wrong(seen, data):
+            return bytes([data[0] ^ 1]) + data[1:] if seen == 0 else data
+        status, line, _ = Liar(one_wrong).load("--seconds", 0.1)
+        self.assertEqual((status, line["mismatches"], line["errors"]), (1, 1, 0))
+
+    def test_bytes_that_nobody_sent_are_found(self):
+        status, line, _ = Liar(lambda seen, data: data + (b"xx" if seen == 0 else b"")).load(
+            "--seconds", 0.1)
+        self.assertEqual((status, line["mismatches"]), (1, 2))
+
+    def test_messages_in_the_wrong_order_are_found(self):
+        status, line, _ = Liar(lambda seen, data: data[32:] + data[:32]).load("--seconds", 0.1)
+        self.assertEqual(status, 1)
+        self.assertGreater(line["mismatches"], 0)
+
+    def test_a_server_that_hangs_up_is_an_error_and_ends_the_load(self):
+        status, line, _ = Liar(lambda seen, data: None if seen >= 640 else data).load(
+            "--seconds", 30)
+        self.assertEqual((status, line["errors"], line["mismatches"]), (1, 1, 0))
+        self.assertIn("error", line)
+
+
+class OpenLoop(unittest.TestCase):
+    def test_latency_counts_from_the_intended_time(self):
+        stalled = []
+
+        def stall_once(seen, data):
+            if seen >= 6400 and not stalled:
+                stalled.append(time.sleep(0.4))
+            return data
+        # The 400 messages whose time falls into the stall wait for it, on average half of it.
+        status, line, _ = Liar(stall_once).load("--seconds", 1, "--rate", 1000)
+        self.assertEqual(status, 0)
+        self.assertGreater(line["max_us"], 350_000)
+        self.assertGreater(line["p99_us"], 300_000)
+
+    def test_what_could_not_be_sent_counts_as_long_as_it_waited(self):
+        def slow(_, data):
+            time.sleep(0.01)
+            return data
+        status, line, _ = Liar(slow).load("--seconds", 1, "--rate", 10_000)
+        self.assertEqual(status, 0)
+        self.assertLess(line["requests"], 200)
+        self.assertGreater(line["p50_us"], 300_000)
+
+    def test_the_rate_is_kept(self):
+        with Peer(PEERS[0]) as peer:
+            _, line, _ = peer.load("--connections", 10, "--seconds", 1, "--rate", 500)
+            self.assertTrue(450 <= line["requests"] <= 550, line)
+
+
+class Arguments(unittest.TestCase):
+    NEEDED = ("--connect", "127.0.0.1:1", "--connections", "1", "--seconds", "1")
+
+    def refused(self, *arguments):
+        status, line, said = load(*arguments)
+        self.assertEqual((status, line, said.count("\n")), (2, None, 1), said)
+        return said
+
+    def test_bad_ones_are_one_line_and_exit_status_2(self):
+        for arguments, word in (
+                ((), "--connect"), (self.NEEDED[:2], "--connections"), (self.NEEDED[:4], "--seconds"),
+                (("--connect", "10.1.2.3:80"), "this machine"), (("--connect", "127.0.0.1"), "PORT"),
+                (("--connect", "127.0.0.1:0"), "65535"), (("--connections", "-1"), "not \"-1\""),
+                (("--seconds", "nan"), "number"), (("--bytes", "0"), "from 1"),
+                (("--bytes",), "needs a value"), (("--rate", "many"), "number"),
+                (("--cores", "1"), "two"), (("--cores", "1,1"), "different"),
+                (("--fast",), "unknown option")):
+            with self.subTest(arguments=arguments):
+                self.assertIn(word, self.refused(*arguments))
+
+    def test_a_server_that_is_not_there(self):
+        self.assertIn("refused", self.refused("--connect", f"127.0.0.1:{free_port()}",
+                                              *self.NEEDED[2:]))
+
+    def test_a_process_that_is_not_there(self):
+        self.assertIn("no process", self.refused(*self.NEEDED, "--pid", 1 << 22))
+
+    def test_help_says_how(self):
+        done = subprocess.run([LOAD, "--help"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout[:6]), (0, "usage:"))
+
+
+class Bounce(unittest.TestCase):
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core")
+    def test_a_bounce_takes_a_plausible_time(self):
+        one, other = sorted(os.sched_getaffinity(0))[:2]
+        status, line, _ = load("--bounce", "--cores", f"{one},{other}")
+        self.assertEqual(status, 0)
+        self.assertTrue(1 < line["bounce_ns"] < 1e6, line)
+
+    def test_a_core_that_is_not_there(self):
+        status, _, said = load("--bounce", "--cores", "0,1023")
+        self.assertEqual((status, said.count("\n")), (2, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,223 @@
+#include "weft/sched/blocking.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/sched/loop.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/task.hpp"
+#include "weft/wait/shield.hpp"
+#include "weft/wait/stopped.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::blocking;
+using weft::blocking_pool;
+using weft::fiber;
+
+// A door that a call stands at until it is opened.
+class door {
+public:
+    void open() { open_.store(true), open_.notify_all(); }
+    void pass() {
+        passing_.store(true), passing_.notify_all();
+        open_.wait(false);
+    }
+    void wait_until_somebody_stands_here() { passing_.wait(false); }
+
+private:
+    std::atomic<bool> open_{false};
+    std::atomic<bool> passing_{false};
+};
+
+template <class F>
+void on_a_loop(F f) {
+    weft::loop l;
+    fiber main(std::move(f), {.on = &l});
+    l.run();
+}
+
+TEST(blocking, runs_on_another_thread_and_gives_what_it_returned) {
+    on_a_loop([] {
+        const auto here = std::this_thread::get_id();
+        EXPECT_NE(blocking([] { return std::this_thread::get_id(); }), here);
+        EXPECT_EQ(std::this_thread::get_id(), here);
+        EXPECT_EQ(*blocking([] { return std::make_unique<int>(7); }), 7);
+        int changed = 0;
+        blocking([&] { changed = 1; });
+        EXPECT_EQ(changed, 1);
+        EXPECT_EQ(&blocking([&]() -> int& { return changed; }), &changed);
+    });
+}
+
+TEST(blocking, lets_the_loop_run_meanwhile) {
+    on_a_loop([] {
+        door d;
+        fiber other([&] {
+            d.wait_until_somebody_stands_here();
+            d.open();
+        });
+        blocking([&] { d.pass(); });
+        other.join();
+    });
+}
+
+TEST(blocking, serves_a_task_and_a_plain_thread) {
+    auto t = []() -> weft::task<int> {
+        co_return co_await weft::async_blocking([] { return 1; }) +
+            co_await weft::async_blocking([] { return 2; });
+    };
+    EXPECT_EQ(weft::sync_wait(t()), 3);
+    EXPECT_EQ(blocking([] { return 4; }), 4);
+}
+
+TEST(blocking, throws_what_leaves_the_call) {
+    on_a_loop([] {
+        EXPECT_THROW(blocking([] { throw std::runtime_error("x"); }), std::runtime_error);
+        EXPECT_THROW(blocking([]() -> int { throw 7; }), int);
+    });
+}
+
+TEST(blocking, has_so_many_threads_at_most) {
+    blocking_pool pool({.max_threads = 3});
+    std::atomic<int> now{0};
+    std::atomic<int> most{0};
+    on_a_loop([&] {
+        std::vector<fiber> all;
+        for (int i = 0; i < 50; ++i)
+            all.emplace_back([&] {
+                blocking(
+                    [&] {
+                        const int n = ++now;
+                        for (int m = most; m < n && !most.compare_exchange_weak(m, n);) {
+                        }
+                        std::this_thread::yield();
+                        --now;
+                    },
+                    pool);
+            });
+        for (fiber& f : all) f.join();
+    });
+    EXPECT_LE(most.load(), 3);
+    EXPECT_LE(pool.thread_count(), 3u);
+    EXPECT_EQ(pool.waiting_count(), 0u);
+}
+
+TEST(blocking, threads_go_when_there_is_nothing_to_do) {
+    blocking_pool pool({.max_threads = 4, .idle_time = 1ms});
+    blocking([] {}, pool);
+    for (int i = 0; pool.thread_count() != 0 && i < 5000; ++i) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(pool.thread_count(), 0u);
+    EXPECT_EQ(blocking([] { return 1; }, pool), 1);
+}
+
+TEST(blocking, a_stop_ends_the_wait_of_a_call_that_has_not_begun) {
+    blocking_pool pool({.max_threads = 1});
+    on_a_loop([&] {
+        door d;
+        fiber first([&] { blocking([&] { d.pass(); }, pool); });
+        bool ran = false;
+        bool stopped = false;
+        fiber second([&] {
+            try {
+                blocking([&] { ran = true; }, pool);
+            } catch (const weft::stopped&) {
+                stopped = true;
+            }
+        });
+        while (pool.waiting_count() != 1) weft::this_fiber::yield();
+        second.request_stop();
+        second.join();
+        EXPECT_TRUE(stopped);
+        EXPECT_FALSE(ran);
+        d.open();
+        first.join();
+    });
+}
+
+TEST(blocking, a_stop_leaves_alone_a_call_that_has_begun) {
+    on_a_loop([] {
+        door d;
+        int got = 0;
+        fiber f([&] {
+            got = blocking([&] {
+                d.pass();
+                return 5;
+            });
+        });
+        weft::this_fiber::yield();
+        d.wait_until_somebody_stands_here();
+        f.request_stop();
+        weft::this_fiber::yield();
+        EXPECT_FALSE(f.done());
+        d.open();
+        f.join();
+        EXPECT_EQ(got, 5);
+    });
+}
+
+// What the call uses lies in the frame, so the frame stays until it is over.
+TEST(blocking, a_frame_that_is_destroyed_waits_for_its_call) {
+    door d;
+    std::atomic<bool> over{false};
+    std::thread opener;
+    {
+        weft::loop l;
+        fiber f(
+            [&] {
+                const weft::shield held;
+                std::string mine(1000, 'x');
+                blocking([&] {
+                    d.pass();
+                    mine.assign(1000, 'y');
+                    over = true;
+                });
+            },
+            {.on = &l});
+        l.run_once(weft::steady_now());
+        d.wait_until_somebody_stands_here();
+        opener = std::thread([&] {
+            std::this_thread::sleep_for(5ms);
+            d.open();
+        });
+        f.detach();
+    }
+    EXPECT_TRUE(over.load());
+    opener.join();
+}
+
+TEST(blocking, runs_what_nobody_waits_for) {
+    blocking_pool pool;
+    door d;
+    EXPECT_TRUE(pool.post([&, own = std::make_unique<int>(1)] { d.pass(); }));
+    d.wait_until_somebody_stands_here();
+    d.open();
+}
+
+TEST(blocking, a_thousand_calls_from_two_loops_lose_none) {
+    blocking_pool pool({.max_threads = 4});
+    std::atomic<int> sum{0};
+    auto half = [&] {
+        weft::loop l;
+        std::vector<fiber> all;
+        for (int i = 0; i < 500; ++i)
+            all.emplace_back([&] { sum += blocking([] { return 1; }, pool); },
+                             weft::fiber_options{.on = &l});
+        l.run();
+    };
+    std::thread other(half);
+    half();
+    other.join();
+    EXPECT_EQ(sum.load(), 1000);
+}
+
+}  // namespace

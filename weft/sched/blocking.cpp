@@ -1,0 +1,109 @@
+#include "weft/sched/blocking.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <system_error>
+
+namespace weft {
+
+blocking_pool& default_blocking_pool() noexcept {
+    static blocking_pool* const the_one = new blocking_pool();
+    return *the_one;
+}
+
+blocking_pool::~blocking_pool() {
+    std::unique_lock held(lock_);
+    WEFT_ASSERT(queue_.empty(), "destruction of a pool that somebody waits for");
+    ending_ = true;
+    more_.notify_all();
+    while (thread_count_ != 0) less_.wait(held);
+}
+
+std::size_t blocking_pool::thread_count() const noexcept {
+    const std::lock_guard held(lock_);
+    return thread_count_;
+}
+
+std::size_t blocking_pool::waiting_count() const noexcept {
+    const std::lock_guard held(lock_);
+    return waiting_count_;
+}
+
+bool blocking_pool::submit(detail::blocking_job& j) noexcept {
+    const std::lock_guard held(lock_);
+    if (idle_count_ <= waiting_count_ && thread_count_ < options_.max_threads && !begin_thread() &&
+        thread_count_ == 0)
+        return false;
+    queue_.push_back(j);
+    ++waiting_count_;
+    more_.notify_one();
+    return true;
+}
+
+// Under the lock. A thread takes no signals: those are for who has set handlers.
+bool blocking_pool::begin_thread() noexcept {
+    ::sigset_t all;
+    ::sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool begun = true;
+#if WEFT_EXCEPTIONS
+    try {
+#endif
+        std::thread([this] { work(); }).detach();
+        ++thread_count_;
+#if WEFT_EXCEPTIONS
+    } catch (const std::system_error&) {
+        begun = false;
+    }
+#endif
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return begun;
+}
+
+bool blocking_pool::withdraw(detail::blocking_job& j) noexcept {
+    const std::lock_guard held(lock_);
+    if (!j.linked()) return false;
+    queue_.remove(j);
+    --waiting_count_;
+    return true;
+}
+
+void blocking_pool::wait_for(detail::blocking_job& j) noexcept {
+    std::unique_lock held(lock_);
+    while (j.state == detail::blocking_job::running) less_.wait(held);
+}
+
+void blocking_pool::work() noexcept {
+    std::unique_lock held(lock_);
+    for (;;) {
+        if (detail::blocking_job* j = queue_.pop_front()) {
+            --waiting_count_;
+            j->state = detail::blocking_job::running;
+            waiter* const w = j->owner;
+            held.unlock();
+            j->run(*j);
+            held.lock();
+            if (w == nullptr) continue;
+            // Who has claimed meanwhile destroys the call when it sees that it is over.
+            j->state = detail::blocking_job::over;
+            const bool claimed = w->claim();
+            less_.notify_all();
+            if (!claimed) continue;
+            held.unlock();
+            w->wake();
+            held.lock();
+            continue;
+        }
+        if (ending_) break;
+        ++idle_count_;
+        const auto how = more_.wait_for(held, options_.idle_time);
+        --idle_count_;
+        if (how == std::cv_status::timeout && queue_.empty()) break;
+    }
+    --thread_count_;
+    less_.notify_all();  // under the lock: the pool may be gone after it
+}
+
+}  // namespace weft

@@ -1,0 +1,189 @@
+// blocking: runs a call that blocks its thread (a file, a resolver, a legacy library, a long
+// computation) on a thread that is kept for such calls, while who called waits as for anything
+// else.
+//
+// Its one idea: the call lies in the frame of who waits for it and stands in a queue; a thread
+// takes it, runs it and wakes the caller. Threads are begun when all are busy, up to a bound, and
+// go when they have had nothing to do for a while; beyond the bound calls wait for their turn.
+//
+//   std::string text = weft::blocking([&] { return read_whole_file(path); });
+//   auto row = co_await weft::async_blocking([&] { return database.query(q); });
+//
+// A stop ends the wait of a call that has not begun; one that has runs to its end, and its result
+// counts. A frame that is destroyed meanwhile waits for it, with its whole thread. What leaves the
+// call as an exception leaves the wait.
+#pragma once
+
+#include <concepts>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <source_location>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/base/clock.hpp"
+#include "weft/base/list.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+struct blocking_pool_options {
+    std::size_t max_threads = 64;
+    duration idle_time = std::chrono::seconds(10);  // a thread with nothing to do goes after it
+};
+
+namespace detail {
+
+// A call in the queue, or under way. Everything but run() is under the pool's lock.
+struct blocking_job : list_node<> {
+    enum phase : unsigned char { waiting, running, over };
+
+    void (*run)(blocking_job&) noexcept = nullptr;
+    waiter* owner = nullptr;  // null: nobody waits, and it destroys itself
+    phase state = waiting;
+};
+
+}  // namespace detail
+
+class blocking_pool {
+public:
+    explicit blocking_pool(blocking_pool_options o = {}) noexcept : options_(o) {}
+    blocking_pool(const blocking_pool&) = delete;
+    // Waits for the calls that are under way. Precondition: nobody waits for one.
+    ~blocking_pool();
+
+    // Has f() run on one of the threads, and nobody waits for it. It must not throw. False: there
+    // is neither a thread nor memory. Any thread.
+    template <std::invocable F>
+    [[nodiscard]] bool post(F&& f);
+
+    std::size_t thread_count() const noexcept;   // any thread
+    std::size_t waiting_count() const noexcept;  // calls that no thread has begun; any thread
+
+private:
+    template <class>
+    friend class blocking_operation;
+
+    // False: there is no thread for it and none can be begun.
+    bool submit(detail::blocking_job&) noexcept;
+    // Takes it out of the queue; false if it has begun.
+    bool withdraw(detail::blocking_job&) noexcept;
+    void wait_for(detail::blocking_job&) noexcept;  // that has begun
+    bool begin_thread() noexcept;
+    void work() noexcept;
+
+    const blocking_pool_options options_;
+    mutable std::mutex lock_;
+    std::condition_variable more_;  // for the threads
+    std::condition_variable less_;  // a call, or a thread, is over
+    list<detail::blocking_job> queue_;
+    std::size_t waiting_count_ = 0;
+    std::size_t thread_count_ = 0;
+    std::size_t idle_count_ = 0;
+    bool ending_ = false;
+};
+
+template <std::invocable F>
+bool blocking_pool::post(F&& f) {
+    struct posted final : detail::blocking_job {
+        std::decay_t<F> call;
+        explicit posted(F&& g) : call(std::forward<F>(g)) {
+            run = [](detail::blocking_job& j) noexcept {
+                const std::unique_ptr<posted> own(static_cast<posted*>(&j));
+                std::invoke(own->call);
+            };
+        }
+    };
+    auto* const job = new (std::nothrow) posted(std::forward<F>(f));
+    if (job != nullptr && submit(*job)) return true;
+    delete job;
+    return false;
+}
+
+// The process's; it has no thread until it is used, and is never destroyed.
+blocking_pool& default_blocking_pool() noexcept;
+
+template <class F>
+class blocking_operation : detail::blocking_job {
+    using T = std::invoke_result_t<F&>;
+
+public:
+    static constexpr bool reports_stop = false;
+
+    blocking_operation(blocking_pool& p, F f) : pool_(p), f_(std::move(f)) {}
+    blocking_operation(blocking_operation&& other)  // before it is awaited
+        : pool_(other.pool_), f_(std::move(other.f_)) {}
+
+    bool ready() const noexcept { return false; }
+
+    bool start(waiter& w) noexcept {
+        owner = &w;
+        run = [](blocking_job& j) noexcept { static_cast<blocking_operation&>(j).call(); };
+        w.enlist("a blocking call", &pool_, this, withdraw, interrupt);
+        w.await_outside();
+        if (pool_.submit(*this)) return true;
+        call();  // here: late is better than never
+        state = over;
+        return false;
+    }
+
+    T take(const waiter* w, wait_status) {
+        if (error_) std::rethrow_exception(std::move(error_));
+        if (!done_) detail::throw_stopped(w->reason());
+        if constexpr (!std::is_void_v<T>) return value_.take();
+    }
+
+private:
+    void call() noexcept {
+#if WEFT_EXCEPTIONS
+        try {
+#endif
+            if constexpr (std::is_void_v<T>)
+                std::invoke(f_);
+            else
+                value_.set(std::invoke(f_));
+            done_ = true;
+#if WEFT_EXCEPTIONS
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+#endif
+    }
+
+    static void withdraw(waiter& w) noexcept {
+        auto& self = w.operation<blocking_operation>();
+        if (!self.pool_.withdraw(self)) self.pool_.wait_for(self);
+    }
+    static void interrupt(waiter& w, stop_reason) noexcept {
+        auto& self = w.operation<blocking_operation>();
+        if (self.pool_.withdraw(self) && w.claim()) w.wake();
+    }
+
+    blocking_pool& pool_;
+    F f_;
+    bool done_ = false;
+    std::exception_ptr error_;
+    [[no_unique_address]] detail::bridge_value<T> value_;
+};
+
+template <std::invocable F>
+[[nodiscard]] blocking_operation<std::decay_t<F>> async_blocking(
+    F&& f, blocking_pool& pool = default_blocking_pool()) {
+    return {pool, std::forward<F>(f)};
+}
+
+template <std::invocable F>
+decltype(auto) blocking(F&& f, blocking_pool& pool = default_blocking_pool(),
+                        std::source_location place = std::source_location::current()) {
+    auto op = async_blocking(std::forward<F>(f), pool);
+    return detail::block_for(op, place);
+}
+
+}  // namespace weft
