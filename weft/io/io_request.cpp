@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "weft/io/quiet_write.hpp"
+
 namespace weft::detail {
 namespace {
 
@@ -38,7 +40,7 @@ std::int64_t io_request::perform() noexcept {
         case read:
             return or_error(::read(number, data, bytes));
         case write:
-            return or_error(::write(number, data, bytes));
+            return write_quietly(number, data, bytes);
         case receive_message:
             return or_error(::recvmsg(number, static_cast<::msghdr*>(data), flags | MSG_DONTWAIT));
         case send_message:

@@ -34,7 +34,7 @@ result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept {
 
 read_until_operation::read_until_operation(stream_core& c, std::string& text, std::string_view mark,
                                            std::size_t most) noexcept
-    : stream_operation(c, request(c, io_request::receive, nullptr, 0), 1, c.options.read_timeout,
+    : stream_operation(c, request(c, true, nullptr, 0), 1, c.options.read_timeout,
                        stream_core::reading, "bytes to read"),
       text_(&text),
       mark_(mark),

@@ -55,6 +55,9 @@ struct stream_core {
     descriptor owned;
     stream_options options;
     atomic<unsigned char> busy{0};  // bits: somebody reads, somebody writes
+    // What is no socket has other calls.
+    io_request::kind reads_by = io_request::receive;
+    io_request::kind writes_by = io_request::send;
 
     static constexpr unsigned char reading = 1;
     static constexpr unsigned char writing = 2;
@@ -87,11 +90,11 @@ protected:
         if (std::exchange(held_, false))
             core_->busy.fetch_and(static_cast<unsigned char>(~bit_), std::memory_order_release);
     }
-    static io_request request(const stream_core& c, io_request::kind what, void* data,
+    static io_request request(const stream_core& c, bool reads, void* data,
                               std::size_t bytes) noexcept {
         io_request r;
-        r.what = what;
-        r.reads = what == io_request::receive;
+        r.what = reads ? c.reads_by : c.writes_by;
+        r.reads = reads;
         r.of = c.owned.ref();
         r.data = data;
         r.bytes = bytes;
@@ -114,7 +117,7 @@ private:
 class read_operation final : public stream_operation {
 public:
     read_operation(stream_core& c, std::span<std::byte> into, std::size_t least) noexcept
-        : stream_operation(c, request(c, io_request::receive, into.data(), into.size()), least,
+        : stream_operation(c, request(c, true, into.data(), into.size()), least,
                            c.options.read_timeout, stream_core::reading, "bytes to read") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
@@ -126,9 +129,8 @@ public:
 class read_exact_operation final : public stream_operation {
 public:
     read_exact_operation(stream_core& c, std::span<std::byte> into) noexcept
-        : stream_operation(c, request(c, io_request::receive, into.data(), into.size()),
-                           into.size(), c.options.read_timeout, stream_core::reading,
-                           "bytes to read"),
+        : stream_operation(c, request(c, true, into.data(), into.size()), into.size(),
+                           c.options.read_timeout, stream_core::reading, "bytes to read"),
           all_(into.size()) {}
     transferred take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
@@ -166,9 +168,8 @@ private:
 class write_operation : public stream_operation {
 public:
     write_operation(stream_core& c, std::span<const std::byte> from, std::size_t least) noexcept
-        : stream_operation(
-              c, request(c, io_request::send, const_cast<std::byte*>(from.data()), from.size()),
-              least, c.options.write_timeout, stream_core::writing, "room to write") {}
+        : stream_operation(c, request(c, false, const_cast<std::byte*>(from.data()), from.size()),
+                           least, c.options.write_timeout, stream_core::writing, "room to write") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
         let_go();

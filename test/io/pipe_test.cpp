@@ -1,0 +1,247 @@
+#include "weft/io/pipe.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+#include "test/io/drivers.hpp"
+#include "weft/task/task.hpp"
+#include "weft/task/when_all.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::fiber;
+using weft::pipe_reader;
+using weft::pipe_writer;
+using weft::testing::room;
+
+// SIGPIPE would end the test: its default is in force.
+class a_pipe : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(a_pipe);
+
+weft::pipe open_pipe() { return weft::pipe::open().value(); }
+
+TEST_P(a_pipe, carries_bytes) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        ASSERT_TRUE(writer.write_all(bytes_of("some bytes")));
+        std::string s(4, 0);
+        ASSERT_TRUE(reader.read_exact(room(s)));
+        EXPECT_EQ(s, "some");
+        s.assign(100, 0);
+        EXPECT_EQ(reader.read(room(s)).value(), 6u);
+        EXPECT_EQ(s.substr(0, 6), " bytes");
+    });
+}
+
+TEST_P(a_pipe, read_waits_for_the_first_byte) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        std::string order;
+        for (int i = 0; i < 5; ++i) {
+            fiber f([&] {
+                std::string s(10, 0);
+                EXPECT_EQ(reader.read(room(s)).value(), 1u);
+                order += s[0];
+            });
+            weft::this_fiber::sleep_for(1ms);
+            order += "w";
+            ASSERT_TRUE(writer.write_all(bytes_of("r")));
+            f.join();
+        }
+        EXPECT_EQ(order, "wrwrwrwrwr");
+    });
+}
+
+// More than a pipe holds.
+TEST_P(a_pipe, a_slow_reader_suspends_the_writer) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        std::string sent(4 << 20, 0);
+        for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 7 + i / 4096);
+        fiber f([&] {
+            const weft::transferred t = writer.write_all(bytes_of(sent));
+            EXPECT_TRUE(t);
+            EXPECT_EQ(t.bytes, sent.size());
+        });
+        weft::this_fiber::sleep_for(2ms);
+        EXPECT_FALSE(f.done());
+        std::string got(sent.size(), 0);
+        ASSERT_TRUE(reader.read_exact(room(got)));
+        EXPECT_TRUE(got == sent);
+        f.join();
+    });
+}
+
+TEST_P(a_pipe, read_finds_the_end) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        ASSERT_TRUE(writer.write_all(bytes_of("last")));
+        writer.close();
+        std::string s(4, 0);
+        EXPECT_EQ(reader.read(room(s)).value(), 4u);
+        EXPECT_EQ(s, "last");
+        EXPECT_EQ(reader.read(room(s)).value(), 0u);
+        EXPECT_EQ(reader.read_exact(room(s)).error, weft::errc::end_of_stream);
+    });
+}
+
+TEST_P(a_pipe, who_waits_to_read_is_told_the_end) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        fiber closer([&] {
+            weft::this_fiber::sleep_for(1ms);
+            writer.close();
+        });
+        std::string s(4, 0);
+        EXPECT_EQ(reader.read(room(s)).value(), 0u);
+        closer.join();
+    });
+}
+
+TEST_P(a_pipe, a_write_that_nobody_reads_is_an_error_and_no_signal) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        reader.close();
+        EXPECT_EQ(writer.write(bytes_of("x")).error(), std::errc::broken_pipe);
+        EXPECT_EQ(writer.write_all(bytes_of("x")).error, std::errc::broken_pipe);
+    });
+}
+
+TEST_P(a_pipe, who_waits_to_write_is_told_that_nobody_reads) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        const std::string much(1 << 20, 'x');
+        fiber closer([&] {
+            weft::this_fiber::sleep_for(1ms);
+            reader.close();
+        });
+        const weft::transferred t = writer.write_all(bytes_of(much));
+        EXPECT_EQ(t.error, std::errc::broken_pipe);
+        EXPECT_GT(t.bytes, 0u);
+        EXPECT_LT(t.bytes, much.size());
+        closer.join();
+    });
+}
+
+TEST_P(a_pipe, serves_tasks_as_it_serves_fibers) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        auto write = [&]() -> weft::task<> {
+            EXPECT_TRUE(co_await writer.async_write_all(bytes_of("from a task")));
+            EXPECT_EQ((co_await writer.async_write(bytes_of("!"))).value(), 1u);
+        };
+        auto read = [&]() -> weft::task<std::string> {
+            std::string s(11, 0);
+            EXPECT_TRUE(co_await reader.async_read_exact(room(s)));
+            std::string one(1, 0);
+            EXPECT_EQ((co_await reader.async_read(room(one))).value(), 1u);
+            co_return s + one;
+        };
+        EXPECT_EQ(std::get<0>(weft::await(weft::when_all(read(), write()))), "from a task!");
+    });
+}
+
+TEST_P(a_pipe, serves_plain_threads) {
+    weft::pipe there = open_pipe();
+    weft::pipe back = open_pipe();
+    std::thread far([&] {
+        std::string s(4, 0);
+        EXPECT_TRUE(there.reader.read_exact(room(s)));
+        EXPECT_TRUE(back.writer.write_all(bytes_of(s)));
+    });
+    run([&] {
+        std::string s(4, 0);
+        EXPECT_TRUE(there.writer.write_all(bytes_of("near")));
+        EXPECT_TRUE(back.reader.read_exact(room(s)));
+        EXPECT_EQ(s, "near");
+    });
+    far.join();
+}
+
+TEST_P(a_pipe, a_second_reader_is_refused) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        fiber first([&] {
+            std::string s(1, 0);
+            EXPECT_EQ(reader.read(room(s)).value(), 1u);
+        });
+        weft::this_fiber::sleep_for(1ms);
+        std::string s(1, 0);
+        EXPECT_EQ(reader.read(room(s)).error(), std::errc::operation_in_progress);
+        ASSERT_TRUE(writer.write_all(bytes_of("x")));
+        first.join();
+    });
+}
+
+TEST_P(a_pipe, keeps_its_timeouts) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        reader.set_options({.read_timeout = 1ms});
+        std::string s(4, 0);
+        EXPECT_EQ(reader.read(room(s)).error(), std::errc::timed_out);
+        writer.set_options({.write_timeout = 1ms});
+        const std::string much(1 << 20, 'x');
+        const weft::transferred t = writer.write_all(bytes_of(much));
+        EXPECT_EQ(t.error, std::errc::timed_out);
+        EXPECT_GT(t.bytes, 0u);
+    });
+}
+
+TEST_P(a_pipe, a_stop_ends_a_read) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        std::error_code how;
+        std::string s(4, 0);
+        fiber f([&] { how = reader.read(room(s)).error(); });
+        weft::this_fiber::sleep_for(1ms);
+        f.request_stop();
+        f.join();
+        EXPECT_EQ(how, std::errc::operation_canceled);
+        ASSERT_TRUE(writer.write_all(bytes_of("kept")));
+        EXPECT_TRUE(reader.read_exact(room(s)));
+        EXPECT_EQ(s, "kept");
+    });
+}
+
+TEST_P(a_pipe, close_ends_a_read_at_its_own_end) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        std::error_code how;
+        std::string s(4, 0);
+        fiber f([&] { how = reader.read(room(s)).error(); });
+        weft::this_fiber::sleep_for(1ms);
+        reader.close();
+        f.join();
+        EXPECT_EQ(how, weft::errc::closed);
+        EXPECT_EQ(reader.read(room(s)).error(), weft::errc::closed);
+        weft::this_fiber::sleep_for(1ms);  // until the driver has let go of it
+        EXPECT_EQ(writer.write(bytes_of("x")).error(), std::errc::broken_pipe);
+    });
+}
+
+TEST_P(a_pipe, what_is_like_one_can_be_adopted) {
+    run([] {
+        const std::string path = ::testing::TempDir() + "weft.fifo." + std::to_string(::getpid());
+        ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+        const int both = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+        pipe_writer writer = pipe_writer::adopt(::open(path.c_str(), O_WRONLY | O_CLOEXEC)).value();
+        pipe_reader reader = pipe_reader::adopt(both).value();
+        ::unlink(path.c_str());
+        std::string s(4, 0);
+        fiber f([&] { EXPECT_TRUE(reader.read_exact(room(s))); });
+        weft::this_fiber::sleep_for(1ms);
+        ASSERT_TRUE(writer.write_all(bytes_of("fifo")));
+        f.join();
+        EXPECT_EQ(s, "fifo");
+        EXPECT_EQ(pipe_reader::adopt(-1).error(), std::errc::bad_file_descriptor);
+    });
+}
+
+}  // namespace

@@ -1,0 +1,99 @@
+#include "weft/io/quiet_write.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace {
+
+// A pipe that nobody reads, and SIGPIPE, counted.
+class quiet : public ::testing::TestWithParam<std::int64_t (*)(int, const void*, std::size_t)> {
+protected:
+    void SetUp() override {
+        ASSERT_EQ(::pipe2(ends_, O_CLOEXEC | O_NONBLOCK), 0);
+        raised_ = 0;
+        struct ::sigaction a{};
+        a.sa_handler = [](int) { raised_ = raised_ + 1; };
+        ASSERT_EQ(::sigaction(SIGPIPE, &a, &before_), 0);
+    }
+    void TearDown() override {
+        ::sigaction(SIGPIPE, &before_, nullptr);
+        ::close(ends_[1]);
+        close_reader();
+    }
+
+    std::int64_t write(std::size_t bytes) { return GetParam()(ends_[1], data_, bytes); }
+    void close_reader() {
+        if (ends_[0] >= 0) ::close(std::exchange(ends_[0], -1));
+    }
+    static bool is_pending() {
+        ::sigset_t s;
+        ::sigpending(&s);
+        return ::sigismember(&s, SIGPIPE) == 1;
+    }
+    static void mask(int how) {
+        ::sigset_t s;
+        ::sigemptyset(&s);
+        ::sigaddset(&s, SIGPIPE);
+        ::pthread_sigmask(how, &s, nullptr);
+    }
+
+    static inline volatile ::sig_atomic_t raised_ = 0;
+
+private:
+    int ends_[2] = {-1, -1};
+    struct ::sigaction before_{};
+    char data_[1 << 17] = {};
+};
+
+TEST_P(quiet, writes_as_write_does) {
+    EXPECT_EQ(write(10), 10);
+    const std::int64_t some = write(1 << 17);
+    EXPECT_GT(some, 0);
+    EXPECT_LT(some, 1 << 17);
+    EXPECT_EQ(write(4096), -EAGAIN);
+    EXPECT_EQ(raised_, 0);
+}
+
+TEST_P(quiet, raises_nothing) {
+    close_reader();
+    EXPECT_EQ(write(1), -EPIPE);
+    EXPECT_EQ(raised_, 0);
+    // What anybody else writes does raise it: the mask is as it was.
+    ::raise(SIGPIPE);
+    EXPECT_EQ(raised_, 1);
+}
+
+TEST_P(quiet, leaves_nothing_pending) {
+    close_reader();
+    mask(SIG_BLOCK);
+    EXPECT_EQ(write(1), -EPIPE);
+    EXPECT_FALSE(is_pending());
+    mask(SIG_UNBLOCK);
+    EXPECT_EQ(raised_, 0);
+}
+
+TEST_P(quiet, leaves_pending_what_was) {
+    close_reader();
+    mask(SIG_BLOCK);
+    ::raise(SIGPIPE);
+    EXPECT_EQ(write(1), -EPIPE);
+    EXPECT_TRUE(is_pending());
+    mask(SIG_UNBLOCK);
+    EXPECT_EQ(raised_, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(write, quiet,
+                         ::testing::Values(weft::detail::write_quietly,
+                                           weft::detail::write_with_sigpipe_blocked),
+                         [](const auto& i) {
+                             return i.param == weft::detail::write_quietly ? "as_can_be"
+                                                                           : "signal_blocked";
+                         });
+
+}  // namespace

@@ -1,0 +1,326 @@
+#include "weft/io/udp_socket.hpp"
+
+#include <gtest/gtest.h>
+#include <net/if.h>
+
+#include <string>
+#include <thread>
+
+#include "test/io/drivers.hpp"
+#include "weft/task/task.hpp"
+#include "weft/task/when_all.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::endpoint;
+using weft::fiber;
+using weft::ip_address;
+using weft::udp_options;
+using weft::udp_socket;
+using weft::testing::room;
+
+class udp : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(udp);
+
+udp_socket any_udp(const udp_options& o = {}) { return udp_socket::bind("127.0.0.1:0", o).value(); }
+
+// What comes next, as text.
+std::string next_of(udp_socket& s) {
+    std::string b(100, 0);
+    const auto r = s.recv(room(b));
+    return r ? b.substr(0, r->bytes) : r.error().message();
+}
+
+TEST_P(udp, tells_where_a_datagram_is_from) {
+    run([] {
+        udp_socket a = any_udp();
+        udp_socket b = any_udp();
+        ASSERT_TRUE(a.send_to(bytes_of("ping"), b.local_endpoint()));
+        std::string s(100, 0);
+        const weft::datagram d = b.recv_from(room(s)).value();
+        EXPECT_EQ(s.substr(0, d.bytes), "ping");
+        EXPECT_EQ(d.from, a.local_endpoint());
+        EXPECT_FALSE(d.truncated());
+        ASSERT_TRUE(b.send_to(bytes_of("pong"), d.from));
+        EXPECT_EQ(next_of(a), "pong");
+    });
+}
+
+TEST_P(udp, waits_for_a_datagram) {
+    run([] {
+        udp_socket a = any_udp();
+        udp_socket b = any_udp();
+        std::string order;
+        fiber reader([&] { order += next_of(b); });
+        weft::this_fiber::sleep_for(2ms);
+        order += "w";
+        ASSERT_TRUE(a.send_to(bytes_of("r"), b.local_endpoint()));
+        reader.join();
+        EXPECT_EQ(order, "wr");
+    });
+}
+
+TEST_P(udp, keeps_datagrams_apart) {
+    run([] {
+        udp_socket a = any_udp();
+        udp_socket b = udp_socket::connect(a.local_endpoint()).value();
+        for (const char* text : {"one", "", "three"}) ASSERT_TRUE(b.send(bytes_of(text)));
+        EXPECT_EQ(next_of(a), "one");
+        std::string s(10, 0);
+        EXPECT_EQ(a.recv(room(s)).value().bytes, 0u);  // an empty one is no end
+        EXPECT_EQ(next_of(a), "three");
+    });
+}
+
+TEST_P(udp, says_how_much_did_not_fit) {
+    run([] {
+        udp_socket a = any_udp();
+        udp_socket b = any_udp();
+        for (const bool waits : {false, true}) {
+            fiber sender([&] {
+                if (waits) weft::this_fiber::sleep_for(2ms);
+                EXPECT_TRUE(a.send_to(bytes_of("0123456789"), b.local_endpoint()));
+                EXPECT_TRUE(a.send_to(bytes_of("next"), b.local_endpoint()));
+            });
+            if (!waits) sender.join();
+            std::string s(4, 0);
+            const weft::datagram d = b.recv_from(room(s)).value();
+            EXPECT_EQ(d.bytes, 4u);
+            EXPECT_EQ(d.lost, 6u);
+            EXPECT_TRUE(d.truncated());
+            EXPECT_EQ(s, "0123");
+            EXPECT_EQ(next_of(b), "next");
+            if (waits) sender.join();
+        }
+    });
+}
+
+TEST_P(udp, says_when_a_datagram_is_too_long) {
+    run([] {
+        udp_socket a = any_udp();
+        const std::string much(70'000, 'x');
+        EXPECT_EQ(a.send_to(bytes_of(much), a.local_endpoint()).error(), std::errc::message_size);
+    });
+}
+
+TEST_P(udp, with_a_peer_it_hears_nobody_else) {
+    run([] {
+        udp_socket a = any_udp();
+        udp_socket b = any_udp();
+        udp_socket other = any_udp();
+        ASSERT_TRUE(a.set_peer(b.local_endpoint()));
+        EXPECT_EQ(a.remote_endpoint(), b.local_endpoint());
+        ASSERT_TRUE(other.send_to(bytes_of("other"), a.local_endpoint()));
+        ASSERT_TRUE(b.send_to(bytes_of("peer"), a.local_endpoint()));
+        EXPECT_EQ(next_of(a), "peer");
+        ASSERT_TRUE(a.send(bytes_of("to peer")));
+        EXPECT_EQ(next_of(b), "to peer");
+        ASSERT_TRUE(a.set_peer(other.local_endpoint()));
+        ASSERT_TRUE(other.send_to(bytes_of("new peer"), a.local_endpoint()));
+        EXPECT_EQ(next_of(a), "new peer");
+    });
+}
+
+TEST_P(udp, tells_that_nobody_listens) {
+    run([] {
+        endpoint gone = any_udp().local_endpoint();
+        udp_socket s = udp_socket::connect(gone, {.receive_timeout = 5s}).value();
+        ASSERT_TRUE(s.send(bytes_of("hello")));
+        std::string b(10, 0);
+        EXPECT_EQ(s.recv(room(b)).error(), std::errc::connection_refused);
+        // It is told once, and the socket serves on.
+        s.set_receive_timeout(1ms);
+        EXPECT_EQ(s.recv(room(b)).error(), std::errc::timed_out);
+    });
+}
+
+TEST_P(udp, tells_who_waits_that_nobody_listens) {
+    run([] {
+        endpoint gone = any_udp().local_endpoint();
+        udp_socket s = udp_socket::connect(gone).value();
+        std::string b(10, 0);
+        std::error_code how;
+        fiber reader([&] { how = s.recv(room(b)).error(); });
+        weft::this_fiber::sleep_for(2ms);
+        ASSERT_TRUE(s.send(bytes_of("hello")));
+        reader.join();
+        EXPECT_EQ(how, std::errc::connection_refused);
+    });
+}
+
+TEST_P(udp, serves_tasks_as_it_serves_fibers) {
+    run([] {
+        udp_socket a = any_udp();
+        udp_socket b = any_udp();
+        auto ask = [&]() -> weft::task<std::string> {
+            EXPECT_TRUE(co_await a.async_send_to(bytes_of("question"), b.local_endpoint()));
+            std::string s(100, 0);
+            const auto d = co_await a.async_recv(room(s));
+            co_return s.substr(0, d.value().bytes);
+        };
+        auto answer = [&]() -> weft::task<std::string> {
+            std::string s(100, 0);
+            const weft::datagram d = (co_await b.async_recv_from(room(s))).value();
+            EXPECT_TRUE(co_await b.async_send_to(bytes_of("answer"), d.from));
+            co_return s.substr(0, d.bytes);
+        };
+        auto [got, asked] = weft::await(weft::when_all(ask(), answer()));
+        EXPECT_EQ(got, "answer");
+        EXPECT_EQ(asked, "question");
+    });
+}
+
+TEST_P(udp, serves_plain_threads) {
+    udp_socket a;
+    udp_socket b;
+    run([&] {
+        a = any_udp();
+        b = any_udp();
+    });
+    std::thread far([&] {
+        std::string s(100, 0);
+        const weft::datagram d = b.recv_from(room(s)).value();
+        EXPECT_TRUE(b.send_to(std::as_bytes(std::span(s).first(d.bytes)), d.from));
+    });
+    a.set_receive_timeout(10s);
+    EXPECT_TRUE(a.send_to(bytes_of("near"), b.local_endpoint()));
+    EXPECT_EQ(next_of(a), "near");
+    far.join();
+}
+
+TEST_P(udp, many_receive_at_once) {
+    run([] {
+        udp_socket a = any_udp();
+        udp_socket b = any_udp();
+        int sum = 0;
+        auto receive = [&] { sum += std::stoi(next_of(b)); };
+        fiber x(receive);
+        fiber y(receive);
+        fiber z(receive);
+        weft::this_fiber::sleep_for(1ms);
+        for (const char* text : {"1", "10", "100"})
+            ASSERT_TRUE(a.send_to(bytes_of(text), b.local_endpoint()));
+        x.join();
+        y.join();
+        z.join();
+        EXPECT_EQ(sum, 111);
+    });
+}
+
+TEST_P(udp, a_receive_ends_at_its_timeout) {
+    run([] {
+        udp_socket s = any_udp({.receive_timeout = 2ms});
+        std::string b(10, 0);
+        EXPECT_EQ(s.recv(room(b)).error(), std::errc::timed_out);
+        EXPECT_EQ(s.recv_from(room(b)).error(), std::errc::timed_out);
+        ASSERT_TRUE(s.send_to(bytes_of("late"), s.local_endpoint()));
+        EXPECT_EQ(next_of(s), "late");
+    });
+}
+
+TEST_P(udp, a_stop_ends_a_receive) {
+    run([] {
+        udp_socket s = any_udp();
+        std::string b(10, 0);
+        std::error_code how;
+        fiber reader([&] { how = s.recv_from(room(b)).error(); });
+        weft::this_fiber::sleep_for(1ms);
+        reader.request_stop();
+        reader.join();
+        EXPECT_EQ(how, std::errc::operation_canceled);
+        ASSERT_TRUE(s.send_to(bytes_of("kept"), s.local_endpoint()));
+        EXPECT_EQ(next_of(s), "kept");
+    });
+}
+
+TEST_P(udp, close_ends_a_receive) {
+    run([] {
+        udp_socket s = any_udp();
+        std::string b(10, 0);
+        std::error_code how;
+        fiber reader([&] { how = s.recv_from(room(b)).error(); });
+        weft::this_fiber::sleep_for(1ms);
+        s.close();
+        reader.join();
+        EXPECT_EQ(how, weft::errc::closed);
+        EXPECT_EQ(s.send_to(bytes_of("x"), endpoint(ip_address::loopback(), 9)).error(),
+                  weft::errc::closed);
+    });
+}
+
+TEST_P(udp, refuses_what_cannot_be) {
+    run([] {
+        udp_socket s = any_udp();
+        EXPECT_EQ(udp_socket::bind(s.local_endpoint()).error(), std::errc::address_in_use);
+        EXPECT_EQ(udp_socket::bind("nowhere").error(), std::errc::invalid_argument);
+        const endpoint path = endpoint::local("@weft.udp").value();
+        EXPECT_EQ(udp_socket::bind(path).error(), std::errc::address_family_not_supported);
+        EXPECT_EQ(udp_socket::connect(path).error(), std::errc::address_family_not_supported);
+        EXPECT_EQ(s.send(bytes_of("whom?")).error(), std::errc::destination_address_required);
+        EXPECT_EQ(s.set_peer(path).error(), std::errc::address_family_not_supported);
+        EXPECT_EQ(udp_socket().send(bytes_of("x")).error(), std::errc::bad_file_descriptor);
+    });
+}
+
+TEST_P(udp, shares_a_port_if_it_is_asked_to) {
+    run([] {
+        const udp_socket s = any_udp({.reuse_port = true});
+        EXPECT_TRUE(udp_socket::bind(s.local_endpoint(), {.reuse_port = true}));
+    });
+}
+
+TEST_P(udp, broadcasts_when_it_may) {
+    run([] {
+        udp_socket all = udp_socket::bind("0.0.0.0:0").value();
+        const endpoint to(ip_address::v4(127, 255, 255, 255), all.local_endpoint().port());
+        udp_socket s = any_udp();
+        EXPECT_EQ(s.send_to(bytes_of("x"), to).error(), std::errc::permission_denied);
+        ASSERT_TRUE(s.set_broadcast(true));
+        ASSERT_TRUE(s.send_to(bytes_of("to all"), to));
+        EXPECT_EQ(next_of(all), "to all");
+        ASSERT_TRUE(any_udp({.broadcast = true}).send_to(bytes_of("again"), to));
+        EXPECT_EQ(next_of(all), "again");
+    });
+}
+
+TEST_P(udp, receives_what_is_sent_to_its_group) {
+    run([] {
+        const unsigned lo = ::if_nametoindex("lo");
+        const ip_address group = ip_address::v4(239, 255, 0, 17);
+        udp_socket a = udp_socket::bind("0.0.0.0:0", {.reuse_address = true}).value();
+        const endpoint to(group, a.local_endpoint().port());
+        udp_socket b = udp_socket::bind(to, {.reuse_address = true}).value();
+        ASSERT_TRUE(a.join(group, lo));
+        ASSERT_TRUE(b.join(group, lo));
+        EXPECT_EQ(a.join(group, lo).error(), std::errc::address_in_use);
+        udp_socket s = any_udp();
+        ASSERT_TRUE(s.set_multicast_interface(lo));
+        ASSERT_TRUE(s.set_multicast_hops(1));
+        ASSERT_TRUE(s.send_to(bytes_of("to the group"), to));
+        EXPECT_EQ(next_of(a), "to the group");
+        EXPECT_EQ(next_of(b), "to the group");
+        ASSERT_TRUE(s.set_multicast_loop(true));
+        ASSERT_TRUE(b.leave(group, lo));
+        EXPECT_EQ(b.leave(group, lo).error(), std::errc::address_not_available);
+        ASSERT_TRUE(s.send_to(bytes_of("to one"), to));
+        EXPECT_EQ(next_of(a), "to one");
+    });
+}
+
+TEST_P(udp, joins_groups_of_ipv6) {
+    run([] {
+        const unsigned lo = ::if_nametoindex("lo");
+        const ip_address group = ip_address::parse("ff15::17").value();
+        auto s = udp_socket::bind("[::1]:0");
+        if (!s) return;  // a machine without IPv6
+        ASSERT_TRUE(s->join(group, lo));
+        EXPECT_TRUE(s->set_multicast_interface(lo));
+        EXPECT_TRUE(s->set_multicast_hops(1));
+        EXPECT_TRUE(s->set_multicast_loop(true));
+        EXPECT_TRUE(s->leave(group, lo));
+    });
+}
+
+}  // namespace
