@@ -852,6 +852,7 @@ TEST(loop_death, run_by_what_it_runs) {
 }
 
 TEST(loop_death, run_by_two_at_once) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be threads, and it begins one
     const auto by_another_thread = [] {
         loop l;
         l.post([&] { std::thread([&] { l.run_until_idle(); }).join(); });
@@ -869,6 +870,7 @@ TEST(loop_death, run_by_two_at_once) {
 }
 
 TEST(loop_death, destroyed_while_another_thread_runs_it) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // as above
     const auto destroyed = [] {
         auto* l = new loop;
         l->post([l] { std::thread([l] { delete l; }).join(); });

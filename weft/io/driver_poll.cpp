@@ -66,7 +66,7 @@ void driver_poll::collect(time_point until) noexcept {
         asked_of_ = watched_;
     }
     // What nobody waits for is left out: a hang-up would be told again and again.
-    std::erase_if(asked_of_, [this](const watched& w) {
+    std::erase_if(asked_of_, [](const watched& w) {
         return detail::find_entry(w.number)->wanted(w.generation) == 0;
     });
     asked_.assign(1, {wake_.number(), POLLIN, 0});

@@ -152,8 +152,9 @@ void task_flow::finish() noexcept {
     }
     if (unwanted && body) std::exchange(body, nullptr).destroy();  // T3
     if (parent != nullptr) parent->leave(member);
-    wait_queue::wake_all(woken);
+    // First: so who waits is the last to let go, and what he was given is destroyed by his thread.
     let_go();
+    wait_queue::wake_all(woken);
 }
 
 void task_flow::unwant() noexcept {
