@@ -163,8 +163,8 @@ struct curious_news {
 };
 
 TEST(event_source, moves_and_destroys_what_it_is_told_without_its_lock) {
-    event_source<curious_news> e;
     int looks = 1;
+    event_source<curious_news> e;  // goes first: what it keeps looks once more
     EXPECT_EQ(e.set(&e, &looks), 0u);
     looks = 0;
     EXPECT_EQ(e.set(&e, &looks), 0u) << "in place of the one before";

@@ -130,6 +130,8 @@ public:
 
     explicit operator bool() const noexcept { return entry_ != nullptr; }
     detail::io_entry& entry() const noexcept { return *entry_; }
+    // As what is waited for; null: of nothing.
+    const void* thing() const noexcept { return entry_; }
     std::uint32_t generation() const noexcept { return generation_; }
     int number() const noexcept { return entry_ != nullptr ? entry_->number : -1; }
     bool is_open() const noexcept;

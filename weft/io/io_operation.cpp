@@ -109,10 +109,10 @@ bool io_operation::start(waiter& w) noexcept {
     node_.owner = request_.owner = &w;
     w.await_outside();
     if (io_driver* const d = giver()) {
-        w.enlist(what_, &request_.of.entry(), this, withdraw, interrupt);
+        w.enlist(what_, request_.of.thing(), this, withdraw, interrupt);
         return submit(*d);
     }
-    w.enlist(what_, &request_.of.entry(), this, withdraw);
+    w.enlist(what_, request_.of.thing(), this, withdraw);
     return enlist();
 }
 

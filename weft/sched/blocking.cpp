@@ -72,7 +72,7 @@ bool blocking_pool::withdraw(detail::blocking_job& j) noexcept {
 
 void blocking_pool::wait_for(detail::blocking_job& j) noexcept {
     std::unique_lock held(lock_);
-    while (j.state == detail::blocking_job::phase::running) less_.wait(held);
+    while (j.state == detail::blocking_job::phase::begun) less_.wait(held);
 }
 
 void blocking_pool::work() noexcept {
@@ -80,14 +80,14 @@ void blocking_pool::work() noexcept {
     for (;;) {
         if (detail::blocking_job* j = queue_.pop_front()) {
             --waiting_count_;
-            j->state = detail::blocking_job::phase::running;
+            j->state = detail::blocking_job::phase::begun;
             waiter* const w = j->owner;
             held.unlock();
             j->run(*j);
             held.lock();
             if (w == nullptr) continue;
             // Who has claimed meanwhile destroys the call when it sees that it is over.
-            j->state = detail::blocking_job::phase::over;
+            j->state = detail::blocking_job::phase::finished;
             const bool claimed = w->claim();
             less_.notify_all();
             if (!claimed) continue;

@@ -43,11 +43,11 @@ namespace detail {
 
 // A call in the queue, or under way. Everything but run() is under the pool's lock.
 struct blocking_job : list_node<> {
-    enum class phase : unsigned char { waiting, running, over };
+    enum class phase : unsigned char { in_queue, begun, finished };
 
     void (*run)(blocking_job&) noexcept = nullptr;
     waiter* owner = nullptr;  // null: nobody waits, and it destroys itself
-    phase state = phase::waiting;
+    phase state = phase::in_queue;
 };
 
 }  // namespace detail
@@ -130,7 +130,7 @@ public:
         w.await_outside();
         if (pool_.submit(*this)) return true;
         call();  // here: late is better than never
-        state = phase::over;
+        state = phase::finished;
         return false;
     }
 
