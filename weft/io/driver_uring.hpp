@@ -1,8 +1,8 @@
 // driver_uring: completion by io_uring.
 //
 // Its one idea: calls are put into a ring that the system reads, and results into one that the loop
-// reads; one system call hands over whatever has gathered and sleeps. What is no socket, and what
-// lies on a stack that moves, is waited for by readiness in the same ring (a poll that stays).
+// reads; one system call hands over whatever has gathered and sleeps. What is no socket
+// is waited for by readiness in the same ring (a poll that stays).
 //
 // Calls belong to one thread: the one that first ran the driver runs it to its end.
 #pragma once

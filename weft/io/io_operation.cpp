@@ -95,8 +95,8 @@ bool io_operation::enlist() noexcept {
     }
 }
 
-// Whom the call is given to; null where the party makes it itself. What has no buffer of the
-// party's own, or one that moves with a stack, is waited for by readiness.
+// Whom the call is given to; null where the party makes it itself, as it does on what is no socket:
+// that is waited for by readiness with every driver.
 io_driver* io_operation::giver() const noexcept {
     io_driver* const d = io_driver_here();
     return d != nullptr && d->completes() && is_of_socket(request_.what) ? d : nullptr;
