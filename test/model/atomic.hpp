@@ -36,6 +36,7 @@ word read_modify_write(cell&, change, word operand, memory_order, source_locatio
 bool compare_exchange(cell&, word& expected, word desired, bool weak, memory_order yes,
                       memory_order no, source_location);
 void fence(memory_order, source_location);
+void fence_all(source_location);
 void end(cell&);
 
 // What a failed compare_exchange of one order does.
@@ -158,6 +159,15 @@ inline void atomic_thread_fence(std::memory_order o,
                                 std::source_location p = std::source_location::current()) noexcept {
     detail::fence(o, p);
 }
+
+// What membarrier() is: a fence in the thread that calls it, and one in each other thread at the
+// place to which that has come.
+inline void membarrier(std::source_location p = std::source_location::current()) noexcept {
+    detail::fence_all(p);
+}
+
+// Whether the kernel of an execution has it; a test without sets this, and resets it.
+inline bool has_membarrier = true;
 
 // In a loop that spins: the thread goes on only when another has changed something.
 void spin(std::source_location place = std::source_location::current());

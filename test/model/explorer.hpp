@@ -63,6 +63,7 @@ public:
     bool compare_exchange(cell&, word& expected, word desired, bool weak, memory_order yes,
                           memory_order no, source_location);
     void fence(memory_order, source_location);
+    void fence_all(source_location);
     void touch(cell&, bool writes, source_location);
 
     // The one under way; null outside of an execution.

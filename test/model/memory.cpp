@@ -93,6 +93,17 @@ void memory::fence(party p, memory_order o) noexcept {
     ++k.now.clock[p];
 }
 
+// No C++ order is made among the others and p, and none among the others: only what may be read.
+void memory::fence_all(party p) noexcept {
+    fence(p, memory_order::seq_cst);
+    const view so_far = total_;
+    for (knowledge& k : parties_) {
+        k.now.join_floors(so_far);
+        total_.join_floors(k.now);
+    }
+    fence(p, memory_order::seq_cst);
+}
+
 std::size_t memory::add_plain() {
     if (plain_count_ == plain_.size()) plain_.emplace_back();
     return plain_count_++;

@@ -56,6 +56,8 @@ public:
     // Writes over the newest, which p has just read.
     void overwrite(party p, std::size_t x, word, memory_order);
     void fence(party p, memory_order) noexcept;
+    // A seq_cst fence of p, which also orders what the others do before it and after it.
+    void fence_all(party p) noexcept;
 
     // Plain variables. An access that nothing orders after a former one gives that.
     struct access {

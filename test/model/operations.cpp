@@ -85,6 +85,13 @@ void explorer::fence(memory_order o, source_location place) {
     note("fence", place, name_of(o));
 }
 
+void explorer::fence_all(source_location place) {
+    must_be_pure(place);
+    point(place);
+    memory_.fence_all(running_);
+    note("fence", place, "of all");
+}
+
 void explorer::touch(cell& c, bool writes, source_location place) {
     if (peeking_) return;
     if (c.execution != execution_) {
@@ -130,6 +137,9 @@ bool compare_exchange(cell& c, word& expected, word desired, bool weak, memory_o
 }
 void fence(memory_order o, source_location p) {
     if (explorer::active != nullptr) explorer::active->fence(o, p);
+}
+void fence_all(source_location p) {
+    if (explorer::active != nullptr) explorer::active->fence_all(p);
 }
 void end(cell& c) { c.over = explorer::active != nullptr; }
 void touch(cell& c, bool writes, source_location p) {

@@ -1,0 +1,74 @@
+// What luck finds; every interleaving is in test/model/asymmetric_fence_test.cpp.
+#include "weft/base/asymmetric_fence.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <type_traits>
+
+#include "test/support/slow.hpp"
+
+namespace weft {
+namespace {
+
+static_assert(sizeof(asymmetric_fence) == 1);
+static_assert(std::is_trivially_copyable_v<asymmetric_fence>);
+
+TEST(asymmetric_fence, is_free_where_the_kernel_fences_others) {
+    EXPECT_EQ(asymmetric_fence().is_free(), detail::membarrier_works());
+    EXPECT_FALSE(asymmetric_fence::full().is_free());
+    if (WEFT_TSAN) {
+        EXPECT_FALSE(asymmetric_fence().is_free()) << "ThreadSanitizer does not see it";
+    }
+}
+
+TEST(asymmetric_fence, is_the_same_in_all_threads) {
+    const bool here = asymmetric_fence().is_free();
+    bool there = !here;
+    std::thread([&] { there = asymmetric_fence().is_free(); }).join();
+    EXPECT_EQ(there, here);
+}
+
+// Each sets its own word and looks at the other's, in as many rounds: in none do both miss.
+// Returns how often they did.
+template <class Left, class Right>
+int both_missed(int rounds, Left left_fence, Right right_fence) {
+    atomic<int> x{0}, y{0}, ended{0};
+    bool left_saw = false, right_saw = false;
+    int missed = 0;
+    std::thread right([&] {
+        for (int round = 1; round <= rounds; ++round) {
+            while (ended.load(std::memory_order_acquire) < 2 * round - 2) spin_yield();
+            y.store(round, std::memory_order_relaxed);
+            right_fence();
+            right_saw = x.load(std::memory_order_relaxed) == round;
+            ended.fetch_add(1, std::memory_order_acq_rel);
+            while (ended.load(std::memory_order_acquire) < 2 * round) spin_yield();
+        }
+    });
+    for (int round = 1; round <= rounds; ++round) {
+        x.store(round, std::memory_order_relaxed);
+        left_fence();
+        left_saw = y.load(std::memory_order_relaxed) == round;
+        // The left one comes last, so that he may judge and clear both.
+        while (ended.load(std::memory_order_acquire) < 2 * round - 1) spin_yield();
+        missed += !left_saw && !right_saw;
+        ended.fetch_add(1, std::memory_order_acq_rel);
+    }
+    right.join();
+    return missed;
+}
+
+TEST(asymmetric_fence, lets_no_two_threads_miss_each_other) {
+    const int rounds = testing::slow ? 2'000 : 20'000;
+    const auto light = [fence = asymmetric_fence()] { fence.light(); };
+    const auto full = [fence = asymmetric_fence::full()] { fence.light(); };
+    const auto heavy = [] { asymmetric_fence::heavy(); };
+    EXPECT_EQ(both_missed(rounds, light, heavy), 0);
+    EXPECT_EQ(both_missed(rounds, heavy, light), 0);
+    EXPECT_EQ(both_missed(rounds, full, heavy), 0);
+    EXPECT_EQ(both_missed(rounds, full, full), 0);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,232 @@
+// What one thread can see of it, and that many threads' luck finds nothing; every interleaving of
+// few is in test/model/steal_deque_test.cpp.
+#include "weft/queue/steal_deque.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "test/support/slow.hpp"
+
+namespace {
+
+using weft::asymmetric_fence;
+using weft::steal_deque;
+using weft::steal_mark;
+using weft::steal_result;
+using weft::steal_status;
+
+struct loot {
+    unsigned number = 0;
+    unsigned taken_count = 0;
+};
+
+template <std::size_t N>
+std::array<loot, N> numbered() {
+    std::array<loot, N> all;
+    for (std::size_t n = 0; n < N; ++n) all[n].number = static_cast<unsigned>(n);
+    return all;
+}
+
+TEST(steal_deque, gives_the_owner_the_last_and_a_thief_the_first) {
+    steal_deque<loot> deque;
+    auto all = numbered<4>();
+    for (loot& x : all) deque.push(x);
+    EXPECT_EQ(deque.count(), 4u);
+    EXPECT_EQ(deque.pop(), &all[3]);
+    EXPECT_EQ(deque.steal().item, &all[0]);
+    EXPECT_EQ(deque.pop(), &all[2]);
+    EXPECT_EQ(deque.steal().item, &all[1]);
+    EXPECT_TRUE(deque.empty());
+    deque.check();
+}
+
+TEST(steal_deque, is_empty_to_both_when_it_is) {
+    steal_deque<loot> deque;
+    const auto find_nothing = [&] {
+        EXPECT_TRUE(deque.empty());
+        EXPECT_EQ(deque.pop(), nullptr);
+        EXPECT_TRUE(deque.mark().empty());
+        const steal_result<loot> r = deque.steal();
+        EXPECT_EQ(r.status, steal_status::empty);
+        EXPECT_EQ(r.item, nullptr);
+        EXPECT_EQ(deque.steal(steal_mark()).status, steal_status::empty);
+        deque.check();
+    };
+    find_nothing();
+    loot x;
+    deque.push(x);
+    EXPECT_EQ(deque.pop(), &x);
+    find_nothing();
+    deque.push(x);
+    EXPECT_EQ(deque.steal().status, steal_status::taken);
+    find_nothing();
+}
+
+TEST(steal_deque, tells_a_thief_that_somebody_was_first) {
+    steal_deque<loot> deque;
+    auto all = numbered<2>();
+    for (loot& x : all) deque.push(x);
+    const steal_mark early = deque.mark();
+    const steal_mark late = deque.mark();
+    asymmetric_fence::heavy();
+    EXPECT_EQ(deque.steal(early).item, &all[0]);
+    EXPECT_EQ(deque.steal(late).status, steal_status::lost);
+    EXPECT_EQ(deque.steal(late).item, nullptr);
+    EXPECT_EQ(deque.pop(), &all[1]);
+}
+
+TEST(steal_deque, tells_a_thief_that_the_owner_was_first) {
+    steal_deque<loot> deque;
+    loot x;
+    deque.push(x);
+    const steal_mark m = deque.mark();
+    asymmetric_fence::heavy();
+    EXPECT_EQ(deque.pop(), &x);
+    EXPECT_EQ(deque.steal(m).status, steal_status::empty);
+    deque.push(x);
+    EXPECT_EQ(deque.steal(m).status, steal_status::lost) << "the same, but not the one of the mark";
+    EXPECT_EQ(deque.pop(), &x);
+}
+
+TEST(steal_deque, grows_and_keeps_the_order) {
+    steal_deque<loot> deque(1);
+    EXPECT_EQ(deque.capacity(), 0u);
+    auto all = numbered<100>();
+    for (loot& x : all) {
+        deque.push(x);
+        deque.check();
+    }
+    EXPECT_EQ(deque.capacity(), 128u);
+    for (std::size_t n = 0; n < 50; ++n) EXPECT_EQ(deque.steal().item, &all[n]);
+    for (std::size_t n = 99; n >= 50; --n) EXPECT_EQ(deque.pop(), &all[n]);
+    EXPECT_TRUE(deque.empty());
+}
+
+TEST(steal_deque, grows_no_more_when_it_is_emptied_as_fast) {
+    steal_deque<loot> deque(3);
+    auto all = numbered<4>();
+    for (unsigned round = 0; round < 1'000; ++round) {
+        for (loot& x : all) deque.push(x);
+        for (loot& x : all) EXPECT_EQ(deque.steal().item, &x);
+    }
+    EXPECT_EQ(deque.capacity(), 4u);
+    deque.check();
+}
+
+TEST(steal_deque, refuses_what_no_memory_could_hold) {
+    steal_deque<loot> deque(PTRDIFF_MAX);
+    loot x;
+    EXPECT_FALSE(deque.try_push(x));
+    EXPECT_THROW(deque.push(x), std::bad_alloc);
+    EXPECT_TRUE(deque.empty());
+    deque.check();
+}
+
+TEST(steal_deque, shows_what_would_be_popped_next) {
+    steal_deque<loot> deque(4);
+    EXPECT_EQ(deque.peek(0), nullptr);
+    auto all = numbered<6>();
+    for (loot& x : all) deque.push(x);
+    for (std::size_t n = 0; n < 6; ++n) EXPECT_EQ(deque.peek(n), &all[5 - n]);
+    EXPECT_EQ(deque.peek(6), nullptr);
+    while (deque.pop() != nullptr) {
+    }
+}
+
+// -------------------------------------------------------------------------------------------------
+// Under load. Who takes an entry counts it, without a lock: ThreadSanitizer sees a second.
+
+// The owner pushes bursts and pops some of them, three thieves go round; each entry is taken once.
+void pillage(unsigned entries, asymmetric_fence fence, std::size_t first_count) {
+    std::vector<loot> all(entries);
+    steal_deque<loot> deque(first_count, fence);
+    weft::atomic<bool> over{false};
+    std::vector<std::thread> thieves;
+    for (int t = 0; t < 3; ++t)
+        thieves.emplace_back([&] {
+            for (;;) {
+                const bool last = over.load(std::memory_order_acquire);
+                const steal_result<loot> r = deque.steal();
+                if (r.item != nullptr) {
+                    ++r.item->taken_count;
+                    continue;
+                }
+                if (last && r.status == steal_status::empty) break;
+                weft::spin_yield();
+            }
+        });
+    unsigned dice = 1;
+    for (unsigned pushed = 0; pushed < entries;) {
+        dice = dice * 1664525 + 1013904223;
+        for (unsigned n = 0; n < 1 + (dice >> 28) && pushed < entries; ++n) {
+            all[pushed].number = pushed;
+            deque.push(all[pushed]);
+            ++pushed;
+        }
+        for (unsigned n = 0; n < 1 + (dice >> 24) % 16; ++n)
+            if (loot* x = deque.pop()) ++x->taken_count;
+    }
+    while (loot* x = deque.pop()) ++x->taken_count;
+    over.store(true, std::memory_order_release);
+    for (std::thread& t : thieves) t.join();
+    EXPECT_TRUE(deque.empty());
+    deque.check();
+    unsigned lost = 0, twice = 0;
+    for (const loot& x : all) {
+        lost += x.taken_count == 0;
+        twice += x.taken_count > 1;
+    }
+    EXPECT_EQ(lost, 0u);
+    EXPECT_EQ(twice, 0u);
+}
+
+TEST(steal_deque, gives_each_of_many_entries_to_one) { pillage(1'000'000, {}, 2); }
+
+TEST(steal_deque, gives_each_of_many_entries_to_one_where_the_owner_has_a_fence) {
+    pillage(weft::testing::slow ? 100'000 : 1'000'000, asymmetric_fence::full(), 256);
+}
+
+// Two owners rob each other by rounds of one fence.
+TEST(steal_deque, lets_owners_rob_each_other) {
+    const unsigned entries = weft::testing::slow ? 20'000 : 200'000;
+    std::array<std::vector<loot>, 2> all{std::vector<loot>(entries), std::vector<loot>(entries)};
+    std::array<steal_deque<loot>, 2> deques;
+    const auto work = [&](std::size_t me) {
+        for (unsigned n = 0; n < entries; ++n) {
+            deques[me].push(all[me][n]);
+            if (n % 2 == 1) {
+                if (loot* mine = deques[me].pop()) ++mine->taken_count;
+            }
+            const steal_mark m = deques[1 - me].mark();
+            if (m.empty()) continue;
+            asymmetric_fence::heavy();
+            if (loot* other = deques[1 - me].steal(m).item) ++other->taken_count;
+        }
+        while (loot* mine = deques[me].pop()) ++mine->taken_count;
+    };
+    std::thread other(work, 1);
+    work(0);
+    other.join();
+    for (const auto& half : all)
+        for (const loot& x : half) ASSERT_EQ(x.taken_count, 1u);
+}
+
+#if GTEST_HAS_DEATH_TEST && WEFT_DEBUG
+TEST(steal_deque_death, is_not_destroyed_with_something_in_it) {
+    loot x;
+    EXPECT_DEATH(
+        {
+            steal_deque<loot> deque;
+            deque.push(x);
+        },
+        "steal_deque: destroyed with something in it");
+}
+#endif
+
+}  // namespace
