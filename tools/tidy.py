@@ -39,7 +39,7 @@ TESTED_ELSEWHERE = {
     "weft/io/io_request.hpp": "plain data; tcp_stream_test makes each call",
     "weft/io/socket.hpp": "tcp_listener_test: what cannot be opened or bound",
     "weft/io/stream.hpp": "tcp_stream_test, with each driver",
-    "weft/io/system_error.hpp": "one throw",
+    "weft/base/system_error.hpp": "one throw",
     "weft/io/wake_fd.hpp": "io_driver_test: wakes of each driver",
     "weft/context/switch_x86_64_sysv.hpp": "context_test is its test in the presets with asm",
     "weft/context/switch_ucontext.hpp": "context_test is its test in the presets with ucontext",

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "weft/io/descriptor.hpp"
-#include "weft/io/system_error.hpp"
+#include "weft/base/system_error.hpp"
 
 namespace weft {
 namespace {

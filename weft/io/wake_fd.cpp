@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "weft/io/system_error.hpp"
+#include "weft/base/system_error.hpp"
 
 namespace weft::detail {
 
