@@ -119,6 +119,16 @@ public:
         return true;
     }
 
+    // The same if what was pushed last is x: true then.
+    [[nodiscard]] bool try_pop(const void* x) noexcept {
+        const index b = bottom_.load(std::memory_order_relaxed) - 1;  // its own
+        // Relaxed, both: as in pop(), and its own store.
+        if (top_.load(std::memory_order_relaxed) > b ||
+            array_mine_[b & (length_ - 1)].load(std::memory_order_relaxed) != x)
+            return false;
+        return pop() != nullptr;
+    }
+
     void* pop() noexcept {
         const index b = bottom_.load(std::memory_order_relaxed) - 1;  // its own
         // Nothing there, and nothing written. Relaxed: top is not lower than is seen (I2).
