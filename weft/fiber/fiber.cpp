@@ -20,9 +20,11 @@ void suspend_fiber(flow& f) {
 void end_fiber(flow& f) noexcept {
     fiber_core& self = fiber_core::of(f);
     self.ending = true;
-    if (self.waiting == nullptr) self.home->forget(self.turn);  // it has yielded
+    // It has yielded, or not begun where it is known where it will.
+    if (self.waiting == nullptr && self.home != nullptr) self.home->forget(self.turn);
     running_flow& here = this_thread_runs();
-    const running_flow before = std::exchange(here, {&self, self.home});
+    const running_flow before =
+        std::exchange(here, {&self, self.home != nullptr ? self.home : here.on});
 #if WEFT_EXCEPTIONS
     try {
         self.body.kill();
@@ -54,6 +56,7 @@ void run_fiber(frame* f) { static_cast<fiber_core*>(f)->run(); }
 void start_fiber(frame* f) {
     fiber_core& self = *static_cast<fiber_core*>(f);
     self.resume = run_fiber;
+    if (self.home == nullptr) self.move_to(current_executor());  // F3
     self.home->enroll(self);
     self.enrolled = true;  // F2
     if (self.stop.stop_requested()) self.deliver_stop();
@@ -115,14 +118,14 @@ void fiber_core::run() {
 
 void fiber_core::begin(bool at_once) {
     started = true;
-    if (home == nullptr) move_to(target);  // F3
-    keep();                                // the run's
-    if (!home->is_here())
-        home->post(turn);
-    else if (at_once)
-        run_turn(*home, frame::handle(), this);
+    executor* const known = target->only_executor();
+    if (home == nullptr && known != nullptr) move_to(known);  // F3
+    keep();                                                   // the run's
+    executor* const here = current_executor();
+    if (at_once && here != nullptr && (here == known || &here->begins_on() == target))
+        run_turn(*here, frame::handle(), this);
     else
-        home->defer(frame::handle(), this);
+        target->launch(turn);
 }
 
 bool fiber_core::request_stop(stop_reason reason) noexcept {
@@ -214,15 +217,17 @@ unhandled_handler on_unhandled(unhandled_handler h) noexcept {
 }
 
 void fiber::launch_it(const fiber_options& options, std::source_location place) {
-    executor* on = options.on != nullptr ? options.on : current_executor();
-    if (on == nullptr)
-        fail("a fiber is made outside of any executor: name one, {.on = &loop}", {}, place);
-    if (options.launch == launch::lazy) {
-        core_->target = on;
-    } else {
-        core_->home = on;
-        core_->begin(options.launch == launch::dispatch);
+    launcher* on = options.on;
+    if (on == nullptr) {
+        executor* const here = current_executor();
+        if (here == nullptr)
+            fail("a fiber is made outside of any executor: name one, {.on = &loop}", {}, place);
+        on = &here->begins_on();
     }
+    core_->target = on;
+    if (options.launch == launch::lazy) return;
+    core_->home = on->only_executor();  // nobody else knows of it yet
+    core_->begin(options.launch == launch::dispatch);
 }
 
 void fiber::start(std::source_location place) {

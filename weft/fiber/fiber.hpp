@@ -45,7 +45,7 @@ struct fiber_options {
     stack_source stack = {};
     fp_environment fp = fp_environment::own;
     weft::launch launch = launch::post;
-    executor* on = nullptr;  // by default the one that runs the caller
+    launcher* on = nullptr;  // an executor or a pool; by default that of the caller
 };
 
 // How a fiber ended that was joined.

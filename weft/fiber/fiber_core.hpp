@@ -13,7 +13,8 @@
 // Invariants:
 // F1  `ended` is written once, under the joiners' lock, after everything else of the outcome
 // F2  it is enrolled with its executor from its first turn to its end
-// F3  its executor is there until `ended` is set; `home` is null until it begins
+// F3  its executor is there until `ended` is set; `home` is null until it is known: for a lazy one
+//     before it is started, in a pool before its first turn
 #pragma once
 
 #include <atomic>
@@ -44,7 +45,7 @@ struct fiber_core final : frame, flow {
     stop_reason stopped_by = stop_reason::none;
     std::exception_ptr error;
     wait_queue joiners;
-    executor* target = nullptr;  // of a lazy one: where it will begin
+    launcher* target = nullptr;  // where it begins
     fiber_locals* locals = nullptr;
     std::unique_ptr<scope_member> member;  // of a child of a scope
 

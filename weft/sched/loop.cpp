@@ -73,6 +73,17 @@ void loop::post_in_order(runnable& r) noexcept {
         post(r);
 }
 
+void loop::launch(runnable& r) noexcept {
+    if (is_here())
+        put_last({r.handle, r.of});
+    else
+        post(r);
+}
+
+launcher& loop::begins_on() noexcept {
+    return source_ != nullptr ? source_->begins_on() : *this;
+}
+
 void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept { put_last({handle, of}); }
 
 void loop::forget(runnable& r) noexcept {
@@ -112,9 +123,14 @@ WEFT_ALWAYS_INLINE bool loop::next(entry& e) noexcept {
         put_last(std::exchange(slot_, {}));
     }
     slot_uses_ = 0;
-    if (ready_.empty()) return false;
+    if (ready_.empty()) return source_ != nullptr && next_of_source(e);
     e = ready_.pop_front();
     return true;
+}
+
+bool loop::next_of_source(entry& e) noexcept {
+    e = source_->take(false);
+    return e.handle != nullptr;
 }
 
 WEFT_NOINLINE bool loop::next_chosen(entry& e) noexcept {
@@ -204,6 +220,8 @@ std::size_t loop::run_round() {
     turns_left_ = round_turns;  // none any more where a timer stops it
     take_posted();
     const std::size_t fired = fire_due();
+    if (source_ != nullptr && ready())  // what waits there waits for a round at most
+        if (const entry e = source_->take(true); e.handle != nullptr) put_last(e);
     std::size_t turns = 0;
     for (entry e; turns_left_ != 0; ++turns) {
         if (turns_left_ % fetch_count == 0 && ready_.count() > fetch_from) fetch_ahead();
@@ -223,7 +241,11 @@ std::size_t loop::run_round() {
 bool loop::sleep(time_point until) noexcept {
     const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
-    return now_on().wait(until);
+    if (source_ == nullptr) return now_on().wait(until);
+    if (!source_->rest()) return now_on().wait(now());
+    const bool can_end = now_on().wait(until);
+    source_->rested();
+    return can_end;
 }
 
 void loop::run() {
@@ -343,16 +365,20 @@ void loop::strike_off(flow& f) noexcept {
     f.serial = 0;
 }
 
-void loop::end_all() noexcept {
-    const detail::as_it_was put_back;
-    detail::this_thread_runs() = {nullptr, this};
-    take_posted();
-    ending_ = true;
+void loop::request_stop_of_all() noexcept {
+    if (std::exchange(ending_, true)) return;
     for (auto at = flows_.begin(); at != flows_.end();) {
         flow& f = *at;
         ++at;
         f.request_stop(stop_reason::shutdown);
     }
+}
+
+void loop::end_all() noexcept {
+    const detail::as_it_was put_back;
+    detail::this_thread_runs() = {nullptr, this};
+    take_posted();
+    request_stop_of_all();
     run_on();
     // These do not go when they are asked. The youngest first: who began it may wait for it in a
     // destructor, which cannot be unwound. One has handed the stop on to another executor, and its

@@ -43,6 +43,22 @@
 
 namespace weft {
 
+// Where a loop that is one of several finds more to run, see pool.hpp. All but begins_on() on the
+// loop's thread.
+class work_source {
+public:
+    // Something to run; its handle is null: nothing. `busy`: the loop has something already.
+    virtual ready_turn take(bool busy) noexcept = 0;
+    // The loop has nothing to run. Whether it may sleep; if so, rested() follows.
+    virtual bool rest() noexcept = 0;
+    virtual void rested() noexcept = 0;
+    // Where that begins which its flows begin.
+    virtual launcher& begins_on() noexcept = 0;
+
+protected:
+    ~work_source() = default;
+};
+
 // Decides for a test in which order the ready run.
 class turn_chooser {
 public:
@@ -78,6 +94,9 @@ public:
     // present turn is over; from another thread, soon. Any thread.
     void stop() noexcept;
 
+    // Ends its present sleep, or the next one. Any thread.
+    void wake() noexcept { now_on().wake(); }
+
     // The earliest moment at which run_once has something to do by itself; `never`: none.
     time_point next_deadline() const noexcept;
 
@@ -104,6 +123,15 @@ public:
     }
     turn_chooser* chooser() const noexcept { return chooser_; }
 
+    // Before it runs first. Null: none.
+    void set_source(work_source* s) noexcept { source_ = s; }
+    // Asks all that lives in it to stop, and what comes to live in it. On its own thread.
+    void request_stop_of_all() noexcept;
+    // Ends all that lives in it, as its destructor does, and stays. On the thread that runs it.
+    void end_all() noexcept;
+    // Whether anything was posted by other threads that it has not looked at. Any thread.
+    bool has_posted() const noexcept { return !posted_.empty(); }
+
     // How many flows live in it.
     std::size_t flow_count() const noexcept { return flow_count_; }
     // Turns since the beginning.
@@ -111,6 +139,8 @@ public:
 
     void post(runnable& r) noexcept override;
     void post_in_order(runnable& r) noexcept override;
+    void launch(runnable& r) noexcept override;
+    launcher& begins_on() noexcept override;
     void defer(std::coroutine_handle<> handle, flow* of) noexcept override;
     void forget(runnable& r) noexcept override;
     void arm(timer_node& t) noexcept override;
@@ -123,10 +153,7 @@ public:
     bool is_here() const noexcept override { return current_executor() == this; }
 
 private:
-    struct entry {
-        std::coroutine_handle<> handle;
-        flow* of;
-    };
+    using entry = ready_turn;
     static constexpr unsigned slot_uses_limit = 3;
     static constexpr std::size_t round_turns = 64;  // between two looks at inbox and timers
     static constexpr std::size_t fetch_from = 64;   // a queue longer than this is fetched ahead,
@@ -148,7 +175,7 @@ private:
     bool ready() const noexcept { return slot_.handle != nullptr || !ready_.empty(); }
     bool next(entry& e) noexcept;
     bool next_chosen(entry& e) noexcept;
-    void end_all() noexcept;
+    bool next_of_source(entry& e) noexcept;
     void run_on() noexcept;
     void drop_ready() noexcept;
     void number(flow& f) noexcept;
@@ -182,6 +209,7 @@ private:
     std::size_t numbered_count_ = 0;  // so many of the ready have theirs, see next_chosen
     std::uint64_t turn_count_ = 0;
     turn_chooser* chooser_ = nullptr;
+    work_source* source_ = nullptr;
     std::unique_ptr<driver> first_driver_;
     std::unique_ptr<driver> adopted_;
     // One of the two. Other threads may find the first a little longer, which wakes the other.

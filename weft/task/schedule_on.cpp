@@ -11,8 +11,20 @@ void resume_on::await_suspend(std::coroutine_handle<> h) noexcept {
     turn_.handle = h;
     turn_.of = f;
     under_way_ = true;
-    if (t != nullptr) t->leave_home(*there_);
-    there_->post(turn_);  // from here on it may be running
+    executor* const known = there_->only_executor();
+    if (t != nullptr) t->leave_home(known);
+    // From here on it may be running.
+    if (known != nullptr)
+        known->post(turn_);
+    else
+        there_->launch(turn_);
+}
+
+// The frame is destroyed on its way.
+void resume_on::take_back() noexcept {
+    executor* const known = there_->only_executor();
+    if (known == nullptr) fail("a frame is destroyed that is on its way to a pool", {}, place_);
+    known->forget(turn_);
 }
 
 void resume_on::await_resume() noexcept {

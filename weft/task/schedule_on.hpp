@@ -1,7 +1,8 @@
 // schedule_on, resume_on: where a task runs.
 //
 // schedule_on(executor, task) runs the task there, as a flow of its own, and whoever awaits it goes
-// on where he was. Whoever waits is stopped: the task is, and it is waited for.
+// on where he was. Whoever waits is stopped: the task is, and it is waited for. In place of an
+// executor it may be a pool.
 //
 // co_await resume_on(executor) goes on there: from here on the whole line of tasks, up to the one
 // that was spawned or awaited by a fiber or a thread, is that executor's. The result of a task is
@@ -27,16 +28,16 @@ class [[nodiscard]] schedule_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    schedule_operation(executor& on, task<T>&& t) noexcept : on_(&on), task_(std::move(t)) {}
+    schedule_operation(launcher& on, task<T>&& t) noexcept : on_(&on), task_(std::move(t)) {}
     // Before it is awaited.
     schedule_operation(schedule_operation&& other) noexcept
         : on_(other.on_), task_(std::move(other.task_)) {}
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) {
-        run_ = detail::task_run<T>(std::move(task_), *on_);
+        run_ = detail::task_run<T>(std::move(task_), on_->only_executor());
         end_.emplace(*run_, true);
-        run_->post_first_turn();
+        run_->post_first_turn(*on_);
         return end_->start(w);
     }
     T take(const waiter* w, wait_status how) {
@@ -49,34 +50,39 @@ private:
         detail::throw_stopped(w->reason());
     }
 
-    executor* on_;
+    launcher* on_;
     task<T> task_;
     detail::task_run<T> run_;
     std::optional<detail::task_end> end_;
 };
 
 template <class T>
-schedule_operation<T> schedule_on(executor& on, task<T> t) noexcept {
+schedule_operation<T> schedule_on(launcher& on, task<T> t) noexcept {
     return schedule_operation<T>(on, std::move(t));
 }
 
 class [[nodiscard]] resume_on {
 public:
-    explicit resume_on(executor& there,
+    explicit resume_on(launcher& there,
                        std::source_location place = std::source_location::current()) noexcept
         : there_(&there), place_(place) {}
     // Before it is awaited.
     resume_on(resume_on&& other) noexcept : there_(other.there_), place_(other.place_) {}
     ~resume_on() {
-        if (under_way_) there_->forget(turn_);
+        if (under_way_) take_back();
     }
 
-    bool await_ready() const noexcept { return there_ == current_executor(); }
+    bool await_ready() const noexcept {
+        executor* const here = current_executor();
+        return here != nullptr && (there_ == here || there_ == &here->begins_on());
+    }
     void await_suspend(std::coroutine_handle<> h) noexcept;
     void await_resume() noexcept;
 
 private:
-    executor* const there_;
+    void take_back() noexcept;
+
+    launcher* const there_;
     const std::source_location place_;
     bool under_way_ = false;
     runnable turn_;

@@ -42,12 +42,9 @@ void task_flow::let_go() noexcept {
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-void task_flow::post_first_turn() noexcept {
+void task_flow::post_first_turn(launcher& on) noexcept {
     keep(*this);  // the run's
-    if (home->is_here())
-        home->defer(frame::handle(), this);
-    else
-        home->post(turn);
+    on.launch(turn);
 }
 
 void task_flow::run_first_turn() {
@@ -67,15 +64,16 @@ void task_flow::run_to_end(flow& by) {
 
 // -- from one executor to another ----------------------------------------------------------------
 
-void task_flow::leave_home(executor& for_other) noexcept {
+void task_flow::leave_home(executor* for_other) noexcept {
     if (waiting != nullptr)
         fail("resume_on in a task while another, begun by hand in it, waits", who());
     home->strike_off(*this);
     enrolled = false;  // T2
-    move_to(&for_other);
+    move_to(for_other);
 }
 
 void task_flow::arrive() noexcept {
+    if (home == nullptr) move_to(current_executor());
     home->enroll(*this);
     enrolled = true;                            // T2
     if (stop.stop_requested()) deliver_stop();  // it may have missed us
@@ -87,7 +85,8 @@ void task_flow::begin(frame* f) {
     task_flow& self = *static_cast<task_flow*>(f);
     self.resume = come_back;
     self.started.store(true, std::memory_order_relaxed);  // for status() alone
-    self.home->enroll(self);                              // T2
+    if (self.home == nullptr) self.move_to(current_executor());
+    self.home->enroll(self);  // T2
     self.enrolled = true;
     if (self.stop.stop_requested()) self.deliver_stop();
     auto task = std::coroutine_handle<transfer_base>::from_address(self.body.address());
@@ -123,7 +122,8 @@ void task_flow::drop(frame* f) noexcept { end(*static_cast<task_flow*>(f)); }
 void task_flow::end(flow& f) noexcept {
     task_flow& self = of(f);
     self.ending = true;
-    if (!self.enrolled && self.resume == begin) self.home->forget(self.turn);
+    if (!self.enrolled && self.resume == begin && self.home != nullptr)
+        self.home->forget(self.turn);
     flow* const before = std::exchange(this_thread_runs().current, &f);  // its destructors are its
     std::exchange(self.body, nullptr).destroy();
     this_thread_runs().current = before;
@@ -153,8 +153,11 @@ void task_flow::finish() noexcept {
     if (unwanted && body) std::exchange(body, nullptr).destroy();  // T3
     if (parent != nullptr) parent->leave(member);
     // First: so who waits is the last to let go, and what he was given is destroyed by his thread.
+    const auto last = on_end;
+    void* const last_of = on_end_of;
     let_go();
     wait_queue::wake_all(woken);
+    if (last != nullptr) last(last_of);
 }
 
 void task_flow::unwant() noexcept {
@@ -224,6 +227,7 @@ void task_end::take(const waiter* w, wait_status how) const {
 }
 
 executor& executor_here() noexcept { return home_of_nobody(); }
+launcher& launcher_here() noexcept { return home_of_nobody().begins_on(); }
 
 }  // namespace detail
 

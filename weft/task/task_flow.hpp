@@ -55,8 +55,11 @@ struct task_flow final : frame, flow {
     bool wanted = true;  // under the joiners' lock
     wait_queue joiners;
     scope_member member{*this};
+    // Called as the last thing, by whoever runs the end, unless null.
+    void (*on_end)(void*) noexcept = nullptr;
+    void* on_end_of = nullptr;
 
-    // Takes the body over. `on` is null where only who begins it knows.
+    // Takes the body over. `on` is null where only who begins it knows, or runs it first.
     task_flow(std::coroutine_handle<> task, error_getter e, executor* on) noexcept;
 
     static const flow_kind task_kind;
@@ -66,11 +69,13 @@ struct task_flow final : frame, flow {
         return f != nullptr && f->kind == &task_kind ? &of(*f) : nullptr;
     }
 
-    void post_first_turn() noexcept;  // any thread
-    void run_first_turn();            // here and now, on its executor's thread
+    void post_first_turn() noexcept { post_first_turn(*home); }  // any thread
+    void post_first_turn(launcher& on) noexcept;
+    void run_first_turn();      // here and now, on its executor's thread
     void run_to_end(flow& by);  // the same, and `by` waits for the rest; its stop is the task's
-    void leave_home(executor& for_other) noexcept;  // in its own turn, which ends then
-    void arrive() noexcept;                         // in the first turn there
+    // In its own turn, which ends then. Null: whoever runs it next.
+    void leave_home(executor* for_other) noexcept;
+    void arrive() noexcept;  // in the first turn there
     void let_go() noexcept;
     void unwant() noexcept;  // by who was to take the result: it will not be asked for again
     bool has_ended() const noexcept { return ended.load(std::memory_order_acquire); }  // T1
@@ -117,8 +122,10 @@ private:
     wait_node node_;
 };
 
-// Where the first turn of a task is that is begun here without saying where.
+// Where what is begun here runs, if it is to be here; and where it begins if nobody says where:
+// here too, but in a pool on any of its threads.
 executor& executor_here() noexcept;
+launcher& launcher_here() noexcept;
 
 }  // namespace detail
 

@@ -8,7 +8,8 @@ bool task_group::begin(waiter& w, std::span<task_flow* const> tasks) {
     for (task_flow* t : tasks) scope_->enter(t->member);
     join_.emplace(*scope_);
     join_->start(w);
-    for (task_flow* t : tasks) t->post_first_turn();
+    launcher& here = launcher_here();
+    for (task_flow* t : tasks) t->post_first_turn(here);
     return true;
 }
 

@@ -2,8 +2,8 @@
 // have in common.
 //
 // Its one idea: each task is a flow of its own in one scope, begun in order on the executor of who
-// awaits; the last that ends wakes him. Nobody is left behind: a stop of who awaits is every
-// task's, and so is the end of the race, and they are waited for.
+// awaits, or in no order in his pool; the last that ends wakes him. Nobody is left behind: a stop
+// of who awaits is every task's, and so is the end of the race, and they are waited for.
 //
 // The result is taken from the tasks' own frames when all have ended; the type of it is the heirs'.
 #pragma once
@@ -66,7 +66,9 @@ public:
     bool ready() const noexcept { return false; }
     bool start(waiter& w) {
         std::apply(
-            [&](auto&... t) { runs_.emplace(task_run<Ts>(std::move(t), executor_here())...); },
+            [&](auto&... t) {
+                runs_.emplace(task_run<Ts>(std::move(t), launcher_here().only_executor())...);
+            },
             tasks_);
         return begin(w, flows());
     }
@@ -95,7 +97,7 @@ public:
         runs_.reserve(tasks_.size());
         flows_.reserve(tasks_.size());
         for (task<T>& t : tasks_) {
-            runs_.emplace_back(std::move(t), executor_here());
+            runs_.emplace_back(std::move(t), launcher_here().only_executor());
             flows_.push_back(runs_.back().get());
         }
         return begin(w, flows_);

@@ -73,10 +73,11 @@ private:
 
 // What nursery::spawn does with a task.
 template <class T>
-task_handle<T> spawn_into(nursery& n, task<T>&& t, executor* on = nullptr) {
-    detail::task_run<T> run(std::move(t), on != nullptr ? *on : detail::executor_here());
+task_handle<T> spawn_into(nursery& n, task<T>&& t, launcher* on = nullptr) {
+    launcher& there = on != nullptr ? *on : detail::launcher_here();
+    detail::task_run<T> run(std::move(t), there.only_executor());
     n.admit(run->member);
-    run->post_first_turn();
+    run->post_first_turn(there);
     return task_handle<T>(std::move(run));
 }
 

@@ -22,9 +22,10 @@ context_node*& context_here() noexcept {
 
 }  // namespace detail
 
-void flow::inherit_context() noexcept {
-    context = detail::context_here();
-    detail::context_node::keep(context);
+void flow::inherit_context() noexcept { inherit_context(detail::context_here()); }
+void flow::inherit_context(detail::context_node* those) noexcept {
+    detail::context_node::keep(those);
+    detail::context_node::let_go(std::exchange(context, those));
 }
 
 flow::~flow() {

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "weft/base/clock.hpp"
+#include "weft/wait/launcher.hpp"
 #include "weft/wait/runnable.hpp"
 
 namespace weft {
@@ -30,7 +31,7 @@ struct timer_node {
     alignas(8) std::byte room[room_bytes];
 };
 
-class executor {
+class executor : public launcher {
 public:
     // Has r run, soon and not within this call. Any thread. The last post of a burst is what must
     // be seen: what was written before it, the runnable sees.
@@ -41,6 +42,17 @@ public:
 
     // Has a handle run behind all that is ready now, in the turn of a flow. On its own thread.
     virtual void defer(std::coroutine_handle<> handle, flow* of) noexcept = 0;
+
+    // A flow's first turn, behind all that is ready now. Any thread.
+    void launch(runnable& r) noexcept override {
+        if (is_here())
+            defer(r.handle, r.of);
+        else
+            post(r);
+    }
+    executor* only_executor() noexcept final { return this; }
+    // Where that begins which its flows begin and say nothing of where: here, or in its pool.
+    virtual launcher& begins_on() noexcept { return *this; }
 
     // Takes back what was posted and has not run, or is about to be posted by another thread. On
     // its own thread.

@@ -106,6 +106,7 @@ struct flow : detail::flow_hot, list_node<> {
 
     // By who begins it: the bindings in force there hold in it.
     void inherit_context() noexcept;
+    void inherit_context(detail::context_node* those) noexcept;
 
     // What a turn of a flow that can block resumes.
     void set_handle(std::coroutine_handle<> h) noexcept { handle = turn.handle = h; }

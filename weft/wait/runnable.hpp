@@ -24,6 +24,12 @@ struct runnable : forward_node<> {
     flow* of = nullptr;              // in whose turn; null: in nobody's (see flow.hpp)
 };
 
+// The same without room to be queued.
+struct ready_turn {
+    std::coroutine_handle<> handle;
+    flow* of = nullptr;
+};
+
 namespace detail {
 
 // What is not a C++20 coroutine derives from this to be run like one.

@@ -61,8 +61,8 @@ public:
     scope& operator=(const scope&) = delete;
     ~scope();  // nobody lives in it any more
 
-    // The child has its home. Any thread, as long as somebody lives in the scope or its owner
-    // calls.
+    // The child has its home, unless it is to find it in its first turn. Any thread, as long as
+    // somebody lives in the scope or its owner calls.
     void enter(scope_member& m) noexcept;
     // By the child, on its thread, as the last thing: C2.
     void leave(scope_member& m) noexcept;

@@ -1,0 +1,390 @@
+#include "weft/sched/pool.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include <atomic>
+#include <latch>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/support/slow.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/fiber/nursery.hpp"
+#include "weft/fiber/spawn.hpp"
+#include "weft/sync/channel.hpp"
+#include "weft/sync/mutex.hpp"
+#include "weft/task/schedule_on.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/task_handle.hpp"
+#include "weft/task/when_all.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct at_end {
+    std::atomic<int>& n;
+    explicit at_end(std::atomic<int>& count) : n(count) {}
+    ~at_end() { ++n; }
+};
+
+std::chrono::nanoseconds processor_time() {
+    timespec t;
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+TEST(pool, runs_what_is_spawned_from_a_plain_thread) {
+    pool p(2);
+    EXPECT_EQ(spawn([] { return 42; }, {.on = &p}).get(), 42);
+}
+
+TEST(pool, begins_children_of_its_fibers_within_itself) {
+    pool p(2);
+    spawn(
+        [&] {
+            EXPECT_TRUE(p.is_here());
+            spawn([&] { EXPECT_TRUE(p.is_here()); }).get();
+            nursery n;
+            n.spawn([&] { EXPECT_TRUE(p.is_here()); });
+            n.join();
+        },
+        {.on = &p})
+        .get();
+    EXPECT_FALSE(p.is_here());
+}
+
+TEST(pool, runs_many_and_each_once) {
+    constexpr int count = testing::slow ? 2'000 : 50'000;
+    pool p(3);
+    std::vector<std::atomic<int>> ran(count);
+    for (int i = 0; i != count; ++i) fiber([&, i] { ++ran[i]; }, {.on = &p}).detach();
+    p.wait_until_idle();
+    for (const auto& n : ran) ASSERT_EQ(n, 1);
+}
+
+TEST(pool, spreads_what_one_fiber_spawns) {
+    pool p(2);
+    std::latch both(2);  // opens only if two threads come to it at the same time
+    spawn(
+        [&] {
+            fiber a([&] { both.arrive_and_wait(); });
+            fiber b([&] { both.arrive_and_wait(); });
+            a.join();
+            b.join();
+        },
+        {.on = &p})
+        .get();
+    EXPECT_GE(p.stats().stolen_count, 1u);
+}
+
+TEST(pool, keeps_a_fiber_that_has_begun_on_its_thread) {
+    pool p(3);
+    std::atomic<int> moved = 0;
+    {
+        std::vector<fiber> all;
+        for (int i = 0; i != 100; ++i)
+            all.emplace_back(
+                [&] {
+                    const auto mine = std::this_thread::get_id();
+                    for (int n = 0; n != 20; ++n) {
+                        this_fiber::yield();
+                        if (n % 7 == 0) this_fiber::sleep_for(1ms);
+                        moved += std::this_thread::get_id() != mine;
+                    }
+                },
+                fiber_options{.on = &p});
+        for (fiber& f : all) f.join();
+    }
+    EXPECT_EQ(moved, 0);
+}
+
+TEST(pool, runs_on_the_worker_that_is_named) {
+    pool p(3);
+    std::set<std::thread::id> seen;
+    for (unsigned i = 0; i != p.thread_count(); ++i) {
+        const auto first =
+            spawn([] { return std::this_thread::get_id(); }, {.on = &p.worker(i)}).get();
+        const auto again =
+            spawn([] { return std::this_thread::get_id(); }, {.on = &p.worker(i)}).get();
+        EXPECT_EQ(first, again);
+        seen.insert(first);
+    }
+    EXPECT_EQ(seen.size(), 3u);
+}
+
+TEST(pool, runs_tasks_and_hands_their_results_back) {
+    pool p(2);
+    const auto number = [](int n) -> task<int> { co_return n; };
+    const auto sum = [&]() -> task<int> {
+        auto [a, b, c] = co_await when_all(number(1), number(2), schedule_on(p, number(3)));
+        co_return a + b + c;
+    };
+    EXPECT_EQ(sync_wait(schedule_on(p, sum())), 6);
+}
+
+TEST(pool, takes_in_a_task_that_goes_over_to_it) {
+    pool p(2);
+    const auto goes = [&]() -> task<bool> {
+        const bool before = p.is_here();
+        co_await resume_on(p);
+        const bool after = p.is_here();
+        co_await resume_on(p.worker(1));
+        co_return !before && after && current_executor() == &p.worker(1);
+    };
+    EXPECT_TRUE(sync_wait(goes()));
+}
+
+TEST(pool, stops_what_waits_in_it_when_it_ends) {
+    std::atomic<int> destroyed = 0;
+    {
+        pool p(2);
+        std::latch begun(8);
+        for (int i = 0; i != 8; ++i)
+            fiber(
+                [&] {
+                    const at_end count(destroyed);
+                    begun.count_down();
+                    this_fiber::sleep_for(1h);
+                },
+                {.on = &p})
+                .detach();
+        begun.wait();
+    }
+    EXPECT_EQ(destroyed, 8);
+}
+
+TEST(pool, unwinds_what_does_not_stop) {
+    std::atomic<int> destroyed = 0;
+    {
+        pool p(2);
+        std::latch begun(3);
+        for (int i = 0; i != 3; ++i)
+            fiber(
+                [&] {
+                    const at_end count(destroyed);
+                    begun.count_down();
+                    const shield deaf;
+                    this_fiber::sleep_for(1h);
+                },
+                {.on = &p})
+                .detach();
+        begun.wait();
+    }
+    EXPECT_EQ(destroyed, 3);
+}
+
+TEST(pool, begins_what_was_launched_before_it_ends) {
+    std::atomic<int> ran = 0;
+    {
+        pool p(2);
+        for (int i = 0; i != 1000; ++i) p.post([&] { ++ran; });
+    }
+    EXPECT_EQ(ran, 1000);
+}
+
+TEST(pool, comes_and_goes) {
+    for (int i = 0; i != 100; ++i) {
+        pool p(2);
+        if (i % 3 == 0) continue;
+        ASSERT_EQ(spawn([i] { return i; }, {.on = &p}).get(), i);
+    }
+}
+
+TEST(pool, lives_beside_others) {
+    pool a(2);
+    pool b(1);
+    channel<int> ch(4);
+    fiber sender(
+        [&] {
+            for (int i = 0; i != 1000; ++i) ASSERT_TRUE(ch.send(i));
+            ch.close();
+        },
+        {.on = &a});
+    const int sum = spawn(
+                        [&] {
+                            int all = 0;
+                            while (auto n = ch.recv()) all += *n;
+                            return all;
+                        },
+                        {.on = &b})
+                        .get();
+    sender.join();
+    EXPECT_EQ(sum, 999 * 1000 / 2);
+}
+
+TEST(pool, excludes_by_a_mutex_among_its_threads) {
+    constexpr int rounds = testing::slow ? 200 : 2'000;
+    pool p(3);
+    mutex m;
+    int count = 0;
+    for (int i = 0; i != 20; ++i)
+        fiber(
+            [&] {
+                for (int n = 0; n != rounds; ++n) {
+                    const std::lock_guard held(m);
+                    ++count;
+                    if (n % 16 == 0) this_fiber::yield();
+                }
+            },
+            {.on = &p})
+            .detach();
+    p.wait_until_idle();
+    EXPECT_EQ(count, 20 * rounds);
+}
+
+// each is launched when all sleep, or are about to.
+TEST(pool, loses_no_wake) {
+    constexpr int rounds = testing::slow ? 1'000 : 20'000;
+    pool p(2);
+    for (int i = 0; i != rounds; ++i) {
+        if (i % 64 == 0) std::this_thread::sleep_for(50us);
+        for (int n = 0; n < i % 512; ++n) asm volatile("");
+        ASSERT_EQ(spawn([i] { return i; }, {.on = &p}).get(), i);
+    }
+}
+
+TEST(pool, loses_no_wake_between_its_workers) {
+    constexpr int rounds = testing::slow ? 200 : 5'000;
+    pool p(2);
+    const int all = spawn(
+                        [] {
+                            int sum = 0;
+                            for (int i = 0; i != rounds; ++i) {
+                                auto a = spawn([] { return 1; });
+                                auto b = spawn([] { return 2; });
+                                sum += a.get() + b.get();
+                            }
+                            return sum;
+                        },
+                        {.on = &p})
+                        .get();
+    EXPECT_EQ(all, 3 * rounds);
+}
+
+//
+TEST(pool, that_is_idle_costs_nothing) {
+    pool p(2);
+    spawn([] { return spawn([] { return 1; }).get(); }, {.on = &p}).get();
+    fiber f([] { this_fiber::sleep_for(1h); }, {.on = &p});
+    std::this_thread::sleep_for(50ms);
+    const auto before = processor_time();
+    const std::size_t rests = p.stats().rest_count;
+    std::this_thread::sleep_for(1s);
+    EXPECT_LT(processor_time() - before, 2ms * (testing::slow ? 10 : 1));
+    EXPECT_LE(p.stats().rest_count, rests + 1);
+    f.request_stop();
+    f.join();
+}
+
+TEST(pool, leaves_nothing_for_ever_behind_who_is_busy) {
+    pool p(1);
+    std::atomic<bool> over = false;
+    fiber busy(
+        [&] {
+            while (!over) this_fiber::yield();
+        },
+        {.on = &p});
+    EXPECT_EQ(spawn([] { return 1; }, {.on = &p}).get(), 1);  // from the inbox
+    fiber spawner(  // the latest begins first, and the eldest is begun all the same
+        [&] {
+            fiber eldest([&] { over = true; });
+            while (!over) {
+                fiber([] {}).detach();
+                this_fiber::yield();
+            }
+            eldest.join();
+        },
+        {.on = &p});
+    spawner.join();
+    busy.join();
+}
+
+TEST(pool, takes_from_a_worker_that_is_held) {
+    pool p(2);
+    spawn(
+        [] {
+            std::atomic<int> ran = 0;
+            for (int i = 0; i != 10; ++i) fiber([&] { ++ran; }).detach();
+            while (ran != 10) std::this_thread::yield();  // it holds its worker
+        },
+        {.on = &p})
+        .get();
+    EXPECT_GE(p.stats().stolen_count, 10u);
+}
+
+TEST(pool, waits_until_nothing_lives_in_it) {
+    pool p(2);
+    std::atomic<int> ended = 0;
+    p.wait_until_idle();
+    for (int i = 0; i != 20; ++i)
+        fiber(
+            [&] {
+                this_fiber::sleep_for(5ms);
+                fiber([&] {
+                    this_fiber::sleep_for(5ms);
+                    ++ended;
+                }).detach();
+            },
+            {.on = &p})
+            .detach();
+    p.wait_until_idle();
+    EXPECT_EQ(ended, 20);
+}
+
+TEST(pool, keeps_its_threads_on_the_processors_that_are_named) {
+    ::cpu_set_t mine;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+    int first = 0;
+    while (!CPU_ISSET(first, &mine)) ++first;
+    pool p({.thread_count = 2, .processors = {first}, .name = "pinned"});
+    for (unsigned i = 0; i != 2; ++i)
+        spawn(
+            [&, i] {
+                ::cpu_set_t set;
+                ASSERT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+                EXPECT_EQ(CPU_COUNT(&set), 1);
+                EXPECT_TRUE(CPU_ISSET(first, &set));
+                char name[16];
+                ASSERT_EQ(::pthread_getname_np(::pthread_self(), name, sizeof name), 0);
+                EXPECT_EQ(std::string(name), "pinned/" + std::to_string(i));
+            },
+            {.on = &p.worker(i)})
+            .get();
+}
+
+TEST(pool, refuses_a_processor_that_is_not_there) {
+    EXPECT_THROW(pool({.thread_count = 2, .processors = {100'000}}), std::system_error);
+    EXPECT_THROW(pool({.thread_count = 2, .processors = {-1}}), std::system_error);
+}
+
+TEST(pool, has_a_worker_for_each_processor_by_default) {
+    ::cpu_set_t mine;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+    EXPECT_EQ(pool().thread_count(), static_cast<unsigned>(CPU_COUNT(&mine)));
+}
+
+TEST(pool, hands_a_stop_to_what_has_not_begun) {
+    pool p(1);
+    std::atomic<bool> go = false;
+    fiber holds(
+        [&] {
+            while (!go) std::this_thread::yield();
+        },
+        {.on = &p});
+    fiber late([] { this_fiber::sleep_for(1h); }, {.on = &p});
+    EXPECT_TRUE(late.request_stop());
+    go = true;
+    EXPECT_TRUE(late.join().stopped());
+    holds.join();
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,390 @@
+#include "weft/sched/pool.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <barrier>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "weft/base/spin_lock.hpp"
+#include "weft/base/system_error.hpp"
+#include "weft/sched/fork_place.hpp"
+#include "weft/wait/flow.hpp"
+
+WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place);
+
+namespace weft {
+namespace {
+
+constexpr duration end_patience = std::chrono::seconds(1);
+
+unsigned processor_count() noexcept {
+    ::cpu_set_t set;
+    if (::sched_getaffinity(0, sizeof set, &set) == 0)
+        return std::max(1u, static_cast<unsigned>(CPU_COUNT(&set)));
+    return std::max(1u, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+// Invariants:
+// P1  what was launched lies in one deque or in the inbox until one worker takes it
+// P2  a worker sleeps only after it has announced itself and then seen nothing in P1's places
+// P3  a loop is destroyed by its own thread, when no worker runs anything any more
+struct pool::core {
+    // What other threads launch: any worker takes from it.
+    class inbox_of_all {
+    public:
+        void push(runnable& r) noexcept {
+            const std::lock_guard held(lock_);
+            queue_.push_back(r);
+            // Relaxed: who looks for work has the fences of idle_set around his look.
+            count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        }
+        ready_turn pop() noexcept {
+            if (empty()) return {};
+            const std::lock_guard held(lock_);
+            const runnable* const r = queue_.pop_front();
+            if (r == nullptr) return {};
+            count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+            return {r->handle, r->of};
+        }
+        bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+
+    private:
+        spin_lock lock_;
+        forward_queue<runnable> queue_;
+        atomic<std::size_t> count_{0};
+    };
+
+    // Made before what refers to it, and destroyed when the worker says.
+    struct has_loop {
+        std::optional<loop> loop_{std::in_place};
+    };
+    class worker final : has_loop, public detail::fork_place, public work_source {
+    public:
+        worker(core& c, unsigned index)
+            : fork_place(*loop_, c.idle), core_(c), index_(index), marks_(c.options_count) {
+            loop_->set_source(this);
+        }
+
+        loop& own() noexcept { return *loop_; }
+        void run() noexcept;
+        void order_end() noexcept { own().post(end_order_.node); }
+
+        // Work source.
+        ready_turn take(bool busy) noexcept override;
+        bool rest() noexcept override;
+        void rested() noexcept override;
+        launcher& begins_on() noexcept override { return *core_.owner; }
+
+        // Of what others read.
+        atomic<std::size_t> flow_count{0};  // when it announced itself
+        atomic<std::size_t> stolen_count{0};
+        atomic<std::size_t> outside_count{0};
+        atomic<std::size_t> rest_count{0};
+        std::thread thread;
+
+        void drop_loop() noexcept;
+
+    private:
+        void wake(unsigned i) noexcept override { core_.workers[i]->own().wake(); }
+        ready_turn search() noexcept;
+        ready_turn steal_one() noexcept;
+        void stop_searching() noexcept;
+        static void count(atomic<std::size_t>& c) noexcept {
+            c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // its own
+        }
+
+        // Runs on the worker's thread when the pool ends.
+        struct end_order : detail::frame {
+            runnable node;
+            loop* asked;
+            explicit end_order(loop& l) noexcept
+                : frame{[](frame* f) { static_cast<end_order*>(f)->asked->request_stop_of_all(); },
+                        [](frame*) {}},
+                  asked(&l) {
+                node.handle = handle();
+            }
+        };
+
+        core& core_;
+        const unsigned index_;
+        bool searching_ = false;
+        bool found_lately_ = false;  // since it slept last
+        std::uint32_t random_ = index_ * 2654435761u + 1;
+        std::vector<steal_mark> marks_;
+        end_order end_order_{*loop_};
+    };
+
+    core(pool& p, unsigned count)
+        : owner(&p),
+          options_count(count),
+          idle(count),
+          all_out(static_cast<std::ptrdiff_t>(count) + 1) {}
+
+    bool has_work() const noexcept {
+        return !inbox.empty() || std::any_of(workers.begin(), workers.end(),
+                                             [](const auto& w) { return !w->empty(); });
+    }
+    bool is_quiet() const noexcept;
+    bool wait_until_quiet(time_point until);
+    void begin(const pool_options& options);
+    void end() noexcept;
+
+    pool* const owner;
+    const unsigned options_count;
+    idle_set idle;
+    inbox_of_all inbox;
+    std::vector<std::unique_ptr<worker>> workers;
+
+    std::mutex quiet_lock;
+    std::condition_variable quiet;
+    atomic<unsigned> waiting_for_quiet{0};
+
+    atomic<bool> leaving{false};
+    std::barrier<> all_out;    // the workers, and who ends them
+    unsigned begun_count = 0;  // threads
+};
+
+// -- a worker -------------------------------------------------------------------------------------
+
+ready_turn pool::core::worker::take(bool busy) noexcept {
+    if (busy) {
+        // It was woken for something that is not its own, and has its own to do.
+        if (searching_) stop_searching();
+        if (const ready_turn t = core_.inbox.pop(); t.handle != nullptr) {
+            count(outside_count);
+            return t;
+        }
+        return take_eldest();
+    }
+    ready_turn t = pop();
+    if (t.handle == nullptr) {
+        t = core_.inbox.pop();
+        if (t.handle != nullptr) count(outside_count);
+    }
+    if (t.handle == nullptr) return search();
+    if (searching_) stop_searching();
+    return t;
+}
+
+// It has found something. If nobody searches any more, somebody must for what was launched while
+// it did.
+void pool::core::worker::stop_searching() noexcept {
+    searching_ = false;
+    found_lately_ = true;
+    if (!core_.idle.end_search()) return;
+    if (const unsigned i = core_.idle.claim(); i != idle_set::none) wake(i);
+}
+
+ready_turn pool::core::worker::search() noexcept {
+    if (core_.workers.size() == 1) return {};
+    if (!searching_ && !core_.idle.begin_search()) return {};
+    searching_ = true;
+    // Who found something a moment ago looks for a little longer: to sleep and be woken costs more.
+    const int rounds = found_lately_ ? 64 : 1;
+    for (int n = 0; n != rounds; ++n) {
+        ready_turn t = steal_one();
+        if (t.handle != nullptr) {
+            count(stolen_count);
+        } else {
+            t = core_.inbox.pop();
+            if (t.handle != nullptr) count(outside_count);
+        }
+        if (t.handle != nullptr) {
+            stop_searching();
+            return t;
+        }
+        for (int i = 0; i != 16; ++i) spin_pause();
+    }
+    return {};
+}
+
+// One round over all others, from a different one each time, with one fence.
+ready_turn pool::core::worker::steal_one() noexcept {
+    const auto& all = core_.workers;
+    const std::size_t n = all.size();
+    bool any = false;
+    for (std::size_t i = 0; i != n; ++i) {
+        marks_[i] = i == index_ ? steal_mark() : all[i]->mark();
+        any |= !marks_[i].empty();
+    }
+    if (!any) return {};
+    asymmetric_fence::heavy();
+    random_ = random_ * 1664525u + 1013904223u;
+    const std::size_t first = random_ >> 8;
+    for (std::size_t i = 0; i != n; ++i) {
+        const std::size_t at = (first + i) % n;
+        if (marks_[at].empty()) continue;
+        if (const ready_turn t = all[at]->steal(marks_[at]); t.handle != nullptr) return t;
+    }
+    return {};
+}
+
+bool pool::core::worker::rest() noexcept {
+    found_lately_ = false;
+    flow_count.store(own().flow_count(), std::memory_order_relaxed);  // released by announce()
+    core_.idle.announce(index_, std::exchange(searching_, false));    // P2
+    // While somebody else searches, what is there is his to find, or to see by such a look.
+    if (core_.idle.searching_count() == 0 && core_.has_work()) {
+        searching_ = !core_.idle.retract(index_);
+        return false;
+    }
+    count(rest_count);
+    // Sequentially consistent with wait_until_quiet: both have a heavy fence in between.
+    if (core_.waiting_for_quiet.load(std::memory_order_relaxed) != 0 &&
+        core_.idle.all_idle(core_.idle.look())) {
+        const std::lock_guard held(core_.quiet_lock);
+        core_.quiet.notify_all();
+    }
+    return true;
+}
+
+void pool::core::worker::rested() noexcept { searching_ = !core_.idle.retract(index_); }
+
+void pool::core::worker::run() noexcept {
+    detail::this_thread_forks() = this;
+    while (!core_.leaving.load(std::memory_order_acquire))  // pairs with end()
+        static_cast<void>(own().run_once(never));
+    core_.all_out.arrive_and_wait();
+    own().end_all();
+    core_.all_out.arrive_and_wait();
+    own().end_all();  // messages that the others' ends have sent
+    core_.all_out.arrive_and_wait();
+    drop_loop();  // P3
+    detail::this_thread_forks() = nullptr;
+}
+
+// What was launched too late to begin is destroyed; it was asked to stop, like all.
+void pool::core::worker::drop_loop() noexcept {
+    for (ready_turn t; (t = pop()).handle != nullptr || (t = core_.inbox.pop()).handle != nullptr;)
+        t.handle.destroy();
+    loop_.reset();
+}
+
+// -- the pool -------------------------------------------------------------------------------------
+
+// All sleep, nothing is to be begun and nothing lives.
+bool pool::core::is_quiet() const noexcept {
+    const idle_set::snapshot before = idle.look();
+    if (!idle.all_idle(before) || has_work()) return false;
+    for (const auto& w : workers)
+        if (w->flow_count.load(std::memory_order_relaxed) != 0 || w->own().has_posted())
+            return false;  // relaxed: look() has acquired it
+    return idle.look() == before;
+}
+
+bool pool::core::wait_until_quiet(time_point until) {
+    waiting_for_quiet.fetch_add(1, std::memory_order_relaxed);
+    asymmetric_fence::heavy();  // pairs with that of announce(), see rest()
+    bool is;
+    {
+        std::unique_lock held(quiet_lock);
+        while (!(is = is_quiet())) {
+            if (until == never)
+                quiet.wait(held);
+            else if (quiet.wait_until(held, until) == std::cv_status::timeout)
+                break;
+        }
+    }
+    waiting_for_quiet.fetch_sub(1, std::memory_order_relaxed);
+    return is;
+}
+
+void pool::core::begin(const pool_options& options) {
+    for (unsigned i = 0; i != options_count; ++i) {
+        worker& w = *workers[i];
+        w.thread = std::thread([&w] { w.run(); });
+        begun_count = i + 1;
+        char name[16];
+        std::snprintf(name, sizeof name, "%.10s/%u", options.name.c_str(), i);
+        ::pthread_setname_np(w.thread.native_handle(), name);
+        if (options.processors.empty()) continue;
+        const int p = options.processors[i % options.processors.size()];
+        ::cpu_set_t set;
+        CPU_ZERO(&set);
+        if (p >= 0 && p < CPU_SETSIZE) CPU_SET(p, &set);
+        const int e = ::pthread_setaffinity_np(w.thread.native_handle(), sizeof set, &set);
+        if (e != 0) detail::throw_system_error(e, "weft::pool: a processor that it is to run on");
+    }
+}
+
+void pool::core::end() noexcept {
+    // Where a thread could not be made, the others have run nothing yet.
+    for (unsigned i = begun_count; i != options_count; ++i) all_out.arrive_and_drop();
+    for (const auto& w : workers) w->order_end();
+    if (begun_count == options_count)
+        static_cast<void>(wait_until_quiet(after(steady_now(), end_patience)));
+    leaving.store(true, std::memory_order_release);  // pairs with run()
+    for (const auto& w : workers) w->own().stop();
+    all_out.arrive_and_drop();  // no loop goes before
+    for (const auto& w : workers)
+        if (w->thread.joinable())
+            w->thread.join();
+        else
+            w->drop_loop();
+}
+
+pool::pool(pool_options options) {
+    const unsigned n = options.thread_count != 0 ? options.thread_count : processor_count();
+    core_ = std::make_unique<core>(*this, n);
+    for (unsigned i = 0; i != n; ++i)
+        core_->workers.push_back(std::make_unique<core::worker>(*core_, i));
+#if WEFT_EXCEPTIONS
+    try {
+#endif
+        core_->begin(options);
+#if WEFT_EXCEPTIONS
+    } catch (...) {
+        core_->end();
+        throw;
+    }
+#endif
+}
+
+pool::~pool() {
+    WEFT_ASSERT(!is_here(), "destruction of a pool by what it runs");
+    core_->end();
+}
+
+void pool::launch(runnable& r) noexcept {
+    detail::fork_place* const here = detail::fork_place_here();
+    if (here != nullptr && &here->home()->begins_on() == this && here->push(r)) return;
+    core_->inbox.push(r);
+    if (const unsigned i = core_->idle.claim(); i != idle_set::none)
+        core_->workers[i]->own().wake();
+}
+
+unsigned pool::thread_count() const noexcept {
+    return static_cast<unsigned>(core_->workers.size());
+}
+executor& pool::worker(unsigned i) noexcept { return core_->workers[i]->own(); }
+
+bool pool::is_here() const noexcept {
+    executor* const e = current_executor();
+    return e != nullptr && &e->begins_on() == this;
+}
+
+void pool::wait_until_idle() {
+    WEFT_ASSERT(!is_here(), "a pool is waited for by what it runs");
+    static_cast<void>(core_->wait_until_quiet(never));
+}
+
+pool_stats pool::stats() const noexcept {
+    pool_stats s;
+    for (const auto& w : core_->workers) {
+        // Relaxed: counts.
+        s.stolen_count += w->stolen_count.load(std::memory_order_relaxed);
+        s.outside_count += w->outside_count.load(std::memory_order_relaxed);
+        s.rest_count += w->rest_count.load(std::memory_order_relaxed);
+    }
+    return s;
+}
+
+}  // namespace weft
