@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/task/as_task.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/task_flow.hpp"
 
@@ -71,12 +72,27 @@ public:
     // Whether a task can be run so: it can also be awaited after it was begun by hand.
     static bool takes(const task<T>& t) noexcept { return t.frame_ && !t.frame_.promise().begun(); }
 
-private:
-    static task_promise<T>& promise_of(std::coroutine_handle<> h) noexcept {
-        return std::coroutine_handle<task_promise<T>>::from_address(h.address()).promise();
+    // For who runs the task's frame himself: it is his, how its error is found, and its result.
+    static std::coroutine_handle<> frame_of(task<T>&& t) noexcept {
+        if (!takes(t)) [[unlikely]]
+            fail_begun(std::source_location::current());
+        return std::exchange(t.frame_, nullptr);
     }
     static std::exception_ptr failure(std::coroutine_handle<> h) noexcept {
         return promise_of(h).failure();
+    }
+    static kept_t<T> take_of(std::coroutine_handle<> h) {
+        if constexpr (std::is_void_v<T>) {
+            promise_of(h).take();
+            return {};
+        } else {
+            return promise_of(h).take();
+        }
+    }
+
+private:
+    static task_promise<T>& promise_of(std::coroutine_handle<> h) noexcept {
+        return std::coroutine_handle<task_promise<T>>::from_address(h.address()).promise();
     }
 
     task_flow* run_ = nullptr;

@@ -27,9 +27,11 @@ public:
                thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
     }
 
-    void leave_next(std::coroutine_handle<> to, bool is_foreign) noexcept {
+    void leave_next(std::coroutine_handle<> to, bool is_foreign,
+                    const transfer_base* from) noexcept {
         next_ = to;
         next_is_foreign_ = is_foreign;
+        from_ = from;
     }
     void run() {
         while (next_ != nullptr) resume_next();
@@ -43,6 +45,7 @@ private:
 
     std::coroutine_handle<> next_;
     bool next_is_foreign_ = false;
+    const transfer_base* from_ = nullptr;  // who left it; null: nobody that the loop has resumed
     // Written by the loop; read by it and, when a word has grown old, by any thread: relaxed is
     // enough, since only what this thread itself wrote can make is_below true.
     std::atomic<const transfer_base*> resumed_{nullptr};
@@ -60,6 +63,9 @@ void trampoline::resume_next() {
         word = (word & transfer_base::bits_mask) | reinterpret_cast<std::uintptr_t>(this);
         thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         resumed_.store(&task.promise(), std::memory_order_relaxed);
+    } else {
+        // The task that it was left by is over, but whoever goes on for it may leave the next.
+        resumed_.store(from_, std::memory_order_relaxed);
     }
     struct come_back {
         trampoline& t;
@@ -100,14 +106,14 @@ std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_han
     if (from != nullptr) {
         trampoline* below = trampoline::of(*from);
         if (below != nullptr && below->is_below(*from)) {
-            below->leave_next(to, to_is_foreign);
+            below->leave_next(to, to_is_foreign, from);
             return std::noop_coroutine();
         }
         from->word &= transfer_base::bits_mask;
         if (from->goes_straight()) return to;
     }
     const borrowed_trampoline here;
-    (*here).leave_next(to, to_is_foreign);
+    (*here).leave_next(to, to_is_foreign, nullptr);
     (*here).run();
     return std::noop_coroutine();
 }

@@ -1,0 +1,291 @@
+#include "weft/parallel/fork_join.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/support/slow.hpp"
+#include "weft/sched/pool.hpp"
+#include "weft/sync/manual_reset_event.hpp"
+#include "weft/task/schedule_on.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/with_deadline.hpp"
+#include "weft/wait/context_local.hpp"
+#include "weft/wait/sleep.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+task<int> number(int n) { co_return n; }
+
+task<long> fib(int n) {
+    if (n < 2) co_return n;
+    auto [a, b] = co_await fork_join(fib(n - 1), fib(n - 2));
+    co_return a + b;
+}
+
+// Runs it in a pool, or on a plain thread, where there is no pool: both are laws for all.
+class fork_join_in : public ::testing::TestWithParam<unsigned> {
+protected:
+    fork_join_in() {
+        if (GetParam() != 0) pool_ = std::make_unique<pool>(GetParam());
+    }
+    template <class T>
+    T run(task<T> t) {
+        return pool_ != nullptr ? sync_wait(schedule_on(*pool_, std::move(t)))
+                                : sync_wait(std::move(t));
+    }
+    std::unique_ptr<pool> pool_;
+};
+
+INSTANTIATE_TEST_SUITE_P(workers, fork_join_in, ::testing::Values(0u, 1u, 2u, 3u));
+
+TEST_P(fork_join_in, gives_the_results_in_order) {
+    const auto body = []() -> task<std::string> {
+        auto [a, b, c] = co_await fork_join(
+            number(1), []() -> task<std::string> { co_return "two"; }(),
+            []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(3); }());
+        co_return std::to_string(a) + b + std::to_string(*c);
+    };
+    EXPECT_EQ(run(body()), "1two3");
+}
+
+TEST_P(fork_join_in, takes_one_and_tasks_of_nothing) {
+    std::atomic<int> ran = 0;
+    const auto body = [&]() -> task<> {
+        const auto counts = [&]() -> task<> {
+            ++ran;
+            co_return;
+        };
+        co_await fork_join(counts());
+        co_await fork_join(counts(), counts());
+    };
+    run(body());
+    EXPECT_EQ(ran, 3);
+}
+
+TEST_P(fork_join_in, takes_a_range) {
+    const auto body = []() -> task<int> {
+        std::vector<task<int>> all;
+        for (int i = 0; i != 100; ++i) all.push_back(number(i));
+        int sum = 0;
+        int place = 0;
+        for (const int n : co_await fork_join(std::move(all))) {
+            EXPECT_EQ(n, place++);
+            sum += n;
+        }
+        EXPECT_TRUE((co_await fork_join(std::vector<task<int>>())).empty());
+        co_return sum;
+    };
+    EXPECT_EQ(run(body()), 99 * 100 / 2);
+}
+
+TEST_P(fork_join_in, recurses) {
+    for (int i = 0; i != (testing::slow ? 2 : 10); ++i) EXPECT_EQ(run(fib(18)), 2584);
+}
+
+// A million one after the other take no stack.
+TEST_P(fork_join_in, repeats_without_the_stack_growing) {
+    const auto body = []() -> task<int> {
+        int sum = 0;
+        for (int i = 0; i != (testing::slow ? 20'000 : 200'000); ++i) {
+            auto [a, b] = co_await fork_join(number(1), number(-1));
+            sum += a + b;
+        }
+        co_return sum;
+    };
+    EXPECT_EQ(run(body()), 0);
+}
+
+TEST_P(fork_join_in, throws_the_first_error_when_all_have_ended) {
+    std::atomic<int> living = 0;
+    const auto fails = [&](const char* what) -> task<int> {
+        ++living;
+        co_await sleep_for(1ms);
+        --living;
+        throw std::runtime_error(what);
+    };
+    const auto body = [&]() -> task<std::string> {
+        try {
+            co_await fork_join(number(1), fails("a"), number(2));
+        } catch (const std::runtime_error& e) {
+            EXPECT_EQ(living, 0);
+            co_return e.what();
+        }
+        co_return "none";
+    };
+    EXPECT_EQ(run(body()), "a");
+}
+
+TEST_P(fork_join_in, throws_what_the_last_ended_with) {
+    const auto fails = []() -> task<int> {
+        throw std::runtime_error("last");
+        co_return 0;
+    };
+    const auto body = [&]() -> task<bool> {
+        try {
+            co_await fork_join(number(1), fails());
+        } catch (const std::runtime_error&) {
+            co_return true;
+        }
+        co_return false;
+    };
+    EXPECT_TRUE(run(body()));
+}
+
+TEST_P(fork_join_in, goes_on_with_the_next_while_one_waits) {
+    if (GetParam() == 0) return;  // there they run one after the other
+    manual_reset_event second_ran;
+    const auto waits = [&]() -> task<int> {
+        co_await second_ran.async_wait();
+        co_return 1;
+    };
+    const auto sets = [&]() -> task<int> {
+        second_ran.set();
+        co_return 2;
+    };
+    const auto body = [&]() -> task<int> {
+        auto [a, b, c] = co_await fork_join(waits(), sets(), number(3));
+        co_return a + b + c;
+    };
+    EXPECT_EQ(run(body()), 6);
+}
+
+TEST_P(fork_join_in, stops_all_when_who_awaits_is_stopped) {
+    std::atomic<int> stopped_count = 0;
+    const auto sleeps = [&]() -> task<> {
+        try {
+            co_await sleep_for(1h);
+        } catch (const stopped&) {
+            ++stopped_count;
+            throw;
+        }
+    };
+    const auto body = [&]() -> task<> { co_await fork_join(sleeps(), sleeps(), sleeps()); };
+    const auto bounded = [&]() -> task<bool> {
+        auto outcome = co_await with_timeout(body(), 20ms);
+        co_return outcome.has_value();
+    };
+    EXPECT_FALSE(run(bounded()));
+    EXPECT_EQ(stopped_count, GetParam() == 0 ? 1 : 3);
+}
+
+TEST_P(fork_join_in, has_the_bindings_of_who_awaits) {
+    static context_local<int> depth(0);
+    const auto reads = []() -> task<int> { co_return depth.get(); };
+    const auto body = [&]() -> task<int> {
+        const auto bound = depth.bind(7);
+        auto [a, b, c] = co_await fork_join(reads(), reads(), reads());
+        co_return a + b + c;
+    };
+    EXPECT_EQ(run(body()), 21);
+}
+
+TEST_P(fork_join_in, leaves_a_child_that_goes_over_to_another_worker_alone) {
+    if (GetParam() < 2) return;
+    const auto goes = [&](unsigned to) -> task<int> {
+        co_await resume_on(pool_->worker(to));
+        co_return 1;
+    };
+    const auto body = [&]() -> task<int> {
+        int sum = 0;
+        for (int i = 0; i != 200; ++i) {
+            auto [a, b, c] = co_await fork_join(goes(i % 2), number(1), goes((i + 1) % 2));
+            sum += a + b + c;
+        }
+        co_return sum;
+    };
+    EXPECT_EQ(run(body()), 600);
+}
+
+TEST(fork_join, runs_children_at_the_same_time) {
+    pool p(2);
+    std::latch both(2);  // opens only if two threads come to it at the same time
+    const auto meets = [&]() -> task<> {
+        both.arrive_and_wait();
+        co_return;
+    };
+    const auto body = [&]() -> task<> { co_await fork_join(meets(), meets()); };
+    sync_wait(schedule_on(p, body()));
+    EXPECT_GE(p.stats().stolen_count, 1u);
+}
+
+TEST(fork_join, drops_what_has_not_begun_when_one_fails) {
+    pool p(1);
+    bool begun = false;
+    const auto fails = []() -> task<> {
+        throw std::runtime_error("first");
+        co_return;
+    };
+    const auto begins = [&]() -> task<> {
+        begun = true;
+        co_return;
+    };
+    const auto body = [&]() -> task<> { co_await fork_join(fails(), begins(), begins()); };
+    EXPECT_THROW(sync_wait(schedule_on(p, body())), std::runtime_error);
+    EXPECT_FALSE(begun);
+}
+
+TEST(fork_join, stops_those_elsewhere_when_one_fails) {
+    pool p(2);
+    std::latch begun(2);
+    std::atomic<bool> was_stopped = false;
+    const auto fails = [&]() -> task<> {
+        begun.arrive_and_wait();
+        throw std::runtime_error("one");
+        co_return;
+    };
+    const auto sleeps = [&]() -> task<> {
+        begun.arrive_and_wait();
+        try {
+            co_await sleep_for(1h);
+        } catch (const stopped& s) {
+            was_stopped = s.reason == stop_reason::sibling_failed;
+            throw;
+        }
+    };
+    const auto body = [&]() -> task<> { co_await fork_join(fails(), sleeps()); };
+    EXPECT_THROW(sync_wait(schedule_on(p, body())), std::runtime_error);
+    EXPECT_TRUE(was_stopped);
+}
+
+TEST(fork_join, computes_the_same_on_many_workers_again_and_again) {
+    pool p(4);
+    for (int i = 0; i != (testing::slow ? 5 : 50); ++i)
+        ASSERT_EQ(sync_wait(schedule_on(p, fib(16))), 987);
+}
+
+TEST(fork_join, ends_with_its_pool) {
+    std::atomic<int> destroyed = 0;
+    struct at_end {
+        std::atomic<int>& n;
+        explicit at_end(std::atomic<int>& count) : n(count) {}
+        ~at_end() { ++n; }
+    };
+    const auto sleeps = [&]() -> task<> {
+        const at_end count(destroyed);
+        co_await sleep_for(1h);
+    };
+    const auto body = [&]() -> task<> {
+        const at_end count(destroyed);
+        co_await fork_join(sleeps(), sleeps(), sleeps());
+    };
+    {
+        pool p(2);
+        detail::task_run<void> run(body(), nullptr);
+        run->post_first_turn(p);
+        std::this_thread::sleep_for(20ms);
+    }
+    EXPECT_EQ(destroyed, 4);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,177 @@
+// fork_core: what a coroutine does while it waits for tasks that may run at the same time: the
+// untyped part of fork_join.
+//
+// Its one idea: to offer work costs nearly nothing, and only who takes it pays. The parent runs its
+// children itself, one after the other, as if it awaited each in place; those whose turn has not
+// come lie in its worker's deque meanwhile. Whoever takes one from there, another worker or the
+// parent's own when the parent waits for something else, makes a flow of it.
+//
+//      parent --> child 0 --> child 1 ... --> parent           nobody took any: jumps and no more
+//                  |
+//                  deque: [child 3][child 2][child 1]          child 1 on top, for the parent
+//                           |
+//                           thief: a task_flow of its own, whose end is counted in `owed_`
+//
+// Invariants:
+// F1  children above `kept_` were pushed, the last first: so if one of them is gone, or lies under
+//     what was pushed since, so are all behind it
+// F2  a child that was taken away has its flow from its first turn on, and ends by counted()
+// F3  the parent goes on when every child has ended or was dropped: `owed_` is the number of those
+//     that ended elsewhere, less those that it waits for
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <optional>
+
+#include "weft/base/spin_lock.hpp"
+#include "weft/sched/fork_place.hpp"
+#include "weft/task/task_run.hpp"
+#include "weft/wait/waiter.hpp"
+
+namespace weft::detail {
+
+class fork_core;
+
+// A child, where it lies for all to take: resumed in no flow.
+struct fork_child : frame {
+    fork_core* of;
+    std::coroutine_handle<> body;  // the task's frame, which it owns, but if there is a flow
+    task_flow* flow = nullptr;     // F2
+
+    fork_child() noexcept;
+    fork_child(const fork_child&) = delete;
+    transfer_base& promise() const noexcept {
+        return std::coroutine_handle<transfer_base>::from_address(body.address()).promise();
+    }
+    WEFT_ALWAYS_INLINE void drop() noexcept {
+        if (flow != nullptr) [[unlikely]]
+            flow->unwant();
+        else if (body != nullptr)
+            body.destroy();
+    }
+};
+
+// How the errors of some tasks are found: the last stands for all that follow.
+template <class... Ts>
+inline constexpr task_flow::error_getter fork_errors_of[] = {task_run<Ts>::failure...};
+struct fork_errors_table {
+    const task_flow::error_getter* at;
+    std::size_t last;
+    task_flow::error_getter operator[](std::size_t i) const noexcept {
+        return at[i < last ? i : last];
+    }
+};
+template <class... Ts>
+inline constexpr fork_errors_table fork_errors{fork_errors_of<Ts...>, sizeof...(Ts) - 1};
+
+class fork_core : frame {
+public:
+    fork_core() noexcept : frame{child_ended, nullptr} {}
+    fork_core(const fork_core&) = delete;
+    fork_core& operator=(const fork_core&) = delete;
+
+protected:
+    ~fork_core() = default;
+
+    // The await_suspend of who awaits. There is a child.
+    template <class Awaiting>
+    WEFT_ALWAYS_INLINE std::coroutine_handle<> begin(std::coroutine_handle<Awaiting> h,
+                                                     fork_child* children, std::size_t count,
+                                                     const fork_errors_table& errors) {
+        constexpr bool is_task = std::is_base_of_v<transfer_base, Awaiting>;
+        parent_ = h;
+        parent_is_foreign_ = !is_task;
+        children_ = children;
+        count_ = count;
+        errors_ = &errors;
+        offer();
+        const std::coroutine_handle<> first = go_to(0);
+        if constexpr (is_task) return hand_over(h.promise(), first, false);
+        return tail_call_bits == 0 ? first : hand_over_slowly(nullptr, first, false);
+    }
+
+    // When the parent goes on: throws what the first that failed ended with, unless that is the
+    // last, whose result throws it.
+    void end() {
+        if (waiter_ || failed_) [[unlikely]]
+            end_slowly();
+    }
+
+    // Before the children are dropped.
+    WEFT_ALWAYS_INLINE void finish() noexcept {
+        if (!ended_) [[unlikely]]
+            abandon();
+    }
+
+private:
+    friend fork_child;
+
+    WEFT_ALWAYS_INLINE void offer() noexcept {
+        kept_ = count_ - 1;
+        if (count_ == 1) return;
+        const running_flow here = this_thread_runs();
+        place_ = this_thread_forks();
+        if (place_ == nullptr || place_->home() != here.on) return;
+        context_ = here.current != nullptr ? here.current->context : nullptr;
+        for (; kept_ != 0; --kept_) {  // F1
+            children_[kept_].of = this;
+            if (!place_->push(children_[kept_])) break;
+            ended_ = false;
+        }
+    }
+    WEFT_ALWAYS_INLINE std::coroutine_handle<> go_to(std::size_t i) noexcept {
+        running_ = i;
+        transfer_base& p = children_[i].promise();
+        if (i + 1 != count_) {
+            p.awaiter = frame::handle();
+            p.word |= transfer_base::foreign;
+        } else {  // the last hands back to the parent itself
+            p.awaiter = parent_;
+            if (parent_is_foreign_) p.word |= transfer_base::foreign;
+            ended_ = true;
+        }
+        return children_[i].body;
+    }
+    bool may_take(std::size_t i) noexcept {
+        return i <= kept_ || (place_ == this_thread_forks() && place_->take_back(children_[i]));
+    }
+    static void child_ended(frame* f) {
+        static_cast<fork_core*>(f)->next().resume();  // a jump, where the compiler makes such
+    }
+    WEFT_ALWAYS_INLINE std::coroutine_handle<> next() noexcept {
+        transfer_base& from = children_[running_].promise();
+        const std::size_t i = running_ + 1;
+        if ((from.word & transfer_base::error) == 0 && may_take(i)) [[likely]]
+            return hand_over(from, go_to(i), false);
+        return next_slowly(from, i);
+    }
+    WEFT_NOINLINE void end_slowly();
+    WEFT_NOINLINE std::coroutine_handle<> next_slowly(transfer_base& from, std::size_t i) noexcept;
+    bool wait_for(std::size_t gone_count) noexcept;
+    void ask(stop_reason reason) noexcept;
+    WEFT_COLD void abandon() noexcept;
+    static void begin_apart(frame* f) noexcept;
+    static void counted(void* core) noexcept;
+
+    fork_child* children_;
+    std::size_t count_;
+    std::size_t running_;
+    std::size_t kept_;  // F1
+    const fork_errors_table* errors_;
+    fork_place* place_;
+    context_node* context_;  // in force in the parent
+    std::coroutine_handle<> parent_;
+    bool parent_is_foreign_;
+    bool ended_ = true;  // nobody else touches it any more
+    bool failed_ = false;
+    spin_lock lock_;                         // of the next, and of each child's flow
+    stop_reason asked_ = stop_reason::none;  // those that were taken away
+    atomic<std::ptrdiff_t> owed_{0};         // F3
+    std::optional<waiter> waiter_;
+};
+
+inline fork_child::fork_child() noexcept : frame{fork_core::begin_apart, [](frame*) {}} {}
+
+}  // namespace weft::detail

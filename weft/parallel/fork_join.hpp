@@ -1,0 +1,118 @@
+// fork_join: tasks that may run at the same time, at the price of awaiting one after the other.
+//
+//   weft::task<long> fib(int n) {
+//       if (n < 2) co_return n;
+//       auto [a, b] = co_await weft::fork_join(fib(n - 1), fib(n - 2));
+//       co_return a + b;
+//   }
+//   weft::pool p;
+//   long f = weft::sync_wait(weft::schedule_on(p, fib(40)));
+//
+// Its one idea is in fork_core.hpp: who awaits runs them in order, and workers of the pool that
+// have nothing to do take those that he has not come to (child stealing). On any other executor
+// they run one after the other.
+//
+// Its result is that of each, in order. If one fails, those that have not begun never do, those
+// that run elsewhere are asked to stop, all are waited for, and the first error leaves here. A stop
+// of who awaits is theirs.
+//
+// For work that computes: whoever is to wait for the outside side by side wants when_all, which has
+// a flow for each from the beginning. Where one waits all the same, the next begins meanwhile. What
+// is destroyed in the middle of it must have no child on another thread.
+//
+// The idea of it is Cilk's and libfork's; that a child becomes a flow when it is taken is weft's.
+#pragma once
+
+#include <array>
+#include <iterator>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/parallel/fork_core.hpp"
+#include "weft/task/task_group.hpp"
+
+namespace weft {
+
+// It is its own awaiter, and stays where it is made.
+template <class... Ts>
+class [[nodiscard]] fork_operation : detail::fork_core {
+public:
+    template <class... As>
+    WEFT_ALWAYS_INLINE explicit fork_operation(std::in_place_t, As&&... tasks) {
+        hold(std::index_sequence_for<Ts...>(), std::forward<As>(tasks)...);
+    }
+    WEFT_ALWAYS_INLINE ~fork_operation() {
+        this->finish();
+        for (detail::fork_child& c : children_) c.drop();
+    }
+    bool await_ready() const noexcept { return false; }
+    template <class P>
+    WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(std::coroutine_handle<P> h) {
+        return this->begin(h, children_, sizeof...(Ts), detail::fork_errors<Ts...>);
+    }
+    WEFT_ALWAYS_INLINE std::tuple<detail::kept_t<Ts>...> await_resume() {
+        this->end();
+        return results(std::index_sequence_for<Ts...>());
+    }
+
+private:
+    template <std::size_t... I, class... As>
+    WEFT_ALWAYS_INLINE void hold(std::index_sequence<I...>, As&&... tasks) {
+        ((children_[I].body =
+              detail::task_run<Ts>::frame_of(detail::as_task(std::forward<As>(tasks)))),
+         ...);
+    }
+    template <std::size_t... I>
+    WEFT_ALWAYS_INLINE std::tuple<detail::kept_t<Ts>...> results(std::index_sequence<I...>) {
+        return {detail::task_run<Ts>::take_of(children_[I].body)...};
+    }
+
+    detail::fork_child children_[sizeof...(Ts)];
+};
+
+template <class T>
+class [[nodiscard]] fork_range_operation : detail::fork_core {
+public:
+    explicit fork_range_operation(std::vector<task<T>> tasks)
+        : count_of_all_(tasks.size()), children_(new detail::fork_child[tasks.size()]) {
+        for (std::size_t i = 0; i != tasks.size(); ++i)
+            children_[i].body = detail::task_run<T>::frame_of(std::move(tasks[i]));
+    }
+    ~fork_range_operation() {
+        this->finish();
+        for (std::size_t i = 0; i != count_of_all_; ++i) children_[i].drop();
+    }
+    bool await_ready() const noexcept { return count_of_all_ == 0; }
+    template <class P>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<P> h) {
+        return this->begin(h, children_.get(), count_of_all_, detail::fork_errors<T>);
+    }
+    std::vector<detail::kept_t<T>> await_resume() {
+        this->end();
+        std::vector<detail::kept_t<T>> all;
+        all.reserve(count_of_all_);
+        for (std::size_t i = 0; i != count_of_all_; ++i)
+            all.push_back(detail::task_run<T>::take_of(children_[i].body));
+        return all;
+    }
+
+private:
+    const std::size_t count_of_all_;
+    std::unique_ptr<detail::fork_child[]> children_;
+};
+
+// What can be awaited may stand in place of a task.
+template <awaitable... As>
+    requires(sizeof...(As) != 0)
+WEFT_ALWAYS_INLINE auto fork_join(As&&... tasks) {
+    return fork_operation<detail::task_result_t<As>...>(std::in_place, std::forward<As>(tasks)...);
+}
+template <detail::range_of_awaitables R>
+auto fork_join(R&& tasks) {
+    return fork_range_operation(detail::tasks_of(std::forward<R>(tasks)));
+}
+
+}  // namespace weft
