@@ -111,6 +111,7 @@ int main(int argc, char** argv) {
     bench::add_fibers();
     bench::add_await();
     bench::add_timers();
+    bench::add_parallel();
 
     benchmark::Initialize(&count, pointers.data());
     if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;

@@ -22,7 +22,7 @@ from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, s
 from bench_sections import NET_MARKS, README_MARKS, replace_section, section
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
                           STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
-                          fibers_table, judged, losses, memory_table, number, times, timers_table,
+                          fibers_table, judged, losses, memory_table, number, parallel_table, times, timers_table,
                           two_blocks)
 
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
@@ -71,6 +71,9 @@ measured again.
 - *ready*: awaiting what is ready, in a task; *task*: calling a task that returns at once, and awaiting
   it. *timer*: arming one and disarming it among as many as the column says, with deadlines of up to an
   hour. *event*: a waiter, from the event's set to its next line, when a million wait.
+- *fib*, and *skynet* of *side by side*: each call is a task (a fiber, a goroutine) of its own, and
+  those of one parent may run at the same time. Each thread has a processor; the workers are there
+  already, and have computed one tree.
 - *resident bytes*: of the process, for one of 100 000 coroutines suspended on 64 KiB stacks; the object
   that the program itself holds stands apart. *coroutines had*: fewer where the peer ran out of
   mappings (`vm.max_map_count` {maps}).
@@ -120,6 +123,9 @@ def page(results, facts, chart_name):
         "One thread, 64 KiB stacks; in brackets the ratio to `boost.fiber`.", "",
         "## Awaits", "", *await_table(results), "",
         "## Timers and events", "", *timers_table(results), "",
+        "## Side by side", "", *parallel_table(results), "",
+        "Milliseconds for a whole tree, with a task, a fiber or a goroutine for each call; in brackets "
+        "the ratio to `onetbb.task_group`.", "",
         f"## The bars: {sum(met)} of {len(met)} met", "", *bar_table(results), "",
         "## Where weft is not first", "",
         "Among peers of the same kind whose kill runs destructors:", "", *losses(results), "",

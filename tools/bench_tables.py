@@ -8,6 +8,7 @@ STACKFUL = ("weft.coroutine", "weft.coroutine.shared_fp", "weft.coroutine.shared
             "boost.coroutine2", "corosensei", "corosensei.pooled", "ucontext")
 FIBERS = ("weft.fiber", "weft.fiber.shared_fp", "boost.fiber", "go")
 TASKS = ("weft.task", "std.coroutine.recycled", "boost.asio.awaitable")
+PARALLEL = ("weft.task", "weft.fiber", "onetbb.task_group", "go")
 TIMERS = ("weft.loop", "boost.asio.steady_timer", "go")
 STACKLESS_BASE = "std.coroutine"  # whose time is 1 in its block
 STACKFUL_BASE = "boost.context.fiber"
@@ -49,7 +50,18 @@ BARS = (
     ("spawn_join/1", "weft.fiber", "go", 0.5),
     ("await_ready/1", "weft.task", "std.coroutine.recycled", 1.1),
     ("await_task/1", "weft.task", "std.coroutine.recycled", 1.1),
+    ("fork_fib/30x1", "weft.task", "onetbb.task_group", 0.25),
+    ("fork_fib/30x2", "weft.task", "onetbb.task_group", 0.25),
+    ("fork_fib/30x1", "weft.task", "go", 0.04),
+    ("fork_fib/30x2", "weft.task", "go", 0.04),
+    ("fork_skynet/1Mx1", "weft.task", "go", 0.04),
+    ("fork_skynet/1Mx2", "weft.task", "go", 0.04),
+    ("fork_skynet/1Mx1", "weft.fiber", "go", 0.3),
+    ("fork_skynet/1Mx2", "weft.fiber", "go", 0.3),
 )
+# How many times as fast as one thread two must be.
+SCALE_BARS = (("fork_skynet/1Mx2", "fork_skynet/1Mx1", "weft.task", 1.7),
+              ("fork_skynet/1Mx2", "fork_skynet/1Mx1", "weft.fiber", 1.7))
 # What one group may take more than another, of the same peer, in ns.
 DIFFERENCE_BARS = (("timer_add_cancel/1M", "timer_add_cancel/1000", "weft.loop", 50),)
 COUNTER_BARS = (
@@ -79,6 +91,8 @@ FIBER_COLUMNS = (("yield, 2", "yield/2"), ("yield, 1000", "yield/1000"),
                  ("hand-off", "mutex_handoff/2"), ("ping-pong", "channel_pingpong/0"),
                  ("1 to 1", "channel_1p1c/1024"), ("spawn and join", "spawn_join/1"))
 AWAIT_COLUMNS = (("ready", "await_ready/1"), ("task", "await_task/1"))
+PARALLEL_COLUMNS = (("fib(30), 1 thread", "fork_fib/30x1"), ("2 threads", "fork_fib/30x2"),
+                    ("skynet, 1 thread", "fork_skynet/1Mx1"), ("2 threads", "fork_skynet/1Mx2"))
 TIMER_COLUMNS = (("timer, 1000", "timer_add_cancel/1000"),
                  ("timer, 1 000 000", "timer_add_cancel/1M"))
 
@@ -164,6 +178,12 @@ def bars(results):
         rows.append((f"{group}/{peer}", than, "not measured" if found is None else
                      f"{found:+.1f} ns", f"at most +{bound} ns",
                      found is not None and found <= bound))
+    for group, than, peer, bound in SCALE_BARS:
+        two, one = results.time(group, peer), results.time(than, peer)
+        found = None if not two or one is None else one / two
+        rows.append((f"{group}/{peer}", than, "not measured" if found is None else
+                     f"{found:.2f} times as fast", f"at least {bound}",
+                     found is not None and round(found, 2) >= bound))
     for group, peer, name, text, bound in COUNTER_BARS:
         value = results.counter(group, peer, name)
         if name == "works":
@@ -179,7 +199,7 @@ def judged():
     peers = {}
     for group, peer, base, _ in BARS:
         peers.setdefault(group, set()).update((peer, base))
-    for group, than, peer, _ in DIFFERENCE_BARS:
+    for group, than, peer, _ in DIFFERENCE_BARS + SCALE_BARS:
         peers.setdefault(group, set()).add(peer)
         peers.setdefault(than, set()).add(peer)
     return {group: sorted(names) for group, names in peers.items()}
@@ -195,7 +215,7 @@ def losses(results):
     """Where another peer of the same kind is faster than weft's fastest."""
     lines = []
     for kind, peers in (("stackless", STACKLESS), ("stackful", STACKFUL), ("fibers", FIBERS),
-                        ("tasks", TASKS), ("timers", TIMERS)):
+                        ("tasks", TASKS), ("timers", TIMERS), ("side by side", PARALLEL)):
         for group, found in results.by_group.items():
             timed = [(found[p].time, p) for p in peers
                      if p in found and found[p].time is not None
@@ -227,6 +247,10 @@ def timers_table(results):
     woken = [] if event is None else [
         "", f"One of 1 000 000 waiters of a `manual_reset_event`: {number(event)} ns."]
     return plain_table(results, TIMER_COLUMNS, TIMERS, "boost.asio.steady_timer") + woken
+
+
+def parallel_table(results):
+    return plain_table(results, PARALLEL_COLUMNS, PARALLEL, "onetbb.task_group")
 
 
 def memory_table(results):

@@ -9,6 +9,7 @@ namespace weft::detail {
 
 // One failed, or others have been taken away.
 std::coroutine_handle<> fork_core::next_slowly(transfer_base& from, std::size_t i) noexcept {
+    was_slow_ = true;
     failed_ = (from.word & transfer_base::error) != 0;
     if (failed_)
         while (i != count_ && may_take(i)) ++i;  // dropped: they need not begin
@@ -102,6 +103,11 @@ void fork_core::end_slowly() {
     }
     if (first != nullptr) std::rethrow_exception(first);
     if (stopped_by != stop_reason::none) throw_stopped(stopped_by);  // ended by force
+}
+
+void fork_core::drop_slowly(fork_child* children, std::size_t count) noexcept {
+    if (!ended_) abandon();
+    for (std::size_t i = 0; i != count; ++i) children[i].drop();
 }
 
 // The parent's frame is destroyed while it waits.

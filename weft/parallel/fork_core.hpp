@@ -40,15 +40,15 @@ struct fork_child : frame {
     std::coroutine_handle<> body;  // the task's frame, which it owns, but if there is a flow
     task_flow* flow = nullptr;     // F2
 
-    fork_child() noexcept;
+    fork_child() noexcept {}  // the rest is set when it is known, and where it is needed
     fork_child(const fork_child&) = delete;
     transfer_base& promise() const noexcept {
         return std::coroutine_handle<transfer_base>::from_address(body.address()).promise();
     }
-    WEFT_ALWAYS_INLINE void drop() noexcept {
-        if (flow != nullptr) [[unlikely]]
+    void drop() noexcept {
+        if (flow != nullptr)
             flow->unwant();
-        else if (body != nullptr)
+        else
             body.destroy();
     }
 };
@@ -68,41 +68,44 @@ inline constexpr fork_errors_table fork_errors{fork_errors_of<Ts...>, sizeof...(
 
 class fork_core : frame {
 public:
-    fork_core() noexcept : frame{child_ended, nullptr} {}
+    fork_core() noexcept = default;
     fork_core(const fork_core&) = delete;
     fork_core& operator=(const fork_core&) = delete;
 
 protected:
     ~fork_core() = default;
 
-    // The await_suspend of who awaits. There is a child.
-    template <class Awaiting>
+    // The await_suspend of who awaits. There are `count` children, and Count of them, if it is not
+    // zero.
+    template <std::size_t Count, class Awaiting>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> begin(std::coroutine_handle<Awaiting> h,
                                                      fork_child* children, std::size_t count,
                                                      const fork_errors_table& errors) {
         constexpr bool is_task = std::is_base_of_v<transfer_base, Awaiting>;
+        resume = child_ended<Count>;
         parent_ = h;
         parent_is_foreign_ = !is_task;
         children_ = children;
         count_ = count;
         errors_ = &errors;
         offer();
-        const std::coroutine_handle<> first = go_to(0);
+        const std::coroutine_handle<> first = go_to(0, count);
         if constexpr (is_task) return hand_over(h.promise(), first, false);
         return tail_call_bits == 0 ? first : hand_over_slowly(nullptr, first, false);
     }
 
     // When the parent goes on: throws what the first that failed ended with, unless that is the
     // last, whose result throws it.
-    void end() {
-        if (waiter_ || failed_) [[unlikely]]
+    WEFT_ALWAYS_INLINE void end() {
+        if (was_slow_) [[unlikely]]
             end_slowly();
     }
 
-    // Before the children are dropped.
-    WEFT_ALWAYS_INLINE void finish() noexcept {
-        if (!ended_) [[unlikely]]
-            abandon();
+    // The end of the children, by the heir's destructor.
+    WEFT_ALWAYS_INLINE void drop(fork_child* children, std::size_t count) noexcept {
+        if (was_slow_ || !ended_) [[unlikely]]
+            return drop_slowly(children, count);
+        for (std::size_t i = 0; i != count; ++i) children[i].body.destroy();
     }
 
 private:
@@ -115,16 +118,19 @@ private:
         place_ = this_thread_forks();
         if (place_ == nullptr || place_->home() != here.on) return;
         context_ = here.current != nullptr ? here.current->context : nullptr;
+        ended_ = false;
         for (; kept_ != 0; --kept_) {  // F1
-            children_[kept_].of = this;
-            if (!place_->push(children_[kept_])) break;
-            ended_ = false;
+            fork_child& c = children_[kept_];
+            c.resume = begin_apart;
+            c.destroy = leave_alone;
+            c.of = this;
+            if (!place_->push(c)) break;
         }
     }
-    WEFT_ALWAYS_INLINE std::coroutine_handle<> go_to(std::size_t i) noexcept {
+    WEFT_ALWAYS_INLINE std::coroutine_handle<> go_to(std::size_t i, std::size_t count) noexcept {
         running_ = i;
         transfer_base& p = children_[i].promise();
-        if (i + 1 != count_) {
+        if (i + 1 != count) {
             p.awaiter = frame::handle();
             p.word |= transfer_base::foreign;
         } else {  // the last hands back to the parent itself
@@ -134,25 +140,29 @@ private:
         }
         return children_[i].body;
     }
-    bool may_take(std::size_t i) noexcept {
+    WEFT_ALWAYS_INLINE bool may_take(std::size_t i) noexcept {
         return i <= kept_ || (place_ == this_thread_forks() && place_->take_back(children_[i]));
     }
+    template <std::size_t Count>
     static void child_ended(frame* f) {
-        static_cast<fork_core*>(f)->next().resume();  // a jump, where the compiler makes such
+        static_cast<fork_core*>(f)->next<Count>().resume();  // a jump, where there are such
     }
+    template <std::size_t Count>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> next() noexcept {
-        transfer_base& from = children_[running_].promise();
-        const std::size_t i = running_ + 1;
+        const std::size_t i = Count == 2 ? 1 : running_ + 1;
+        transfer_base& from = children_[i - 1].promise();
         if ((from.word & transfer_base::error) == 0 && may_take(i)) [[likely]]
-            return hand_over(from, go_to(i), false);
+            return hand_over(from, go_to(i, Count != 0 ? Count : count_), false);
         return next_slowly(from, i);
     }
+    WEFT_NOINLINE void drop_slowly(fork_child* children, std::size_t count) noexcept;
     WEFT_NOINLINE void end_slowly();
     WEFT_NOINLINE std::coroutine_handle<> next_slowly(transfer_base& from, std::size_t i) noexcept;
     bool wait_for(std::size_t gone_count) noexcept;
     void ask(stop_reason reason) noexcept;
     WEFT_COLD void abandon() noexcept;
     static void begin_apart(frame* f) noexcept;
+    static void leave_alone(frame*) noexcept {}
     static void counted(void* core) noexcept;
 
     fork_child* children_;
@@ -164,14 +174,13 @@ private:
     context_node* context_;  // in force in the parent
     std::coroutine_handle<> parent_;
     bool parent_is_foreign_;
-    bool ended_ = true;  // nobody else touches it any more
+    bool ended_ = true;      // nobody else touches it any more
+    bool was_slow_ = false;  // next_slowly has been called
     bool failed_ = false;
     spin_lock lock_;                         // of the next, and of each child's flow
     stop_reason asked_ = stop_reason::none;  // those that were taken away
     atomic<std::ptrdiff_t> owed_{0};         // F3
     std::optional<waiter> waiter_;
 };
-
-inline fork_child::fork_child() noexcept : frame{fork_core::begin_apart, [](frame*) {}} {}
 
 }  // namespace weft::detail

@@ -44,14 +44,12 @@ public:
     WEFT_ALWAYS_INLINE explicit fork_operation(std::in_place_t, As&&... tasks) {
         hold(std::index_sequence_for<Ts...>(), std::forward<As>(tasks)...);
     }
-    WEFT_ALWAYS_INLINE ~fork_operation() {
-        this->finish();
-        for (detail::fork_child& c : children_) c.drop();
-    }
+    WEFT_ALWAYS_INLINE ~fork_operation() { this->drop(children_, sizeof...(Ts)); }
     bool await_ready() const noexcept { return false; }
     template <class P>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(std::coroutine_handle<P> h) {
-        return this->begin(h, children_, sizeof...(Ts), detail::fork_errors<Ts...>);
+        return this->template begin<sizeof...(Ts)>(h, children_, sizeof...(Ts),
+                                                   detail::fork_errors<Ts...>);
     }
     WEFT_ALWAYS_INLINE std::tuple<detail::kept_t<Ts>...> await_resume() {
         this->end();
@@ -81,14 +79,11 @@ public:
         for (std::size_t i = 0; i != tasks.size(); ++i)
             children_[i].body = detail::task_run<T>::frame_of(std::move(tasks[i]));
     }
-    ~fork_range_operation() {
-        this->finish();
-        for (std::size_t i = 0; i != count_of_all_; ++i) children_[i].drop();
-    }
+    ~fork_range_operation() { this->drop(children_.get(), count_of_all_); }
     bool await_ready() const noexcept { return count_of_all_ == 0; }
     template <class P>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<P> h) {
-        return this->begin(h, children_.get(), count_of_all_, detail::fork_errors<T>);
+        return this->template begin<0>(h, children_.get(), count_of_all_, detail::fork_errors<T>);
     }
     std::vector<detail::kept_t<T>> await_resume() {
         this->end();

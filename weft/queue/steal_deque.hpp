@@ -126,27 +126,16 @@ public:
         if (top_.load(std::memory_order_relaxed) > b ||
             array_mine_[b & (length_ - 1)].load(std::memory_order_relaxed) != x)
             return false;
-        return pop() != nullptr;
+        return lower(b);
     }
 
     void* pop() noexcept {
         const index b = bottom_.load(std::memory_order_relaxed) - 1;  // its own
         // Nothing there, and nothing written. Relaxed: top is not lower than is seen (I2).
         if (top_.load(std::memory_order_relaxed) > b) return nullptr;
-        // Release: for a thief that sees this value and no push, pairs with the acquire of a steal.
-        bottom_.store(b, std::memory_order_release);
-        fence_.light();  // pairs with that between mark() and steal()
-        index t = top_.load(std::memory_order_relaxed);  // the fence is in front of it
         // Relaxed: its own store.
-        void* x = array_mine_[b & (length_ - 1)].load(std::memory_order_relaxed);
-        if (t < b) [[likely]]
-            return x;  // I1: no thief whose mark is at b sees it
-        // The last one: whoever raises top has it. Relaxed: nothing is handed over.
-        if (t > b || !top_.compare_exchange_strong(t, t + 1, std::memory_order_relaxed,
-                                                   std::memory_order_relaxed))
-            x = nullptr;
-        bottom_.store(b + 1, std::memory_order_relaxed);  // empty: who sees it takes nothing
-        return x;
+        void* const x = array_mine_[b & (length_ - 1)].load(std::memory_order_relaxed);
+        return lower(b) ? x : nullptr;
     }
 
     // Any thread.
@@ -203,6 +192,22 @@ private:
 
         slot* slots() noexcept { return reinterpret_cast<slot*>(this + 1); }
     };
+
+    // Takes entry b, the last; false: a thief has it.
+    bool lower(index b) noexcept {
+        // Release: for a thief that sees this value and no push, pairs with the acquire of a steal.
+        bottom_.store(b, std::memory_order_release);
+        fence_.light();  // pairs with that between mark() and steal()
+        index t = top_.load(std::memory_order_relaxed);  // the fence is in front of it
+        if (t < b) [[likely]]
+            return true;  // I1: no thief whose mark is at b sees it
+        // The last one: whoever raises top has it. Relaxed: nothing is handed over.
+        const bool mine =
+            t == b && top_.compare_exchange_strong(t, t + 1, std::memory_order_relaxed,
+                                                   std::memory_order_relaxed);
+        bottom_.store(b + 1, std::memory_order_relaxed);  // empty: who sees it takes nothing
+        return mine;
+    }
 
     WEFT_COLD bool make_room(index b) noexcept;
     bool grow(index b) noexcept;

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // What one measurement found.
@@ -37,6 +39,26 @@ func (m *meter) stop(operations int) {
 	m.operations += float64(operations)
 }
 
+// Undoes the pinning of the program: of each thread that it has, and so of those that they make.
+func useAllProcessors() {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		panic(err)
+	}
+	var all [128]byte
+	for i := range all {
+		all[i] = 0xff
+	}
+	for _, t := range threads {
+		id, err := strconv.Atoi(t.Name())
+		if err != nil {
+			panic(err)
+		}
+		syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, uintptr(id), unsafe.Sizeof(all),
+			uintptr(unsafe.Pointer(&all)))
+	}
+}
+
 // A checksum: what differs here makes the case an error, loudly.
 func (m *meter) expectEqual(found, wanted int, what string) {
 	if found != wanted && m.err == "" {
@@ -55,11 +77,15 @@ func runCase(group string, subject func(*meter)) (string, bool) {
 		tail = fmt.Sprintf(`, "error_occurred": true, "error_message": "%s"`,
 			strings.ReplaceAll(m.err, `"`, "'"))
 	}
+	scale, unit := 1e9, "ns"
+	if strings.HasPrefix(group, "fork_") { // an operation is a whole tree
+		scale, unit = 1e3, "ms"
+	}
 	share := 1.0
 	if m.wall > 0 {
 		share = m.cpu / m.wall
 	}
 	return fmt.Sprintf(`{"name": "%s", "run_name": "%s", "run_type": "iteration", `+
-		`"iterations": 1, "real_time": %g, "time_unit": "ns", "cpu_share": %g%s}`,
-		name, name, m.wall/m.operations*1e9, share, tail), m.err == ""
+		`"iterations": 1, "real_time": %g, "time_unit": "%s", "cpu_share": %g%s}`,
+		name, name, m.wall/m.operations*scale, unit, share, tail), m.err == ""
 }

@@ -20,6 +20,10 @@ var subjects = []struct {
 	{"spawn_join/1", spawns(200_000)},
 	{"timer_add_cancel/1000", addsAndCancels(1000, 200_000)},
 	{"timer_add_cancel/1M", addsAndCancels(1_000_000, 200_000)},
+	{"fork_fib/30x1", parallel(1, func() int { return fibOf(30) }, 832_040, "fib")},
+	{"fork_fib/30x2", parallel(2, func() int { return fibOf(30) }, 832_040, "fib")},
+	{"fork_skynet/1Mx1", parallel(1, func() int { return sumOf(0, 1_000_000) }, 499_999_500_000, "sum")},
+	{"fork_skynet/1Mx2", parallel(2, func() int { return sumOf(0, 1_000_000) }, 499_999_500_000, "sum")},
 }
 
 // A stage runs goroutines to their ends.
@@ -158,6 +162,55 @@ func oneToOne(capacity, items int) func(*meter) {
 		})
 		s.running.Wait()
 		m.expectEqual(sum, items*(items-1)/2, "sum")
+	}
+}
+
+// A goroutine for each call, as the others have a task.
+func fibOf(n int) int {
+	if n < 2 {
+		return n
+	}
+	var a, b int
+	var both sync.WaitGroup
+	both.Add(2)
+	go func() { a = fibOf(n - 1); both.Done() }()
+	go func() { b = fibOf(n - 2); both.Done() }()
+	both.Wait()
+	return a + b
+}
+
+func sumOf(number, leaves int) int {
+	if leaves == 1 {
+		return number
+	}
+	var sums [10]int
+	var all sync.WaitGroup
+	all.Add(10)
+	for i := range sums {
+		i := i
+		go func() { sums[i] = sumOf(number+i*(leaves/10), leaves/10); all.Done() }()
+	}
+	all.Wait()
+	sum := 0
+	for _, s := range sums {
+		sum += s
+	}
+	return sum
+}
+
+// On so many processors, whatever the program is pinned to.
+func parallel(threads int, tree func() int, wanted int, what string) func(*meter) {
+	return func(m *meter) {
+		before := runtime.GOMAXPROCS(threads)
+		defer runtime.GOMAXPROCS(before)
+		if threads > 1 {
+			useAllProcessors()
+		}
+		m.expectEqual(tree(), wanted, what)
+		m.start()
+		value := tree()
+		m.stop(1)
+		m.expectEqual(value, wanted, what)
 	}
 }
 

@@ -1,0 +1,66 @@
+// Computing side by side: fork_fib, fib(30) with a task for each call; fork_skynet, skynet with the
+// children of a parent side by side. One and two threads; each has a processor of its own where the
+// machine has two, whatever the other subjects are pinned to.
+//
+// One operation is the whole tree, so its time is in milliseconds. The threads are there already,
+// and one tree has been computed.
+
+#include "bench/peers/parallel.hpp"
+
+#include <sched.h>
+
+#include "bench/bodies.hpp"
+#include "bench/subjects.hpp"
+
+namespace bench {
+
+namespace {
+
+constexpr int fib_of = 30;
+constexpr std::uint64_t fib_value = 832'040;
+
+// The child is alone in its process: this is undone by its end.
+void use_all_processors() {
+    ::cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int i = 0; i != CPU_SETSIZE; ++i) CPU_SET(i, &all);
+    static_cast<void>(::sched_setaffinity(0, sizeof all, &all));
+}
+
+auto fibs(unsigned threads) {
+    return [=]<class Peer>(Peer, meter& m) {
+        if (threads > 1) use_all_processors();
+        typename Peer::workers workers(threads);
+        m.expect_equal(workers.fib(fib_of), fib_value, "fib");
+        m.start();
+        const std::uint64_t value = workers.fib(fib_of);
+        m.stop(1);
+        m.expect_equal(value, fib_value, "fib");
+    };
+}
+
+auto skynets(unsigned threads) {
+    return [=]<class Peer>(Peer, meter& m) {
+        if (threads > 1) use_all_processors();
+        typename Peer::workers workers(threads);
+        m.expect_equal(workers.skynet(skynet_leaves), skynet_sum, "sum");
+        m.start();
+        const std::uint64_t sum = workers.skynet(skynet_leaves);
+        m.stop(1);
+        m.expect_equal(sum, skynet_sum, "sum");
+    };
+}
+
+}  // namespace
+
+void add_parallel() {
+    constexpr peers<weft_fork_join, onetbb_task_group> tasks{};
+    constexpr peers<weft_fork_join, weft_fibers_of_a_pool, onetbb_task_group> all{};
+    const plan ms{.unit = benchmark::kMillisecond};
+    add("fork_fib/30x1", tasks, fibs(1), ms);
+    add("fork_fib/30x2", tasks, fibs(2), ms);
+    add("fork_skynet/1Mx1", all, skynets(1), ms);
+    add("fork_skynet/1Mx2", all, skynets(2), ms);
+}
+
+}  // namespace bench
