@@ -22,8 +22,8 @@ from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, s
 from bench_sections import NET_MARKS, README_MARKS, replace_section, section
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
                           STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
-                          fibers_table, judged, losses, memory_table, number, parallel_table, times, timers_table,
-                          two_blocks)
+                          fibers_table, judged, losses, memory_table, number, parallel_table,
+                          times, timers_table, two_blocks)
 
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
          ("kill/1000x128K", "kill"), ("skynet/1M", "skynet ms"))

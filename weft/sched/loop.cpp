@@ -80,9 +80,7 @@ void loop::launch(runnable& r) noexcept {
         post(r);
 }
 
-launcher& loop::begins_on() noexcept {
-    return source_ != nullptr ? source_->begins_on() : *this;
-}
+launcher& loop::begins_on() noexcept { return source_ != nullptr ? source_->begins_on() : *this; }
 
 void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept { put_last({handle, of}); }
 
@@ -227,14 +225,22 @@ std::size_t loop::run_round() {
         if (turns_left_ % fetch_count == 0 && ready_.count() > fetch_from) fetch_ahead();
         if (!next(e)) break;
         --turns_left_;
-        if (chooser_ != nullptr) [[unlikely]]
-            chooser_->ran(e.of);  // before: it may be gone afterwards
         detail::this_thread_runs() = {e.of, this};
-        e.handle.resume();
+        if (is_observed_) [[unlikely]]
+            resume_observed(e);
+        else
+            e.handle.resume();
     }
     turn_count_ += turns;
     if (ready()) now_on().poll();
     return turns + fired;
+}
+
+WEFT_NOINLINE void loop::resume_observed(entry e) {
+    if (chooser_ != nullptr) chooser_->ran(e.of);  // before: it may be gone afterwards
+    if (watch_ != nullptr) watch_->begins(e.of);
+    e.handle.resume();
+    if (watch_ != nullptr) watch_->ended();
 }
 
 // What the driver tells of becomes ready here.

@@ -59,6 +59,16 @@ protected:
     ~work_source() = default;
 };
 
+// Is told whose turn it is, see watchdog.hpp. On the loop's thread.
+class turn_watch {
+public:
+    virtual void begins(const flow* f) noexcept = 0;  // null: in no flow
+    virtual void ended() noexcept = 0;
+
+protected:
+    ~turn_watch() = default;
+};
+
 // Decides for a test in which order the ready run.
 class turn_chooser {
 public:
@@ -119,10 +129,16 @@ public:
     // For a test: who runs next, and what ran. Null: in order.
     void set_chooser(turn_chooser* c) noexcept {
         chooser_ = c;
+        is_observed_ = chooser_ != nullptr || watch_ != nullptr;
         numbered_count_ = 0;
     }
     turn_chooser* chooser() const noexcept { return chooser_; }
 
+    // While it does not run. Null: none.
+    void set_watch(turn_watch* w) noexcept {
+        watch_ = w;
+        is_observed_ = chooser_ != nullptr || watch_ != nullptr;
+    }
     // Before it runs first. Null: none.
     void set_source(work_source* s) noexcept { source_ = s; }
     // Asks all that lives in it to stop, and what comes to live in it. On its own thread.
@@ -168,6 +184,7 @@ private:
     tick tick_at(time_point t) const noexcept;
     time_point time_of(tick n) const noexcept;
     std::size_t run_round();
+    void resume_observed(entry e);
     bool sleep(time_point until) noexcept;
     void take_posted() noexcept;
     void put_last(entry e) noexcept;
@@ -208,8 +225,10 @@ private:
     std::uint64_t numbers_given_ = 0;
     std::size_t numbered_count_ = 0;  // so many of the ready have theirs, see next_chosen
     std::uint64_t turn_count_ = 0;
+    bool is_observed_ = false;  // by the next or by watch_
     turn_chooser* chooser_ = nullptr;
     work_source* source_ = nullptr;
+    turn_watch* watch_ = nullptr;
     std::unique_ptr<driver> first_driver_;
     std::unique_ptr<driver> adopted_;
     // One of the two. Other threads may find the first a little longer, which wakes the other.

@@ -150,6 +150,7 @@ struct pool::core {
     atomic<bool> leaving{false};
     std::barrier<> all_out;    // the workers, and who ends them
     unsigned begun_count = 0;  // threads
+    std::optional<watchdog> watched;
 };
 
 // -- a worker -------------------------------------------------------------------------------------
@@ -257,7 +258,8 @@ void pool::core::worker::run() noexcept {
     core_.all_out.arrive_and_wait();
     own().end_all();  // messages that the others' ends have sent
     core_.all_out.arrive_and_wait();
-    drop_loop();  // P3
+    core_.all_out.arrive_and_wait();  // nobody watches any more
+    drop_loop();                      // P3
     detail::this_thread_forks() = nullptr;
 }
 
@@ -298,6 +300,11 @@ bool pool::core::wait_until_quiet(time_point until) {
 }
 
 void pool::core::begin(const pool_options& options) {
+    if (options.hold_limit > duration::zero()) {
+        std::vector<loop*> loops;
+        for (const auto& w : workers) loops.push_back(&w->own());
+        watched.emplace(loops, options.hold_limit, options.on_hold);
+    }
     for (unsigned i = 0; i != options_count; ++i) {
         worker& w = *workers[i];
         w.thread = std::thread([&w] { w.run(); });
@@ -323,6 +330,8 @@ void pool::core::end() noexcept {
         static_cast<void>(wait_until_quiet(after(steady_now(), end_patience)));
     leaving.store(true, std::memory_order_release);  // pairs with run()
     for (const auto& w : workers) w->own().stop();
+    for (int phase = 0; phase != 3; ++phase) all_out.arrive_and_wait();
+    watched.reset();
     all_out.arrive_and_drop();  // no loop goes before
     for (const auto& w : workers)
         if (w->thread.joinable())

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "weft/sched/loop.hpp"
+#include "weft/sched/watchdog.hpp"
 
 namespace weft {
 
@@ -40,6 +41,8 @@ struct pool_options {
     unsigned thread_count = 0;         // 0: as many as there are processors for this process
     std::vector<int> processors = {};  // worker i stays on [i modulo the size]; empty: nowhere
     std::string name = "weft";         // of its threads: name/0, ...; the system shows 15 letters
+    duration hold_limit = {};          // longer turns are reported (watchdog.hpp); zero: none
+    watchdog::handler on_hold = watchdog::print;
 };
 
 struct pool_stats {

@@ -1,0 +1,65 @@
+// watchdog: says which flow holds a loop's thread for too long, so that nothing else runs there.
+//
+// Its one idea: the loop writes down whose turn begins, and a thread looks now and then whether it
+// still is. So a turn costs some stores while it is watched, one branch while it is not, and nobody
+// asks a clock.
+//
+//   weft::watchdog w(loop, 100ms);     // until it is destroyed
+//
+// Each long turn is reported once, while it lasts, between one limit and two after its beginning;
+// or, where nothing ran for a while before, up to a second later: the watching thread wakes at most
+// once a second while all is idle.
+//
+// A pool has one by itself: {.hold_limit = 100ms}.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "weft/base/clock.hpp"
+#include "weft/sched/loop.hpp"
+
+namespace weft {
+
+// A turn that lasts.
+struct long_turn {
+    const char* kind = nullptr;  // of the flow; null: a function that runs in none
+    std::uint64_t id = 0;
+    char name[32] = {};  // cut off; empty: it has none
+    duration lasted{};   // at least
+};
+
+class watchdog {
+public:
+    using handler = void (*)(const long_turn&);  // on the watching thread
+
+    // The loops do not run yet, and no more when it is destroyed. The default handler prints a
+    // line. Throws system_error, bad_alloc.
+    watchdog(const std::vector<loop*>& loops, duration limit, handler h = print);
+    watchdog(loop& l, duration limit, handler h = print)
+        : watchdog(std::vector<loop*>{&l}, limit, h) {}
+    watchdog(const watchdog&) = delete;
+    watchdog& operator=(const watchdog&) = delete;
+    ~watchdog();
+
+    static void print(const long_turn&);
+
+private:
+    class post;
+
+    void look_now_and_then() noexcept;
+
+    const duration limit_;
+    const handler handler_;
+    std::vector<std::unique_ptr<post>> posts_;
+    std::mutex lock_;
+    std::condition_variable over_changed_;
+    bool over_ = false;
+    std::thread thread_;
+};
+
+}  // namespace weft
