@@ -1,8 +1,8 @@
 // buffer: what a session receives into and sends from, and counts its own lives.
 //
 // The bytes lie inside the object, not behind a pointer, so that a buffer that is a local variable
-// lies where the coroutine's locals lie: in the session (switch), in the coroutine frame (task), on
-// the coroutine's own stack (stackful), on a stack shared with others (shared).
+// lies where the coroutine's locals lie: in the session (switch), on the coroutine's own stack
+// (stackful, fiber), on a stack shared with others (shared), in the coroutine frame (task).
 //
 // The counters are plain: a server process runs one style in one thread.
 #pragma once
@@ -23,8 +23,8 @@ struct buffer {
     buffer(const buffer&) = delete;
     buffer& operator=(const buffer&) = delete;
 
-    std::size_t size_bytes = 0;
-    char data[capacity_bytes];
+    std::size_t size_bytes = 0;  // for who keeps it here
+    std::byte data[capacity_bytes];
 };
 
 }  // namespace echo

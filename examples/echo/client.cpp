@@ -33,7 +33,9 @@ private:
     void open_all();
     void handle_events(int wait_ms);
     void tick();
+    void wake_rested();
     void finish();
+    void drain(bool (connection::*over)() const noexcept);
     void measure();
 
     const steady::duration duration_, drain_;
@@ -68,7 +70,6 @@ client_report client::run() {
     }
     measure();
     finish();
-    load_.report.complete = 1;
     return load_.report;
 }
 
@@ -92,26 +93,41 @@ void client::tick() {
     const auto now = steady::now();
     if (now < next_tick_) return;
     next_tick_ = now + 5ms;
-    std::vector<connection*> rested;
-    rested.swap(load_.resting);
-    for (connection* c : rested) c->wake();
+    wake_rested();
     if (now < next_progress_) return;
     next_progress_ = now + 250ms;
     measure();
     progress_(load_.report);
 }
 
-// Half of the connections hang up whatever they are doing; the others must get their message back.
+void client::wake_rested() {
+    std::vector<connection*> rested;
+    rested.swap(load_.resting);
+    for (connection* c : rested) c->wake();
+}
+
+// A third of the connections hang up whatever they are doing, a third must get their message back,
+// and the others begin anew and go on until the server ends them.
 void client::finish() {
     load_.ending = true;
-    for (std::size_t i = 0; i < connections_.size(); ++i) connections_[i]->end(i % 2 == 0);
-    const auto deadline = steady::now() + drain_;
-    const auto open = [](const auto& c) { return c->is_open(); };
-    while (steady::now() < deadline && std::ranges::any_of(connections_, open)) {
-        handle_events(5);
-        tick();
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+        connections_[i]->end(static_cast<connection::farewell>((i + 1) % 3));
     }
-    load_.report.stalled += static_cast<std::uint64_t>(std::ranges::count_if(connections_, open));
+    drain(&connection::is_settled);
+    load_.report.complete = 1;
+    progress_(load_.report);
+    drain(&connection::is_closed);
+}
+
+void client::drain(bool (connection::*over)() const noexcept) {
+    const auto deadline = steady::now() + drain_;
+    const auto awaited = [over](const auto& c) { return !(*c.*over)(); };
+    while (steady::now() < deadline && std::ranges::any_of(connections_, awaited)) {
+        handle_events(5);
+        wake_rested();
+    }
+    load_.report.stalled +=
+        static_cast<std::uint64_t>(std::ranges::count_if(connections_, awaited));
 }
 
 void client::measure() {

@@ -31,7 +31,7 @@ connection::~connection() {
 }
 
 void connection::open() {
-    how_ = static_cast<ending>(dice_.below(3));
+    how_ = load_.ending ? ending::by_server : static_cast<ending>(dice_.below(3));
     reset_ = dice_.one_in(3);
     slow_ = dice_.one_in(16);
     left_bytes_ = dice_.one_in(32) ? 0 : dice_.below(512 * 1024);
@@ -68,9 +68,12 @@ void connection::wake() {
     if (!load_.ending) open();
 }
 
-void connection::end(bool at_once) {
-    if (!is_open()) return;
-    if (at_once) return hang_up();
+void connection::end(farewell f) {
+    if (f != farewell::polite) {
+        if (is_open()) hang_up();
+        if (f == farewell::by_server) open();
+        return;
+    }
     how_ = ending::polite;
     left_bytes_ = 0;
 }
@@ -89,7 +92,7 @@ void connection::send_some() {
     if (count > 0) {
         out_.peek(load_.sent.data(), count);
         const ssize_t n = ::send(fd_, load_.sent.data(), count, MSG_NOSIGNAL);
-        if (n < 0 && errno != EAGAIN && errno != EINTR) return broken();
+        if (n < 0 && errno != EAGAIN && errno != EINTR) return ended_by_server();
         const std::size_t sent = n < 0 ? 0 : static_cast<std::size_t>(n);
         out_.skip(sent);
         to_send_ -= sent;
@@ -106,7 +109,7 @@ void connection::recv_some() {
         const ssize_t n = ::recv(fd_, load_.received.data(), count, 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (n == 0 && finished_) return hang_up();
-        if (n <= 0) return broken();
+        if (n <= 0) return ended_by_server();
         verify(static_cast<std::size_t>(n));
     }
     if (how_ == ending::in_recv && left_bytes_ == 0) return hang_up();
@@ -134,6 +137,7 @@ void connection::message_is_back() {
         const auto took = std::chrono::nanoseconds(steady::now() - started_).count();
         if (!slow_) load_.round_trip_ns.add(static_cast<std::uint64_t>(took));
     }
+    answered_ = how_ == ending::by_server;
     if (how_ != ending::polite || left_bytes_ > 0) return start_message();
     finished_ = true;
     ::shutdown(fd_, SHUT_WR);
@@ -167,10 +171,11 @@ void connection::hang_up() {
     if (!load_.ending) open();
 }
 
-void connection::broken() {
-    ++load_.report.broken;
+void connection::ended_by_server() {
     ::close(fd_);
     fd_ = -1;
+    if (how_ == ending::by_server && load_.report.complete != 0) return;
+    ++load_.report.broken;
     rest();
 }
 

@@ -45,12 +45,17 @@ public:
     void on_event(std::uint32_t events);
     void wake();  // after a rest: a slow reader reads on, a failed open is tried again
 
-    // Time is up: half of the connections hang up as they are, the others after their message.
-    void end(bool at_once);
+    // Time is up: it hangs up as it is, or does so and opens a last time, until the server ends it,
+    // or hangs up when its message is back.
+    enum class farewell { at_once, by_server, polite };
+    void end(farewell f);
     bool is_open() const noexcept { return fd_ >= 0; }
+    bool is_closed() const noexcept { return !is_open(); }
+    // Whether the server may end for all that this one cares.
+    bool is_settled() const noexcept { return !is_open() || answered_; }
 
 private:
-    enum class ending { in_recv, in_send, polite };
+    enum class ending { in_recv, in_send, polite, by_server };
     static constexpr std::uint32_t not_watched = ~0u;
 
     void start_message();
@@ -61,7 +66,7 @@ private:
     void watch();
     void rest();
     void hang_up();
-    void broken();
+    void ended_by_server();
 
     load& load_;
     dice dice_;
@@ -80,6 +85,7 @@ private:
     std::size_t to_recv_ = 0;
     bool resting_ = false;
     bool finished_ = false;  // shut down for sending: only the end of the stream may come
+    bool answered_ = false;  // one that the server is to end has had a message back
     steady::time_point started_;
 };
 

@@ -1,12 +1,12 @@
-// echo: the same echo server in four styles of coroutine, on real sockets, under a rude client.
+// echo: the same echo server in every style of coroutine, on real sockets, under a rude client.
 //
-// Shows: weft::stackless, weft::task, weft::coroutine and weft::shared_stack_group doing one job
-// (session_*.cpp, each a lesson of its own), and that whatever a suspended session owns is
-// destroyed when its client hangs up.
+// Shows: fibers and tasks with weft's sockets, by epoll and by io_uring; weft::stackless,
+// weft::coroutine and weft::shared_stack_group doing the same job by hand (session_*.cpp, each a
+// lesson of its own); and that whatever a suspended session owns is destroyed with it.
 //
 //   echo                       every style in turn, a table, PASS or FAIL
 //   echo --style stackful --seconds 30
-//   echo --serve task --port 7777   and in another terminal: nc 127.0.0.1 7777
+//   echo --serve task.epoll --port 7777   and in another terminal: nc 127.0.0.1 7777
 #include <unistd.h>
 
 #include <csignal>
@@ -14,10 +14,10 @@
 #include <exception>
 #include <vector>
 
-#include "listener.hpp"
 #include "options.hpp"
 #include "process.hpp"
 #include "report.hpp"
+#include "server.hpp"
 #include "trial.hpp"
 
 namespace echo {
@@ -26,10 +26,11 @@ namespace {
 
 int serve_until_interrupted(const options& o) {
     const int interrupts = interrupts_fd();
-    const listener l(o.port);
-    std::printf("%s: listening on 127.0.0.1 port %u, until Ctrl-C\n", o.serve->name, l.port());
+    weft::tcp_listener l = listen(o.port);
+    std::printf("%s: listening on 127.0.0.1 port %u, until Ctrl-C\n", o.serve->name,
+                l.local_endpoint().port());
     std::fflush(stdout);
-    const server_report r = serve(*o.serve, l.fd(), interrupts);
+    const server_report r = serve(*o.serve, l, interrupts);
     std::printf("%llu sessions, %llu buffers constructed, %llu destroyed\n",
                 static_cast<unsigned long long>(r.sessions),
                 static_cast<unsigned long long>(r.buffers_constructed),
@@ -40,13 +41,16 @@ int serve_until_interrupted(const options& o) {
 int run_trials(const options& o) {
     allow_descriptors(o.connections);
     const int interrupts = interrupts_fd();
-    listener(o.port).close();  // so that a port that cannot be had is all that is printed
+    listen(o.port).close();  // so that a port that cannot be had is all that is printed
     print_heading(o.connections, o.seconds);
     std::vector<trial_report> trials;
     for (const style* s : o.styles) {
-        trial_report trial = run_trial(*s, o, interrupts);
-        trials.push_back(trial);
-        print_row(trial);
+        if (const char* why = refusal_of(*s)) {
+            print_left_out(s->name, why);
+            continue;
+        }
+        trials.push_back(run_trial(*s, o, interrupts));
+        print_row(trials.back());
     }
     return print_verdict(trials) ? 0 : 1;
 }

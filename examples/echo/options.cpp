@@ -15,7 +15,8 @@ const char* const help_text =
     "that verifies every byte and hangs up at random. Exit status: 0 passed, 1 failed, 2 bad\n"
     "input.\n"
     "\n"
-    "  --style NAME[,NAME]  switch, task, stackful, shared; may be repeated (all of them)\n"
+    "  --style NAME[,NAME]  switch, stackful, shared, fiber.epoll, fiber.io_uring, task.epoll,\n"
+    "                       task.io_uring; may be repeated (all that the system has)\n"
     "  --connections N      connections at a time (200)\n"
     "  --seconds S          measured time per style (2)\n"
     "  --port P             port on 127.0.0.1, 0 for any free one (0)\n"
@@ -41,7 +42,11 @@ Number parse_number(std::string_view option, std::string_view text, Number least
 }
 
 const style* parse_style(std::string_view name) {
-    if (const style* s = find_style(name)) return s;
+    if (const style* s = find_style(name)) {
+        const char* why = refusal_of(*s);
+        if (why == nullptr) return s;
+        throw bad_input(std::string(name) + ": no io_uring here (" + why + ")");
+    }
     std::string known;
     for (const style& s : all_styles()) known += (known.empty() ? "" : ", ") + std::string(s.name);
     throw bad_input("unknown style \"" + std::string(name) + "\" (there are " + known + ")");
@@ -94,17 +99,17 @@ options parse_options(int argc, char** argv) {
 }
 
 void allow_descriptors(unsigned connections) {
-    constexpr rlim_t others = 32;  // standard streams, pipes, epoll, the listening socket
-    const rlim_t needed = connections + others;
+    // The server may not have seen yet that a client is gone when the next one comes, and there are
+    // standard streams, pipes, the driver's, the listener's.
+    const rlim_t needed = 2 * rlim_t{connections} + 32;
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur >= needed) return;
     if (limit.rlim_max < needed) {
         throw bad_input(std::to_string(connections) + " connections need " +
                         std::to_string(needed) + " file descriptors, but RLIMIT_NOFILE allows " +
                         std::to_string(limit.rlim_max) + " (ulimit -n)");
     }
-    limit.rlim_cur = needed;
+    limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -12,10 +12,9 @@ namespace echo {
 
 struct server_report {
     std::uint64_t sessions = 0;             // accepted
-    std::uint64_t killed_suspended = 0;     // destroyed while the body was suspended
+    std::uint64_t killed_suspended = 0;     // were left at the end, and destroyed as they stood
     std::uint64_t buffers_constructed = 0;  // must be equal to ...
     std::uint64_t buffers_destroyed = 0;    // ... this
-    std::uint64_t sends_waited = 0;         // sends that found the socket full
 };
 
 struct client_report {
@@ -27,10 +26,10 @@ struct client_report {
     std::uint64_t bytes_verified = 0;
     std::uint64_t mismatches = 0;  // bytes that differ, or that nobody sent
     std::uint64_t broken = 0;      // connections that the server ended
-    std::uint64_t stalled = 0;     // messages that never came back whole
+    std::uint64_t stalled = 0;     // messages that never came back whole, ends that never came
     std::uint64_t hung_up_mid_echo = 0;
     std::uint64_t resets = 0;    // hung up by RST
-    std::uint64_t complete = 0;  // 0 in the reports that only show progress
+    std::uint64_t complete = 0;  // 0 in the reports that only show progress; 1: the server may end
 };
 
 static_assert(std::is_trivially_copyable_v<server_report>);
@@ -49,6 +48,7 @@ std::vector<std::string> failures_of(const trial_report& trial);
 
 void print_heading(unsigned connections, double seconds);
 void print_row(const trial_report& trial);
+void print_left_out(const char* style, const char* why);
 // Prints the totals and PASS, or every reason and FAIL; true for PASS.
 bool print_verdict(const std::vector<trial_report>& trials);
 

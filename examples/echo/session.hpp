@@ -1,71 +1,58 @@
-// session: one client of the echo server, and the same interface for every style of coroutine.
+// session: one client of the echo server in a primitive style, which knows of no loop and no wait:
+// the same interface for each of them.
 //
-// A session's body is an endless loop: receive into a buffer, send it back. It never ends by
-// itself. When the client hangs up, the reactor destroys the session *while its body is suspended*,
-// and what the body has constructed must be destroyed with it.
+// Its body is an endless loop that tries to receive and tries to send, and suspends where the
+// socket is not ready. drive() is what makes a server of it: it waits for the socket on weft's loop
+// and resumes the body.
 //
-//                        start_async_recv(buf)
-//   reactor: resume() ---------------------------> receiving --- bytes came --> resume()
-//                        start_async_send(buf)
-//   reactor: resume() ---------------------------> sending ----- all sent ----> resume()
-//                                                   |   ^
-//                                     socket full   v   |  writable
-//                                                  blocked
-//   receiving, sending, blocked --- the client is gone --> hung_up --> ~session()
+//   drive:  resume() ------> body: ... recv(): nothing there, yield --.
+//              ^                       send(): socket full, yield ----|
+//              '---- the socket is ready ---- wait for it <-----------'
 //
-// Invariants:
-//   I1  While an operation is pending its buffer is alive: it belongs to the suspended body.
-//   I2  The buffer's bytes are touched only in complete_io(), which runs where they are in place.
+// The body never ends by itself. When the client has hung up, drive() destroys the session *while
+// its body is suspended*, and what the body has constructed must be destroyed with it. A session
+// on a shared stack needs nothing more: its buffer is touched by its body alone, which runs where
+// the buffer is in place.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
-#include <functional>
 #include <memory>
+#include <utility>
 
 #include "buffer.hpp"
+#include "weft/io/fd_watch.hpp"
+#include "weft/io/tcp_stream.hpp"
+#include "weft/task/task.hpp"
 
 namespace echo {
 
 class session {
 public:
-    enum class state { idle, receiving, sending, blocked, hung_up };
-
-    explicit session(int fd) noexcept : fd_(fd) {}  // takes the non-blocking socket over
-    virtual ~session();
+    explicit session(weft::tcp_stream client) noexcept : client_(std::move(client)) {}
+    virtual ~session() = default;
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
     virtual void resume() = 0;  // runs the body to its next suspension
 
-    // The reactor says that the pending operation can go on. The bytes are moved first and the body
-    // resumed when all is done, unless a style knows that its buffer is not in place yet.
-    virtual void ready() {
-        if (complete_io()) resume();
-    }
-
-    state now() const noexcept { return state_; }
-    bool suspended() const noexcept { return pending_ != nullptr; }
-    int fd() const noexcept { return fd_; }
-
 protected:
-    void start_async_recv(buffer& b) noexcept;
-    void start_async_send(buffer& b) noexcept;
-
-    // One attempt at the pending operation; true when it is finished. When the client is gone it
-    // is never finished, and the state says so.
-    bool complete_io() noexcept;
+    // One attempt each; true when some has come, when all is sent. If not, the body suspends and
+    // tries again; so it does if the client is gone, and is not resumed any more.
+    bool recv(buffer& b) noexcept;
+    bool send(const buffer& b) noexcept;
 
 private:
-    bool complete_recv() noexcept;
-    bool complete_send() noexcept;
-    bool would_block_or_hung_up() noexcept;
+    friend weft::task<> drive(std::unique_ptr<session> s);
+    bool not_now(ssize_t n, weft::fd_events awaited) noexcept;
 
-    const int fd_;
-    state state_ = state::idle;
-    buffer* pending_ = nullptr;
+    weft::tcp_stream client_;
+    weft::fd_events awaited_ = weft::fd_events::read;  // none: the client is gone
     std::size_t sent_bytes_ = 0;
 };
 
-using session_maker = std::function<std::unique_ptr<session>(int fd)>;
+// The life of a session: until the client is gone, or the task is destroyed.
+weft::task<> drive(std::unique_ptr<session> s);
 
 }  // namespace echo

@@ -1,10 +1,20 @@
 // The echo session as a stackful coroutine: plain code that may suspend from any depth.
 //
-// The buffer is a local variable of an ordinary function, on a stack of the session's own; recv()
-// and send() suspend two calls below the body. To destroy the session while it is suspended kills
-// the coroutine: its stack is unwound, and ~buffer runs.
+// The buffer is a local variable of an ordinary function. To destroy the session while it is
+// suspended kills the coroutine: its stack is unwound, and ~buffer runs.
+//
+// The stack is the session's own, or one of a few that all sessions share. There, while one is
+// suspended, its live part is copied out, and another session's bytes lie where its buffer was:
+//
+//   common stack   | session 7: body, buf | free |      copied out: session 1, session 4, ...
+#include <memory>
+#include <utility>
+
+#include "session.hpp"
 #include "styles.hpp"
 #include "weft/coroutine/coroutine.hpp"
+#include "weft/coroutine/shared_stack_group.hpp"
+#include "weft/task/task_handle.hpp"
 
 namespace echo {
 
@@ -12,8 +22,9 @@ namespace {
 
 class stackful_session final : public session {
 public:
-    explicit stackful_session(int fd)
-        : session(fd), coroutine_([this] { body(); }, {.name = "echo session"}) {}
+    stackful_session(weft::tcp_stream client, weft::shared_stack_group* stacks)
+        : session(std::move(client)),
+          coroutine_([this] { body(); }, {.name = "echo session", .shared = stacks}) {}
 
     void resume() override { coroutine_.resume(); }
 
@@ -21,19 +32,10 @@ private:
     void body() {
         buffer buf;
         for (;;) {
-            recv(buf);
-            send(buf);
+            do weft::this_coroutine::yield();
+            while (!recv(buf));
+            while (!send(buf)) weft::this_coroutine::yield();
         }
-    }
-
-    void recv(buffer& b) {
-        start_async_recv(b);
-        weft::this_coroutine::yield();
-    }
-
-    void send(buffer& b) {
-        start_async_send(b);
-        weft::this_coroutine::yield();
     }
 
     weft::coroutine<> coroutine_;
@@ -41,8 +43,13 @@ private:
 
 }  // namespace
 
-session_maker stackful_sessions() {
-    return [](int fd) { return std::make_unique<stackful_session>(fd); };
+void begin_stackful(weft::nursery& sessions, weft::tcp_stream client) {
+    sessions.spawn(drive(std::make_unique<stackful_session>(std::move(client), nullptr)));
+}
+
+void begin_shared(weft::nursery& sessions, weft::tcp_stream client) {
+    static weft::shared_stack_group stacks(4, 64 * 1024);
+    sessions.spawn(drive(std::make_unique<stackful_session>(std::move(client), &stacks)));
 }
 
 }  // namespace echo

@@ -3,8 +3,13 @@
 // resume() is an ordinary function that jumps to where it last yielded. It keeps no local variable
 // from one yield to the next, so the buffer has to be a member, and to destroy the session while it
 // is suspended is to destroy an object like any other.
+#include <memory>
+#include <utility>
+
+#include "session.hpp"
 #include "styles.hpp"
 #include "weft/stackless/stackless.hpp"
+#include "weft/task/task_handle.hpp"
 
 namespace echo {
 
@@ -16,8 +21,10 @@ public:
 
     void resume() override {
         WEFT_REENTER(at_) for (;;) {
-            WEFT_YIELD start_async_recv(buf_);
-            WEFT_YIELD start_async_send(buf_);
+            do {
+                WEFT_YIELD;
+            } while (!recv(buf_));
+            while (!send(buf_)) WEFT_YIELD;
         }
     }
 
@@ -28,8 +35,8 @@ private:
 
 }  // namespace
 
-session_maker switch_sessions() {
-    return [](int fd) { return std::make_unique<switch_session>(fd); };
+void begin_switch(weft::nursery& sessions, weft::tcp_stream client) {
+    sessions.spawn(drive(std::make_unique<switch_session>(std::move(client))));
 }
 
 }  // namespace echo

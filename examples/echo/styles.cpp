@@ -1,13 +1,18 @@
 #include "styles.hpp"
 
+#include "weft/io/driver_uring.hpp"
+
 namespace echo {
 
 std::span<const style> all_styles() {
     static constexpr style styles[] = {
-        {"switch", switch_sessions},
-        {"task", task_sessions},
-        {"stackful", stackful_sessions},
-        {"shared", shared_sessions},
+        {"switch", begin_switch},
+        {"stackful", begin_stackful},
+        {"shared", begin_shared},
+        {"fiber.epoll", begin_fiber},
+        {"fiber.io_uring", begin_fiber, weft::io_kind::io_uring},
+        {"task.epoll", begin_task},
+        {"task.io_uring", begin_task, weft::io_kind::io_uring},
     };
     return styles;
 }
@@ -17,6 +22,12 @@ const style* find_style(std::string_view name) {
         if (name == s.name) return &s;
     }
     return nullptr;
+}
+
+const char* refusal_of(const style& s) {
+    const char* why = nullptr;
+    if (s.io == weft::io_kind::io_uring) static_cast<void>(weft::make_driver_uring(&why));
+    return why;
 }
 
 }  // namespace echo

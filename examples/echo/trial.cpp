@@ -7,9 +7,8 @@
 #include <cstdio>
 
 #include "client.hpp"
-#include "listener.hpp"
 #include "process.hpp"
-#include "reactor.hpp"
+#include "server.hpp"
 
 namespace echo {
 
@@ -30,7 +29,7 @@ public:
     void show(const client_report& r, double seconds) {
         if (steady::now() < next_) return;
         next_ += pace();
-        std::fprintf(stderr, "%s%-9s %.0f of %g s, %llu round trips, %llu mismatches%s",
+        std::fprintf(stderr, "%s%-14s %.0f of %g s, %llu round trips, %llu mismatches%s",
                      terminal_ ? "\r\033[K" : "", style_.name,
                      static_cast<double>(r.measured_ns) / 1e9, seconds,
                      static_cast<unsigned long long>(r.round_trips),
@@ -72,10 +71,6 @@ int client_process(const client_settings& settings, int report_fd) {
 
 }  // namespace
 
-server_report serve(const style& s, int listener_fd, int interrupts_fd) {
-    return reactor(listener_fd, interrupts_fd, s.sessions()).run();
-}
-
 trial_report run_trial(const style& s, const options& o, int interrupts_fd) {
     trial_report trial;
     trial.style = s.name;
@@ -83,10 +78,10 @@ trial_report run_trial(const style& s, const options& o, int interrupts_fd) {
         if (!what.empty()) trial.failures.push_back(std::string(who) + " process " + what);
     };
 
-    listener l(o.port);
-    const client_settings settings{l.port(), o.connections, o.seconds, o.seed};
+    weft::tcp_listener l = listen(o.port);
+    const client_settings settings{l.local_endpoint().port(), o.connections, o.seconds, o.seed};
     child server([&](int report_fd) {
-        return send_report(report_fd, serve(s, l.fd(), echo::interrupts_fd())) ? 0 : 1;
+        return send_report(report_fd, serve(s, l, echo::interrupts_fd())) ? 0 : 1;
     });
     child client([&](int report_fd) {
         l.close();
@@ -110,7 +105,10 @@ trial_report run_trial(const style& s, const options& o, int interrupts_fd) {
     const bool reported = await_report(server, trial.server, interrupts_fd, stop_deadline);
     note("server", server.join(stop_deadline));
     if (!reported && trial.failures.empty()) note("server", "made no report");
-    if (trial.failures.empty()) note("client", client.join(deadline));
+    if (trial.failures.empty()) {
+        await_report(client, trial.client, interrupts_fd, stop_deadline);
+        note("client", client.join(stop_deadline));
+    }
     trial.peak_rss_bytes = server.peak_rss_bytes();
     return trial;
 }

@@ -1,8 +1,8 @@
 // trial: one style under load, its server and its client each in a process of its own.
 //
 //   this process
-//     |-- server   reactor and sessions; its peak RSS is that of the style alone
-//     '-- client   load, verification, rude endings
+//     |-- server   loop and sessions; its peak RSS is that of the style alone
+//     '-- client   load, verification, rude endings; it stays until the server has ended
 //
 // Always ends: both are killed when they take too long, when this process is interrupted, and when
 // it dies.
@@ -20,8 +20,5 @@ struct interrupted {
 
 // Throws bad_input and interrupted. `interrupts_fd` is that of process.hpp.
 trial_report run_trial(const style& s, const options& o, int interrupts_fd);
-
-// Serves in this process until interrupted, and says what happened.
-server_report serve(const style& s, int listener_fd, int interrupts_fd);
 
 }  // namespace echo
