@@ -1,0 +1,50 @@
+// 09: many threads.
+//
+// A pool begins what it is given on any of its threads; what has begun stays there, and waits for
+// the same locks and channels as everywhere. fork_join is for work that computes.
+//
+//   build/release/examples/tour_09_pool
+#include <cstdio>
+#include <mutex>
+
+#include "weft/fiber/nursery.hpp"
+#include "weft/fiber/spawn.hpp"
+#include "weft/parallel/fork_join.hpp"
+#include "weft/sched/pool.hpp"
+#include "weft/sync/mutex.hpp"
+#include "weft/task/schedule_on.hpp"
+#include "weft/task/sync_wait.hpp"
+
+// [fork_join]
+weft::task<long> fib(int n) {
+    if (n < 2) co_return n;
+    auto [a, b] = co_await weft::fork_join(fib(n - 1), fib(n - 2));  // at the same time, perhaps
+    co_return a + b;
+}
+// [/fork_join]
+
+int main() {
+    weft::pool pool(2);
+
+    // A thread waits for what the pool computes; a fiber or a task would as well.
+    const long f = weft::sync_wait(weft::schedule_on(pool, fib(25)));
+
+    // Fibers on all of its threads, with one lock among them.
+    weft::mutex m;
+    int ran = 0;
+    weft::spawn(
+        [&] {
+            weft::nursery n;
+            for (int i = 0; i != 1000; ++i)
+                n.spawn([&] {
+                    const std::lock_guard held(m);
+                    ++ran;
+                });
+            n.join();
+        },
+        {.on = &pool})
+        .get();
+
+    std::printf("fib(25) is %ld, and %d fibers have run\n", f, ran);
+    return f == 75025 && ran == 1000 ? 0 : 1;
+}
