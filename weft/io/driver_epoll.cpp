@@ -9,8 +9,8 @@
 #include <climits>
 #include <cstdint>
 
-#include "weft/io/descriptor.hpp"
 #include "weft/base/system_error.hpp"
+#include "weft/io/descriptor.hpp"
 
 namespace weft {
 namespace {
