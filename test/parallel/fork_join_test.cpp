@@ -197,7 +197,7 @@ TEST_P(fork_join_in, leaves_a_child_that_goes_over_to_another_worker_alone) {
     };
     const auto body = [&]() -> task<int> {
         int sum = 0;
-        for (int i = 0; i != 200; ++i) {
+        for (unsigned i = 0; i != 200; ++i) {
             auto [a, b, c] = co_await fork_join(goes(i % 2), number(1), goes((i + 1) % 2));
             sum += a + b + c;
         }

@@ -62,10 +62,10 @@ TEST(pool, begins_children_of_its_fibers_within_itself) {
 }
 
 TEST(pool, runs_many_and_each_once) {
-    constexpr int count = testing::slow ? 2'000 : 50'000;
+    constexpr std::size_t count = testing::slow ? 2'000 : 50'000;
     pool p(3);
     std::vector<std::atomic<int>> ran(count);
-    for (int i = 0; i != count; ++i) fiber([&, i] { ++ran[i]; }, {.on = &p}).detach();
+    for (std::size_t i = 0; i != count; ++i) fiber([&, i] { ++ran[i]; }, {.on = &p}).detach();
     p.wait_until_idle();
     for (const auto& n : ran) ASSERT_EQ(n, 1);
 }
