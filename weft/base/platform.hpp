@@ -15,6 +15,14 @@
 #error "weft needs GCC 12 or Clang 16, or a compiler that speaks their dialect"
 #endif
 
+// In front of a return of a call: a jump. A compiler that does not know the word makes one only
+// where it optimises.
+#if __has_cpp_attribute(clang::musttail)
+#define WEFT_TAIL_CALL [[clang::musttail]]
+#else
+#define WEFT_TAIL_CALL
+#endif
+
 #if defined(__clang__)
 #define WEFT_CLANG 1
 #define WEFT_GCC 0

@@ -145,7 +145,10 @@ private:
     }
     template <std::size_t Count>
     static void child_ended(frame* f) {
-        static_cast<fork_core*>(f)->next<Count>().resume();  // a jump, where there are such
+        // Of a child without tail calls nobody: its trampoline knows who is next.
+        const std::coroutine_handle<> next = static_cast<fork_core*>(f)->next<Count>();
+        frame* const to = static_cast<frame*>(next.address());
+        WEFT_TAIL_CALL return to->resume(to);
     }
     template <std::size_t Count>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> next() noexcept {
