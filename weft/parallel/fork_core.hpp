@@ -145,8 +145,8 @@ private:
     }
     template <std::size_t Count>
     static void child_ended(frame* f) {
-        // Of a child without tail calls nobody: its trampoline knows who is next.
         const std::coroutine_handle<> next = static_cast<fork_core*>(f)->next<Count>();
+        if (next == std::noop_coroutine()) return;  // it is waited for, or a trampoline has it
         frame* const to = static_cast<frame*>(next.address());
         WEFT_TAIL_CALL return to->resume(to);
     }
