@@ -27,28 +27,26 @@ void use_all_processors() {
     static_cast<void>(::sched_setaffinity(0, sizeof all, &all));
 }
 
-auto fibs(unsigned threads) {
+// `tree` is computed once before it is measured.
+template <class Tree>
+auto trees(unsigned threads, Tree tree, std::uint64_t expected) {
     return [=]<class Peer>(Peer, meter& m) {
         if (threads > 1) use_all_processors();
         typename Peer::workers workers(threads);
-        m.expect_equal(workers.fib(fib_of), fib_value, "fib");
+        m.expect_equal(tree(workers), expected, "value before");
         m.start();
-        const std::uint64_t value = workers.fib(fib_of);
+        const std::uint64_t value = tree(workers);
         m.stop(1);
-        m.expect_equal(value, fib_value, "fib");
+        m.expect_equal(value, expected, "value");
     };
 }
 
+auto fibs(unsigned threads) {
+    return trees(threads, [](auto& workers) { return workers.fib(fib_of); }, fib_value);
+}
+
 auto skynets(unsigned threads) {
-    return [=]<class Peer>(Peer, meter& m) {
-        if (threads > 1) use_all_processors();
-        typename Peer::workers workers(threads);
-        m.expect_equal(workers.skynet(skynet_leaves), skynet_sum, "sum");
-        m.start();
-        const std::uint64_t sum = workers.skynet(skynet_leaves);
-        m.stop(1);
-        m.expect_equal(sum, skynet_sum, "sum");
-    };
+    return trees(threads, [](auto& workers) { return workers.skynet(skynet_leaves); }, skynet_sum);
 }
 
 }  // namespace

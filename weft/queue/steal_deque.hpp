@@ -119,7 +119,7 @@ public:
         return true;
     }
 
-    // The same if what was pushed last is x: true then.
+    // Takes what was pushed last, if it is x and no thief has it.
     [[nodiscard]] bool try_pop(const void* x) noexcept {
         const index b = bottom_.load(std::memory_order_relaxed) - 1;  // its own
         // Relaxed, both: as in pop(), and its own store.
