@@ -25,12 +25,12 @@ TEST(colour, uses_every_colour_equally) {
 
 TEST(colour, of_neighbours_is_far_apart) {
     for (std::size_t n = 0; n < 2 * colour_count; ++n)
-        EXPECT_GE(std::abs(lines_down(n) - lines_down(n + 1)), 19);
+        EXPECT_GE(std::abs(lines_down(n) - lines_down(n + 1)), 13);
 }
 
-TEST(colour, leaves_a_kibibyte_of_the_last_page_below_every_top) {
+TEST(colour, leaves_two_kibibytes_of_the_last_page_below_every_top) {
     for (std::size_t n = 0; n < colour_count; ++n)
-        EXPECT_GE(coloured_top(page + sizeof page, n) - page, 1024);
+        EXPECT_GE(coloured_top(page + sizeof page, n) - page, 2048);
 }
 
 TEST(colour, keeps_the_top_on_a_line_wherever_the_memory_ends) {

@@ -73,9 +73,9 @@ TEST(slab_stack, neighbours_have_colours_far_apart) {
                                      64);
         };
         offsets.insert(reinterpret_cast<std::size_t>(all[i].top) % 4096);
-        EXPECT_TRUE(i == 0 || std::abs(at(i) - at(i - 1)) >= 16) << i;
+        EXPECT_TRUE(i == 0 || std::abs(at(i) - at(i - 1)) >= 13) << i;
     }
-    EXPECT_EQ(offsets.size(), 48u);
+    EXPECT_EQ(offsets.size(), 32u);
     give_back(stacks, all);
 }
 

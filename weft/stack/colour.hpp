@@ -3,11 +3,11 @@
 // Stacks of one size end at the same offset in their pages, and the bytes a coroutine touches first
 // and last are those at its top; uncoloured, all of them fall into the same one or two of a cache's
 // 64 sets. A colour is a whole number of lines, so that no line is shared and the top stays
-// aligned. There are 48 of them: 47 lines are 3008 bytes, which leaves more than a KiB of the last
-// page below every top, enough for a shallow coroutine to live in one page.
+// aligned. There are 32 of them: 31 lines are 1984 bytes, which leaves more than two KiB of the
+// last page below every top, enough for a fiber that waits for a socket to live in one page.
 //
-//   n        0   1   2   3   4   5   6 ...     29 has no common factor with 48: all colours are
-//   colour   0  29  10  39  20   1  30 ...     used, and neighbours differ by 19 lines or more
+//   n        0   1   2   3   4   5   6 ...     13 has no common factor with 32: all colours are
+//   colour   0  13  26   7  20   1  14 ...     used, and neighbours differ by 13 lines or more
 //
 // What translates addresses is laid out in sets as well, by the number of the page. At an even
 // distance the tops of all stacks would share half of them or fewer, so stacks lie an odd number of
@@ -23,14 +23,14 @@
 
 namespace weft::detail {
 
-inline constexpr std::size_t colour_count = 48;
+inline constexpr std::size_t colour_count = 32;
 
 // What a stack may lose to its colour and to the alignment of its top; added to every reservation.
 inline constexpr std::size_t colour_bytes = colour_count * cache_line_bytes;
 
 // The top for the n-th stack of memory that ends at `end`.
 inline std::byte* coloured_top(std::byte* end, std::size_t n) noexcept {
-    const std::size_t down = (n * 29 % colour_count) * cache_line_bytes;
+    const std::size_t down = (n * 13 % colour_count) * cache_line_bytes;
     const auto address = reinterpret_cast<std::size_t>(end);
     return end - (address % cache_line_bytes) - down;
 }
