@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <latch>
 #include <memory>
+#include <optional>
+#include <thread>
 
+#include "weft/sched/loop.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/wait/shield.hpp"
 
@@ -175,6 +179,37 @@ TEST(nursery_of_fibers, is_killed_with_its_fiber) {
         f.detach();
     }
     EXPECT_EQ(living, 0);
+}
+
+TEST(nursery_of_fibers, of_a_loop_that_ends_waits_for_children_on_another) {
+    std::latch begun(1);
+    bool ended = false;
+    weft::loop there;
+    there.on_deadlock(nullptr);
+    std::optional<weft::fiber> keeper(
+        std::in_place, [] { sleep_for(1h); }, weft::fiber_options{.on = &there});
+    std::thread t([&] { there.run(); });
+    {
+        weft::loop here;
+        weft::fiber f(
+            [&] {
+                nursery n;
+                n.spawn(
+                    [&] {
+                        const std::shared_ptr<void> at_end(nullptr, [&](void*) { ended = true; });
+                        begun.count_down();
+                        sleep_for(1h);
+                    },
+                    weft::fiber_options{.on = &there});
+                begun.wait();  // the destructor waits for the child then
+            },
+            {.on = &here});
+        here.run_until_idle();
+        f.detach();
+    }
+    EXPECT_TRUE(ended);
+    keeper.reset();
+    t.join();
 }
 
 TEST(nursery_of_fibers, killed_after_a_child_has_failed_throws_nothing) {

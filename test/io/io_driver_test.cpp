@@ -90,6 +90,15 @@ TEST_P(driver_contract, tells_a_foreign_loop_of_wakes) {
     }
 }
 
+TEST_P(driver_contract, tells_a_foreign_loop_of_a_wake_that_came_before_it_asked) {
+    driver().wake();
+    EXPECT_TRUE(is_readable());
+    EXPECT_TRUE(driver().wait(weft::never));
+    driver().forget_wake();
+    EXPECT_TRUE(driver().wait(weft::time_point()));
+    EXPECT_FALSE(is_readable());
+}
+
 // A foreign loop that sees nothing of weft but a descriptor and a moment.
 TEST_P(driver_contract, is_embedded_by_its_descriptor) {
     // A poll driver tells of wakes only, so it is asked each millisecond.

@@ -240,6 +240,65 @@ TEST(loop, run_until_idle_runs_what_becomes_ready_and_what_is_due) {
     EXPECT_TRUE(a.join().stopped());
 }
 
+// A frame of a game: each turn takes a millisecond, by a clock that only they move.
+TEST(loop, run_until_idle_ends_with_the_turn_in_which_its_time_has_come) {
+    manual_driver::record time;
+    loop l(std::make_unique<manual_driver>(time));
+    ints turns(3, 0);
+    std::vector<fiber> all;
+    for (int& mine : turns)
+        all.emplace_back(
+            [&] {
+                while (mine < 100) {
+                    ++mine;
+                    time.now += 1ms;
+                    this_fiber::yield();
+                }
+            },
+            fiber_options{.on = &l});
+    const auto frame = [&](duration budget) {
+        const time_point before = time.now;
+        const int ran = turns[0] + turns[1] + turns[2];
+        l.run_until_idle(after(l.now(), budget));
+        EXPECT_EQ(turns[0] + turns[1] + turns[2] - ran, (time.now - before) / 1ms);
+        return time.now - before;
+    };
+    EXPECT_EQ(frame(5ms), 5ms);
+    EXPECT_EQ(turns, (ints{2, 2, 1})) << "in their order";
+    EXPECT_EQ(frame(4500us), 5ms) << "no turn is cut short";
+    EXPECT_EQ(frame(0ms), 1ms) << "it gets on, however short the frame";
+    EXPECT_EQ(l.next_deadline(), l.now()) << "what is left is ready";
+    EXPECT_EQ(frame(200ms), 200ms) << "longer than one round";
+    EXPECT_EQ(frame(1h), 89ms) << "no longer than there is something to do";
+    EXPECT_EQ(turns, (ints{100, 100, 100}));
+    EXPECT_EQ(frame(1h), 0ms);
+    for (const time_point until : time.waits) EXPECT_LE(until, time.now) << "it never sleeps";
+    for (fiber& f : all) f.join();
+}
+
+TEST(loop, a_frame_fires_what_is_due_and_leaves_the_rest_to_the_next) {
+    manual_driver::record time;
+    loop l(std::make_unique<manual_driver>(time));
+    int fired = 0;
+    std::vector<fiber> all;
+    for (int i = 0; i < 10; ++i)
+        all.emplace_back(
+            [&] {
+                this_fiber::sleep_for(1ms);
+                time.now += 1ms;
+                ++fired;
+            },
+            fiber_options{.on = &l});
+    l.run_until_idle(after(l.now(), 3ms));
+    EXPECT_EQ(fired, 0);
+    time.now += 1ms;
+    for (int expected : {3, 6, 9, 10, 10}) {
+        l.run_until_idle(after(l.now(), 3ms));
+        EXPECT_EQ(fired, expected);
+    }
+    for (fiber& f : all) f.join();
+}
+
 TEST(loop, wakes_sleepers_in_the_order_of_their_deadlines_after_a_day) {
     manual_driver::record time;
     loop l(std::make_unique<manual_driver>(time));

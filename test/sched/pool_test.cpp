@@ -17,6 +17,7 @@
 #include "weft/fiber/nursery.hpp"
 #include "weft/fiber/spawn.hpp"
 #include "weft/sync/channel.hpp"
+#include "weft/sync/counting_semaphore.hpp"
 #include "weft/sync/mutex.hpp"
 #include "weft/task/schedule_on.hpp"
 #include "weft/task/sync_wait.hpp"
@@ -39,6 +40,18 @@ std::chrono::nanoseconds processor_time() {
     timespec t;
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+// The thread that calls, which a compiler takes for the same throughout a function.
+WEFT_NOINLINE std::thread::id this_thread_now() {
+    asm volatile("");
+    return std::this_thread::get_id();
+}
+
+void compute_for(std::chrono::nanoseconds d) {
+    const auto until = std::chrono::steady_clock::now() + d;
+    while (std::chrono::steady_clock::now() < until) {
+    }
 }
 
 TEST(pool, runs_what_is_spawned_from_a_plain_thread) {
@@ -93,17 +106,153 @@ TEST(pool, keeps_a_fiber_that_has_begun_on_its_thread) {
         for (int i = 0; i != 100; ++i)
             all.emplace_back(
                 [&] {
-                    const auto mine = std::this_thread::get_id();
+                    const auto mine = this_thread_now();
                     for (int n = 0; n != 20; ++n) {
                         this_fiber::yield();
                         if (n % 7 == 0) this_fiber::sleep_for(1ms);
-                        moved += std::this_thread::get_id() != mine;
+                        moved += this_thread_now() != mine;
                     }
                 },
                 fiber_options{.on = &p});
         for (fiber& f : all) f.join();
     }
     EXPECT_EQ(moved, 0);
+}
+
+// Sixteen that are woken at the same time, each with something to compute, until one of them has
+// been given to another worker, or for some seconds.
+struct waves {
+    static constexpr int party_size = 16;
+    counting_semaphore<> next{0};
+    std::atomic<int> begun{0};
+    std::atomic<int> computed{0};
+    std::atomic<int> moved{0};
+    std::atomic<bool> over{false};
+
+    // All begin on one worker of the two, since the other is held meanwhile.
+    template <class Begin>
+    void begin(pool& p, Begin begin_one) {
+        std::latch held(1);
+        std::latch let_go(1);
+        fiber holds(
+            [&] {
+                held.count_down();
+                let_go.wait();
+            },
+            {.on = &p.worker(1)});
+        held.wait();
+        for (int i = 0; i != party_size; ++i) begin_one();
+        while (begun != party_size) std::this_thread::sleep_for(100us);
+        let_go.count_down();
+        holds.join();
+    }
+
+    void run(const pool& p) {
+        const auto until = std::chrono::steady_clock::now() + 20s;
+        for (int n = 1; !over; ++n) {
+            next.release(party_size);
+            while (computed != n * party_size) std::this_thread::sleep_for(100us);
+            over = (moved != 0 && p.stats().given_count != 0) ||
+                   std::chrono::steady_clock::now() > until;
+        }
+        next.release(party_size);
+    }
+    void compute(std::thread::id& last) {
+        compute_for(300us);
+        const auto here = this_thread_now();
+        if (last != std::thread::id() && here != last) ++moved;
+        last = here;
+        ++computed;
+    }
+};
+
+TEST(pool, gives_tasks_that_have_begun_to_who_has_nothing_to_do) {
+    waves w;
+    pool p(2);
+    const auto body = [&]() -> task<> {
+        std::thread::id last;
+        for (++w.begun;;) {
+            co_await w.next.async_acquire();
+            if (w.over) co_return;
+            EXPECT_TRUE(p.is_here());
+            w.compute(last);
+        }
+    };
+    std::vector<fiber> all;
+    w.begin(p, [&] {
+        all.emplace_back([&] { await(schedule_on(p, body())); }, fiber_options{.on = &p});
+    });
+    w.run(p);
+    for (fiber& f : all) f.join();
+    EXPECT_GT(w.moved, 0);
+    EXPECT_GT(p.stats().given_count, 0u);
+}
+
+TEST(pool, gives_away_fibers_that_are_migratable) {
+    waves w;
+    pool p(2);
+    std::vector<fiber> all;
+    const auto body = [&] {
+        ++w.begun;
+        for (std::thread::id last;;) {
+            w.next.acquire();
+            if (w.over) return;
+            this_fiber::yield();
+            w.compute(last);
+        }
+    };
+    w.begin(p, [&] { all.emplace_back(body, fiber_options{.on = &p, .migratable = true}); });
+    w.run(p);
+    for (fiber& f : all) f.join();
+    EXPECT_GT(w.moved, 0);
+}
+
+TEST(pool, stops_and_times_what_it_has_given_away) {
+    constexpr int count = testing::slow ? 32 : 128;
+    std::atomic<int> timed_out = 0;
+    std::atomic<int> destroyed = 0;
+    std::atomic<int> turns = 0;
+    {
+        pool p(3);
+        counting_semaphore<> never_released(0);
+        const auto body = [&]() -> task<> {
+            const at_end gone(destroyed);
+            for (;;) {
+                if (!co_await never_released.async_acquire_until(now() + 1ms)) ++timed_out;
+                compute_for(50us);
+                ++turns;
+            }
+        };
+        std::vector<fiber> all;
+        for (int i = 0; i != count; ++i)
+            all.emplace_back([&] { await(schedule_on(p, body())); }, fiber_options{.on = &p});
+        const auto until = std::chrono::steady_clock::now() + (testing::slow ? 1s : 300ms);
+        while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+        for (fiber& f : all) f.request_stop();
+        for (fiber& f : all) EXPECT_TRUE(f.join().stopped());
+        EXPECT_EQ(destroyed, count);
+    }
+    EXPECT_GT(turns, 0);
+    EXPECT_EQ(timed_out, turns);
+}
+
+TEST(pool, unwinds_what_it_has_given_away_when_it_ends) {
+    std::atomic<int> destroyed = 0;
+    std::atomic<int> begun = 0;
+    {
+        pool p(2);
+        for (int i = 0; i != 16; ++i)
+            fiber(
+                [&] {
+                    const at_end gone(destroyed);
+                    const shield deaf;
+                    for (++begun;; compute_for(100us)) this_fiber::sleep_for(1us);
+                },
+                {.on = &p, .migratable = true})
+                .detach();
+        while (begun != 16) std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_EQ(destroyed, 16);
 }
 
 TEST(pool, runs_on_the_worker_that_is_named) {

@@ -52,15 +52,24 @@ party fiber_party(const flow& f) noexcept {
 
 void run_fiber(frame* f) { static_cast<fiber_core*>(f)->run(); }
 
-// The first turn.
+// The first turn, and the first on each executor that it goes over to.
 void start_fiber(frame* f) {
     fiber_core& self = *static_cast<fiber_core*>(f);
     self.resume = run_fiber;
-    if (self.home == nullptr) self.move_to(current_executor());  // F3
-    self.home->enroll(self);
     self.enrolled = true;  // F2
-    if (self.stop.stop_requested()) self.deliver_stop();
+    self.settle_here();    // F3
     self.run();
+}
+
+// It goes on elsewhere in a turn that is like its first: woken, or having yielded.
+bool leave_fiber(flow& f, std::coroutine_handle<> ready) noexcept {
+    fiber_core& self = fiber_core::of(f);
+    const bool may = self.roams && self.enrolled && ready == self.frame::handle();
+    if (!may || (self.waiting != nullptr && !self.waiting->is_only(ready))) return false;
+    self.resume = start_fiber;
+    self.enrolled = false;  // F2
+    self.leave_home();
+    return true;
 }
 
 void drop_fiber(frame* f) { end_fiber(*static_cast<fiber_core*>(f)); }
@@ -82,8 +91,8 @@ atomic<unhandled_handler> unhandled{print_and_abort};
 
 }  // namespace
 
-const flow_kind fiber_core::fiber_kind = {"fiber",    suspend_fiber,   end_fiber,
-                                          keep_fiber, let_go_of_fiber, fiber_party};
+const flow_kind fiber_core::fiber_kind = {"fiber",         suspend_fiber, end_fiber,  keep_fiber,
+                                          let_go_of_fiber, fiber_party,   leave_fiber};
 
 fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_kind) {
     set_handle(frame::handle());
@@ -118,14 +127,16 @@ void fiber_core::run() {
 
 void fiber_core::begin(bool at_once) {
     started = true;
-    executor* const known = target->only_executor();
+    launcher* const there = target;
+    locals = nullptr;  // in its place
+    executor* const known = there->only_executor();
     if (home == nullptr && known != nullptr) move_to(known);  // F3
     keep();                                                   // the run's
     executor* const here = current_executor();
-    if (at_once && here != nullptr && (here == known || &here->begins_on() == target))
+    if (at_once && here != nullptr && (here == known || &here->begins_on() == there))
         run_turn(*here, frame::handle(), this);
     else
-        target->launch(turn);
+        there->launch(turn);
 }
 
 bool fiber_core::request_stop(stop_reason reason) noexcept {
@@ -225,6 +236,8 @@ void fiber::launch_it(const fiber_options& options, std::source_location place) 
         on = &here->begins_on();
     }
     core_->target = on;
+    core_->roams = options.migratable && on->only_executor() == nullptr;
+    if (core_->roams) core_->attention |= detail::flow_hot::roams_call;
     if (options.launch == launch::lazy) return;
     core_->home = on->only_executor();  // nobody else knows of it yet
     core_->begin(options.launch == launch::dispatch);

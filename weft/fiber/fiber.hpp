@@ -9,7 +9,10 @@
 //   destructors run and it ends. join() tells that it was stopped, and why.
 // - An exception that leaves the function comes out of join(). If nobody joins it goes to the
 //   handler of on_unhandled(), which by default prints it and ends the program.
-// - A fiber stays with the executor that it was started on, and so on that one's thread.
+// - A fiber stays with the executor that it was started on, and so on that one's thread; but one
+//   that is `migratable` may go on on another thread of its pool after each wait. Its functions
+//   must not keep the address of a thread_local, or of errno, across a wait; as compilers do that
+//   by themselves, a function that waits had better not touch any.
 //
 //   weft::fiber f([] { weft::this_fiber::sleep_for(1h); });
 //   f.request_stop();
@@ -45,7 +48,8 @@ struct fiber_options {
     stack_source stack = {};
     fp_environment fp = fp_environment::own;
     weft::launch launch = launch::post;
-    launcher* on = nullptr;  // an executor or a pool; by default that of the caller
+    launcher* on = nullptr;   // an executor or a pool; by default that of the caller
+    bool migratable = false;  // in a pool: may go on on another thread after each wait
 };
 
 // How a fiber ended that was joined.

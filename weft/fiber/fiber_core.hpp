@@ -12,9 +12,9 @@
 //
 // Invariants:
 // F1  `ended` is written once, under the joiners' lock, after everything else of the outcome
-// F2  it is enrolled with its executor from its first turn to its end
+// F2  it is enrolled with its executor from its first turn to its end, except on the way to another
 // F3  its executor is there until `ended` is set; `home` is null until it is known: for a lazy one
-//     before it is started, in a pool before its first turn
+//     before it is started, in a pool before its first turn, and on the way to another
 #pragma once
 
 #include <atomic>
@@ -45,8 +45,10 @@ struct fiber_core final : frame, flow {
     stop_reason stopped_by = stop_reason::none;
     std::exception_ptr error;
     wait_queue joiners;
-    launcher* target = nullptr;  // where it begins
-    fiber_locals* locals = nullptr;
+    union {
+        launcher* target = nullptr;  // where it begins; until begin()
+        fiber_locals* locals;
+    };
     std::unique_ptr<scope_member> member;  // of a child of a scope
 
     fiber_core() noexcept;
@@ -69,7 +71,7 @@ struct fiber_core final : frame, flow {
     control* own() const noexcept { return static_cast<control*>(const_cast<void*>(hot)); }
     bool runs_here() const noexcept { return detail::current() == own(); }
 
-    // Its target must be there.
+    // Its target is named, and is there.
     void begin(bool at_once);
     // As a flow's, also for who does not know whether it has ended. Any thread that has a
     // reference.

@@ -75,7 +75,7 @@ private:
         requires std::invocable<std::decay_t<F>>
     friend auto spawn_into(nursery& n, F&& f, fiber_options options, std::source_location place);
 
-    child_fiber(detail::fiber_core* c, std::shared_ptr<detail::returned<T>> v) noexcept
+    child_fiber(detail::fiber_core* c, detail::returned_place<T> v) noexcept
         : core_(c), value_(std::move(v)) {}
 
     T result() {
@@ -87,7 +87,7 @@ private:
     }
 
     detail::fiber_core* core_ = nullptr;
-    std::shared_ptr<detail::returned<T>> value_;
+    [[no_unique_address]] detail::returned_place<T> value_;
     bool given_away_ = false;
 };
 
@@ -97,7 +97,7 @@ template <class F>
 auto spawn_into(nursery& n, F&& f, fiber_options options,
                 std::source_location place = std::source_location::current()) {
     using T = std::invoke_result_t<std::decay_t<F>>;
-    auto value = std::make_shared<detail::returned<T>>();
+    auto value = detail::place_to_return<T>();
     const bool at_once = options.launch == launch::dispatch;
     options.launch = launch::lazy;
     fiber made(

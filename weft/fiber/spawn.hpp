@@ -48,6 +48,24 @@ struct returned<void> {
     void take() noexcept {}
 };
 
+// The place of it, which the fiber and its handle share; for nothing none is needed.
+struct returned_nothing {
+    returned<void>* operator->() const noexcept {
+        static constinit returned<void> nothing;
+        return &nothing;
+    }
+};
+template <class T>
+using returned_place =
+    std::conditional_t<std::is_void_v<T>, returned_nothing, std::shared_ptr<returned<T>>>;
+template <class T>
+returned_place<T> place_to_return() {
+    if constexpr (std::is_void_v<T>)
+        return {};
+    else
+        return std::make_shared<returned<T>>();
+}
+
 }  // namespace detail
 
 template <class T>
@@ -71,7 +89,7 @@ private:
     template <class F>
     friend auto spawn(F&& f, const fiber_options& options, std::source_location place);
 
-    join_handle(fiber f, std::shared_ptr<detail::returned<T>> value) noexcept
+    join_handle(fiber f, detail::returned_place<T> value) noexcept
         : fiber(std::move(f)), value_(std::move(value)) {}
 
     T finished(join_outcome how) {
@@ -79,7 +97,7 @@ private:
         return value_->take();
     }
 
-    std::shared_ptr<detail::returned<T>> value_;
+    [[no_unique_address]] detail::returned_place<T> value_;
 };
 
 template <class T>
@@ -97,7 +115,7 @@ template <class F>
 auto spawn(F&& f, const fiber_options& options = {},
            std::source_location place = std::source_location::current()) {
     using T = std::invoke_result_t<std::decay_t<F>>;
-    auto value = std::make_shared<detail::returned<T>>();
+    auto value = detail::place_to_return<T>();
     fiber made(
         [value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
         options, place);

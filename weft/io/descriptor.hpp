@@ -59,10 +59,10 @@ struct io_entry {
     static constexpr unsigned generation_shift = 32;
 
     atomic<std::uint64_t> word{closed};
+    int number = -1;              // where it stands in the table
     spin_lock lock;               // guards what follows
     wait_list waiting[2];         // for reading, for writing
     io_driver* watchers[2] = {};  // the latest first
-    int number = -1;              // where it stands in the table
 
     static std::uint32_t generation_of(std::uint64_t w) noexcept {
         return static_cast<std::uint32_t>(w >> generation_shift);
@@ -114,6 +114,7 @@ struct io_entry {
 private:
     void last_out(std::uint64_t seen) noexcept;
 };
+static_assert(sizeof(io_entry) <= cache_line_bytes);
 
 }  // namespace detail
 

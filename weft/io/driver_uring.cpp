@@ -17,6 +17,7 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 
 #include <liburing.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,8 +67,8 @@ public:
     [[nodiscard]] bool wait(time_point until) noexcept override;
     void poll() noexcept override;
     void flush() noexcept override;
-    void wake() noexcept override { wake_.wake(); }
-    void forget_wake() noexcept override { wake_.forget(); }
+    void wake() noexcept override;
+    void forget_wake() noexcept override;
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
@@ -84,6 +85,7 @@ private:
     void begin() noexcept;
     void watch_wake_fd() noexcept;
     void unwatch() noexcept;
+    void tell_foreign_loop() noexcept;
     void collect() noexcept;
     void tell(std::uint64_t what, int n, unsigned flags) noexcept;
 
@@ -91,6 +93,10 @@ private:
     bool open_ = false;
     bool begun_ = false;
     detail::wake_fd wake_;
+    // An eventfd, once a foreign loop sleeps on it: readable after a wake, and after a result has
+    // come. The ring's own descriptor does not wake who sleeps on it when results are delivered
+    // only where they are asked for. Relaxed on the loop's thread.
+    atomic<int> told_{-1};
     spin_lock lock_;                      // guards what follows
     std::vector<std::uint64_t> unwatch_;  // polls that stay, to be ended by the ring's thread
     atomic<bool> any_unwatch_{false};
@@ -119,6 +125,7 @@ int driver_uring::open() noexcept {
 driver_uring::~driver_uring() {
     forget_all();
     if (open_) ::io_uring_queue_exit(&ring_);
+    if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0) ::close(fd);
 }
 
 // On the thread that runs it, which the ring belongs to from now on.
@@ -150,6 +157,9 @@ void driver_uring::watch_wake_fd() noexcept {
 }
 
 std::error_code driver_uring::watch(io_entry& e, std::uint32_t generation) noexcept {
+    // Of an eventfd that somebody writes, the system tells told_ but once (seen with Linux 6.18).
+    if (told_.load(std::memory_order_relaxed) >= 0)
+        return std::make_error_code(std::errc::not_supported);
     ::io_uring_sqe& s = entry();
     ::io_uring_prep_poll_multishot(&s, e.number, POLLIN | POLLPRI | POLLOUT | POLLRDHUP);
     ::io_uring_sqe_set_data64(&s, key_of(e, generation));
@@ -212,7 +222,20 @@ void driver_uring::submit(io_request& r) noexcept {
         case io_request::read:
         case io_request::write:
         case io_request::poll:
+        case io_request::step:
+        case io_request::open:
+        case io_request::size:
+        case io_request::resize:
             ::io_uring_prep_poll_add(&s, number, r.reads ? POLLIN : POLLOUT);
+            break;
+        case io_request::read_at:
+            ::io_uring_prep_read(&s, number, r.data, bytes, r.offset);
+            break;
+        case io_request::write_at:
+            ::io_uring_prep_write(&s, number, r.data, bytes, r.offset);
+            break;
+        case io_request::sync:
+            ::io_uring_prep_fsync(&s, number, 0);
             break;
     }
     ::io_uring_sqe_set_data64(&s, reinterpret_cast<std::uintptr_t>(&r));
@@ -234,6 +257,27 @@ void driver_uring::cancel_now(io_request& r) noexcept {
                     "a loop with io_uring is destroyed by another thread than ran it");
         collect();
     }
+}
+
+void driver_uring::wake() noexcept {
+    wake_.wake();
+    tell_foreign_loop();
+}
+
+void driver_uring::tell_foreign_loop() noexcept {
+    const std::uint64_t one = 1;
+    // Acquire: pairs with native_handle(). Who comes too early for that has been in the word of
+    // wake_ before, which the loop's thread looks at before it takes what was posted.
+    if (const int fd = told_.load(std::memory_order_acquire); fd >= 0)
+        static_cast<void>(!::write(fd, &one, sizeof one));
+}
+
+// What is told from now on is news. The results that it has told of are looked for by flush().
+void driver_uring::forget_wake() noexcept {
+    wake_.forget();
+    std::uint64_t count;
+    if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0)
+        static_cast<void>(!::read(fd, &count, sizeof count));
 }
 
 bool driver_uring::wait(time_point until) noexcept {
@@ -267,7 +311,12 @@ void driver_uring::poll() noexcept {
 
 void driver_uring::flush() noexcept {
     unwatch();
-    if (begun_ && ::io_uring_sq_ready(&ring_) != 0) ::io_uring_submit(&ring_);
+    if (told_.load(std::memory_order_relaxed) >= 0) {
+        ::io_uring_submit_and_get_events(&ring_);
+        if (::io_uring_cq_ready(&ring_) != 0) tell_foreign_loop();
+    } else if (begun_ && ::io_uring_sq_ready(&ring_) != 0) {
+        ::io_uring_submit(&ring_);
+    }
 }
 
 void driver_uring::collect() noexcept {
@@ -312,9 +361,14 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
 
 int driver_uring::native_handle() noexcept {
     begin();
+    if (told_.load(std::memory_order_relaxed) < 0) {
+        const int fd = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);  // for what came before
+        if (fd < 0) return -1;
+        ::io_uring_register_eventfd(&ring_, fd);
+        told_.store(fd, std::memory_order_release);  // pairs with tell_foreign_loop()
+    }
     flush();
-    wake_.always_tell();
-    return ring_.ring_fd;
+    return told_.load(std::memory_order_relaxed);
 }
 
 }  // namespace

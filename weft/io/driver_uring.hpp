@@ -4,7 +4,9 @@
 // reads; one system call hands over whatever has gathered and sleeps. What is no socket
 // is waited for by readiness in the same ring (a poll that stays).
 //
-// Calls belong to one thread: the one that first ran the driver runs it to its end.
+// Calls belong to one thread: the one that first ran the driver, or asked for native_handle(), runs
+// it to its end. In a foreign loop what is no socket is waited for by the driver of the library's
+// own thread, from the call of native_handle() on.
 #pragma once
 
 #include <memory>

@@ -34,7 +34,8 @@ public:
 
     // Readiness. Has the entry, which is open in this generation, notified of all that happens to
     // it from now on, and of what it is ready for at this moment. Under the entry's lock. Any
-    // thread. The error says why not: operation_not_permitted for what is always ready.
+    // thread. The error says why not: operation_not_permitted for what is always ready,
+    // not_supported where one that completes leaves it to shared_io_driver().
     [[nodiscard]] virtual std::error_code watch(detail::io_entry&,
                                                 std::uint32_t generation) noexcept = 0;
     // It is about to be closed, or is given away and stays open. Under the entry's lock. Any

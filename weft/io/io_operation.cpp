@@ -10,8 +10,20 @@
 namespace weft::detail {
 namespace {
 
-bool is_of_socket(io_request::kind k) noexcept {
-    return k != io_request::read && k != io_request::write && k != io_request::poll;
+// What is no socket is waited for by readiness with every driver.
+bool can_be_given(io_request::kind k) noexcept {
+    switch (k) {
+        case io_request::read:
+        case io_request::write:
+        case io_request::poll:
+        case io_request::step:
+        case io_request::open:
+        case io_request::size:
+        case io_request::resize:
+            return false;
+        default:
+            return true;
+    }
 }
 
 }  // namespace
@@ -29,7 +41,6 @@ io_operation::io_operation(io_operation&& other) noexcept
       deadline_(other.deadline_),
       timeout_(other.timeout_) {}
 
-// What a call gave. True: there is no more to do.
 bool io_operation::progress(std::int64_t n) noexcept {
     if (n < 0) {
         if (passes_over(static_cast<int>(-n))) return false;
@@ -46,29 +57,24 @@ bool io_operation::progress(std::int64_t n) noexcept {
     return false;
 }
 
+void io_operation::prolong(duration by) noexcept {
+    if (deadline_ == never) return;
+    deadline_ = std::min(after(deadline_, by), after(now(), timeout_));
+    moves_ = true;
+}
+
+bool io_operation::has_moved_on() const noexcept { return moves_ && now() < deadline_; }
+
 // Makes the call while the entry is ready. True: there is no more to do.
 bool io_operation::attempt() noexcept {
     if (!request_.of) return progress(-EBADF);
-    io_entry& e = request_.of.entry();
-    const std::uint64_t flag = request_.flag();
-    for (;;) {
-        std::uint64_t seen;
-        if (!e.enter(request_.of.generation(), seen)) {
-            error_ = was_closed;
-            return through_ = true;
-        }
-        if ((seen & flag) == 0) {
-            e.leave(seen, 0);
-            return false;
-        }
-        const std::int64_t n = request_.perform();
-        const bool all = n > 0 && (seen & io_entry::stream) != 0 && (seen & io_entry::ended) == 0 &&
-                         static_cast<std::size_t>(n) < request_.bytes;
-        e.leave(seen, n == -EAGAIN || all ? flag : 0);
-        if (n == -EAGAIN || n == -EINTR) continue;  // an event may have come meanwhile
+    do {
+        const std::int64_t n = request_.try_now();
+        if (n == -EAGAIN) return false;
+        if (n == io_request::was_closed) return found_closed();
         if (progress(n)) return true;
-        if (pause_until_ != never) return false;
-    }
+    } while (pause_until_ == never);
+    return false;
 }
 
 // D1. True: the waiter stands in the queue. False: there is no more to do.
@@ -78,6 +84,7 @@ bool io_operation::enlist() noexcept {
     if (driver == nullptr) driver = shared_io_driver();
     if (driver == nullptr) return !progress(-EMFILE);
     for (;;) {
+        bool elsewhere = false;
         {
             const std::lock_guard held(e.lock);
             if (pause_until_ != never) return true;  // only the time is waited for
@@ -85,27 +92,34 @@ bool io_operation::enlist() noexcept {
             const std::uint64_t now = e.word.load(std::memory_order_acquire);
             const bool same = io_entry::generation_of(now) == request_.of.generation();
             if (same && (now & (request_.flag() | io_entry::closed)) == 0) {
-                if (auto error = e.be_watched_by(*driver, request_.of.generation()))
-                    return !progress(-error.value());
-                e.waiting[request_.reads ? 0 : 1].push_back(node_);
-                return true;
+                const auto error = e.be_watched_by(*driver, request_.of.generation());
+                if (!error) {
+                    e.waiting[request_.reads ? 0 : 1].push_back(node_);
+                    return true;
+                }
+                elsewhere = driver->completes() && error == std::errc::not_supported;
+                if (!elsewhere) return !progress(-error.value());
             }
         }
+        if (elsewhere) driver = shared_io_driver();
+        if (driver == nullptr) return !progress(-EMFILE);
         if (attempt()) return false;
     }
 }
 
-// Whom the call is given to; null where the party makes it itself, as it does on what is no socket:
-// that is waited for by readiness with every driver.
 io_driver* io_operation::giver() const noexcept {
     io_driver* const d = io_driver_here();
-    return d != nullptr && d->completes() && is_of_socket(request_.what) ? d : nullptr;
+    return d != nullptr && d->completes() && can_be_given(request_.what) ? d : nullptr;
 }
 
 bool io_operation::ready() noexcept { return giver() == nullptr && attempt(); }
 
-bool io_operation::start(waiter& w) noexcept {
+void io_operation::begin_timeout() noexcept {
     if (timeout_ != duration::max()) deadline_ = after(now(), timeout_);
+}
+
+bool io_operation::start(waiter& w) noexcept {
+    begin_timeout();
     node_.owner = request_.owner = &w;
     w.await_outside();
     if (io_driver* const d = giver()) {
@@ -119,11 +133,8 @@ bool io_operation::start(waiter& w) noexcept {
 // True: a driver has it.
 bool io_operation::submit(io_driver& d) noexcept {
     std::uint64_t seen;
-    if (!request_.of || !request_.of.entry().enter(request_.of.generation(), seen)) {
-        error_ = request_.of ? was_closed : EBADF;
-        through_ = true;
-        return false;
-    }
+    if (!request_.of) return !progress(-EBADF);
+    if (!request_.of.entry().enter(request_.of.generation(), seen)) return !found_closed();
     request_.under_way = true;
     request_.driver = &d;
     d.submit(request_);
@@ -131,14 +142,14 @@ bool io_operation::submit(io_driver& d) noexcept {
 }
 
 bool io_operation::again(waiter& w) noexcept {
-    // The end of a pause is not the end of the wait.
+    // The end of a pause is not the end of the wait, nor is a deadline that has moved on.
     const bool paused = std::exchange(pause_until_, never) != never;
     if (paused ? w.reason() != stop_reason::none || deadline_ <= now()
-               : w.status() == wait_status::timed_out)
+               : w.status() == wait_status::timed_out && !has_moved_on())
         return true;
-    io_driver* const d = request_.driver;
-    if (d == nullptr ? attempt() : !paused && completed(w)) return true;
+    if (request_.driver == nullptr ? attempt() : !paused && completed(w)) return true;
     if (!w.renew(deadline(), reports_stop)) return true;
+    io_driver* const d = request_.driver = giver();  // another, if the flow has gone elsewhere
     if (pause_until_ != never || (d != nullptr ? submit(*d) : enlist())) return false;
     static_cast<void>(w.claim());  // renew has made it pending, and nobody else sees it
     return true;
@@ -147,18 +158,16 @@ bool io_operation::again(waiter& w) noexcept {
 // The driver has given the request back. True: there is no more to do.
 bool io_operation::completed(const waiter& w) noexcept {
     const std::int64_t n = request_.result;
-    if (n == -ECANCELED && (w.is_late() || w.reason() != stop_reason::none)) return true;
+    if (n == -ECANCELED && w.reason() != stop_reason::none) return true;
+    if (n == -ECANCELED && w.is_late()) return !has_moved_on();
     const bool polled = std::exchange(request_.poll_first, false);
-    if (n <= 0 && !request_.of.is_open()) {
-        error_ = was_closed;
-        return through_ = true;
-    }
+    if (n <= 0 && !request_.of.is_open()) return found_closed();
     if (n == -EAGAIN) {
         request_.poll_first = true;  // it is one that does not block
     } else if (n != -EINTR && !(polled && n >= 0) && progress(n)) {
         return true;
     }
-    return w.is_late();
+    return w.is_late() && !has_moved_on();
 }
 
 // Something that concerns one connection and not who accepts it. True: try again, at once or after
@@ -199,10 +208,12 @@ void io_operation::withdraw(waiter& w) noexcept {
 
 void io_operation::interrupt(waiter& w, stop_reason) noexcept {
     auto& self = w.operation<io_operation>();
-    if (self.request_.under_way)
+    if (self.request_.under_way) {
         self.request_.driver->cancel(self.request_);
-    else if (w.claim())
-        w.wake();  // from a pause
+    } else if (w.claim()) {  // from a pause
+        withdraw(w);
+        w.wake();
+    }
 }
 
 transferred io_operation::outcome(const waiter* w, wait_status how) const noexcept {

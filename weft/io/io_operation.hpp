@@ -56,8 +56,22 @@ protected:
     io_operation(const io_request& r, std::size_t least, duration timeout,
                  const char* what) noexcept;
 
+    // By start(): the timeout counts from now on.
+    void begin_timeout() noexcept;
+    // Whom the call is given to; null where the party makes it itself, or has it made.
+    io_driver* giver() const noexcept;
+    // What a call gave. True: there is no more to do.
+    bool progress(std::int64_t n) noexcept;
+    // There was nothing to call any more: true.
+    bool found_closed() noexcept {
+        error_ = was_closed;
+        return through_ = true;
+    }
+
     // In place of a timeout.
     void set_deadline(time_point t) noexcept { deadline_ = t; }
+    // While it waits: it may last so much longer, but no longer than the timeout from now on.
+    void prolong(duration by) noexcept;
 
     transferred outcome(const waiter* w, wait_status how) const noexcept;
     // The same where a part is as good as the whole: an error only if there was nothing.
@@ -72,13 +86,13 @@ protected:
     // In place of `least`, asked after each call that transferred something: whether that was all;
     // if not, the request is for what comes next.
     bool (*enough_)(io_operation&, std::size_t count) noexcept = nullptr;
+    const char* what_;  // is waited for
 
 private:
     static constexpr int was_closed = -1;
 
-    io_driver* giver() const noexcept;
     bool attempt() noexcept;
-    bool progress(std::int64_t n) noexcept;
+    bool has_moved_on() const noexcept;
     bool enlist() noexcept;
     bool submit(io_driver& d) noexcept;
     bool completed(const waiter& w) noexcept;
@@ -86,11 +100,11 @@ private:
     static void withdraw(waiter& w) noexcept;
     static void interrupt(waiter& w, stop_reason) noexcept;
 
-    const char* what_;
     std::size_t least_;
     std::size_t done_ = 0;
     int error_ = 0;         // of the system, or was_closed
     bool through_ = false;  // there is an outcome
+    bool moves_ = false;    // the deadline, and the timer may be set for an earlier one
     time_point deadline_ = never;
     time_point pause_until_ = never;  // it waits for nothing else
     duration timeout_;

@@ -1,6 +1,8 @@
 #include "weft/io/io_request.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -64,8 +66,42 @@ std::int64_t io_request::perform() noexcept {
             if (r < 0) return -errno;
             return r == 0 ? -EAGAIN : p.revents;
         }
+        case step:
+            return 1;
+        case read_at:
+            return or_error(::pread(number, data, bytes, static_cast<::off_t>(offset)));
+        case write_at:
+            return or_error(::pwrite(number, data, bytes, static_cast<::off_t>(offset)));
+        case sync:
+            return or_error(::fsync(number));
+        case open:
+            return or_error(
+                ::open(static_cast<const char*>(data), flags, static_cast<::mode_t>(bytes)));
+        case size: {
+            struct ::stat s;
+            return ::fstat(number, &s) == 0 ? s.st_size : -errno;
+        }
+        case resize:
+            return or_error(::ftruncate(number, static_cast<::off_t>(offset)));
     }
     return -ENOSYS;
+}
+
+std::int64_t io_request::try_now() noexcept {
+    io_entry& e = of.entry();
+    for (;;) {
+        std::uint64_t seen;
+        if (!e.enter(of.generation(), seen)) return was_closed;
+        if ((seen & flag()) == 0) {
+            e.leave(seen, 0);
+            return -EAGAIN;
+        }
+        const std::int64_t n = perform();
+        const bool all = n > 0 && (seen & io_entry::stream) != 0 && (seen & io_entry::ended) == 0 &&
+                         static_cast<std::size_t>(n) < bytes;
+        e.leave(seen, n == -EAGAIN || all ? flag() : 0);
+        if (n != -EAGAIN && n != -EINTR) return n;  // else an event may have come meanwhile
+    }
 }
 
 }  // namespace weft::detail

@@ -1,5 +1,5 @@
-// io_request: one system call that may have to wait, as data: to be made here and now, or to be
-// given to the system.
+// io_request: one system call that may have to wait, as data: to be made here and now, to be given
+// to the system, or to be made by a thread that may wait.
 #pragma once
 
 #include <sys/socket.h>
@@ -24,6 +24,14 @@ struct io_request {
         accept,           // accept4: address, address_bytes
         connect,          // connect: address, address_bytes
         poll,             // nothing: only waits; result: the flags that are set
+        step,             // nothing, not even that: the operation goes on by itself; result: one
+        // Of a file, which is always ready; these keep who makes them waiting (file.hpp).
+        read_at,   // pread: data, bytes, offset
+        write_at,  // pwrite: the same
+        sync,      // fsync
+        open,      // open: data is the path, bytes the mode; result: the number
+        size,      // of fstat
+        resize,    // ftruncate: offset
     };
 
     kind what = poll;
@@ -35,15 +43,23 @@ struct io_request {
     descriptor_ref of;
     void* data = nullptr;  // or msghdr, or address
     std::size_t bytes = 0;
-    ::socklen_t* address_bytes = nullptr;
+    union {
+        ::socklen_t* address_bytes = nullptr;
+        std::uint64_t offset;
+    };
     std::int64_t result = 0;  // of the last call: at least zero, or -errno
     waiter* owner = nullptr;
     io_driver* driver = nullptr;  // that has it, if it is under way
 
     std::uint64_t flag() const noexcept { return reads ? io_entry::readable : io_entry::writable; }
 
-    // Makes the call, which does not wait. At least zero, or -errno.
+    // Makes the call, which does not wait, unless it is of a file. At least zero, or -errno.
     std::int64_t perform() noexcept;
+
+    // The same if the descriptor is ready for it, as far as its entry knows. -EAGAIN: it is not;
+    // was_closed.
+    static constexpr std::int64_t was_closed = INT64_MIN;
+    std::int64_t try_now() noexcept;
 
     // By the driver: the result has come.
     void complete(std::int64_t n) noexcept {

@@ -38,7 +38,7 @@ public:
         if (core_ != nullptr) core_->owned.ref().close();
     }
     // Limits of each operation from now on. Of an end.
-    void set_options(const stream_options& o) noexcept { core_->options = o; }
+    void set_options(const stream_options& o) noexcept { core_->set_options(o); }
     const stream_options& options() const noexcept { return core_->options; }
 
     int native_handle() const noexcept { return core_ != nullptr ? core_->owned.number() : -1; }

@@ -32,10 +32,18 @@ result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept {
 #endif
 }
 
+bool read_exact_operation::look(io_operation& op, std::size_t count) noexcept {
+    auto& self = static_cast<read_exact_operation&>(op);
+    self.request_.data = static_cast<std::byte*>(self.request_.data) + count;
+    self.request_.bytes -= count;
+    if (self.request_.bytes == 0) return true;
+    self.credit(count);
+    return false;
+}
+
 read_until_operation::read_until_operation(stream_core& c, std::string& text, std::string_view mark,
                                            std::size_t most) noexcept
-    : stream_operation(c, request(c, true, nullptr, 0), 1, c.options.read_timeout,
-                       stream_core::reading, "bytes to read"),
+    : long_read_operation(c, nullptr, 0, 1),
       text_(&text),
       mark_(mark),
       most_(most),
@@ -72,7 +80,9 @@ bool read_until_operation::make_room() {
 bool read_until_operation::look(io_operation& op, std::size_t count) noexcept {
     auto& self = static_cast<read_until_operation&>(op);
     self.filled_ += count;
-    return self.found() || !self.make_room();
+    if (self.found() || !self.make_room()) return true;
+    if (self.is_measured()) self.credit(count);
+    return false;
 }
 
 result<std::size_t> read_until_operation::take(const waiter* w, wait_status how) noexcept {
@@ -83,6 +93,47 @@ result<std::size_t> read_until_operation::take(const waiter* w, wait_status how)
     if (filled_ >= most_) return failure(std::errc::message_size);
     const transferred t = outcome(w, how);
     return failure(t.error ? t.error : make_error_code(errc::end_of_stream));
+}
+
+closing_operation::closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept
+    : stream_operation(c, request(c, true, nullptr, 0), 1, duration::max(), stream_core::reading,
+                       "the peer to end"),
+      left_(most) {
+    set_deadline(deadline);
+    enough_ = look;
+}
+
+bool closing_operation::ready() noexcept {
+    if (!take_turn()) return true;
+    std::uint64_t seen;
+    if (request_.of && request_.of.entry().enter(request_.of.generation(), seen)) {
+        ::shutdown(request_.of.number(), SHUT_WR);  // where that fails, so does the read
+        request_.of.entry().leave(seen, 0);
+    }
+    room_.reset(new (std::nothrow) std::byte[room_bytes]);
+    if (room_ == nullptr || left_ == 0) return true;
+    request_.data = room_.get();
+    request_.bytes = std::min(left_, room_bytes);
+    return io_operation::ready();
+}
+
+bool closing_operation::look(io_operation& op, std::size_t count) noexcept {
+    auto& self = static_cast<closing_operation&>(op);
+    self.left_ -= count;
+    self.request_.bytes = std::min(self.left_, room_bytes);
+    return self.left_ == 0;
+}
+
+transferred closing_operation::take(const waiter* w, wait_status how) noexcept {
+    if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+    let_go();
+    transferred t = outcome(w, how);
+    if (left_ == 0)
+        t.error = std::make_error_code(std::errc::message_size);
+    else if (room_ == nullptr)
+        t.error = std::make_error_code(std::errc::not_enough_memory);
+    core_->owned.ref().close();
+    return t;
 }
 
 }  // namespace detail

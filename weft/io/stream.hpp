@@ -9,6 +9,7 @@
 //      read_until   to a string, until it holds a mark                       result<size_t>
 //      write        some                                                     result<size_t>
 //      write_all    all of it                                                transferred
+//      close_gracefully   closes; a peer that still sends can read all    transferred
 //
 // One party reads and one writes at a time; a second one of a kind gets operation_in_progress at
 // once. Errors of the system come as they are (connection_reset, broken_pipe); SIGPIPE never.
@@ -24,6 +25,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -31,6 +33,7 @@
 #include <string_view>
 #include <utility>
 
+#include "weft/base/assert.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/io/endpoint.hpp"
 #include "weft/io/io_operation.hpp"
@@ -46,6 +49,12 @@ inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
 struct stream_options {
     duration read_timeout = duration::max();   // of one operation; max: none
     duration write_timeout = duration::max();  //
+    // Bytes a second; zero: none. With it the read_timeout, which there must be then, is how long a
+    // peer may be behind, in read_exact and read_until: each byte that comes while they wait puts
+    // their deadline off by 1/min_rate s, but no further than read_timeout from then. So who sends
+    // a byte now and then is timed_out, and who is slow and steady is served, however long it
+    // takes.
+    std::uint32_t min_rate = 0;
 };
 
 namespace detail {
@@ -53,15 +62,22 @@ namespace detail {
 // What both halves of a stream share: who reads and who writes.
 struct stream_core {
     descriptor owned;
-    stream_options options;
-    atomic<unsigned char> busy{0};  // bits: somebody reads, somebody writes
+    [[no_unique_address]] stream_options options;  // what follows lies in its last word
+    atomic<unsigned char> busy{0};                 // bits: somebody reads, somebody writes
     // What is no socket has other calls.
     io_request::kind reads_by = io_request::receive;
     io_request::kind writes_by = io_request::send;
 
     static constexpr unsigned char reading = 1;
     static constexpr unsigned char writing = 2;
+
+    void set_options(const stream_options& o) noexcept {
+        WEFT_ASSERT(o.min_rate == 0 || o.read_timeout != duration::max(),
+                    "a stream has a min_rate, and no read_timeout to put off");
+        options = o;
+    }
 };
+static_assert(sizeof(stream_core) <= 40);
 
 // Of a socket that is connected, or will be: it is closed if there is no memory.
 result<descriptor> own_stream(int number) noexcept;
@@ -84,6 +100,12 @@ protected:
                      unsigned char bit, const char* what) noexcept
         : io_operation(r, least, timeout, what), core_(&c), bit_(bit) {}
 
+    // False: somebody else has it, and this is refused.
+    bool take_turn() noexcept {
+        held_ = (core_->busy.fetch_or(bit_, std::memory_order_acquire) & bit_) == 0;
+        refused_ = !held_;
+        return held_;
+    }
     bool refused() const noexcept { return refused_; }
     void let_go() noexcept {
         // Release: pairs with the next one's acquire.
@@ -101,14 +123,9 @@ protected:
         return r;
     }
 
-private:
-    bool take_turn() noexcept {
-        held_ = (core_->busy.fetch_or(bit_, std::memory_order_acquire) & bit_) == 0;
-        refused_ = !held_;
-        return held_;
-    }
-
     stream_core* core_;
+
+private:
     const unsigned char bit_;
     bool held_ = false;
     bool refused_ = false;
@@ -126,12 +143,31 @@ public:
     }
 };
 
-class read_exact_operation final : public stream_operation {
+// Of several calls, which a peer could draw out: see stream_options::min_rate.
+class long_read_operation : public stream_operation {
+protected:
+    long_read_operation(stream_core& c, void* into, std::size_t bytes, std::size_t least) noexcept
+        : stream_operation(c, request(c, true, into, bytes), least, c.options.read_timeout,
+                           stream_core::reading, "bytes to read"),
+          min_rate_(c.options.min_rate) {}
+
+    bool is_measured() const noexcept { return min_rate_ != 0; }
+    // So much has come, and it was not enough.
+    void credit(std::size_t bytes) noexcept {
+        prolong(
+            duration(static_cast<duration::rep>(bytes * std::uint64_t{1'000'000'000} / min_rate_)));
+    }
+
+private:
+    std::uint32_t min_rate_;
+};
+
+class read_exact_operation final : public long_read_operation {
 public:
     read_exact_operation(stream_core& c, std::span<std::byte> into) noexcept
-        : stream_operation(c, request(c, true, into.data(), into.size()), into.size(),
-                           c.options.read_timeout, stream_core::reading, "bytes to read"),
-          all_(into.size()) {}
+        : long_read_operation(c, into.data(), into.size(), into.size()), all_(into.size()) {
+        if (is_measured()) enough_ = look;
+    }
     transferred take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
         let_go();
@@ -141,11 +177,13 @@ public:
     }
 
 private:
+    static bool look(io_operation& op, std::size_t count) noexcept;
+
     std::size_t all_;
 };
 
 // Reads behind what `text` holds until it holds the mark.
-class read_until_operation final : public stream_operation {
+class read_until_operation final : public long_read_operation {
 public:
     read_until_operation(stream_core& c, std::string& text, std::string_view mark,
                          std::size_t most) noexcept;
@@ -186,6 +224,22 @@ public:
         let_go();
         return outcome(w, how);
     }
+};
+
+// Ends what is sent, lets go of what comes until the peer ends as well, and closes.
+class closing_operation final : public stream_operation {
+public:
+    closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept;
+    bool ready() noexcept;
+    transferred take(const waiter* w, wait_status how) noexcept;
+
+private:
+    static constexpr std::size_t room_bytes = 16384;
+
+    static bool look(io_operation& op, std::size_t count) noexcept;
+
+    std::size_t left_;  // of what may come
+    std::unique_ptr<std::byte[]> room_;
 };
 
 }  // namespace detail
@@ -254,11 +308,27 @@ public:
     void close() noexcept {
         if (core_ != nullptr) core_->owned.ref().close();
     }
-    // The same, but the peer gets a reset, and what was not sent is forgotten.
+    // The same, after the peer has read all of it. Who closes while there is something to read, or
+    // before the peer has ended, has the system send a reset, and what the peer has not read by
+    // then may be lost to it: the answer to a request that was not read to its end. So this ends
+    // what is sent, reads and drops what comes until the peer ends as well, for at most `most`
+    // bytes, and closes. How much was dropped; the error says why the peer was not waited for:
+    // timed_out, message_size, operation_canceled (a stop), or its own (connection_reset). It is
+    // closed in any case but one: operation_in_progress, somebody else reads.
+    [[nodiscard]] detail::closing_operation async_close_gracefully(
+        time_point deadline, std::size_t most = 16u << 20) noexcept {
+        return {*core_, deadline, most};
+    }
+    transferred close_gracefully(time_point deadline, std::size_t most = 16u << 20,
+                                 place_t place = place_t::current()) {
+        auto op = async_close_gracefully(deadline, most);
+        return detail::block_for(op, place);
+    }
+    // As close(), but the peer gets a reset, and what was not sent is forgotten.
     void abort() noexcept;
 
     // Limits of each operation from now on.
-    void set_options(const stream_options& o) noexcept { core_->options = o; }
+    void set_options(const stream_options& o) noexcept { core_->set_options(o); }
     const stream_options& options() const noexcept { return core_->options; }
 
     endpoint local_endpoint() const noexcept { return endpoint::of_socket(native_handle()); }

@@ -36,8 +36,8 @@ public:
     }
     // The descriptor has told of a wake: it is quiet until the next.
     void drain() noexcept;
-    // From now on every wake is told: somebody else sleeps on it.
-    void always_tell() noexcept { always_.store(true, std::memory_order_relaxed); }
+    // From now on every wake is told, as is one that came before: somebody else sleeps on it.
+    void always_tell() noexcept;
 
 private:
     enum : unsigned char { awake, asleep, woken };

@@ -7,6 +7,28 @@
 
 namespace weft {
 
+bool detail::blocking_call::begin(waiter& w, const char* what) noexcept {
+    owner = &w;
+    w.enlist(what, &pool_, this, withdraw, interrupt);
+    w.await_outside();
+    if (pool_.submit(*this)) return true;
+    run(*this);  // here: late is better than never
+    state = phase::finished;
+    return false;
+}
+
+void detail::blocking_call::withdraw(waiter& w) noexcept {
+    auto& self = w.operation<blocking_call>();
+    self.asked_to_end_.store(true, std::memory_order_relaxed);
+    if (!self.pool_.withdraw(self)) self.pool_.wait_for(self);
+}
+
+void detail::blocking_call::interrupt(waiter& w, stop_reason) noexcept {
+    auto& self = w.operation<blocking_call>();
+    self.asked_to_end_.store(true, std::memory_order_relaxed);
+    if (self.pool_.withdraw(self) && w.claim()) w.wake();
+}
+
 blocking_pool& default_blocking_pool() noexcept {
     static blocking_pool* const the_one = new blocking_pool();
     return *the_one;

@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/clock.hpp"
 #include "weft/base/list.hpp"
 #include "weft/wait/await.hpp"
@@ -39,6 +40,8 @@ struct blocking_pool_options {
     duration idle_time = std::chrono::seconds(10);  // a thread with nothing to do goes after it
 };
 
+class blocking_pool;
+
 namespace detail {
 
 // A call in the queue, or under way. Everything but run() is under the pool's lock.
@@ -48,6 +51,29 @@ struct blocking_job : list_node<> {
     void (*run)(blocking_job&) noexcept = nullptr;
     waiter* owner = nullptr;  // null: nobody waits, and it destroys itself
     phase state = phase::in_queue;
+};
+
+// What an operation is that waits for a job of its own; it sets `run`.
+class blocking_call : protected blocking_job {
+protected:
+    explicit blocking_call(blocking_pool& p) noexcept : pool_(p) {}
+    blocking_call(blocking_call&& other) noexcept : pool_(other.pool_) {}  // before it is awaited
+    ~blocking_call() = default;
+
+    // Its start(). False: there was no thread, and it has been run here.
+    bool begin(waiter& w, const char* what) noexcept;
+
+    // For run(): its end is wanted, by a stop or a deadline that has come too late to prevent it.
+    bool is_asked_to_end() const noexcept {
+        return asked_to_end_.load(std::memory_order_relaxed);  // nothing else is told by it
+    }
+
+private:
+    static void withdraw(waiter& w) noexcept;
+    static void interrupt(waiter& w, stop_reason) noexcept;
+
+    blocking_pool& pool_;
+    atomic<bool> asked_to_end_{false};
 };
 
 }  // namespace detail
@@ -68,8 +94,7 @@ public:
     std::size_t waiting_count() const noexcept;  // calls that no thread has begun; any thread
 
 private:
-    template <class>
-    friend class blocking_operation;
+    friend class detail::blocking_call;
 
     // False: there is no thread for it and none can be begun.
     bool submit(detail::blocking_job&) noexcept;
@@ -111,27 +136,21 @@ bool blocking_pool::post(F&& f) {
 blocking_pool& default_blocking_pool() noexcept;
 
 template <class F>
-class blocking_operation : detail::blocking_job {
+class blocking_operation : detail::blocking_call {
     using T = std::invoke_result_t<F&>;
 
 public:
     static constexpr bool reports_stop = false;
 
-    blocking_operation(blocking_pool& p, F f) : pool_(p), f_(std::move(f)) {}
+    blocking_operation(blocking_pool& p, F f) : blocking_call(p), f_(std::move(f)) {}
     blocking_operation(blocking_operation&& other)  // before it is awaited
-        : pool_(other.pool_), f_(std::move(other.f_)) {}
+        : blocking_call(std::move(other)), f_(std::move(other.f_)) {}
 
     bool ready() const noexcept { return false; }
 
     bool start(waiter& w) noexcept {
-        owner = &w;
         run = [](blocking_job& j) noexcept { static_cast<blocking_operation&>(j).call(); };
-        w.enlist("a blocking call", &pool_, this, withdraw, interrupt);
-        w.await_outside();
-        if (pool_.submit(*this)) return true;
-        call();  // here: late is better than never
-        state = phase::finished;
-        return false;
+        return begin(w, "a blocking call");
     }
 
     T take(const waiter* w, wait_status) {
@@ -157,16 +176,6 @@ private:
 #endif
     }
 
-    static void withdraw(waiter& w) noexcept {
-        auto& self = w.operation<blocking_operation>();
-        if (!self.pool_.withdraw(self)) self.pool_.wait_for(self);
-    }
-    static void interrupt(waiter& w, stop_reason) noexcept {
-        auto& self = w.operation<blocking_operation>();
-        if (self.pool_.withdraw(self) && w.claim()) w.wake();
-    }
-
-    blocking_pool& pool_;
     F f_;
     bool done_ = false;
     std::exception_ptr error_;

@@ -38,6 +38,7 @@ loop::~loop() {
     if (running_.load(std::memory_order_acquire))  // pairs with ~run_by
         fail("destruction of a loop that another thread runs");
     end_all();
+    WEFT_ASSERT(timers_.empty(), "destruction of a loop with timers in it");
 }
 
 bool loop::adopt(driver* d) noexcept {
@@ -215,11 +216,30 @@ WEFT_ALWAYS_INLINE void loop::fetch_ahead() noexcept {
 std::size_t loop::run_round() {
     const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
-    turns_left_ = round_turns;  // none any more where a timer stops it
+    turns_left_ = source_ == nullptr ? round_turns : pace_;  // none any more where a timer stops it
     take_posted();
     const std::size_t fired = fire_due();
-    if (source_ != nullptr && ready())  // what waits there waits for a round at most
+    const std::size_t turns = source_ == nullptr ? run_turns() : run_turns_paced();
+    turn_count_ += turns;
+    if (ready()) now_on().poll();
+    return turns + fired;
+}
+
+// Where others help, a round is so long that its time is worth a look at the clock, and so short
+// that none of them sleeps for much longer than that beside somebody who waits.
+std::size_t loop::run_turns_paced() {
+    if (ready())  // what waits there waits for a round at most
         if (const entry e = source_->take(true); e.handle != nullptr) put_last(e);
+    const time_point began = now();
+    const std::size_t turns = run_turns();
+    behind_ = false;
+    if (turns_left_ != 0 || !ready()) return turns;
+    behind_ = now() - began >= long_round;
+    pace_ = behind_ ? std::max<std::size_t>(pace_ / 2, 1) : std::min(pace_ * 2, round_turns);
+    return turns;
+}
+
+std::size_t loop::run_turns() {
     std::size_t turns = 0;
     for (entry e; turns_left_ != 0; ++turns) {
         if (turns_left_ % fetch_count == 0 && ready_.count() > fetch_from) fetch_ahead();
@@ -231,9 +251,24 @@ std::size_t loop::run_round() {
         else
             e.handle.resume();
     }
-    turn_count_ += turns;
-    if (ready()) now_on().poll();
-    return turns + fired;
+    return turns;
+}
+
+// Those that would wait here for longest. What goes keeps its place, and nothing to do there.
+std::size_t loop::give_away() noexcept {
+    if (ending_) return 0;
+    const std::size_t count = ready_.count();
+    const std::size_t first = count - std::min(count, give_looks);
+    std::size_t given = 0;
+    for (std::size_t i = count; i != first && given != count / 2; --i) {
+        entry& e = ready_[i - 1];
+        flow* const f = e.of;
+        if (f == nullptr || f->kind->leave == nullptr || !f->kind->leave(*f, e.handle)) continue;
+        e = {std::noop_coroutine(), nullptr};
+        source_->receive(*f);
+        ++given;
+    }
+    return given;
 }
 
 WEFT_NOINLINE void loop::resume_observed(entry e) {
@@ -241,6 +276,7 @@ WEFT_NOINLINE void loop::resume_observed(entry e) {
     if (watch_ != nullptr) watch_->begins(e.of);
     e.handle.resume();
     if (watch_ != nullptr) watch_->ended();
+    if (turns_until_ != never && now() >= turns_until_) turns_left_ = 0;
 }
 
 // What the driver tells of becomes ready here.
@@ -250,6 +286,7 @@ bool loop::sleep(time_point until) noexcept {
     if (source_ == nullptr) return now_on().wait(until);
     if (!source_->rest()) return now_on().wait(now());
     const bool can_end = now_on().wait(until);
+    pace_ = first_turns;
     source_->rested();
     return can_end;
 }
@@ -300,16 +337,24 @@ bool loop::run_once(time_point until) {
     return ran;
 }
 
-std::size_t loop::run_until_idle() {
+std::size_t loop::run_until_idle(time_point until) {
     const run_by run(*this);
+    turns_until_ = until;
+    look_who_observes();
     std::size_t turns = 0;
-    for (;;) {
+    for (bool more = true; more;) {
         const std::size_t n = run_round();
         turns += n;
-        if (n != 0) continue;
-        static_cast<void>(sleep(now()));
-        if (!ready() && posted_.empty()) return turns;
+        if (n == 0) {
+            static_cast<void>(sleep(now()));
+            more = ready() || !posted_.empty();
+        } else {
+            more = until == never || now() < until;
+        }
     }
+    turns_until_ = never;
+    look_who_observes();
+    return turns;
 }
 
 void loop::stop() noexcept {
@@ -385,31 +430,35 @@ void loop::end_all() noexcept {
     detail::this_thread_runs() = {nullptr, this};
     take_posted();
     request_stop_of_all();
-    run_on();
+    run_on(never);
     // These do not go when they are asked. The youngest first: who began it may wait for it in a
-    // destructor, which cannot be unwound. One has handed the stop on to another executor, and its
-    // answer is awaited, for a while; the others wait under a shield, or swallow it.
+    // destructor, which cannot be unwound. One has handed the stop on to another executor, or waits
+    // for those who live there, and the answer is awaited, for a while; the others wait under a
+    // shield, or swallow it.
     const time_point patience = after(now(), deadlock_patience);
+    const auto may_be_answered = [](const waiter* w) noexcept {
+        return w != nullptr && (w->reason() != stop_reason::none || w->is_for_others());
+    };
     const auto comes_an_answer = [&](const flow& f) noexcept {
-        return !ready() && f.waiting != nullptr && f.waiting->reason() != stop_reason::none &&
-               now() < patience && now_on().wait(std::min(patience, next_deadline()));
+        return !ready() && may_be_answered(f.waiting) && now() < patience &&
+               now_on().wait(std::min(patience, next_deadline()));
     };
     while (flow* f = flows_.back()) {
         if (!comes_an_answer(*f)) f->kind->end(*f);
-        run_on();
+        run_on(patience);
     }
     drop_ready();
     // Whoever posted last, or stopped it, may be about to wake the driver.
     while (wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
            stopping_count_.load(std::memory_order_acquire) != 0)
         std::this_thread::yield();
-    WEFT_ASSERT(timers_.empty(), "destruction of a loop with timers in it");
 }
 
-// Some turns for each that lives, and no more: one that yields for ever is ended as well.
-void loop::run_on() noexcept {
+// Some turns for each that lives, and no more: one that yields for ever is ended as well. A round
+// at least, for what the end of one has brought about.
+void loop::run_on(time_point until) noexcept {
     std::size_t left = last_rounds * (1 + (flow_count_ + ready_.count()) / round_turns);
-    while (left-- != 0 && run_round() != 0) {
+    while (left-- != 0 && run_round() != 0 && now() < until) {
     }
 }
 

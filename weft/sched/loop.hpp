@@ -52,6 +52,8 @@ public:
     // The loop has nothing to run. Whether it may sleep; if so, rested() follows.
     virtual bool rest() noexcept = 0;
     virtual void rested() noexcept = 0;
+    // What has left the loop for another, by its `turn`, see loop::give_away.
+    virtual void receive(flow& f) noexcept = 0;
     // Where that begins which its flows begin.
     virtual launcher& begins_on() noexcept = 0;
 
@@ -97,8 +99,10 @@ public:
     bool run_once(time_point until);
 
     // Runs all that is ready and becomes ready by it, timers that are due among it, without
-    // waiting. How many turns and timers that were.
-    std::size_t run_until_idle();
+    // waiting. How many turns and timers that were. For who has only so much time, as in a frame of
+    // a game: the turn in which `until` comes is the last, what is left is ready for the next call,
+    // and one turn is made however late it is.
+    std::size_t run_until_idle(time_point until = never);
 
     // Ends the present run() or run_once(), or the next one: from what the loop runs, when the
     // present turn is over; from another thread, soon. Any thread.
@@ -129,7 +133,7 @@ public:
     // For a test: who runs next, and what ran. Null: in order.
     void set_chooser(turn_chooser* c) noexcept {
         chooser_ = c;
-        is_observed_ = chooser_ != nullptr || watch_ != nullptr;
+        look_who_observes();
         numbered_count_ = 0;
     }
     turn_chooser* chooser() const noexcept { return chooser_; }
@@ -137,7 +141,7 @@ public:
     // While it does not run. Null: none.
     void set_watch(turn_watch* w) noexcept {
         watch_ = w;
-        is_observed_ = chooser_ != nullptr || watch_ != nullptr;
+        look_who_observes();
     }
     // Before it runs first. Null: none.
     void set_source(work_source* s) noexcept { source_ = s; }
@@ -145,6 +149,11 @@ public:
     void request_stop_of_all() noexcept;
     // Ends all that lives in it, as its destructor does, and stays. On the thread that runs it.
     void end_all() noexcept;
+    // For the work source, within its take(): what is ready to run, has begun and may go on
+    // elsewhere is given to it, at most half of what is ready. How many that were.
+    std::size_t give_away() noexcept;
+    // Whether the last round left some that were ready behind, and took long: others could help.
+    bool is_behind() const noexcept { return behind_; }
     // Whether anything was posted by other threads that it has not looked at. Any thread.
     bool has_posted() const noexcept { return !posted_.empty(); }
 
@@ -172,6 +181,9 @@ private:
     using entry = ready_turn;
     static constexpr unsigned slot_uses_limit = 3;
     static constexpr std::size_t round_turns = 64;  // between two looks at inbox and timers
+    static constexpr std::size_t first_turns = 8;   // the same after a sleep, where others help
+    static constexpr duration long_round = std::chrono::microseconds(100);
+    static constexpr std::size_t give_looks = 64;   // at so many of the ready
     static constexpr std::size_t fetch_from = 64;   // a queue longer than this is fetched ahead,
     static constexpr std::size_t fetch_count = 16;  // this many at a time
     static constexpr std::size_t last_rounds = 64;  // at the end, for each round_turns flows
@@ -184,7 +196,12 @@ private:
     tick tick_at(time_point t) const noexcept;
     time_point time_of(tick n) const noexcept;
     std::size_t run_round();
+    std::size_t run_turns();
+    std::size_t run_turns_paced();
     void resume_observed(entry e);
+    void look_who_observes() noexcept {
+        is_observed_ = chooser_ != nullptr || watch_ != nullptr || turns_until_ != never;
+    }
     bool sleep(time_point until) noexcept;
     void take_posted() noexcept;
     void put_last(entry e) noexcept;
@@ -193,7 +210,7 @@ private:
     bool next(entry& e) noexcept;
     bool next_chosen(entry& e) noexcept;
     bool next_of_source(entry& e) noexcept;
-    void run_on() noexcept;
+    void run_on(time_point until) noexcept;
     void drop_ready() noexcept;
     void number(flow& f) noexcept;
     void fetch_ahead() noexcept;
@@ -217,7 +234,9 @@ private:
     ring<entry> ready_;
     entry slot_{};
     unsigned slot_uses_ = 0;
-    std::size_t turns_left_ = 0;  // in the present round
+    std::size_t turns_left_ = 0;      // in the present round
+    std::size_t pace_ = first_turns;  // turns of a round, where others help
+    bool behind_ = false;
     bool reported_ = false;
     bool ending_ = false;
     void (*on_deadlock_)(loop&) = print_deadlock;
@@ -225,10 +244,11 @@ private:
     std::uint64_t numbers_given_ = 0;
     std::size_t numbered_count_ = 0;  // so many of the ready have theirs, see next_chosen
     std::uint64_t turn_count_ = 0;
-    bool is_observed_ = false;  // by the next or by watch_
+    bool is_observed_ = false;  // by the next, by watch_, or for turns_until_
     turn_chooser* chooser_ = nullptr;
     work_source* source_ = nullptr;
     turn_watch* watch_ = nullptr;
+    time_point turns_until_ = never;  // the turn in which it comes is the last of a round
     std::unique_ptr<driver> first_driver_;
     std::unique_ptr<driver> adopted_;
     // One of the two. Other threads may find the first a little longer, which wakes the other.

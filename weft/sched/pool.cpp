@@ -79,6 +79,7 @@ struct pool::core {
 
         // Work source.
         ready_turn take(bool busy) noexcept override;
+        void receive(flow& f) noexcept override;
         bool rest() noexcept override;
         void rested() noexcept override;
         launcher& begins_on() noexcept override { return *core_.owner; }
@@ -87,6 +88,7 @@ struct pool::core {
         atomic<std::size_t> flow_count{0};  // when it announced itself
         atomic<std::size_t> stolen_count{0};
         atomic<std::size_t> outside_count{0};
+        atomic<std::size_t> given_count{0};
         atomic<std::size_t> rest_count{0};
         std::thread thread;
 
@@ -147,6 +149,10 @@ struct pool::core {
     std::condition_variable quiet;
     atomic<unsigned> waiting_for_quiet{0};
 
+    atomic<unsigned> strand_number{0};
+    atomic<int> strand_count{0};
+    atomic<int> strand_flow_count{0};
+
     atomic<bool> leaving{false};
     std::barrier<> all_out;    // the workers, and who ends them
     unsigned begun_count = 0;  // threads
@@ -163,7 +169,9 @@ ready_turn pool::core::worker::take(bool busy) noexcept {
             count(outside_count);
             return t;
         }
-        return take_eldest();
+        if (!empty()) return take_eldest();
+        if (own().is_behind() && core_.idle.idle_count() != 0) own().give_away();
+        return {};
     }
     ready_turn t = pop();
     if (t.handle == nullptr) {
@@ -173,6 +181,13 @@ ready_turn pool::core::worker::take(bool busy) noexcept {
     if (t.handle == nullptr) return search();
     if (searching_) stop_searching();
     return t;
+}
+
+void pool::core::worker::receive(flow& f) noexcept {
+    count(given_count);
+    if (push(f.turn)) return;
+    core_.inbox.push(f.turn);
+    if (const unsigned i = core_.idle.claim(); i != idle_set::none) wake(i);
 }
 
 // It has found something. If nobody searches any more, somebody must for what was launched while
@@ -276,6 +291,7 @@ void pool::core::worker::drop_loop() noexcept {
 bool pool::core::is_quiet() const noexcept {
     const idle_set::snapshot before = idle.look();
     if (!idle.all_idle(before) || has_work()) return false;
+    if (strand_flow_count.load(std::memory_order_relaxed) != 0) return false;  // as the next
     for (const auto& w : workers)
         if (w->flow_count.load(std::memory_order_relaxed) != 0 || w->own().has_posted())
             return false;  // relaxed: look() has acquired it
@@ -360,6 +376,9 @@ pool::pool(pool_options options) {
 pool::~pool() {
     WEFT_ASSERT(!is_here(), "destruction of a pool by what it runs");
     core_->end();
+    // Relaxed: whoever made or ended one has been joined, or is the caller.
+    if (core_->strand_count.load(std::memory_order_relaxed) != 0)
+        fail("destruction of a pool while there are strands in it");
 }
 
 void pool::launch(runnable& r) noexcept {
@@ -376,8 +395,20 @@ unsigned pool::thread_count() const noexcept {
 executor& pool::worker(unsigned i) noexcept { return core_->workers[i]->own(); }
 
 bool pool::is_here() const noexcept {
-    executor* const e = current_executor();
-    return e != nullptr && &e->begins_on() == this;
+    const detail::fork_place* const p = detail::this_thread_forks();  // also within a strand
+    return p != nullptr && &p->home()->begins_on() == this;
+}
+
+// Relaxed: only that they differ.
+unsigned pool::next_strand_clock() noexcept {
+    return core_->strand_number.fetch_add(1, std::memory_order_relaxed) % thread_count();
+}
+void pool::count_strand(int more) noexcept {
+    core_->strand_count.fetch_add(more, std::memory_order_relaxed);  // see ~pool
+}
+// Relaxed: a worker says after it that it is idle, see is_quiet.
+void pool::count_strand_flow(int more) noexcept {
+    core_->strand_flow_count.fetch_add(more, std::memory_order_relaxed);
 }
 
 void pool::wait_until_idle() {
@@ -390,6 +421,7 @@ pool_stats pool::stats() const noexcept {
     for (const auto& w : core_->workers) {
         // Relaxed: counts.
         s.stolen_count += w->stolen_count.load(std::memory_order_relaxed);
+        s.given_count += w->given_count.load(std::memory_order_relaxed);
         s.outside_count += w->outside_count.load(std::memory_order_relaxed);
         s.rest_count += w->rest_count.load(std::memory_order_relaxed);
     }

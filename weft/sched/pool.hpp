@@ -2,7 +2,12 @@
 //
 // Its one idea: a worker is a loop, and beside it lies a deque of what it was asked to begin. A
 // worker that runs dry takes from its own, then from what came from outside, and then from the
-// others; what has begun somewhere stays there, with its timers and its sockets.
+// others.
+//
+// What has begun somewhere stays there, with its timers and its sockets, unless that worker is
+// behind while another sleeps: then it puts some of what is ready there into its deque. Tasks go
+// over like this, between two turns, and fibers that are `migratable`; what was launched on one
+// worker (worker(i)), stays. A wait that another thread ends is nothing new to what it waits for.
 //
 //        launch, on a worker                             launch, on any other thread
 //               |                                                     |
@@ -23,6 +28,9 @@
 //
 // Many may be in a process, and come and go. Not from what it runs: its destructor asks all that
 // lives in it to stop, waits a second, and ends what is left by unwinding it.
+//
+// Limit: what has to be unwound then and waits for a task that swallows its stop on another worker,
+// ends the program (schedule_on.hpp).
 #pragma once
 
 #include <concepts>
@@ -47,6 +55,7 @@ struct pool_options {
 
 struct pool_stats {
     std::size_t stolen_count = 0;   // taken from another worker
+    std::size_t given_count = 0;    // given away after they had begun
     std::size_t outside_count = 0;  // launched by other threads, and begun
     std::size_t rest_count = 0;     // how often a worker has gone to sleep
 };
@@ -85,7 +94,14 @@ public:
     pool_stats stats() const noexcept;
 
 private:
+    friend class strand;
     struct core;
+
+    // For strands.
+    unsigned next_strand_clock() noexcept;
+    void count_strand(int more) noexcept;
+    void count_strand_flow(int more) noexcept;  // by what a worker runs
+
     std::unique_ptr<core> core_;
 };
 

@@ -29,7 +29,7 @@ void resume_on::take_back() noexcept {
 
 void resume_on::await_resume() noexcept {
     if (!std::exchange(under_way_, false)) return;
-    if (detail::task_flow* t = detail::task_flow::current()) t->arrive();
+    if (detail::task_flow* t = detail::task_flow::current()) t->settle();
 }
 
 }  // namespace weft

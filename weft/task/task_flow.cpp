@@ -24,7 +24,7 @@ party task_party(const flow& f) noexcept {
 
 }  // namespace
 
-const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_party};
+const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_party, leave};
 
 task_flow::task_flow(std::coroutine_handle<> task, error_getter e, executor* on) noexcept
     : frame{begin, drop}, flow(task_kind), body(task), error_of(e), id(new_id()) {
@@ -72,11 +72,28 @@ void task_flow::leave_home(executor* for_other) noexcept {
     move_to(for_other);
 }
 
-void task_flow::arrive() noexcept {
-    if (home == nullptr) move_to(current_executor());
-    home->enroll(*this);
-    enrolled = true;                            // T2
-    if (stop.stop_requested()) deliver_stop();  // it may have missed us
+void task_flow::settle() noexcept {
+    roams = home == nullptr;
+    enrolled = true;  // T2
+    settle_here();
+}
+
+bool task_flow::leave(flow& f, std::coroutine_handle<> ready) noexcept {
+    task_flow& self = of(f);
+    const bool may = self.roams && self.enrolled && self.waiting != nullptr;
+    if (!may || !self.waiting->is_only(ready)) return false;
+    self.enrolled = false;  // T2
+    self.flow::leave_home();
+    self.flow::handle = ready;
+    self.resume = go_on;
+    return true;
+}
+
+void task_flow::go_on(frame* f) {
+    task_flow& self = *static_cast<task_flow*>(f);
+    self.resume = come_back;
+    self.settle();
+    std::exchange(self.flow::handle, self.frame::handle()).resume();
 }
 
 // -- the end -------------------------------------------------------------------------------------
@@ -85,10 +102,7 @@ void task_flow::begin(frame* f) {
     task_flow& self = *static_cast<task_flow*>(f);
     self.resume = come_back;
     self.started.store(true, std::memory_order_relaxed);  // for status() alone
-    if (self.home == nullptr) self.move_to(current_executor());
-    self.home->enroll(self);  // T2
-    self.enrolled = true;
-    if (self.stop.stop_requested()) self.deliver_stop();
+    self.settle();
     auto task = std::coroutine_handle<transfer_base>::from_address(self.body.address());
     transfer_base& p = task.promise();
     p.awaiter = self.frame::handle();

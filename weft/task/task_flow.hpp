@@ -12,7 +12,8 @@
 //      +------------------------------------+         +--------------------------+
 //
 // References are held by who will take the result, by the run, and by each message on its way. The
-// task may go over to other executors while it runs (resume_on).
+// task may go over to other executors: where it says so (resume_on), or, in a pool, where one
+// worker has more to do than another, in a turn that ends a wait. `handle` is then that turn.
 //
 // Invariants:
 // T1  `ended` is written once, under the joiners' lock, after everything else of the outcome
@@ -75,7 +76,7 @@ struct task_flow final : frame, flow {
     void run_to_end(flow& by);  // the same, and `by` waits for the rest; its stop is the task's
     // In its own turn, which ends then. Null: whoever runs it next.
     void leave_home(executor* for_other) noexcept;
-    void arrive() noexcept;  // in the first turn there
+    void settle() noexcept;  // in the first turn there
     void let_go() noexcept;
     void unwant() noexcept;  // by who was to take the result: it will not be asked for again
     bool has_ended() const noexcept { return ended.load(std::memory_order_acquire); }  // T1
@@ -96,6 +97,8 @@ private:
     ~task_flow();
     static void begin(frame* f);
     static void come_back(frame* f) noexcept;
+    static void go_on(frame* f);
+    static bool leave(flow& f, std::coroutine_handle<> ready) noexcept;
     static void drop(frame* f) noexcept;
     static void end(flow& f) noexcept;
     void finish() noexcept;

@@ -85,6 +85,20 @@ bool flow::is_at(const executor* e) noexcept {
     return std::atomic_ref<executor*>(home).load(std::memory_order_acquire) == e;
 }
 
+void flow::leave_home() noexcept {
+    home->strike_off(*this);
+    if (waiting != nullptr) waiting->leave();  // W4
+    move_to(nullptr);
+}
+
+void flow::settle_here() noexcept {
+    executor& at = *current_executor();
+    if (home == nullptr) move_to(&at);
+    if (waiting != nullptr) waiting->arrive(at);
+    at.enroll(*this);
+    if (stop.stop_requested()) deliver_stop();  // it may have missed us
+}
+
 stop_reason flow::pending_stop_slowly() const noexcept {
     if (shields != 0) return stop_reason::none;
     if (stop.stop_requested()) return stop.reason();

@@ -10,13 +10,15 @@
 //      ------------------------> stop_source ----------------------> waiting->stop(...)
 //
 // Everything but `stop` is for the thread of `home` only: nothing here is locked. A flow that can
-// (a task, not a fiber) goes over to another executor by move_to; then that one's thread has it.
+// (a task, or a fiber that says so) goes over to another executor by move_to; then that one's
+// thread has it.
 //
 // Invariants:
 // F1  `waiting` is the wait that the flow is suspended in, and null while it runs; where there are
 //     several (a fiber awaits a coroutine, which waits), the innermost, which leads to the others
 // F2  a stop is a state: once requested it ends every wait that may be ended, until the flow does
-// F3  attention is not zero once deliver_stop was called, or a deadline is set
+// F3  attention is not zero once deliver_stop was called, a deadline is set, or it may change
+//     threads where it suspends
 // F4  `moves` is counted on after `home` has changed, and passed by who requests a stop before he
 //     reads `home`: so either he finds the new home, or who takes it in there finds the stop
 // F5  `moves` has `asked` set while somebody may post to the home that he has read; who leaves that
@@ -54,6 +56,11 @@ struct flow_kind {
 
     // For messages.
     party (*who)(const flow&) noexcept;
+
+    // For an executor that has taken `ready` out of what it is to run: if it is a turn of the flow,
+    // and the flow need not stay, it leaves, and goes on where its `turn` is run next. On its
+    // thread. False: neither; null: never.
+    bool (*leave)(flow&, std::coroutine_handle<> ready) noexcept = nullptr;
 };
 
 namespace detail {
@@ -74,6 +81,7 @@ struct flow_hot {
     enum call : std::uint8_t {
         stop_call = 1,      // a stop has been requested, and the flow's own thread knows
         deadline_call = 2,  // it has a deadline
+        roams_call = 4,     // it may change threads, so that what is short for others is not for it
     };
 
     const flow_kind* kind;
@@ -95,7 +103,8 @@ struct flow : detail::flow_hot, list_node<> {
     runnable turn;                            // to be posted by
     detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
     atomic<unsigned> moves{0};                // F4, F5
-    bool ending = false;                      // kind->end is at it: what it destroys cannot suspend
+    bool roams = false;   // nobody has said where it is to be, and it may be given to another
+    bool ending = false;  // kind->end is at it: what it destroys cannot suspend
     stop_source stop;
     detail::stop_message message{*this};
 
@@ -140,13 +149,18 @@ struct flow : detail::flow_hot, list_node<> {
     }
 
     // Its next turn, and from then on all of it, is on the thread of another executor; null: it has
-    // ended. It does not wait, and is enrolled with neither. Who takes it in there calls
-    // deliver_stop if a stop was requested. On its own thread.
+    // ended, or that is known later. It does not wait, and is enrolled with neither. Who takes it
+    // in there calls deliver_stop if a stop was requested. On its own thread.
     void move_to(executor* other) noexcept;
     bool is_at(const executor* e) noexcept;  // any thread
     // For who has requested a stop, any thread: where to deliver it; null: whoever starts it does.
     // It is there for as long as the flow is known not to have ended. F4
     executor* present_home() noexcept;
+
+    // The two halves of flow_kind::leave: away from home, to no executor, in the turn that ends its
+    // only wait, or in none; and, in that turn, to where it runs now.
+    void leave_home() noexcept;
+    void settle_here() noexcept;
 
     // Has what its next turn will load fetched into the cache: a hint. The second word of what is
     // hot is where it loads next, its stack; if it is anything else, nothing is lost.

@@ -15,8 +15,8 @@
 //
 // A coroutine has with_nursery instead, as a destructor cannot co_await.
 //
-// Limit: a child on another executor must have ended before the loop that the nursery's own flow
-// lives in does: the end of that loop does not wait for it, and ends the program.
+// Limit: a loop that ends asks the children of its nurseries to stop, and waits for those on other
+// executors, for a second at most: one that does not end then ends the program.
 #pragma once
 
 #include <exception>

@@ -21,6 +21,7 @@ void scope::enter(scope_member& m) noexcept {
         const std::lock_guard held(queue_);
         living_.push_back(m);
         ++living_count_;
+        elsewhere_ |= !m.child->is_at(current_executor());
     }
     m.attach(stop_.get_token());
 }
@@ -97,6 +98,7 @@ bool scope::join_operation::start(waiter& w) noexcept {
         });
     const std::lock_guard held(scope_->queue_);
     if (scope_->living_count_ == 0) return false;
+    if (scope_->elsewhere_) w.await_others();
     scope_->queue_.push_back(node_);
     return true;
 }

@@ -108,6 +108,7 @@ private:
     list<scope_member> failed_;  // their children are kept
     std::size_t living_count_ = 0;
     std::size_t ended_count_ = 0;
+    bool elsewhere_ = false;  // some have, or will have, another executor than who let them in
 };
 
 }  // namespace weft

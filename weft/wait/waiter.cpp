@@ -86,7 +86,7 @@ void waiter::end_early(wait_status how, stop_reason why) noexcept {
 
 // The frame is destroyed while it waits.
 void waiter::abandon() noexcept {
-    if (!state_.claim(wait_status::stopped)) home_->forget(*this);
+    if (!state_.claim(wait_status::stopped) && home_ != nullptr) home_->forget(*this);
     if (withdraw_ != nullptr) withdraw_(*this);  // W3: a select stands in other queues still
     conclude();
 }

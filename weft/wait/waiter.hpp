@@ -18,6 +18,7 @@
 // W1  who claims, wakes: exactly one post follows a claim, and the frame stays until it was run
 // W2  who does not claim does not touch the waiter after its queue's lock is released
 // W3  a waiter that is destroyed stands in no queue and in no executor
+// W4  it leaves its executor only after it was woken, and was taken out of what is ready there
 #pragma once
 
 #include "weft/base/list.hpp"
@@ -59,6 +60,10 @@ public:
     // Beside that: the event comes from nothing that an executor could see (a callback, a device),
     // so that to wait for it, with nobody ready, is no deadlock.
     void await_outside() noexcept { outside_ = true; }
+    // Beside that: it comes from flows of other executors that were asked to stop, so that an
+    // executor that ends waits for it, for a while.
+    void await_others() noexcept { outside_ = others_ = true; }
+    bool is_for_others() const noexcept { return others_; }
     // Whether this wait, or one around it, is of that kind.
     bool is_for_outside() const noexcept {
         return outside_ || (outer_ != nullptr && outer_->is_for_outside());
@@ -137,6 +142,17 @@ public:
     // A stop was requested: ends the wait, or asks for it. On the flow's own thread.
     void stop(stop_reason reason) noexcept;
 
+    // Whether it is the only wait of its flow, and `ready` is the turn that it was woken with.
+    bool is_only(std::coroutine_handle<> ready) const noexcept {
+        return outer_ == nullptr && handle == ready;
+    }
+    // Its flow goes over to another executor in that turn: nothing of it stays behind.
+    void leave() noexcept {
+        if (timer_.armed) home_->disarm(timer_);
+        home_ = nullptr;
+    }
+    void arrive(executor& at) noexcept { home_ = &at; }
+
 private:
     friend struct flow;
 
@@ -159,7 +175,7 @@ private:
     void abandon() noexcept;
     static void on_deadline(timer_node&) noexcept;
 
-    executor* const home_;
+    executor* home_;  // null: on the way from one to another
     detail::waiter_state state_;
     stop_reason reason_ = stop_reason::none;
     bool engaged_ = false;  // between engage and conclude
@@ -167,6 +183,7 @@ private:
     bool of_scope_ = false;  // the timer is a scope's
     bool late_ = false;
     bool outside_ = false;
+    bool others_ = false;
     withdrawal withdraw_ = nullptr;
     interruption interrupt_ = nullptr;
     const char* what_ = nullptr;

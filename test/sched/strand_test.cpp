@@ -1,0 +1,283 @@
+#include "weft/sched/strand.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "test/support/slow.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/fiber/spawn.hpp"
+#include "weft/sync/channel.hpp"
+#include "weft/sync/counting_semaphore.hpp"
+#include "weft/sync/mutex.hpp"
+#include "weft/task/schedule_on.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace weft {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int strand_rounds = testing::slow ? 200 : 2'000;
+
+struct counts_its_end {
+    std::atomic<int>& n;
+    ~counts_its_end() { ++n; }
+};
+
+TEST(strand, runs_what_it_is_given_and_hands_results_back) {
+    pool p(2);
+    strand s(p);
+    EXPECT_EQ(spawn([&] { return s.is_here() && p.is_here(); }, {.on = &s}).get(), true);
+    const auto body = [&]() -> task<int> { co_return s.is_here() ? 7 : 0; };
+    EXPECT_EQ(sync_wait(schedule_on(s, body())), 7);
+    EXPECT_FALSE(s.is_here());
+}
+
+TEST(strand, never_runs_two_at_once) {
+    pool p(3);
+    int plain = 0;  // no lock, no atomic: a sanitizer sees every fault
+    {
+        strand s(p);
+        std::vector<fiber> all;
+        for (int i = 0; i != 8; ++i)
+            all.emplace_back(
+                [&] {
+                    for (int n = 0; n != strand_rounds; ++n) {
+                        const int before = plain;
+                        plain = before + 1;
+                        if (n % 16 == 0) this_fiber::yield();
+                    }
+                },
+                fiber_options{.on = &s});
+        std::thread outside([&] {
+            for (int n = 0; n != strand_rounds; ++n) s.post([&] { ++plain; });
+        });
+        outside.join();
+        for (fiber& f : all) f.join();
+        s.wait_until_idle();
+    }
+    EXPECT_EQ(plain, 9 * strand_rounds);
+}
+
+TEST(strand, runs_what_is_posted_in_order) {
+    pool p(3);
+    strand s(p);
+    std::vector<int> seen;
+    for (int i = 0; i != strand_rounds; ++i) s.post([&, i] { seen.push_back(i); });
+    s.wait_until_idle();
+    ASSERT_EQ(seen.size(), static_cast<std::size_t>(strand_rounds));
+    for (int i = 0; i != strand_rounds; ++i) ASSERT_EQ(seen[static_cast<std::size_t>(i)], i);
+}
+
+TEST(strand, is_home_to_what_its_flows_begin) {
+    pool p(2);
+    strand s(p);
+    bool inside = false;
+    spawn([&] { spawn([&] { inside = s.is_here(); }).get(); }, {.on = &s}).get();
+    EXPECT_TRUE(inside);
+}
+
+TEST(strand, does_not_hold_a_worker) {
+    pool p(2);
+    strand a(p);
+    strand b(p);
+    std::latch both(2);  // opens only if two threads come to it at the same time
+    a.post([&] { both.arrive_and_wait(); });
+    b.post([&] { both.arrive_and_wait(); });
+    a.wait_until_idle();
+    b.wait_until_idle();
+}
+
+TEST(strand, shares_locks_and_channels_with_others) {
+    pool p(2);
+    strand a(p);
+    strand b(p);
+    channel<int> c(2);
+    mutex m;
+    int sum = 0;
+    fiber sends(
+        [&] {
+            for (int i = 0; i != strand_rounds; ++i) {
+                EXPECT_TRUE(c.send(i));
+                const std::lock_guard held(m);
+                ++sum;
+            }
+            c.close();
+        },
+        {.on = &a});
+    fiber receives(
+        [&] {
+            while (c.recv()) {
+                const std::lock_guard held(m);
+                ++sum;
+            }
+        },
+        {.on = &b});
+    sends.join();
+    receives.join();
+    EXPECT_EQ(sum, 2 * strand_rounds);
+}
+
+TEST(strand, keeps_deadlines) {
+    pool p(2);
+    strand s(p);
+    const auto began = std::chrono::steady_clock::now();
+    spawn(
+        [&] {
+            this_fiber::sleep_for(30ms);
+            fiber late([] { this_fiber::sleep_for(1h); });
+            this_fiber::sleep_for(10ms);  // earlier than what the alarm is set for
+        },
+        {.on = &s})
+        .get();
+    const auto took = std::chrono::steady_clock::now() - began;
+    EXPECT_GE(took, 40ms);
+    EXPECT_LT(took, 10s);
+}
+
+TEST(strand, asks_what_lives_in_it_to_stop_when_it_ends) {
+    std::atomic<int> ended = 0;
+    pool p(2);
+    {
+        strand s(p);
+        std::latch begun(4);
+        for (int i = 0; i != 4; ++i)
+            fiber(
+                [&] {
+                    const counts_its_end at_end{ended};
+                    begun.count_down();
+                    this_fiber::sleep_for(1h);
+                },
+                {.on = &s})
+                .detach();
+        begun.wait();
+    }
+    EXPECT_EQ(ended, 4);
+}
+
+TEST(strand, in_a_fiber_of_its_pool_ends_with_it) {
+    std::atomic<int> ended = 0;
+    {
+        pool p(2);
+        std::latch begun(2);
+        fiber(
+            [&] {
+                strand s(p);
+                for (int i = 0; i != 2; ++i)
+                    fiber(
+                        [&] {
+                            const counts_its_end at_end{ended};
+                            begun.count_down();
+                            this_fiber::sleep_for(1h);
+                        },
+                        {.on = &s})
+                        .detach();
+                this_fiber::sleep_for(1h);
+            },
+            {.on = &p})
+            .detach();
+        begun.wait();
+    }
+    EXPECT_EQ(ended, 2);
+}
+
+TEST(strand, in_a_frame_that_is_destroyed_ends_what_lives_in_it_on_the_spot) {
+    std::atomic<int> ended = 0;
+    {
+        pool p(2);
+        std::latch begun(2);
+        fiber(
+            [&] {
+                strand s(p);
+                for (int i = 0; i != 2; ++i)
+                    fiber(
+                        [&] {
+                            const counts_its_end at_end{ended};
+                            begun.count_down();
+                            const shield deaf;
+                            this_fiber::sleep_for(1h);
+                        },
+                        {.on = &s})
+                        .detach();
+                const shield deaf;
+                this_fiber::sleep_for(1h);
+            },
+            {.on = &p})
+            .detach();
+        begun.wait();
+    }
+    EXPECT_EQ(ended, 2);
+}
+
+TEST(strand, lets_a_coroutine_wait_for_it) {
+    pool p(2);
+    int ran = 0;
+    const auto body = [&]() -> task<> {
+        strand s(p);
+        for (int i = 0; i != 10; ++i) s.post([&] { ++ran; });
+        co_await s.async_wait_until_idle();
+    };
+    sync_wait(schedule_on(p, body()));
+    EXPECT_EQ(ran, 10);
+}
+
+TEST(strand, is_waited_for_by_its_pool) {
+    pool p(2);
+    strand s(p);
+    std::atomic<bool> ended = false;
+    fiber(
+        [&] {
+            this_fiber::sleep_for(20ms);
+            ended = true;
+        },
+        {.on = &s})
+        .detach();
+    p.wait_until_idle();
+    EXPECT_TRUE(ended);
+}
+
+TEST(strand, may_come_and_go_by_the_thousand) {
+    pool p(2);
+    int ran = 0;
+    for (int i = 0; i != strand_rounds; ++i) {
+        strand s(p);
+        s.post([&] { ++ran; });
+        if (i % 2 == 0) s.post([&] { ++ran; });
+    }
+    EXPECT_EQ(ran, strand_rounds * 3 / 2);
+}
+
+TEST(strand_death, destroyed_in_a_coroutine_while_something_lives_in_it) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(
+        {
+            pool p(2);
+            const auto body = [&]() -> task<> {
+                strand s(p);
+                fiber([] { this_fiber::sleep_for(1h); }, {.on = &s}).detach();
+                co_return;
+            };
+            sync_wait(schedule_on(p, body()));
+        },
+        "a strand is destroyed in a coroutine, while something lives in it");
+}
+
+TEST(strand_death, outlives_its_pool) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(
+        {
+            auto p = std::make_unique<pool>(1);
+            strand s(*p);
+            p.reset();
+        },
+        "destruction of a pool while there are strands in it");
+}
+
+}  // namespace
+}  // namespace weft

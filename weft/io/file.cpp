@@ -1,0 +1,198 @@
+#include "weft/io/file.hpp"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <new>
+
+namespace weft {
+namespace detail {
+namespace {
+
+io_request file_request(io_request::kind what, const descriptor_ref& of,
+                        std::uint64_t offset) noexcept {
+    io_request r;
+    r.what = what;
+    r.of = of;
+    r.offset = offset;
+    return r;
+}
+
+}  // namespace
+
+file_operation::file_operation(blocking_pool* pool, const io_request& r, duration timeout,
+                               const char* what) noexcept
+    : io_operation(r, 1, timeout, what),
+      blocking_call(pool != nullptr ? *pool : default_blocking_pool()) {}
+
+file_operation::file_operation(const file_core& c, io_request::kind what, std::uint64_t offset,
+                               const char* waits_for) noexcept
+    : file_operation(c.pool, file_request(what, c.owned.ref(), offset), c.timeout, waits_for) {}
+
+bool file_operation::start(waiter& w) noexcept {
+    if (giver() != nullptr) return io_operation::start(w);
+    begin_timeout();
+    run = [](blocking_job& j) noexcept {
+        auto& self = static_cast<file_operation&>(j);
+        while (!self.call() && !self.is_asked_to_end()) {
+        }
+    };
+    return blocking_call::begin(w, what_);
+}
+
+// By a thread of the pool. True: there is no more to do.
+bool file_operation::call() noexcept {
+    const bool opens = request_.what == io_request::open;
+    if (!opens && !request_.of) return progress(-EBADF);
+    std::uint64_t seen = 0;
+    if (!opens && !request_.of.entry().enter(request_.of.generation(), seen)) return found_closed();
+    std::int64_t n;
+    do {
+        n = request_.perform();
+    } while (n == -EINTR);
+    if (!opens) request_.of.entry().leave(seen, 0);
+    return progress(n);
+}
+
+file_transfer::file_transfer(file_core& c, io_request::kind what, const std::byte* data,
+                             std::size_t bytes, bool all, file_place at) noexcept
+    : file_operation(c, what, at.offset,
+                     what == io_request::read_at ? "bytes of a file" : "a file to be written"),
+      core_(&c),
+      left_(bytes),
+      by_position_(at.is_position) {
+    request_.data = const_cast<std::byte*>(data);
+    request_.bytes = std::min(bytes, piece_bytes);
+    if (all) enough_ = next_piece;
+}
+
+file_transfer::file_transfer(file_transfer&& other) noexcept
+    : file_operation(std::move(other)),
+      core_(other.core_),
+      left_(other.left_),
+      by_position_(other.by_position_) {}
+
+bool file_transfer::next_piece(io_operation& op, std::size_t count) noexcept {
+    auto& self = static_cast<file_transfer&>(op);
+    self.left_ -= count;
+    if (self.left_ == 0) return true;
+    io_request& r = self.request_;
+    r.data = static_cast<std::byte*>(r.data) + count;
+    r.bytes = std::min(self.left_, piece_bytes);
+    r.offset += count;
+    return false;
+}
+
+// False: somebody else uses the position.
+bool file_transfer::take_turn() noexcept {
+    if (!by_position_ || held_) return true;
+    // Acquire: pairs with let_go() of the one before.
+    held_ = !core_->moving.exchange(true, std::memory_order_acquire);
+    refused_ = !held_;
+    if (held_) request_.offset = core_->position;
+    return held_;
+}
+
+void file_transfer::let_go(std::size_t moved) noexcept {
+    if (!std::exchange(held_, false)) return;
+    core_->position += moved;
+    core_->moving.store(false, std::memory_order_release);  // pairs with take_turn()
+}
+
+// The greatest offset would be no place but the system's own position, to io_uring.
+bool file_transfer::is_refused() noexcept {
+    if (!take_turn()) return true;
+    return request_.offset > std::uint64_t{INT64_MAX} && progress(-EINVAL);
+}
+
+bool file_transfer::ready() noexcept { return is_refused() || read_quickly(); }
+
+// What is in memory, if it is one piece. io_uring looks for itself.
+bool file_transfer::read_quickly() noexcept {
+    if (request_.what != io_request::read_at || left_ > piece_bytes || giver() != nullptr)
+        return false;
+    // Relaxed, here and below: who does not see it yet asks once more.
+    if (!core_->has_quick.load(std::memory_order_relaxed) || !request_.of) return false;
+    io_entry& e = request_.of.entry();
+    std::uint64_t seen;
+    if (!e.enter(request_.of.generation(), seen)) return found_closed();
+    const ::iovec all = {request_.data, request_.bytes};
+    const auto n =
+        ::preadv2(request_.of.number(), &all, 1, static_cast<::off_t>(request_.offset), RWF_NOWAIT);
+    if (n < 0 && errno == EOPNOTSUPP) core_->has_quick.store(false, std::memory_order_relaxed);
+    e.leave(seen, 0);
+    // Zero need not be the end: Linux 5.9 and 5.10 say it of what they would have to wait for.
+    return n > 0 && progress(n);
+}
+
+transferred file_transfer::taken(const waiter* w, wait_status how) noexcept {
+    if (refused_) return {0, std::make_error_code(std::errc::operation_in_progress)};
+    const transferred t = outcome(w, how);
+    let_go(t.bytes);
+    return t;
+}
+
+file_open::file_open(std::string path, const file_options& o) noexcept
+    : file_operation(o.pool, file_request(io_request::open, {}, 0), o.timeout, "a file to open"),
+      path_(std::move(path)),
+      options_(o) {
+    const bool writes = o.write || o.append;
+    is_sound_ = (o.read || writes) && (writes || !o.truncate) && (o.create || !o.exclusive) &&
+                path_.find('\0') == std::string::npos;
+    // O_NONBLOCK is of the opening alone, which would wait for another party; adopt() takes it
+    // back.
+    request_.flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
+                     (!writes  ? O_RDONLY
+                      : o.read ? O_RDWR
+                               : O_WRONLY) |
+                     (o.append ? O_APPEND : 0) | (o.create ? O_CREAT : 0) |
+                     (o.exclusive ? O_EXCL : 0) | (o.truncate ? O_TRUNC : 0);
+    request_.bytes = o.mode;
+}
+
+file_open::~file_open() {
+    const transferred t = outcome(nullptr, wait_status::woken);
+    if (!t.error && !taken_) ::close(static_cast<int>(t.bytes));
+}
+
+bool file_open::start(waiter& w) noexcept {
+    request_.data = path_.data();
+    return file_operation::start(w);
+}
+
+result<file> file_open::take(const waiter* w, wait_status how) noexcept {
+    if (!is_sound_) return failure(std::errc::invalid_argument);
+    const transferred t = outcome(w, how);
+    if (t.error) return failure(t.error);
+    taken_ = true;
+    return file::adopt(static_cast<int>(t.bytes), options_);
+}
+
+}  // namespace detail
+
+result<file> file::adopt(int number, const file_options& o) noexcept {
+    std::error_code error;
+    const descriptor_ref ref = descriptor_ref::adopt(number, 0, error);
+    if (!ref) {
+        if (number >= 0) ::close(number);
+        return failure(error);
+    }
+    descriptor owned(ref);
+    // io_uring takes what has no places for a stream, and would wait for it.
+    const int flags = ::fcntl(number, F_GETFL);
+    if (::lseek(number, 0, SEEK_CUR) < 0 || flags < 0 ||
+        ((flags & O_NONBLOCK) != 0 && ::fcntl(number, F_SETFL, flags & ~O_NONBLOCK)))
+        return failure(std::error_code(errno, std::system_category()));
+    std::unique_ptr<detail::file_core> core(new (std::nothrow) detail::file_core);
+    if (!core) return failure(std::errc::not_enough_memory);
+    core->owned = std::move(owned);
+    core->timeout = o.timeout;
+    core->pool = o.pool;
+    return file(std::move(core));
+}
+
+}  // namespace weft

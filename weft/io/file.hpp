@@ -1,0 +1,323 @@
+// file: bytes at places, in a file system.
+//
+// Its one idea: a file is always ready, and may keep whoever reads it waiting all the same, for a
+// disk or a network. So it is not the file that is waited for, but the call on it: io_uring is
+// given it; with the other drivers, and for what io_uring does not do, a thread of the blocking
+// pool makes it. What is in memory already is read at once, without either.
+//
+//      read   read_at               some: at least one byte; zero: the end     result<size_t>
+//      read_exact   read_exact_at   all of the buffer, or end_of_stream        transferred
+//      write_all   write_all_at     all of it                                  transferred
+//
+//   auto f = weft::file::open("notes.txt", {.write = true, .create = true}).value();
+//   f.write_all_at(weft::bytes_of("hello\n"), 0);       // or co_await f.async_write_all_at(...)
+//   if (auto r = f.sync(); !r) return r.error();        // on the disk
+//   while (auto n = f.read(buffer).value_or(0)) ...     // from its beginning on
+//
+// Any number of parties may use a file at once by places (the _at). The others go by the position
+// of this object, which moves on with them: one party at a time, a second one gets
+// operation_in_progress at once.
+//
+// A stop and a deadline end the wait of a call that nobody has begun yet. One that has been begun
+// cannot be interrupted, and has the buffer until it has ended; so the wait lasts as long, and its
+// result counts. It is no long one: a call moves one MiB at most. What is longer is made of several
+// calls, and ends early between two of them, with what was transferred until then. A frame that is
+// destroyed meanwhile waits with its whole thread. The buffer may not lie on a shared stack.
+//
+// Limits: what has places: regular files, block devices. A directory opens, and says so when it is
+// read (is_a_directory). What has none is invalid_seek: a FIFO and a terminal are pipe_reader's.
+// Opening waits for nobody else: a lease that another process holds is told
+// (resource_unavailable_try_again). What close(2) would tell of a network file system is not:
+// sync() before it tells it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "weft/base/errc.hpp"
+#include "weft/io/io_operation.hpp"
+#include "weft/io/stream.hpp"
+#include "weft/sched/blocking.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+struct file_options {
+    bool read = true;
+    bool write = false;
+    bool append = false;                 // it is written at its end, whatever the place
+    bool create = false;                 // if it is not there
+    bool exclusive = false;              // with create: file_exists if it is there
+    bool truncate = false;               // what is in it goes
+    ::mode_t mode = 0666;                // of one that is created, less the umask
+    duration timeout = duration::max();  // of one operation; max: none
+    blocking_pool* pool = nullptr;       // whose threads make the calls; null: the default
+};
+
+class file;
+
+namespace detail {
+
+struct file_core {
+    descriptor owned;
+    duration timeout = duration::max();
+    blocking_pool* pool = nullptr;
+    std::uint64_t position = 0;    // of who has `moving`
+    atomic<bool> moving{false};    // somebody uses the position
+    atomic<bool> has_quick{true};  // the file system can say that it would have to wait
+};
+
+// One call on a file, or one after the other, made by a driver or by a thread of the pool.
+class file_operation : public io_operation, blocking_call {
+public:
+    file_operation(file_operation&& other) noexcept = default;  // before it is awaited
+    ~file_operation() = default;
+
+    bool ready() noexcept { return false; }
+    bool start(waiter& w) noexcept;
+    bool again(waiter& w) noexcept { return request_.driver == nullptr || io_operation::again(w); }
+
+protected:
+    file_operation(blocking_pool* pool, const io_request& r, duration timeout,
+                   const char* what) noexcept;
+    file_operation(const file_core& c, io_request::kind what, std::uint64_t offset,
+                   const char* waits_for) noexcept;
+
+private:
+    bool call() noexcept;
+};
+
+// An offset, or the position of the file.
+struct file_place {
+    file_place() noexcept = default;
+    file_place(std::uint64_t o) noexcept : offset(o), is_position(false) {}
+
+    std::uint64_t offset = 0;
+    bool is_position = true;
+};
+
+// Bytes, piece by piece.
+class file_transfer : public file_operation {
+public:
+    static constexpr std::size_t piece_bytes = 1 << 20;
+
+    file_transfer(file_transfer&& other) noexcept;
+    ~file_transfer() { let_go(0); }
+
+    bool ready() noexcept;
+
+protected:
+    file_transfer(file_core& c, io_request::kind what, const std::byte* data, std::size_t bytes,
+                  bool all, file_place at) noexcept;
+
+    // What came of it; the position is the next one's.
+    transferred taken(const waiter* w, wait_status how) noexcept;
+
+private:
+    static bool next_piece(io_operation& op, std::size_t count) noexcept;
+    bool is_refused() noexcept;
+    bool take_turn() noexcept;
+    void let_go(std::size_t moved) noexcept;
+    bool read_quickly() noexcept;
+
+    file_core* core_;
+    std::size_t left_;
+    bool by_position_;
+    bool held_ = false;
+    bool refused_ = false;
+};
+
+class file_read final : public file_transfer {
+public:
+    file_read(file_core& c, std::span<std::byte> into, file_place at = {}) noexcept
+        : file_transfer(c, io_request::read_at, into.data(), into.size(), false, at) {}
+    result<std::size_t> take(const waiter* w, wait_status how) noexcept {
+        const transferred t = taken(w, how);
+        if (t.error) return failure(t.error);
+        return t.bytes;
+    }
+};
+
+class file_read_exact final : public file_transfer {
+public:
+    file_read_exact(file_core& c, std::span<std::byte> into, file_place at = {}) noexcept
+        : file_transfer(c, io_request::read_at, into.data(), into.size(), true, at),
+          all_(into.size()) {}
+    transferred take(const waiter* w, wait_status how) noexcept {
+        transferred t = taken(w, how);
+        if (!t.error && t.bytes != all_) t.error = errc::end_of_stream;
+        return t;
+    }
+
+private:
+    std::size_t all_;
+};
+
+class file_write_all final : public file_transfer {
+public:
+    file_write_all(file_core& c, std::span<const std::byte> from, file_place at = {}) noexcept
+        : file_transfer(c, io_request::write_at, from.data(), from.size(), true, at) {}
+    transferred take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
+};
+
+class file_size final : public file_operation {
+public:
+    explicit file_size(const file_core& c) noexcept
+        : file_operation(c, io_request::size, 0, "the size of a file") {}
+    result<std::uint64_t> take(const waiter* w, wait_status how) const noexcept {
+        const transferred t = outcome(w, how);
+        if (t.error) return failure(t.error);
+        return std::uint64_t{t.bytes};
+    }
+};
+
+// A change that either is made or is not.
+class file_change final : public file_operation {
+public:
+    file_change(const file_core& c, io_request::kind what, std::uint64_t offset,
+                const char* waits_for) noexcept
+        : file_operation(c, what, offset, waits_for) {}
+    result<void> take(const waiter* w, wait_status how) const noexcept {
+        if (const transferred t = outcome(w, how); t.error) return failure(t.error);
+        return {};
+    }
+};
+
+class file_open final : public file_operation {
+public:
+    file_open(std::string path, const file_options& o) noexcept;
+    file_open(file_open&&) noexcept = default;
+    ~file_open();  // of what nobody has taken
+
+    bool ready() noexcept { return !is_sound_; }
+    bool start(waiter& w) noexcept;
+    result<file> take(const waiter* w, wait_status how) noexcept;
+
+private:
+    std::string path_;
+    file_options options_;
+    bool is_sound_;  // what is asked for makes sense
+    bool taken_ = false;
+};
+
+}  // namespace detail
+
+class file {
+    using place_t = std::source_location;
+
+public:
+    file() noexcept = default;  // none
+
+    // no_such_file_or_directory, permission_denied, ... ; invalid_argument: neither to be read nor
+    // to be written, or another option without the one that it needs.
+    [[nodiscard]] static detail::file_open async_open(std::string path,
+                                                      const file_options& o = {}) noexcept {
+        return {std::move(path), o};
+    }
+    static result<file> open(std::string path, const file_options& o = {},
+                             place_t place = place_t::current()) {
+        auto op = async_open(std::move(path), o);
+        return detail::block_for(op, place);
+    }
+    // Of a number that is open; it is the file's from now on, also if this fails. Calls on it wait
+    // from now on, also those on what shares its opening (no O_NONBLOCK). Of the options, the
+    // timeout and the pool count. Does not wait.
+    static result<file> adopt(int number, const file_options& o = {}) noexcept;
+
+    explicit operator bool() const noexcept { return core_ != nullptr; }
+
+    [[nodiscard]] detail::file_read async_read(std::span<std::byte> into) noexcept {
+        return {*core_, into};
+    }
+    [[nodiscard]] detail::file_read async_read_at(std::span<std::byte> into,
+                                                  std::uint64_t offset) noexcept {
+        return {*core_, into, offset};
+    }
+    [[nodiscard]] detail::file_read_exact async_read_exact(std::span<std::byte> into) noexcept {
+        return {*core_, into};
+    }
+    [[nodiscard]] detail::file_read_exact async_read_exact_at(std::span<std::byte> into,
+                                                              std::uint64_t offset) noexcept {
+        return {*core_, into, offset};
+    }
+    [[nodiscard]] detail::file_write_all async_write_all(std::span<const std::byte> from) noexcept {
+        return {*core_, from};
+    }
+    [[nodiscard]] detail::file_write_all async_write_all_at(std::span<const std::byte> from,
+                                                            std::uint64_t offset) noexcept {
+        return {*core_, from, offset};
+    }
+    [[nodiscard]] detail::file_size async_size() noexcept { return detail::file_size(*core_); }
+    // Cuts it off there, or fills it up with zeroes.
+    [[nodiscard]] detail::file_change async_resize(std::uint64_t bytes) noexcept {
+        return {*core_, detail::io_request::resize, bytes, "a file to be resized"};
+    }
+    // All that was written so far is on the disk then.
+    [[nodiscard]] detail::file_change async_sync() noexcept {
+        return {*core_, detail::io_request::sync, 0, "a disk"};
+    }
+
+    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read(into);
+        return detail::block_for(op, place);
+    }
+    result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset,
+                                place_t place = place_t::current()) {
+        auto op = async_read_at(into, offset);
+        return detail::block_for(op, place);
+    }
+    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read_exact(into);
+        return detail::block_for(op, place);
+    }
+    transferred read_exact_at(std::span<std::byte> into, std::uint64_t offset,
+                              place_t place = place_t::current()) {
+        auto op = async_read_exact_at(into, offset);
+        return detail::block_for(op, place);
+    }
+    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+        auto op = async_write_all(from);
+        return detail::block_for(op, place);
+    }
+    transferred write_all_at(std::span<const std::byte> from, std::uint64_t offset,
+                             place_t place = place_t::current()) {
+        auto op = async_write_all_at(from, offset);
+        return detail::block_for(op, place);
+    }
+    result<std::uint64_t> size(place_t place = place_t::current()) {
+        auto op = async_size();
+        return detail::block_for(op, place);
+    }
+    result<void> resize(std::uint64_t bytes, place_t place = place_t::current()) {
+        auto op = async_resize(bytes);
+        return detail::block_for(op, place);
+    }
+    result<void> sync(place_t place = place_t::current()) {
+        auto op = async_sync();
+        return detail::block_for(op, place);
+    }
+
+    // Where read, read_exact and write_all go on. Not while one of them is under way.
+    std::uint64_t position() const noexcept { return core_->position; }
+    void seek(std::uint64_t position) noexcept { core_->position = position; }
+
+    // It is gone for everybody: calls that are under way end first, and what has not begun is told
+    // errc::closed. Does not wait for them. Any thread.
+    void close() noexcept {
+        if (core_ != nullptr) core_->owned.ref().close();
+    }
+    int native_handle() const noexcept { return core_ != nullptr ? core_->owned.number() : -1; }
+
+private:
+    explicit file(std::unique_ptr<detail::file_core> c) noexcept : core_(std::move(c)) {}
+    std::unique_ptr<detail::file_core> core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,321 @@
+#include "weft/sched/strand.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "weft/queue/ring.hpp"
+#include "weft/sched/timer.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/shield.hpp"
+#include "weft/wait/timer_heap.hpp"
+#include "weft/wait/wait_queue.hpp"
+
+namespace weft {
+
+// Invariants:
+// S1  the entry is in the pool, or running, exactly while `scheduled` is set, and then `self` too
+// S2  while it runs, what stands under "of the turn" is its thread's; else that of who ends it
+struct strand::core final : executor, detail::frame, std::enable_shared_from_this<core> {
+    static constexpr std::size_t most_turns = 64;  // in one of the strand's
+
+    explicit core(pool& p)
+        : frame{run, drop}, on(p), clock(p.worker(p.next_strand_clock())), end_order(*this) {
+        entry.handle = frame::handle();
+    }
+
+    // Executor.
+    void post(runnable& r) noexcept override;
+    void defer(std::coroutine_handle<> h, flow* of) noexcept override { put_last({h, of}); }
+    void forget(runnable& r) noexcept override;
+    void arm(timer_node& t) noexcept override { timers.arm(t); }
+    void disarm(timer_node& t) noexcept override { timers.disarm(t); }
+    time_point now() const noexcept override { return steady_now(); }
+    void enroll(flow& f) noexcept override;
+    void strike_off(flow& f) noexcept override;
+    bool is_here() const noexcept override { return current_executor() == this; }
+
+    void end() noexcept;
+    bool is_idle() const noexcept {                                            // under the lock
+        return !scheduled && flow_count.load(std::memory_order_relaxed) == 0;  // S1
+    }
+
+    wait_queue queue;  // the lock of the next, and who waits for it to be idle
+    forward_queue<runnable> posted;
+    std::shared_ptr<core> self;  // S1
+    bool scheduled = false;      // S1
+    bool running = false;
+    bool rang = false;    // the alarm has
+    bool closed = false;  // it runs nothing any more
+    atomic<std::size_t> flow_count{0};
+
+private:
+    static void run(frame* f);
+    static void drop(frame* f) noexcept;
+    void run_some();
+    bool begin_turn() noexcept;
+    bool end_turn() noexcept;
+    void put_last(ready_turn t) noexcept {
+        if (!ready.try_push_back(t)) [[unlikely]]
+            fail("out of memory: no room for who is ready to run");
+    }
+    void take_posted() noexcept;
+    void fire_due() noexcept;
+    void set_alarm() noexcept;
+    void ring_alarm() noexcept;
+    bool schedule() noexcept;  // under the lock; whether the caller is to launch the entry
+    void request_stop_of_all() noexcept;
+    void seize() noexcept;
+
+    struct stop_of_all : detail::frame {
+        runnable node;
+        core& of;
+        explicit stop_of_all(core& c) noexcept
+            : frame{[](frame* f) { static_cast<stop_of_all*>(f)->of.request_stop_of_all(); },
+                    [](frame*) {}},
+              of(c) {
+            node.handle = handle();
+        }
+    };
+
+    pool& on;
+    executor& clock;  // a worker: its timer rings when the earliest of ours is due
+    runnable entry;
+    stop_of_all end_order;
+
+    // Of the turn.
+    weft::ring<ready_turn> ready;
+    detail::timer_heap timers;
+    list<flow> flows;
+    std::uint64_t numbers_given = 0;
+    bool ending = false;
+    timer alarm;
+    time_point alarm_at = never;
+};
+
+// -- its entry in the pool ------------------------------------------------------------------------
+
+bool strand::core::schedule() noexcept {
+    if (std::exchange(scheduled, true)) return false;
+    self = shared_from_this();
+    return true;
+}
+
+void strand::core::post(runnable& r) noexcept {
+    if (is_here()) return put_last({r.handle, r.of});
+    bool launches;
+    {
+        const std::lock_guard held(queue);
+        posted.push_back(r);
+        launches = schedule();
+    }
+    if (launches) on.launch(entry);
+}
+
+void strand::core::run(frame* f) {
+    core& c = *static_cast<core*>(f);
+    if (c.begin_turn()) {
+        const detail::as_it_was put_back;
+        detail::this_thread_runs() = {nullptr, &c};
+        c.run_some();
+    }
+    if (c.end_turn()) c.on.launch(c.entry);
+}
+
+bool strand::core::begin_turn() noexcept {
+    const std::lock_guard held(queue);
+    if (std::exchange(rang, false)) alarm_at = never;
+    return running = !closed;
+}
+
+void strand::core::run_some() {
+    take_posted();
+    fire_due();
+    for (std::size_t n = most_turns; n != 0 && !ready.empty(); --n) {
+        const ready_turn t = ready.pop_front();
+        detail::this_thread_runs() = {t.of, this};
+        t.handle.resume();
+    }
+    detail::this_thread_runs() = {nullptr, this};
+    set_alarm();
+}
+
+// Whether there is more to do. If not, it may be gone on return.
+bool strand::core::end_turn() noexcept {
+    std::shared_ptr<core> last;
+    wait_list woken;
+    {
+        const std::lock_guard held(queue);
+        running = false;
+        if (!closed && (!ready.empty() || !posted.empty() || rang)) return true;
+        scheduled = false;  // S1
+        last = std::move(self);
+        if (is_idle()) queue.claim_all(woken);
+    }
+    wait_queue::wake_all(woken);
+    return false;
+}
+
+// The pool ends, and has no turn for it any more.
+void strand::core::drop(frame* f) noexcept {
+    core& c = *static_cast<core*>(f);
+    {
+        const std::lock_guard held(c.queue);
+        c.closed = true;
+    }
+    static_cast<void>(c.end_turn());
+}
+
+void strand::core::take_posted() noexcept {
+    forward_queue<runnable> all;
+    {
+        const std::lock_guard held(queue);
+        all = std::move(posted);
+    }
+    while (const runnable* r = all.pop_front()) put_last({r->handle, r->of});
+}
+
+// Who claimed it may be about to post it still.
+void strand::core::forget(runnable& r) noexcept {
+    for (;; std::this_thread::yield()) {
+        take_posted();
+        for (std::size_t i = 0; i != ready.count(); ++i) {
+            if (ready[i].handle != r.handle) continue;
+            ready[i] = {std::noop_coroutine(), nullptr};
+            return;
+        }
+    }
+}
+
+// -- time -----------------------------------------------------------------------------------------
+
+// One at a time, for they may disarm each other; not those that they arm.
+void strand::core::fire_due() noexcept {
+    if (timers.empty()) return;
+    const time_point t = now();
+    const std::uint64_t so_far = timers.armed_count();
+    while (timer_node* due = timers.due(t, so_far)) {
+        timers.disarm(*due);
+        due->fire(*due);
+    }
+}
+
+// One that rings too early, as what it was set for was disarmed, only costs a turn.
+void strand::core::set_alarm() noexcept {
+    const time_point next = timers.earliest();
+    if (next >= alarm_at) return;
+    alarm_at = next;
+    alarm = timer(clock, next, duration::zero(), [weak = weak_from_this()]() noexcept {
+        if (const std::shared_ptr<core> c = weak.lock()) c->ring_alarm();
+    });
+}
+
+void strand::core::ring_alarm() noexcept {
+    bool launches;
+    {
+        const std::lock_guard held(queue);
+        rang = true;
+        launches = schedule();
+    }
+    if (launches) on.launch(entry);
+}
+
+// -- the living -----------------------------------------------------------------------------------
+
+void strand::core::enroll(flow& f) noexcept {
+    if (f.serial == 0) f.serial = ++numbers_given;
+    flows.push_back(f);
+    flow_count.store(flow_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    on.count_strand_flow(1);
+    if (ending) f.request_stop(stop_reason::shutdown);
+}
+
+void strand::core::strike_off(flow& f) noexcept {
+    flows.remove(f);
+    f.serial = 0;
+    flow_count.store(flow_count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    on.count_strand_flow(-1);
+}
+
+void strand::core::request_stop_of_all() noexcept {
+    ending = true;
+    for (auto at = flows.begin(); at != flows.end();) {
+        flow& f = *at;
+        ++at;
+        f.request_stop(stop_reason::shutdown);
+    }
+}
+
+void strand::core::end() noexcept {
+    {
+        const std::lock_guard held(queue);
+        if (is_idle()) return;
+    }
+    if (is_here()) fail("a strand is destroyed by what it runs");
+    const flow* const f = detail::flow_here();
+    if (f != nullptr && f->ending) return seize();
+    if (f == nullptr || f->kind->suspend == nullptr)
+        fail("a strand is destroyed in a coroutine, while something lives in it: it cannot wait");
+    post(end_order.node);
+    const shield from_our_own_stop;
+    await(idle_operation(*this));
+}
+
+// In a frame that is destroyed there is no waiting: what lives in it ends on the spot.
+void strand::core::seize() noexcept {
+    for (;; std::this_thread::yield()) {
+        const std::lock_guard held(queue);
+        closed = true;
+        if (!running) break;  // S2
+    }
+    const detail::as_it_was put_back;
+    detail::this_thread_runs() = {nullptr, this};
+    ending = true;
+    while (flow* f = flows.back()) f->kind->end(*f);
+    for (;;) {
+        take_posted();
+        if (ready.empty()) return;
+        std::coroutine_handle<>(ready[0].handle).destroy();  // in its place, to be forgotten there
+        ready.pop_front();
+    }
+}
+
+// -- the handle -----------------------------------------------------------------------------------
+
+strand::strand(pool& on) : pool_(on), core_(std::make_shared<core>(on)) { on.count_strand(1); }
+strand::~strand() {
+    core_->end();
+    pool_.count_strand(-1);
+}
+
+void strand::launch(runnable& r) noexcept { core_->launch(r); }
+executor* strand::only_executor() noexcept { return core_.get(); }
+bool strand::is_here() const noexcept { return core_->is_here(); }
+
+strand::idle_operation strand::async_wait_until_idle() noexcept { return idle_operation(*core_); }
+
+bool strand::idle_operation::ready() noexcept {
+    const std::lock_guard held(core_->queue);
+    return core_->is_idle();
+}
+
+bool strand::idle_operation::start(waiter& w) noexcept {
+    if (core_->is_here()) fail("a strand is waited for by what it runs");
+    node_.owner = &w;
+    w.enlist("the end of what lives in a strand", core_, this, [](waiter& me) noexcept {
+        auto& self = me.operation<idle_operation>();
+        self.core_->queue.withdraw(self.node_);
+    });
+    w.await_outside();
+    const std::lock_guard held(core_->queue);
+    if (core_->is_idle()) return false;
+    core_->queue.push_back(node_);
+    return true;
+}
+
+void strand::idle_operation::take(const waiter* w, wait_status how) const {
+    if (how == wait_status::stopped) detail::throw_stopped(w->reason());
+}
+
+}  // namespace weft
