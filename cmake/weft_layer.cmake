@@ -2,7 +2,7 @@
 #
 # A layer with sources is a static library, one without is an interface; its headers are a file set,
 # whose base, the root of the repository, is all that its users see. A layer is a flat folder: what
-# lies deeper is an opt-in part of it (weft_opt_in).
+# lies deeper is an opt-in or an optional part of it (weft_opt_in, weft_optional).
 
 add_library(weft INTERFACE)
 add_library(weft::weft ALIAS weft)
@@ -73,6 +73,27 @@ function(weft_opt_in name layer)
     set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} WEFT_LAYER ${layer})
     weft_furnish(weft_${name} PUBLIC "${headers}" ${layer})
     set_property(GLOBAL APPEND PROPERTY WEFT_OPT_INS ${name})
+endfunction()
+
+# weft_optional(<name> <layer> <package> <version> <target> <debian>): the folder weft/<layer>/<name>
+# becomes weft::<name>, over a library that need not be there; where it is not it is left out, aloud.
+function(weft_optional name layer package version target debian)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.cpp")
+    file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}/*.hpp")
+    if(NOT sources)
+        return()
+    endif()
+    set_property(GLOBAL APPEND PROPERTY WEFT_OPTIONALS ${name})
+    find_package(${package} ${version} QUIET)
+    if(NOT TARGET ${target})
+        message(NOTICE "weft: ${package} ${version} (${debian}) is not installed: no weft::${name}")
+        return()
+    endif()
+    add_library(weft_${name} STATIC ${sources})
+    add_library(weft::${name} ALIAS weft_${name})
+    set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} WEFT_LAYER ${layer})
+    weft_furnish(weft_${name} PUBLIC "${headers}" ${layer})
+    target_link_libraries(weft_${name} PUBLIC ${target})
 endfunction()
 
 # weft_needs_liburing(<name>): the layer uses liburing if it is there, and says so if it is

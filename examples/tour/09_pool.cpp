@@ -11,6 +11,7 @@
 #include "weft/fiber/spawn.hpp"
 #include "weft/parallel/fork_join.hpp"
 #include "weft/sched/pool.hpp"
+#include "weft/sched/strand.hpp"
 #include "weft/sync/mutex.hpp"
 #include "weft/task/schedule_on.hpp"
 #include "weft/task/sync_wait.hpp"
@@ -45,6 +46,14 @@ int main() {
         {.on = &pool})
         .get();
 
-    std::printf("fib(25) is %ld, and %d fibers have run\n", f, ran);
-    return f == 75025 && ran == 1000 ? 0 : 1;
+    // What runs in one strand never runs at the same time, so that it needs no lock at all.
+    int counted = 0;
+    {
+        weft::strand one_at_a_time(pool);
+        for (int i = 0; i != 1000; ++i) one_at_a_time.post([&] { ++counted; });
+        one_at_a_time.wait_until_idle();
+    }
+
+    std::printf("fib(25) is %ld, %d fibers have run, and %d were counted\n", f, ran, counted);
+    return f == 75025 && ran == 1000 && counted == 1000 ? 0 : 1;
 }

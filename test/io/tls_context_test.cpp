@@ -1,0 +1,70 @@
+#include "weft/io/tls/tls_context.hpp"
+
+#include <gtest/gtest.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+
+#include <system_error>
+
+#include "test/io/tls_identity.hpp"
+
+namespace {
+
+using weft::tls_context;
+using weft::testing::tls_identity;
+
+class context_of_tls : public ::testing::Test {
+protected:
+    void TearDown() override { EXPECT_EQ(::ERR_peek_error(), 0u); }
+
+    const tls_identity anna{"anna.test"};
+};
+
+TEST_F(context_of_tls, is_made_from_files) {
+    EXPECT_TRUE(tls_context::client());
+    EXPECT_TRUE(tls_context::client(anna.certificate()));
+    const tls_context c = tls_context::server(anna.certificate(), anna.key()).value();
+    const tls_context copy = c;
+    EXPECT_EQ(copy.native_handle(), c.native_handle());
+    EXPECT_EQ(::SSL_CTX_get_min_proto_version(c.native_handle()), TLS1_2_VERSION);
+}
+
+TEST_F(context_of_tls, says_what_a_file_is_not) {
+    EXPECT_EQ(tls_context::client("/none").error(), std::errc::no_such_file_or_directory);
+    EXPECT_EQ(tls_context::server("/none", anna.key()).error(),
+              std::errc::no_such_file_or_directory);
+    EXPECT_EQ(tls_context::server(anna.certificate(), "/none").error(),
+              std::errc::no_such_file_or_directory);
+    const std::error_code no_key =
+        tls_context::server(anna.certificate(), anna.certificate()).error();
+    EXPECT_EQ(no_key.category(), weft::tls_category()) << no_key.message();
+    const std::error_code no_certificate = tls_context::client(anna.key()).error();
+    EXPECT_EQ(no_certificate.category(), weft::tls_category()) << no_certificate.message();
+}
+
+TEST_F(context_of_tls, refuses_the_key_of_another) {
+    const tls_identity bert("bert.test");
+    const std::error_code e = tls_context::server(anna.certificate(), bert.key()).error();
+    EXPECT_EQ(e.category(), weft::tls_category());
+    EXPECT_EQ(ERR_GET_REASON(static_cast<unsigned>(e.value())), X509_R_KEY_VALUES_MISMATCH);
+    EXPECT_NE(e.message().find("key values mismatch"), std::string::npos) << e.message();
+}
+
+TEST_F(context_of_tls, a_refusal_has_a_name_and_a_reason) {
+    using weft::tls_refusal;
+    const std::error_code other(X509_V_ERR_HOSTNAME_MISMATCH, weft::tls_trust_category());
+    EXPECT_EQ(other, tls_refusal::other_host);
+    EXPECT_NE(other, tls_refusal::not_trusted);
+    EXPECT_EQ(other.message(), "hostname mismatch");
+    const std::error_code old(X509_V_ERR_CERT_HAS_EXPIRED, weft::tls_trust_category());
+    EXPECT_EQ(old, tls_refusal::not_trusted);
+    EXPECT_NE(old, tls_refusal::other_host);
+    // A condition is no code: its number is not one of OpenSSL's.
+    const std::error_code two(2, weft::tls_trust_category());
+    EXPECT_NE(two, tls_refusal::other_host);
+    EXPECT_EQ(make_error_condition(tls_refusal::other_host).message(),
+              "the certificate is another host's");
+}
+
+}  // namespace

@@ -1,0 +1,377 @@
+#include "weft/io/tls/tls_stream.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <new>
+
+namespace weft {
+namespace detail {
+
+// What OpenSSL has written and the socket had no room for.
+class tls_rest {
+public:
+    bool empty() const noexcept { return begin_ == end_; }
+    std::byte* data() const noexcept { return bytes_.get() + begin_; }
+    std::size_t size() const noexcept { return end_ - begin_; }
+
+    // False: no memory.
+    bool append(const std::byte* from, std::size_t count) noexcept {
+        std::unique_ptr<std::byte[]> grown(new (std::nothrow) std::byte[size() + count]);
+        if (!grown) return false;
+        std::copy_n(from, count, std::copy_n(data(), size(), grown.get()));
+        end_ = size() + count;
+        begin_ = 0;
+        bytes_ = std::move(grown);
+        return true;
+    }
+    void drop(std::size_t count) noexcept {
+        begin_ += count;
+        if (!empty()) return;
+        bytes_.reset();
+        begin_ = end_ = 0;
+    }
+
+private:
+    std::unique_ptr<std::byte[]> bytes_;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+};
+
+// Invariants:
+// L1  OpenSSL's object and what goes with it is used under the lock, and nothing waits under it
+// L2  what OpenSSL has written is sent in its order: nothing is while there is a rest
+struct tls_core {
+    explicit tls_core(tcp_stream&& s) noexcept
+        : under(std::move(s)), of(descriptor_ref::find(under.native_handle())) {}
+
+    tcp_stream under;
+    const descriptor_ref of;
+    atomic<unsigned char> busy{0};  // bits, as in stream_core
+    std::mutex lock;                // guards what follows
+    std::unique_ptr<SSL, decltype(&::SSL_free)> ssl{nullptr, ::SSL_free};
+    tls_rest rest;
+    int system_error = 0;    // of the last call; zero: none
+    bool shaken = false;     // the handshake is through
+    bool cut = false;        // the system's end has come
+    std::error_code failed;  // from now on
+
+    std::int64_t call(io_request::kind what, void* data, std::size_t bytes) noexcept {
+        io_request r;
+        r.what = what;
+        r.reads = what == io_request::receive;
+        r.of = of;
+        r.data = data;
+        r.bytes = bytes;
+        const std::int64_t n = r.try_now();
+        system_error = n >= 0 ? 0 : n == io_request::was_closed ? EBADF : static_cast<int>(-n);
+        return n;
+    }
+
+    // False: there is a rest still; system_error is EAGAIN, or why.
+    bool flush() noexcept {
+        while (!rest.empty()) {
+            const std::int64_t n = call(io_request::send, rest.data(), rest.size());
+            if (n < 0) return false;
+            rest.drop(static_cast<std::size_t>(n));
+        }
+        return true;
+    }
+
+    std::error_code refusal(tls_operation::kind k) const noexcept;
+    std::error_code why_not(int kind_of_error) noexcept;
+};
+
+}  // namespace detail
+
+using detail::io_request;
+using detail::tls_core;
+
+// What OpenSSL reads and writes by.
+namespace {
+
+tls_core& core_of(BIO* b) noexcept { return *static_cast<tls_core*>(::BIO_get_data(b)); }
+
+int read_for_tls(BIO* b, char* into, int bytes) {
+    tls_core& core = core_of(b);
+    ::BIO_clear_retry_flags(b);
+    const std::int64_t n = core.call(io_request::receive, into, static_cast<std::size_t>(bytes));
+    if (n == 0) core.cut = true;
+    if (n == -EAGAIN) ::BIO_set_retry_read(b);
+    return n >= 0 ? static_cast<int>(n) : -1;
+}
+
+// All of it, or an error.
+int write_for_tls(BIO* b, const char* from, int bytes) {
+    tls_core& core = core_of(b);
+    ::BIO_clear_retry_flags(b);
+    const auto all = static_cast<std::size_t>(bytes);
+    std::size_t sent = 0;
+    if (core.flush()) {  // L2
+        const std::int64_t n = core.call(io_request::send, const_cast<char*>(from), all);
+        if (n > 0) sent = static_cast<std::size_t>(n);
+    }
+    if (core.system_error != 0 && core.system_error != EAGAIN) return -1;
+    const auto* const rest = reinterpret_cast<const std::byte*>(from) + sent;
+    if (sent == all || core.rest.append(rest, all - sent)) return bytes;
+    core.system_error = ENOMEM;
+    return -1;
+}
+
+long control_for_tls(BIO* b, int what, long, void*) {
+    if (what == BIO_CTRL_EOF) return core_of(b).cut ? 1 : 0;
+    return what == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+// Made once, never destroyed. Null: no memory.
+BIO_METHOD* socket_for_tls() noexcept {
+    static BIO_METHOD* const the_one = [] {
+        BIO_METHOD* const m = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weft");
+        if (m == nullptr) return m;
+        ::BIO_meth_set_read(m, read_for_tls);
+        ::BIO_meth_set_write(m, write_for_tls);
+        ::BIO_meth_set_ctrl(m, control_for_tls);
+        ::BIO_meth_set_create(m, [](BIO* b) {
+            ::BIO_set_init(b, 1);
+            return 1;
+        });
+        return m;
+    }();
+    return the_one;
+}
+
+// Who the peer must be. An address is no name: it is looked for among the certificate's addresses.
+bool expect_host(SSL* ssl, const std::string& host) {
+    if (ip_address::parse(host))
+        return ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), host.c_str()) == 1;
+    ::SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return ::SSL_set1_host(ssl, host.c_str()) == 1 &&
+           ::SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                      const_cast<char*>(host.c_str())) == 1;
+}
+
+}  // namespace
+
+tls_stream::tls_stream() noexcept = default;
+tls_stream::tls_stream(tls_stream&&) noexcept = default;
+tls_stream& tls_stream::operator=(tls_stream&&) noexcept = default;
+tls_stream::~tls_stream() = default;
+tls_stream::tls_stream(std::unique_ptr<tls_core> c) noexcept : core_(std::move(c)) {}
+
+result<tls_stream> tls_stream::over(tcp_stream&& s, const tls_context& c) {
+    auto core = std::make_unique<tls_core>(std::move(s));
+    if (!core->of) return failure(errc::closed);
+    ::ERR_clear_error();
+    core->ssl.reset(::SSL_new(c.native_handle()));
+    BIO_METHOD* const method = socket_for_tls();
+    BIO* const b = method != nullptr ? ::BIO_new(method) : nullptr;
+    if (core->ssl == nullptr || b == nullptr) {
+        ::BIO_free(b);
+        return failure(detail::tls_error_noted());
+    }
+    ::BIO_set_data(b, core.get());
+    ::SSL_set_bio(core->ssl.get(), b, b);  // which owns it
+    return tls_stream(std::move(core));
+}
+
+result<tls_stream> tls_stream::client(tcp_stream s, const tls_context& c, const std::string& host) {
+    // OpenSSL takes no name for any name, and what is behind a zero for nothing.
+    if (host.empty() || host.find('\0') != std::string::npos)
+        return failure(std::errc::invalid_argument);
+    result<tls_stream> made = over(std::move(s), c);
+    if (!made) return made;
+    if (!expect_host(made->native_handle(), host)) {
+        ::ERR_clear_error();
+        return failure(std::errc::invalid_argument);
+    }
+    ::SSL_set_connect_state(made->native_handle());
+    return made;
+}
+
+result<tls_stream> tls_stream::server(tcp_stream s, const tls_context& c) {
+    result<tls_stream> made = over(std::move(s), c);
+    if (made) ::SSL_set_accept_state(made->native_handle());
+    return made;
+}
+
+void tls_stream::close() noexcept {
+    if (core_ != nullptr) core_->under.close();
+}
+
+tcp_stream& tls_stream::under() noexcept { return core_->under; }
+
+::ssl_st* tls_stream::native_handle() const noexcept { return core_->ssl.get(); }
+
+const char* tls_stream::version() const noexcept { return ::SSL_get_version(native_handle()); }
+
+namespace detail {
+namespace {
+
+unsigned char bits_of(tls_operation::kind k) noexcept {
+    if (k == tls_operation::read) return stream_core::reading;
+    if (k == tls_operation::handshake) return stream_core::reading | stream_core::writing;
+    return stream_core::writing;
+}
+
+duration timeout_of(const tls_core& c, tls_operation::kind k) noexcept {
+    const bool reads = (bits_of(k) & stream_core::reading) != 0;
+    return reads ? c.under.options().read_timeout : c.under.options().write_timeout;
+}
+
+}  // namespace
+
+// Why a step is not to be made.
+std::error_code tls_core::refusal(tls_operation::kind k) const noexcept {
+    if (!of.is_open()) return errc::closed;
+    if (failed) return failed;
+    if (k != tls_operation::handshake && !shaken)
+        return std::make_error_code(std::errc::not_connected);
+    if (k == tls_operation::write && (::SSL_get_shutdown(ssl.get()) & SSL_SENT_SHUTDOWN) != 0)
+        return std::make_error_code(std::errc::broken_pipe);
+    return {};
+}
+
+// A step has failed.
+std::error_code tls_core::why_not(int kind_of_error) noexcept {
+    const std::error_code noted = tls_error_noted();
+    if (!of.is_open()) return errc::closed;
+    if (kind_of_error != SSL_ERROR_SSL) {
+        if (system_error == 0) return errc::end_of_stream;
+        return {system_error, std::system_category()};
+    }
+    const long refused = ::SSL_get_verify_result(ssl.get());
+    if (!shaken && refused != X509_V_OK)
+        failed = {static_cast<int>(refused), tls_trust_category()};
+    else if (cut)
+        failed = errc::end_of_stream;
+    else
+        failed = noted;
+    return failed;
+}
+
+tls_operation::tls_operation(tls_core& c, kind k, const std::byte* data, std::size_t bytes,
+                             bool all) noexcept
+    : io_operation({}, 1, timeout_of(c, k), "TLS"),
+      core_(&c),
+      data_(const_cast<std::byte*>(data)),
+      left_(bytes),
+      kind_(k),
+      all_(all),
+      enough_is_done_((k == read || k == write) && bytes == 0) {
+    request_.what = io_request::step;
+    request_.of = c.of;
+    enough_ = step_again;
+}
+
+tls_operation::tls_operation(tls_operation&& other) noexcept
+    : io_operation(std::move(other)),
+      core_(other.core_),
+      data_(other.data_),
+      left_(other.left_),
+      kind_(other.kind_),
+      all_(other.all_),
+      enough_is_done_(other.enough_is_done_) {}
+
+bool tls_operation::take_turn() noexcept {
+    const unsigned char bits = bits_of(kind_);
+    unsigned char now = core_->busy.load(std::memory_order_relaxed);
+    do {
+        if ((now & bits) != 0) return false;
+        // Acquire: pairs with let_go() of the one before.
+    } while (!core_->busy.compare_exchange_weak(now, static_cast<unsigned char>(now | bits),
+                                                std::memory_order_acquire,
+                                                std::memory_order_relaxed));
+    return held_ = true;
+}
+
+void tls_operation::let_go() noexcept {
+    if (std::exchange(held_, false))
+        core_->busy.fetch_and(static_cast<unsigned char>(~bits_of(kind_)),
+                              std::memory_order_release);
+}
+
+bool tls_operation::ready() noexcept {
+    if (!take_turn()) return end(std::make_error_code(std::errc::operation_in_progress));
+    return step();
+}
+
+// The descriptor is ready for what the last step has waited for.
+bool tls_operation::step_again(io_operation& op, std::size_t) noexcept {
+    return static_cast<tls_operation&>(op).step();
+}
+
+bool tls_operation::end(std::error_code e) noexcept {
+    ::ERR_clear_error();
+    error_ = e;
+    return over_ = true;
+}
+
+// True: there is no more to do. False: the request is what to wait for.
+bool tls_operation::step() noexcept {
+    const std::lock_guard held(core_->lock);  // L1
+    if (const std::error_code e = core_->refusal(kind_)) return end(e);
+    for (;;) {
+        if (kind_ != read && !core_->flush()) {
+            request_.reads = false;
+            if (core_->system_error == EAGAIN) return false;
+            return end(core_->why_not(SSL_ERROR_SYSCALL));
+        }
+        if (enough_is_done_) return end({});
+        const int how = call();
+        if (how == SSL_ERROR_ZERO_RETURN)
+            return end(kind_ == read ? std::error_code() : errc::end_of_stream);
+        if (how == SSL_ERROR_WANT_READ) {
+            // What the peer waits for goes first.
+            if (kind_ != read && !core_->rest.empty()) continue;
+            request_.reads = true;
+            return false;
+        }
+        if (how != SSL_ERROR_NONE) return end(core_->why_not(how));
+    }
+}
+
+// One call of OpenSSL, and what it says of it.
+int tls_operation::call() noexcept {
+    constexpr std::size_t record_bytes = 16384;
+    SSL* const ssl = core_->ssl.get();
+    ::ERR_clear_error();
+    std::size_t n = 0;
+    int r = 0;
+    switch (kind_) {
+        case handshake:
+            r = ::SSL_do_handshake(ssl);
+            enough_is_done_ = core_->shaken = r == 1;
+            break;
+        case shutdown:
+            // Zero: the peer has not said the same yet, which he need not.
+            r = (::SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0 || ::SSL_shutdown(ssl) >= 0;
+            enough_is_done_ = r == 1;
+            break;
+        case read:
+            r = ::SSL_read_ex(ssl, data_, left_, &n);
+            enough_is_done_ = r == 1 && (!all_ || n == left_);
+            break;
+        case write:
+            r = ::SSL_write_ex(ssl, data_, std::min(left_, record_bytes), &n);
+            enough_is_done_ = r == 1 && n == left_;
+            break;
+    }
+    moved_ += n;
+    data_ += n;
+    left_ -= n;
+    return r == 1 ? SSL_ERROR_NONE : ::SSL_get_error(ssl, r);
+}
+
+transferred tls_operation::taken(const waiter* w, wait_status how) noexcept {
+    let_go();
+    if (over_) return {moved_, error_};
+    return {moved_, outcome(w, how).error};
+}
+
+}  // namespace detail
+}  // namespace weft

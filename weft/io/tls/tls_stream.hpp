@@ -1,0 +1,200 @@
+// tls_stream: a tcp_stream that nobody between can read or change: TLS, by OpenSSL. It is in the
+// target weft::tls, which is there where OpenSSL is, and not in weft::weft.
+//
+// Its one idea: a step of TLS never waits. It goes on with what has come, or says that it has to
+// read; what it writes and the socket has no room for lies here until there is some. So an
+// operation is made like one on a socket (io_operation.hpp): a step, a wait for the descriptor, a
+// step; with every driver, in the turn of who waits.
+//
+//      read      a step <---- records ----- socket       wait to read, if a record is not whole
+//      write     a step --- record --> rest --> socket   wait to write, while there is a rest
+//
+//      handshake    before all else (else std::errc::not_connected)           result<void>
+//      read         some: at least one byte; zero: the peer has ended         result<size_t>
+//      read_exact   all of the buffer, or end_of_stream                       transferred
+//      write_all    all of it                                                 transferred
+//      shutdown     tells the peer that this is the end; he may write still   result<void>
+//
+//   auto trust = weft::tls_context::client().value();
+//   auto s = weft::tls_stream::client(weft::tcp_stream::connect("example.org:443").value(),
+//                                     trust, "example.org").value();
+//   if (auto r = s.handshake(); !r) return r.error();       // or co_await s.async_handshake()
+//   s.write_all(weft::bytes_of("GET / HTTP/1.0\r\n\r\n"));
+//   while (auto n = s.read(buffer).value_or(0)) ...
+//
+// One party reads and one writes at a time; a second one of a kind gets operation_in_progress at
+// once. Limits of time are the options of what is under it, but for its min_rate; a handshake takes
+// that of reads.
+//
+// The end is what the peer has said to be the end. A connection that ends otherwise was cut off,
+// maybe by somebody between: end_of_stream, and never zero. After an error of TLS every operation
+// gives the same. A stop or a deadline costs nothing: a write that it ends says how much was taken
+// over, and what of that lies here still is sent before the next one's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "weft/io/tcp_stream.hpp"
+#include "weft/io/tls/tls_context.hpp"
+
+struct ssl_st;
+
+namespace weft {
+namespace detail {
+
+struct tls_core;
+
+// One step after the other, until there is no more to do.
+class tls_operation : public io_operation {
+public:
+    enum kind : std::uint8_t { handshake, read, write, shutdown };
+
+    tls_operation(tls_operation&& other) noexcept;  // before it is awaited
+    ~tls_operation() { let_go(); }
+
+    bool ready() noexcept;
+
+protected:
+    // `all`: of a read, whether it goes on until the buffer is full.
+    tls_operation(tls_core& c, kind k, const std::byte* data, std::size_t bytes, bool all) noexcept;
+
+    transferred taken(const waiter* w, wait_status how) noexcept;
+
+private:
+    static bool step_again(io_operation& op, std::size_t) noexcept;
+    bool take_turn() noexcept;
+    void let_go() noexcept;
+    bool step() noexcept;
+    int call() noexcept;
+    bool end(std::error_code) noexcept;
+
+    tls_core* core_;
+    std::byte* data_;
+    std::size_t left_;
+    std::size_t moved_ = 0;
+    std::error_code error_;  // if it is over
+    kind kind_;
+    bool all_;
+    bool enough_is_done_;
+    bool over_ = false;
+    bool held_ = false;
+};
+
+class tls_read final : public tls_operation {
+public:
+    tls_read(tls_core& c, std::span<std::byte> into) noexcept
+        : tls_operation(c, read, into.data(), into.size(), false) {}
+    result<std::size_t> take(const waiter* w, wait_status how) noexcept {
+        const transferred t = taken(w, how);
+        if (t.error) return failure(t.error);
+        return t.bytes;
+    }
+};
+
+class tls_read_exact final : public tls_operation {
+public:
+    tls_read_exact(tls_core& c, std::span<std::byte> into) noexcept
+        : tls_operation(c, read, into.data(), into.size(), true), all_(into.size()) {}
+    transferred take(const waiter* w, wait_status how) noexcept {
+        transferred t = taken(w, how);
+        if (!t.error && t.bytes != all_) t.error = errc::end_of_stream;
+        return t;
+    }
+
+private:
+    std::size_t all_;
+};
+
+class tls_write_all final : public tls_operation {
+public:
+    tls_write_all(tls_core& c, std::span<const std::byte> from) noexcept
+        : tls_operation(c, write, from.data(), from.size(), true) {}
+    transferred take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
+};
+
+class tls_turn final : public tls_operation {
+public:
+    tls_turn(tls_core& c, kind k) noexcept : tls_operation(c, k, nullptr, 0, true) {}
+    result<void> take(const waiter* w, wait_status how) noexcept {
+        if (const transferred t = taken(w, how); t.error) return failure(t.error);
+        return {};
+    }
+};
+
+}  // namespace detail
+
+class tls_stream {
+    using place_t = std::source_location;
+
+public:
+    tls_stream() noexcept;  // none
+    tls_stream(tls_stream&&) noexcept;
+    tls_stream& operator=(tls_stream&&) noexcept;
+    ~tls_stream();
+
+    // `host`, a name or an address, is who the peer must be, and which of his names is meant.
+    // invalid_argument: it is none.
+    static result<tls_stream> client(tcp_stream over, const tls_context&, const std::string& host);
+    static result<tls_stream> server(tcp_stream over, const tls_context&);
+
+    explicit operator bool() const noexcept { return core_ != nullptr; }
+
+    [[nodiscard]] detail::tls_turn async_handshake() noexcept {
+        return {*core_, detail::tls_operation::handshake};
+    }
+    [[nodiscard]] detail::tls_read async_read(std::span<std::byte> into) noexcept {
+        return {*core_, into};
+    }
+    [[nodiscard]] detail::tls_read_exact async_read_exact(std::span<std::byte> into) noexcept {
+        return {*core_, into};
+    }
+    [[nodiscard]] detail::tls_write_all async_write_all(std::span<const std::byte> from) noexcept {
+        return {*core_, from};
+    }
+    [[nodiscard]] detail::tls_turn async_shutdown() noexcept {
+        return {*core_, detail::tls_operation::shutdown};
+    }
+
+    result<void> handshake(place_t place = place_t::current()) {
+        auto op = async_handshake();
+        return detail::block_for(op, place);
+    }
+    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read(into);
+        return detail::block_for(op, place);
+    }
+    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read_exact(into);
+        return detail::block_for(op, place);
+    }
+    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+        auto op = async_write_all(from);
+        return detail::block_for(op, place);
+    }
+    result<void> shutdown(place_t place = place_t::current()) {
+        auto op = async_shutdown();
+        return detail::block_for(op, place);
+    }
+
+    // It is gone for everybody, without a word to the peer. Any thread.
+    void close() noexcept;
+    // For its options and its endpoints; not to be read or written.
+    tcp_stream& under() noexcept;
+    // "TLSv1.3", after the handshake.
+    const char* version() const noexcept;
+    // Not while an operation is under way.
+    ::ssl_st* native_handle() const noexcept;
+
+private:
+    explicit tls_stream(std::unique_ptr<detail::tls_core> c) noexcept;
+    static result<tls_stream> over(tcp_stream&& s, const tls_context& c);
+    std::unique_ptr<detail::tls_core> core_;
+};
+
+}  // namespace weft
