@@ -12,14 +12,15 @@ CONFIGURE = @cmake >/dev/null --log-level=NOTICE --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test bench bench-net check tidy format format-check clean
+.PHONY: help run test bench bench-net soak check tidy format format-check clean
 .NOTPARALLEL:
 
 help:
 	@echo "make run      the main job: an echo server in every style, then a short comparison"
 	@echo "make test     build and run every test, debug and release"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
-	@echo "make bench-net  servers under load; writes their section of docs/benchmarks.md"
+	@echo "make bench-net  servers under load; writes their sections of docs/benchmarks.md"
+	@echo "make soak     mixed load for SECONDS=600: does it grow?"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
 	@echo "make tidy     includes against the layers, headers alone, tests, README code"
 	@echo "make format   clang-format on all C++; make format-check only looks"
@@ -52,6 +53,15 @@ bench-net:
 	$(CONFIGURE) release
 	$(BUILD) release --target weft_net
 	python3 tools/bench_net.py build/release
+	python3 tools/bench_net.py build/release --many
+
+# make soak SECONDS=600
+SECONDS := 600
+soak:
+	@tools/bootstrap run
+	$(CONFIGURE) release
+	@$(BUILD) release --target weft_soak
+	python3 tools/soak.py build/release/bench/weft_soak $(SECONDS)
 
 check:
 	@tools/bootstrap check

@@ -4,11 +4,13 @@
 
   tools/bench_net.py build/release              the whole comparison, a quarter of an hour
   tools/bench_net.py build/release --rounds 1   to see that all of it runs
+  tools/bench_net.py build/release --many       many connections and fibers at once, two minutes
 
 The server has one core, the load another. Servers are interleaved in each round, and a figure is the
-median of the rounds. What is written is kept as one JSON line a cell in build/bench_net.jsonl; --from
-renders it again. A server that is not built is skipped aloud, one that fails stands in the page as
-failed. Exit: 0 written, 1 a server failed, 2 misuse.
+median of the rounds. --many writes the section "Many at once" (bench_net_many.py). What is written is
+kept as one JSON line a cell in build/bench_net.jsonl; --from renders it again. A server that is not
+built is skipped aloud, one that fails stands in the page as failed. Exit: 0 written, 1 a server failed,
+2 misuse.
 """
 
 import argparse
@@ -20,11 +22,12 @@ import statistics
 import subprocess
 import sys
 
+import bench_net_many
 from bench_host import ROOT, build_go, build_rust, machine_lines
 from bench_measure import BadInput, Machine, say
 from bench_net_server import Failed, Program, nginx_command, running, spent, versions
 from bench_net_tables import Cells, bars, body
-from bench_sections import NET_MARKS, append_section, replace_section
+from bench_sections import NET_MARKS, write_section
 
 # The servers: name, command, environment. {bench} and {examples} are folders of the build, {go} and
 # {tokio} of the peers built here, {port} is chosen for each run.
@@ -247,12 +250,6 @@ def prepare(o):
     return servers, names + versions(), skipped
 
 
-def write_page(path, text):
-    if os.path.isfile(path) and replace_section(path, *NET_MARKS, text):
-        return
-    append_section(path, *NET_MARKS, text)
-
-
 def options_of(arguments):
     parser = argparse.ArgumentParser(
         description="measures servers and writes their section of docs/benchmarks.md")
@@ -315,11 +312,13 @@ def measure_and_keep(o):
 
 
 def main(arguments):
+    if "--many" in arguments:
+        return bench_net_many.main([a for a in arguments if a != "--many"])
     try:
         o = options_of(arguments)
         facts, cells = read_cells(o.read) if o.read else measure_and_keep(o)
         found = Cells(cells)
-        write_page(o.out, body(found, facts))
+        write_section(o.out, *NET_MARKS, body(found, facts))
     except BadInput as fault:
         say(f"bench_net: {fault}")
         return 2

@@ -19,7 +19,7 @@ import sys
 from bench_chart import chart
 from bench_host import ROOT, build_go, build_rust, machine_lines
 from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, say
-from bench_sections import NET_MARKS, README_MARKS, replace_section, section
+from bench_sections import MANY_MARKS, NET_MARKS, README_MARKS, replace_section, section
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
                           STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
                           fibers_table, judged, losses, memory_table, number, parallel_table,
@@ -166,11 +166,12 @@ def full(options):
     with open(svg, "w", encoding="utf-8") as file:
         file.write(chart(results, f"{first[0][2:].split(';')[0]}; {first[2][2:].split(',')[0]}; "
                                   f"{facts['date']}"))
-    servers = section(options.out, *NET_MARKS)  # written by tools/bench_net.py
+    others = [(marks, section(options.out, *marks)) for marks in (NET_MARKS, MANY_MARKS)]
     with open(options.out, "w", encoding="utf-8") as file:
         file.write(page(results, facts, os.path.basename(svg)))
-        if servers is not None:
-            file.write("\n" + NET_MARKS[0] + servers + NET_MARKS[1] + "\n")
+        for (begin, end), text in others:  # written by tools/bench_net.py
+            if text is not None:
+                file.write("\n" + begin + text + end + "\n")
     if os.path.abspath(options.out) == os.path.join(ROOT, "docs", "benchmarks.md"):
         write_readme_table(results)
     missed = [bar for bar in bars(results) if not bar[-1]]

@@ -2,6 +2,7 @@
 
 README_MARKS = ("<!-- table -->\n", "<!-- /table -->")
 NET_MARKS = ("<!-- net: begin -->\n", "<!-- net: end -->")
+MANY_MARKS = ("<!-- many: begin -->\n", "<!-- many: end -->")
 
 
 def parts(path, begin, end):
@@ -28,6 +29,12 @@ def replace_section(path, begin, end, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(found[0] + begin + text + end + found[2])
     return True
+
+
+def write_section(path, begin, end, text):
+    """In its place, or at the end of the page."""
+    if not replace_section(path, begin, end, text):
+        append_section(path, begin, end, text)
 
 
 def append_section(path, begin, end, text):

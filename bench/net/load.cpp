@@ -5,8 +5,9 @@
 //
 // prints one line: what was done, what it cost the server, how long the answers took. Under --pid
 // that is its processor time a request, and its memory with all connections open; idle_anon_kib is
-// what it had before the first.
+// what it had before the first. Under --once the line tells how many connections answered.
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -53,6 +54,22 @@ void print(const load_options& o, const load_report& r) {
     std::puts("}");
 }
 
+void print_once(const load_options& o, const load_report& r) {
+    std::printf("{");
+    if (!o.name.empty()) std::printf("\"server\": %s, ", quoted(o.name).c_str());
+    std::printf("\"connections\": %u, \"bytes\": %zu, \"answered\": %llu, \"seconds\": %.3f",
+                o.connections, o.bytes, whole(r.requests), r.seconds);
+    if (o.pid != 0) {
+        const std::uint64_t most = std::max(r.before.anon_kib, r.after.anon_kib);
+        std::printf(", \"rss_kib\": %llu, \"bytes_per_connection\": %.0f", whole(r.after.rss_kib),
+                    (static_cast<double>(most) - static_cast<double>(r.idle.anon_kib)) * 1024 /
+                        o.connections);
+    }
+    std::printf(", \"mismatches\": %llu, \"errors\": %llu", whole(r.mismatches), whole(r.errors));
+    if (!r.first_error.empty()) std::printf(", \"error\": %s", quoted(r.first_error).c_str());
+    std::puts("}");
+}
+
 int run(const load_options& o) {
     if (o.help) {
         std::fputs(load_help, stdout);
@@ -66,7 +83,7 @@ int run(const load_options& o) {
     }
     raise_file_limit();
     const load_report r = run_load(o);
-    print(o, r);
+    o.once ? print_once(o, r) : print(o, r);
     return r.mismatches == 0 && r.errors == 0 && r.requests > 0 ? 0 : 1;
 }
 

@@ -25,6 +25,7 @@ using nanoseconds = std::uint64_t;
 constexpr std::size_t chunk_bytes = 64 * 1024;    // most that one send or recv moves
 constexpr nanoseconds patience = 10'000'000'000;  // for what is still under way at the end
 constexpr nanoseconds never = ~nanoseconds{0};
+constexpr unsigned quick_ports = 12'000;  // of an address; the kernel looks long for the others
 
 nanoseconds now() noexcept {
     timespec t{};
@@ -57,13 +58,16 @@ public:
     load_client& operator=(const load_client&) = delete;
 
     load_report run();
+    load_report run_once();
 
 private:
     bool open_loop() const noexcept { return options_.rate > 0; }
     usage look() const;
     int connected_socket();
+    bool take_next_source() noexcept;  // false: there are no more
     void open_all();
     void turn_until(nanoseconds end);
+    void exchange_one_each();
     void turn(int wait_ms);
     nanoseconds intended(const connection& c, std::uint64_t message) const noexcept;
     void send_what_is_due(nanoseconds time);
@@ -124,6 +128,13 @@ usage load_client::look() const {
     return found;
 }
 
+bool load_client::take_next_source() noexcept {
+    const std::uint32_t next = ntohl(source_.sin_addr.s_addr) + 1;
+    source_.sin_addr.s_addr = htonl(next);
+    bind_source_ = true;
+    return (next & 0xff) != 0;
+}
+
 // One address has some 28 000 ports to connect from; when they are used up, the next one is taken.
 int load_client::connected_socket() {
     for (;;) {
@@ -137,12 +148,9 @@ int load_client::connected_socket() {
         const int error = errno;
         close(fd);
         if (error == EINTR) continue;
-        const std::uint32_t next = ntohl(source_.sin_addr.s_addr) + 1;
-        if (error != EADDRNOTAVAIL || (next & 0xff) == 0) {
+        if (error != EADDRNOTAVAIL || !take_next_source()) {
             throw bad_input(std::string("cannot connect to the server: ") + std::strerror(error));
         }
-        source_.sin_addr.s_addr = htonl(next);
-        bind_source_ = true;
     }
 }
 
@@ -150,6 +158,7 @@ void load_client::open_all() {
     connections_.reserve(options_.connections);  // epoll holds their addresses
     alive_ = options_.connections;
     for (unsigned i = 0; i < options_.connections; ++i) {
+        if (i != 0 && i % quick_ports == 0) take_next_source();
         connection& c = connections_.emplace_back(connected_socket(), i);
         set_no_delay(c.fd);
         if (fcntl(c.fd, F_SETFL, O_NONBLOCK) != 0) die("fcntl");
@@ -175,6 +184,34 @@ load_report load_client::run() {
     report_.after = look();
     finish();
     return report_;
+}
+
+load_report load_client::run_once() {
+    ending_ = true;  // an answer is followed by nothing
+    report_.idle = look();
+    open_all();
+    exchange_one_each();  // everyone has been accepted, and has waited since
+    report_.before = look();
+    say_ready();
+    char line;
+    while (read(STDIN_FILENO, &line, 1) < 0 && errno == EINTR) {
+    }
+    measured_from_ = now();
+    exchange_one_each();
+    report_.seconds = static_cast<double>(now() - measured_from_) * 1e-9;
+    report_.after = look();
+    report_.requests = alive_ - under_way_;
+    report_.errors += under_way_;
+    return report_;
+}
+
+// One message on each connection; those that were not answered in time stay under way.
+void load_client::exchange_one_each() {
+    const nanoseconds end = now() + patience;
+    for (connection& c : connections_) {
+        if (c.fd >= 0 && c.to_recv == 0) start(c, now());
+    }
+    while (under_way_ > 0 && now() < end) turn(100);
 }
 
 // An open loop never sleeps: it has a core to itself, and a sleeper is late.
@@ -305,6 +342,9 @@ void load_client::finish() {
 
 }  // namespace
 
-load_report run_load(const load_options& options) { return load_client(options).run(); }
+load_report run_load(const load_options& options) {
+    load_client client(options);
+    return options.once ? client.run_once() : client.run();
+}
 
 }  // namespace bench::net

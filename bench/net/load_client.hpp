@@ -11,6 +11,10 @@
 // still under way; what at the end has not been sent at all counts as long as it has waited.
 //
 //   opening | warm-up | measured: requests, processor time | what is still under way comes back
+//
+// Or, of many connections that are idle, whether each of them still answers:
+//
+//   opening, a message on each | "ready" ... a line of input | measured: a message on each at once
 #pragma once
 
 #include <cstdint>
@@ -33,7 +37,8 @@ struct load_report {
         after;  // of the server: before the first connection, around what is measured
 };
 
-// Throws bad_input if the server cannot be reached or there is no such process.
+// What it is to be is in the options. Throws bad_input if the server cannot be reached or there is
+// no such process.
 load_report run_load(const load_options& options);
 
 }  // namespace bench::net

@@ -10,6 +10,7 @@ namespace bench::net {
 
 const char* const load_help =
     "usage: weft_net_load --connect 127.0.0.1:PORT --connections N --seconds S [options]\n"
+    "       weft_net_load --connect 127.0.0.1:PORT --connections N --once [options]\n"
     "       weft_net_load --bounce [--cores A,B]\n"
     "\n"
     "Loads an echo server, verifies every byte, and prints one line of JSON. Each connection has "
@@ -24,6 +25,10 @@ const char* const load_help =
     "  --warmup S     not measured (0)\n"
     "  --pid PID      the server's process: tells its processor time and its memory\n"
     "  --name NAME    put into the line as \"server\"\n"
+    "  --once         has one message come back on each connection, says \"ready\", waits for a "
+    "line of\n"
+    "                 its input, sends one on each at once, and tells how many came back within 10 "
+    "s\n"
     "  --bounce       only measures how long a cache line takes from core A to core B and back\n"
     "                 (0,1)\n";
 
@@ -94,6 +99,8 @@ load_options parse_load_options(int argc, char** argv) {
             o.pid = number_in<pid_t>(option, value(), 1, 1 << 22);
         } else if (option == "--name") {
             o.name = value();
+        } else if (option == "--once") {
+            o.once = true;
         } else if (option == "--bounce") {
             o.bounce = true;
         } else if (option == "--cores") {
@@ -110,7 +117,7 @@ load_options parse_load_options(int argc, char** argv) {
     if (o.help || o.bounce) return o;
     require(o.server.sin_port != 0, "--connect");
     require(o.connections != 0, "--connections");
-    require(o.seconds != 0, "--seconds");
+    require(o.once || o.seconds != 0, "--seconds");
     return o;
 }
 

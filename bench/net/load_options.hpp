@@ -22,6 +22,8 @@ struct load_options {
     std::string name;           // of the server, for the line that is printed
     bool help = false;
 
+    bool once = false;  // one message on each connection, when it is told to
+
     bool bounce = false;  // measure that and nothing else, between these:
     int one_core = 0;
     int other_core = 1;

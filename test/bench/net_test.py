@@ -17,9 +17,11 @@ PEERS = sorted(p for p in BUILT.glob("net_*") if os.access(p, os.X_OK))
 
 
 def load(*arguments):
-    """(exit status, the line as an object or None, what it said)."""
-    done = subprocess.run([LOAD, *map(str, arguments)], capture_output=True, text=True, timeout=60)
-    return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+    """(exit status, the last line as an object or None, what it said)."""
+    done = subprocess.run([LOAD, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60)
+    return (done.returncode, json.loads(done.stdout.splitlines()[-1]) if done.stdout else None,
+            done.stderr)
 
 
 def free_port():
@@ -143,6 +145,53 @@ class Verification(unittest.TestCase):
             "--seconds", 30)
         self.assertEqual((status, line["errors"], line["mismatches"]), (1, 1, 0))
         self.assertIn("error", line)
+
+
+class Once(unittest.TestCase):
+    def test_every_connection_is_asked_once_when_the_word_is_given(self):
+        with Peer(PEERS[0]) as peer:
+            process = subprocess.Popen(
+                [LOAD, "--connect", f"127.0.0.1:{peer.port}", "--connections", "50", "--once", "--pid",
+                 str(peer.process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            out, _ = process.communicate("\n", timeout=60)
+            found = json.loads(out)
+            self.assertEqual((process.returncode, found["answered"], found["errors"]), (0, 50, 0))
+            self.assertGreater(found["rss_kib"], 0)
+
+    def test_who_does_not_answer_is_counted(self):
+        # The second message of the one connection is swallowed, and then it hangs up.
+        status, found, _ = Liar(lambda seen, data: None if seen >= 64 else data).load("--once")
+        self.assertEqual((status, found["answered"], found["errors"]), (1, 0, 1))
+
+
+class Suspended(unittest.TestCase):
+    def test_each_fiber_has_its_guard_and_is_woken(self):
+        done = subprocess.run([BUILT / "weft_suspended", "3000"], capture_output=True, text=True,
+                              timeout=60)
+        found = json.loads(done.stdout)
+        self.assertEqual((done.returncode, found["answered"], found["guarded"]), (0, 3000, 1))
+        self.assertGreater(found["bytes_per_connection"], 4096)
+
+    def test_misuse_is_one_line(self):
+        for arguments in ((), ("0",), ("x",), ("1", "2")):
+            done = subprocess.run([BUILT / "weft_suspended", *arguments], capture_output=True,
+                                  text=True, timeout=10)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+
+
+class Soak(unittest.TestCase):
+    def test_a_second_of_it_finds_no_fault(self):
+        done = subprocess.run([BUILT / "weft_soak", "1"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        for kind in ("connections", "kills", "items", "trees"):
+            self.assertRegex(done.stdout, rf"\b[1-9]\d* {kind}")
+
+    def test_misuse_is_one_line(self):
+        for arguments in ((), ("0",), ("x",), ("1", "2")):
+            done = subprocess.run([BUILT / "weft_soak", *arguments], capture_output=True, text=True,
+                                  timeout=10)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
 
 
 class OpenLoop(unittest.TestCase):

@@ -16,7 +16,7 @@ import bench_report  # noqa: E402
 
 # Lists the cases, or writes one repetition of those that the filter names; the n-th run of a case
 # gives its n-th sample, the last one for ever.
-PROGRAM = """#!{python}
+PROGRAM = """#!{python} -IS
 import json, pathlib, re, sys
 here = pathlib.Path(__file__).parent
 cases = json.loads((here / "cases.json").read_text())

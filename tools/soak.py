@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Looks on while a program is under mixed load: does it grow?
+
+  tools/soak.py build/release/bench/weft_soak 600
+
+Samples its resident memory and its open descriptors every ten seconds (or so that there are 18
+samples, in a shorter run), a line each, and ends with a verdict. "flat": the median of the last third
+of the samples is above that of the second third by at most 2 % and 1 MiB, or 8 descriptors; the
+first third is for warming up. Exit: 0 flat, 1 not, or the program found fault, 2 misuse.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+EVERY = 10    # seconds
+LEAST = 18    # samples
+GRACE = 60    # seconds for the program to end by itself
+SHARE = 0.02  # that a figure may grow by,
+SLACK = {"KiB": 1024, "descriptors": 8}  # and this besides
+
+
+def thirds(samples):
+    """The medians of the second and of the last third."""
+    n = len(samples)
+    return statistics.median(samples[n // 3:n - n // 3]), statistics.median(samples[n - n // 3:])
+
+
+def verdict(unit, samples):
+    """(whether they are flat, in words)."""
+    second, last = thirds(samples)
+    bound = second * (1 + SHARE) + SLACK[unit]
+    return last <= bound, (f"{unit}: median of the second third {second:.0f}, of the last {last:.0f}, "
+                           f"at most {bound:.0f}")
+
+
+def look_at(pid):
+    """(KiB resident, descriptors)."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+    return resident, len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def watch(program, seconds):
+    """(samples, exit status): what it used, until its time is over."""
+    samples = []
+    every = min(EVERY, seconds / LEAST)
+    with subprocess.Popen([program, str(seconds)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            if process.stdout.readline() != "ready\n":
+                return samples, process.wait(GRACE)
+            began = time.monotonic()
+            for n in range(1, round(seconds / every)):
+                time.sleep(max(0, began + n * every - time.monotonic()))
+                if process.poll() is not None:
+                    break
+                samples.append(look_at(process.pid))
+                print(f"{n * every:7.0f} s  {samples[-1][0] / 1024:7.1f} MiB  "
+                      f"{samples[-1][1]:5} descriptors", flush=True)
+            said, _ = process.communicate(timeout=GRACE)
+            print(said.strip())
+        except BaseException:
+            process.kill()
+            raise
+    return samples, process.returncode
+
+
+def main(arguments):
+    try:
+        program, seconds = arguments[0], float(arguments[1])
+        if len(arguments) != 2 or not seconds >= 1:
+            raise ValueError
+    except (IndexError, ValueError):
+        print("usage: soak.py PROGRAM SECONDS", file=sys.stderr)
+        return 2
+    try:
+        samples, status = watch(program, seconds)
+    except (OSError, StopIteration, subprocess.TimeoutExpired) as fault:
+        print(f"soak: {program}: {fault or type(fault).__name__}", file=sys.stderr)
+        return 2
+    if status != 0 or len(samples) < 3:
+        print(f"soak: {program} ended with {status} after {len(samples)} samples", file=sys.stderr)
+        return 1
+    judged = [verdict(unit, column) for unit, column in zip(SLACK, zip(*samples))]
+    for _, words in judged:
+        print(words)
+    flat = all(is_flat for is_flat, _ in judged)
+    print("flat" if flat else "NOT FLAT")
+    return 0 if flat else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
