@@ -454,6 +454,7 @@ TEST(chaos_on_a_lossy_wire, leaves_nothing) {
                     ip link set wire up 2>/dev/null || exit 77
                 export WEFT_CHAOS_WIRE=wire
             fi
+            unset GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX
             exec "$WEFT_CHAOS_LOSSY" --gtest_brief=1 \
                 --gtest_filter="on/chaos.*_fibers/epoll:on/chaos.*_tasks/io_uring"
         ')");

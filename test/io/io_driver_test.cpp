@@ -180,6 +180,34 @@ TEST_P(driver_contract, is_asked_by_a_loop_that_is_busy) {
     });
 }
 
+// Each of the two is late when the other has had its turn, so a timer is always due.
+TEST_P(driver_contract, is_asked_by_a_loop_whose_timers_are_always_due) {
+    run([&] {
+        connection c = connected();
+        bool over = false;
+        const auto keep_late = [&over] {
+            while (!over) {
+                const auto until = steady_now() + 3ms;
+                while (steady_now() < until) {
+                }
+                weft::this_fiber::sleep_for(1ms);
+            }
+        };
+        fiber one(keep_late);
+        fiber another(keep_late);
+        fiber reader([&] {
+            std::string text(1, 0);
+            EXPECT_TRUE(c.server.read_exact(room(text)));
+            over = true;
+        });
+        weft::this_fiber::sleep_for(10ms);  // it waits
+        EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+        reader.join();
+        one.join();
+        another.join();
+    });
+}
+
 TEST(io_driver, is_given_to_a_loop_that_needs_one) {
     weft::loop l;
     EXPECT_EQ(l.driven_by()->io(), nullptr);

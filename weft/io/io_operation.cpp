@@ -150,7 +150,9 @@ bool io_operation::again(waiter& w) noexcept {
     if (request_.driver == nullptr ? attempt() : !paused && completed(w)) return true;
     if (!w.renew(deadline(), reports_stop)) return true;
     io_driver* const d = request_.driver = giver();  // another, if the flow has gone elsewhere
-    if (pause_until_ != never || (d != nullptr ? submit(*d) : enlist())) return false;
+    if (pause_until_ != never) return false;
+    if (d != nullptr ? submit(*d) : enlist())  // a pause may have begun within it
+        return pause_until_ != never && !w.renew(deadline(), reports_stop);
     static_cast<void>(w.claim());  // renew has made it pending, and nobody else sees it
     return true;
 }

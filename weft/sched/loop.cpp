@@ -221,7 +221,12 @@ std::size_t loop::run_round() {
     const std::size_t fired = fire_due();
     const std::size_t turns = source_ == nullptr ? run_turns() : run_turns_paced();
     turn_count_ += turns;
-    if (ready()) now_on().poll();
+    // What is always late, or told by other threads without end, must not hide the world: of two
+    // rounds that had something to do, and no sleep between them, the second looks.
+    const bool busy = turns + fired != 0;
+    const bool look = ready() || (busy && unlooked_);
+    if (look) now_on().poll();
+    unlooked_ = busy && !look;
     return turns + fired;
 }
 
@@ -283,6 +288,7 @@ WEFT_NOINLINE void loop::resume_observed(entry e) {
 bool loop::sleep(time_point until) noexcept {
     const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
+    unlooked_ = false;
     if (source_ == nullptr) return now_on().wait(until);
     if (!source_->rest()) return now_on().wait(now());
     const bool can_end = now_on().wait(until);

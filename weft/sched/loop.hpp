@@ -237,6 +237,7 @@ private:
     std::size_t turns_left_ = 0;      // in the present round
     std::size_t pace_ = first_turns;  // turns of a round, where others help
     bool behind_ = false;
+    bool unlooked_ = false;  // a round had something to do, and the driver was not asked since
     bool reported_ = false;
     bool ending_ = false;
     void (*on_deadlock_)(loop&) = print_deadlock;
