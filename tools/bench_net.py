@@ -32,7 +32,7 @@ from bench_sections import NET_MARKS, write_section
 # The servers: name, command, environment. {bench} and {examples} are folders of the build, {go} and
 # {tokio} of the peers built here, {port} is chosen for each run.
 WEFT = [Program(f"weft.{style}.{io}", ["{bench}/weft_net_echo", "{port}", style], {"WEFT_IO": io})
-        for style in ("fiber", "task") for io in ("epoll", "io_uring")]
+        for style in ("fiber", "task", "shared") for io in ("epoll", "io_uring")]
 ECHO = [
     Program("bare.epoll", ["{bench}/net_bare_epoll", "{port}"]),
     Program("bare.io_uring", ["{bench}/net_bare_uring", "{port}"]),

@@ -1,5 +1,6 @@
-// weft_net_echo PORT [fiber|task]: weft's own echo server for the comparison: one loop, one party a
-// connection, a buffer of 512 bytes each; epoll, io_uring or poll as WEFT_IO says.
+// weft_net_echo PORT [fiber|task|shared]: weft's own echo server for the comparison: one loop, one
+// party a connection, a buffer of 512 bytes each; epoll, io_uring or poll as WEFT_IO says. shared:
+// fibers that take turns on one stack, where their buffers lie.
 
 #include <array>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "bench/net/sockets.hpp"
+#include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/io/tcp_listener.hpp"
@@ -40,13 +42,16 @@ weft::task<> serve_by_task(weft::tcp_stream s) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bool tasks = argc == 3 && std::strcmp(argv[2], "task") == 0;
-    if (argc < 2 || argc > 3 || (argc == 3 && !tasks && std::strcmp(argv[2], "fiber") != 0)) {
-        std::fprintf(stderr, "usage: weft_net_echo PORT [fiber|task]\n");
+    const std::string style = argc == 3 ? argv[2] : "fiber";
+    const bool tasks = style == "task";
+    if (argc < 2 || argc > 3 || (!tasks && style != "fiber" && style != "shared")) {
+        std::fprintf(stderr, "usage: weft_net_echo PORT [fiber|task|shared]\n");
         return 2;
     }
     bench::net::raise_file_limit();
     const std::string where = std::string("127.0.0.1:") + argv[1];
+    weft::shared_stack_group common;
+    const weft::fiber_options how = {.shared = style == "shared" ? &common : nullptr};
     return weft::run([&] {
         auto listener = weft::tcp_listener::bind(where);
         if (!listener) {
@@ -67,7 +72,7 @@ int main(int argc, char** argv) {
             if (tasks)
                 sessions.spawn(serve_by_task(*std::move(s)));
             else
-                weft::fiber([s = *std::move(s)]() mutable { serve(std::move(s)); }).detach();
+                weft::fiber([s = *std::move(s)]() mutable { serve(std::move(s)); }, how).detach();
         }
         return 0;
     });

@@ -264,7 +264,8 @@ void suspend_outer(control& outer) {
     thread_block& t = this_thread();
     control* c = t.running.party();
     if (!stands_on(c, outer))
-        fail("a wait of a coroutine that did not resume the caller", outer.who());
+        fail("a wait of a coroutine that did not resume the caller, or shares its stack",
+             outer.who());
     const annotated_context resumer = t.resumer;
     const running_party running = t.running;
     const annotated_context context_of_outer = outer;

@@ -31,6 +31,7 @@ struct shared_slot {
 };
 
 void take_seat(control& c, shared_stack_group& group);
+// By its end at the latest; once is enough.
 void give_up_seat(control& c) noexcept;
 
 // The slot's stack, cleared of the coroutine before; empty when there is no memory. `c` is about to

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "weft/base/block_cache.hpp"
@@ -228,8 +229,10 @@ void take_seat(control& c, shared_stack_group& group) {
 }
 
 void give_up_seat(control& c) noexcept {
-    --c.seat.slot->seats;
-    --c.seat.slot->group->numbers.coroutines;
+    shared_slot* const s = std::exchange(c.seat.slot, nullptr);
+    if (s == nullptr) return;
+    --s->seats;
+    --s->group->numbers.coroutines;
 }
 
 weft::stack shared_slot_stack(shared_slot& slot) noexcept {

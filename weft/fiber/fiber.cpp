@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <mutex>
 
+#include "weft/coroutine/shared_slot.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace weft {
@@ -72,6 +73,11 @@ bool leave_fiber(flow& f, std::coroutine_handle<> ready) noexcept {
     return true;
 }
 
+bool has_on_shared_stack(const flow& f, const void* p) noexcept {
+    const weft::stack& s = static_cast<const fiber_core&>(f).own()->stack;
+    return std::less_equal<const void*>()(s.limit, p) && std::less<const void*>()(p, s.top);
+}
+
 void drop_fiber(frame* f) { end_fiber(*static_cast<fiber_core*>(f)); }
 
 void print_and_abort([[maybe_unused]] std::exception_ptr error, party who) {
@@ -91,8 +97,9 @@ atomic<unhandled_handler> unhandled{print_and_abort};
 
 }  // namespace
 
-const flow_kind fiber_core::fiber_kind = {"fiber",         suspend_fiber, end_fiber,  keep_fiber,
-                                          let_go_of_fiber, fiber_party,   leave_fiber};
+const flow_kind fiber_core::fiber_kind = {"fiber",     suspend_fiber,      end_fiber,
+                                          keep_fiber,  let_go_of_fiber,    fiber_party,
+                                          leave_fiber, has_on_shared_stack};
 
 fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_kind) {
     set_handle(frame::handle());
@@ -162,6 +169,7 @@ void fiber_core::finish() noexcept {
         fail("a fiber ended and holds a mutex", who());
     if (enrolled) home->strike_off(*this);  // F2
     move_to(nullptr);
+    if (shares_stack()) give_up_seat(*own());  // who joins it may destroy the group
     scope* const parent = member != nullptr ? member->within : nullptr;
     if (parent != nullptr) {
         // Who was stopped because of a sibling tells what that one died of.
@@ -236,6 +244,12 @@ void fiber::launch_it(const fiber_options& options, std::source_location place) 
         on = &here->begins_on();
     }
     core_->target = on;
+    if (options.shared != nullptr) {
+        if (on->only_executor() == nullptr)
+            fail("a fiber on a shared stack is begun in a pool: name one of its workers",
+                 core_->who(), place);
+        core_->attention |= detail::flow_hot::shares_call;
+    }
     core_->roams = options.migratable && on->only_executor() == nullptr;
     if (core_->roams) core_->attention |= detail::flow_hot::roams_call;
     if (options.launch == launch::lazy) return;

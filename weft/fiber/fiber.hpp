@@ -50,6 +50,9 @@ struct fiber_options {
     weft::launch launch = launch::post;
     launcher* on = nullptr;   // an executor or a pool; by default that of the caller
     bool migratable = false;  // in a pool: may go on on another thread after each wait
+    // Instead of a stack of its own. All of the group on one executor, which is no pool. What lies
+    // on the stack is out of reach while the fiber waits: see shared_stack_group.hpp.
+    shared_stack_group* shared = nullptr;
 };
 
 // How a fiber ended that was joined.
@@ -146,7 +149,8 @@ private:
                         {.name = options.name,
                          .stack_bytes = options.stack_bytes,
                          .stack = options.stack,
-                         .fp = options.fp}));
+                         .fp = options.fp,
+                         .shared = options.shared}));
         core->inherit_context();
         return core.release();
     }

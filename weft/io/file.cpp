@@ -35,6 +35,7 @@ file_operation::file_operation(const file_core& c, io_request::kind what, std::u
 
 bool file_operation::start(waiter& w) noexcept {
     if (giver() != nullptr) return io_operation::start(w);
+    refuse_on_shared_stack(request_.data, "the buffer of a file's operation is on a shared stack");
     begin_timeout();
     run = [](blocking_job& j) noexcept {
         auto& self = static_cast<file_operation&>(j);

@@ -109,7 +109,10 @@ bool io_operation::enlist() noexcept {
 
 io_driver* io_operation::giver() const noexcept {
     io_driver* const d = io_driver_here();
-    return d != nullptr && d->completes() && can_be_given(request_.what) ? d : nullptr;
+    if (d == nullptr || !d->completes() || !can_be_given(request_.what)) return nullptr;
+    // The system would write to a shared stack while it is somebody else's.
+    const flow* const f = current_flow();
+    return f != nullptr && f->shares_stack() ? nullptr : d;
 }
 
 bool io_operation::ready() noexcept { return giver() == nullptr && attempt(); }

@@ -8,7 +8,9 @@ namespace weft::detail {
 
 int nonblocking_flag() noexcept {
     const io_driver* const d = io_driver_here();
-    return d != nullptr && d->completes() ? 0 : SOCK_NONBLOCK;
+    const flow* const f = current_flow();
+    const bool is_given = d != nullptr && d->completes() && (f == nullptr || !f->shares_stack());
+    return is_given ? 0 : SOCK_NONBLOCK;
 }
 
 result<int> open_socket(int family, int type) noexcept {

@@ -112,16 +112,23 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
                                          stop_token token) {
     WEFT_ASSERT(lock.owns_lock(), "a wait for a condition without its mutex");
     flow& f = detail::blocking_flow(std::source_location::current());
-    detail::notice n(*this);
-    waiter w(f);
+    struct wait {
+        detail::notice n;
+        waiter w;
+        wait(condition_variable& c, flow& f) noexcept : n(c), w(f) {}
+    };
+    detail::aside<wait> here(f, *this, f);
+    detail::notice& n = here->n;
+    waiter& w = here->w;
     w.handle = f.handle;
     if (w.admit(false, true)) {
         // The lock owns nothing meanwhile: the fiber may be killed.
         mutex& m = *lock.release();
         enlist_and_release(n, w, m);
+        detail::refuse_on_shared_stack(this, "a condition_variable lies on a shared stack");
         {
             const auto wake_it = [this, &n](stop_reason) noexcept { notify(n); };
-            const stop_callback at_a_stop(token, wake_it);
+            const detail::aside<stop_callback<decltype(wake_it)>> at_a_stop(f, token, wake_it);
             w.park(until);
         }
         const shield from_a_second_stop;

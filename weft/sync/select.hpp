@@ -44,6 +44,8 @@ struct recv_case {
 
         explicit placed(recv_case&& c) noexcept
             : f(std::move(c.f)), node(*c.channel, channel_node::wish::recv, &slot) {}
+        placed(placed&& other) noexcept  // before it is awaited, as the others
+            : f(std::move(other.f)), node(*other.node.channel, other.node.what, &slot) {}
         ~placed() {
             if (node.outcome == transfer::done) slot.item.~T();
         }
@@ -66,6 +68,10 @@ struct send_case {
             : item(std::move(c.item)),
               f(std::move(c.f)),
               node(*c.channel, channel_node::wish::send, &item) {}
+        placed(placed&& other) noexcept
+            : item(std::move(other.item)),
+              f(std::move(other.f)),
+              node(*other.node.channel, other.node.what, &item) {}
         void run() { f(); }
     };
 };
@@ -81,6 +87,8 @@ struct closed_case {
 
         explicit placed(closed_case&& c) noexcept
             : f(std::move(c.f)), node(*c.channel, channel_node::wish::end, nullptr) {}
+        placed(placed&& other) noexcept
+            : f(std::move(other.f)), node(*other.node.channel, other.node.what, nullptr) {}
         void run() { f(); }
     };
 };
@@ -125,6 +133,9 @@ public:
     template <class... Written>
     explicit select_operation(std::in_place_t, Written&&... written) noexcept
         : cases_(std::forward<Written>(written)...), core_(nodes(), channels_) {}
+    // Before it is awaited.
+    select_operation(select_operation&& other) noexcept
+        : cases_(std::move(other.cases_)), core_(nodes(), channels_) {}
 
     bool ready() noexcept {
         constexpr bool waits = how_many<beside::otherwise> == 0;

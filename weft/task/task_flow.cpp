@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "weft/wait/off_stack.hpp"
 #include "weft/wait/operation.hpp"
 
 namespace weft {
@@ -56,10 +57,14 @@ void task_flow::run_to_end(flow& by) {
     if (const stop_reason r = by.pending_stop(); r != stop_reason::none) request_stop(r);
     run_first_turn();
     if (has_ended()) return;
-    task_end end(*this, true);  // outlives its waiter, which a forced end withdraws from it
-    waiter w(by);
-    w.handle = by.handle;
-    if (end.start(w)) w.park();
+    struct wait {
+        task_end end;  // outlives its waiter, which a forced end withdraws from it
+        waiter w;
+        wait(task_flow& f, flow& by) noexcept : end(f, true), w(by) {}
+    };
+    aside<wait> here(by, *this, by);
+    here->w.handle = by.handle;
+    if (here->end.start(here->w)) here->w.park();
 }
 
 // -- from one executor to another ----------------------------------------------------------------

@@ -24,6 +24,7 @@
 
 #include "weft/base/block_cache.hpp"
 #include "weft/wait/awaitable.hpp"
+#include "weft/wait/off_stack.hpp"
 #include "weft/wait/operation.hpp"
 
 namespace weft {
@@ -36,13 +37,11 @@ inline flow& blocking_flow(std::source_location place) noexcept {
     return f != nullptr && f->kind->suspend != nullptr ? *f : blocking_flow_rarely(place);
 }
 
-// Of an operation that was found not to be ready just now.
 template <class Op>
-decltype(auto) block_unready(Op& op, std::source_location place) {
-    flow& f = blocking_flow(place);
-    waiter w(f);
-    w.handle = f.handle;
+decltype(auto) block_with(waiter& w, Op& op) {
+    w.handle = w.of->handle;
     if (!w.admit(Op::reports_stop, true) || !op.start(w)) return op.take(&w, w.conclude());
+    refuse_on_shared_stack(w.thing(), "a wait for something that lies on a shared stack");
     if constexpr (repeated<Op>)
         return op.take(&w, w.park_again(deadline_of(op), [&] { return op.again(w); }));
     else
@@ -57,8 +56,39 @@ bool ready_for_who_blocks(Op& op) {
         return op.ready();
 }
 
+// On a shared stack. It has not been asked whether it is ready: until then it may be moved.
+template <class Op>
+WEFT_NOINLINE auto block_off_stack(Op& op, flow& f)
+    -> decltype(op.take(nullptr, wait_status::woken)) {
+    if constexpr (std::is_move_constructible_v<Op>) {
+        if (f.kind->has_on_stack(f, std::addressof(op))) {
+            aside<Op> moved(f, std::move(op));
+            if (ready_for_who_blocks(*moved)) return moved->take(nullptr, wait_status::woken);
+            aside<waiter> w(f, f);
+            return block_with(*w, *moved);
+        }
+    } else if (f.kind->has_on_stack(f, std::addressof(op))) {
+        fail("an operation that cannot be moved is awaited on a shared stack", f.who());
+    }
+    if (ready_for_who_blocks(op)) return op.take(nullptr, wait_status::woken);
+    aside<waiter> w(f, f);
+    return block_with(*w, op);
+}
+
+// Of an operation that was found not to be ready just now, by others than itself.
+template <class Op>
+decltype(auto) block_unready(Op& op, std::source_location place) {
+    flow& f = blocking_flow(place);
+    if (f.shares_stack()) [[unlikely]]
+        return block_off_stack(op, f);
+    waiter w(f);
+    return block_with(w, op);
+}
+
 template <class Op>
 decltype(auto) block_for(Op& op, std::source_location place) {
+    if (flow* const f = current_flow(); f != nullptr && f->shares_stack()) [[unlikely]]
+        return block_off_stack(op, *f);
     if (ready_for_who_blocks(op)) return op.take(nullptr, wait_status::woken);
     return block_unready(op, place);
 }
@@ -125,10 +155,10 @@ struct bridge_end {
     void wait(flow& f) {
         // Acquire: pairs with finish().
         if (met.load(std::memory_order_acquire) == ended) return;
-        waiter w(f);
-        w.handle = f.handle;
-        blocked = &w;
-        if (met.exchange(waits, std::memory_order_acq_rel) != ended) w.park_outer();
+        aside<waiter> w(f, f);
+        w->handle = f.handle;
+        blocked = &*w;
+        if (met.exchange(waits, std::memory_order_acq_rel) != ended) w->park_outer();
     }
 };
 
@@ -177,14 +207,17 @@ public:
     ~bridge() { frame_.destroy(); }
 
     T wait(flow& f) {
-        bridge_end end;
-        bridge_value<T> value;
-        frame_.promise().end = &end;
-        frame_.promise().value = &value;
+        struct meeting {
+            bridge_end end;
+            bridge_value<T> value;
+        };
+        aside<meeting> place(f);
+        frame_.promise().end = &place->end;
+        frame_.promise().value = &place->value;
         frame_.resume();
-        end.wait(f);
-        if (end.error) std::rethrow_exception(end.error);
-        return value.take();
+        place->end.wait(f);
+        if (place->end.error) std::rethrow_exception(place->end.error);
+        return place->value.take();
     }
 
 private:
@@ -200,6 +233,24 @@ bridge<await_result_t<A>> bridge_to(A&& a) {
         co_return co_await std::forward<A>(a);
 }
 
+// The same of what lies on a shared stack, and moves, or if it stays the caller's is copied, into
+// the coroutine.
+template <class A>
+bridge<await_result_t<A>> bridge_with(std::remove_cvref_t<A> a) {
+    if constexpr (std::is_same_v<awaiter_t<A>, A&&>)
+        co_return co_await a;
+    else
+        co_return co_await static_cast<A&&>(a);
+}
+
+template <class A>
+await_result_t<A> bridge_off_stack(A&& a, flow& f) {
+    if constexpr (std::is_constructible_v<std::remove_cvref_t<A>, A&&>)
+        return bridge_with<A>(std::forward<A>(a)).wait(f);
+    else
+        fail("what cannot be moved is awaited on a shared stack", f.who());
+}
+
 }  // namespace detail
 
 // Waits for what stands in the call, or outlives it.
@@ -211,6 +262,8 @@ decltype(auto) await(A&& a, std::source_location place = std::source_location::c
     } else {
         flow& f = detail::blocking_flow(place);
         const detail::unwinding_shield until_it_is_through(f);
+        if (detail::is_on_shared_stack(std::addressof(a))) [[unlikely]]
+            return detail::bridge_off_stack(std::forward<A>(a), f);
         return detail::bridge_to(std::forward<A>(a)).wait(f);
     }
 }

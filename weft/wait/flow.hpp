@@ -18,7 +18,7 @@
 //     several (a fiber awaits a coroutine, which waits), the innermost, which leads to the others
 // F2  a stop is a state: once requested it ends every wait that may be ended, until the flow does
 // F3  attention is not zero once deliver_stop was called, a deadline is set, or it may change
-//     threads where it suspends
+//     threads or share its stack where it suspends
 // F4  `moves` is counted on after `home` has changed, and passed by who requests a stop before he
 //     reads `home`: so either he finds the new home, or who takes it in there finds the stop
 // F5  `moves` has `asked` set while somebody may post to the home that he has read; who leaves that
@@ -61,6 +61,9 @@ struct flow_kind {
     // and the flow need not stay, it leaves, and goes on where its `turn` is run next. On its
     // thread. False: neither; null: never.
     bool (*leave)(flow&, std::coroutine_handle<> ready) noexcept = nullptr;
+
+    // Of a flow that shares its stack, and runs: whether p lies there. Null: none of the kind does.
+    bool (*has_on_stack)(const flow&, const void* p) noexcept = nullptr;
 };
 
 namespace detail {
@@ -82,6 +85,7 @@ struct flow_hot {
         stop_call = 1,      // a stop has been requested, and the flow's own thread knows
         deadline_call = 2,  // it has a deadline
         roams_call = 4,     // it may change threads, so that what is short for others is not for it
+        shares_call = 8,    // its stack belongs to others while it is suspended, see off_stack.hpp
     };
 
     const flow_kind* kind;
@@ -89,7 +93,7 @@ struct flow_hot {
     std::coroutine_handle<> handle{};  // of a flow that can block: what goes on when it is run
     const void* hot = nullptr;         // what its next turn loads first, see fetch
     waiter* waiting = nullptr;         // F1
-    std::uint8_t attention = 0;        // zero: no wait ends before its time. F3
+    std::uint8_t attention = 0;        // zero: a wait is as simple as it can be. F3
     std::uint8_t after_turn = 0;       // for who made it
     std::uint16_t shields = 0;         // while there are any, its waits are not ended early
     std::uint32_t locks = 0;           // mutexes that it holds; at its end, none
@@ -170,6 +174,8 @@ struct flow : detail::flow_hot, list_node<> {
         prefetch(at);
         prefetch(static_cast<const char*>(at) + cache_line_bytes);
     }
+
+    bool shares_stack() const noexcept { return (attention & shares_call) != 0; }
 
     party who() const noexcept { return kind->who(*this); }
 

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "weft/wait/off_stack.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft {
@@ -16,6 +17,7 @@ scope::~scope() {
 }
 
 void scope::enter(scope_member& m) noexcept {
+    detail::refuse_on_shared_stack(this, "a nursery, or another scope, lies on a shared stack");
     m.within = this;
     {
         const std::lock_guard held(queue_);

@@ -1,0 +1,75 @@
+// off_stack: waits of a flow whose stack belongs to others while it is suspended.
+//
+// Its one idea: a fiber on a shared stack is copied away when it suspends, and its frames with it;
+// so what others must find meanwhile, the waiter and the operation it waits with, moves into a
+// block before the wait begins, and only a pointer to it stays in the frame.
+//
+//      stack, the fiber's own            shared stack              block_cache
+//      +----------------------+          +-----------+         +----------------------+
+//      | operation, waiter <-----queue   | operation | moved   | operation, waiter <-----queue
+//      | frames               |          |   *  ---------------+                      |
+//      +----------------------+          +-----------+         +----------------------+
+//
+// What cannot be moved like that, because others know its address from the user (a mutex, a
+// nursery, the buffer of a call that another thread makes), must not lie on a shared stack: where
+// it can be seen that it does, the program ends with a message.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "weft/base/assert.hpp"
+#include "weft/base/block_cache.hpp"
+#include "weft/wait/flow.hpp"
+
+namespace weft::detail {
+
+// Whether p is the address of something that the flow which runs here has on a shared stack.
+inline bool is_on_shared_stack(const void* p) noexcept {
+    const flow* const f = current_flow();
+    return f != nullptr && f->shares_stack() && f->kind->has_on_stack(*f, p);
+}
+
+// Of something that others come to while the flow is suspended.
+inline void refuse_on_shared_stack(const void* p, const char* message) noexcept {
+    if (is_on_shared_stack(p)) [[unlikely]]
+        fail(message, current_flow()->who());
+}
+
+// A T in this object; or, for a flow whose stack is shared, in a block.
+template <class T>
+class aside {
+    struct block {
+        T value;
+
+        template <class... Args>
+        explicit block(Args&&... args) : value(std::forward<Args>(args)...) {}
+        static void* operator new(std::size_t bytes) {
+            return block_cache::acquire(bytes, alignof(block));
+        }
+        static void operator delete(void* p, std::size_t bytes) noexcept {
+            block_cache::release(p, bytes, alignof(block));
+        }
+    };
+
+public:
+    template <class... Args>
+    explicit aside(const flow& f, Args&&... args) {
+        if (f.shares_stack()) [[unlikely]]
+            there_.reset(new block(std::forward<Args>(args)...));
+        else
+            here_.emplace(std::forward<Args>(args)...);
+    }
+    aside(const aside&) = delete;
+    aside& operator=(const aside&) = delete;
+
+    T& operator*() noexcept { return there_ != nullptr ? there_->value : *here_; }
+    T* operator->() noexcept { return &**this; }
+
+private:
+    std::optional<T> here_;
+    std::unique_ptr<block> there_;
+};
+
+}  // namespace weft::detail
