@@ -104,11 +104,15 @@ TEST_F(off_stack, waits_for_a_mutex) {
 
 TEST_F(off_stack, waits_for_a_mutex_until_a_moment) {
     weft::mutex m;
+    weft::auto_reset_event all_tried;
     fiber holder = begin([&] {
         const std::lock_guard held(m);
-        weft::this_fiber::sleep_for(20ms);
+        all_tried.wait();
     });
-    each([&](int) { EXPECT_FALSE(m.try_lock_for(1ms)); });
+    each([&](int) {
+        EXPECT_FALSE(m.try_lock_for(1ms));
+        if (++last_ == 2 * fiber_count) all_tried.set();
+    });
 }
 
 TEST_F(off_stack, sends_and_receives) {

@@ -54,9 +54,8 @@ struct shared_group {
     thread_block* thread = nullptr;  // whom the group belongs to, from the first resume
     shared_stack_statistics numbers{};
 
-    // Buffers above block_cache's size, by powers of two from 2 KiB; linked through their first
-    // word.
-    std::byte* free_buffers[48] = {};
+    // Buffers above block_cache's size, by classes; linked through their first word.
+    std::byte* free_buffers[4 * 48] = {};
 
     // The copier: a context on a little stack of its own, for an exchange that takes away the stack
     // of whoever asks for it.
@@ -91,9 +90,19 @@ void give_stack_back(std::size_t bytes, weft::stack s) noexcept {
     default_stacks(bytes).release(s);
 }
 
-constexpr std::size_t buffer_class(std::size_t bytes) noexcept {
-    return static_cast<std::size_t>(std::bit_width(bytes - 1));
+// Four classes to each power of two.
+struct buffer_class {
+    std::size_t index;
+    std::size_t bytes;
+};
+constexpr buffer_class class_of(std::size_t bytes) noexcept {
+    const auto shift = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 3;
+    const std::size_t eighths = (bytes - 1) >> shift;  // 4 to 7
+    return {4 * shift + eighths % 4, (eighths + 1) << shift};
 }
+static_assert(class_of(1025).bytes == 1280 && class_of(1280).bytes == 1280);
+static_assert(class_of(1281).index == class_of(1025).index + 1 && class_of(2048).bytes == 2048);
+static_assert(class_of(2049).index == class_of(2048).index + 1);
 
 void copier_enter(context* from, context* self, void* word) {
     auto& copier = *static_cast<annotated_context*>(self);
@@ -136,9 +145,9 @@ shared_group::~shared_group() {
 std::byte* shared_group::acquire_buffer(std::size_t bytes) {
     if (bytes <= block_cache::maximum_block_bytes)
         return static_cast<std::byte*>(block_cache::acquire(bytes));
-    std::byte*& head = free_buffers[buffer_class(bytes)];
-    if (head == nullptr)
-        return static_cast<std::byte*>(::operator new(std::size_t{1} << buffer_class(bytes)));
+    const buffer_class its = class_of(bytes);
+    std::byte*& head = free_buffers[its.index];
+    if (head == nullptr) return static_cast<std::byte*>(::operator new(its.bytes));
     std::byte* p = head;
     std::memcpy(&head, p, sizeof head);
     return p;
@@ -146,7 +155,7 @@ std::byte* shared_group::acquire_buffer(std::size_t bytes) {
 
 void shared_group::release_buffer(std::byte* p, std::size_t bytes) noexcept {
     if (bytes <= block_cache::maximum_block_bytes) return block_cache::release(p, bytes);
-    std::byte*& head = free_buffers[buffer_class(bytes)];
+    std::byte*& head = free_buffers[class_of(bytes).index];
     std::memcpy(p, &head, sizeof head);
     head = p;
 }

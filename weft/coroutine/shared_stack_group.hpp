@@ -8,7 +8,7 @@
 //      common stack               copied out
 //      +-----------+ top    +------+  +------+
 //      | live part |  <-->  | of A |  | of B |   from block_cache up to 1 KiB,
-//      +-----------+ sp     +------+  +------+   from lists by powers of two above
+//      +-----------+ sp     +------+  +------+   from lists by size above
 //      |   free    |
 //      +-----------+ limit
 //

@@ -56,23 +56,31 @@ bool ready_for_who_blocks(Op& op) {
         return op.ready();
 }
 
+// A wait off the stack, with its operation or for one that lies elsewhere.
+template <class Op>
+struct moved_wait {
+    Op op;
+    waiter w;
+    moved_wait(Op&& o, flow& f) : op(std::move(o)), w(f) {}
+};
+
 // On a shared stack. It has not been asked whether it is ready: until then it may be moved.
 template <class Op>
 WEFT_NOINLINE auto block_off_stack(Op& op, flow& f)
     -> decltype(op.take(nullptr, wait_status::woken)) {
     if constexpr (std::is_move_constructible_v<Op>) {
         if (f.kind->has_on_stack(f, std::addressof(op))) {
-            aside<Op> moved(f, std::move(op));
-            if (ready_for_who_blocks(*moved)) return moved->take(nullptr, wait_status::woken);
-            aside<waiter> w(f, f);
-            return block_with(*w, *moved);
+            const auto there = std::make_unique<in_block<moved_wait<Op>>>(std::move(op), f);
+            Op& moved = there->value.op;
+            if (ready_for_who_blocks(moved)) return moved.take(nullptr, wait_status::woken);
+            return block_with(there->value.w, moved);
         }
     } else if (f.kind->has_on_stack(f, std::addressof(op))) {
         fail("an operation that cannot be moved is awaited on a shared stack", f.who());
     }
     if (ready_for_who_blocks(op)) return op.take(nullptr, wait_status::woken);
-    aside<waiter> w(f, f);
-    return block_with(*w, op);
+    const auto there = std::make_unique<in_block<waiter>>(f);
+    return block_with(there->value, op);
 }
 
 // Of an operation that was found not to be ready just now, by others than itself.

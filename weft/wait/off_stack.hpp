@@ -37,27 +37,29 @@ inline void refuse_on_shared_stack(const void* p, const char* message) noexcept 
         fail(message, current_flow()->who());
 }
 
+// A T in a block.
+template <class T>
+struct in_block {
+    T value;
+
+    template <class... Args>
+    explicit in_block(Args&&... args) : value(std::forward<Args>(args)...) {}
+    static void* operator new(std::size_t bytes) {
+        return block_cache::acquire(bytes, alignof(in_block));
+    }
+    static void operator delete(void* p, std::size_t bytes) noexcept {
+        block_cache::release(p, bytes, alignof(in_block));
+    }
+};
+
 // A T in this object; or, for a flow whose stack is shared, in a block.
 template <class T>
 class aside {
-    struct block {
-        T value;
-
-        template <class... Args>
-        explicit block(Args&&... args) : value(std::forward<Args>(args)...) {}
-        static void* operator new(std::size_t bytes) {
-            return block_cache::acquire(bytes, alignof(block));
-        }
-        static void operator delete(void* p, std::size_t bytes) noexcept {
-            block_cache::release(p, bytes, alignof(block));
-        }
-    };
-
 public:
     template <class... Args>
     explicit aside(const flow& f, Args&&... args) {
         if (f.shares_stack()) [[unlikely]]
-            there_.reset(new block(std::forward<Args>(args)...));
+            there_.reset(new in_block<T>(std::forward<Args>(args)...));
         else
             here_.emplace(std::forward<Args>(args)...);
     }
@@ -69,7 +71,7 @@ public:
 
 private:
     std::optional<T> here_;
-    std::unique_ptr<block> there_;
+    std::unique_ptr<in_block<T>> there_;
 };
 
 }  // namespace weft::detail
