@@ -172,6 +172,7 @@ void writes_a_file_from_a_shared_stack() {
 }
 
 TEST(on_a_shared_stack_death, the_buffer_of_a_file) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a file is opened by a thread
     EXPECT_DEATH(writes_a_file_from_a_shared_stack(),
                  "the buffer of a file's operation is on a shared stack: fiber");
 }

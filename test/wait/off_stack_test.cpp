@@ -234,12 +234,13 @@ TEST_F(off_stack, selects) {
 
 TEST_F(off_stack, waits_for_a_blocking_call_and_a_callback) {
     std::vector<std::thread> others;
+    weft::blocking_pool threads;  // its own, which go with it
     each([&](int i) {
-        EXPECT_EQ(weft::blocking([i] {
-                      std::this_thread::sleep_for(1ms);
-                      return i;
-                  }),
-                  i);
+        const auto call = [i] {
+            std::this_thread::sleep_for(1ms);
+            return i;
+        };
+        EXPECT_EQ(weft::blocking(call, threads), i);
         const auto n = weft::await_callback<int>([&](auto done) {
             others.emplace_back([done = std::move(done), i]() mutable { done(i); });
         });
@@ -331,6 +332,7 @@ TEST(off_stack_death, a_nursery) {
 }
 
 TEST(off_stack_death, a_fiber_in_a_pool_that_has_no_worker) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // it begins a thread
     EXPECT_DEATH(
         {
             weft::pool p({.thread_count = 1});
