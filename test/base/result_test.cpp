@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -146,6 +147,90 @@ TEST(result, is_assigned_and_swapped_whichever_of_the_two_either_side_holds) {
         std::swap(t, itself);
         EXPECT_TRUE(same(t, state));
     }
+}
+
+// What a server refuses with; no code of the system's.
+enum class refusal { busy, unknown };
+struct explained {
+    explained(refusal w, std::string t) : why(w), text(std::move(t)) {}
+    refusal why;
+    std::string text;
+};
+
+TEST(result, of_an_error_of_ones_own_holds_it) {
+    const auto call = [](bool well) -> result<std::string, refusal> {
+        if (well) return std::string("reply");
+        return failure(refusal::busy);
+    };
+    EXPECT_EQ(*call(true), "reply");
+    const auto ill = call(false);
+    EXPECT_FALSE(ill);
+    EXPECT_EQ(ill.error(), refusal::busy);
+    EXPECT_EQ(call(false).value_or("other"), "other");
+}
+
+TEST(result, tells_value_and_error_apart_that_are_of_one_type) {
+    const result<int, int> well = 1;
+    const result<int, int> ill = failure(1);
+    EXPECT_TRUE(well);
+    EXPECT_FALSE(ill);
+    EXPECT_EQ(*well, ill.error());
+}
+
+TEST(result, makes_value_and_error_where_they_lie) {
+    const result<std::string, explained> well(std::in_place, 3U, 'x');
+    EXPECT_EQ(*well, "xxx");
+    result<std::unique_ptr<int>, std::unique_ptr<int>> ill = failure(std::make_unique<int>(7));
+    const std::unique_ptr<int> taken = std::move(ill).error();
+    EXPECT_EQ(*taken, 7);
+}
+
+TEST(result, makes_its_error_of_what_the_failure_states) {
+    const result<int, std::string> text = failure("too long");
+    EXPECT_EQ(text.error(), "too long");
+    const result<int, std::errc> bare = failure(std::errc::timed_out);
+    EXPECT_EQ(bare.error(), std::errc::timed_out);
+    EXPECT_FALSE((std::is_convertible_v<failure<std::string>, result<int, int>>));
+}
+
+TEST(result, value_of_an_error_of_ones_own_throws_it) {
+    const result<int, explained> ill = failure(explained(refusal::unknown, "no such player"));
+    try {
+        static_cast<void>(ill.value());
+        ADD_FAILURE() << "value() of a failure returned";
+    } catch (const weft::bad_result<explained>& e) {
+        EXPECT_EQ(e.error.why, refusal::unknown);
+        EXPECT_EQ(e.error.text, "no such player");
+    }
+}
+
+TEST(result, of_nothing_may_have_an_error_of_ones_own) {
+    result<void, refusal> r;
+    EXPECT_TRUE(r);
+    r = failure(refusal::unknown);
+    EXPECT_FALSE(r);
+    EXPECT_EQ(r.error(), refusal::unknown);
+    EXPECT_THROW(r.value(), weft::bad_result<refusal>);
+}
+
+//
+TEST(result, of_large_and_small_is_assigned_and_swapped_whole) {
+    using mixed = result<std::array<char, 64>, char>;
+    std::array<char, 64> wide{};
+    wide.fill('w');
+    const mixed states[] = {wide, failure('e'), std::array<char, 64>{}, failure('f')};
+    const auto same = [](const mixed& a, const mixed& b) {
+        return a.has_value() == b.has_value() && (a ? *a == *b : a.error() == b.error());
+    };
+    for (const mixed& from : states)
+        for (const mixed& to : states) {
+            mixed a = from, b = to;
+            std::swap(a, b);
+            EXPECT_TRUE(same(a, to));
+            EXPECT_TRUE(same(b, from));
+            a = from;
+            EXPECT_TRUE(same(a, from));
+        }
 }
 
 }  // namespace

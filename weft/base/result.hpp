@@ -1,14 +1,20 @@
-// result<T>: a value, or the std::error_code that came instead.
+// result<T, E>: a value, or the error that came instead; E is std::error_code unless it is said.
 //
-// The part of C++23's std::expected<T, std::error_code> that a caller uses (P0323), until C++23 may
-// be assumed. An expected outcome is a result; a broken rule is not (see assert.hpp). value() on an
-// error throws std::system_error, or aborts where exceptions are off.
+// The part of C++23's std::expected<T, E> that a caller uses (P0323), until C++23 may be assumed.
+// An expected outcome is a result; a broken rule is not (see assert.hpp). value() on an error
+// throws std::system_error, or bad_result<E> where E is something else, and aborts where exceptions
+// are off. T and E lie within, whatever they are and however large.
 //
 //   weft::result<int> parse(std::string_view);
 //   if (auto n = parse("12")) use(*n); else log(n.error());
+//
+//   weft::result<reply, refusal> call();             // return reply{...};
+//                                                    // return weft::failure(refusal::busy);
 #pragma once
 
+#include <concepts>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <system_error>
 #include <type_traits>
@@ -19,35 +25,73 @@
 
 namespace weft {
 
+// What value() throws of an error that is no std::error_code.
+template <class E>
+struct bad_result : std::exception {
+    explicit bad_result(E e) : error(std::move(e)) {}
+    const char* what() const noexcept override { return "value() of a result that holds an error"; }
+    E error;
+};
+
 namespace detail {
-[[noreturn]] inline void throw_error(std::error_code e) {
+
+template <class E>
+[[noreturn]] void throw_error(const E& e) {
 #if WEFT_EXCEPTIONS
-    throw std::system_error(e);
+    if constexpr (std::is_same_v<E, std::error_code>)
+        throw std::system_error(e);
+    else
+        throw bad_result<E>(e);
 #else
     static_cast<void>(e);
     fail("value() of a result that holds an error");
 #endif
 }
+
+// What an error can be made of: what it is constructed from, or std's way to make a code.
+template <class U, class E>
+concept error_for = std::constructible_from<E, U> || requires(const U& u) {
+    { make_error_code(u) } -> std::same_as<E>;
+};
+
 }  // namespace detail
 
 // Makes a result that failed: `return weft::failure(std::errc::not_enough_memory);`.
+template <class U>
 struct failure {
-    explicit failure(std::error_code e) noexcept : code(e) {}
-    explicit failure(std::errc e) noexcept : code(std::make_error_code(e)) {}
-    std::error_code code;
+    explicit failure(U e) noexcept(std::is_nothrow_move_constructible_v<U>) : code(std::move(e)) {}
+    U code;
 };
 
-template <class T>
+namespace detail {
+
+template <class E, error_for<E> U>
+E error_made_of(failure<U>&& f) {
+    if constexpr (std::constructible_from<E, U>)
+        return E(std::move(f.code));
+    else
+        return make_error_code(f.code);
+}
+
+}  // namespace detail
+
+template <class T, class E = std::error_code>
 class [[nodiscard]] result {
     static_assert(!std::is_reference_v<T>, "a result holds values; use a pointer for a reference");
+    static constexpr bool has_code = std::is_same_v<E, std::error_code>;
 
 public:
     using value_type = T;
-    using error_type = std::error_code;
+    using error_type = E;
 
     result(const T& value) : state_(std::in_place_index<0>, value) {}
     result(T&& value) : state_(std::in_place_index<0>, std::move(value)) {}
-    result(failure f) noexcept : state_(std::in_place_index<1>, f.code) {}
+    template <class... V>
+        requires std::constructible_from<T, V...>
+    explicit result(std::in_place_t, V&&... value)
+        : state_(std::in_place_index<0>, std::forward<V>(value)...) {}
+    template <detail::error_for<E> U>
+    result(failure<U> f) : state_(std::in_place_index<1>, detail::error_made_of<E>(std::move(f))) {}
 
     bool has_value() const noexcept { return state_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
@@ -73,37 +117,63 @@ public:
     }
 
     // The error, or a zero code when there is a value.
-    std::error_code error() const noexcept {
+    std::error_code error() const& noexcept
+        requires has_code
+    {
         const auto* e = std::get_if<1>(&state_);
         return e != nullptr ? *e : std::error_code{};
+    }
+    // Precondition of one that is no code: !has_value().
+    const E& error() const& noexcept
+        requires(!has_code)
+    {
+        return *std::get_if<1>(&state_);
+    }
+    E&& error() && noexcept
+        requires(!has_code)
+    {
+        return std::move(*std::get_if<1>(&state_));
     }
 
 private:
     void check() const {
-        if (!has_value()) detail::throw_error(error());
+        if (!has_value()) detail::throw_error(*std::get_if<1>(&state_));
     }
 
-    std::variant<T, std::error_code> state_;
+    std::variant<T, E> state_;
 };
 
-template <>
-class [[nodiscard]] result<void> {
+template <class E>
+class [[nodiscard]] result<void, E> {
+    static constexpr bool has_code = std::is_same_v<E, std::error_code>;
+
 public:
     using value_type = void;
-    using error_type = std::error_code;
+    using error_type = E;
 
     result() noexcept = default;
-    result(failure f) noexcept : error_(f.code) {}
+    template <detail::error_for<E> U>
+    result(failure<U> f) : error_(detail::error_made_of<E>(std::move(f))) {}
 
     bool has_value() const noexcept { return !error_.has_value(); }
     explicit operator bool() const noexcept { return has_value(); }
     void value() const {
         if (error_) detail::throw_error(*error_);
     }
-    std::error_code error() const noexcept { return error_.value_or(std::error_code{}); }
+    // As above.
+    std::error_code error() const noexcept
+        requires has_code
+    {
+        return error_.value_or(std::error_code{});
+    }
+    const E& error() const noexcept
+        requires(!has_code)
+    {
+        return *error_;
+    }
 
 private:
-    std::optional<std::error_code> error_;
+    std::optional<E> error_;
 };
 
 }  // namespace weft
