@@ -59,6 +59,8 @@ TESTED_ELSEWHERE = {
     "weft/task/task_handle.hpp": "with_nursery_test and nursery_test wait for handles",
     "weft/task/task_group.hpp": "when_all_test and when_any_test: the two kinds of group",
     "weft/task/task_run.hpp": "task_flow_test begins one in each case",
+    "weft/poll/poll_future_core.hpp": "poll_future_test: what does not depend on its T",
+    "weft/poll/poll_slot.hpp": "poll_future_test: values of any kind, made, taken and left",
     "weft/sync/channel_core.hpp": "channel_test, and every other user of it",
     "weft/sync/gate.hpp": "manual_reset_event_test, latch_test, wait_group_test",
     "weft/sync/holder.hpp": "mutex_test has who holds and who does not, recursive_mutex_test too",

@@ -1,0 +1,165 @@
+// weft/poll/poll_state.hpp under every interleaving: who sets a value, who awaits it, and what ends
+// the wait before.
+#include "weft/poll/poll_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "model/expect.hpp"
+#include "model/party.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_found;
+using model::expect_right;
+using model::explore;
+using model::fate;
+using weft::wait_status;
+
+// A future: the word, and the value that it publishes.
+struct cell {
+    weft::detail::poll_state state;
+    model::var<int> value{0};
+
+    void set(int n) {
+        value.write(n);
+        state.publish();
+    }
+    int take() {
+        const int n = value.read();
+        value.write(0);
+        state.renew();
+        return n;
+    }
+    bool start(weft::waiter& w) {
+        w.enlist("a cell", this, this,
+                 [](weft::waiter& gone) noexcept { gone.operation<cell>().state.withdraw(gone); });
+        return state.enlist(w);
+    }
+};
+
+TEST(poll_state, brings_what_was_written_to_who_awaits_it) {
+    expect_right(explore([](execution& run) {
+        cell c;
+        model::party p;
+        run.thread("sets", [&] { c.set(7); });
+        run.thread("awaits", [&] {
+            const wait_status how = p.wait([&](weft::waiter& w) { return c.start(w); }, fate::none);
+            model::require(how == wait_status::woken, "it is told");
+            model::require(c.take() == 7, "and it is all there");
+        });
+        run.go();
+        p.check();
+        model::require(!c.state.is_ready() && !c.state.is_awaited(), "it is as it was");
+    }));
+}
+
+// Who sees the value may destroy the word, while the one who set it has not returned.
+TEST(poll_state, is_left_alone_by_who_has_set_it) {
+    expect_right(explore([](execution& run) {
+        auto c = std::make_unique<cell>();
+        model::party p;
+        cell& shared = *c;
+        run.thread("sets", [&] { shared.set(7); });
+        run.thread("awaits", [&] {
+            static_cast<void>(p.wait([&](weft::waiter& w) { return shared.start(w); }, fate::none));
+            model::require(shared.take() == 7, "it is all there");
+            c.reset();
+        });
+        run.go();
+        p.check();
+    }));
+    expect_right(explore([](execution& run) {
+        auto c = std::make_unique<cell>();
+        cell& shared = *c;
+        run.thread("sets", [&] { shared.set(7); });
+        run.thread("looks", [&] {
+            if (!shared.state.is_ready()) return;
+            model::require(shared.take() == 7, "it is all there");
+            c.reset();
+        });
+        run.go();
+    }));
+}
+
+// The wait is ended meanwhile: the value comes to who awaits, or stays, and is never lost.
+void ended_by(fate f) {
+    expect_right(explore(
+                     [=](execution& run) {
+                         cell c;
+                         model::party p;
+                         bool told = false;
+                         run.thread("sets", [&] { c.set(7); });
+                         run.thread("awaits", [&] {
+                             told = p.wait([&](weft::waiter& w) { return c.start(w); }, f) ==
+                                    wait_status::woken;
+                             if (told) model::require(c.take() == 7, "it is all there");
+                         });
+                         run.go();
+                         p.check();
+                         model::require(c.state.is_ready() != told, "it was taken, or stays");
+                         model::require(!c.state.is_awaited(), "nobody stands there");
+                     },
+                     {.deviations = 8}),
+                 bounded);
+}
+
+TEST(poll_state, keeps_a_value_whose_awaiter_is_stopped) { ended_by(fate::stop); }
+TEST(poll_state, keeps_a_value_whose_awaiter_comes_too_late) {
+    ended_by(fate::deadline);
+    ended_by(fate::both);
+}
+TEST(poll_state, keeps_a_value_whose_awaiters_frame_ends) { ended_by(fate::end); }
+
+TEST(poll_state, is_awaited_again_after_a_wait_that_was_ended) {
+    expect_right(explore(
+                     [](execution& run) {
+                         cell c;
+                         model::party first, second;
+                         run.thread("sets", [&] { c.set(7); });
+                         run.thread("awaits", [&] {
+                             const auto start = [&](weft::waiter& w) { return c.start(w); };
+                             if (first.wait(start, fate::stop) != wait_status::woken)
+                                 model::require(
+                                     second.wait(start, fate::none) == wait_status::woken, "told");
+                             model::require(c.take() == 7, "it is all there");
+                         });
+                         run.go();
+                         first.check();
+                         second.check();
+                     },
+                     {.deviations = 8}),
+                 bounded);
+}
+
+TEST(poll_state, is_set_for_the_next_one_by_who_sees_that_it_was_taken) {
+    expect_right(explore([](execution& run) {
+        cell c;
+        c.set(1);
+        run.thread("sets the next", [&] {
+            model::wait_until([&] { return !c.state.is_ready(); });
+            c.set(2);
+        });
+        run.thread("takes", [&] {
+            model::require(c.take() == 1, "the first");
+            model::wait_until([&] { return c.state.is_ready(); });
+            model::require(c.take() == 2, "the second");
+        });
+        run.go();
+    }));
+}
+
+TEST(poll_state, refuses_two_who_set_it) {
+    expect_found(explore([](execution& run) {
+                     weft::detail::poll_state s;
+                     run.thread("sets", [&] { s.publish(); });
+                     run.thread("sets too", [&] { s.publish(); });
+                     run.go();
+                 }),
+                 "a poll_future that is ready is set once more");
+}
+
+}  // namespace

@@ -1,0 +1,279 @@
+#include "weft/poll/poll_future.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "test/poll/source.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/poll/boxed.hpp"
+#include "weft/sched/virtual_loop.hpp"
+
+namespace {
+
+using weft::poll_context;
+using weft::poll_future;
+
+TEST(poll_future, is_polled_until_it_is_ready_and_then_gives_its_value_once) {
+    source<std::string> s;
+    poll_future<std::string> f;
+    source<std::string>::context c(s);
+    EXPECT_FALSE(f.is_ready());
+    EXPECT_FALSE(f.poll(c));
+    EXPECT_FALSE(f.poll(c));
+    EXPECT_EQ(s.interested(), 1u);
+    EXPECT_TRUE(s.tell("text")) << "its wake looks at once";
+    EXPECT_TRUE(f.is_ready());
+    EXPECT_EQ(f.get(), "text");
+    EXPECT_TRUE(f.poll(c));
+    EXPECT_EQ(f.take(), "text");
+    EXPECT_TRUE(f.is_pending());
+}
+
+TEST(poll_future, is_polled_for_the_next_value_with_the_same_context) {
+    source<int> s;
+    source<int>::future f(s);
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(f.poll());
+        EXPECT_TRUE(f.try_take().is_pending());
+        EXPECT_TRUE(s.tell(i));
+        const weft::poll<int> p = f.try_take();
+        ASSERT_TRUE(p.is_ready());
+        EXPECT_EQ(*p, i);
+    }
+}
+
+TEST(poll_future, looks_at_each_wake_and_not_when_it_is_ready) {
+    source<int> s;
+    source<int>::future f(s);
+    f.context().wake();
+    EXPECT_EQ(f.data().looks, 1) << "news before the first poll is looked at too";
+    f.poll();
+    s.stir();
+    s.stir();
+    EXPECT_EQ(f.data().looks, 4);
+    s.tell(1);
+    EXPECT_EQ(f.data().looks, 5);
+    f.context().wake();
+    f.poll();
+    EXPECT_EQ(f.data().looks, 5);
+}
+
+struct returns_a_poll {
+    int needed;
+    int looks = 0;
+    weft::poll<std::unique_ptr<int>> operator()(poll_future<std::unique_ptr<int>>&,
+                                                poll_context<returns_a_poll>&) {
+        if (++looks < needed) return weft::pending;
+        return std::make_unique<int>(looks);
+    }
+};
+struct returns_nothing_or_done {
+    bool done = false;
+    weft::poll<> operator()(poll_future<>&, poll_context<returns_nothing_or_done>&) {
+        if (done) return weft::poll<>(std::in_place);
+        return weft::pending;
+    }
+};
+
+TEST(poll_future, takes_what_the_operator_returns) {
+    poll_future<std::unique_ptr<int>, returns_a_poll> f(2);
+    EXPECT_FALSE(f.poll());
+    EXPECT_TRUE(f.poll());
+    EXPECT_EQ(*f.take(), 2);
+    poll_future<void, returns_nothing_or_done> g;
+    EXPECT_FALSE(g.poll());
+    g.data().done = true;
+    EXPECT_TRUE(g.poll());
+    g.take();
+    EXPECT_TRUE(g.is_pending());
+}
+
+// --- values --------------------------------------------------------------------------------------
+
+struct not_default {
+    explicit not_default(int a, int b) : sum(a + b) {}
+    not_default(not_default&&) = default;
+    int sum;
+};
+struct alignas(128) poll_wide {
+    std::array<char, 4096> bytes{};
+};
+
+TEST(poll_future, holds_any_value_where_it_lies) {
+    poll_future<not_default> plain;
+    plain.set(2, 3);
+    EXPECT_EQ(plain.take().sum, 5);
+
+    poll_future<poll_wide> wide;
+    static_assert(sizeof wide >= sizeof(poll_wide));
+    wide.set();
+    const auto at = reinterpret_cast<std::uintptr_t>(&wide.get());
+    EXPECT_EQ(at % 128, 0u);
+    EXPECT_LT(at - reinterpret_cast<std::uintptr_t>(&wide), sizeof wide);
+
+    poll_future<weft::boxed<poll_wide>> boxed;
+    static_assert(sizeof boxed < 64);
+    boxed.set(std::in_place);
+    EXPECT_EQ(boxed.take()->bytes[0], 0);
+
+    int n = 1;
+    poll_future<int&> reference;
+    reference.set(n);
+    EXPECT_EQ(&reference.take(), &n);
+
+    poll_future<> nothing;
+    nothing.set();
+    nothing.take();
+    EXPECT_TRUE(nothing.is_pending());
+}
+
+TEST(poll_future, destroys_a_value_that_nobody_took) {
+    const auto counted = std::make_shared<int>(1);
+    {
+        poll_future<std::shared_ptr<int>> f;
+        f.set(counted);
+        EXPECT_EQ(counted.use_count(), 2);
+    }
+    EXPECT_EQ(counted.use_count(), 1);
+}
+
+struct throws_when_made {
+    explicit throws_when_made(bool now) {
+        if (now) throw 'm';
+    }
+};
+
+TEST(poll_future, whose_value_throws_as_it_is_made_stays_pending) {
+    poll_future<throws_when_made> f;
+    EXPECT_THROW(f.set(true), char);
+    EXPECT_TRUE(f.is_pending());
+    f.set(false);
+    EXPECT_TRUE(f.is_ready());
+}
+
+struct throws_at_the_second_look {
+    int looks = 0;
+    void operator()(poll_future<int>&, poll_context<throws_at_the_second_look>&) {
+        if (++looks == 2) throw std::runtime_error("no news");
+    }
+};
+
+TEST(poll_future, ends_with_what_its_operator_throws) {
+    poll_future<int, throws_at_the_second_look> f;
+    EXPECT_FALSE(f.poll());
+    f.context().wake();
+    EXPECT_TRUE(f.is_ready());
+    EXPECT_THROW(f.get(), std::runtime_error);
+    EXPECT_THROW(f.take(), std::runtime_error);
+    EXPECT_TRUE(f.is_pending());
+}
+
+// --- who is there no more ------------------------------------------------------------------------
+
+TEST(poll_future, is_abandoned_when_its_context_ends_before_it_is_ready) {
+    source<int> s;
+    poll_future<int> f;
+    {
+        source<int>::context c(s);
+        f.poll(c);
+    }
+    EXPECT_EQ(s.interested(), 0u);
+    ASSERT_TRUE(f.is_ready());
+    try {
+        f.take();
+        ADD_FAILURE();
+    } catch (const std::system_error& e) {
+        EXPECT_EQ(e.code(), std::errc::broken_pipe);
+    }
+    source<int>::context another(s);
+    EXPECT_FALSE(f.poll(another)) << "one context at a time, and it is the only one now";
+}
+
+TEST(poll_future, tells_in_a_result_that_it_was_abandoned) {
+    struct never_says {
+        void operator()(poll_future<weft::result<int>>&, poll_context<never_says>&) {}
+    };
+    poll_future<weft::result<int>> f;
+    {
+        poll_context<never_says> c;
+        f.poll(c);
+    }
+    EXPECT_EQ(f.take().error(), std::errc::broken_pipe);
+}
+
+TEST(poll_future, that_ends_leaves_a_context_that_wakes_nobody) {
+    source<int> s;
+    source<int>::context c(s);
+    {
+        poll_future<int> f;
+        f.poll(c);
+        EXPECT_TRUE(c.is_bound());
+    }
+    EXPECT_FALSE(c.is_bound());
+    EXPECT_TRUE(s.tell(1));
+    EXPECT_EQ(c.data().looks, 1);
+    poll_future<int> next;
+    EXPECT_TRUE(next.poll(c)) << "it has the news still";
+    EXPECT_EQ(next.take(), 1);
+}
+
+TEST(poll_future_death, polled_with_a_second_context) {
+    source<int> s;
+    EXPECT_DEATH(
+        {
+            poll_future<int> f;
+            source<int>::context one(s);
+            source<int>::context two(s);
+            f.poll(one);
+            f.poll(two);
+        },
+        "a poll_future that polls context 0x[0-9a-f]+ is polled with context 0x[0-9a-f]+ "
+        "\\(.*poll_future_test.cpp");
+    EXPECT_DEATH(
+        {
+            poll_future<int> f;
+            poll_future<int> g;
+            source<int>::context c(s);
+            f.poll(c);
+            g.poll(c);
+        },
+        "a context that is polled by poll_future 0x[0-9a-f]+ is polled by poll_future 0x");
+}
+
+TEST(poll_future_death, set_twice_or_taken_too_early) {
+    EXPECT_DEATH(
+        {
+            poll_future<int> f;
+            f.set(1);
+            f.set(2);
+        },
+        "a poll_future that is ready is set once more");
+    EXPECT_DEATH(poll_future<int>().take(), "the value of a poll_future that is pending");
+}
+
+TEST(poll_future_death, awaited_by_two_or_destroyed_meanwhile) {
+    EXPECT_DEATH(
+        {
+            weft::testing::virtual_loop l(1);
+            poll_future<int> f;
+            weft::fiber one([&] { weft::await(f); }, {.on = l});
+            weft::fiber two([&] { weft::await(f); }, {.on = l});
+            l.run();
+        },
+        "a second one awaits a poll_future that is awaited: fiber");
+    EXPECT_DEATH(
+        {
+            weft::testing::virtual_loop l(1);
+            auto f = std::make_unique<poll_future<int>>();
+            weft::fiber one([&] { weft::await(*f); }, {.on = l});
+            l.loop().run_until_idle();
+            f.reset();
+        },
+        "a poll_future is destroyed while it is awaited");
+}
+
+}  // namespace

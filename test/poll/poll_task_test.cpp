@@ -1,0 +1,178 @@
+#include "weft/poll/poll_task.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "weft/fiber/spawn.hpp"
+#include "weft/sched/virtual_loop.hpp"
+#include "weft/sync/channel.hpp"
+#include "weft/task/eager_task.hpp"
+#include "weft/task/event_source.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/task_run.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+using weft::poll_task;
+
+weft::task<std::string> text_in(weft::duration d) {
+    co_await weft::sleep_for(d);
+    co_return "text";
+}
+
+TEST(poll_task, brings_the_value_of_a_fiber_to_a_task) {
+    weft::testing::virtual_loop l(1);
+    auto stackful = weft::spawn(
+        [] {
+            weft::this_fiber::sleep_for(1s);
+            return std::make_unique<int>(42);
+        },
+        {.on = l});
+    const auto awaits = [&]() -> weft::task<int> {
+        poll_task value(stackful.async_get());
+        co_return *co_await value;
+    };
+    weft::detail::task_run<int> t(awaits(), l.loop());
+    t->post_first_turn();
+    l.run();
+    EXPECT_EQ(t.take(), 42);
+}
+
+TEST(poll_task, brings_the_value_of_a_task_to_a_fiber) {
+    weft::testing::virtual_loop l(1);
+    auto stackful = weft::spawn([] { return weft::await(poll_task(text_in(1s))); }, {.on = l});
+    l.run();
+    EXPECT_EQ(stackful.get(), "text");
+}
+
+TEST(poll_task, is_polled_by_hand_while_a_loop_runs_what_it_awaits) {
+    weft::testing::virtual_loop l(1);
+    std::string got;
+    int polls = 0;
+    weft::fiber f(
+        [&] {
+            poll_task value(text_in(5s));
+            for (; !value.poll(); ++polls) weft::this_fiber::sleep_for(1s);
+            got = value.take();
+        },
+        {.on = l});
+    l.run();
+    f.join();
+    EXPECT_EQ(got, "text");
+    EXPECT_GE(polls, 5);
+    EXPECT_LE(polls, 6);
+}
+
+TEST(poll_task, takes_what_outlives_it_by_reference) {
+    weft::event_source<int> e;
+    auto next = e.next();
+    poll_task value(next);
+    const auto body = [&]() -> weft::task<int> {
+        EXPECT_FALSE(value.poll());
+        EXPECT_EQ(e.set(7), 1u);
+        co_return co_await value;
+    };
+    EXPECT_EQ(weft::sync_wait(body()), 7);
+}
+
+// An awaiter of somebody else's, which gives a reference.
+struct gives_reference {
+    int& n;
+    bool await_ready() const noexcept { return true; }
+    void await_suspend(std::coroutine_handle<>) const noexcept {}
+    int& await_resume() const noexcept { return n; }
+};
+
+TEST(poll_task, awaits_what_is_not_wefts) {
+    int n = 3;
+    poll_task value(gives_reference{n});
+    EXPECT_TRUE(value.poll());
+    EXPECT_EQ(&value.take(), &n);
+    poll_task nothing(std::suspend_never{});
+    EXPECT_TRUE(nothing.poll());
+    nothing.take();
+}
+
+TEST(poll_task, throws_what_was_thrown) {
+    const auto throws = []() -> weft::task<int> {
+        throw std::runtime_error("thrown");
+        co_return 1;
+    };
+    poll_task value(throws());
+    EXPECT_TRUE(value.poll());
+    EXPECT_THROW(value.take(), std::runtime_error);
+}
+
+TEST(poll_task, that_ends_takes_what_it_awaits_with_it) {
+    weft::testing::virtual_loop l(1);
+    weft::channel<int> c;
+    weft::fiber f(
+        [&] {
+            poll_task value(c.async_recv());
+            EXPECT_FALSE(value.poll());
+            EXPECT_FALSE(value.poll()) << "once is enough";
+        },
+        {.on = l});
+    l.run();
+    f.join();
+    EXPECT_FALSE(c.try_send(1)) << "nobody receives";
+}
+
+TEST(poll_task, is_left_by_who_is_stopped_and_ends_in_his_frame) {
+    weft::testing::virtual_loop l(1);
+    weft::channel<int> c;
+    std::error_code why;
+    weft::fiber told([&] { why = weft::await(poll_task(c.async_recv())).error(); }, {.on = l});
+    weft::fiber thrown([&] { weft::await(poll_task(text_in(1h))); }, {.on = l});
+    l.loop().run_until_idle();
+    told.request_stop();
+    thrown.request_stop();
+    l.run();
+    EXPECT_EQ(why, std::errc::operation_canceled);
+    EXPECT_FALSE(told.join().stopped());
+    EXPECT_TRUE(thrown.join().stopped());
+    EXPECT_FALSE(c.try_send(1));
+}
+
+TEST(poll_task, ends_on_another_thread_than_it_is_awaited_on) {
+    weft::loop here, there;
+    auto stackful = weft::spawn([] { return 5; }, {.on = &there});
+    int got = 0;
+    weft::fiber waits([&] { got = weft::await(poll_task(stackful.async_get())); }, {.on = &here});
+    std::thread other([&] { there.run(); });
+    here.run();
+    other.join();
+    waits.join();
+    EXPECT_EQ(got, 5);
+}
+
+TEST(poll_task_death, that_awaits_what_cannot_come) {
+    EXPECT_DEATH(
+        {
+            weft::testing::virtual_loop l(1);
+            weft::channel<int> c;
+            weft::fiber f([&] { static_cast<void>(weft::await(poll_task(c.async_recv()))); },
+                          {.on = l});
+            l.run();
+        },
+        "deadlock in a virtual loop");
+}
+
+TEST(poll_task_death, asked_for_a_second_value) {
+    EXPECT_DEATH(
+        {
+            poll_task value(std::suspend_never{});
+            value.poll();
+            value.take();
+            value.poll();
+        },
+        "a poll_task has given its value away");
+}
+
+}  // namespace

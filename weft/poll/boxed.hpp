@@ -1,0 +1,59 @@
+// boxed<T>: a T that lies elsewhere, for who asks for it: a large one that is passed on often.
+//
+// It moves as a pointer does, and is never empty but after that. Nothing in weft boxes by itself:
+// poll<T>, result<T, E> and poll_future<T> hold what they are given, where they lie.
+//
+//   weft::poll_future<weft::boxed<page>> f;           // one pointer in the future
+//   f.set(std::in_place, url);                        // the page is made where it stays
+//   show(*f.take());
+#pragma once
+
+#include <concepts>
+#include <utility>
+
+#include "weft/base/block_cache.hpp"
+
+namespace weft {
+
+template <class T>
+class boxed {
+public:
+    using value_type = T;
+
+    boxed(T value) : boxed(std::in_place, std::move(value)) {}
+    template <class... V>
+        requires std::constructible_from<T, V...>
+    explicit boxed(std::in_place_t, V&&... value) : box_(new box(std::forward<V>(value)...)) {}
+    boxed(boxed&& other) noexcept : box_(std::exchange(other.box_, nullptr)) {}
+    boxed& operator=(boxed&& other) noexcept {
+        boxed(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~boxed() { delete box_; }
+    void swap(boxed& other) noexcept { std::swap(box_, other.box_); }
+
+    // Precondition: not moved from.
+    T& operator*() & noexcept { return box_->value; }
+    const T& operator*() const& noexcept { return box_->value; }
+    T&& operator*() && noexcept { return std::move(box_->value); }
+    T* operator->() noexcept { return &box_->value; }
+    const T* operator->() const noexcept { return &box_->value; }
+
+private:
+    struct box {
+        T value;
+
+        template <class... V>
+        explicit box(V&&... v) : value(std::forward<V>(v)...) {}
+        static void* operator new(std::size_t bytes) {
+            return block_cache::acquire(bytes, alignof(T));
+        }
+        static void operator delete(void* p, std::size_t bytes) noexcept {
+            block_cache::release(p, bytes, alignof(T));
+        }
+    };
+
+    box* box_;
+};
+
+}  // namespace weft

@@ -1,0 +1,204 @@
+// poll_future<T>: a T that will be there, and is looked for each time somebody says there is news.
+//
+// Its one idea: it is a value and not a coroutine. It has no frame; a wake is one call of the
+// user's own operator(), and only the value itself reaches an executor. So it is what joins a
+// source of events that knows nothing of weft to whoever waits: a fiber, a task, a thread, or
+// nobody at all, who looks whether it is ready.
+//
+//   struct rpc {                                      // see poll_context.hpp
+//       int number;
+//       std::optional<reply> answer;
+//       void operator()(weft::poll_future<reply>& f, weft::poll_context<rpc>& c) {
+//           if (answer) f.set(*std::move(answer)); else calls[number] = &c;
+//       }
+//       ~rpc() { calls.erase(number); }
+//   };
+//   // elsewhere: calls[n]->data().answer = parse(bytes); calls[n]->wake();
+//
+//   reply r = co_await weft::poll_future<reply, rpc>(7);    // in a coroutine
+//   reply s = weft::await(weft::poll_future<reply, rpc>(8)); // in a fiber, on a thread
+//
+//   weft::poll_future<reply> f;                       // by hand
+//   weft::poll_context<rpc> c(9);
+//   while (!f.poll(c)) turn_of_a_loop();
+//
+// poll_future<T, Waker> is a future and its context in one, which is polled when it is awaited; it
+// may have a name or stand in the co_await. poll_future<T> alone is polled with one context at a
+// time, a second is refused; or with none, and then somebody calls set().
+//
+// It gives its value once, by an await or take(), and may be polled or set for the next one then.
+// One at a time awaits it. A stop ends the wait and leaves the future as it is. If T is a result
+// that can hold a std::errc, a stop (operation_canceled) and the end of the context without a value
+// (broken_pipe) are told in it; for other types they are thrown.
+//
+// Limits: set() and wake() are for any thread, one at a time; the rest is for who has it. It
+// outlives who sets it, and does not move: where an operation is taken by value (when_all,
+// with_timeout), one that has a name is given, and a fiber on a shared stack has its own elsewhere.
+// T lies within: boxed.hpp for what does not.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+
+#include "weft/poll/poll.hpp"
+#include "weft/poll/poll_context.hpp"
+#include "weft/poll/poll_future_core.hpp"
+#include "weft/poll/poll_slot.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+namespace detail {
+template <class T>
+class poll_promise;
+}
+
+template <class T = void, class Waker = void>
+class poll_future;
+
+template <class T>
+class [[nodiscard]] poll_future<T, void> : public detail::poll_future_core {
+public:
+    using value_type = T;
+    static constexpr bool reports_stop = detail::tells_errors<T>;
+
+    poll_future() noexcept = default;
+
+    // Calls the context unless the future is ready; from then on its wakes do. Whether it is ready.
+    template <class Waker>
+    bool poll(poll_context<Waker>& c,
+              std::source_location place = std::source_location::current()) {
+        bind(c, look<Waker>, place);
+        begin_asking();
+        c.wake();
+        return is_ready();
+    }
+
+    // Makes it ready, once. What making the value throws leaves it pending.
+    template <class... V>
+    void set(V&&... value) {
+        expect_pending();
+        slot_.fill(std::forward<V>(value)...);
+        state_.publish();
+    }
+    // The same with what is to be thrown in its place.
+    void set_exception(std::exception_ptr e) noexcept {
+        expect_pending();
+        error_ = std::move(e);
+        state_.publish();
+    }
+
+    // What has come, and stays; of one that is ready. Throws what it ended with.
+    std::add_lvalue_reference_t<T> get() {
+        WEFT_ASSERT(is_ready(), "the value of a poll_future that is pending");
+        if (error_ != nullptr) std::rethrow_exception(error_);
+        if (!slot_.is_full()) detail::throw_error(std::make_error_code(std::errc::broken_pipe));
+        return slot_.get();
+    }
+    // The same, moved out; the future is pending again.
+    T take() {
+        WEFT_ASSERT(is_ready(), "the value of a poll_future that is pending");
+        const renewal after(*this);
+        if (error_ != nullptr) std::rethrow_exception(error_);
+        if (!slot_.is_full()) return detail::nothing_came_of_it<T>(std::errc::broken_pipe);
+        return slot_.take();
+    }
+    // The same of one that may be pending.
+    weft::poll<T> try_take() {
+        if (is_pending()) return pending;
+        if constexpr (std::is_void_v<T>) {
+            take();
+            return weft::poll<T>(std::in_place);
+        } else {
+            return weft::poll<T>(std::in_place, take());
+        }
+    }
+
+    // It is an operation itself: co_await it, or weft::await, or sync_wait.
+    bool ready() {
+        if (is_ready()) return true;
+        if (by_ == nullptr || !begin_asking()) return false;
+        by_->wake();
+        return is_ready();
+    }
+    bool start(waiter& w) noexcept { return start_wait(w, true); }
+    T take(const waiter* w, wait_status how) {
+        if (how != wait_status::stopped) return take();
+        if constexpr (reports_stop)
+            return detail::nothing_came_of_it<T>(std::errc::operation_canceled);
+        else
+            detail::throw_stopped(w->reason());
+    }
+
+protected:
+    // What a wake of a poll_context<Waker> calls.
+    template <class Waker>
+    static void look(waker& w) noexcept {
+        auto& self = static_cast<poll_future&>(future_of(w));
+        if (self.is_pending()) self.ask(static_cast<poll_context<Waker>&>(w));
+    }
+
+private:
+    template <class>
+    friend class detail::poll_promise;  // sets it in two steps
+
+    template <class Waker>
+    void ask(poll_context<Waker>& c) noexcept {
+#if WEFT_EXCEPTIONS
+        try {
+            tell(c);
+        } catch (...) {
+            set_exception(std::current_exception());
+        }
+#else
+        tell(c);
+#endif
+    }
+    // Whoever makes it ready may end it with that: nothing is touched afterwards.
+    template <class Waker>
+    void tell(poll_context<Waker>& c) {
+        if constexpr (std::is_void_v<decltype(c.data()(*this, c))>) {
+            c.data()(*this, c);
+        } else if (weft::poll<T> found = c.data()(*this, c); found.is_ready()) {
+            if constexpr (std::is_void_v<T>)
+                set();
+            else
+                set(*std::move(found));
+        }
+    }
+
+    struct renewal {
+        explicit renewal(poll_future& f) noexcept : of(f) {}
+        ~renewal() {
+            of.error_ = nullptr;
+            of.slot_.clear();
+            of.asked_ = false;
+            of.state_.renew();
+        }
+        poll_future& of;
+    };
+
+    detail::poll_slot<T> slot_;
+};
+
+template <class T, class Waker>
+class [[nodiscard]] poll_future : public poll_future<T> {
+public:
+    template <class... V>
+        requires std::constructible_from<Waker, V...>
+    explicit poll_future(V&&... v) : context_(std::forward<V>(v)...) {
+        this->join(context_, this->template look<Waker>);
+    }
+    // Who wakes the context finds it whole until the Waker's destructor has taken it out there.
+    ~poll_future() { this->by_ = nullptr; }  // P1
+
+    bool poll() { return poll_future<T>::poll(context_); }
+    poll_context<Waker>& context() noexcept { return context_; }
+    Waker& data() noexcept { return context_.data(); }
+
+private:
+    poll_context<Waker> context_;
+};
+
+}  // namespace weft

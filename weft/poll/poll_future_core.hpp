@@ -1,0 +1,98 @@
+// poll_future_core: the part of a poll_future that does not know its T.
+//
+// Invariants:
+// P1  by->future_ == this for as long as `by` is set; but where future and context are one object
+//     that ends
+// P2  of a future that is ready, `error` is what it ends with; if there is neither that nor a
+//     value, it was abandoned
+#pragma once
+
+#include <exception>
+#include <source_location>
+#include <system_error>
+#include <utility>
+
+#include "weft/base/result.hpp"
+#include "weft/poll/poll_state.hpp"
+#include "weft/poll/waker.hpp"
+#include "weft/wait/off_stack.hpp"
+#include "weft/wait/operation.hpp"
+
+namespace weft::detail {
+
+class poll_future_core {
+public:
+    poll_future_core(const poll_future_core&) = delete;
+    poll_future_core& operator=(const poll_future_core&) = delete;
+
+    // Whether there is something to be taken.
+    bool is_ready() const noexcept { return state_.is_ready(); }
+    bool is_pending() const noexcept { return !is_ready(); }
+
+protected:
+    using look_function = void (*)(waker&) noexcept;
+
+    poll_future_core() noexcept = default;
+    ~poll_future_core() {
+        WEFT_ASSERT(!state_.is_awaited(), "a poll_future is destroyed while it is awaited");
+        if (by_ != nullptr) part();
+    }
+
+    // It is polled with w, for the first time or once more.
+    void bind(waker& w, look_function look, std::source_location place) noexcept {
+        if (by_ == &w) [[likely]]
+            return;
+        if (by_ != nullptr || w.future_ != nullptr) refuse(w, place);
+        join(w, look);
+    }
+    void join(waker& w, look_function look) noexcept {
+        by_ = &w;  // P1
+        w.look_ = look;
+        w.future_ = this;
+    }
+    static poll_future_core& future_of(waker& w) noexcept { return *w.future_; }
+
+    // For the next value. False: it was asked for already. On a shared stack nobody would find it.
+    bool begin_asking() noexcept {
+        if (std::exchange(asked_, true)) return false;
+        refuse_on_shared_stack(this, "a poll_future that is polled lies on a shared stack");
+        refuse_on_shared_stack(by_, "a context that is polled lies on a shared stack");
+        return true;
+    }
+
+    // Before what is to be made ready is written.
+    void expect_pending() const noexcept {
+        WEFT_ASSERT(is_pending(), "a poll_future that is ready is set once more");
+    }
+
+    // Of somebody else's news no executor can know whether they will come.
+    bool start_wait(waiter& w, bool for_outside) noexcept;
+
+    poll_state state_;
+    waker* by_ = nullptr;  // P1
+    std::exception_ptr error_;
+    bool asked_ = false;  // it was polled since it gave its last value; of who polls and awaits
+
+private:
+    friend waker;
+
+    void part() noexcept;
+    void abandoned_by(waker& w) noexcept;
+    [[noreturn]] void refuse(waker& w, std::source_location place) const noexcept;
+};
+
+// Whether a T can say that nothing came of it, and why.
+template <class T>
+inline constexpr bool tells_errors = false;
+template <class T, class E>
+inline constexpr bool tells_errors<result<T, E>> = error_for<std::errc, E>;
+
+template <class T>
+T nothing_came_of_it(std::errc why) {
+    if constexpr (tells_errors<T>)
+        return failure(why);
+    else
+        throw_error(std::make_error_code(why));
+}
+
+}  // namespace weft::detail

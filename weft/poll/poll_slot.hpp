@@ -1,0 +1,73 @@
+// poll_slot<T>: the room in a poll_future for its value.
+//
+// It is no std::optional, whose emplace() first ends what it might hold: here nothing is there when
+// something is made, and GCC 12 sees that. T may be void or a reference.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace weft::detail {
+
+template <class T>
+class poll_slot {
+    // A reference is kept as a pointer.
+    using stored = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*,
+                                      std::remove_const_t<T>>;
+
+public:
+    poll_slot() noexcept {}
+    poll_slot(const poll_slot&) = delete;
+    ~poll_slot() { clear(); }
+
+    bool is_full() const noexcept { return full_; }
+    // Precondition: it is empty.
+    template <class... V>
+    void fill(V&&... v) {
+        if constexpr (std::is_reference_v<T>)
+            std::construct_at(&value_, std::addressof(v)...);
+        else
+            std::construct_at(&value_, std::forward<V>(v)...);
+        full_ = true;
+    }
+    void clear() noexcept {
+        if (std::exchange(full_, false)) value_.~stored();
+    }
+
+    // Precondition of these: it is full.
+    T& get() noexcept {
+        if constexpr (std::is_reference_v<T>)
+            return static_cast<T&>(*value_);
+        else
+            return value_;
+    }
+    T take() {
+        if constexpr (std::is_reference_v<T>)
+            return static_cast<T>(*value_);
+        else
+            return std::move(value_);
+    }
+
+private:
+    union {
+        stored value_;
+    };
+    bool full_ = false;
+};
+
+template <>
+class poll_slot<void> {
+public:
+    bool is_full() const noexcept { return full_; }
+    void fill() noexcept { full_ = true; }
+    void clear() noexcept { full_ = false; }
+    void get() const noexcept {}
+    void take() const noexcept {}
+
+private:
+    bool full_ = false;
+};
+
+}  // namespace weft::detail

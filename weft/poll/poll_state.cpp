@@ -1,0 +1,31 @@
+#include "weft/poll/poll_state.hpp"
+
+#include "weft/base/assert.hpp"
+
+namespace weft::detail {
+
+void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
+    for (;;) {
+        WEFT_ASSERT(seen != ready && seen != busy, "a poll_future that is ready is set once more");
+        // One that has withdrawn meanwhile leaves it pending.
+        const std::uintptr_t next = seen == pending ? ready : busy;
+        const std::uintptr_t before = seen;
+        if (word_.compare_exchange_strong(seen, next, std::memory_order_acq_rel,
+                                          std::memory_order_acquire)) {
+            if (before == pending) return;
+            break;
+        }
+    }
+    waiter& w = *reinterpret_cast<waiter*>(seen);
+    const bool ours = w.claim();
+    // Release: pairs with is_ready(), and with withdraw(), which may end w after it.
+    word_.store(ready, std::memory_order_release);
+    if (ours) w.wake();  // W1
+}
+
+void poll_state::refuse_second(waiter& w) noexcept {
+    fail("a second one awaits a poll_future that is awaited",
+         w.of != nullptr ? w.of->who() : party{});
+}
+
+}  // namespace weft::detail
