@@ -110,6 +110,7 @@ int main(int argc, char** argv) {
     bench::add_memory();
     bench::add_fibers();
     bench::add_await();
+    bench::add_poll_future();
     bench::add_timers();
     bench::add_parallel();
 

@@ -23,7 +23,7 @@ from bench_sections import MANY_MARKS, NET_MARKS, README_MARKS, replace_section,
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
                           STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
                           fibers_table, judged, losses, memory_table, number, parallel_table,
-                          times, timers_table, two_blocks)
+                          polls_table, times, timers_table, two_blocks)
 
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
          ("kill/1000x128K", "kill"), ("skynet/1M", "skynet ms"))
@@ -68,6 +68,10 @@ measured again.
 - *hand-off*: one lock that another fiber held and waits for again. Go's mutex is not handed over.
 - *ping-pong*: there and back over two channels without capacity. *1 to 1*: an item through a channel
   of 1024 from one fiber to another. *spawn and join*: a fiber with an empty body, on warm memory.
+- *poll futures*: a wake of a context, whose look counts down and finds nothing yet, against the resume
+  of a coroutine that counts down and suspends; *with a value*: a look that gives a number, which is
+  taken, against a `co_yield`; *create*: a future with its context, against a coroutine, on memory used
+  before.
 - *ready*: awaiting what is ready, in a task; *task*: calling a task that returns at once, and awaiting
   it. *timer*: arming one and disarming it among as many as the column says, with deadlines of up to an
   hour. *event*: a waiter, from the event's set to its next line, when a million wait.
@@ -122,6 +126,7 @@ def page(results, facts, chart_name):
         "## Fibers", "", *fibers_table(results), "",
         "One thread, 64 KiB stacks; in brackets the ratio to `boost.fiber`.", "",
         "## Awaits", "", *await_table(results), "",
+        "## Poll futures", "", *polls_table(results), "",
         "## Timers and events", "", *timers_table(results), "",
         "## Side by side", "", *parallel_table(results), "",
         "Milliseconds for a whole tree, with a task, a fiber or a goroutine for each call; in brackets "

@@ -9,6 +9,7 @@ STACKFUL = ("weft.coroutine", "weft.coroutine.shared_fp", "weft.coroutine.shared
 FIBERS = ("weft.fiber", "weft.fiber.shared_fp", "boost.fiber", "go")
 TASKS = ("weft.task", "std.coroutine.recycled", "boost.asio.awaitable")
 PARALLEL = ("weft.task", "weft.fiber", "onetbb.task_group", "go")
+POLLS = ("weft.poll_future", "std.coroutine")
 TIMERS = ("weft.loop", "boost.asio.steady_timer", "go")
 STACKLESS_BASE = "std.coroutine"  # whose time is 1 in its block
 STACKFUL_BASE = "boost.context.fiber"
@@ -50,6 +51,9 @@ BARS = (
     ("spawn_join/1", "weft.fiber", "go", 0.5),
     ("await_ready/1", "weft.task", "std.coroutine.recycled", 1.1),
     ("await_task/1", "weft.task", "std.coroutine.recycled", 1.1),
+    ("poll_future_wake/1", "weft.poll_future", "std.coroutine", 1.0),
+    ("poll_future_wake/1000", "weft.poll_future", "std.coroutine", 1.0),
+    ("poll_future_create/1000", "weft.poll_future", "std.coroutine", 0.3),
     ("fork_fib/30x1", "weft.task", "onetbb.task_group", 0.25),
     ("fork_fib/30x2", "weft.task", "onetbb.task_group", 0.25),
     ("fork_fib/30x1", "weft.task", "go", 0.04),
@@ -91,6 +95,10 @@ FIBER_COLUMNS = (("yield, 2", "yield/2"), ("yield, 1000", "yield/1000"),
                  ("hand-off", "mutex_handoff/2"), ("ping-pong", "channel_pingpong/0"),
                  ("1 to 1", "channel_1p1c/1024"), ("spawn and join", "spawn_join/1"))
 AWAIT_COLUMNS = (("ready", "await_ready/1"), ("task", "await_task/1"))
+POLL_COLUMNS = (("wake, 1", "poll_future_wake/1"), ("wake, 1000", "poll_future_wake/1000"),
+                ("wake with a value", "poll_future_value/1000"),
+                ("create", "poll_future_create/1000"),
+                ("create, first look", "poll_future_create_enter/1000"))
 PARALLEL_COLUMNS = (("fib(30), 1 thread", "fork_fib/30x1"), ("2 threads", "fork_fib/30x2"),
                     ("skynet, 1 thread", "fork_skynet/1Mx1"), ("2 threads", "fork_skynet/1Mx2"))
 TIMER_COLUMNS = (("timer, 1000", "timer_add_cancel/1000"),
@@ -215,7 +223,8 @@ def losses(results):
     """Where another peer of the same kind is faster than weft's fastest."""
     lines = []
     for kind, peers in (("stackless", STACKLESS), ("stackful", STACKFUL), ("fibers", FIBERS),
-                        ("tasks", TASKS), ("timers", TIMERS), ("side by side", PARALLEL)):
+                        ("tasks", TASKS), ("poll futures", POLLS), ("timers", TIMERS),
+                        ("side by side", PARALLEL)):
         for group, found in results.by_group.items():
             timed = [(found[p].time, p) for p in peers
                      if p in found and found[p].time is not None
@@ -240,6 +249,10 @@ def fibers_table(results):
 
 def await_table(results):
     return plain_table(results, AWAIT_COLUMNS, TASKS, "std.coroutine.recycled")
+
+
+def polls_table(results):
+    return plain_table(results, POLL_COLUMNS, POLLS, "std.coroutine")
 
 
 def timers_table(results):
