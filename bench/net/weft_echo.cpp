@@ -1,6 +1,7 @@
-// weft_net_echo PORT [fiber|task|shared]: weft's own echo server for the comparison: one loop, one
-// party a connection, a buffer of 512 bytes each; epoll, io_uring or poll as WEFT_IO says. shared:
-// fibers that take turns on one stack, where their buffers lie.
+// weft_net_echo PORT [fiber|task|shared [lent]]: weft's own echo server for the comparison: one
+// loop, one party a connection, a buffer of 512 bytes each; epoll, io_uring or poll as WEFT_IO
+// says. shared: fibers that take turns on one stack, where their buffers lie. lent: no buffers of
+// their own, but one that is lent when something has come.
 
 #include <array>
 #include <cstdio>
@@ -39,13 +40,31 @@ weft::task<> serve_by_task(weft::tcp_stream s) {
     }
 }
 
+void serve_lent(weft::tcp_stream s) {
+    for (;;) {
+        const auto r = s.receive();
+        if (!r || r->empty() || !s.write_all(r->span())) return;
+    }
+}
+
+weft::task<> serve_lent_by_task(weft::tcp_stream s) {
+    for (;;) {
+        const auto r = co_await s.async_receive();
+        if (!r || r->empty()) co_return;
+        const weft::transferred sent = co_await s.async_write_all(r->span());
+        if (!sent) co_return;
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::string style = argc == 3 ? argv[2] : "fiber";
+    const std::string style = argc > 2 ? argv[2] : "fiber";
     const bool tasks = style == "task";
-    if (argc < 2 || argc > 3 || (!tasks && style != "fiber" && style != "shared")) {
-        std::fprintf(stderr, "usage: weft_net_echo PORT [fiber|task|shared]\n");
+    const bool lent = argc == 4 && std::strcmp(argv[3], "lent") == 0;
+    if (argc < 2 || argc > 4 || (!tasks && style != "fiber" && style != "shared") ||
+        (argc == 4 && !lent)) {
+        std::fprintf(stderr, "usage: weft_net_echo PORT [fiber|task|shared [lent]]\n");
         return 2;
     }
     bench::net::raise_file_limit();
@@ -70,9 +89,12 @@ int main(int argc, char** argv) {
         weft::nursery sessions;
         while (auto s = listener->accept()) {
             if (tasks)
-                sessions.spawn(serve_by_task(*std::move(s)));
+                sessions.spawn((lent ? serve_lent_by_task : serve_by_task)(*std::move(s)));
             else
-                weft::fiber([s = *std::move(s)]() mutable { serve(std::move(s)); }, how).detach();
+                weft::fiber([s = *std::move(s),
+                             by = lent ? serve_lent : serve]() mutable { by(std::move(s)); },
+                            how)
+                    .detach();
         }
         return 0;
     });

@@ -18,6 +18,7 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include <liburing.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,12 +28,14 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "weft/base/assert.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/io/descriptor.hpp"
 #include "weft/io/io_request.hpp"
+#include "weft/io/receive_buffers.hpp"
 #include "weft/io/wake_fd.hpp"
 
 namespace weft {
@@ -40,6 +43,7 @@ namespace {
 
 using detail::io_entry;
 using detail::io_request;
+using detail::receive_buffers;
 
 // What a result is for: a request, by its address, which ends in three zero bits; or else one of
 // these, the last with number and generation of the entry above it.
@@ -80,6 +84,7 @@ public:
 private:
     static constexpr unsigned entries = 1024;
     static constexpr unsigned results = 8192;
+    static constexpr int lent_group = 0;
 
     ::io_uring_sqe& entry() noexcept;
     void begin() noexcept;
@@ -88,11 +93,16 @@ private:
     void tell_foreign_loop() noexcept;
     void collect() noexcept;
     void tell(std::uint64_t what, int n, unsigned flags) noexcept;
+    bool lends() noexcept;
+    static void lend(void* self, std::byte* slot, unsigned index) noexcept;
 
     ::io_uring ring_;
     bool open_ = false;
     bool begun_ = false;
     detail::wake_fd wake_;
+    // The ring in which the system finds free buffers; written under the lock of those.
+    ::io_uring_buf_ring* lent_ = nullptr;
+    bool lends_asked_ = false;
     // An eventfd, once a foreign loop sleeps on it: readable after a wake, and after a result has
     // come. The ring's own descriptor does not wake who sleeps on it when results are delivered
     // only where they are asked for. Relaxed on the loop's thread.
@@ -124,7 +134,12 @@ int driver_uring::open() noexcept {
 
 driver_uring::~driver_uring() {
     forget_all();
+    if (lent_ != nullptr) {
+        buffers().hand_to_nobody();
+        ::io_uring_unregister_buf_ring(&ring_, lent_group);
+    }
     if (open_) ::io_uring_queue_exit(&ring_);
+    if (lent_ != nullptr) ::munmap(lent_, buffers().count() * sizeof(::io_uring_buf));
     if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0) ::close(fd);
 }
 
@@ -193,13 +208,56 @@ void driver_uring::unwatch() noexcept {
     }
 }
 
+// Whether the system chooses from the buffers when something has come; it is given them when that
+// is first asked. Not so before Linux 5.19: then who receives waits for readiness, and makes the
+// call.
+bool driver_uring::lends() noexcept {
+    if (std::exchange(lends_asked_, true)) [[likely]]
+        return lent_ != nullptr;
+    begin();
+    const unsigned count = buffers().count();
+    const std::size_t bytes = count * sizeof(::io_uring_buf);
+    void* const p =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return false;
+    ::io_uring_buf_reg r{};
+    r.ring_addr = reinterpret_cast<std::uintptr_t>(p);
+    r.ring_entries = count;
+    r.bgid = lent_group;
+    if (::io_uring_register_buf_ring(&ring_, &r, 0) == 0) {
+        lent_ = static_cast<::io_uring_buf_ring*>(p);
+        ::io_uring_buf_ring_init(lent_);
+        if (buffers().hand_to(lend, this)) return true;
+        ::io_uring_unregister_buf_ring(&ring_, lent_group);
+        lent_ = nullptr;
+    }
+    ::munmap(p, bytes);
+    return false;
+}
+
+void driver_uring::lend(void* self, std::byte* slot, unsigned index) noexcept {
+    auto& me = *static_cast<driver_uring*>(self);
+    const receive_buffers& b = me.buffers();
+    ::io_uring_buf_ring_add(me.lent_, slot, static_cast<unsigned>(b.bytes()),
+                            static_cast<unsigned short>(index), ::io_uring_buf_ring_mask(b.count()),
+                            0);
+    ::io_uring_buf_ring_advance(me.lent_, 1);
+}
+
 void driver_uring::submit(io_request& r) noexcept {
+    if (r.borrows && !lends()) r.poll_first = true;
     ::io_uring_sqe& s = entry();
     const int number = r.of.number();
     const auto bytes = static_cast<unsigned>(std::min<std::size_t>(r.bytes, 0x7fff'f000));
     switch (r.poll_first ? io_request::poll : r.what) {
         case io_request::receive:
             ::io_uring_prep_recv(&s, number, r.data, bytes, r.flags);
+            if (r.borrows) {
+                s.len = static_cast<unsigned>(buffers().bytes());
+                s.flags |= IOSQE_BUFFER_SELECT;
+                s.buf_group = lent_group;
+                s.ioprio |= IORING_RECVSEND_POLL_FIRST;  // it waits without a buffer
+            }
             break;
         case io_request::send:
             ::io_uring_prep_send(&s, number, r.data, bytes, r.flags | MSG_NOSIGNAL);
@@ -340,6 +398,10 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
     if ((what & tag_bits) == 0) {
         auto& r = *reinterpret_cast<io_request*>(static_cast<std::uintptr_t>(what));
         io_entry& e = r.of.entry();
+        if ((flags & IORING_CQE_F_BUFFER) != 0) {
+            r.borrow(buffers(), buffers().chosen(flags >> IORING_CQE_BUFFER_SHIFT));
+            if (n <= 0) r.give_back();
+        }
         r.complete(n);
         e.leave(0, 0);
     } else if (what == tag_wake_fd) {

@@ -14,8 +14,18 @@
 #include "weft/io/driver_epoll.hpp"
 #include "weft/io/driver_poll.hpp"
 #include "weft/io/driver_uring.hpp"
+#include "weft/io/receive_buffers.hpp"
 
 namespace weft {
+
+io_driver::io_driver(bool completes)
+    : completes_(completes), buffers_(new detail::receive_buffers) {}
+
+io_driver::~io_driver() { buffers_->let_go(); }
+
+void io_driver::set_receive_buffers(unsigned count, std::size_t bytes) noexcept {
+    buffers_->resize(count, bytes);
+}
 
 void io_driver::forget_all() noexcept {
     detail::for_each_entry(

@@ -11,6 +11,7 @@
 // thread of the library runs; it is begun when it is first needed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <system_error>
@@ -23,10 +24,13 @@ namespace weft {
 namespace detail {
 struct io_entry;
 struct io_request;
+class receive_buffers;
 }  // namespace detail
 
 class io_driver : public driver {
 public:
+    ~io_driver() override;
+
     // "epoll", "io_uring" or "poll".
     virtual const char* name() const noexcept = 0;
     // Whether it is given calls, and not asked for readiness.
@@ -53,16 +57,22 @@ public:
     virtual void cancel(detail::io_request&) noexcept {}
     virtual void cancel_now(detail::io_request&) noexcept {}
 
+    // What it lends to who receives (lent_bytes.hpp): so many buffers at once, of so many bytes
+    // each; 1024 of 2048. Before the first is lent.
+    void set_receive_buffers(unsigned count, std::size_t bytes) noexcept;
+    detail::receive_buffers& buffers() noexcept { return *buffers_; }
+
     io_driver* io() noexcept final { return this; }
 
 protected:
-    explicit io_driver(bool completes) noexcept : completes_(completes) {}
+    explicit io_driver(bool completes);  // throws bad_alloc
     // By the destructor of a readiness driver: nothing is watched by it any more, and who waits
     // looks for another.
     void forget_all() noexcept;
 
 private:
     const bool completes_;
+    detail::receive_buffers* const buffers_;
 };
 
 // Which kind.

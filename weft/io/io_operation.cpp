@@ -162,11 +162,17 @@ bool io_operation::again(waiter& w) noexcept {
 
 // The driver has given the request back. True: there is no more to do.
 bool io_operation::completed(const waiter& w) noexcept {
-    const std::int64_t n = request_.result;
+    std::int64_t n = request_.result;
     if (n == -ECANCELED && w.reason() != stop_reason::none) return true;
     if (n == -ECANCELED && w.is_late()) return !has_moved_on();
-    const bool polled = std::exchange(request_.poll_first, false);
+    bool polled = std::exchange(request_.poll_first, false);
     if (n <= 0 && !request_.of.is_open()) return found_closed();
+    // The system has no buffer left to choose, or cannot choose.
+    if (request_.borrows && (n == -ENOBUFS || (polled && n >= 0))) {
+        n = request_.try_anyway();
+        if (n == io_request::was_closed) return found_closed();
+        polled = false;
+    }
     if (n == -EAGAIN) {
         request_.poll_first = true;  // it is one that does not block
     } else if (n != -EINTR && !(polled && n >= 0) && progress(n)) {

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
+#include "weft/io/io_driver.hpp"
 #include "weft/io/quiet_write.hpp"
+#include "weft/io/receive_buffers.hpp"
 
 namespace weft::detail {
 namespace {
@@ -32,7 +35,31 @@ std::int64_t connected(int number) noexcept {
 
 }  // namespace
 
+void io_request::borrow(receive_buffers& from, std::byte* buffer) noexcept {
+    lender = &from;
+    data = buffer;
+    bytes = from.bytes();
+}
+
+void io_request::give_back() noexcept {
+    lender->give_back(static_cast<std::byte*>(std::exchange(data, nullptr)));
+}
+
 std::int64_t io_request::perform() noexcept {
+    if (!borrows) [[likely]]
+        return call();
+    io_driver* from = io_driver_here();
+    if (from == nullptr) from = shared_io_driver();
+    if (from == nullptr) return -EMFILE;
+    std::byte* const buffer = from->buffers().take();
+    if (buffer == nullptr) return -ENOMEM;
+    borrow(from->buffers(), buffer);
+    const std::int64_t n = call();
+    if (n <= 0) give_back();
+    return n;
+}
+
+std::int64_t io_request::call() noexcept {
     const int number = of.number();
     switch (what) {
         case receive:
@@ -102,6 +129,14 @@ std::int64_t io_request::try_now() noexcept {
         e.leave(seen, n == -EAGAIN || all ? flag() : 0);
         if (n != -EAGAIN && n != -EINTR) return n;  // else an event may have come meanwhile
     }
+}
+
+std::int64_t io_request::try_anyway() noexcept {
+    std::uint64_t seen;
+    if (!of.entry().enter(of.generation(), seen)) return was_closed;
+    const std::int64_t n = perform();
+    of.entry().leave(seen, 0);
+    return n;
 }
 
 }  // namespace weft::detail

@@ -13,6 +13,8 @@
 
 namespace weft::detail {
 
+class receive_buffers;
+
 struct io_request {
     enum kind : std::uint8_t {
         receive,          // recv: data, bytes
@@ -39,6 +41,7 @@ struct io_request {
     bool under_way = false;   // given to a driver that completes
     bool begun = false;       // connect: is in progress
     bool poll_first = false;  // what completes calls waits until this one can be made
+    bool borrows = false;     // receive, read: into a buffer that is lent when something has come
     int flags = 0;
     descriptor_ref of;
     void* data = nullptr;  // or msghdr, or address
@@ -46,6 +49,7 @@ struct io_request {
     union {
         ::socklen_t* address_bytes = nullptr;
         std::uint64_t offset;
+        receive_buffers* lender;  // of data, which is null while nothing is lent
     };
     std::int64_t result = 0;  // of the last call: at least zero, or -errno
     waiter* owner = nullptr;
@@ -60,6 +64,12 @@ struct io_request {
     // was_closed.
     static constexpr std::int64_t was_closed = INT64_MIN;
     std::int64_t try_now() noexcept;
+    // The same whatever its entry knows, where nobody watches it.
+    std::int64_t try_anyway() noexcept;
+
+    // A buffer of the lender's, and back again.
+    void borrow(receive_buffers& from, std::byte* buffer) noexcept;
+    void give_back() noexcept;
 
     // By the driver: the result has come.
     void complete(std::int64_t n) noexcept {
@@ -67,6 +77,9 @@ struct io_request {
         under_way = false;
         if (owner != nullptr && owner->claim()) owner->wake_in_order();
     }
+
+private:
+    std::int64_t call() noexcept;
 };
 
 }  // namespace weft::detail

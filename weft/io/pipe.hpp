@@ -73,8 +73,16 @@ public:
         std::span<std::byte> into) noexcept {
         return {*core_, into};
     }
+    // The same, in a buffer that is lent when something has come (lent_bytes.hpp).
+    [[nodiscard]] detail::receive_operation async_receive() noexcept {
+        return detail::receive_operation(*core_);
+    }
     result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read(into);
+        return detail::block_for(op, place);
+    }
+    result<lent_bytes> receive(place_t place = place_t::current()) {
+        auto op = async_receive();
         return detail::block_for(op, place);
     }
     transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {

@@ -5,6 +5,7 @@
 // stop or a deadline, and the stream's own limits are deadlines as well.
 //
 //      read         some: at least one byte; zero: the peer has ended        result<size_t>
+//      receive      some, in a buffer that is lent when it comes             result<lent_bytes>
 //      read_exact   all of the buffer, or end_of_stream                      transferred
 //      read_until   to a string, until it holds a mark                       result<size_t>
 //      write        some                                                     result<size_t>
@@ -37,6 +38,7 @@
 #include "weft/base/errc.hpp"
 #include "weft/io/endpoint.hpp"
 #include "weft/io/io_operation.hpp"
+#include "weft/io/lent_bytes.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
@@ -140,6 +142,29 @@ public:
         if (refused()) return failure(std::errc::operation_in_progress);
         let_go();
         return some(w, how);
+    }
+};
+
+// Needs no buffer until something has come.
+class receive_operation final : public stream_operation {
+public:
+    explicit receive_operation(stream_core& c) noexcept
+        : stream_operation(c, request(c, true, nullptr, 0), 1, c.options.read_timeout,
+                           stream_core::reading, "bytes to receive") {
+        request_.borrows = true;
+    }
+    receive_operation(receive_operation&&) noexcept = default;
+    ~receive_operation() {
+        if (request_.data != nullptr) request_.give_back();  // nobody has taken it
+    }
+    result<lent_bytes> take(const waiter* w, wait_status how) noexcept {
+        if (refused()) return failure(std::errc::operation_in_progress);
+        let_go();
+        const result<std::size_t> n = some(w, how);
+        if (!n) return failure(n.error());
+        if (*n == 0) return lent_bytes();
+        auto* const at = static_cast<std::byte*>(std::exchange(request_.data, nullptr));
+        return lent_bytes(*request_.lender, {at, *n});
     }
 };
 
@@ -274,6 +299,15 @@ public:
 
     result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read(into);
+        return detail::block_for(op, place);
+    }
+    // As read(); what has come lies in a buffer of the driver's (lent_bytes.hpp). Empty: the peer
+    // has ended.
+    [[nodiscard]] detail::receive_operation async_receive() noexcept {
+        return detail::receive_operation(*core_);
+    }
+    result<lent_bytes> receive(place_t place = place_t::current()) {
+        auto op = async_receive();
         return detail::block_for(op, place);
     }
     transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {

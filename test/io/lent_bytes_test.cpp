@@ -1,0 +1,359 @@
+#include "weft/io/lent_bytes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/io/drivers.hpp"
+#include "weft/coroutine/shared_stack_group.hpp"
+#include "weft/io/pipe.hpp"
+#include "weft/io/unix_stream.hpp"
+#include "weft/task/sync_wait.hpp"
+#include "weft/task/task.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::fiber;
+using weft::lent_bytes;
+using weft::tcp_stream;
+using weft::testing::connected;
+using weft::testing::connection;
+using weft::testing::room;
+
+std::string text_of(const lent_bytes& r) {
+    return {reinterpret_cast<const char*>(r.span().data()), r.size()};
+}
+
+class receive : public weft::testing::on_each_driver {
+protected:
+    weft::io_driver& driver() { return *loop().driven_by()->io(); }
+    std::size_t out_count() { return driver().buffers().out_count(); }
+};
+INSTANTIATE_ON_DRIVERS(receive);
+
+TEST_P(receive, gives_what_has_come_and_then_the_end) {
+    run([&] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
+        lent_bytes r = c.server.receive().value();
+        EXPECT_EQ(text_of(r), "abc");
+        EXPECT_EQ(out_count(), 1u);
+        const lent_bytes moved = std::move(r);
+        EXPECT_TRUE(r.empty());  // NOLINT: what a moved one holds is the law
+        EXPECT_EQ(text_of(moved), "abc");
+        c.client.close();
+        EXPECT_TRUE(c.server.receive().value().empty());
+        EXPECT_EQ(out_count(), 1u) << "the end takes no buffer";
+    });
+    EXPECT_EQ(out_count(), 0u);
+}
+
+TEST_P(receive, serves_tasks_as_it_serves_fibers) {
+    run([&] {
+        connection c = connected();
+        auto echo = [](tcp_stream& s) -> weft::task<int> {
+            int rounds = 0;
+            for (;; ++rounds) {
+                const auto r = co_await s.async_receive();
+                if (!r || r->empty()) break;
+                if (!co_await s.async_write_all(r->span())) break;
+            }
+            co_return rounds;
+        };
+        fiber server([&] { EXPECT_GE(weft::await(echo(c.server)), 10); });
+        for (int i = 0; i < 10; ++i) {
+            std::string s = std::to_string(i);
+            EXPECT_TRUE(c.client.write_all(bytes_of(s)));
+            EXPECT_EQ(text_of(c.client.receive().value()), s);
+        }
+        c.client.close();
+        server.join();
+    });
+    EXPECT_EQ(out_count(), 0u);
+}
+
+TEST_P(receive, who_waits_has_no_buffer) {
+    run([&] {
+        std::vector<connection> all(20);
+        std::vector<fiber> waiting;
+        int through = 0;
+        for (connection& c : all) {
+            c = connected();
+            waiting.emplace_back([&] { through += c.server.receive().value().size() == 1; });
+        }
+        weft::this_fiber::sleep_for(2ms);
+        EXPECT_EQ(out_count(), 0u);
+        for (connection& c : all) EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+        for (fiber& f : waiting) f.join();
+        EXPECT_EQ(through, 20);
+    });
+}
+
+TEST_P(receive, more_have_buffers_than_there_are) {
+    driver().set_receive_buffers(4, 64);
+    run([&] {
+        std::vector<connection> all(40);
+        std::vector<fiber> waiting;
+        std::vector<lent_bytes> kept;
+        for (connection& c : all) {
+            c = connected();
+            waiting.emplace_back([&] { kept.push_back(c.server.receive().value()); });
+        }
+        weft::this_fiber::sleep_for(1ms);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            EXPECT_TRUE(all[i].client.write_all(bytes_of(std::to_string(i))));
+        for (fiber& f : waiting) f.join();
+        EXPECT_EQ(out_count(), 40u);
+        std::vector<bool> seen(all.size());
+        for (const lent_bytes& r : kept) seen.at(std::stoul(text_of(r))) = true;
+        EXPECT_EQ(std::ranges::count(seen, true), 40);
+
+        // Now there is none, not even for who has to wait first.
+        fiber late([&] { EXPECT_EQ(text_of(all[0].server.receive().value()), "late"); });
+        weft::this_fiber::sleep_for(1ms);
+        EXPECT_TRUE(all[0].client.write_all(bytes_of("late")));
+        late.join();
+    });
+    EXPECT_EQ(out_count(), 0u);
+}
+
+// As with a kernel before 5.19: it refuses to choose from so many.
+TEST_P(receive, does_without_the_choice_of_the_system) {
+    driver().set_receive_buffers(65536, 64);
+    run([&] {
+        connection c = connected();
+        for (int i = 0; i < 20; ++i) {
+            fiber writer([&] {
+                if (i % 2 == 0) weft::this_fiber::sleep_for(100us);
+                EXPECT_TRUE(c.client.write_all(bytes_of("abc")));
+            });
+            std::string got;
+            while (got.size() < 3) got += text_of(c.server.receive().value());
+            EXPECT_EQ(got, "abc");
+            writer.join();
+        }
+        fiber stopped(
+            [&] { EXPECT_EQ(c.server.receive().error(), std::errc::operation_canceled); });
+        weft::this_fiber::sleep_for(1ms);
+        stopped.request_stop();
+        stopped.join();
+        c.client.close();
+        EXPECT_TRUE(c.server.receive().value().empty());
+    });
+    EXPECT_EQ(out_count(), 0u);
+}
+
+TEST_P(receive, is_refused_to_a_second_reader) {
+    run([] {
+        connection c = connected();
+        fiber first([&] { EXPECT_EQ(c.server.receive().value().size(), 1u); });
+        weft::this_fiber::yield();
+        std::string s(1, 0);
+        EXPECT_EQ(c.server.receive().error(), std::errc::operation_in_progress);
+        EXPECT_EQ(c.server.read(room(s)).error(), std::errc::operation_in_progress);
+        EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+        first.join();
+    });
+}
+
+TEST_P(receive, ends_by_a_timeout_a_stop_and_a_close) {
+    run([] {
+        connection c = connected();
+        c.server.set_options({.read_timeout = 2ms});
+        EXPECT_EQ(c.server.receive().error(), std::errc::timed_out);
+        c.server.set_options({});
+        std::error_code how;
+        fiber stopped([&] { how = c.server.receive().error(); });
+        weft::this_fiber::yield();
+        stopped.request_stop();
+        stopped.join();
+        EXPECT_EQ(how, std::errc::operation_canceled);
+        fiber closed([&] { how = c.server.receive().error(); });
+        weft::this_fiber::yield();
+        c.server.close();
+        closed.join();
+        EXPECT_EQ(how, weft::errc::closed);
+        EXPECT_EQ(c.server.receive().error(), weft::errc::closed);
+    });
+}
+
+// Either the byte is lent_bytes or the stop is told; the byte is there for the next one then, and
+// no buffer is lost in between.
+TEST_P(receive, a_stop_that_races_with_the_bytes_loses_neither) {
+    driver().set_receive_buffers(4, 64);
+    int both[2] = {};
+    run([&] {
+        connection c = connected();
+        for (int i = 0; i < 400; ++i) {
+            bool came = false;
+            fiber f([&] {
+                const auto r = c.server.receive();
+                came = r.has_value();
+                if (!came) {
+                    EXPECT_EQ(r.error(), std::errc::operation_canceled);
+                }
+            });
+            weft::this_fiber::yield();
+            if (i % 4 == 0) weft::this_fiber::sleep_for(50us);
+            if (i % 3 == 0) f.request_stop();
+            fiber writer([&] { EXPECT_TRUE(c.client.write_all(bytes_of("x"))); });
+            weft::this_fiber::yield();
+            if (i % 3 == 1) weft::this_fiber::sleep_for(20us);
+            f.request_stop();
+            writer.join();
+            f.join();
+            ++both[came];
+            if (!came) {
+                EXPECT_EQ(c.server.receive().value().size(), 1u);
+            }
+            EXPECT_EQ(out_count(), 0u);
+        }
+    });
+    EXPECT_NE(both[1], 0);
+    EXPECT_NE(both[0], 0);
+}
+
+TEST_P(receive, who_is_killed_in_it_keeps_no_buffer) {
+    for (const bool came : {false, true}) {
+        SetUp();
+        connection c;
+        run([&] { c = connected(); });
+        lent_bytes kept;
+        {
+            fiber stuck(
+                [&] {
+                    const weft::shield held;  // so that asking is not enough
+                    kept = c.server.receive().value();
+                    kept = c.server.receive().value();
+                    ADD_FAILURE() << "went on";
+                },
+                {.on = &loop()});
+            EXPECT_TRUE(c.client.write_all(bytes_of("first")));
+            while (kept.empty()) loop().run_once(weft::steady_now() + 1ms);
+            loop().run_once(weft::steady_now());
+            if (came) {
+                EXPECT_TRUE(c.client.write_all(bytes_of("lost")));
+            }
+            stuck.detach();
+        }
+        EXPECT_EQ(out_count(), 1u);
+        end_loop();  // unwinds it
+        c.server.close();
+        EXPECT_EQ(text_of(kept), "first") << "it outlives fiber, stream and loop";
+    }
+}
+
+// The bytes lie on no stack, and stay where they are while it is copied.
+TEST_P(receive, serves_fibers_on_a_shared_stack) {
+    weft::shared_stack_group group;
+    run([&] {
+        std::vector<connection> all(10);
+        std::vector<fiber> waiting;
+        int well = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i] = connected();
+            waiting.emplace_back(
+                [&, i] {
+                    const auto first = all[i].server.receive().value();
+                    const auto second = all[i].server.receive().value();
+                    well += text_of(first) == std::to_string(i) && text_of(second) == "x";
+                },
+                weft::fiber_options{.shared = &group});
+        }
+        weft::this_fiber::sleep_for(1ms);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            EXPECT_TRUE(all[i].client.write_all(bytes_of(std::to_string(i))));
+        weft::this_fiber::sleep_for(1ms);
+        for (connection& c : all) EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+        for (fiber& f : waiting) f.join();
+        EXPECT_EQ(well, 10);
+    });
+    EXPECT_EQ(out_count(), 0u);
+}
+
+TEST_P(receive, gives_back_on_any_thread) {
+    driver().set_receive_buffers(2, 64);
+    run([&] {
+        connection c = connected();
+        for (int i = 0; i < 50; ++i) {
+            EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+            std::thread([r = c.server.receive().value()]() mutable { r.reset(); }).join();
+        }
+        EXPECT_EQ(out_count(), 0u);
+    });
+}
+
+TEST_P(receive, serves_plain_threads) {
+    connection c;
+    run([&] { c = connected(); });
+    std::thread far([&] { EXPECT_EQ(text_of(c.server.receive().value()), "far"); });
+    std::this_thread::sleep_for(2ms);  // so that it waits, mostly
+    EXPECT_TRUE(c.client.write_all(bytes_of("far")));
+    far.join();
+}
+
+TEST_P(receive, reads_pipes_and_local_sockets_too) {
+    run([&] {
+        auto p = weft::pipe::open().value();
+        fiber reader([&] {
+            EXPECT_EQ(text_of(p.reader.receive().value()), "through a pipe");
+            EXPECT_TRUE(p.reader.receive().value().empty());
+        });
+        weft::this_fiber::yield();
+        EXPECT_TRUE(p.writer.write_all(bytes_of("through a pipe")));
+        p.writer.close();
+        reader.join();
+        auto [a, b] = weft::unix_stream::pair().value();
+        EXPECT_TRUE(a.write_all(bytes_of("local")));
+        EXPECT_EQ(text_of(b.receive().value()), "local");
+    });
+}
+
+TEST_P(receive, many_keep_their_bytes_apart_with_few_buffers) {
+    driver().set_receive_buffers(8, 64);
+    run([&] {
+        weft::tcp_listener l = weft::testing::any_listener();
+        constexpr int clients = 100;
+        fiber server([&] {
+            for (int i = 0; i < clients; ++i)
+                fiber([s = l.accept().value()]() mutable {
+                    while (auto r = s.receive()) {
+                        if (r->empty() || !s.write_all(r->span())) return;
+                        if (r->size() % 3 == 0) weft::this_fiber::yield();
+                    }
+                }).detach();
+        });
+        std::vector<fiber> all;
+        int well = 0;
+        for (int i = 0; i < clients; ++i)
+            all.emplace_back([&, i] {
+                tcp_stream s = tcp_stream::connect(l.local_endpoint()).value();
+                for (int round = 0; round < 10; ++round) {
+                    std::string sent = std::to_string(i * 1000 + round);
+                    while (sent.size() < 150) sent += sent;
+                    std::string got;
+                    if (!s.write_all(bytes_of(sent))) return;
+                    while (got.size() < sent.size()) {
+                        const auto r = s.receive();
+                        if (!r || r->empty()) return;
+                        got += text_of(*r);
+                    }
+                    if (got != sent) return;
+                }
+                ++well;
+            });
+        for (fiber& f : all) f.join();
+        EXPECT_EQ(well, clients);
+        server.join();
+    });
+    EXPECT_EQ(out_count(), 0u);
+}
+
+}  // namespace

@@ -1,0 +1,79 @@
+#include "weft/io/receive_buffers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <vector>
+
+namespace {
+
+using weft::detail::receive_buffers;
+
+struct pool {
+    pool(unsigned count, std::size_t bytes) { all->resize(count, bytes); }
+    pool(const pool&) = delete;
+    ~pool() { all->let_go(); }
+    receive_buffers* operator->() const { return all; }
+    receive_buffers* all = new receive_buffers;
+};
+
+TEST(receive_buffers, come_from_the_heap_when_all_are_out) {
+    const pool p(2, 64);
+    std::set<std::byte*> out;
+    for (int i = 0; i < 10; ++i) {
+        std::byte* const b = p->take();
+        std::memset(b, i, p->bytes());
+        EXPECT_TRUE(out.insert(b).second) << "lent twice";
+    }
+    EXPECT_EQ(p->out_count(), 10u);
+    for (std::byte* b : out) p->give_back(b);
+    EXPECT_EQ(p->out_count(), 0u);
+}
+
+TEST(receive_buffers, lend_first_what_came_back_last) {
+    const pool p(8, 100);
+    EXPECT_EQ(p->bytes(), 128u);
+    std::byte* const a = p->take();
+    std::byte* const b = p->take();
+    p->give_back(a);
+    p->give_back(b);
+    EXPECT_EQ(p->take(), b);
+    EXPECT_EQ(p->take(), a);
+    p->give_back(a);
+    p->give_back(b);
+}
+
+TEST(receive_buffers, outlive_their_owner_while_one_is_out) {
+    auto* const p = new receive_buffers;
+    std::byte* const b = p->take();
+    p->let_go();
+    std::memset(b, 1, p->bytes());
+    p->give_back(b);
+}
+
+// What the system has, as a test plays it.
+TEST(receive_buffers, go_to_the_system_and_come_back_to_it) {
+    const pool p(4, 64);
+    std::byte* const early = p->take();
+    std::vector<unsigned> there;
+    ASSERT_TRUE(p->hand_to(
+        [](void* to, std::byte*, unsigned index) noexcept {
+            static_cast<std::vector<unsigned>*>(to)->push_back(index);
+        },
+        &there));
+    EXPECT_EQ(there.size(), 3u);
+    p->give_back(early);
+    EXPECT_EQ(there.size(), 4u);
+    std::byte* const b = p->chosen(there.back());
+    EXPECT_EQ(b, early);
+    std::byte* const heap = p->take();
+    EXPECT_NE(heap, nullptr) << "the system has all that there are";
+    EXPECT_EQ(p->out_count(), 2u);
+    p->give_back(heap);
+    p->give_back(b);
+    EXPECT_EQ(there.size(), 5u);
+    p->hand_to_nobody();
+}
+
+}  // namespace
