@@ -102,7 +102,7 @@ TEST(resolver, who_is_stopped_does_not_wait_for_the_answer) {
     std::mutex held;
     held.lock();
     ASSERT_TRUE(busy.post([&] { const std::lock_guard until_released(held); }));
-    resolver r({.pool = &busy});
+    resolver r({.pool = &busy, .by = weft::resolve_by::getaddrinfo});
     in_a_fiber([&] {
         std::error_code how;
         fiber f([&] { how = r.resolve("localhost", 1).error(); });

@@ -85,6 +85,50 @@ TEST(waiter, one_that_is_woken_needs_no_deadline_any_more) {
     EXPECT_EQ(on.timer_count(), 0u);
 }
 
+// Waits for one thing, until a deadline, and then for another, without one.
+struct in_two_steps {
+    static constexpr bool reports_stop = true;
+    time_point until;
+    waiter* waits = nullptr;
+    int steps = 0;
+
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        waits = &w;
+        w.enlist("two things", this, this, [](waiter&) noexcept {});
+        return true;
+    }
+    time_point deadline() const { return until; }
+    bool again(waiter& w) {
+        if (++steps == 2) return true;
+        w.drop_deadline();
+        EXPECT_TRUE(w.renew(never, reports_stop));
+        return false;
+    }
+    wait_status take(const waiter*, wait_status how) { return how; }
+};
+
+plain_coroutine go_through(in_two_steps& op, std::vector<wait_status>& ends) {
+    ends.push_back(co_await op);
+}
+
+TEST(waiter, a_deadline_that_is_dropped_ends_no_later_step) {
+    manual_executor on;
+    in_two_steps op{on.now() + 1ms};
+    std::vector<wait_status> ends;
+    plain_coroutine c = go_through(op, ends);
+    c.start(on);
+    EXPECT_EQ(on.timer_count(), 1u);
+    for (int step = 1; step <= 2; ++step) {
+        ASSERT_TRUE(op.waits->claim());
+        op.waits->wake();
+        on.run_all();
+        EXPECT_EQ(op.steps, step);
+        EXPECT_EQ(on.timer_count(), 0u);
+    }
+    EXPECT_EQ(ends, std::vector{wait_status::woken});
+}
+
 // What comes when, in units of the clock, and how the wait ends. R-54
 TEST(waiter, ends_in_the_one_way_that_came_first) {
     enum what { none, event, stop };

@@ -36,6 +36,7 @@ public:
     bool start(waiter& w) {
         if (timeout_ != duration::max()) deadline_ = after(now(), timeout_);
         if (!connecting_) {
+            resolving_->end_by(deadline_);
             if (resolving_->start(w)) return true;
             if (resolved(&w, wait_status::woken)) return false;
         }
@@ -43,12 +44,13 @@ public:
     }
 
     bool again(waiter& w) {
-        if (w.status() == wait_status::timed_out && !connecting_) return fail(std::errc::timed_out);
         if (connecting_) {
             if (!connecting_->again(w)) return false;
             if (connected(&w, w.status())) return true;
-        } else if (resolved(&w, w.status())) {
-            return true;
+        } else {
+            if (!resolving_->again(w)) return false;
+            if (resolved(&w, w.status())) return true;
+            w.drop_deadline();  // of a question that was answered
         }
         if (!w.renew(deadline_, reports_stop)) return true;
         if (go_on(w)) return false;
@@ -56,7 +58,9 @@ public:
         return true;
     }
 
-    time_point deadline() const noexcept { return deadline_; }
+    time_point deadline() const noexcept {
+        return connecting_ || !resolving_ ? deadline_ : resolving_->deadline();
+    }
 
     result<Stream> take(const waiter* w, wait_status how) {
         if (over_) return std::move(*over_);

@@ -4,10 +4,16 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
+
+#include "weft/base/line.hpp"
+#include "weft/io/dns_query.hpp"
 
 namespace weft {
 namespace {
@@ -22,6 +28,34 @@ std::error_code error_of(int value) noexcept {
     return {value, resolver_category()};
 }
 
+// What WEFT_RESOLVER names; ends the program where it names nothing.
+resolve_by by_environment() noexcept {
+    const char* text = std::getenv("WEFT_RESOLVER");
+    if (text == nullptr || *text == '\0' || std::strcmp(text, "getaddrinfo") == 0)
+        return resolve_by::getaddrinfo;
+    if (std::strcmp(text, "c_ares") == 0) return resolve_by::c_ares;
+    detail::line line;
+    line.text("weft: WEFT_RESOLVER is \"").text(text);
+    line.text("\"; it can be getaddrinfo or c_ares\n").write(2);
+    std::_Exit(2);
+}
+
+resolve_by choose(resolve_by wanted) noexcept {
+    if (wanted == resolve_by::automatic) wanted = by_environment();
+    if (wanted != resolve_by::c_ares || detail::dns_query::is_built_in()) return wanted;
+    static std::once_flag said;
+    std::call_once(said, [] {
+        detail::line line;
+        line.text("weft: c-ares is not built in; names are resolved by getaddrinfo\n").write(2);
+    });
+    return resolve_by::getaddrinfo;
+}
+
+std::shared_ptr<const resolver_options> settled(resolver_options o) {
+    o.by = choose(o.by);
+    return std::make_shared<const resolver_options>(std::move(o));
+}
+
 }  // namespace
 
 const std::error_category& resolver_category() noexcept {
@@ -31,15 +65,34 @@ const std::error_category& resolver_category() noexcept {
 
 namespace detail {
 
+lookup::lookup(std::shared_ptr<const resolver_options> o, std::string_view name)
+    : options(std::move(o)), host(name) {}
+lookup::~lookup() = default;
+
+// The answer is there: all who wait are told. Not under its lock.
+static void publish(lookup& l, std::error_code error, std::vector<ip_address> found) noexcept {
+    wait_list woken;
+    {
+        const std::lock_guard held(l.queue);
+        l.error = error;
+        l.addresses = std::move(found);
+        l.expires = after(steady_now(), l.options->keep);
+        l.over = true;
+        l.queue.claim_all(woken);
+    }
+    wait_queue::wake_all(woken);
+}
+
 class resolver_core {
 public:
-    explicit resolver_core(resolver_options o) : options_(o) {}
+    explicit resolver_core(resolver_options o) : options_(settled(std::move(o))) {}
+
+    resolve_by by() const noexcept { return options_->by; }
 
     // The present one of the name, or a new one, whose call is begun.
     static std::shared_ptr<lookup> find(const std::shared_ptr<resolver_core>& self,
                                         std::string_view host) {
-        auto l = std::make_shared<lookup>();
-        l->host = host;
+        auto l = std::make_shared<lookup>(self->options_, host);
         if (const auto address = ip_address::parse(host)) {
             l->addresses.push_back(*address);
             l->over = true;
@@ -51,10 +104,10 @@ public:
         self->make_room();
         self->names_.insert_or_assign(l->host, l);
         ++self->call_count_;
-        blocking_pool* const pool = self->options_.pool;
-        if (!(pool != nullptr ? *pool : default_blocking_pool()).post([self, l] {
-                self->call(*l);
-            })) {
+        if (self->options_->by == resolve_by::c_ares) return l;  // by who waits for it
+        l->led = true;
+        blocking_pool* const pool = self->options_->pool;
+        if (!(pool != nullptr ? *pool : default_blocking_pool()).post([l] { call(*l); })) {
             l->error = std::make_error_code(std::errc::resource_unavailable_try_again);
             l->over = true;
             self->names_.erase(l->host);
@@ -77,13 +130,13 @@ private:
         return l.over && (l.error || l.expires <= steady_now());
     }
     void make_room() {
-        if (names_.size() < options_.max_names) return;
+        if (names_.size() < options_->max_names) return;
         std::erase_if(names_, [](const auto& n) { return is_stale(*n.second); });
-        if (names_.size() >= options_.max_names) names_.erase(names_.begin());
+        if (names_.size() >= options_->max_names) names_.erase(names_.begin());
     }
 
     // On a thread for blocking calls.
-    void call(lookup& l) noexcept {
+    static void call(lookup& l) noexcept {
         ::addrinfo hints{};
         hints.ai_socktype = SOCK_STREAM;
         hints.ai_flags = AI_ADDRCONFIG;
@@ -94,24 +147,16 @@ private:
             const endpoint e = endpoint::from(a->ai_addr, a->ai_addrlen);
             if (e.is_ip()) found.push_back(e.address());
         }
+        std::error_code error;
+        if (r != 0)
+            error = error_of(r);
+        else if (found.empty())
+            error = error_of(EAI_NONAME);
         if (all != nullptr) ::freeaddrinfo(all);
-
-        wait_list woken;
-        {
-            const std::lock_guard held(l.queue);
-            if (r != 0)
-                l.error = error_of(r);
-            else if (found.empty())
-                l.error = error_of(EAI_NONAME);
-            l.addresses = std::move(found);
-            l.expires = after(steady_now(), options_.keep);
-            l.over = true;
-            l.queue.claim_all(woken);
-        }
-        wait_queue::wake_all(woken);
+        publish(l, error, std::move(found));
     }
 
-    const resolver_options options_;
+    const std::shared_ptr<const resolver_options> options_;
     mutable std::mutex lock_;  // guards what follows
     std::map<std::string, std::shared_ptr<lookup>, std::less<>> names_;
     std::size_t call_count_ = 0;
@@ -124,11 +169,13 @@ resolver& detail::default_resolver() {
     return *the_one;
 }
 
-resolver::resolver(resolver_options o) : core_(std::make_shared<detail::resolver_core>(o)) {}
+resolver::resolver(resolver_options o)
+    : core_(std::make_shared<detail::resolver_core>(std::move(o))) {}
 resolver::~resolver() = default;
 
 void resolver::forget_all() noexcept { core_->forget_all(); }
 std::size_t resolver::call_count() const noexcept { return core_->call_count(); }
+resolve_by resolver::by() const noexcept { return core_->by(); }
 
 resolver::resolving resolver::async_resolve(std::string_view host, std::uint16_t port) {
     return {detail::resolver_core::find(core_, host), port};
@@ -147,21 +194,78 @@ bool resolver::resolving::ready() noexcept {
 
 bool resolver::resolving::start(waiter& w) noexcept {
     node_.owner = &w;
-    w.enlist("the address of a host", lookup_.get(), this, [](waiter& me) noexcept {
-        auto& self = me.operation<resolving>();
-        self.lookup_->queue.withdraw(self.node_);
-    });
+    w.enlist("the address of a host", lookup_.get(), this, withdraw);
     w.await_outside();
-    const std::lock_guard held(lookup_->queue);
-    if (lookup_->over) return false;
-    lookup_->queue.push_back(node_);
+    {
+        const std::lock_guard held(lookup_->queue);
+        if (lookup_->over) return false;
+        if (std::exchange(lookup_->led, true)) {
+            lookup_->queue.push_back(node_);
+            return true;
+        }
+    }
+    leads_ = true;
+    if (proceed()) return false;
+    lookup_->query->enlist(w);
     return true;
 }
 
-result<std::vector<endpoint>> resolver::resolving::take(const waiter*, wait_status how) const {
-    if (how == wait_status::timed_out) return failure(std::errc::timed_out);
-    if (how == wait_status::stopped) return failure(std::errc::operation_canceled);
+// Who leads makes the calls that can be made. True: there is an answer.
+bool resolver::resolving::proceed() noexcept {
+    detail::lookup& l = *lookup_;
+    if (l.query == nullptr) l.query = detail::dns_query::begin(l.host, *l.options);
+    if (l.query != nullptr && !l.query->proceed()) {
+        until_ = std::min(end_, l.query->deadline());
+        return false;
+    }
+    const auto query = std::move(l.query);
+    leads_ = false;  // and nobody after him
+    const int error = query != nullptr ? query->error() : EAI_FAIL;
+    detail::publish(l, error != 0 ? error_of(error) : std::error_code(),
+                    query != nullptr ? query->take_addresses() : std::vector<ip_address>());
+    return true;
+}
+
+// Who was appointed meanwhile goes on from where the query stands.
+bool resolver::resolving::again(waiter& w) noexcept {
+    if (!leads_) return true;
+    if (lookup_->query != nullptr) lookup_->query->withdraw();
+    if (proceed() || end_ <= now() || !w.renew(until_, reports_stop)) return true;
+    lookup_->query->enlist(w);
+    return false;
+}
+
+void resolver::resolving::withdraw(waiter& w) noexcept {
+    auto& self = w.operation<resolving>();
+    if (self.leads_ && self.lookup_->query != nullptr) self.lookup_->query->withdraw();
+    self.lookup_->queue.withdraw(self.node_);
+}
+
+// Who leads and waits no more: the next one goes on, and if there is none, nobody needs an answer.
+void resolver::resolving::resign() noexcept {
+    if (!std::exchange(leads_, false)) return;
+    detail::lookup& l = *lookup_;
+    std::unique_ptr<detail::dns_query> dropped;
+    wait_node* next;
+    {
+        const std::lock_guard held(l.queue);
+        next = l.queue.claim_first();
+        if (next != nullptr) {
+            next->owner->operation<resolving>().leads_ = true;
+        } else {
+            dropped = std::move(l.query);
+            l.led = false;
+        }
+    }
+    if (next != nullptr) next->owner->wake();
+}
+
+result<std::vector<endpoint>> resolver::resolving::take(const waiter*, wait_status how) {
+    resign();
     const std::lock_guard held(lookup_->queue);
+    if (!lookup_->over)
+        return failure(how == wait_status::timed_out ? std::errc::timed_out
+                                                     : std::errc::operation_canceled);
     if (lookup_->error) return failure(lookup_->error);
     std::vector<endpoint> all;
     all.reserve(lookup_->addresses.size());

@@ -1,7 +1,10 @@
 // resolver: from the name of a host to its endpoints, without keeping the loop waiting.
 //
-// Its one idea: the system's resolver (getaddrinfo) runs on a thread for blocking calls; who asks
-// for the same name meanwhile waits for the same call, and for a short time the answer is kept.
+// Its one idea: who asks for a name that is being asked for waits for the same answer, and for a
+// short time the answer is kept. It is found by the system's resolver (getaddrinfo), on a thread
+// for blocking calls; or by c-ares, without a thread, if the build has it: then one of those who
+// wait makes the calls for all, in his own loop, and if he goes another does; when nobody waits any
+// more the question is dropped.
 //
 //   auto all = weft::resolve("example.org", 443);        // result<std::vector<endpoint>>
 //   auto s = weft::tcp_stream::connect("example.org:443");   // tries them in order
@@ -30,18 +33,41 @@ namespace weft {
 
 const std::error_category& resolver_category() noexcept;
 
+// By what. c_ares where it is not built in: getaddrinfo; that is said once on standard error.
+// getaddrinfo knows all sources of names that the system has (mDNS, LDAP); c-ares knows
+// resolv.conf, hosts and servers of DNS.
+enum class resolve_by : std::uint8_t {
+    automatic,  // as WEFT_RESOLVER says (getaddrinfo or c_ares), or else getaddrinfo
+    getaddrinfo,
+    c_ares,
+};
+
 struct resolver_options {
     duration keep = std::chrono::seconds(5);  // an answer; the system does not tell its own limit
     std::size_t max_names = 1024;             // kept at once
     blocking_pool* pool = nullptr;            // whose threads call the system; null: the default
+    resolve_by by = resolve_by::automatic;
+    // Of c_ares alone; empty or zero: as the system is configured.
+    std::string servers{};                // "127.0.0.1:5300,[::1]:53"
+    duration timeout = duration::zero();  // until a question is asked again
+    unsigned tries = 0;                   // of each server
 };
 
 namespace detail {
 
-// One call of the system, for all who wait for its answer.
+class dns_query;
+
+// One question, for all who wait for its answer.
 struct lookup {
-    std::string host;
-    wait_queue queue;  // guards what follows
+    lookup(std::shared_ptr<const resolver_options> o, std::string_view name);
+    lookup(const lookup&) = delete;
+    ~lookup();
+
+    const std::shared_ptr<const resolver_options> options;
+    const std::string host;
+    std::unique_ptr<dns_query> query;  // of who leads, if it is by c-ares
+    wait_queue queue;                  // guards what follows
+    bool led = false;                  // somebody sees to the answer
     bool over = false;
     std::error_code error;
     std::vector<ip_address> addresses;
@@ -74,7 +100,8 @@ public:
                                           place_t place = place_t::current());
     void forget_all() noexcept;  // answers that are kept
 
-    std::size_t call_count() const noexcept;  // of the system so far
+    std::size_t call_count() const noexcept;  // questions so far that no answer was kept of
+    resolve_by by() const noexcept;           // never automatic
 
 private:
     std::shared_ptr<detail::resolver_core> core_;
@@ -87,15 +114,32 @@ public:
     resolving(std::shared_ptr<detail::lookup> l, std::uint16_t port) noexcept
         : lookup_(std::move(l)), port_(port) {}
     // Before it is awaited.
-    resolving(resolving&& other) noexcept : lookup_(std::move(other.lookup_)), port_(other.port_) {}
+    resolving(resolving&& other) noexcept
+        : lookup_(std::move(other.lookup_)),
+          port_(other.port_),
+          end_(other.end_),
+          until_(other.until_) {}
+    ~resolving() { resign(); }
+
+    // Before it is started.
+    void end_by(time_point t) noexcept { end_ = until_ = t; }
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
-    result<std::vector<endpoint>> take(const waiter* w, wait_status how) const;
+    bool again(waiter& w) noexcept;
+    time_point deadline() const noexcept { return until_; }
+    result<std::vector<endpoint>> take(const waiter* w, wait_status how);
 
 private:
+    static void withdraw(waiter& w) noexcept;
+    bool proceed() noexcept;
+    void resign() noexcept;
+
     std::shared_ptr<detail::lookup> lookup_;
     std::uint16_t port_;
+    bool leads_ = false;  // set by who appoints him, before the wake
+    time_point end_ = never;
+    time_point until_ = never;  // of the present wait
     wait_node node_;
 };
 

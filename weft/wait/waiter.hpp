@@ -88,6 +88,10 @@ public:
     // An operation that was woken before it is complete waits on: as if it had not been woken. On
     // its own thread, in no queue. False: the wait has ended otherwise meanwhile, see status.
     [[nodiscard]] bool renew(time_point until, bool reports_stop) noexcept;
+    // Before that, on its own thread: the deadline until now was that of something which is over.
+    void drop_deadline() noexcept {
+        if (timer_.armed) home_->disarm(timer_);
+    }
     // Of a claimed one.
     wait_status status() const noexcept { return state_.status(); }
 

@@ -1,0 +1,286 @@
+#include "weft/io/dns_query.hpp"
+
+#include "weft/base/platform.hpp"
+
+#if !WEFT_CARES
+
+namespace weft::detail {
+
+struct dns_query::channel {};
+
+dns_query::dns_query() noexcept = default;
+dns_query::~dns_query() = default;
+bool dns_query::is_built_in() noexcept { return false; }
+std::unique_ptr<dns_query> dns_query::begin(const std::string&, const resolver_options&) {
+    return nullptr;
+}
+bool dns_query::proceed() noexcept { return true; }
+time_point dns_query::deadline() const noexcept { return never; }
+void dns_query::enlist(waiter&) noexcept {}
+void dns_query::withdraw() noexcept {}
+
+}  // namespace weft::detail
+
+#else
+
+#include <ares.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <mutex>
+#include <new>
+
+#include "weft/io/descriptor.hpp"
+#include "weft/io/endpoint.hpp"
+#include "weft/io/io_driver.hpp"
+#include "weft/io/resolver.hpp"
+
+namespace weft::detail {
+namespace {
+
+// As getaddrinfo would say it.
+int code_of(int status) noexcept {
+    switch (status) {
+        case ARES_SUCCESS:
+            return 0;
+        case ARES_ENODATA:
+        case ARES_ENOTFOUND:
+        case ARES_ENONAME:
+        case ARES_EBADNAME:
+            return EAI_NONAME;
+        case ARES_ETIMEOUT:
+        case ARES_ESERVFAIL:
+        case ARES_ECONNREFUSED:
+        case ARES_EREFUSED:
+            return EAI_AGAIN;
+        case ARES_ENOMEM:
+            return EAI_MEMORY;
+        default:
+            return EAI_FAIL;
+    }
+}
+
+// The calls of c-ares, which do not wait. What is ready is kept in the entry of the descriptor, as
+// for every other call.
+template <class Call>
+ares_ssize_t make_call(int number, std::uint64_t flag, Call call) noexcept {
+    const descriptor_ref ref = descriptor_ref::find(number);
+    std::uint64_t seen;
+    if (!ref || !ref.entry().enter(ref.generation(), seen)) {
+        errno = EBADF;
+        return -1;
+    }
+    const ares_ssize_t n = call();
+    const int why = errno;
+    ref.entry().leave(seen, n < 0 && (why == EAGAIN || why == EWOULDBLOCK) ? flag : 0);
+    errno = why;
+    return n;
+}
+
+ares_socket_t open_one(int family, int type, int protocol, void*) noexcept {
+    const int number = ::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    std::error_code error;
+    if (number < 0 || descriptor_ref::adopt(number, 0, error)) return number;
+    ::close(number);
+    errno = ENOMEM;
+    return -1;
+}
+int close_one(ares_socket_t number, void*) noexcept {
+    return descriptor_ref::find(number).close() ? 0 : -1;
+}
+int connect_one(ares_socket_t number, const ::sockaddr* to, ares_socklen_t bytes, void*) noexcept {
+    return ::connect(number, to, bytes);
+}
+ares_ssize_t receive_one(ares_socket_t number, void* into, std::size_t bytes, int flags,
+                         ::sockaddr* from, ares_socklen_t* from_bytes, void*) noexcept {
+    return make_call(number, io_entry::readable, [&] {
+        return ::recvfrom(number, into, bytes, flags | MSG_DONTWAIT, from, from_bytes);
+    });
+}
+ares_ssize_t send_one(ares_socket_t number, const ::iovec* parts, int count, void*) noexcept {
+    ::msghdr m{};
+    m.msg_iov = const_cast<::iovec*>(parts);
+    m.msg_iovlen = static_cast<std::size_t>(count);
+    return make_call(number, io_entry::writable,
+                     [&] { return ::sendmsg(number, &m, MSG_DONTWAIT | MSG_NOSIGNAL); });
+}
+constexpr ::ares_socket_functions calls = {open_one, close_one, connect_one, receive_one, send_one};
+
+}  // namespace
+
+struct dns_query::channel {
+    // What it waits for on one descriptor.
+    struct socket {
+        descriptor_ref of;
+        bool wants[2] = {};  // to read, to write
+        wait_node nodes[2];
+    };
+
+    channel() noexcept = default;
+    channel(const channel&) = delete;
+    ~channel() {
+        if (ares != nullptr) ::ares_destroy(ares);
+    }
+
+    bool open(const resolver_options& o) noexcept;
+    void look() noexcept;
+
+    ::ares_channel ares = nullptr;
+    socket all[ARES_GETSOCK_MAXNUM];
+    std::size_t count = 0;
+};
+
+dns_query::dns_query() noexcept = default;
+dns_query::~dns_query() {
+    withdraw();
+    over_ = true;  // what c-ares says at its end is nobody's answer
+}
+bool dns_query::is_built_in() noexcept { return true; }
+
+bool dns_query::channel::open(const resolver_options& o) noexcept {
+    static const int ready = ::ares_library_init(ARES_LIB_INIT_ALL);
+    if (ready != ARES_SUCCESS) return false;
+    ::ares_options options{};
+    int given = 0;
+    if (o.timeout != duration::zero()) {
+        const auto ms = std::chrono::ceil<std::chrono::milliseconds>(o.timeout).count();
+        options.timeout = static_cast<int>(std::clamp<decltype(ms)>(ms, 1, INT_MAX));
+        given |= ARES_OPT_TIMEOUTMS;
+    }
+    if (o.tries != 0) {
+        options.tries = static_cast<int>(std::min(o.tries, 100u));
+        given |= ARES_OPT_TRIES;
+    }
+    if (::ares_init_options(&ares, &options, given) != ARES_SUCCESS) {
+        ares = nullptr;
+        return false;
+    }
+    ::ares_set_socket_functions(ares, &calls, nullptr);
+    return o.servers.empty() || ::ares_set_servers_ports_csv(ares, o.servers.c_str()) == 0;
+}
+
+// What c-ares waits for now.
+void dns_query::channel::look() noexcept {
+    ::ares_socket_t numbers[ARES_GETSOCK_MAXNUM];
+    const auto wants = static_cast<unsigned>(::ares_getsock(ares, numbers, ARES_GETSOCK_MAXNUM));
+    count = 0;
+    for (unsigned i = 0; i != ARES_GETSOCK_MAXNUM; ++i) {
+        const bool reads = ARES_GETSOCK_READABLE(wants, i) != 0;
+        const bool writes = ARES_GETSOCK_WRITABLE(wants, i) != 0;
+        if (!reads && !writes) continue;
+        socket& w = all[count];
+        w.of = descriptor_ref::find(numbers[i]);
+        w.wants[0] = reads;
+        w.wants[1] = writes;
+        if (w.of) ++count;
+    }
+}
+
+std::unique_ptr<dns_query> dns_query::begin(const std::string& host, const resolver_options& o) {
+    std::unique_ptr<dns_query> q(new (std::nothrow) dns_query);
+    if (q == nullptr) return nullptr;
+    q->channel_.reset(new (std::nothrow) channel);
+    if (q->channel_ == nullptr || !q->channel_->open(o)) return nullptr;
+    ::ares_addrinfo_hints hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    const auto answered = [](void* me, int status, int, ::ares_addrinfo* found) noexcept {
+        auto& self = *static_cast<dns_query*>(me);
+        if (!self.over_) {
+            self.over_ = true;
+            for (auto* n = found != nullptr ? found->nodes : nullptr; n != nullptr;
+                 n = n->ai_next) {
+                const endpoint e = endpoint::from(n->ai_addr, n->ai_addrlen);
+                if (e.is_ip()) self.addresses_.push_back(e.address());
+            }
+            self.error_ = code_of(status);
+            if (self.error_ == 0 && self.addresses_.empty()) self.error_ = EAI_NONAME;
+        }
+        if (found != nullptr) ::ares_freeaddrinfo(found);
+    };
+    ::ares_getaddrinfo(q->channel_->ares, host.c_str(), nullptr, &hints, answered, q.get());
+    return q;
+}
+
+bool dns_query::proceed() noexcept {
+    channel& c = *channel_;
+    if (over_) return true;
+    c.look();
+    for (std::size_t i = 0; i != c.count && !over_; ++i) {
+        // Acquire: pairs with the event.
+        const channel::socket& w = c.all[i];
+        const std::uint64_t now = w.of.entry().word.load(std::memory_order_acquire);
+        const int number = w.of.number();
+        const bool readable = w.wants[0] && (now & io_entry::readable) != 0;
+        const bool writable = w.wants[1] && (now & io_entry::writable) != 0;
+        if ((readable || writable) && w.of.is_open())
+            ::ares_process_fd(c.ares, readable ? number : ARES_SOCKET_BAD,
+                              writable ? number : ARES_SOCKET_BAD);
+    }
+    if (!over_) ::ares_process_fd(c.ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // what is late
+    return over_;
+}
+
+time_point dns_query::deadline() const noexcept {
+    ::timeval room{};
+    const ::timeval* const left = ::ares_timeout(channel_->ares, nullptr, &room);
+    if (left == nullptr) return never;
+    return after(now(),
+                 std::chrono::seconds(left->tv_sec) + std::chrono::microseconds(left->tv_usec + 1));
+}
+
+void dns_query::enlist(waiter& waits) noexcept {
+    io_driver* driver = io_driver_here();
+    if (driver == nullptr) driver = shared_io_driver();
+    channel& c = *channel_;
+    c.look();
+    bool ready = false;
+    bool watched = driver != nullptr;
+    for (std::size_t i = 0; i != c.count; ++i) {
+        channel::socket& w = c.all[i];
+        io_entry& e = w.of.entry();
+        const std::lock_guard held(e.lock);
+        // Acquire: pairs with the event, D1.
+        const std::uint64_t now = e.word.load(std::memory_order_acquire);
+        const bool same = io_entry::generation_of(now) == w.of.generation();
+        for (const unsigned which : {0u, 1u}) {
+            if (!w.wants[which]) continue;
+            const std::uint64_t flag = which == 0 ? io_entry::readable : io_entry::writable;
+            ready = ready || !same || (now & (flag | io_entry::closed)) != 0;
+            if (ready) break;
+            watched = watched && !e.be_watched_by(*driver, w.of.generation());
+            w.nodes[which].owner = &waits;
+            e.waiting[which].push_back(w.nodes[which]);
+        }
+    }
+    // Where that driver leaves it to the other one.
+    if (!watched && (driver = shared_io_driver()) != nullptr)
+        for (std::size_t i = 0; i != c.count; ++i) {
+            const descriptor_ref& of = c.all[i].of;
+            const std::lock_guard held(of.entry().lock);
+            if (of.is_open())
+                static_cast<void>(!of.entry().be_watched_by(*driver, of.generation()));
+        }
+    // It may have been woken by one that it stands in the queue of already.
+    if (ready && waits.claim()) waits.wake();
+}
+
+void dns_query::withdraw() noexcept {
+    if (channel_ == nullptr) return;
+    for (channel::socket& w : channel_->all) {
+        if (!w.of) continue;
+        const std::lock_guard held(w.of.entry().lock);
+        for (const unsigned which : {0u, 1u})
+            if (w.nodes[which].linked()) w.of.entry().waiting[which].remove(w.nodes[which]);
+    }
+}
+
+}  // namespace weft::detail
+
+#endif
