@@ -40,6 +40,7 @@ TESTED_ELSEWHERE = {
     "weft/io/socket.hpp": "tcp_listener_test: what cannot be opened or bound",
     "weft/io/stream.hpp": "tcp_stream_test, with each driver",
     "weft/base/system_error.hpp": "one throw",
+    "weft/io/uring_accepts.hpp": "accept_ahead_test, with io_uring",
     "weft/wait/launcher.hpp": "an interface; pool_test and the tests of loop and fiber launch",
     "weft/sched/fork_place.hpp": "pool_test and fork_join_test: what is taken, and by whom",
     "weft/parallel/fork_core.hpp": "fork_join_test",

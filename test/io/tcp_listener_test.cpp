@@ -115,13 +115,19 @@ std::vector<int> take_all_numbers() {
     return all;
 }
 
-TEST_P(listener, refuses_cleanly_when_there_are_no_descriptors_and_goes_on) {
+class without_descriptors : public listener {
+protected:
+    void refuses_cleanly_and_goes_on(const weft::listen_options&);
+};
+INSTANTIATE_ON_DRIVERS(without_descriptors);
+
+void without_descriptors::refuses_cleanly_and_goes_on(const weft::listen_options& o) {
     ::rlimit before;
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
     const ::rlimit few = {256, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
     run([&] {
-        tcp_listener l = any_listener();
+        tcp_listener l = tcp_listener::bind("127.0.0.1:0", o).value();
         // Sockets of the clients are opened before there are none left.
         const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         std::vector<int> all = take_all_numbers();
@@ -149,6 +155,11 @@ TEST_P(listener, refuses_cleanly_when_there_are_no_descriptors_and_goes_on) {
         server.join();
     });
     ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_P(without_descriptors, refuses_cleanly_and_goes_on) { refuses_cleanly_and_goes_on({}); }
+TEST_P(without_descriptors, refuses_cleanly_and_goes_on_accepting_ahead) {
+    refuses_cleanly_and_goes_on({.multishot = true});
 }
 
 }  // namespace

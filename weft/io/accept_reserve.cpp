@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace weft::detail {
 namespace {
@@ -14,9 +15,11 @@ int open_spare() noexcept { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
 
-accept_reserve::accept_reserve() noexcept : spare_(open_spare()) {}
+accept_reserve::accept_reserve(std::shared_ptr<accept_ahead> ahead) noexcept
+    : ahead_(std::move(ahead)), spare_(open_spare()) {}
 
 accept_reserve::~accept_reserve() {
+    if (ahead_ != nullptr) ahead_->close();
     if (spare_ >= 0) ::close(spare_);
 }
 
@@ -25,6 +28,7 @@ duration accept_reserve::refuse(int listener) noexcept {
     const time_point now = steady_now();
     pause_ = now - last_ < 2 * longest ? std::min(2 * pause_, longest) : shortest;
     last_ = now;
+    const bool alone = ahead_ != nullptr && ahead_->begin_call();
     for (int i = 0; i < most_at_once; ++i) {
         if (spare_ >= 0) ::close(spare_);
         const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -35,6 +39,7 @@ duration accept_reserve::refuse(int listener) noexcept {
         spare_ = open_spare();
         if (peer < 0) break;
     }
+    if (alone) ahead_->end_call();
     return pause_;
 }
 

@@ -5,22 +5,27 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/clock.hpp"
 #include "weft/base/spin_lock.hpp"
+#include "weft/io/accept_ahead.hpp"
 
 namespace weft::detail {
 
 class accept_reserve {
 public:
-    accept_reserve() noexcept;
+    // `ahead`: of a listener that may be served by a driver which goes on by itself, or null.
+    explicit accept_reserve(std::shared_ptr<accept_ahead> ahead = nullptr) noexcept;
     accept_reserve(const accept_reserve&) = delete;
     ~accept_reserve();
 
     // Refuses who waits to be accepted by `listener`, which does not block. How long to leave it
     // alone then: 5 ms, and twice as long each time it comes to this within a second.
     duration refuse(int listener) noexcept;
+
+    accept_ahead* ahead() const noexcept { return ahead_.get(); }
 
     std::uint64_t refused_count() const noexcept {
         return refused_count_.load(std::memory_order_relaxed);  // a figure
@@ -31,6 +36,7 @@ private:
     static constexpr duration longest = std::chrono::seconds(1);
     static constexpr int most_at_once = 64;
 
+    const std::shared_ptr<accept_ahead> ahead_;
     spin_lock lock_;  // guards what follows
     int spare_;
     duration pause_ = shortest;

@@ -36,21 +36,23 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include "weft/io/descriptor.hpp"
 #include "weft/io/io_request.hpp"
 #include "weft/io/receive_buffers.hpp"
+#include "weft/io/uring_accepts.hpp"
 #include "weft/io/wake_fd.hpp"
 
 namespace weft {
 namespace {
 
+using detail::accept_ahead;
 using detail::io_entry;
 using detail::io_request;
 using detail::receive_buffers;
 
 // What a result is for: a request, by its address, which ends in three zero bits; or else one of
-// these, the last with number and generation of the entry above it.
+// these, the last with number and generation of the entry above it; or uring_accepts'.
 constexpr std::uint64_t tag_wake_fd = 1;
-constexpr std::uint64_t tag_nobody = 2;
+constexpr std::uint64_t tag_nobody = detail::uring_accepts::tag_nobody;
 constexpr std::uint64_t tag_entry = 7;
-constexpr std::uint64_t tag_bits = 7;
+constexpr std::uint64_t tag_bits = detail::uring_accepts::tag_bits;
 static_assert(alignof(io_request) >= 8);
 
 std::uint64_t key_of(const io_entry& e, std::uint32_t generation) noexcept {
@@ -80,6 +82,7 @@ public:
     void submit(io_request&) noexcept override;
     void cancel(io_request&) noexcept override;
     void cancel_now(io_request&) noexcept override;
+    void end_accepting(accept_ahead&) noexcept override;
 
 private:
     static constexpr unsigned entries = 1024;
@@ -93,6 +96,7 @@ private:
     void tell_foreign_loop() noexcept;
     void collect() noexcept;
     void tell(std::uint64_t what, int n, unsigned flags) noexcept;
+    void end_accepts() noexcept;
     bool lends() noexcept;
     static void lend(void* self, std::byte* slot, unsigned index) noexcept;
 
@@ -108,8 +112,13 @@ private:
     // only where they are asked for. Relaxed on the loop's thread.
     atomic<int> told_{-1};
     spin_lock lock_;                      // guards what follows
-    std::vector<std::uint64_t> unwatch_;  // polls that stay, to be ended by the ring's thread
+    std::vector<std::uint64_t> unwatch_;  // what stays, to be ended by the ring's thread
+    std::vector<const accept_ahead*> end_accepting_;
     atomic<bool> any_unwatch_{false};
+    // The last one here, so that it goes first: others may call end_accepting until then.
+    detail::uring_accepts accepts_{*this, [](io_driver& d) noexcept -> ::io_uring_sqe& {
+                                       return static_cast<driver_uring&>(d).entry();
+                                   }};
 };
 
 int driver_uring::open() noexcept {
@@ -134,6 +143,7 @@ int driver_uring::open() noexcept {
 
 driver_uring::~driver_uring() {
     forget_all();
+    end_accepts();
     if (lent_ != nullptr) {
         buffers().hand_to_nobody();
         ::io_uring_unregister_buf_ring(&ring_, lent_group);
@@ -196,15 +206,38 @@ void driver_uring::unwatch() noexcept {
     if (!any_unwatch_.load(std::memory_order_relaxed)) [[likely]]
         return;
     std::vector<std::uint64_t> keys;
+    std::vector<const accept_ahead*> shared;
     {
         const std::lock_guard held(lock_);
         keys.swap(unwatch_);
+        shared.swap(end_accepting_);
         any_unwatch_.store(false, std::memory_order_relaxed);
     }
+    for (const accept_ahead* of : shared) accepts_.end(of);
     for (const std::uint64_t key : keys) {
         ::io_uring_sqe& s = entry();
         ::io_uring_prep_cancel64(&s, key, 0);
         ::io_uring_sqe_set_data64(&s, tag_nobody);
+    }
+}
+
+void driver_uring::end_accepting(accept_ahead& of) noexcept {
+    {
+        const std::lock_guard held(lock_);
+        end_accepting_.push_back(&of);
+        any_unwatch_.store(true, std::memory_order_relaxed);  // a hint; the lock orders the rest
+    }
+    wake_.wake();
+}
+
+// What was accepted until then is for another driver.
+void driver_uring::end_accepts() noexcept {
+    accepts_.end_all();
+    while (accepts_.is_under_way()) {
+        const int n = ::io_uring_submit_and_wait(&ring_, 1);
+        collect();
+        // Another thread than ran it can only look at what has come.
+        if (n < 0 && n != -EINTR && n != -EBUSY && n != -EAGAIN) return;
     }
 }
 
@@ -245,6 +278,7 @@ void driver_uring::lend(void* self, std::byte* slot, unsigned index) noexcept {
 }
 
 void driver_uring::submit(io_request& r) noexcept {
+    if (r.what == io_request::accept && r.ahead != nullptr) return accepts_.wait(r);
     if (r.borrows && !lends()) r.poll_first = true;
     ::io_uring_sqe& s = entry();
     const int number = r.of.number();
@@ -271,8 +305,7 @@ void driver_uring::submit(io_request& r) noexcept {
                                     static_cast<unsigned>(r.flags) | MSG_NOSIGNAL);
             break;
         case io_request::accept:
-            ::io_uring_prep_accept(&s, number, static_cast<::sockaddr*>(r.data), r.address_bytes,
-                                   r.flags);
+            ::io_uring_prep_accept(&s, number, nullptr, nullptr, r.flags);
             break;
         case io_request::connect:
             ::io_uring_prep_connect(&s, number, static_cast<::sockaddr*>(r.data), bytes);
@@ -300,6 +333,7 @@ void driver_uring::submit(io_request& r) noexcept {
 }
 
 void driver_uring::cancel(io_request& r) noexcept {
+    if (accepts_.forget(r)) return r.complete(-ECANCELED);
     ::io_uring_sqe& s = entry();
     ::io_uring_prep_cancel64(&s, reinterpret_cast<std::uintptr_t>(&r), 0);
     ::io_uring_sqe_set_data64(&s, tag_nobody);
@@ -308,7 +342,7 @@ void driver_uring::cancel(io_request& r) noexcept {
 // The system may be using its buffer until the result has come.
 void driver_uring::cancel_now(io_request& r) noexcept {
     r.owner = nullptr;
-    cancel(r);
+    cancel(r);  // of an accept that the system knows nothing of that was all
     while (r.under_way) {
         const int n = ::io_uring_submit_and_wait(&ring_, 1);
         WEFT_ASSERT(n >= 0 || n == -EINTR || n == -EBUSY || n == -EAGAIN,
@@ -341,6 +375,7 @@ void driver_uring::forget_wake() noexcept {
 bool driver_uring::wait(time_point until) noexcept {
     begin();
     unwatch();
+    accepts_.before_sleep();
     if (!wake_.begin_sleep()) {
         ::io_uring_submit_and_get_events(&ring_);
     } else if (until == never) {
@@ -397,13 +432,13 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
     const bool again = (flags & IORING_CQE_F_MORE) == 0;  // a poll that stays has ended
     if ((what & tag_bits) == 0) {
         auto& r = *reinterpret_cast<io_request*>(static_cast<std::uintptr_t>(what));
-        io_entry& e = r.of.entry();
         if ((flags & IORING_CQE_F_BUFFER) != 0) {
             r.borrow(buffers(), buffers().chosen(flags >> IORING_CQE_BUFFER_SHIFT));
             if (n <= 0) r.give_back();
         }
         r.complete(n);
-        e.leave(0, 0);
+    } else if ((what & tag_bits) == detail::uring_accepts::tag) {
+        accepts_.tell(what, n, !again);
     } else if (what == tag_wake_fd) {
         if (again) watch_wake_fd();
     } else if ((what & tag_bits) == tag_entry) {

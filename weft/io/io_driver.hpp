@@ -24,6 +24,7 @@ namespace weft {
 namespace detail {
 struct io_entry;
 struct io_request;
+class accept_ahead;
 class receive_buffers;
 }  // namespace detail
 
@@ -56,9 +57,11 @@ public:
     virtual void submit(detail::io_request&) noexcept {}
     virtual void cancel(detail::io_request&) noexcept {}
     virtual void cancel_now(detail::io_request&) noexcept {}
+    // It goes on accepting by itself no more. Any thread.
+    virtual void end_accepting(detail::accept_ahead&) noexcept {}
 
     // What it lends to who receives (lent_bytes.hpp): so many buffers at once, of so many bytes
-    // each; 1024 of 2048. Before the first is lent.
+    // each; 256 of 4096. Before the first is lent.
     void set_receive_buffers(unsigned count, std::size_t bytes) noexcept;
     detail::receive_buffers& buffers() noexcept { return *buffers_; }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/errc.hpp"
+#include "weft/io/accept_ahead.hpp"
 #include "weft/io/accept_reserve.hpp"
 
 namespace weft::detail {
@@ -110,9 +111,12 @@ bool io_operation::enlist() noexcept {
 io_driver* io_operation::giver() const noexcept {
     io_driver* const d = io_driver_here();
     if (d == nullptr || !d->completes() || !can_be_given(request_.what)) return nullptr;
+    if (d == nullptr || !d->completes() || !can_be_given(request_.what)) return nullptr;
     // The system would write to a shared stack while it is somebody else's.
     const flow* const f = current_flow();
-    return f != nullptr && f->shares_stack() ? nullptr : d;
+    if (f != nullptr && f->shares_stack()) return nullptr;
+    const bool alone = request_.what == io_request::accept && request_.ahead != nullptr;
+    return !alone || request_.ahead->serve(*d) ? d : nullptr;
 }
 
 bool io_operation::ready() noexcept { return giver() == nullptr && attempt(); }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "weft/io/accept_ahead.hpp"
 #include "weft/io/io_driver.hpp"
 #include "weft/io/quiet_write.hpp"
 #include "weft/io/receive_buffers.hpp"
@@ -76,8 +77,11 @@ std::int64_t io_request::call() noexcept {
             return or_error(::sendmsg(number, static_cast<::msghdr*>(data),
                                       flags | MSG_DONTWAIT | MSG_NOSIGNAL));
         case accept:
-            return or_error(
-                ::accept4(number, static_cast<::sockaddr*>(data), address_bytes, flags));
+            if (ahead != nullptr) {
+                ahead->share();
+                if (const int n = ahead->take(); n >= 0) return n;
+            }
+            return or_error(::accept4(number, nullptr, nullptr, flags));
         case connect: {
             if (begun) return connected(number);
             const int r = ::connect(number, static_cast<const ::sockaddr*>(data),

@@ -13,6 +13,7 @@
 
 namespace weft::detail {
 
+class accept_ahead;
 class receive_buffers;
 
 struct io_request {
@@ -23,8 +24,8 @@ struct io_request {
         write,            //
         receive_message,  // recvmsg: message
         send_message,     // sendmsg: message
-        accept,           // accept4: address, address_bytes
-        connect,          // connect: address, address_bytes
+        accept,           // accept4: ahead
+        connect,          // connect: data is the address, bytes its length
         poll,             // nothing: only waits; result: the flags that are set
         step,             // nothing, not even that: the operation goes on by itself; result: one
         // Of a file, which is always ready; these keep who makes them waiting (file.hpp).
@@ -47,7 +48,7 @@ struct io_request {
     void* data = nullptr;  // or msghdr, or address
     std::size_t bytes = 0;
     union {
-        ::socklen_t* address_bytes = nullptr;
+        accept_ahead* ahead = nullptr;  // that the listener has, if it may be served so
         std::uint64_t offset;
         receive_buffers* lender;  // of data, which is null while nothing is lent
     };
@@ -71,11 +72,13 @@ struct io_request {
     void borrow(receive_buffers& from, std::byte* buffer) noexcept;
     void give_back() noexcept;
 
-    // By the driver: the result has come.
+    // By the driver: the result has come. Its operation may be gone after this.
     void complete(std::int64_t n) noexcept {
+        io_entry& e = of.entry();
         result = n;
         under_way = false;
         if (owner != nullptr && owner->claim()) owner->wake_in_order();
+        e.leave(0, 0);  // it was a user since it was submitted
     }
 
 private:

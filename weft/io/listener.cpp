@@ -25,7 +25,8 @@ result<listening> listen_at(const endpoint& where, const listen_options& o) {
     if (!error && o.reuse_port) error = set_option(number, SOL_SOCKET, SO_REUSEPORT, 1);
     if (!error) error = bind_socket(number, where, o.backlog);
     if (error) return failure(error);
-    l.reserve = std::make_shared<accept_reserve>();
+    l.reserve = std::make_shared<accept_reserve>(o.multishot ? std::make_shared<accept_ahead>(ref)
+                                                             : nullptr);
     return l;
 }
 
@@ -34,10 +35,13 @@ accept_operation::accept_operation(const descriptor_ref& of, accept_reserve* res
     request_.what = io_request::accept;
     request_.of = of;
     reserve_ = reserve;
+    request_.ahead = reserve != nullptr ? reserve->ahead() : nullptr;
 }
 
 bool accept_operation::ready() noexcept {
     request_.flags = SOCK_CLOEXEC | nonblocking_flag();
+    if (request_.ahead != nullptr)
+        if (const int n = request_.ahead->take(); n >= 0) return progress(n);
     return io_operation::ready();
 }
 

@@ -20,6 +20,10 @@ namespace weft {
 struct listen_options {
     int backlog = 4096;       // connections that wait to be accepted; the system has its own limit
     bool reuse_port = false;  // several listeners of one port share what comes
+    // One request of io_uring serves many accepts, as long as one loop alone asks. Connections are
+    // then accepted a little before they are asked for: what nobody has asked for when the loop
+    // goes to sleep ends that until somebody asks again. Other drivers know nothing of it.
+    bool multishot = false;
 };
 
 namespace detail {
@@ -61,7 +65,11 @@ public:
         return detail::block_for(op, place);
     }
 
-    void close() noexcept { owned_.ref().close(); }  // any thread
+    // Also what was accepted and not asked for. Any thread.
+    void close() noexcept {
+        owned_.ref().close();
+        if (reserve_ != nullptr && reserve_->ahead() != nullptr) reserve_->ahead()->close();
+    }
 
     endpoint local_endpoint() const noexcept { return endpoint::of_socket(native_handle()); }
     int native_handle() const noexcept { return owned_.number(); }

@@ -1,0 +1,237 @@
+#include "weft/io/accept_ahead.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "test/io/drivers.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::fiber;
+using weft::tcp_listener;
+using weft::tcp_stream;
+using weft::testing::room;
+
+class accepting_ahead : public weft::testing::on_each_driver {
+protected:
+    static tcp_listener bound() {
+        return tcp_listener::bind("127.0.0.1:0", {.multishot = true}).value();
+    }
+    static std::vector<tcp_stream> clients_of(const tcp_listener& l, int n) {
+        std::vector<tcp_stream> all;
+        for (int i = 0; i < n; ++i) all.push_back(tcp_stream::connect(l.local_endpoint()).value());
+        return all;
+    }
+    static long open_numbers() {
+        const std::filesystem::directory_iterator all("/proc/self/fd");
+        return std::distance(begin(all), end(all));
+    }
+};
+INSTANTIATE_ON_DRIVERS(accepting_ahead);
+
+TEST_P(accepting_ahead, gives_connections_in_the_order_in_which_they_came) {
+    run([] {
+        tcp_listener l = bound();
+        for (int round = 0; round < 3; ++round) {
+            fiber first([&] { EXPECT_TRUE(l.accept()); });
+            weft::this_fiber::yield();
+            auto clients = clients_of(l, 21);
+            first.join();
+            for (int i = 1; i < 21; ++i)
+                EXPECT_EQ(l.accept()->remote_endpoint(),
+                          clients.at(std::size_t(i)).local_endpoint());
+        }
+    });
+}
+
+TEST_P(accepting_ahead, takes_few_that_nobody_asks_for_and_closes_them_with_the_listener) {
+    run([] {
+        const long before = open_numbers();
+        {
+            tcp_listener l = bound();
+            fiber server([&] { EXPECT_TRUE(l.accept()); });
+            weft::this_fiber::sleep_for(1ms);
+            constexpr int n = 300;
+            const auto clients = clients_of(l, n);
+            server.join();
+            weft::this_fiber::sleep_for(2ms);
+            const long taken = open_numbers() - before - 2 - n;
+            EXPECT_LE(taken, 2 * long(weft::detail::accept_ahead::most));
+            const auto more = clients_of(l, 10);
+            weft::this_fiber::sleep_for(2ms);
+            EXPECT_EQ(open_numbers() - before - 2 - n - 10, taken) << "nobody has asked since";
+            for (int i = 1; i < n + 10; ++i) EXPECT_TRUE(l.accept());
+        }
+        weft::this_fiber::sleep_for(2ms);
+        EXPECT_EQ(open_numbers(), before);
+    });
+}
+
+TEST_P(accepting_ahead, closes_what_nobody_took) {
+    run([] {
+        const long before = open_numbers();
+        for (const bool by_destructor : {false, true}) {
+            tcp_listener l = bound();
+            fiber server([&] { EXPECT_TRUE(l.accept()); });
+            weft::this_fiber::yield();
+            auto clients = clients_of(l, 20);
+            server.join();
+            if (by_destructor)
+                l = tcp_listener();
+            else
+                l.close();
+            for (tcp_stream& c : clients) {
+                std::string b(1, 0);
+                c.set_options({.read_timeout = 5s});
+                const auto n = c.read(room(b));
+                EXPECT_TRUE(&c == &clients[0] || !n || *n == 0);
+                EXPECT_NE(n.error(), std::errc::timed_out);
+            }
+        }
+        weft::this_fiber::sleep_for(2ms);
+        EXPECT_EQ(open_numbers(), before);
+    });
+}
+
+TEST_P(accepting_ahead, who_waits_can_be_stopped_and_killed) {
+    const long before = open_numbers();
+    tcp_listener l = bound();
+    run([&] {
+        std::vector<fiber> all;
+        std::vector<std::error_code> how(3);
+        for (int i = 0; i < 3; ++i)
+            all.emplace_back([&, i] { how.at(std::size_t(i)) = l.accept().error(); });
+        weft::this_fiber::sleep_for(1ms);
+        all[1].request_stop();
+        all[1].join();
+        EXPECT_EQ(how[1], std::errc::operation_canceled);
+        const auto clients = clients_of(l, 2);
+        all[0].join();
+        all[2].join();
+        EXPECT_FALSE(how[0]);
+        EXPECT_FALSE(how[2]);
+        EXPECT_FALSE([&] {
+            const weft::timeout_scope limit(2ms);
+            return l.accept().has_value();
+        }());
+    });
+    fiber stuck(
+        [&] {
+            const weft::shield held;
+            static_cast<void>(l.accept());
+            ADD_FAILURE() << "went on";
+        },
+        {.on = &loop()});
+    loop().run_once(weft::steady_now());
+    stuck.detach();
+    end_loop();
+    l.close();
+    EXPECT_LE(open_numbers(), before);
+}
+
+TEST_P(accepting_ahead, tells_all_who_wait_that_it_was_closed) {
+    run([] {
+        tcp_listener l = bound();
+        std::vector<fiber> all;
+        int closed = 0;
+        for (int i = 0; i < 3; ++i)
+            all.emplace_back([&] { closed += l.accept().error() == weft::errc::closed; });
+        weft::this_fiber::sleep_for(1ms);
+        l.close();
+        for (fiber& f : all) f.join();
+        EXPECT_EQ(closed, 3);
+        EXPECT_EQ(l.accept().error(), weft::errc::closed);
+    });
+}
+
+// From the moment when a second one asks, each takes what he waits for; nobody and nothing stays
+// behind.
+TEST_P(accepting_ahead, several_loops_share_a_listener) {
+    constexpr int rounds = 30;
+    constexpr int each = 8;
+    for (int round = 0; round < rounds; ++round) {
+        tcp_listener l = bound();
+        std::atomic<int> accepted = 0;
+        std::vector<std::thread> others;
+        const auto serve = [&] {
+            while (l.accept()) ++accepted;
+        };
+        for (int i = 0; i < 2; ++i)
+            others.emplace_back([&, i] {
+                if (i == 1 && round % 3 == 0) return serve();  // a plain thread
+                weft::loop other(weft::make_io_driver(GetParam()));
+                fiber f(serve, {.on = &other});
+                other.run();
+            });
+        run([&] {
+            fiber server(serve);
+            weft::this_fiber::yield();
+            const auto clients = clients_of(l, each);
+            const auto until = weft::steady_now() + 5s;
+            while (accepted != each && weft::steady_now() < until)
+                weft::this_fiber::sleep_for(100us);
+            EXPECT_EQ(accepted, each);
+            l.close();
+            server.join();
+        });
+        for (std::thread& t : others) t.join();
+    }
+}
+
+TEST_P(accepting_ahead, another_loop_takes_over_what_one_has_left) {
+    const long before = open_numbers();
+    {
+        tcp_listener l = bound();
+        std::vector<tcp_stream> clients;
+        run([&] {
+            fiber server([&] { EXPECT_TRUE(l.accept()); });
+            weft::this_fiber::yield();
+            clients = clients_of(l, 20);
+            server.join();
+        });
+        end_loop();
+        SetUp();
+        run([&] {
+            for (int i = 1; i < 20; ++i)
+                EXPECT_EQ(l.accept()->remote_endpoint(),
+                          clients.at(std::size_t(i)).local_endpoint());
+            fiber later([&] { EXPECT_TRUE(l.accept()); });
+            weft::this_fiber::yield();
+            clients.push_back(tcp_stream::connect(l.local_endpoint()).value());
+            later.join();
+        });
+    }
+    end_loop();
+    EXPECT_LE(open_numbers(), before);
+}
+
+TEST_P(accepting_ahead, a_call_of_ones_own_does_not_block) {
+    tcp_listener l = bound();
+    run([&] {
+        const auto client = clients_of(l, 1);
+        EXPECT_TRUE(l.accept());
+    });
+    std::atomic<bool> waits = false;
+    std::thread plain([&] {
+        waits = true;
+        EXPECT_TRUE(l.accept());
+    });
+    while (!waits) std::this_thread::yield();
+    std::this_thread::sleep_for(2ms);  // so that it does wait, mostly
+    EXPECT_NE(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
+    run([&] { static_cast<void>(clients_of(l, 1)); });
+    plain.join();
+}
+
+}  // namespace
