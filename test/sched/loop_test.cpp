@@ -130,6 +130,61 @@ TEST(loop, lets_two_who_woke_each_other_alone_keep_nobody_waiting_later) {
     EXPECT_LE(seen.find('c') - seen.find('!'), 4u) << seen;
 }
 
+TEST(loop, spares_a_turn_where_nobody_else_is_ready_and_no_more_than_a_round_of_them) {
+    loop l;
+    EXPECT_FALSE(l.spare_turn());
+    std::size_t spared = 0;
+    bool others = true;
+    l.post([&] {
+        l.post([&] {
+            others = l.spare_turn();
+            while (l.spare_turn()) ++spared;
+        });
+        EXPECT_FALSE(l.spare_turn()) << "another is ready";
+    });
+    const auto before = l.turn_count();
+    l.run();
+    EXPECT_TRUE(others);
+    EXPECT_GT(spared, 0u);
+    EXPECT_LE(spared, 64u);
+    EXPECT_EQ(l.turn_count() - before, spared + 3);
+    l.post([&] {
+        l.stop();
+        EXPECT_FALSE(l.spare_turn()) << "it was stopped";
+    });
+    l.run();
+}
+
+// A frame whose turns are told from others by who runs them.
+struct numbered_step : detail::frame {
+    ints& seen;
+    int n;
+    numbered_step(ints& s, int i) : frame{run, run}, seen(s), n(i) {}
+    static void run(frame* f) {
+        auto& self = *static_cast<numbered_step*>(f);
+        self.seen.push_back(self.n);
+    }
+    static bool is_one(std::coroutine_handle<> h) noexcept {
+        return static_cast<detail::frame*>(h.address())->resume == run;
+    }
+};
+TEST(loop, lets_a_turn_take_the_next_one_that_it_wants_and_in_order) {
+    loop l;
+    ints seen;
+    numbered_step a(seen, 1), b(seen, 2), c(seen, 3);
+    l.post([&] {
+        l.defer(a.handle(), nullptr);
+        l.defer(b.handle(), nullptr);
+        l.post([&] { seen.push_back(9); });
+        l.defer(c.handle(), nullptr);
+        for (std::coroutine_handle<> h; (h = l.take_next(numbered_step::is_one)) != nullptr;)
+            h.resume();
+        seen.push_back(0);
+    });
+    l.run();
+    EXPECT_EQ(seen, (ints{1, 2, 0, 9, 3}));
+}
+
 TEST(loop, runs_posted_functions_in_order_from_its_own_thread_too) {
     loop l;
     ints seen;

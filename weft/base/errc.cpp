@@ -15,6 +15,10 @@ class own_category final : public std::error_category {
                 return "items were missed";
             case errc::end_of_stream:
                 return "end of stream";
+            case errc::broken_promise:
+                return "broken promise";
+            case errc::unsatisfied:
+                return "too few were as asked for";
         }
         return "unknown";
     }

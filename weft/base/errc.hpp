@@ -10,9 +10,11 @@
 namespace weft {
 
 enum class errc {
-    closed = 1,     // it was closed, and what it held has been received
-    lagged,         // a receiver of a broadcast was too slow, and has missed items
-    end_of_stream,  // the peer has ended before all that was asked for had come
+    closed = 1,      // it was closed, and what it held has been received
+    lagged,          // a receiver of a broadcast was too slow, and has missed items
+    end_of_stream,   // the peer has ended before all that was asked for had come
+    broken_promise,  // a promise was destroyed that had given its future nothing
+    unsatisfied,     // of many, too few were as it was asked for
 };
 
 const std::error_category& category() noexcept;

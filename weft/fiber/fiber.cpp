@@ -107,7 +107,11 @@ fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_k
 
 void fiber_core::let_go() noexcept {
     // Acquire and release: whoever is last sees what the others did.
-    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (lent)
+        delete static_cast<lent_fiber*>(this);
+    else
+        delete this;
 }
 
 void fiber_core::run() {

@@ -32,7 +32,7 @@ namespace weft::detail {
 
 struct fiber_locals;
 
-struct fiber_core final : frame, flow {
+struct fiber_core : frame, flow {
     // What a turn that has ended leaves in after_turn.
     enum after : std::uint8_t { suspended, yielded };
 
@@ -42,6 +42,7 @@ struct fiber_core final : frame, flow {
     bool started = false;
     bool enrolled = false;
     bool detached = false;
+    bool lent = false;  // it is a lent_fiber
     stop_reason stopped_by = stop_reason::none;
     std::exception_ptr error;
     wait_queue joiners;
@@ -85,6 +86,16 @@ struct fiber_core final : frame, flow {
     static void operator delete(void* p, std::size_t bytes) noexcept {
         block_cache::release(p, bytes);
     }
+};
+
+// One that runs one thing after the other (weft/future): what it runs now, how that is told that
+// the fiber is over, and what is next.
+struct lent_fiber final : fiber_core {
+    void* guest = nullptr;
+    void (*tell_guest)(void*) noexcept = nullptr;
+    const void* next = nullptr;
+
+    lent_fiber() noexcept { lent = true; }
 };
 
 void destroy_locals(fiber_core& c) noexcept;

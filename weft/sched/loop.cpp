@@ -85,6 +85,15 @@ launcher& loop::begins_on() noexcept { return source_ != nullptr ? source_->begi
 
 void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept { put_last({handle, of}); }
 
+// Within the round: so the world is looked at as often as if he had been put into the queue. Others
+// who could have work for a loop, or who count its turns, are not passed over.
+bool loop::spare_turn() noexcept {
+    if (turns_left_ == 0 || ready() || source_ != nullptr || is_observed_) return false;
+    --turns_left_;
+    ++turn_count_;
+    return true;
+}
+
 void loop::forget(runnable& r) noexcept {
     // Who claimed it may be about to post it still.
     for (;; std::this_thread::yield()) {
@@ -210,6 +219,17 @@ WEFT_ALWAYS_INLINE void loop::fetch_ahead() noexcept {
         else
             prefetch(e.handle.address());
     }
+}
+
+std::coroutine_handle<> loop::take_next(bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept {
+    if (turns_left_ == 0 || ready_.empty() || slot_.handle != nullptr || is_observed_)
+        return nullptr;
+    if (ready_[0].of != nullptr || !wanted(ready_[0].handle)) return nullptr;
+    if (turns_left_ % fetch_count == 0 && ready_.count() > fetch_from) fetch_ahead();
+    --turns_left_;
+    ++turn_count_;
+    slot_uses_ = 0;
+    return ready_.pop_front().handle;
 }
 
 // A look at what came from outside and at the time, then some turns. How many, and timers.

@@ -167,6 +167,9 @@ public:
     void launch(runnable& r) noexcept override;
     launcher& begins_on() noexcept override;
     void defer(std::coroutine_handle<> handle, flow* of) noexcept override;
+    [[nodiscard]] bool spare_turn() noexcept override;
+    [[nodiscard]] std::coroutine_handle<> take_next(
+        bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept override;
     void forget(runnable& r) noexcept override;
     void arm(timer_node& t) noexcept override;
     void disarm(timer_node& t) noexcept override;

@@ -3,13 +3,12 @@
 //   weft::task<int> t = weft::detail::as_task(channel.async_recv());
 #pragma once
 
-#include <functional>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "weft/task/task.hpp"
 #include "weft/wait/awaitable.hpp"
+#include "weft/wait/indexed.hpp"
 #include "weft/wait/operation.hpp"
 
 namespace weft::detail {
@@ -39,12 +38,5 @@ auto as_task(A&& a) {
 
 template <class A>
 using task_result_t = typename decltype(as_task(std::declval<A>()))::value_type;
-
-// What stands for a T in a tuple, a vector or a variant.
-template <class T>
-using kept_t =
-    std::conditional_t<std::is_void_v<T>, std::monostate,
-                       std::conditional_t<std::is_reference_v<T>,
-                                          std::reference_wrapper<std::remove_reference_t<T>>, T>>;
 
 }  // namespace weft::detail

@@ -12,15 +12,9 @@
 #include <algorithm>
 
 #include "weft/task/task_group.hpp"
+#include "weft/wait/indexed.hpp"
 
 namespace weft {
-
-// Who ended, counted from 0 in the order of the arguments, and with what.
-template <class V>
-struct indexed {
-    std::size_t index;
-    V value;
-};
 
 namespace detail {
 

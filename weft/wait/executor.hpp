@@ -43,6 +43,19 @@ public:
     // Has a handle run behind all that is ready now, in the turn of a flow. On its own thread.
     virtual void defer(std::coroutine_handle<> handle, flow* of) noexcept = 0;
 
+    // For who would defer himself: whether nobody else is ready, so that he may take his next turn
+    // here and now. It is counted as one: an executor that has other things to look after says no
+    // now and then. On its own thread, in a turn.
+    [[nodiscard]] virtual bool spare_turn() noexcept { return false; }
+    // For who has come to the end of his turn, and would run the next as well: takes it out, and
+    // counts it as a turn of its own, if it is nobody's flow and `wanted` says yes of it. Null: no.
+    // On its own thread, in a turn.
+    [[nodiscard]] virtual std::coroutine_handle<> take_next(
+        bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept {
+        static_cast<void>(wanted);
+        return nullptr;
+    }
+
     // A flow's first turn, behind all that is ready now. Any thread.
     void launch(runnable& r) noexcept override {
         if (is_here())
