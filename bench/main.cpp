@@ -113,6 +113,7 @@ int main(int argc, char** argv) {
     bench::add_poll_future();
     bench::add_timers();
     bench::add_parallel();
+    bench::add_future();
 
     benchmark::Initialize(&count, pointers.data());
     if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;

@@ -14,5 +14,6 @@ void add_await();        // await_ready, await_task
 void add_poll_future();  // poll_future_wake, _value, _create, _create_enter
 void add_timers();       // timer_add_cancel, event
 void add_parallel();     // fork_fib, fork_skynet
+void add_future();       // then, poll
 
 }  // namespace bench

@@ -22,8 +22,8 @@ from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, s
 from bench_sections import MANY_MARKS, NET_MARKS, README_MARKS, replace_section, section
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
                           STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
-                          fibers_table, judged, losses, memory_table, number, parallel_table,
-                          polls_table, times, timers_table, two_blocks)
+                          fibers_table, futures_table, judged, losses, memory_table, number,
+                          parallel_table, polls_table, times, timers_table, two_blocks)
 
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
          ("kill/1000x128K", "kill"), ("skynet/1M", "skynet ms"))
@@ -75,6 +75,9 @@ measured again.
 - *ready*: awaiting what is ready, in a task; *task*: calling a task that returns at once, and awaiting
   it. *timer*: arming one and disarming it among as many as the column says, with deadlines of up to an
   hour. *event*: a waiter, from the event's set to its next line, when a million wait.
+- *then*: one of a million functions, each given to a future of its own that has its value, before any
+  of them runs. `boost.asio` posts the same functions into an io_context: nothing comes of them. *poll*:
+  one of a million questions that are put to one function. Both on memory that was used before.
 - *fib*, and *skynet* of *side by side*: each call is a task (a fiber, a goroutine) of its own, and
   those of one parent may run at the same time. Each thread has a processor; the workers are there
   already, and have computed one tree.
@@ -127,6 +130,7 @@ def page(results, facts, chart_name):
         "One thread, 64 KiB stacks; in brackets the ratio to `boost.fiber`.", "",
         "## Awaits", "", *await_table(results), "",
         "## Poll futures", "", *polls_table(results), "",
+        "## Futures", "", *futures_table(results), "",
         "## Timers and events", "", *timers_table(results), "",
         "## Side by side", "", *parallel_table(results), "",
         "Milliseconds for a whole tree, with a task, a fiber or a goroutine for each call; in brackets "

@@ -10,6 +10,7 @@ FIBERS = ("weft.fiber", "weft.fiber.shared_fp", "boost.fiber", "go")
 TASKS = ("weft.task", "std.coroutine.recycled", "boost.asio.awaitable")
 PARALLEL = ("weft.task", "weft.fiber", "onetbb.task_group", "go")
 POLLS = ("weft.poll_future", "std.coroutine")
+FUTURES = ("weft.future", "weft.future.fiber", "boost.asio")
 TIMERS = ("weft.loop", "boost.asio.steady_timer", "go")
 STACKLESS_BASE = "std.coroutine"  # whose time is 1 in its block
 STACKFUL_BASE = "boost.context.fiber"
@@ -54,6 +55,9 @@ BARS = (
     ("poll_future_wake/1", "weft.poll_future", "std.coroutine", 1.0),
     ("poll_future_wake/1000", "weft.poll_future", "std.coroutine", 1.0),
     ("poll_future_create/1000", "weft.poll_future", "std.coroutine", 0.3),
+    ("then/1e6", "weft.future", "boost.asio", 0.5),
+    ("then/1e6", "weft.future.fiber", "weft.future", 1.5),
+    ("poll/1e6", "weft.future.fiber", "weft.future", 1.5),
     ("fork_fib/30x1", "weft.task", "onetbb.task_group", 0.25),
     ("fork_fib/30x2", "weft.task", "onetbb.task_group", 0.25),
     ("fork_fib/30x1", "weft.task", "go", 0.04),
@@ -101,6 +105,7 @@ POLL_COLUMNS = (("wake, 1", "poll_future_wake/1"), ("wake, 1000", "poll_future_w
                 ("create, first look", "poll_future_create_enter/1000"))
 PARALLEL_COLUMNS = (("fib(30), 1 thread", "fork_fib/30x1"), ("2 threads", "fork_fib/30x2"),
                     ("skynet, 1 thread", "fork_skynet/1Mx1"), ("2 threads", "fork_skynet/1Mx2"))
+FUTURE_COLUMNS = (("then", "then/1e6"), ("poll", "poll/1e6"))
 TIMER_COLUMNS = (("timer, 1000", "timer_add_cancel/1000"),
                  ("timer, 1 000 000", "timer_add_cancel/1M"))
 
@@ -223,7 +228,8 @@ def losses(results):
     """Where another peer of the same kind is faster than weft's fastest."""
     lines = []
     for kind, peers in (("stackless", STACKLESS), ("stackful", STACKFUL), ("fibers", FIBERS),
-                        ("tasks", TASKS), ("poll futures", POLLS), ("timers", TIMERS),
+                        ("tasks", TASKS), ("poll futures", POLLS), ("futures", FUTURES),
+                        ("timers", TIMERS),
                         ("side by side", PARALLEL)):
         for group, found in results.by_group.items():
             timed = [(found[p].time, p) for p in peers
@@ -253,6 +259,10 @@ def await_table(results):
 
 def polls_table(results):
     return plain_table(results, POLL_COLUMNS, POLLS, "std.coroutine")
+
+
+def futures_table(results):
+    return plain_table(results, FUTURE_COLUMNS, FUTURES, "boost.asio")
 
 
 def timers_table(results):

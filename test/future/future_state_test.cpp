@@ -1,0 +1,127 @@
+#include "weft/future/future_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using weft::stop_reason;
+using weft::detail::future_word;
+using weft::detail::listener;
+using weft::detail::stop_word;
+
+struct noting : listener {
+    int times = 0;
+    noting() : listener{[](listener& l) noexcept { ++static_cast<noting&>(l).times; }} {}
+};
+
+void give_outcome(future_word& w) {
+    if (listener* l = w.publish()) {
+        l->told(*l);
+        w.set_told();
+    }
+}
+
+TEST(future_word, has_one_who_claims_it) {
+    future_word w;
+    EXPECT_FALSE(w.is_claimed());
+    EXPECT_TRUE(w.claim());
+    EXPECT_FALSE(w.claim());
+    EXPECT_TRUE(w.is_claimed());
+    EXPECT_FALSE(w.is_done());
+    future_word alone;
+    EXPECT_TRUE(alone.claim_alone());
+    EXPECT_FALSE(alone.claim_alone());
+    EXPECT_FALSE(alone.claim());
+}
+
+TEST(future_word, tells_who_is_attached_and_nobody_who_comes_later) {
+    future_word w;
+    noting n, late;
+    EXPECT_TRUE(w.attach(n));
+    EXPECT_TRUE(w.claim());
+    EXPECT_EQ(n.times, 0);
+    give_outcome(w);
+    EXPECT_TRUE(w.is_done());
+    EXPECT_EQ(n.times, 1);
+    EXPECT_FALSE(w.attach(late));
+    EXPECT_FALSE(w.detach());
+    EXPECT_EQ(late.times, 0);
+}
+
+TEST(future_word, does_not_tell_who_has_detached) {
+    future_word w;
+    noting n, other;
+    EXPECT_TRUE(w.attach(n));
+    EXPECT_TRUE(w.detach());
+    EXPECT_TRUE(w.attach(other));
+    EXPECT_TRUE(w.claim());
+    give_outcome(w);
+    EXPECT_EQ(n.times, 0);
+    EXPECT_EQ(other.times, 1);
+}
+
+TEST(future_word, of_one_that_begins_done_is_claimed_and_tells_nobody) {
+    future_word w;
+    noting n;
+    w.begin_done();
+    EXPECT_TRUE(w.is_done());
+    EXPECT_FALSE(w.claim());
+    EXPECT_FALSE(w.attach(n));
+}
+
+// Who detaches may destroy the listener at once: under ThreadSanitizer and AddressSanitizer.
+TEST(future_word, is_detached_only_when_nobody_touches_the_listener) {
+    for (int i = 0; i < 2000; ++i) {
+        future_word w;
+        auto* n = new noting;
+        EXPECT_TRUE(w.attach(*n));
+        std::thread gives([&] {
+            EXPECT_TRUE(w.claim());
+            give_outcome(w);
+        });
+        const bool in_time = w.detach();
+        EXPECT_EQ(n->times, in_time ? 0 : 1);
+        delete n;
+        gives.join();
+    }
+}
+
+TEST(stop_word, notes_what_is_asked_while_it_is_shut_and_delivers_while_it_is_open) {
+    stop_word w;
+    EXPECT_EQ(w.asked(), stop_reason::none);
+    EXPECT_EQ(w.ask(stop_reason::deadline), stop_word::answer::noted);
+    EXPECT_EQ(w.ask(stop_reason::user), stop_word::answer::again);
+    EXPECT_EQ(w.open(), stop_reason::deadline);
+    EXPECT_EQ(w.close(), stop_reason::deadline);
+
+    stop_word open;
+    EXPECT_EQ(open.open(), stop_reason::none);
+    EXPECT_EQ(open.ask(stop_reason::shutdown), stop_word::answer::deliver);
+    EXPECT_EQ(open.ask(stop_reason::user), stop_word::answer::again);
+    open.delivered();
+    EXPECT_EQ(open.asked(), stop_reason::shutdown);
+    EXPECT_EQ(open.close(), stop_reason::shutdown);
+}
+
+TEST(stop_word, is_closed_when_a_delivery_is_over) {
+    for (int i = 0; i < 2000; ++i) {
+        stop_word w;
+        auto target = std::make_unique<int>(0);
+        EXPECT_EQ(w.open(), stop_reason::none);
+        std::thread asks([&] {
+            if (w.ask(stop_reason::user) != stop_word::answer::deliver) return;
+            ++*target;
+            w.delivered();
+        });
+        const stop_reason asked = w.close();
+        EXPECT_EQ(*target, asked == stop_reason::user ? 1 : 0);
+        target.reset();
+        asks.join();
+    }
+}
+
+}  // namespace

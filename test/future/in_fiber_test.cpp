@@ -1,0 +1,160 @@
+#include "weft/future/in_fiber.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "test/future/values.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/fiber/fiber_local.hpp"
+#include "weft/stack/default_stacks.hpp"
+#include "weft/wait/context_local.hpp"
+
+namespace {
+
+using namespace future_tests;
+namespace this_fiber = weft::this_fiber;
+
+TEST(in_fiber, lends_one_fiber_and_one_stack_to_a_million_that_do_not_wait) {
+    weft::loop l;
+    std::set<const void*> stacks;
+    int ran = 0;
+    l.post([&] {
+        for (int i = 0; i < 100'000; ++i)
+            make_ready(i)
+                .then([&](int) {
+                    char here = 0;
+                    ++ran;
+                    stacks.insert(reinterpret_cast<const void*>(
+                        reinterpret_cast<std::uintptr_t>(&here) / weft::default_stack_bytes));
+                    EXPECT_TRUE(this_fiber::exists());
+                })
+                .detach();
+    });
+    l.run();
+    EXPECT_EQ(ran, 100'000);
+    EXPECT_LE(stacks.size(), 2u);
+}
+
+TEST(in_fiber, lets_the_others_go_on_while_one_waits) {
+    virtual_loop l(1);
+    std::string order;
+    run(l, [&] {
+        make_ready(2ms)
+            .then([&](auto d) { this_fiber::sleep_for(d), order += 'b'; })
+            .then([&] { order += 'c'; })
+            .detach();
+        make_ready(1ms).then([&](auto d) { this_fiber::sleep_for(d), order += 'a'; }).detach();
+    });
+    EXPECT_EQ(order, "abc");
+}
+
+TEST(in_fiber, lets_many_wait_at_once_and_lends_their_fibers_again) {
+    virtual_loop l(1);
+    int through = 0;
+    for (int round = 0; round < 3; ++round)
+        run(l, [&] {
+            for (int i = 0; i < 100; ++i)
+                make_ready().then([&] { this_fiber::sleep_for(1ms), ++through; }).detach();
+        });
+    EXPECT_EQ(through, 300);
+}
+
+TEST(in_fiber, yields_within_the_loop_and_keeps_it_running) {
+    weft::loop l;
+    int n = 0;
+    future<> f;
+    l.post([&] {
+        f = make_ready().then([&] {
+            for (; n < 100; ++n) this_fiber::yield();
+        });
+    });
+    l.run();
+    EXPECT_EQ(n, 100);
+    EXPECT_TRUE(f.has_value());
+}
+
+TEST(in_fiber, is_stopped_where_it_waits) {
+    virtual_loop l(1);
+    future<int> f;
+    bool unwound = false;
+    run(l, [&] {
+        f = make_ready().then([&] {
+            struct at_end {
+                bool& b;
+                ~at_end() { b = true; }
+            } const sets{unwound};
+            this_fiber::sleep_for(1h);
+            return 1;
+        });
+        l.loop().post(
+            [&] { l.loop().post([&] { EXPECT_TRUE(f.request_stop(stop_reason::shutdown)); }); });
+    });
+    EXPECT_TRUE(unwound);
+    EXPECT_EQ(f.error(), std::errc::operation_canceled);
+    EXPECT_LT(l.now(), weft::time_point{} + 1h);
+}
+
+// What was asked before it waited ends its first wait.
+TEST(in_fiber, is_stopped_by_who_asked_before_it_waits) {
+    virtual_loop l(1);
+    future<> f;
+    run(l, [&] {
+        f = make_ready().then([&] {
+            EXPECT_TRUE(f.request_stop());
+            this_fiber::sleep_for(1h);
+        });
+    });
+    EXPECT_THROW(f.get(), weft::stopped);
+    EXPECT_LT(l.now(), weft::time_point{} + 1h);
+}
+
+TEST(in_fiber, is_a_new_fiber_to_each_function) {
+    static weft::fiber_local<int> local;
+    virtual_loop l(1);
+    weft::context_local<int> bound(1);
+    int sum = 0;
+    run(l, [&] {
+        const auto b = bound.bind(10);
+        for (int i = 0; i < 3; ++i)
+            make_ready()
+                .then([&] {
+                    sum += *bound + *local;
+                    *local = 100;
+                    EXPECT_FALSE(this_fiber::get_stop_token().stop_requested());
+                })
+                .detach();
+    });
+    EXPECT_EQ(sum, 30);
+    run(l, [&] { make_ready().then([&] { sum += *bound; }).detach(); });
+    EXPECT_EQ(sum, 31);
+}
+
+TEST(in_fiber, of_a_loop_that_ends_is_unwound) {
+    bool unwound = false;
+    future<> f;
+    {
+        weft::loop l;
+        l.post([&] {
+            f = make_ready().then([&] {
+                struct at_end {
+                    bool& b;
+                    ~at_end() { b = true; }
+                } const sets{unwound};
+                try {
+                    this_fiber::sleep_for(1h);
+                } catch (const weft::stopped&) {
+                    this_fiber::sleep_for(1h);
+                }
+            });
+            l.stop();
+        });
+        l.run();
+        l.run_until_idle();
+        EXPECT_FALSE(unwound);
+    }
+    EXPECT_TRUE(unwound);
+    EXPECT_EQ(f.error(), std::errc::operation_canceled);
+}
+
+}  // namespace

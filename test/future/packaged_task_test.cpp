@@ -1,0 +1,90 @@
+#include "weft/future/packaged_task.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "test/future/values.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace {
+
+using namespace future_tests;
+using weft::packaged_task;
+
+TEST(packaged_task, gives_its_future_what_the_function_returns) {
+    weft::loop l;
+    packaged_task<int(int, std::string)> t(
+        [](int n, const std::string& s) { return n + static_cast<int>(s.size()); }, l);
+    auto f = t.get_future().then(plain, [](int n) { return n * 10; });
+    EXPECT_TRUE(t.valid());
+    t(1, "ab");
+    EXPECT_FALSE(t.valid());
+    l.run();
+    EXPECT_EQ(f.get(), 30);
+
+    packaged_task<moving()> m([owned = moving(4)]() mutable { return std::move(owned); });
+    auto g = m.get_future();
+    m();
+    EXPECT_EQ(*g.get().n, 4);
+}
+
+TEST(packaged_task, gives_what_it_throws_and_breaks_its_promise) {
+    packaged_task<void()> throws([] { throw 3; }), dropped([] {});
+    auto f = throws.get_future();
+    auto g = dropped.get_future();
+    throws();
+    dropped = packaged_task<void()>();
+    EXPECT_THROW(f.get(), int);
+    EXPECT_EQ(g.error(), weft::errc::broken_promise);
+}
+
+TEST(packaged_task, of_a_future_that_was_stopped_does_nothing) {
+    tracked::living = 0;
+    packaged_task<void()> t([x = tracked(1)] { FAIL(); });
+    auto f = t.get_future();
+    EXPECT_TRUE(f.request_stop());
+    t();
+    EXPECT_EQ(tracked::living, 0);
+    EXPECT_THROW(f.get(), weft::stopped);
+}
+
+TEST(packaged_task, runs_on_any_thread) {
+    packaged_task<int(int)> t([](int n) { return n * n; });
+    auto f = t.get_future();
+    std::thread other(std::move(t), 7);
+    EXPECT_EQ(f.get(), 49);
+    other.join();
+}
+
+TEST(packaged_task, in_a_fiber_that_is_killed_is_stopped) {
+    future<int> f;
+    {
+        weft::loop l;
+        packaged_task<int()> t([] { return weft::this_fiber::sleep_for(1h), 1; }, l);
+        f = t.get_future();
+        weft::fiber waits(
+            [&] {
+                const weft::shield s;
+                t();
+            },
+            {.on = &l});
+        waits.detach();
+        l.run_until_idle();
+        EXPECT_FALSE(f.is_ready());
+    }
+    EXPECT_EQ(f.error(), std::errc::operation_canceled);
+}
+
+TEST(packaged_task_misuse, is_called_once) {
+    EXPECT_DEATH(
+        {
+            packaged_task<void()> t([] {});
+            t();
+            t();
+        },
+        "call of a packaged_task");
+}
+
+}  // namespace

@@ -1,0 +1,70 @@
+#include "weft/future/poll_event.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "test/future/values.hpp"
+#include "test/support/loop_thread.hpp"
+
+namespace {
+
+using namespace future_tests;
+
+TEST(poll_event, has_who_waits_for_it_asked_again_and_nobody_else) {
+    weft::loop l;
+    weft::poll_event e;
+    int asked = 0;
+    future<int> f;
+    l.post([&] { f = make_ready(3).poll_on(e, [&](int n) { return ++asked == n; }); });
+    l.run();
+    EXPECT_EQ(asked, 1);
+    e.set();
+    l.run();
+    EXPECT_EQ(asked, 2);
+    EXPECT_FALSE(f.is_ready());
+    e.set();
+    l.run();
+    EXPECT_EQ(f.get(), 3);
+}
+
+TEST(poll_event, that_is_set_while_it_is_asked_has_it_asked_once_more) {
+    weft::loop l;
+    weft::poll_event e;
+    int asked = 0;
+    future<> f;
+    l.post([&] {
+        f = make_ready().poll_on(plain, e, [&] {
+            if (++asked == 1) e.set();
+            return asked == 2;
+        });
+    });
+    l.run();
+    EXPECT_TRUE(f.has_value());
+}
+
+TEST(poll_event, loses_no_set_of_another_thread) {
+    weft::testing::loop_thread l;
+    weft::poll_event e;
+    for (int i = 0; i < 300; ++i) {
+        std::atomic<int> stock{0};
+        auto f = make_ready(l.loop()).poll_on(e, [&] { return stock == 3; });
+        for (int k = 0; k < 3; ++k) ++stock, e.set();
+        f.get();
+    }
+}
+
+TEST(poll_event, that_goes_first_ends_who_waits_for_it) {
+    weft::loop l;
+    auto e = std::make_unique<weft::poll_event>();
+    future<> f;
+    l.post([&] { f = make_ready().poll_on(*e, [] { return false; }); });
+    l.run();
+    e.reset();
+    l.run();
+    EXPECT_EQ(f.error(), weft::errc::closed);
+}
+
+}  // namespace

@@ -1,0 +1,196 @@
+#include "weft/future/poll.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "test/future/values.hpp"
+#include "test/support/loop_thread.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/sched/timer.hpp"
+
+namespace {
+
+using namespace future_tests;
+
+TEST(poll, asks_until_it_is_told_yes_and_gives_the_value) {
+    weft::loop l;
+    future<int> by_fiber, by_plain;
+    l.post([&] {
+        by_fiber = make_ready(0).poll([](int& n) { return ++n == 1000; });
+        by_plain = make_ready(0).poll(plain, [](int& n) { return ++n == 1000; });
+    });
+    l.run();
+    EXPECT_EQ(by_fiber.get(), 1000);
+    EXPECT_EQ(by_plain.get(), 1000);
+}
+
+TEST(poll, asks_each_turn_so_that_others_have_theirs) {
+    weft::loop l;
+    std::string order;
+    bool go = false;
+    l.post([&] {
+        make_ready().poll([&] { return order += 'a', go; }).detach();
+        make_ready().poll(plain, [&] { return order += 'b', order.size() >= 8; }).detach();
+        l.post([&] { go = true; });
+    });
+    l.run();
+    EXPECT_EQ(order.substr(0, 4), "abab");
+}
+
+TEST(poll, of_a_lone_future_lets_the_loop_see_the_world) {
+    weft::loop l;
+    bool due = false;
+    std::atomic<bool> from_outside{false};
+    weft::timer t(l, 2ms, [&] { due = true; });
+    future<> f = make_ready(l).poll([&] { return due && from_outside; });
+    std::thread outside([&] { l.post([&] { from_outside = true; }); });
+    l.run();
+    outside.join();
+    EXPECT_TRUE(f.has_value());
+}
+
+TEST(poll, that_is_asked_in_vain_often_enough_fails) {
+    weft::loop l;
+    int asked = 0;
+    future<int> f, g;
+    l.post([&] {
+        f = make_ready(1).poll(5, [&] { return ++asked, false; });
+        g = make_ready(2).poll(plain, 5, [&](int n) { return n == 2; });
+    });
+    l.run();
+    EXPECT_EQ(asked, 5);
+    EXPECT_EQ(f.error(), std::errc::resource_unavailable_try_again);
+    EXPECT_EQ(g.get(), 2);
+}
+
+TEST(poll, passes_a_failure_on_and_a_throw_of_its_function) {
+    weft::loop l;
+    int asked = 0;
+    auto f = weft::make_failed<int>(weft::errc::closed, l).poll([&] { return ++asked, true; });
+    auto g = make_ready(l, 1).poll([](int) -> bool { throw 7; });
+    auto h = make_ready(l, 1).poll(plain, [](int) -> bool { throw 8; });
+    l.run();
+    EXPECT_EQ(asked, 0);
+    EXPECT_EQ(f.error(), weft::errc::closed);
+    EXPECT_THROW(g.get(), int);
+    EXPECT_THROW(h.get(), int);
+}
+
+TEST(poll, may_wait_while_it_is_asked) {
+    virtual_loop l(1);
+    future<int> f;
+    run(l, [&] {
+        f = make_ready(0).poll([](int& n) {
+            weft::this_fiber::sleep_for(1ms);
+            return ++n == 5;
+        });
+    });
+    EXPECT_EQ(f.get(), 5);
+    EXPECT_EQ(l.now(), weft::time_point{} + 5ms);
+}
+
+TEST(poll, asks_by_interval_and_sleeps_in_between) {
+    virtual_loop l(1);
+    future<int> f, g;
+    run(l, [&] {
+        f = make_ready(0).poll_every(10ms, [](int& n) { return ++n == 4; });
+        g = make_ready(0).poll_every(plain, 10ms, [](int& n) { return ++n == 3; });
+    });
+    EXPECT_EQ(f.get(), 4);
+    EXPECT_EQ(g.get(), 3);
+    EXPECT_EQ(l.now(), weft::time_point{} + 30ms);
+}
+
+TEST(poll, delays_a_value_until_a_moment_or_for_a_while) {
+    virtual_loop l(1);
+    weft::time_point first{}, second{}, third{};
+    run(l, [&] {
+        make_ready(1).delay_for(5ms).then([&] { first = l.now(); }).detach();
+        make_ready(1).delay_until(l.now() + 7ms).then([&] { second = l.now(); }).detach();
+        make_ready(1).delay_until(l.now()).then([&] { third = l.now(); }).detach();
+    });
+    EXPECT_EQ(first, weft::time_point{} + 5ms);
+    EXPECT_EQ(second, weft::time_point{} + 7ms);
+    EXPECT_EQ(third, weft::time_point{});
+}
+
+struct stop_case {
+    const char* name;
+    future<int> (*make)(future<int>, weft::poll_event&);
+};
+const stop_case every_poll[] = {
+    {"each_turn", [](future<int> f, weft::poll_event&) { return f.poll([] { return false; }); }},
+    {"each_turn_plain",
+     [](future<int> f, weft::poll_event&) { return f.poll(plain, [] { return false; }); }},
+    {"in_a_wait",
+     [](future<int> f, weft::poll_event&) {
+         return f.poll([] { return weft::this_fiber::sleep_for(1h), false; });
+     }},
+    {"every",
+     [](future<int> f, weft::poll_event&) { return f.poll_every(1h, [] { return false; }); }},
+    {"on", [](future<int> f, weft::poll_event& e) { return f.poll_on(e, [] { return false; }); }},
+    {"delay", [](future<int> f, weft::poll_event&) { return f.delay_for(1h); }},
+};
+
+TEST(poll, is_stopped_however_it_waits) {
+    for (const stop_case& c : every_poll) {
+        SCOPED_TRACE(c.name);
+        virtual_loop l(1);
+        weft::poll_event e;
+        future<int> f, pending;
+        promise<int> p(l.loop());
+        run(l, [&] {
+            f = c.make(make_ready(1), e);
+            pending = c.make(p.get_future(), e);
+            l.loop().post([&] {
+                l.loop().post([&] {
+                    EXPECT_TRUE(f.request_stop());
+                    EXPECT_TRUE(pending.request_stop());
+                });
+            });
+        });
+        EXPECT_EQ(f.error(), std::errc::operation_canceled);
+        EXPECT_EQ(pending.error(), std::errc::operation_canceled);
+        EXPECT_TRUE(p.stop_requested());
+        EXPECT_LT(l.now(), weft::time_point{} + 1h);
+    }
+}
+
+TEST(poll, is_stopped_from_another_thread_however_it_waits) {
+    for (const stop_case& c : every_poll) {
+        SCOPED_TRACE(c.name);
+        weft::testing::loop_thread l;
+        weft::poll_event e;
+        for (int i = 0; i < 100; ++i) {
+            future<int> f = c.make(make_ready(l.loop(), 1), e);
+            if (i % 2 == 0) std::this_thread::yield();
+            f.request_stop();
+            EXPECT_EQ(f.get_result().error(), std::errc::operation_canceled);
+        }
+    }
+}
+
+TEST(poll, of_a_loop_that_ends_is_stopped) {
+    for (const stop_case& c : every_poll) {
+        SCOPED_TRACE(c.name);
+        weft::poll_event e;
+        future<int> f;
+        if (std::string(c.name) == "every" || std::string(c.name) == "delay" ||
+            std::string(c.name) == "on")
+            continue;  // it has to outlive what it is asked by
+        {
+            weft::loop l;
+            l.post([&] {
+                f = c.make(make_ready(1), e);
+                l.post([&] { l.stop(); });
+            });
+            l.run();
+        }
+        EXPECT_EQ(f.error(), std::errc::operation_canceled);
+    }
+}
+
+}  // namespace

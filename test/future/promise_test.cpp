@@ -1,0 +1,165 @@
+#include "weft/future/promise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "test/future/values.hpp"
+#include "test/support/allocations.hpp"
+#include "test/support/slow.hpp"
+
+namespace {
+
+using namespace future_tests;
+
+TEST(promise, gives_one_outcome_and_says_no_to_a_second) {
+    weft::loop l;
+    promise<int> p(l);
+    auto f = p.get_future();
+    EXPECT_TRUE(p.set_value(1));
+    EXPECT_FALSE(p.set_value(2));
+    EXPECT_FALSE(p.set_error(std::make_error_code(std::errc::io_error)));
+    EXPECT_FALSE(p.set_exception(std::make_exception_ptr(3)));
+    EXPECT_FALSE(p.set_stopped());
+    EXPECT_FALSE(f.request_stop());
+    EXPECT_EQ(f.get(), 1);
+}
+
+TEST(promise, of_a_future_that_was_stopped_is_told_and_its_outcome_is_too_late) {
+    weft::loop l;
+    promise<int> p(l);
+    auto f = p.get_future();
+    EXPECT_FALSE(p.stop_requested());
+    EXPECT_TRUE(f.request_stop(stop_reason::shutdown));
+    EXPECT_FALSE(f.request_stop());
+    EXPECT_TRUE(p.stop_requested());
+    EXPECT_FALSE(p.set_value(1));
+    try {
+        f.get();
+        FAIL();
+    } catch (const weft::stopped& s) {
+        EXPECT_EQ(s.reason, stop_reason::shutdown);
+    }
+}
+
+//
+TEST(promise, has_one_winner_of_all_who_try_at_once) {
+    for (int i = 0; i < (weft::testing::slow ? 200 : 1000); ++i) {
+        weft::loop l;
+        promise<int> p(l);
+        auto f = p.get_future();
+        std::atomic<int> winners{0}, ready{0};
+        const auto meet = [&] {
+            ++ready;
+            while (ready != 3) std::this_thread::yield();
+        };
+        std::thread a([&] { meet(), winners += p.set_value(1); });
+        std::thread b(
+            [&] { meet(), winners += p.set_error(std::make_error_code(std::errc::io_error)); });
+        meet();
+        winners += f.request_stop();
+        a.join(), b.join();
+        EXPECT_EQ(winners, 1);
+        EXPECT_TRUE(f.is_ready());
+    }
+}
+
+TEST(promise, carries_references_nothing_and_what_cannot_be_copied) {
+    weft::loop l;
+    int n = 0;
+    promise<int&> r(l);
+    promise<> v(l);
+    promise<moving> m(l);
+    promise<const std::string> s(l);
+    auto fr = r.get_future();
+    auto fv = v.get_future();
+    auto fm = m.get_future();
+    auto fs = s.get_future();
+    r.set_value(n);
+    v.set_value();
+    m.set_value(3);
+    s.set_value(2u, 'x');
+    EXPECT_EQ(&fr.get(), &n);
+    fv.get();
+    EXPECT_EQ(*fm.get().n, 3);
+    EXPECT_EQ(fs.get(), "xx");
+}
+
+struct alignas(128) wide {
+    char bytes[128] = {};
+};
+TEST(promise, carries_what_is_aligned_to_more_than_a_cache_line) {
+    weft::loop l;
+    promise<wide> p(l);
+    const wide* at = nullptr;
+    auto f = p.get_future().then([&](wide& w) { at = &w; }).then([] { return wide(); });
+    p.set_value();
+    l.run();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 128, 0u);
+    EXPECT_TRUE(f.has_value());
+}
+
+struct throws_when_made {
+    explicit throws_when_made(int n) { throw n; }
+};
+TEST(promise, gives_what_making_the_value_throws) {
+    weft::loop l;
+    promise<throws_when_made> p(l);
+    auto f = p.get_future();
+    EXPECT_TRUE(p.set_value(4));
+    EXPECT_THROW(f.get(), int);
+}
+
+TEST(promise, that_is_moved_or_assigned_breaks_what_it_held) {
+    weft::loop l;
+    promise<int> p(l), q(l);
+    auto f = p.get_future();
+    p = std::move(q);
+    EXPECT_EQ(f.error(), weft::errc::broken_promise);
+    EXPECT_FALSE(q.set_value(1));
+    EXPECT_TRUE(p.set_value(2));
+    EXPECT_EQ(p.get_future().get(), 2);
+}
+
+TEST(promise, makes_futures_that_have_their_outcome) {
+    weft::loop l;
+    EXPECT_EQ(make_ready(l, std::string("a")).get(), "a");
+    EXPECT_TRUE(make_ready().is_ready());
+    EXPECT_EQ(&make_ready(l, 1).home(), &l);
+    EXPECT_EQ(weft::make_failed<int>(weft::errc::closed).error(), weft::errc::closed);
+    EXPECT_THROW(weft::make_failed<int>(std::make_exception_ptr(3)).get(), int);
+    EXPECT_THROW(weft::make_stopped().get(), weft::stopped);
+    EXPECT_EQ(weft::make_failed<int>(std::make_exception_ptr(std::system_error(weft::errc::closed)))
+                  .get_result()
+                  .error(),
+              weft::errc::closed);
+}
+
+TEST(promise, and_all_that_hangs_on_it_allocate_nothing_when_warm) {
+    weft::loop l;
+    const auto once = [&] {
+        promise<int> p(l);
+        auto f = p.get_future().then(plain, [](int n) { return n; }).then([](int n) { return n; });
+        p.set_value(1);
+        l.run();
+        EXPECT_EQ(f.get(), 1);
+    };
+    once();
+    const std::size_t before = weft::testing::allocations();
+    for (int i = 0; i < 100; ++i) once();
+    EXPECT_EQ(weft::testing::allocations(), before);
+}
+
+TEST(promise_misuse, gives_its_future_once) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            promise<int> p(l);
+            auto f = p.get_future();
+            auto g = p.get_future();
+        },
+        "get_future of a promise");
+}
+
+}  // namespace

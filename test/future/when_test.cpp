@@ -1,0 +1,203 @@
+#include "weft/future/when.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "test/future/values.hpp"
+#include "test/support/loop_thread.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/task/when_all.hpp"  // the same names, for tasks
+#include "weft/task/when_any.hpp"
+
+namespace {
+
+using namespace future_tests;
+
+struct several {
+    weft::loop l;
+    std::vector<promise<int>> promises;
+    std::vector<future<int>> futures;
+
+    explicit several(std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            promises.emplace_back(l);
+            futures.push_back(promises.back().get_future());
+        }
+    }
+    // It is lost, and knows it.
+    bool is_stopped(std::size_t i) const { return promises[i].stop_requested(); }
+};
+
+TEST(when_all, gives_all_values_in_their_places) {
+    weft::loop l;
+    promise<int> a(l);
+    promise<moving> b(l);
+    promise<> c(l);
+    int n = 0;
+    promise<int&> d(l);
+    auto f = weft::when_all(a.get_future(), b.get_future(), c.get_future(), d.get_future());
+    d.set_value(n), c.set_value(), b.set_value(2);
+    l.run();
+    EXPECT_FALSE(f.is_ready());
+    a.set_value(1);
+    l.run();
+    auto [x, y, z, r] = f.get();
+    EXPECT_EQ(x + *y.n, 3);
+    EXPECT_EQ(&r.get(), &n);
+
+    several s(3);
+    auto g = weft::when_all(std::move(s.futures));
+    for (int i : {2, 0, 1}) s.promises[static_cast<std::size_t>(i)].set_value(i);
+    s.l.run();
+    EXPECT_EQ(g.get(), (std::vector<int>{0, 1, 2}));
+    auto none = weft::when_all(std::vector<future<int>>());
+    EXPECT_TRUE(none.get().empty());
+}
+
+TEST(when_all, ends_with_the_first_failure_and_stops_the_others) {
+    several s(3);
+    auto f = weft::when_all(s.futures);
+    s.promises[1].set_exception(std::make_exception_ptr(std::runtime_error("one")));
+    s.l.run();
+    EXPECT_TRUE(s.is_stopped(0) && s.is_stopped(2));
+    EXPECT_THROW(f.get(), std::runtime_error);
+}
+
+TEST(when_any, gives_the_first_and_stops_the_others) {
+    several s(3);
+    auto f = weft::when_any(s.futures);
+    s.promises[1].set_value(7);
+    s.l.run();
+    EXPECT_TRUE(s.is_stopped(0) && s.is_stopped(2));
+    const auto won = f.get();
+    EXPECT_EQ(won.index, 1u);
+    EXPECT_EQ(won.value, 7);
+
+    promise<int> a(s.l);
+    promise<std::string> b(s.l);
+    auto g = weft::when_any(a.get_future(), b.get_future());
+    b.set_value("x");
+    s.l.run();
+    const auto mixed = g.get();
+    EXPECT_EQ(mixed.index, 1u);
+    EXPECT_EQ(std::get<1>(mixed.value), "x");
+    EXPECT_TRUE(a.stop_requested());
+
+    auto of_none = weft::when_any(std::vector<future<int>>());
+    EXPECT_EQ(of_none.get_result().error(), weft::errc::unsatisfied);
+}
+
+//
+TEST(when_any, waits_for_its_losers) {
+    virtual_loop l(1);
+    int holders = 0;
+    run(l, [&] {
+        auto holds = [&](weft::duration d) {
+            return make_ready().then([&holders, d] {
+                ++holders;
+                struct at_end {
+                    int& n;
+                    ~at_end() { --n; }
+                } const lets_go{holders};
+                weft::this_fiber::sleep_for(d);
+            });
+        };
+        weft::when_any(holds(1h), holds(1ms), holds(2h))
+            .then([&](auto won) {
+                EXPECT_EQ(won.index, 1u);
+                EXPECT_EQ(holders, 0);
+            })
+            .detach();
+    });
+    EXPECT_EQ(l.now(), weft::time_point{} + 1ms);
+}
+
+TEST(when_n, gives_the_first_in_the_order_of_their_ending) {
+    several s(4);
+    auto f = weft::when_n(2, s.futures);
+    s.promises[3].set_value(3);
+    s.promises[0].set_value(0);
+    s.l.run();
+    const auto r = f.get();
+    ASSERT_EQ(r.size(), 2u);
+    EXPECT_EQ(r[0].index, 3u);
+    EXPECT_EQ(r[1].index, 0u);
+    EXPECT_TRUE(s.is_stopped(1) && s.is_stopped(2));
+
+    several t(2);
+    auto all = weft::when_n(5, t.futures);
+    t.promises[1].set_value(1), t.promises[0].set_value(0);
+    t.l.run();
+    EXPECT_EQ(all.get().size(), 2u);
+
+    several u(2);
+    auto none = weft::when_n(0, u.futures);
+    u.l.run();
+    EXPECT_TRUE(none.get().empty());
+    EXPECT_TRUE(u.is_stopped(0) && u.is_stopped(1));
+
+    several v(2);
+    auto failed = weft::when_n(1, std::move(v.futures[0]), std::move(v.futures[1]));
+    v.promises[1].set_error(weft::errc::closed);
+    v.l.run();
+    EXPECT_EQ(failed.get_result().error(), weft::errc::closed);
+}
+
+TEST(when_n_if, counts_those_of_which_its_function_says_yes) {
+    const auto odd = [](int n) { return n % 2 == 1; };
+    several s(5);
+    auto f = weft::when_n_if(2, s.futures, odd);
+    for (std::size_t i : {0u, 1u, 2u, 4u}) s.promises[i].set_value(static_cast<int>(i));
+    s.promises[3].set_value(3);
+    s.l.run();
+    const auto r = f.get();
+    ASSERT_EQ(r.size(), 2u);
+    EXPECT_EQ(r[0].value, 1);
+    EXPECT_EQ(r[1].value, 3);
+
+    several t(3);  // as soon as there can be no two any more
+    auto too_few = weft::when_n_if(2, t.futures, odd);
+    t.promises[0].set_value(0), t.promises[1].set_value(2);
+    t.l.run();
+    EXPECT_TRUE(t.is_stopped(2));
+    EXPECT_EQ(too_few.get_result().error(), weft::errc::unsatisfied);
+
+    several u(2);
+    auto any = weft::when_any_if(u.futures, odd);
+    u.promises[0].set_error(weft::errc::closed), u.promises[1].set_value(5);
+    u.l.run();
+    EXPECT_EQ(any.get().index, 1u);
+
+    several v(2);
+    auto failed = weft::when_any_if(v.futures, odd);
+    v.promises[0].set_error(weft::errc::closed), v.promises[1].set_value(2);
+    v.l.run();
+    EXPECT_EQ(failed.get_result().error(), weft::errc::closed);
+}
+
+TEST(when_all, is_stopped_with_all_its_members) {
+    several s(3);
+    auto f = weft::when_all(s.futures);
+    auto g = f.then([](const auto&) {});
+    EXPECT_TRUE(g.request_stop(stop_reason::shutdown));
+    s.l.run();
+    for (std::size_t i : {0u, 1u, 2u}) EXPECT_TRUE(s.is_stopped(i));
+    EXPECT_THROW(g.get(), weft::stopped);
+}
+
+TEST(when_all, of_members_of_other_threads_ends_once) {
+    weft::testing::loop_thread a, b;
+    for (int i = 0; i < 100; ++i) {
+        std::vector<future<int>> fs;
+        for (int k = 0; k < 10; ++k)
+            fs.push_back(make_ready(k % 2 == 0 ? a.loop() : b.loop(), k).then([](int n) {
+                weft::this_fiber::yield();
+                return n;
+            }));
+        const auto all = weft::when_all(std::move(fs)).get();
+        EXPECT_EQ(all.size(), 10u);
+    }
+}
+
+}  // namespace

@@ -1,0 +1,130 @@
+// weft/future/future_state.hpp under every interleaving of a few parties.
+#include "weft/future/future_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/expect.hpp"
+#include "model/model.hpp"
+
+namespace {
+
+using model::execution;
+using model::expect_right;
+using model::explore;
+using weft::stop_reason;
+using weft::detail::future_word;
+using weft::detail::listener;
+using weft::detail::stop_word;
+
+// Lies in the frame of who waits, which is written to when it ends.
+struct waiting : listener {
+    model::var<int> told_times{0};
+    model::var<int>* outcome = nullptr;
+    waiting() : listener{tell} {}
+    static void tell(listener& l) noexcept {
+        auto& me = static_cast<waiting&>(l);
+        me.told_times.write(me.told_times.read() + 1);
+    }
+};
+
+struct shared {
+    future_word word;
+    model::var<int> outcome{0};
+
+    bool give(int value) {
+        if (!word.claim()) return false;
+        outcome.write(value);
+        if (listener* l = word.publish()) {
+            l->told(*l);
+            word.set_told();
+        }
+        return true;
+    }
+};
+
+TEST(future_word, has_one_winner_whose_outcome_is_seen) {
+    expect_right(explore([](execution& run) {
+        shared s;
+        model::var<int> winners_a{0}, winners_b{0};
+        run.thread("promise", [&] { winners_a.write(s.give(1)); });
+        run.thread("stop", [&] { winners_b.write(s.give(2)); });
+        run.thread("future", [&] {
+            if (s.word.is_done()) model::require(s.outcome.read() != 0, "it is there");
+        });
+        run.go();
+        model::require(winners_a.read() + winners_b.read() == 1, "one has won");
+    }));
+}
+
+TEST(future_word, tells_who_is_attached_or_says_that_it_is_done) {
+    expect_right(explore([](execution& run) {
+        shared s;
+        waiting w;
+        model::var<bool> attached{false};
+        run.thread("promise", [&] { s.give(1); });
+        run.thread("future", [&] {
+            attached.write(s.word.attach(w));
+            if (!attached.read()) model::require(s.outcome.read() == 1, "it is seen");
+        });
+        run.go();
+        model::require(w.told_times.read() == (attached.read() ? 1 : 0), "once, or not at all");
+    }));
+}
+
+TEST(future_word, leaves_a_listener_alone_that_has_detached) {
+    expect_right(explore([](execution& run) {
+        shared s;
+        waiting w;
+        run.thread("promise", [&] { s.give(1); });
+        run.thread("future", [&] {
+            if (!s.word.attach(w)) return;
+            const bool in_time = s.word.detach();
+            model::require(w.told_times.read() == (in_time ? 0 : 1), "told before, or never");
+            w.told_times.write(7);  // the frame ends: a late tell would race
+        });
+        run.go();
+    }));
+}
+
+TEST(stop_word, delivers_to_a_target_that_is_there_and_tells_the_next_what_was_asked) {
+    expect_right(explore([](execution& run) {
+        stop_word s;
+        model::var<int> target{0};
+        model::var<int> told{0};
+        run.thread("asker", [&] {
+            switch (s.ask(stop_reason::user)) {
+                case stop_word::answer::deliver:
+                    model::require(target.read() == 1, "it is made, and not gone");
+                    told.write(1);
+                    s.delivered();
+                    break;
+                default:
+                    break;
+            }
+        });
+        run.thread("runner", [&] {
+            target.write(1);
+            const stop_reason before = s.open();
+            const stop_reason after = s.close();
+            target.write(2);
+            if (before == stop_reason::none && after != stop_reason::none)
+                model::require(told.read() == 1, "who asked in between has delivered");
+        });
+        run.go();
+        model::require(s.asked() == stop_reason::user, "it is remembered");
+    }));
+}
+
+TEST(stop_word, has_one_who_asks) {
+    expect_right(explore([](execution& run) {
+        stop_word s;
+        model::var<int> a{0}, b{0};
+        run.thread("asker", [&] { a.write(s.ask(stop_reason::user) != stop_word::answer::again); });
+        run.thread("other",
+                   [&] { b.write(s.ask(stop_reason::deadline) != stop_word::answer::again); });
+        run.go();
+        model::require(a.read() + b.read() == 1, "one");
+    }));
+}
+
+}  // namespace

@@ -1,0 +1,478 @@
+// continuation: a future that a function makes of another's value: what then() gives.
+//
+// Its one idea: the function and its argument lie in the room where the outcome will be. When its
+// turn comes they move to the stack that runs it, and what it returns is built in their place.
+//
+//      future_core | argument | function             of a value that is there already
+//      future_core | follow_part | function          of one that is to come; it stays where it is
+//
+// What calls the function is a Way: plain, on the executor's own stack, or in a fiber. What becomes
+// of the call is a Body, called with the core and the argument: true when the outcome is in its
+// place, false when the core forwards another's.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <utility>
+
+#include "weft/base/errc.hpp"
+#include "weft/future/in_fiber.hpp"
+#include "weft/future/outcome.hpp"
+
+namespace weft {
+
+template <class T>
+class future;
+
+namespace detail {
+
+// Where a function runs that must not wait. Block has turn(core), which throws what the function
+// throws, and ended(core), when the core has its outcome then.
+struct plain_way {
+    template <class Block>
+    static void take_turn(frame* f) noexcept {
+        future_core& c = future_core::of(f);
+#if WEFT_EXCEPTIONS
+        try {
+            Block::turn(c);
+            return;
+        } catch (const stopped& s) {
+            c.put_stopped(s.reason);
+        } catch (...) {
+            c.put_exception(std::current_exception());
+        }
+        Block::ended(&c);
+#else
+        Block::turn(c);
+#endif
+    }
+    template <class Block>
+    static void prepare(future_core&) noexcept {}
+    static void drop(future_core&) noexcept {}
+};
+
+// Where it runs that may: with the bindings that are in force where it is given.
+struct fiber_way {
+    template <class Block>
+    static void take_turn(frame* f) noexcept {
+        lent_target::take_turn(f);
+    }
+    template <class Block>
+    static constexpr lent_turn turn_of{Block::turn, Block::ended, Block::refused};
+    template <class Block>
+    static void prepare(future_core& c) {
+        c.resume = lent_target::take_turn;
+        lent_target::prepare(c, turn_of<Block>);
+    }
+    static void drop(future_core& c) noexcept { lent_target::drop(c); }
+};
+
+// By value, by reference, moved, or not at all, as the function takes it.
+template <class T, class F>
+inline constexpr bool takes_reference = std::invocable<F&, std::add_lvalue_reference_t<T>>;
+template <class F>
+inline constexpr bool takes_reference<void, F> = false;
+template <class T, class F>
+inline constexpr bool takes_value =
+    std::invocable<F&, T> || takes_reference<T, F> || std::invocable<F&>;
+template <class F>
+inline constexpr bool takes_value<void, F> = std::invocable<F&>;
+
+template <class T, class F>
+decltype(auto) call_with(F& f, [[maybe_unused]] stored_t<T>& v) {
+    if constexpr (std::is_void_v<T>)
+        return std::invoke(f);
+    else if constexpr (std::invocable<F&, T>)
+        return std::invoke(f, moved<T>(v));
+    else if constexpr (takes_reference<T, F>)
+        return std::invoke(f, seen<T>(v));
+    else
+        return std::invoke(f);
+}
+template <class T, class F>
+using call_result_t = decltype(call_with<T>(std::declval<F&>(), std::declval<stored_t<T>&>()));
+
+// Gives back what it is given.
+template <class T>
+struct same {
+    T operator()(T v) const { return std::forward<T>(v); }
+};
+template <>
+struct same<void> {
+    void operator()() const noexcept {}
+};
+
+template <class T>
+inline constexpr bool is_future = false;
+template <class T>
+inline constexpr bool is_future<future<T>> = true;
+
+template <class T>
+struct unwrapped {
+    using type = T;
+};
+template <class T>
+struct unwrapped<future<T>> {
+    using type = T;
+};
+template <class T>
+using unwrapped_t = typename unwrapped<T>::type;
+
+template <class T>
+void take_forwarded(frame* f) noexcept {
+    future_core& c = future_core::of(f);
+    future_core& inner = end_forwarding(c);
+    move_outcome<T>(inner, c);
+    let_go(&inner);
+    c.finish();
+}
+// c's outcome is that of inner, whose reference it takes; false: it is still to come.
+template <class T>
+bool adopt(future_core& c, future_core* inner) noexcept {
+    if (inner == nullptr) {
+        c.put_error(errc::broken_promise);
+        return true;
+    }
+    if (!inner->word.is_done()) {
+        forward(c, *inner, take_forwarded<T>);
+        return false;
+    }
+    move_outcome<T>(*inner, c);
+    let_go(inner);
+    return true;
+}
+
+// The core of a future, and the reference to it.
+struct core_of_future {
+    template <class Future>
+    static future_core& core(Future& f) noexcept {
+        return *f.core_;
+    }
+    template <class Future>
+    static future_core* take(Future& f) noexcept {
+        return std::exchange(f.core_, nullptr);
+    }
+};
+
+// -- bodies -----------------------------------------------------------------------------------
+
+// What f returns; if that is a future, what it ends with.
+template <class T, class F>
+struct then_body {
+    using returned = call_result_t<T, F>;
+    using result = unwrapped_t<returned>;
+    static constexpr bool takes_failure = false;
+    F f;
+
+    bool operator()(future_core& c, stored_t<T>& v) {
+        if constexpr (is_future<returned>) {
+            returned inner = call_with<T>(f, v);
+            return adopt<result>(c, core_of_future::take(inner));
+        } else {
+            put_result<result>(c, [&]() -> decltype(auto) { return call_with<T>(f, v); });
+            return true;
+        }
+    }
+};
+
+// The same of a function that takes the future itself, whatever came of it.
+template <class Future, class F>
+struct after_body {
+    using returned = std::invoke_result_t<F&, Future>;
+    using result = unwrapped_t<returned>;
+    static constexpr bool takes_failure = true;
+    F f;
+
+    bool operator()(future_core& c, Future&& ended) {
+        if constexpr (is_future<returned>) {
+            returned inner = std::invoke(f, std::move(ended));
+            return adopt<result>(c, core_of_future::take(inner));
+        } else {
+            put_result<result>(
+                c, [&]() -> decltype(auto) { return std::invoke(f, std::move(ended)); });
+            return true;
+        }
+    }
+};
+
+// The value itself, unless f says of it that it is not wanted any more.
+template <class T, class F>
+struct cancel_body {
+    using result = T;
+    static constexpr bool takes_failure = false;
+    F f;
+
+    bool operator()(future_core& c, stored_t<T>& v) {
+        bool unwanted;
+        if constexpr (takes_reference<T, F>)
+            unwanted = std::invoke(f, seen<T>(v));
+        else
+            unwanted = std::invoke(f);
+        if (unwanted)
+            c.put_stopped(stop_reason::user);
+        else
+            put_value<T>(c, moved<T>(v));
+        return true;
+    }
+};
+
+// There is no stack for a function.
+inline void put_no_memory(future_core& c) noexcept {
+    c.put_error(std::make_error_code(std::errc::not_enough_memory));
+}
+
+// -- the block --------------------------------------------------------------------------------
+
+// Destroys what it was taken from.
+template <class X>
+X taken_out(X& x) {
+    struct at_end {
+        X& x;
+        ~at_end() { std::destroy_at(&x); }
+    } const destroys{x};
+    return std::move(x);
+}
+
+template <class Body>
+constexpr std::size_t room_to_forward() noexcept {
+    if constexpr (requires { requires is_future<typename Body::returned>; })
+        return sizeof(future_core) + sizeof(follow_part);
+    else
+        return 0;
+}
+
+// Inside, before there is an outcome, at an offset that leaves out what stands before it.
+template <class R, class Inside>
+struct room {
+    std::size_t offset, bytes, alignment;
+
+    constexpr room(std::size_t before, std::size_t least) noexcept
+        : offset(aligned(sizeof(future_core) + before, alignof(Inside))),
+          bytes(std::max(block_bytes<R>(offset + sizeof(Inside)), least)),
+          alignment(block_alignment<R>(alignof(Inside))) {}
+};
+
+// A block with its core in it, and then, in the room, what is made of `inside`.
+template <class Inside, class... Args>
+future_core* make_block(std::size_t bytes, std::size_t alignment, std::size_t offset, executor& on,
+                        void (*turn)(frame*), void (*dispose)(frame*), unsigned references,
+                        Args&&... inside) {
+    struct guard {
+        void* memory;
+        std::size_t bytes, alignment;
+        ~guard() {
+            if (memory != nullptr) block_cache::release(memory, bytes, alignment);
+        }
+    } unless_made{block_cache::acquire(bytes, alignment), bytes, alignment};
+    auto* const c = ::new (unless_made.memory) future_core(on, turn, dispose, references);
+    ::new (static_cast<void*>(reinterpret_cast<std::byte*>(c) + offset))
+        Inside{std::forward<Args>(inside)...};
+    unless_made.memory = nullptr;
+    return c;
+}
+
+// Of a value that is there, at home.
+template <class T, class Body, class Way>
+struct ready_continuation {
+    using result = typename Body::result;
+    struct inside {
+        [[no_unique_address]] stored_t<T> value;
+        Body body;
+    };
+    static constexpr room<result, inside> place{0, room_to_forward<Body>()};
+
+    // Its turn is the next one behind all that is ready.
+    static future_core* make(executor& here, stored_t<T>&& v, Body&& b) {
+        future_core* const c = make_block<inside>(place.bytes, place.alignment, place.offset, here,
+                                                  Way::template take_turn<ready_continuation>,
+                                                  dispose, 2, std::move(v), std::move(b));
+        Way::template prepare<ready_continuation>(*c);
+        here.defer(c->handle(), nullptr);
+        return c;
+    }
+    // The same in the block of `up`, which is a promise's, alone, and has the value.
+    static constexpr bool may_take_block =
+        !WEFT_ASAN && place.alignment <= block_cache::alignment &&
+        block_alignment<T>() <= block_cache::alignment &&
+        detail::block_lists::index(place.bytes) == detail::block_lists::index(block_bytes<T>()) &&
+        std::is_nothrow_move_constructible_v<stored_t<T>> &&
+        std::is_nothrow_move_constructible_v<Body>;
+    static bool can_take_block(const future_core& up) noexcept {
+        return up.destroy == promise_block<T>::dispose && up.is_alone();
+    }
+    static future_core* make_in_block(executor& here, future_core& up, Body&& b) {
+        stored_t<T> v = taken_out(value_of<T>(up));
+        auto* const c = ::new (static_cast<void*>(&up))
+            future_core(here, Way::template take_turn<ready_continuation>, dispose, 2);
+        ::new (static_cast<void*>(&in(*c))) inside{std::move(v), std::move(b)};
+        Way::template prepare<ready_continuation>(*c);
+        here.defer(c->handle(), nullptr);
+        return c;
+    }
+
+private:
+    static inside& in(future_core& c) noexcept { return in_room<inside>(c, place.offset); }
+
+    friend Way;
+    static void turn(future_core& c) {
+        if (!c.begin()) [[unlikely]]
+            return discard(c, false);
+        bool complete;
+        {
+            inside here = taken_out(in(c));
+            complete = here.body(c, here.value);
+        }
+        if (!complete) return;
+        if (c.is_alone() && c.manner == manner::plain)
+            free(c);
+        else
+            c.finish();
+    }
+    static void ended(void* c) noexcept { static_cast<future_core*>(c)->finish(); }
+    static void refused(future_core& c) noexcept {
+        if (!c.begin()) return discard(c, false);
+        std::destroy_at(&in(c));
+        put_no_memory(c);
+        c.finish();
+    }
+    static void free(future_core& c) noexcept {
+        destroy_outcome<result>(c);
+        block_cache::release(&c, place.bytes, place.alignment);
+    }
+    static void discard(future_core& c, bool ours) noexcept {
+        std::destroy_at(&in(c));
+        if (ours)
+            drop(c);
+        else
+            let_go(&c);
+    }
+    static void dispose(frame* f) noexcept {
+        future_core& c = future_core::of(f);
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+            free(c);
+        } else if (c.manner == manner::forwards) {
+            drop_forwarding(c);
+        } else {
+            Way::drop(c);
+            discard(c, c.begin());
+        }
+    }
+};
+
+// Of what is to come, or has come elsewhere. Source says how it lies in the other core, and what
+// the function is called with.
+template <class Source, class Body, class Way>
+struct continuation {
+    using result = typename Body::result;
+    static constexpr room<result, Body> place{sizeof(follow_part), room_to_forward<Body>()};
+
+    // Takes the reference to `up`.
+    static future_core* make(executor& on, future_core& up, Body&& b) {
+        future_core* const c =
+            make_block<Body>(place.bytes, place.alignment, place.offset, on,
+                             Way::template take_turn<continuation>, dispose, 2, std::move(b));
+        auto& part = *::new (static_cast<void*>(&follow_part::of(*c))) follow_part(&up);
+        c->manner = Source::waiting;
+        Way::template prepare<continuation>(*c);
+        Source::follow(part);
+        return c;
+    }
+
+private:
+    static Body& in(future_core& c) noexcept { return in_room<Body>(c, place.offset); }
+    // After begin().
+    static future_core& take_up(future_core& c) noexcept {
+        c.manner = manner::plain;
+        return *follow_part::of(c).up;
+    }
+
+    friend Way;
+    static void turn(future_core& c) {
+        if (!c.begin()) return discard(c, false);
+        if (!Body::takes_failure && !follow_part::of(c).up->has_value()) {
+            std::destroy_at(&in(c));
+            future_core& up = take_up(c);
+            Source::pass_failure(up, c);
+            let_go(&up);
+            return c.finish();
+        }
+        bool complete;
+        {
+            const typename Source::argument from(take_up(c));  // lets go of it
+            Body here = taken_out(in(c));
+            complete = from.call(here, c);
+        }
+        if (complete) c.finish();
+    }
+    static void ended(void* c) noexcept { static_cast<future_core*>(c)->finish(); }
+    static void refused(future_core& c) noexcept {
+        if (!c.begin()) return discard(c, false);
+        std::destroy_at(&in(c));
+        future_core& up = take_up(c);
+        put_no_memory(c);
+        let_go(&up);
+        c.finish();
+    }
+    static void discard(future_core& c, bool ours) noexcept {
+        std::destroy_at(&in(c));
+        if (!ours) return let_go(&c);  // K3: up goes with it
+        future_core& up = take_up(c);
+        drop(c);
+        let_go(&up);
+    }
+    static void dispose(frame* f) noexcept {
+        future_core& c = future_core::of(f);
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+            destroy_outcome<result>(c);
+            block_cache::release(&c, place.bytes, place.alignment);
+        } else if (c.manner == manner::forwards) {
+            drop_forwarding(c);
+        } else {
+            Way::drop(c);
+            discard(c, c.begin());
+        }
+    }
+};
+
+// The value, or all, of a future that is nobody else's.
+struct source_of_one {
+    static constexpr manner waiting = manner::follows;
+    static void follow(follow_part& p) noexcept { p.follow(p.up->word); }
+    static void pass_failure(future_core& from, future_core& to) noexcept {
+        to.take_failure_of(from);
+    }
+};
+template <class T>
+struct value_source : source_of_one {
+    class argument {
+    public:
+        explicit argument(future_core& up) noexcept : up_(up) {}
+        argument(const argument&) = delete;
+        ~argument() { let_go(&up_); }
+        template <class Body>
+        bool call(Body& body, future_core& c) const {
+            return body(c, value_of<T>(up_));
+        }
+
+    private:
+        future_core& up_;
+    };
+};
+template <class Future>
+struct future_source : source_of_one {
+    class argument {
+    public:
+        explicit argument(future_core& up) noexcept : up_(up) {}
+        argument(const argument&) = delete;
+        template <class Body>
+        bool call(Body& body, future_core& c) const {
+            return body(c, Future(&up_));
+        }
+
+    private:
+        future_core& up_;
+    };
+};
+
+}  // namespace detail
+}  // namespace weft

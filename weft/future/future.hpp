@@ -1,0 +1,283 @@
+// future<T>: what will be there later, and what is to be done with it then.
+//
+//   weft::promise<int> p(loop);
+//   weft::future<std::string> f = p.get_future().then([](int n) { return std::to_string(n); });
+//   p.set_value(7);                               // from any thread
+//   std::string s = f.get();                      // suspends a fiber, blocks a thread
+//   std::string t = co_await f;                   // in a coroutine
+//
+// Its one idea: whoever makes the outcome and whoever wants it share one block, and nobody waits by
+// asking: what continues a future is posted to its executor when there is an outcome. However many
+// are pending, they cost memory and no time.
+//
+// - The function given to then() takes the value as it likes: by value, by reference, moved, or not
+//   at all; or it takes the future itself, whatever came of it. It runs on the future's executor,
+//   in its turn, in the order in which the outcomes came, and never within then() or set_value().
+//   If it returns a future, the one that then() gave ends as that one does.
+// - It may wait: it runs in a fiber that is lent to it, see in_fiber.hpp. After `plain` it must
+//   not, and runs on the executor's own stack, which spares two switches.
+// - There is one outcome: a value, an exception, a std::error_code, or that it was stopped. What is
+//   no value goes down the chain, past the functions, to who can do something about it.
+// - request_stop() asks for an end: what has not begun is stopped at once, with all it waits for;
+//   what runs in a fiber is stopped where it waits. A future that is dropped stops nothing.
+//
+// A future is one party's: what takes its outcome empties it, and of an empty one, or of one that
+// another waits for, it ends the program. For several there is shared_future.
+//
+// Limits: the executor is there until what was to run on it has run. A future that waits for itself
+// waits for ever.
+#pragma once
+
+#include <chrono>
+#include <source_location>
+
+#include "weft/base/result.hpp"
+#include "weft/future/continuation.hpp"
+#include "weft/future/future_wait.hpp"
+#include "weft/future/limited.hpp"
+#include "weft/future/poll.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+// Before a function: it does not wait.
+struct plain_t {
+    explicit plain_t() = default;
+};
+inline constexpr plain_t plain{};
+
+template <class T>
+class shared_future;
+
+template <class T = void>
+class [[nodiscard]] future {
+    using core = detail::future_core;
+
+public:
+    using value_type = T;
+
+    future() noexcept = default;  // empty
+    // Takes over a reference.
+    explicit future(core* c) noexcept : core_(c) {}
+    future(future&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+    future& operator=(future&& other) noexcept {
+        if (this != &other)
+            detail::let_go(std::exchange(core_, std::exchange(other.core_, nullptr)));
+        return *this;
+    }
+    ~future() { detail::let_go_of_handle(core_); }
+
+    bool valid() const noexcept { return core_ != nullptr; }
+    bool is_ready() const noexcept { return core_ != nullptr && core_->word.is_done(); }
+    // Of one that is ready.
+    bool has_value() const noexcept { return is_ready() && core_->has_value(); }
+    // Of one that is ready and has no value: as a code. Throws what can be none.
+    std::error_code error() const {
+        return is_ready() && !core_->has_value() ? core_->failure_code() : std::error_code{};
+    }
+
+    // Who runs what continues it.
+    executor& home(std::source_location place = std::source_location::current()) const {
+        return *checked(place).home;
+    }
+
+    // Waits for the value, and takes it. Throws what came instead: the exception, system_error of
+    // a code, or stopped. A stop of who waits throws stopped too, and the future stays as it was.
+    T get(std::source_location place = std::source_location::current()) {
+        return await(async_get(place), place);
+    }
+    // The same as a result, where no exception but a system_error can be thrown.
+    result<T> get_result(std::source_location place = std::source_location::current())
+        requires(!std::is_reference_v<T>)
+    {
+        return await(async_result(place), place);
+    }
+    // Wait without taking it. Throw stopped; false: not by the deadline.
+    void wait(std::source_location place = std::source_location::current()) {
+        static_cast<void>(wait_until(never, place));
+    }
+    bool wait_until(time_point deadline,
+                    std::source_location place = std::source_location::current()) {
+        return await(async_wait_until(deadline, place), place);
+    }
+    template <class Rep, class Period>
+    bool wait_for(std::chrono::duration<Rep, Period> d) {
+        return wait_until(after(now(), d));
+    }
+
+    // The same for co_await; co_await of the future itself is async_get().
+    detail::future_get<T> async_get(std::source_location place = std::source_location::current()) {
+        return detail::future_get<T>(core_, checked(place));
+    }
+    detail::future_result<T> async_result(
+        std::source_location place = std::source_location::current())
+        requires(!std::is_reference_v<T>)
+    {
+        return detail::future_result<T>(core_, checked(place));
+    }
+    detail::future_wait async_wait_until(
+        time_point deadline, std::source_location place = std::source_location::current()) {
+        return detail::future_wait(checked(place), deadline);
+    }
+    auto operator co_await() { return detail::operation_holder(async_get()); }
+
+    // False: there is an outcome, or somebody has asked before. Any thread that has the future.
+    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
+        return core_ != nullptr && detail::request_stop(*core_, reason);
+    }
+    // Nobody wants to know; it goes on.
+    void detach() noexcept { detail::let_go_of_handle(std::exchange(core_, nullptr)); }
+
+    // f(value), or f(future). The future of what it returns; this one is empty then.
+    template <class F>
+    auto then(F&& f) {
+        return then_by<detail::fiber_way>(std::forward<F>(f));
+    }
+    template <class F>
+    auto then(plain_t, F&& f) {
+        return then_by<detail::plain_way>(std::forward<F>(f));
+    }
+
+    // The same value, but if f(value) says that it is not wanted: then it is stopped.
+    template <class F>
+    future cancel_if(F&& f) {
+        return continued<detail::fiber_way>(
+            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)});
+    }
+    template <class F>
+    future cancel_if(plain_t, F&& f) {
+        return continued<detail::plain_way>(
+            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)});
+    }
+
+    // The same value when f(value) has said true. It is asked when the value is there, and again in
+    // each turn of the executor, as if it yielded in between; or after each `interval`; or when
+    // `e` is set. Asked `count` times in vain it is std::errc::resource_unavailable_try_again.
+    template <class F>
+    future poll(F&& f) {
+        return polled<detail::fiber_way>({}, std::forward<F>(f));
+    }
+    template <class F>
+    future poll(plain_t, F&& f) {
+        return polled<detail::plain_way>({}, std::forward<F>(f));
+    }
+    template <class F>
+    future poll(std::size_t count, F&& f) {
+        return polled<detail::fiber_way>({.count = count}, std::forward<F>(f));
+    }
+    template <class F>
+    future poll(plain_t, std::size_t count, F&& f) {
+        return polled<detail::plain_way>({.count = count}, std::forward<F>(f));
+    }
+    template <class Rep, class Period, class F>
+    future poll_every(std::chrono::duration<Rep, Period> interval, F&& f) {
+        return polled<detail::fiber_way>({.interval = saturated(interval)}, std::forward<F>(f));
+    }
+    template <class Rep, class Period, class F>
+    future poll_every(plain_t, std::chrono::duration<Rep, Period> interval, F&& f) {
+        return polled<detail::plain_way>({.interval = saturated(interval)}, std::forward<F>(f));
+    }
+    template <class F>
+    future poll_on(poll_event& e, F&& f) {
+        return polled<detail::fiber_way>({.event = &e}, std::forward<F>(f));
+    }
+    template <class F>
+    future poll_on(plain_t, poll_event& e, F&& f) {
+        return polled<detail::plain_way>({.event = &e}, std::forward<F>(f));
+    }
+
+    // The same value, not before a moment, or so long after it came.
+    future delay_until(time_point t) {
+        return polled<detail::plain_way>({.first = t}, detail::always{});
+    }
+    template <class Rep, class Period>
+    future delay_for(std::chrono::duration<Rep, Period> d) {
+        return polled<detail::plain_way>({.interval = saturated(d), .delayed = true},
+                                         detail::always{});
+    }
+
+    // The same outcome, if it comes by then; else it is asked to stop, and if it does,
+    // std::errc::timed_out.
+    future with_deadline(time_point deadline) { return limited(deadline, {}); }
+    template <class Rep, class Period>
+    future with_timeout(std::chrono::duration<Rep, Period> d) {
+        executor& on = home();
+        return limited(after(on.now(), d), {});
+    }
+    // It is asked to stop when the token is; its source outlives the future that this gives.
+    future with_stop(stop_token token) { return limited(never, token); }
+
+    // What continues it, runs on another executor.
+    future via(executor& other) {
+        return continued<detail::plain_way>(detail::then_body<T, detail::same<T>>{}, &other);
+    }
+
+    // For several who want it: see shared_future.hpp.
+    shared_future<T> share();
+
+private:
+    friend struct detail::core_of_future;
+
+    core& checked(std::source_location place = std::source_location::current()) const {
+        if (core_ == nullptr) [[unlikely]]
+            fail("use of a future that is empty", {}, place);
+        return *core_;
+    }
+
+    template <class Way, class F>
+    auto then_by(F&& f) {
+        using function = std::decay_t<F>;
+        if constexpr (detail::takes_value<T, function>) {
+            return continued<Way>(detail::then_body<T, function>{std::forward<F>(f)});
+        } else {
+            static_assert(std::invocable<function&, future>,
+                          "the function takes the value, nothing, or the future");
+            using body = detail::after_body<future, function>;
+            return followed<detail::future_source<future>, Way>(body{std::forward<F>(f)}, nullptr);
+        }
+    }
+    // What is there already goes into the room of what continues it.
+    template <class Way, class Body>
+    auto continued(Body&& body, executor* on = nullptr) {
+        core& c = checked();
+        executor& home = on != nullptr ? *on : *c.home;
+        if (!c.word.is_done() || !c.has_value() || current_executor() != &home)
+            return followed<detail::value_source<T>, Way>(std::move(body), &home);
+        using block = detail::ready_continuation<T, std::decay_t<Body>, Way>;
+        using next = future<typename std::decay_t<Body>::result>;
+        if constexpr (block::may_take_block)
+            if (block::can_take_block(c)) {
+                core_ = nullptr;
+                return next(block::make_in_block(home, c, std::move(body)));
+            }
+        core* const made = block::make(home, std::move(detail::value_of<T>(c)), std::move(body));
+        detail::let_go(std::exchange(core_, nullptr));
+        return next(made);
+    }
+    template <class Source, class Way, class Body>
+    auto followed(Body&& body, executor* on) {
+        core& c = checked();
+        executor& home = on != nullptr ? *on : *c.home;
+        core* const next =
+            detail::continuation<Source, std::decay_t<Body>, Way>::make(home, c, std::move(body));
+        core_ = nullptr;
+        return future<typename std::decay_t<Body>::result>(next);
+    }
+    template <class Way, class F>
+    future polled(const detail::poll_manner& how, F&& f) {
+        core& c = checked();
+        core* const next =
+            detail::poll_block<T, std::decay_t<F>, Way>::make(c, how, std::forward<F>(f));
+        core_ = nullptr;
+        return future(next);
+    }
+    future limited(time_point deadline, stop_token token) {
+        core* const next = detail::limited_block<T>::make(checked(), deadline, token);
+        core_ = nullptr;
+        return future(next);
+    }
+
+    core* core_ = nullptr;
+};
+
+}  // namespace weft

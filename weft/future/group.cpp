@@ -1,0 +1,76 @@
+#include "weft/future/group.hpp"
+
+namespace weft::detail {
+
+group_part::group_part(future_core& c, std::size_t members_count, std::size_t needed_count)
+    : calls(c),
+      members(std::make_unique<member[]>(members_count)),
+      count(members_count),
+      needed(needed_count),
+      left(members_count),
+      first_failed(members_count) {
+    winners.reserve(needed_count);
+}
+
+group_part::~group_part() {
+    for (std::size_t i = 0; i < count; ++i) let_go(members[i].up);
+}
+
+void group_part::begin(future_core* const* ups) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+        member& m = members[i];
+        m.told = [](listener& l) noexcept {
+            auto& self = static_cast<member&>(l);
+            group_part& g = *self.of;
+            self.next = g.ended.load(std::memory_order_relaxed);
+            // Release: pairs with take_ended().
+            while (!g.ended.compare_exchange_weak(self.next, &self, std::memory_order_release,
+                                                  std::memory_order_relaxed)) {
+            }
+            g.calls.prompt(prompted::told_cause);
+        };
+        m.of = this;
+        m.up = ups[i];
+        m.index = i;
+    }
+    static_cast<void>(calls.open());  // nobody has asked yet
+    if (count == 0 || is_decided()) calls.prompt(prompted::told_cause);
+    // The last may end it, while this goes on: the reference that the caller is given keeps it.
+    for (std::size_t i = 0; i < count; ++i)
+        if (!members[i].up->word.attach(members[i])) members[i].told(members[i]);
+}
+
+group_part::member* group_part::take_ended() noexcept {
+    // Acquire: pairs with the push of each.
+    member* stack = ended.exchange(nullptr, std::memory_order_acquire);
+    member* in_order = nullptr;
+    while (stack != nullptr) {
+        member* const next = stack->next;
+        stack->next = in_order;
+        in_order = stack;
+        stack = next;
+    }
+    return in_order;
+}
+
+void group_part::decide(stop_reason why) noexcept {
+    decided = true;
+    for (std::size_t i = 0; i < count; ++i)
+        if (!members[i].ended) request_stop(*members[i].up, why);
+}
+
+void group_part::withdraw() noexcept {
+    for (std::size_t i = 0; i < count; ++i)
+        if (!members[i].ended) static_cast<void>(members[i].up->word.detach());
+}
+
+void group_part::fail(future_core& c) noexcept {
+    if (const stop_reason asked = c.stops.asked(); asked != stop_reason::none)
+        c.put_stopped(asked);
+    else if (first_failed != count)
+        c.take_failure_of(up(first_failed));
+    else
+        c.put_error(errc::unsatisfied);
+}
+
+}  // namespace weft::detail

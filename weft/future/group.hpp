@@ -1,0 +1,143 @@
+// group_part: a future of several others: the part of when_all and its kin that does not know their
+// types.
+//
+// Its one idea: who ends, is put on a stack by whoever ended it, and calls for a turn of the group,
+// which alone counts. So nobody looks through those that are pending, and all that is decided is
+// decided at home, in the order in which they ended.
+//
+//      member ended --> [stack] --> the group's turn: counts; enough: asks the others to stop
+//                                                     all have ended: the outcome
+//
+// Invariants:
+// G1  it has its outcome only when every member has: a loser holds nothing any more then
+// G2  `winners` are the first that count, in the order of their ending
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weft/base/errc.hpp"
+#include "weft/future/outcome.hpp"
+#include "weft/future/prompted.hpp"
+
+namespace weft::detail {
+
+struct group_part {
+    struct member : listener {
+        group_part* of = nullptr;
+        future_core* up = nullptr;
+        std::size_t index = 0;
+        member* next = nullptr;  // on the stack
+        bool ended = false;      // for the group's turn
+    };
+    enum class verdict : unsigned char { counts, does_not_count, ends_all };
+
+    prompted calls;
+    atomic<member*> ended{nullptr};
+    std::unique_ptr<member[]> members;
+    const std::size_t count;
+    const std::size_t needed;
+    std::size_t left;
+    bool decided = false;              // the others were asked to stop
+    std::vector<std::size_t> winners;  // G2
+    std::size_t first_failed;          // count: none
+
+    group_part(future_core& c, std::size_t members_count, std::size_t needed_count);
+    group_part(const group_part&) = delete;
+    ~group_part();
+
+    // Takes the references.
+    void begin(future_core* const* ups) noexcept;
+    // Of a turn: those that have ended are judged. True: all have.
+    template <class Judge>
+    [[nodiscard]] bool look(Judge judge) noexcept {
+        static_cast<void>(calls.take());
+        if (!decided && is_decided()) decide(stop_reason::user);  // of none, or of too many
+        for (member* m = take_ended(); m != nullptr; m = std::exchange(m->next, nullptr)) {
+            m->ended = true;
+            --left;
+            if (decided) continue;
+            if (!m->up->has_value() && first_failed == count) first_failed = m->index;
+            const verdict v = judge(*m->up, m->index);
+            if (v == verdict::counts) winners.push_back(m->index);
+            if (v == verdict::ends_all || is_decided())
+                decide(v == verdict::ends_all ? stop_reason::sibling_failed : stop_reason::user);
+        }
+        if (const stop_reason asked = calls.core.stops.asked(); asked != stop_reason::none)
+            decide(asked);
+        return left == 0;
+    }
+    void withdraw() noexcept;  // its executor ends
+
+    future_core& up(std::size_t i) noexcept { return *members[i].up; }
+    // Why there are too few winners.
+    void fail(future_core& c) noexcept;
+
+private:
+    bool is_decided() const noexcept {
+        return winners.size() == needed || winners.size() + left < needed;
+    }
+    void decide(stop_reason why) noexcept;
+    member* take_ended() noexcept;  // in the order of their ending
+};
+
+// Rule: result, judge(up, index), and take(core, group), which puts the outcome in its place.
+template <class Rule>
+struct group_block {
+    using result = typename Rule::result;
+    struct inside : group_part {
+        Rule rule;
+        inside(future_core& c, std::size_t n, std::size_t enough, Rule&& r)
+            : group_part(c, n, enough), rule(std::move(r)) {}
+    };
+    static constexpr std::size_t offset = aligned(outcome_end<result>, alignof(inside));
+    static constexpr std::size_t bytes = offset + sizeof(inside);
+    static constexpr std::size_t alignment = block_alignment<result>(alignof(inside));
+
+    static future_core* make(executor& on, future_core* const* ups, std::size_t count,
+                             std::size_t needed, Rule rule) {
+        void* const memory = block_cache::acquire(bytes, alignment);
+        auto* const c = ::new (memory) future_core(on, turn, dispose, 2);
+        static_cast<void>(c->begin());
+        auto* const in = ::new (static_cast<void*>(reinterpret_cast<std::byte*>(c) + offset))
+            inside(*c, count, needed, std::move(rule));
+        in->begin(ups);
+        return c;
+    }
+
+private:
+    static inside& in(future_core& c) noexcept { return in_room<inside>(c, offset); }
+
+    static void turn(frame* f) noexcept {
+        future_core& c = future_core::of(f);
+        inside& self = in(c);
+        if (self.calls.over) return let_go(&c);
+        const auto judge = [&](future_core& up, std::size_t i) { return self.rule.judge(up, i); };
+        if (!self.look(judge)) return;
+        if (self.winners.size() < self.needed)
+            self.fail(c);
+        else
+            put_what_is_thrown(c, [&] { self.rule.take(c, self); });
+        self.calls.finish();
+    }
+    static void dispose(frame* f) noexcept {
+        future_core& c = future_core::of(f);
+        inside& self = in(c);
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+            destroy_outcome<result>(c);
+            std::destroy_at(&self);
+            block_cache::release(&c, bytes, alignment);
+            return;
+        }
+        // Its executor ends.
+        static_cast<void>(self.calls.take());
+        if (self.calls.over) return let_go(&c);
+        self.withdraw();
+        c.put_stopped(stop_reason::shutdown);
+        self.calls.finish();
+    }
+};
+
+}  // namespace weft::detail

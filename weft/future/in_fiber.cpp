@@ -1,0 +1,259 @@
+#include "weft/future/in_fiber.hpp"
+
+#include <utility>
+
+#include "weft/base/tls.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/wait/context_local.hpp"
+
+namespace weft::detail {
+namespace {
+
+// The idle fibers of a thread, the latest first. There is room for none before the first visit, and
+// after the thread's end.
+struct idle_fibers {
+    lent_fiber* first;
+    std::size_t room;
+    bool known;
+
+    lent_fiber* take() noexcept {
+        lent_fiber* const f = first;
+        if (f == nullptr) return nullptr;
+        first = static_cast<lent_fiber*>(const_cast<void*>(f->next));
+        ++room;
+        return f;
+    }
+    bool put(lent_fiber& f) noexcept {
+        if (room == 0) return false;
+        --room;
+        f.next = std::exchange(first, &f);
+        return true;
+    }
+};
+
+}  // namespace
+}  // namespace weft::detail
+
+WEFT_DECLARE_THREAD_LOCAL(weft::detail::idle_fibers, weft_tls_idle_fibers, this_thread_idle);
+WEFT_DEFINE_THREAD_LOCAL(weft::detail::idle_fibers, weft_tls_idle_fibers);
+
+namespace weft::detail {
+namespace {
+
+// What has ended leaves this in after_turn, beside fiber_core::after.
+constexpr std::uint8_t rested = 2;
+
+// So many of a thread keep their stacks; what is more of them ends.
+constexpr std::size_t idle_limit = 16;
+
+struct job {
+    future_core* core;
+    const lent_turn* turn;
+};
+
+// With bindings, the target is a block of its own, and odd.
+struct bound_target {
+    const lent_turn* turn;
+    context_node* context;
+};
+constexpr std::uintptr_t bound_tag = 1;
+
+bound_target take_target(future_core& c) noexcept {
+    const auto target = reinterpret_cast<std::uintptr_t>(std::exchange(c.target, nullptr));
+    if ((target & bound_tag) == 0) return {reinterpret_cast<const lent_turn*>(target), nullptr};
+    auto* const b = reinterpret_cast<bound_target*>(target & ~bound_tag);
+    const bound_target taken = *b;
+    block_cache::release(b, sizeof(bound_target));
+    return taken;
+}
+
+bool is_lent(std::coroutine_handle<> h) noexcept {
+    return static_cast<frame*>(h.address())->resume == lent_target::take_turn;
+}
+
+// Ends those of a thread that ends.
+struct end_at_exit {
+    ~end_at_exit() {
+        idle_fibers& idle = this_thread_idle();
+        idle.room = 0;
+        while (lent_fiber* f = idle.take()) {
+            f->body.kill();
+            f->let_go();
+        }
+    }
+    void arm() noexcept {}
+};
+thread_local end_at_exit at_exit;
+
+WEFT_NOINLINE bool put_first(lent_fiber& f) noexcept {
+    idle_fibers& idle = this_thread_idle();
+    if (idle.known) return false;
+    at_exit.arm();
+    idle.known = true;
+    idle.room = idle_limit;
+    return idle.put(f);
+}
+
+// Whether another function finds it as if it were new.
+bool is_as_new(lent_fiber& f) noexcept {
+    return f.attention == 0 && f.shields == 0 && f.own()->extras == nullptr &&
+           !f.stop.stop_requested();
+}
+
+// It is on the list then.
+bool rest(lent_fiber& f) noexcept {
+    if (!is_as_new(f)) return false;
+    if (f.enrolled) {
+        f.home->strike_off(f);
+        f.enrolled = false;
+    }
+    if (!this_thread_idle().put(f) && !put_first(f)) return false;
+    f.after_turn = rested;
+    return true;
+}
+
+// What the fiber's coroutine runs: one function after the other.
+struct lent_body {
+    lent_fiber* self;
+
+    void operator()() {
+        // Also where it is killed, or the function throws.
+        struct at_end {
+            lent_fiber& f;
+            ~at_end() {
+                if (f.locals != nullptr) destroy_locals(f);
+                if (!f.ending || f.guest == nullptr) return;
+                auto& c = *static_cast<future_core*>(f.guest);
+                c.put_stopped(stop_reason::shutdown);
+                f.guest = nullptr;
+                f.tell_guest(&c);
+            }
+        } const at{*self};
+        do {
+            const job first = *static_cast<const job*>(self->next);
+            run(first);
+            while (is_as_new(*self)) {
+                const std::coroutine_handle<> h = self->home->take_next(is_lent);
+                if (h == nullptr) break;
+                future_core& c = future_core::of(static_cast<frame*>(h.address()));
+                const bound_target next = take_target(c);
+                self->guest = &c;
+                self->tell_guest = next.turn->ended;
+                self->context = next.context;
+                run({&c, next.turn});
+            }
+        } while (rest(*self) && (this_coroutine::yield(), true));
+    }
+    void run(const job& j) {
+        j.turn->run(*j.core);
+        self->guest = nullptr;
+        if (self->locals != nullptr) destroy_locals(*self);
+        if (self->context != nullptr) self->inherit_context(nullptr);
+        if (self->locks != 0) [[unlikely]]
+            fail("a fiber ended and holds a mutex", self->who());
+    }
+};
+
+// It has ended with what it ran, if anything; or it has not begun, for want of a stack.
+void end(lent_fiber& f, std::exception_ptr error, stop_reason stopped_by) noexcept {
+    if (f.own()->word.state() == coroutine_state::ready) [[unlikely]] {
+        const job& j = *static_cast<const job*>(f.next);
+        j.turn->refused(*j.core);
+    } else if (auto* const c = static_cast<future_core*>(f.guest)) {
+        if (error != nullptr)
+            c->put_exception(std::move(error));
+        else
+            c->put_stopped(stopped_by);
+        f.tell_guest(c);
+    }
+    f.finish();
+}
+
+// The function waits, or yields: the fiber is a flow like another until it returns.
+void live_on(lent_fiber& f) noexcept {
+    auto& c = *static_cast<future_core*>(f.guest);
+    if (!f.enrolled) {
+        f.enrolled = true;
+        f.home->enroll(f);
+    }
+    if (f.after_turn == fiber_core::yielded) {
+        f.after_turn = fiber_core::suspended;
+        f.home->defer(f.frame::handle(), &f);
+    } else if (f.waiting == nullptr) [[unlikely]] {
+        fail("a fiber yielded to nobody: this_fiber::yield", f.who());
+    }
+    if (c.manner == manner::in_fiber) return;
+    c.target = static_cast<flow*>(&f);
+    c.manner = manner::in_fiber;
+    const stop_reason asked = c.stops.open();
+    if (asked != stop_reason::none) static_cast<flow&>(f).request_stop(asked);
+}
+
+void take_turn(lent_fiber& f) noexcept {
+    std::exception_ptr error;
+    stop_reason stopped_by = stop_reason::none;
+#if WEFT_EXCEPTIONS
+    try {
+        resume(f.own(), nullptr, std::source_location::current());
+    } catch (const stopped& s) {
+        stopped_by = s.reason;
+    } catch (...) {
+        error = std::current_exception();
+    }
+#else
+    f.body.resume();
+#endif
+    if (f.after_turn == rested) [[likely]] {
+        f.after_turn = fiber_core::suspended;
+    } else if (f.own()->word.state() == coroutine_state::suspended) {
+        live_on(f);
+    } else {
+        end(f, std::move(error), stopped_by);
+    }
+}
+
+lent_fiber* new_fiber() {
+    auto f = std::make_unique<lent_fiber>();
+    f->set_body(coroutine<>(lent_body{f.get()}));
+    f->frame::resume = [](frame* self) { take_turn(*static_cast<lent_fiber*>(self)); };
+    f->locals = nullptr;  // in the place of where it begins
+    f->started = true;
+    return f.release();
+}
+
+}  // namespace
+
+void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) noexcept {
+    lent_fiber* f = this_thread_idle().take();
+    if (f == nullptr) f = new_fiber();
+    const job j{&c, &turn};
+    f->guest = &c;
+    f->tell_guest = turn.ended;
+    f->next = &j;
+    f->home = current_executor();  // nobody else knows of it yet
+    f->context = context;
+    this_thread_runs().current = f;
+    take_turn(*f);
+}
+
+void lent_target::prepare(future_core& c, const lent_turn& turn) {
+    context_node* const here = context_here();
+    if (here == nullptr) [[likely]] {
+        c.target = const_cast<lent_turn*>(&turn);
+        return;
+    }
+    void* const memory = block_cache::acquire(sizeof(bound_target));
+    context_node::keep(here);
+    c.target = reinterpret_cast<void*>(
+        reinterpret_cast<std::uintptr_t>(::new (memory) bound_target{&turn, here}) | bound_tag);
+}
+
+void lent_target::drop(future_core& c) noexcept { context_node::let_go(take_target(c).context); }
+
+void lent_target::take_turn(frame* f) noexcept {
+    future_core& c = future_core::of(f);
+    const bound_target target = take_target(c);
+    run_in_fiber(c, *target.turn, target.context);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,54 @@
+#include "weft/future/limited.hpp"
+
+namespace weft::detail {
+
+limited_core::limited_core(future_core& c, future_core& source, time_point deadline) noexcept
+    : calls(c), up(&source) {
+    listen.told = [](listener& l) noexcept {
+        static_cast<told_by_up&>(l).owner->calls.prompt(prompted::told_cause);
+    };
+    listen.owner = this;
+    timer.fire = [](timer_node& t) noexcept {
+        static_cast<timing&>(t).owner->calls.prompt(prompted::event_cause);
+    };
+    timer.deadline = deadline;
+    timer.owner = this;
+    node.owner = this;
+}
+
+void limited_core::begin(stop_token token) noexcept {
+    static_cast<void>(calls.open());  // nobody has asked yet
+    // The timer is armed at home, where it may come to that at once. The reference that the caller
+    // is given keeps all this until then.
+    if (timer.deadline != never) {
+        if (current_executor() == calls.core.home)
+            calls.core.home->arm(timer);
+        else
+            calls.prompt(prompted::event_cause);
+    }
+    node.attach(token);
+    if (!up->word.attach(listen)) calls.prompt(prompted::told_cause);
+}
+
+bool limited_core::look() noexcept {
+    const unsigned causes = calls.take();
+    if ((causes & prompted::told_cause) != 0) return true;
+    if ((causes & prompted::event_cause) != 0 && !timer.armed && !late) {
+        executor& home = *calls.core.home;
+        late = timer.deadline <= home.now();
+        if (late)
+            request_stop(*up, stop_reason::deadline);
+        else
+            home.arm(timer);
+    }
+    if (const stop_reason asked = calls.core.stops.asked(); asked != stop_reason::none)
+        request_stop(*up, asked);
+    return false;
+}
+
+void limited_core::withdraw() noexcept {
+    node.detach();
+    if (timer.armed) calls.core.home->disarm(timer);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,159 @@
+// packaged_task<R(Args...)>: a function whose result comes out of a future.
+//
+//   weft::packaged_task<int(int)> square([](int n) { return n * n; });
+//   weft::future<int> f = square.get_future();
+//   std::thread(std::move(square), 7).detach();
+//   int n = f.get();
+//
+// It is called once, by whoever has it, on any thread, and runs there; it may wait if its caller
+// may. One that is destroyed without a call gives errc::broken_promise. If the future was stopped
+// by then, the call does nothing; one that runs is not asked to stop. The function lies in the
+// future's block.
+#pragma once
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/future/promise.hpp"
+
+namespace weft {
+
+template <class Signature>
+class packaged_task;
+
+template <class R, class... Args>
+class packaged_task<R(Args...)> {
+    using core = detail::future_core;
+
+    // Behind the room for the outcome, since both are there while it runs.
+    struct function {
+        void (*call)(function&, core&, Args&&...);
+        void (*end)(function&) noexcept;  // null: it has ended
+    };
+    static constexpr std::size_t offset = detail::aligned(detail::outcome_end<R>, 64);
+
+    template <class F>
+    struct block : function {
+        F f;
+
+        template <class G>
+        explicit block(G&& g) : function{run, destroy}, f(std::forward<G>(g)) {}
+        static void run(function& self, core& c, Args&&... args) {
+            detail::put_result<R>(c, [&]() -> decltype(auto) {
+                return std::invoke(static_cast<block&>(self).f, std::forward<Args>(args)...);
+            });
+        }
+        static void destroy(function& self) noexcept {
+            std::destroy_at(static_cast<block*>(&self));
+        }
+        static void dispose(detail::frame* f) noexcept {
+            core& c = core::of(f);
+            detail::destroy_outcome<R>(c);
+            block_cache::release(&c, offset + sizeof(block),
+                                 detail::block_alignment<R>(alignof(block)));
+        }
+    };
+
+public:
+    packaged_task() noexcept = default;  // empty
+    template <class F>
+        requires(!std::same_as<std::remove_cvref_t<F>, packaged_task> &&
+                 std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
+    explicit packaged_task(F&& f, executor& on = detail::executor_of_caller())
+        : core_(make(std::forward<F>(f), on)) {}
+    packaged_task(packaged_task&& other) noexcept
+        : core_(std::exchange(other.core_, nullptr)), given_(other.given_) {}
+    packaged_task& operator=(packaged_task&& other) noexcept {
+        if (this != &other) {
+            end();
+            core_ = std::exchange(other.core_, nullptr);
+            given_ = other.given_;
+        }
+        return *this;
+    }
+    ~packaged_task() { end(); }
+
+    bool valid() const noexcept { return core_ != nullptr; }
+
+    // Once.
+    future<R> get_future(std::source_location place = std::source_location::current()) {
+        if (core_ == nullptr || std::exchange(given_, true))
+            fail("get_future of a packaged_task that is empty or has given it", {}, place);
+        core_->keep();
+        return future<R>(core_);
+    }
+
+    // Once. What the function throws goes into the future.
+    void operator()(Args... args) {
+        if (core_ == nullptr) fail("call of a packaged_task that is empty or was called");
+        core* const c = std::exchange(core_, nullptr);
+        // Also where the stack that it runs on is unwound.
+        struct at_end {
+            core& c;
+            ~at_end() {
+                end_function(c);
+                if (!c.has_outcome()) c.put_stopped(stop_reason::shutdown);
+                c.finish();
+            }
+        };
+        if (!c->begin()) {
+            end_function(*c);
+            return detail::let_go(c);
+        }
+        const at_end finishes{*c};
+        call(*c, std::forward<Args>(args)...);
+    }
+
+private:
+    static function& part_of(core& c) noexcept { return detail::in_room<function>(c, offset); }
+    static void end_function(core& c) noexcept {
+        if (auto* const e = std::exchange(part_of(c).end, nullptr)) e(part_of(c));
+    }
+
+    static void call(core& c, Args&&... args) {
+#if WEFT_EXCEPTIONS
+        try {
+#endif
+            part_of(c).call(part_of(c), c, std::forward<Args>(args)...);
+#if WEFT_EXCEPTIONS
+        } catch (const stopped& s) {
+            c.put_stopped(s.reason);
+        } catch (abi::__forced_unwind&) {  // its fiber is killed
+            throw;
+        } catch (...) {
+            c.put_exception(std::current_exception());
+        }
+#endif
+    }
+
+    template <class F>
+    static core* make(F&& f, executor& on) {
+        using its_block = block<std::decay_t<F>>;
+        core* const c = detail::make_block<its_block>(
+            offset + sizeof(its_block), detail::block_alignment<R>(alignof(its_block)), offset, on,
+            nullptr, its_block::dispose, 1, std::forward<F>(f));
+        c->stops.refuse();
+        return c;
+    }
+
+    void end() noexcept {
+        if (core_ == nullptr) return;
+        end_function(*core_);
+        if (core_->word.claim()) {
+            core_->put_error(errc::broken_promise);
+            core_->publish();
+        }
+        detail::let_go(std::exchange(core_, nullptr));
+    }
+
+    core* core_ = nullptr;
+    bool given_ = false;
+};
+
+}  // namespace weft

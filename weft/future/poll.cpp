@@ -1,0 +1,99 @@
+#include "weft/future/poll.hpp"
+
+namespace weft::detail {
+
+poll_core::poll_core(future_core& c, future_core& source, const poll_manner& m) noexcept
+    : calls(c), up(&source), how(m) {
+    listen.told = [](listener& l) noexcept {
+        static_cast<told_by_up&>(l).owner->calls.prompt(prompted::told_cause);
+    };
+    listen.owner = this;
+    timer.fire = [](timer_node& t) noexcept {
+        static_cast<timing&>(t).owner->calls.prompt(prompted::event_cause);
+    };
+    timer.owner = this;
+    node.owner = &calls;
+}
+
+poll_core::step poll_core::next_step() noexcept {
+    const unsigned causes = calls.take();
+    if (calls.over) return step::last;
+    future_core& c = calls.core;
+    const stop_reason asked = c.stops.asked();
+    if (up != nullptr) {
+        if ((causes & prompted::told_cause) != 0) return step::take_value;
+        if (asked != stop_reason::none) request_stop(*up, asked);
+        return step::nothing;
+    }
+    if (asked != stop_reason::none) {
+        c.put_stopped(asked);
+        return step::end;
+    }
+    if (node.closed) {
+        c.put_error(errc::closed);
+        return step::end;
+    }
+    return prepare(false) ? step::ask : c.has_outcome() ? step::end : step::nothing;
+}
+
+// From here on its stop is a fiber's, if it waits, or is looked for before it is asked again.
+bool poll_core::prepare(bool first) noexcept {
+    future_core& c = calls.core;
+    time_point begin = how.first;
+    if (first && how.delayed) begin = after(c.home->now(), how.interval);
+    const bool waits = first && begin > c.home->now();
+    if (!waits && c.manner != manner::plain) {
+        c.stops.close();
+        c.manner = manner::plain;
+    }
+    // Whose turn this was as well.
+    if (const stop_reason asked = c.stops.asked(); asked != stop_reason::none) {
+        c.put_stopped(asked);
+        return false;
+    }
+    if (waits) {
+        arm(begin);
+        return false;
+    }
+    if (how.event != nullptr) seen_count = how.event->count();
+    return true;
+}
+
+void poll_core::arm(time_point t) noexcept {
+    timer.deadline = t;
+    calls.core.home->arm(timer);
+}
+
+bool poll_core::waits_again() noexcept {
+    future_core& c = calls.core;
+    if (c.manner == manner::in_fiber) {
+        c.stops.close();
+        c.manner = manner::plain;
+    }
+    if (how.count != 0 && --how.count == 0) {
+        c.put_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+        return false;
+    }
+    if (const stop_reason asked = c.stops.asked(); asked != stop_reason::none) {
+        c.put_stopped(asked);
+        return false;
+    }
+    if (how.event == nullptr && !is_timed()) {
+        if (c.home->spare_turn()) return true;
+        c.home->defer(c.handle(), nullptr);
+        return false;
+    }
+    if (is_timed())
+        arm(after(c.home->now(), how.interval));
+    else if (!how.event->enlist(node, seen_count))
+        calls.prompt(prompted::event_cause);
+    if (calls.open() != stop_reason::none) calls.prompt(prompted::stop_cause);
+    return false;
+}
+
+void poll_core::withdraw() noexcept {
+    if (timer.armed) calls.core.home->disarm(timer);
+    if (how.event != nullptr && node.linked()) how.event->withdraw(node);
+}
+
+}  // namespace weft::detail

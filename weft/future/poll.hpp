@@ -1,0 +1,191 @@
+// poll_block: a future that ends with another's value when a function has said true of it.
+//
+// Its one idea: between two questions it is like any future: in the executor's queue, where it is
+// asked each turn; a timer; or in the list of an event. Where it alone is ready, a turn is spared
+// the way through the queue (executor::spare_turn).
+//
+//      room:  [ value, or failure ] [ the function, the value, when it is asked next ]
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "weft/future/continuation.hpp"
+#include "weft/future/poll_event.hpp"
+#include "weft/future/prompted.hpp"
+
+namespace weft::detail {
+
+// When it is asked.
+struct poll_manner {
+    std::size_t count = 0;  // so often at most; 0: without limit
+    duration interval{};    // by a timer, if it is not zero
+    time_point first{};     // not before that
+    poll_event* event = nullptr;
+    bool delayed = false;  // the first time after an interval too
+};
+
+struct always {
+    bool operator()() const noexcept { return true; }
+};
+
+template <class T, class F>
+bool says_true(F& f, [[maybe_unused]] stored_t<T>& v) {
+    if constexpr (takes_reference<T, F>)
+        return std::invoke(f, seen<T>(v));
+    else
+        return std::invoke(f);
+}
+
+// The part that knows neither T nor the function. All but the core is its own thread's.
+struct poll_core {
+    prompted calls;
+    future_core* up;  // until it has given the value
+    struct told_by_up : listener {
+        poll_core* owner = nullptr;
+    } listen;
+    struct timing : timer_node {
+        poll_core* owner = nullptr;
+    } timer;
+    poll_node node;
+    poll_manner how;
+    std::size_t seen_count = 0;  // of the event's sets, before it was asked
+    context_node* context = nullptr;
+
+    poll_core(future_core& c, future_core& source, const poll_manner& m) noexcept;
+    poll_core(const poll_core&) = delete;
+    ~poll_core() { context_node::let_go(context); }
+
+    // What is to be done in a turn.
+    enum class step : std::uint8_t { nothing, ask, take_value, end, last };
+    step next_step() noexcept;
+    // After a value, and after an answer that was no. False: it has an outcome.
+    [[nodiscard]] bool prepare(bool first) noexcept;
+    [[nodiscard]] bool waits_again() noexcept;
+    // It has its outcome, or is about to, and is in no list any more.
+    void withdraw() noexcept;
+
+private:
+    bool is_timed() const noexcept { return how.interval > duration::zero(); }
+    [[nodiscard]] bool open() noexcept;
+    void arm(time_point t) noexcept;
+};
+
+template <class T, class F, class Way>
+struct poll_block {
+    struct inside : poll_core {
+        std::optional<F> f;
+        std::optional<stored_t<T>> value;
+
+        template <class G>
+        inside(future_core& c, future_core& source, const poll_manner& m, G&& g)
+            : poll_core(c, source, m), f(std::in_place, std::forward<G>(g)) {}
+    };
+    static constexpr std::size_t offset = aligned(outcome_end<T>, alignof(inside));
+    static constexpr std::size_t bytes = offset + sizeof(inside);
+    static constexpr std::size_t alignment = block_alignment<T>(alignof(inside));
+
+    // Takes the reference to `up`.
+    template <class G>
+    static future_core* make(future_core& up, const poll_manner& how, G&& g) {
+        void* const memory = block_cache::acquire(bytes, alignment);
+        auto* const c = ::new (memory) future_core(*up.home, turn, dispose, 2);
+        static_cast<void>(c->begin());
+        auto* const in = ::new (static_cast<void*>(reinterpret_cast<std::byte*>(c) + offset))
+            inside(*c, up, how, std::forward<G>(g));
+        if constexpr (std::is_same_v<Way, fiber_way>) {
+            in->context = context_here();
+            context_node::keep(in->context);
+        }
+        static_cast<void>(in->calls.open());  // nobody has asked yet
+        if (!up.word.attach(in->listen)) in->calls.prompt(prompted::told_cause);
+        return c;
+    }
+
+private:
+    static inside& in(future_core& c) noexcept { return in_room<inside>(c, offset); }
+
+    static void turn(frame* f) noexcept {
+        future_core& c = future_core::of(f);
+        inside& self = in(c);
+        switch (self.next_step()) {
+            case poll_core::step::nothing:
+                return;
+            case poll_core::step::take_value:
+                return take_value(c);
+            case poll_core::step::ask:
+                return enter(c);
+            case poll_core::step::end:
+                return ended(&c);
+            case poll_core::step::last:
+                return let_go(&c);
+        }
+    }
+    static void take_value(future_core& c) noexcept {
+        inside& self = in(c);
+        future_core& up = *std::exchange(self.up, nullptr);
+        if (up.has_value())
+            put_what_is_thrown(c, [&] { self.value.emplace(std::move(value_of<T>(up))); });
+        else
+            c.take_failure_of(up);
+        let_go(&up);
+        if (c.has_outcome()) return ended(&c);
+        if (!self.prepare(true)) return c.has_outcome() ? ended(&c) : void();
+        enter(c);
+    }
+    static void enter(future_core& c) noexcept {
+        if constexpr (std::is_same_v<Way, fiber_way>) {
+            context_node::keep(in(c).context);
+            run_in_fiber(c, fiber_way::turn_of<asking>, in(c).context);
+        } else {
+            plain_way::take_turn<asking>(&c);
+        }
+    }
+    struct asking {
+        static void turn(future_core& c) { ask(c); }
+        static void ended(void* core) noexcept { poll_block::ended(core); }
+        static void refused(future_core& c) noexcept {
+            put_no_memory(c);
+            poll_block::ended(&c);
+        }
+    };
+    static void ask(future_core& c) {
+        inside& self = in(c);
+        while (!says_true<T>(*self.f, *self.value))
+            if (!self.waits_again()) return c.has_outcome() ? ended(&c) : void();
+        put_value<T>(c, moved<T>(*self.value));
+        ended(&c);
+    }
+    // It has its outcome.
+    static void ended(void* core) noexcept {
+        auto& c = *static_cast<future_core*>(core);
+        inside& self = in(c);
+        self.withdraw();
+        self.f.reset();
+        self.value.reset();
+        self.calls.finish();
+    }
+    static void dispose(frame* f) noexcept {
+        future_core& c = future_core::of(f);
+        inside& self = in(c);
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+            destroy_outcome<T>(c);
+            std::destroy_at(&self);
+            block_cache::release(&c, bytes, alignment);
+            return;
+        }
+        // Its executor ends.
+        static_cast<void>(self.calls.take());
+        if (self.calls.over) return let_go(&c);
+        if (self.up != nullptr) {
+            static_cast<void>(self.up->word.detach());
+            let_go(std::exchange(self.up, nullptr));
+        }
+        c.put_stopped(stop_reason::shutdown);
+        ended(&c);
+    }
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,242 @@
+// shared_future<T>: a future whose outcome many may have, on any threads.
+//
+//   weft::shared_future<config> c = load().share();
+//   auto port = c.then([](const config& x) { return x.port; });
+//   const config& x = c.get();                    // or co_await c
+//
+// Its one idea: the outcome moves into a block of its own, beside which all are told who wait for
+// it, in the order in which they came. Copies are handles of the same. The value is given by const
+// reference and lives as long as a handle, or a function that is called with it; the exception is
+// thrown to each.
+//
+// A stop of one that was made by then() stops that one alone; request_stop() of the shared one asks
+// what it was made of.
+#pragma once
+
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "weft/future/future.hpp"
+#include "weft/wait/wait_queue.hpp"
+
+namespace weft {
+namespace detail {
+
+// Who is told: those who wait, and what continues it.
+struct shared_part {
+    struct all : listener {
+        shared_part* owner = nullptr;
+    } listen;
+    wait_queue queue;  // the lock of what follows
+    forward_queue<runnable> following;
+    bool done = false;
+
+    explicit shared_part(future_core& c) noexcept;
+    shared_part(const shared_part&) = delete;
+
+    // False: it is done.
+    [[nodiscard]] bool enlist(wait_node& n) noexcept;
+    void follow(follow_part& p) noexcept;
+    void tell_all() noexcept;
+
+    template <class T>
+    static constexpr std::size_t offset = aligned(
+        std::max(outcome_end<T>, sizeof(future_core) + sizeof(follow_part)), alignof(void*));
+    template <class T>
+    static shared_part& of(future_core& c) noexcept {
+        return in_room<shared_part>(c, offset<T>);
+    }
+};
+
+template <class T>
+struct shared_block {
+    static constexpr std::size_t offset = shared_part::offset<T>;
+    static constexpr std::size_t bytes = offset + sizeof(shared_part);
+    static constexpr std::size_t alignment = block_alignment<T>(alignof(shared_part));
+
+    // Takes the reference to `from`.
+    static future_core* make(future_core& from) {
+        void* const memory = block_cache::acquire(bytes, alignment);
+        auto* const c = ::new (memory) future_core(*from.home, nullptr, dispose, 2);
+        ::new (static_cast<void*>(reinterpret_cast<std::byte*>(c) + offset)) shared_part(*c);
+        static_cast<void>(c->begin());
+        if (adopt<T>(*c, &from)) c->finish();
+        return c;
+    }
+
+private:
+    static void dispose(frame* f) noexcept {
+        future_core& c = future_core::of(f);
+        if (c.references.load(std::memory_order_relaxed) != 0) return drop_forwarding(c);
+        std::destroy_at(&shared_part::of<T>(c));
+        destroy_outcome<T>(c);
+        block_cache::release(&c, bytes, alignment);
+    }
+};
+
+template <class T>
+using shared_reference = std::add_lvalue_reference_t<std::add_const_t<T>>;
+
+// Waits for a shared one, and gives it as it lies there.
+class shared_wait {
+public:
+    static constexpr bool reports_stop = false;
+
+    shared_wait(future_core& c, shared_part& p, time_point deadline) noexcept
+        : core_(&c), part_(&p), deadline_(deadline) {}
+    shared_wait(shared_wait&& other) noexcept  // before it is awaited
+        : shared_wait(*other.core_, *other.part_, other.deadline_) {}
+
+    bool ready() const noexcept { return core_->word.is_done(); }
+    bool start(waiter& w) noexcept;
+    time_point deadline() const noexcept { return deadline_; }
+    bool take(const waiter* w, wait_status how) const {
+        if (how == wait_status::stopped) throw_stopped(w->reason());
+        return how == wait_status::woken;
+    }
+
+protected:
+    future_core* core_;
+
+private:
+    shared_part* part_;
+    time_point deadline_;
+    wait_node node_;
+};
+
+template <class T>
+class shared_get : public shared_wait {
+public:
+    using shared_wait::shared_wait;
+    shared_reference<T> take(const waiter* w, wait_status how) {
+        shared_wait::take(w, how);
+        if (!core_->has_value()) core_->throw_failure();
+        if constexpr (!std::is_void_v<T>) return seen<T>(value_of<T>(*core_));
+    }
+};
+
+// As a Source of continuations: the function is called with a const T&.
+template <class T>
+struct shared_source {
+    static constexpr manner waiting = manner::shares;
+    static void follow(follow_part& p) noexcept { shared_part::of<T>(*p.up).follow(p); }
+    static void pass_failure(future_core& from, future_core& to) noexcept {
+        to.copy_failure_of(from);
+    }
+    class argument {
+    public:
+        explicit argument(future_core& up) noexcept : up_(up) {}
+        argument(const argument&) = delete;
+        ~argument() { let_go(&up_); }
+        template <class Body>
+        bool call(Body& body, future_core& c) const {
+            if constexpr (std::is_void_v<T>) {
+                return body(c, value_of<void>(up_));
+            } else {
+                stored_t<shared_reference<T>> at = &seen<T>(value_of<T>(up_));
+                return body(c, at);
+            }
+        }
+
+    private:
+        future_core& up_;
+    };
+};
+
+}  // namespace detail
+
+template <class T = void>
+class [[nodiscard]] shared_future {
+    using core = detail::future_core;
+    using reference = detail::shared_reference<T>;
+
+public:
+    using value_type = T;
+
+    shared_future() noexcept = default;  // empty
+    explicit shared_future(future<T>&& f) {
+        if (f.valid()) core_ = detail::shared_block<T>::make(*detail::core_of_future::take(f));
+    }
+    shared_future(const shared_future& other) noexcept : core_(other.core_) {
+        if (core_ != nullptr) core_->keep();
+    }
+    shared_future(shared_future&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+    shared_future& operator=(shared_future other) noexcept {
+        std::swap(core_, other.core_);
+        return *this;
+    }
+    ~shared_future() { detail::let_go(core_); }
+
+    bool valid() const noexcept { return core_ != nullptr; }
+    bool is_ready() const noexcept { return core_ != nullptr && core_->word.is_done(); }
+    bool has_value() const noexcept { return is_ready() && core_->has_value(); }
+    executor& home() const { return *checked().home; }
+
+    // As of a future, but it stays what it is.
+    reference get(std::source_location place = std::source_location::current()) const {
+        return await(async_get(place), place);
+    }
+    void wait(std::source_location place = std::source_location::current()) const {
+        static_cast<void>(wait_until(never, place));
+    }
+    bool wait_until(time_point deadline,
+                    std::source_location place = std::source_location::current()) const {
+        return await(async_wait_until(deadline, place), place);
+    }
+    template <class Rep, class Period>
+    bool wait_for(std::chrono::duration<Rep, Period> d) const {
+        return wait_until(after(now(), d));
+    }
+    detail::shared_get<T> async_get(
+        std::source_location place = std::source_location::current()) const {
+        core& c = checked(place);
+        return detail::shared_get<T>(c, detail::shared_part::of<T>(c), never);
+    }
+    detail::shared_wait async_wait_until(
+        time_point deadline, std::source_location place = std::source_location::current()) const {
+        core& c = checked(place);
+        return detail::shared_wait(c, detail::shared_part::of<T>(c), deadline);
+    }
+    auto operator co_await() const { return detail::operation_holder(async_get()); }
+
+    // The future of what f(const T&) returns.
+    template <class F>
+    auto then(F&& f) const {
+        return then_by<detail::fiber_way>(std::forward<F>(f));
+    }
+    template <class F>
+    auto then(plain_t, F&& f) const {
+        return then_by<detail::plain_way>(std::forward<F>(f));
+    }
+
+    // Of what it was made of. False: there is an outcome, or somebody has asked before.
+    bool request_stop(stop_reason reason = stop_reason::user) const noexcept {
+        return core_ != nullptr && detail::request_stop(*core_, reason);
+    }
+
+private:
+    core& checked(std::source_location place = std::source_location::current()) const {
+        if (core_ == nullptr) [[unlikely]]
+            fail("use of a shared_future that is empty", {}, place);
+        return *core_;
+    }
+    template <class Way, class F>
+    auto then_by(F&& f) const {
+        core& c = checked();
+        using body = detail::then_body<reference, std::decay_t<F>>;
+        c.keep();
+        core* const next = detail::continuation<detail::shared_source<T>, body, Way>::make(
+            *c.home, c, body{std::forward<F>(f)});
+        return future<typename body::result>(next);
+    }
+
+    core* core_ = nullptr;
+};
+
+template <class T>
+shared_future<T> future<T>::share() {
+    return shared_future<T>(std::move(*this));
+}
+
+}  // namespace weft

@@ -1,0 +1,252 @@
+// when_all, when_n, when_any and when_n_if, when_any_if: one future of several.
+//
+//   auto [a, b] = weft::when_all(std::move(f), std::move(g)).get();
+//   auto first = weft::when_any(std::move(replicas)).get();         // index and value
+//   auto two = weft::when_n(2, std::move(replicas));                // in the order of ending
+//   auto good = weft::when_n_if(2, std::move(votes), [](const vote& v) { return v.yes; });
+//
+// Those that are not needed any more, the losers, are asked to stop, and have ended when the
+// outcome is there. when_all ends with the first failure, and stops the others for it. For when_n
+// and when_any a failure is an ending like another: if one of the winners failed, so does it. For
+// the _if it does not count, as little as a value of which the function says no; if in the end
+// there are too few, the first failure is the outcome, or errc::unsatisfied.
+//
+// They run on the executor of the first future, or of the caller; so does the function of the _if,
+// in the turn of the executor: it must not wait. A range is emptied: its futures are moved from.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <ranges>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weft/future/group.hpp"
+#include "weft/future/promise.hpp"
+#include "weft/wait/indexed.hpp"
+
+namespace weft {
+namespace detail {
+
+template <class R>
+concept range_of_futures = std::ranges::sized_range<R> && is_future<std::ranges::range_value_t<R>>;
+template <class R>
+using range_value_of = typename std::ranges::range_value_t<R>::value_type;
+
+// As it is kept beside others. It has a value.
+template <class T>
+kept_t<T> taken_kept(future_core& up) {
+    if constexpr (std::is_reference_v<T>)
+        return *value_of<T>(up);
+    else
+        return std::move(value_of<T>(up));
+}
+template <std::size_t I, class... Ts>
+std::variant<kept_t<Ts>...> taken_one(future_core& up) {
+    using T = std::tuple_element_t<I, std::tuple<Ts...>>;
+    return std::variant<kept_t<Ts>...>(std::in_place_index<I>, taken_kept<T>(up));
+}
+template <class... Ts>
+std::variant<kept_t<Ts>...> taken_of(future_core& up, std::size_t index) {
+    using taker = std::variant<kept_t<Ts>...> (*)(future_core&);
+    static constexpr auto takers = []<std::size_t... I>(std::index_sequence<I...>) {
+        return std::array<taker, sizeof...(Ts)>{taken_one<I, Ts...>...};
+    }(std::index_sequence_for<Ts...>());
+    return takers[index](up);
+}
+
+// -- rules ------------------------------------------------------------------------------------
+
+struct all_rule {
+    static group_part::verdict judge(future_core& up, std::size_t) noexcept {
+        return up.has_value() ? group_part::verdict::counts : group_part::verdict::ends_all;
+    }
+};
+struct any_rule {
+    static group_part::verdict judge(future_core&, std::size_t) noexcept {
+        return group_part::verdict::counts;
+    }
+    // Whether a winner failed; that is the outcome then.
+    static bool take_failure(future_core& c, group_part& g) noexcept {
+        for (const std::size_t i : g.winners) {
+            if (g.up(i).has_value()) continue;
+            c.take_failure_of(g.up(i));
+            return true;
+        }
+        return false;
+    }
+};
+
+template <class... Ts>
+struct mixed_all : all_rule {
+    using result = std::tuple<kept_t<Ts>...>;
+    static void take(future_core& c, group_part& g) {
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            put_value<result>(c, taken_kept<Ts>(g.up(I))...);
+        }(std::index_sequence_for<Ts...>());
+    }
+};
+template <class T>
+struct range_all : all_rule {
+    using result = std::vector<kept_t<T>>;
+    static void take(future_core& c, group_part& g) {
+        result all;
+        all.reserve(g.count);
+        for (std::size_t i = 0; i < g.count; ++i) all.push_back(taken_kept<T>(g.up(i)));
+        put_value<result>(c, std::move(all));
+    }
+};
+template <class... Ts>
+struct mixed_any : any_rule {
+    using result = indexed<std::variant<kept_t<Ts>...>>;
+    static void take(future_core& c, group_part& g) {
+        if (take_failure(c, g)) return;
+        const std::size_t i = g.winners.front();
+        put_result<result>(c, [&] { return result{i, taken_of<Ts...>(g.up(i), i)}; });
+    }
+};
+template <class T>
+struct range_any : any_rule {
+    using result = indexed<kept_t<T>>;
+    static void take(future_core& c, group_part& g) {
+        if (take_failure(c, g)) return;
+        const std::size_t i = g.winners.front();
+        put_result<result>(c, [&] { return result{i, taken_kept<T>(g.up(i))}; });
+    }
+};
+template <class... Ts>
+struct mixed_n : any_rule {
+    using result = std::vector<indexed<std::variant<kept_t<Ts>...>>>;
+    static void take(future_core& c, group_part& g) {
+        if (take_failure(c, g)) return;
+        result all;
+        for (const std::size_t i : g.winners) all.push_back({i, taken_of<Ts...>(g.up(i), i)});
+        put_value<result>(c, std::move(all));
+    }
+};
+template <class T>
+struct range_n : any_rule {
+    using result = std::vector<indexed<kept_t<T>>>;
+    static void take(future_core& c, group_part& g) {
+        if (take_failure(c, g)) return;
+        result all;
+        for (const std::size_t i : g.winners) all.push_back({i, taken_kept<T>(g.up(i))});
+        put_value<result>(c, std::move(all));
+    }
+};
+// What the function throws of a value is taken for a no.
+template <class Rule, class T, class F>
+struct where : Rule {
+    F f;
+
+    template <class G>
+    explicit where(std::in_place_t, G&& g) : f(std::forward<G>(g)) {}
+    group_part::verdict judge(future_core& up, std::size_t) noexcept {
+        if (!up.has_value()) return group_part::verdict::does_not_count;
+        bool yes = false;
+#if WEFT_EXCEPTIONS
+        try {
+            yes = says_true<T>(f, value_of<T>(up));
+        } catch (...) {
+        }
+#else
+        yes = says_true<T>(f, value_of<T>(up));
+#endif
+        return yes ? group_part::verdict::counts : group_part::verdict::does_not_count;
+    }
+};
+
+template <class Rule, class... Ts>
+future<typename Rule::result> group_of(std::size_t needed, Rule rule, future<Ts>... fs) {
+    std::array<future_core*, sizeof...(Ts)> ups{core_of_future::take(fs)...};
+    for (const future_core* c : ups) WEFT_ASSERT(c != nullptr, "use of a future that is empty");
+    return future<typename Rule::result>(group_block<Rule>::make(
+        *ups[0]->home, ups.data(), ups.size(), std::min(needed, ups.size()), std::move(rule)));
+}
+template <class Rule, class R>
+future<typename Rule::result> group_of_range(std::size_t needed, Rule rule, R&& range) {
+    std::vector<future_core*> ups;
+    ups.reserve(std::ranges::size(range));
+    for (auto& f : range) {
+        ups.push_back(core_of_future::take(f));
+        WEFT_ASSERT(ups.back() != nullptr, "use of a future that is empty");
+    }
+    executor& on = ups.empty() ? executor_of_caller() : *ups[0]->home;
+    return future<typename Rule::result>(
+        group_block<Rule>::make(on, ups.data(), ups.size(), needed, std::move(rule)));
+}
+
+}  // namespace detail
+
+template <class... Ts>
+    requires(sizeof...(Ts) > 0)
+future<std::tuple<detail::kept_t<Ts>...>> when_all(future<Ts>&&... fs) {
+    return detail::group_of(sizeof...(Ts), detail::mixed_all<Ts...>(), std::move(fs)...);
+}
+template <class T>
+future<std::vector<detail::kept_t<T>>> when_all(std::span<future<T>> range) {
+    return detail::group_of_range(range.size(), detail::range_all<T>(), range);
+}
+template <class T>
+auto when_all(std::vector<future<T>>& range) {
+    return when_all(std::span(range));
+}
+template <class T>
+auto when_all(std::vector<future<T>>&& range) {
+    return when_all(std::span(range));
+}
+
+template <class... Ts>
+    requires(sizeof...(Ts) > 0)
+future<indexed<std::variant<detail::kept_t<Ts>...>>> when_any(future<Ts>&&... fs) {
+    return detail::group_of(1, detail::mixed_any<Ts...>(), std::move(fs)...);
+}
+// Of none it is errc::unsatisfied.
+template <class T>
+future<indexed<detail::kept_t<T>>> when_any(std::span<future<T>> range) {
+    return detail::group_of_range(1, detail::range_any<T>(), range);
+}
+template <class T>
+auto when_any(std::vector<future<T>>& range) {
+    return when_any(std::span(range));
+}
+template <class T>
+auto when_any(std::vector<future<T>>&& range) {
+    return when_any(std::span(range));
+}
+
+// The first n that end; all, where there are not so many.
+template <class... Ts>
+    requires(sizeof...(Ts) > 0)
+future<std::vector<indexed<std::variant<detail::kept_t<Ts>...>>>> when_n(std::size_t n,
+                                                                         future<Ts>&&... fs) {
+    return detail::group_of(n, detail::mixed_n<Ts...>(), std::move(fs)...);
+}
+template <detail::range_of_futures R>
+auto when_n(std::size_t n, R&& range) {
+    const std::size_t needed = std::min<std::size_t>(n, std::ranges::size(range));
+    return detail::group_of_range(needed, detail::range_n<detail::range_value_of<R>>(),
+                                  std::forward<R>(range));
+}
+
+// The first n of whose values f says true.
+template <detail::range_of_futures R, class F>
+auto when_n_if(std::size_t n, R&& range, F&& f) {
+    using T = detail::range_value_of<R>;
+    using rule = detail::where<detail::range_n<T>, T, std::decay_t<F>>;
+    return detail::group_of_range(n, rule(std::in_place, std::forward<F>(f)),
+                                  std::forward<R>(range));
+}
+template <detail::range_of_futures R, class F>
+auto when_any_if(R&& range, F&& f) {
+    using T = detail::range_value_of<R>;
+    using rule = detail::where<detail::range_any<T>, T, std::decay_t<F>>;
+    return detail::group_of_range(1, rule(std::in_place, std::forward<F>(f)),
+                                  std::forward<R>(range));
+}
+
+}  // namespace weft
