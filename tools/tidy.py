@@ -44,6 +44,7 @@ TESTED_ELSEWHERE = {
     "weft/wait/indexed.hpp": "plain data; when_any_test and when_test have it",
     "weft/future/future_core.hpp": "future_test: stops, chains, what is dropped",
     "weft/future/outcome.hpp": "promise_test carries each kind of value and failure",
+    "weft/future/body.hpp": "future_test: functions of each form, in each way",
     "weft/future/continuation.hpp": "future_test: then in each of its forms",
     "weft/future/future_wait.hpp": "cancel_test ends each wait, future_test lets them end",
     "weft/future/prompted.hpp": "poll_test, limited_test and when_test: all who call for turns",
