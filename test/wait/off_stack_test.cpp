@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "test/support/counted.hpp"
+#include "test/support/on_stack.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/fiber/spawn.hpp"
@@ -315,6 +316,7 @@ void in_a_shared_fiber(std::function<void()> f) {
 }
 
 TEST(off_stack_death, a_mutex_that_is_waited_for) {
+    if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
     EXPECT_DEATH(in_a_shared_fiber([] {
                      weft::mutex m;
                      const std::lock_guard held(m);
@@ -324,6 +326,7 @@ TEST(off_stack_death, a_mutex_that_is_waited_for) {
 }
 
 TEST(off_stack_death, a_nursery) {
+    if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
     EXPECT_DEATH(in_a_shared_fiber([] {
                      weft::nursery n;
                      n.spawn([] {});

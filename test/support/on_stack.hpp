@@ -1,0 +1,11 @@
+// Whether locals lie on the stack. Clang's AddressSanitizer keeps them elsewhere, to find who uses
+// them after their function has returned; so nothing that must not lie on a shared stack does.
+#pragma once
+
+#include "weft/base/platform.hpp"
+
+namespace weft::testing {
+
+inline constexpr bool locals_lie_on_the_stack = !(WEFT_ASAN && WEFT_CLANG);
+
+}  // namespace weft::testing
