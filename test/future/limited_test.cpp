@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "test/future/values.hpp"
 #include "test/support/loop_thread.hpp"
 #include "weft/fiber/fiber.hpp"
@@ -36,6 +38,21 @@ TEST(limited, is_timed_out_and_what_it_waited_for_is_stopped) {
     l.run();
     EXPECT_EQ(at_once.error(), std::errc::timed_out);
     EXPECT_TRUE(late.is_ready());
+}
+
+TEST(limited, of_a_loop_that_ends_is_stopped) {
+    std::optional<promise<int>> p;
+    future<int> f;
+    {
+        weft::loop l;
+        p.emplace(l);
+        f = p->get_future().with_timeout(1h);
+        l.run_until_idle();
+        l.post([&] { l.stop(); });
+        l.run();
+        EXPECT_FALSE(f.is_ready());
+    }
+    EXPECT_EQ(f.error(), std::errc::operation_canceled);
 }
 
 // A value that comes all the same is not lost, and what runs has ended.

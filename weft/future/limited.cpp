@@ -12,6 +12,7 @@ limited_core::limited_core(future_core& c, future_core& source, time_point deadl
         static_cast<timing&>(t).owner->calls.prompt(prompted::event_cause);
     };
     timer.deadline = deadline;
+    timer.fires_at_end = true;  // its turn, which that one drops, completes it
     timer.owner = this;
     node.owner = this;
 }

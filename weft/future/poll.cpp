@@ -11,6 +11,7 @@ poll_core::poll_core(future_core& c, future_core& source, const poll_manner& m) 
     timer.fire = [](timer_node& t) noexcept {
         static_cast<timing&>(t).owner->calls.prompt(prompted::event_cause);
     };
+    timer.fires_at_end = true;  // its turn, which that one drops, completes it
     timer.owner = this;
     node.owner = &calls;
 }
@@ -60,6 +61,7 @@ bool poll_core::prepare(bool first) noexcept {
 }
 
 void poll_core::arm(time_point t) noexcept {
+    if (t == never) return;
     timer.deadline = t;
     calls.core.home->arm(timer);
 }

@@ -473,6 +473,7 @@ void loop::end_all() noexcept {
         if (!comes_an_answer(*f)) f->kind->end(*f);
         run_on(patience);
     }
+    end_timers();
     drop_ready();
     // Whoever posted last, or stopped it, may be about to wake the driver.
     while (wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
@@ -486,6 +487,19 @@ void loop::run_on(time_point until) noexcept {
     std::size_t left = last_rounds * (1 + (flow_count_ + ready_.count()) / round_turns);
     while (left-- != 0 && run_round() != 0 && now() < until) {
     }
+}
+
+// Those that are no flow's learn that their moment does not come. An owner who would disarm his in
+// a loop that is gone is told so.
+void loop::end_timers() noexcept {
+    if (timers_.empty()) return;
+    timers_.advance(tick_never - 1, [](wheel_node& n) noexcept {
+        timer_node& t = *static_cast<wheel_timer&>(n).timer;
+        if (!t.fires_at_end) fail("destruction of a loop with timers in it");
+        static_cast<wheel_timer&>(n).~wheel_timer();
+        t.armed = false;
+        t.fire(t);
+    });
 }
 
 // What has no turn any more: functions that post themselves again and again.

@@ -214,6 +214,7 @@ private:
     bool next_chosen(entry& e) noexcept;
     bool next_of_source(entry& e) noexcept;
     void run_on(time_point until) noexcept;
+    void end_timers() noexcept;
     void drop_ready() noexcept;
     void number(flow& f) noexcept;
     void fetch_ahead() noexcept;

@@ -25,6 +25,7 @@ struct timer_node {
     time_point deadline = never;
     void (*fire)(timer_node&) noexcept = nullptr;  // on the executor's thread; not armed any more
     bool armed = false;
+    bool fires_at_end = false;  // fire() also comes, early, when an executor ends that has it armed
 
     // The executor's own node, made in this room when the timer is armed.
     static constexpr std::size_t room_bytes = 48;
