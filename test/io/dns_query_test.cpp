@@ -16,6 +16,7 @@
 
 #include "test/io/drivers.hpp"
 #include "weft/io/resolver.hpp"
+#include "weft/io/tcp_stream.hpp"
 #include "weft/io/udp_socket.hpp"
 #include "weft/task/task.hpp"
 
@@ -300,6 +301,29 @@ TEST_P(dns, a_deadline_around_it_is_kept) {
         const weft::timeout_scope limit(5ms);
         EXPECT_FALSE(r.resolve("silent.test", 1));
     });
+}
+
+// In a process of its own, as the resolver of all who connect by a name is made once.
+TEST_P(dns, serves_who_connects_by_a_name) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto connect = [this] {
+        ::setenv("WEFT_RESOLVER", "c_ares", 1);
+        bool by_fiber = false, by_task = false;
+        run([&] {
+            if (weft::detail::default_resolver().by() != weft::resolve_by::c_ares) return;
+            weft::tcp_listener l = weft::testing::any_listener();
+            const std::string where = "localhost:" + std::to_string(l.local_endpoint().port());
+            by_fiber = weft::tcp_stream::connect(where).has_value();
+            auto connecting = [&]() -> weft::task<bool> {
+                co_return (co_await weft::tcp_stream::async_connect(where)).has_value();
+            };
+            by_task = weft::await(connecting());
+            l.close();
+            by_fiber &= weft::tcp_stream::connect(where).error() == std::errc::connection_refused;
+        });
+        std::_Exit(by_fiber && by_task ? 0 : 1);
+    };
+    EXPECT_EXIT(connect(), testing::ExitedWithCode(0), "");
 }
 
 TEST(resolver, is_chosen_by_the_environment) {
