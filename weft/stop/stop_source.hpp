@@ -19,29 +19,15 @@
 
 #include "weft/base/platform.hpp"
 #include "weft/stop/stop_node.hpp"
-#include "weft/stop/stop_token.hpp"
+#include "weft/stop/stop_root.hpp"
 
 namespace weft {
 
-class stop_source : detail::stop_core, stop_node {
+class stop_source : public stop_root, stop_node {
 public:
     stop_source() noexcept : stop_node(nullptr) {}
     explicit stop_source(stop_token parent) noexcept : stop_node(nullptr) { attach(parent); }
-    stop_source(const stop_source&) = delete;  // pinned: tokens and callbacks point here
-    stop_source& operator=(const stop_source&) = delete;
     ~stop_source() { detach(); }
-
-    // Returns whether this was the first request. Only the first one's reason counts, and only the
-    // first one calls the callbacks; another may return before they are through.
-    bool request_stop(stop_reason reason = stop_reason::user) noexcept {
-        return stop_core::request_stop(reason);
-    }
-
-    bool stop_requested() const noexcept { return reason() != stop_reason::none; }
-    using stop_core::check;
-    using stop_core::reason;
-
-    stop_token get_token() noexcept { return stop_token(*this); }
 
 private:
     friend class detail::stop_core;

@@ -27,7 +27,7 @@ public:
     friend bool operator==(stop_token, stop_token) noexcept = default;
 
 private:
-    friend class stop_source;
+    friend class stop_root;
     friend class stop_node;
     explicit stop_token(detail::stop_core& core) noexcept : core_(&core) {}
 
