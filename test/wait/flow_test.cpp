@@ -258,7 +258,7 @@ TEST(flow, leaves_no_executor_to_which_somebody_is_about_to_post) {
     on.left = true;
     asks.join();
     EXPECT_FALSE(on.left_too_early);
-    EXPECT_EQ(on.posted.pop_front(), &f.message.node);
+    EXPECT_EQ(on.posted.pop_front(), &f.message);
     f.kind->release(f);
     f.home = &next;
 }

@@ -28,16 +28,16 @@ void end_fiber(flow& f) noexcept {
         std::exchange(here, {&self, self.home != nullptr ? self.home : here.on});
 #if WEFT_EXCEPTIONS
     try {
-        self.body.kill();
+        kill(self.own(), std::source_location::current());
     } catch (const outer_killed&) {
     } catch (...) {
-        self.error = std::current_exception();
+        self.error() = std::current_exception();
     }
 #else
-    self.body.kill();
+    kill(self.own(), std::source_location::current());
 #endif
     this_thread_runs() = before;
-    if (self.error == nullptr && self.stopped_by == stop_reason::none)
+    if (self.error() == nullptr && self.stopped_by == stop_reason::none)
         self.stopped_by = self.stop.stop_requested() ? self.stop.reason() : stop_reason::shutdown;
     self.finish();
 }
@@ -47,8 +47,8 @@ void let_go_of_fiber(flow& f) noexcept { fiber_core::of(f).let_go(); }
 
 party fiber_party(const flow& f) noexcept {
     const auto& self = static_cast<const fiber_core&>(f);
-    const std::string_view name = self.body.name();
-    return {"fiber", self.body.id(), name.empty() ? nullptr : name.data()};
+    const std::string_view name = self.name();
+    return {"fiber", self.id(), name.empty() ? nullptr : name.data()};
 }
 
 void run_fiber(frame* f) { static_cast<fiber_core*>(f)->run(); }
@@ -105,6 +105,20 @@ fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_k
     set_handle(frame::handle());
 }
 
+fiber_core::~fiber_core() {
+    if (hot != nullptr) detail::destroy(own());
+    if (is_child)
+        std::destroy_at(&member);
+    else
+        std::destroy_at(&own_error);
+}
+
+void fiber_core::become_child(std::unique_ptr<scope_member> m) noexcept {
+    std::destroy_at(&own_error);
+    std::construct_at(&member, std::move(m));
+    is_child = true;
+}
+
 void fiber_core::let_go() noexcept {
     // Acquire and release: whoever is last sees what the others did.
     if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -121,10 +135,10 @@ void fiber_core::run() {
     } catch (const stopped& s) {
         stopped_by = s.reason;
     } catch (...) {
-        error = std::current_exception();
+        error() = std::current_exception();
     }
 #else
-    body.resume();
+    detail::resume(own(), nullptr, std::source_location::current());
 #endif
     if (after_turn == yielded) {
         after_turn = suspended;
@@ -159,7 +173,7 @@ bool fiber_core::request_stop(stop_reason reason) noexcept {
         if (at == nullptr) return true;
         if (!at->is_here()) {
             keep();  // the message's
-            at->post(message.node);
+            at->post(message);
             return true;
         }
     }
@@ -174,11 +188,11 @@ void fiber_core::finish() noexcept {
     if (enrolled) home->strike_off(*this);  // F2
     move_to(nullptr);
     if (shares_stack()) give_up_seat(*own());  // who joins it may destroy the group
-    scope* const parent = member != nullptr ? member->within : nullptr;
+    scope* const parent = is_child ? member->within : nullptr;
     if (parent != nullptr) {
-        // Who was stopped because of a sibling tells what that one died of.
         member->stopped_by = stopped_by;
-        member->error = stopped_by == stop_reason::sibling_failed ? parent->first_error() : error;
+        // Who was stopped because of a sibling tells what that one died of.
+        if (stopped_by == stop_reason::sibling_failed) member->error = parent->first_error();
     }
     wait_list woken;
     bool unseen;
@@ -187,10 +201,10 @@ void fiber_core::finish() noexcept {
         // Release: pairs with the acquire of who finds it set without the lock. F1, F3
         ended.store(true, std::memory_order_release);
         joiners.claim_all(woken);
-        unseen = detached && error != nullptr;
+        unseen = detached && error() != nullptr;
     }
     wait_queue::wake_all(woken);
-    if (unseen) unhandled.load(std::memory_order_acquire)(error, who());
+    if (unseen) unhandled.load(std::memory_order_acquire)(error(), who());
     if (parent != nullptr) parent->leave(*member);
     let_go();
 }
@@ -199,10 +213,10 @@ void fiber_core::abandon() noexcept {
     bool unseen;
     {
         const std::lock_guard held(joiners);
-        unseen = ended.load(std::memory_order_relaxed) && error != nullptr;  // under the lock
+        unseen = ended.load(std::memory_order_relaxed) && error() != nullptr;  // under the lock
         detached = true;
     }
-    if (unseen) unhandled.load(std::memory_order_acquire)(error, who());
+    if (unseen) unhandled.load(std::memory_order_acquire)(error(), who());
     let_go();
 }
 
@@ -291,7 +305,7 @@ join_outcome fiber::outcome(std::source_location place) {
     detail::fiber_core* c = std::exchange(core_, nullptr);
     if (c == nullptr) fail("a fiber is joined twice", {}, place);
     const join_outcome how(c->stopped_by);
-    const std::exception_ptr error = std::exchange(c->error, nullptr);
+    const std::exception_ptr error = std::exchange(c->error(), nullptr);
     c->let_go();
     if (error) std::rethrow_exception(error);
     return how;
@@ -342,11 +356,11 @@ namespace this_fiber {
 
 fiber::id get_id() noexcept {
     const detail::fiber_core* c = detail::fiber_core::current();
-    return c != nullptr ? c->body.id() : 0;
+    return c != nullptr ? c->id() : 0;
 }
 std::string_view name() noexcept {
     const detail::fiber_core* c = detail::fiber_core::current();
-    return c != nullptr ? c->body.name() : std::string_view();
+    return c != nullptr ? c->name() : std::string_view();
 }
 void set_name(std::string_view name) { running(std::source_location::current()).set_name(name); }
 
@@ -363,7 +377,7 @@ void throw_if_stopped() {
 
 std::size_t stack_usage_bytes() noexcept {
     const detail::fiber_core* c = detail::fiber_core::current();
-    return c != nullptr ? c->body.stack_high_water_bytes() : 0;
+    return c != nullptr ? detail::high_water(c->own()) : 0;
 }
 
 }  // namespace this_fiber

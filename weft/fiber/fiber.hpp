@@ -124,10 +124,10 @@ public:
     }
 
     // Unique in the process; 0 for none.
-    id get_id() const noexcept { return core_ != nullptr ? core_->body.id() : 0; }
+    id get_id() const noexcept { return core_ != nullptr ? core_->id() : 0; }
     // On its executor's thread, or where it is known not to be renamed meanwhile; until then.
     std::string_view name() const noexcept {
-        return core_ != nullptr ? core_->body.name() : std::string_view();
+        return core_ != nullptr ? core_->name() : std::string_view();
     }
     bool done() const noexcept {
         return core_ == nullptr || core_->ended.load(std::memory_order_acquire);
@@ -144,13 +144,12 @@ private:
     template <class F>
     static detail::fiber_core* make(F&& f, const fiber_options& options) {
         auto core = std::make_unique<detail::fiber_core>();
-        core->set_body(
-            coroutine<>(detail::fiber_body<std::decay_t<F>>{core.get(), std::forward<F>(f)},
-                        {.name = options.name,
-                         .stack_bytes = options.stack_bytes,
-                         .stack = options.stack,
-                         .fp = options.fp,
-                         .shared = options.shared}));
+        core->set_body(detail::fiber_body<std::decay_t<F>>{core.get(), std::forward<F>(f)},
+                       {.name = options.name,
+                        .stack_bytes = options.stack_bytes,
+                        .stack = options.stack,
+                        .fp = options.fp,
+                        .shared = options.shared});
         core->inherit_context();
         return core.release();
     }

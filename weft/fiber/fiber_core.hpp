@@ -2,10 +2,9 @@
 //
 //      fiber_core (block_cache)                          coroutine (its own block and stack)
 //      +-----------------------------------+            +--------------------------------+
-//      | resume | destroy |  flow ...      |  handle    | context, state                 |
-//      | body ------------------------------------->    | the user's function            |
-//      | references | joiners | outcome    |            +--------------------------------+
-//      +-----------------------------------+
+//      | resume | destroy |  flow: hot ---------------->| context, state                 |
+//      | references | joiners | outcome    |            | the user's function            |
+//      +-----------------------------------+            +--------------------------------+
 //
 // It begins with the two words of a coroutine frame, so that a run queue resumes it as it resumes a
 // C++20 coroutine. References are held by the handle, by the run, and by each message on its way.
@@ -36,23 +35,28 @@ struct fiber_core : frame, flow {
     // What a turn that has ended leaves in after_turn.
     enum after : std::uint8_t { suspended, yielded };
 
-    coroutine<> body;
-    atomic<unsigned> references{1};
+    // In this order, which leaves no gap behind the flow.
     atomic<bool> ended{false};
-    bool started = false;
     bool enrolled = false;
     bool detached = false;
-    bool lent = false;  // it is a lent_fiber
     stop_reason stopped_by = stop_reason::none;
-    std::exception_ptr error;
+    // Not written any more when it runs.
+    bool started : 1 = false;
+    bool lent : 1 = false;      // it is a lent_fiber
+    bool is_child : 1 = false;  // of a scope
+    atomic<unsigned> references{1};
     wait_queue joiners;
     union {
         launcher* target = nullptr;  // where it begins; until begin()
         fiber_locals* locals;
     };
-    std::unique_ptr<scope_member> member;  // of a child of a scope
+    union {
+        std::exception_ptr own_error{};        // what left its function
+        std::unique_ptr<scope_member> member;  // is_child: has that
+    };
 
     fiber_core() noexcept;
+    ~fiber_core();
 
     static fiber_core& of(flow& f) noexcept { return static_cast<fiber_core&>(f); }
     static fiber_core* current() noexcept {
@@ -64,13 +68,22 @@ struct fiber_core : frame, flow {
     void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void let_go() noexcept;
 
-    void set_body(coroutine<> c) noexcept {
-        body = std::move(c);
-        hot = body.prefetch_address();
+    // Its coroutine, which it owns, is what its turns load first.
+    template <class Body>
+    void set_body(Body&& body, const coroutine_options& options = {}) {
+        hot = make<void()>(std::forward<Body>(body), options);
     }
-    // The body's control block, by the way that is in the cache already.
     control* own() const noexcept { return static_cast<control*>(const_cast<void*>(hot)); }
     bool runs_here() const noexcept { return detail::current() == own(); }
+
+    std::uint64_t id() const noexcept { return own()->id; }
+    std::string_view name() const noexcept {
+        const char* n = own()->who().name;
+        return n != nullptr ? std::string_view(n) : std::string_view();
+    }
+    std::exception_ptr& error() noexcept { return is_child ? member->error : own_error; }
+    // Before it is begun.
+    void become_child(std::unique_ptr<scope_member> m) noexcept;
 
     // Its target is named, and is there.
     void begin(bool at_once);
@@ -87,6 +100,8 @@ struct fiber_core : frame, flow {
         block_cache::release(p, bytes);
     }
 };
+
+static_assert(sizeof(fiber_core) <= 4 * cache_line_bytes);
 
 // One that runs one thing after the other (weft/future): what it runs now, how that is told that
 // the fiber is over, and what is next.

@@ -105,7 +105,7 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
         options, place);
     child_fiber<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
-    core->member = std::make_unique<scope_member>(*core);
+    core->become_child(std::make_unique<scope_member>(*core));
     n.admit(*core->member);
     core->begin(at_once);
     return handle;

@@ -77,7 +77,7 @@ struct end_at_exit {
         idle_fibers& idle = this_thread_idle();
         idle.room = 0;
         while (lent_fiber* f = idle.take()) {
-            f->body.kill();
+            kill(f->own(), std::source_location::current());
             f->let_go();
         }
     }
@@ -201,7 +201,7 @@ void take_turn(lent_fiber& f) noexcept {
         error = std::current_exception();
     }
 #else
-    f.body.resume();
+    resume(f.own(), nullptr, std::source_location::current());
 #endif
     if (f.after_turn == rested) [[likely]] {
         f.after_turn = fiber_core::suspended;
@@ -214,7 +214,7 @@ void take_turn(lent_fiber& f) noexcept {
 
 lent_fiber* new_fiber() {
     auto f = std::make_unique<lent_fiber>();
-    f->set_body(coroutine<>(lent_body{f.get()}));
+    f->set_body(lent_body{f.get()});
     f->frame::resume = [](frame* self) { take_turn(*static_cast<lent_fiber*>(self)); };
     f->locals = nullptr;  // in the place of where it begins
     f->started = true;

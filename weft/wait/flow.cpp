@@ -26,20 +26,20 @@ void throw_stopped(stop_reason reason) {
 
 namespace {
 
-void receive(frame* f) noexcept {
-    flow& to = *static_cast<stop_message*>(f)->to;
+void receive(stop_message* m) noexcept {
+    flow& to = *static_cast<flow*>(m);
     if (to.is_at(current_executor())) to.deliver_stop();  // else it was seen there: F4
     to.kind->release(to);
 }
-void drop(frame* f) noexcept {
-    flow& to = *static_cast<stop_message*>(f)->to;
+void drop(stop_message* m) noexcept {
+    flow& to = *static_cast<flow*>(m);
     to.kind->release(to);
 }
 
 }  // namespace
 
-stop_message::stop_message(flow& f) noexcept : frame{receive, drop}, to(&f) {
-    node.handle = handle();
+stop_message::stop_message() noexcept : receive(detail::receive), drop(detail::drop) {
+    message.handle = std::coroutine_handle<>::from_address(this);
 }
 
 }  // namespace detail
@@ -55,7 +55,7 @@ bool flow::request_stop(stop_reason reason) noexcept {
         at != nullptr && (!at->is_here() || detail::stops_being_delivered() == deepest);
     if (posts) {
         kind->retain(*this);
-        at->post(message.node);
+        at->post(message);
     }
     // Release: pairs with move_to, which may let the executor end.
     moves.fetch_sub(asked, std::memory_order_release);

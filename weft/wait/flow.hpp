@@ -32,7 +32,7 @@
 #include "weft/base/clock.hpp"
 #include "weft/base/list.hpp"
 #include "weft/base/tls.hpp"
-#include "weft/stop/stop_source.hpp"
+#include "weft/stop/stop_root.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/runnable.hpp"
 
@@ -68,12 +68,13 @@ struct flow_kind {
 
 namespace detail {
 
-// Tells a flow on its own thread that a stop has been requested.
-struct stop_message : frame {
-    runnable node;
-    flow* to;
+// Tells a flow, which is derived from it, on its own thread that a stop has been requested.
+struct stop_message {
+    void (*receive)(stop_message*) noexcept;  // these two are the words of a frame
+    void (*drop)(stop_message*) noexcept;
+    runnable message;
 
-    explicit stop_message(flow& f) noexcept;
+    stop_message() noexcept;
 };
 
 struct context_node;
@@ -101,16 +102,15 @@ struct flow_hot {
 
 }  // namespace detail
 
-struct flow : detail::flow_hot, list_node<> {
+struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     time_point deadline = never;              // by set_deadline
     std::uint64_t serial = 0;                 // the executor's, of those that it has seen; 0: none
     runnable turn;                            // to be posted by
     detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
-    atomic<unsigned> moves{0};                // F4, F5
-    bool roams = false;   // nobody has said where it is to be, and it may be given to another
-    bool ending = false;  // kind->end is at it: what it destroys cannot suspend
-    stop_source stop;
-    detail::stop_message message{*this};
+    stop_root stop;
+    atomic<unsigned> moves{0};  // F4, F5
+    bool roams = false;         // nobody has said where it is to be, and it may be given to another
+    bool ending = false;        // kind->end is at it: what it destroys cannot suspend
 
     explicit flow(const flow_kind& k) noexcept : flow_hot{&k} { turn.of = this; }
     flow(const flow&) = delete;

@@ -31,7 +31,7 @@ thread_host::thread_host() noexcept : frame{come_back, come_back}, flow_(kind) {
 
 thread_host::~thread_host() {
     runnable* left = queue_.pop_front();
-    if (left == &flow_.message.node) left = queue_.pop_front();  // a stop that came too late
+    if (left == &flow_.message) left = queue_.pop_front();  // a stop that came too late
     if (left != nullptr || !timers_.empty())
         fail("a thread ends while what was begun on it still waits", who(flow_));
 }
