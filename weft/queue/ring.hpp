@@ -35,6 +35,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/base/block_cache.hpp"
+#include "weft/base/pages.hpp"
 
 namespace weft {
 
@@ -130,16 +131,24 @@ public:
 
 private:
     static constexpr unsigned most_idle_rounds = 8;
+    // From here on a ring is whole pages of its own, so that what it grows out of leaves no hole.
+    static constexpr std::size_t large_bytes = 8192;
 
     static constexpr std::size_t fitting(std::size_t total_count) noexcept {
         return std::bit_ceil(total_count < least_count ? least_count : total_count);
     }
     // Null when there is no memory.
     static T* try_acquire(std::size_t total_count) noexcept {
-        return static_cast<T*>(block_cache::try_acquire(total_count * sizeof(T)));
+        const std::size_t bytes = total_count * sizeof(T);
+        return static_cast<T*>(bytes < large_bytes ? block_cache::try_acquire(bytes)
+                                                   : detail::try_acquire_pages(bytes));
     }
     static void release(T* slots, std::size_t total_count) noexcept {
-        if (slots != nullptr) block_cache::release(slots, total_count * sizeof(T));
+        const std::size_t bytes = total_count * sizeof(T);
+        if (bytes >= large_bytes)
+            detail::release_pages(slots, bytes);
+        else if (slots != nullptr)
+            block_cache::release(slots, bytes);
     }
 
     T& slot(std::size_t at) const noexcept { return slots_[at & (capacity_ - 1)]; }
