@@ -34,7 +34,7 @@ void accept_all(weft::tcp_listener& listener) {
     while (auto client = listener.accept())
         clients.spawn([c = *std::move(client)]() mutable { serve(std::move(c)); });
 }
-// [server]
+// [/server]
 
 // Nobody speaks before all are connected.
 bool is_echoed(const weft::endpoint& server, int number, weft::latch& all) {
