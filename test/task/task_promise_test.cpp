@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "weft/task/task.hpp"
 
@@ -60,6 +61,53 @@ TEST(task_promise, the_base_that_transfers_use_lies_at_one_distance_from_the_fra
     base_lies_at_one_distance<task_promise<wide>>();
     base_lies_at_one_distance<task_promise<std::string>>();
     base_lies_at_one_distance<task_promise_of<wide, std::allocator_arg_t, std::allocator<int>>>();
+}
+
+// Counts those of it that live.
+struct counted_error {
+    static inline int living = 0;
+    counted_error() { ++living; }
+    counted_error(const counted_error&) { ++living; }
+    counted_error& operator=(const counted_error&) = default;
+    ~counted_error() { --living; }
+};
+
+template <class T>
+task<T> throwing() {
+    throw counted_error();
+    co_await std::suspend_never();
+    if constexpr (!std::is_void_v<T>) co_return T();
+}
+
+struct alignas(128) wide {
+    char bytes[128];
+};
+
+// I2 of transfer_base: whatever T is, the error lies where destroy_task looks for it.
+template <class T>
+void an_error_goes_with_its_task() {
+    {
+        task<T> t = throwing<T>();
+        t.start();
+        EXPECT_TRUE(t.done());
+        EXPECT_EQ(counted_error::living, 1);
+    }
+    EXPECT_EQ(counted_error::living, 0);
+    {
+        task<T> t = throwing<T>();
+        t.start();
+        EXPECT_THROW(static_cast<void>(std::move(t).get()), counted_error);
+    }
+    EXPECT_EQ(counted_error::living, 0);
+}
+
+TEST(task_promise, an_error_that_nobody_asked_for_goes_with_its_task) {
+    an_error_goes_with_its_task<void>();
+    an_error_goes_with_its_task<char>();
+    an_error_goes_with_its_task<std::string>();
+    an_error_goes_with_its_task<std::unique_ptr<int>>();
+    an_error_goes_with_its_task<long double>();
+    an_error_goes_with_its_task<wide>();
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ struct fork_child : frame {
         if (flow != nullptr)
             flow->unwant();
         else
-            body.destroy();
+            destroy_task(body);
     }
 };
 
@@ -105,7 +105,7 @@ protected:
     WEFT_ALWAYS_INLINE void drop(fork_child* children, std::size_t count) noexcept {
         if (was_slow_ || !ended_) [[unlikely]]
             return drop_slowly(children, count);
-        for (std::size_t i = 0; i != count; ++i) children[i].body.destroy();
+        for (std::size_t i = 0; i != count; ++i) destroy_task(children[i].body);
     }
 
 private:

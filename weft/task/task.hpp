@@ -97,7 +97,7 @@ public:
         return *this;
     }
     ~task() {
-        if (frame_) frame_.destroy();
+        if (frame_) detail::destroy_task(frame_);
     }
     void swap(task& other) noexcept { std::swap(frame_, other.frame_); }
 

@@ -35,7 +35,7 @@ task_flow::task_flow(std::coroutine_handle<> task, error_getter e, executor* on)
 }
 
 task_flow::~task_flow() {
-    if (body) body.destroy();
+    if (body) destroy_task(body);
 }
 
 void task_flow::let_go() noexcept {
@@ -144,7 +144,7 @@ void task_flow::end(flow& f) noexcept {
     if (!self.enrolled && self.resume == begin && self.home != nullptr)
         self.home->forget(self.turn);
     flow* const before = std::exchange(this_thread_runs().current, &f);  // its destructors are its
-    std::exchange(self.body, nullptr).destroy();
+    destroy_task(std::exchange(self.body, nullptr));
     this_thread_runs().current = before;
     const stop_reason why = self.stop.reason();
     self.member.stopped_by = why != stop_reason::none ? why : stop_reason::shutdown;
@@ -169,7 +169,7 @@ void task_flow::finish() noexcept {
         joiners.claim_all(woken);
         unwanted = !wanted;
     }
-    if (unwanted && body) std::exchange(body, nullptr).destroy();  // T3
+    if (unwanted && body) destroy_task(std::exchange(body, nullptr));  // T3
     if (parent != nullptr) parent->leave(member);
     // First: so who waits is the last to let go, and what he was given is destroyed by his thread.
     const auto last = on_end;
@@ -186,7 +186,7 @@ void task_flow::unwant() noexcept {
         over = ended.load(std::memory_order_relaxed);  // under the lock
         wanted = false;
     }
-    if (over && body) std::exchange(body, nullptr).destroy();  // T3
+    if (over && body) destroy_task(std::exchange(body, nullptr));  // T3
     let_go();
 }
 

@@ -30,6 +30,7 @@ namespace detail {
 // I1  slot_ holds an exception if `error` is set; else, once the task has ended, a T; `value` is
 // set
 //     if that T has a destructor to run
+// I2  slot_ begins behind transfer_base, where destroy_task finds the exception
 template <class T>
 class task_state : public transfer_base, public frame_memory {
 public:
@@ -39,7 +40,6 @@ public:
     ~task_state() {
         if constexpr (!slot::trivial)
             if ((word & value) != 0) slot_.destroy_value();
-        if ((word & error) != 0) slot_.destroy_error();
     }
 
     WEFT_ALWAYS_INLINE std::suspend_always initial_suspend() noexcept {

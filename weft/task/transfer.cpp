@@ -2,7 +2,10 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <thread>
+
+#include "weft/task/result_slot.hpp"
 
 namespace weft::detail {
 
@@ -116,6 +119,10 @@ std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_han
     (*here).leave_next(to, to_is_foreign, nullptr);
     (*here).run();
     return std::noop_coroutine();
+}
+
+void drop_error(transfer_base& of) noexcept {
+    std::launder(reinterpret_cast<result_slot<void>*>(&of + 1))->destroy_error();
 }
 
 }  // namespace weft::detail

@@ -28,7 +28,8 @@ namespace weft::detail {
 //
 // Invariants:
 // I1  a task goes over straight if its body makes tail calls and no trampoline has resumed it
-// I2  it begins at the same distance from the frame's address in every promise
+// I2  it begins at the same distance from the frame's address in every promise, and what the
+//     task has ended with begins right behind it
 class transfer_base {
 public:
     // word:  | trampoline that resumed it last | no_tail_calls | foreign | error | value |
@@ -67,6 +68,18 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_over(transfer_base& from,
 // From a task that has ended to its awaiter.
 WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_back(transfer_base& from) {
     return hand_over(from, from.awaiter, (from.word & transfer_base::foreign) != 0);
+}
+
+// Of a task that has ended with an error, and is about to be destroyed.
+void drop_error(transfer_base& of) noexcept;
+
+// By who owns a task: its frame goes, and before that the error that it ended with, if that was
+// one. In the promise's destructor the call that this takes would make each turn of each task save
+// a register for it.
+WEFT_ALWAYS_INLINE void destroy_task(std::coroutine_handle<> task) noexcept {
+    auto& p = std::coroutine_handle<transfer_base>::from_address(task.address()).promise();  // I2
+    if (__builtin_expect((p.word & transfer_base::error) != 0, 0)) drop_error(p);
+    task.destroy();
 }
 
 // Whether GCC makes tail calls is asked by example, once in each translation unit (no macro tells
