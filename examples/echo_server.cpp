@@ -30,7 +30,7 @@ void serve(weft::tcp_stream client) {
 }
 
 void accept_all(weft::tcp_listener& listener) {
-    weft::nursery clients;  // whoever is left when the listener closes, is waited for
+    weft::nursery clients;  // its end asks whoever is left to stop, and waits for them
     while (auto client = listener.accept())
         clients.spawn([c = *std::move(client)]() mutable { serve(std::move(c)); });
 }
@@ -66,6 +66,7 @@ int serve_own_clients(weft::tcp_listener& listener) {
         weft::nursery clients;
         for (int i = 0; i < count; ++i)
             clients.spawn([&, i] { echoed += is_echoed(listener.local_endpoint(), i, all); });
+        clients.join();
     }
     listener.close();
     server.join();
