@@ -473,6 +473,7 @@ void loop::end_all() noexcept {
         if (!comes_an_answer(*f)) f->kind->end(*f);
         run_on(patience);
     }
+    drop_ready();  // it may hold timers of its own
     end_timers();
     drop_ready();
     // Whoever posted last, or stopped it, may be about to wake the driver.
@@ -489,13 +490,13 @@ void loop::run_on(time_point until) noexcept {
     }
 }
 
-// Those that are no flow's learn that their moment does not come. An owner who would disarm his in
-// a loop that is gone is told so.
+// Those that say so learn that their moment does not come. The others stay: whoever has them
+// disarms them, or the destructor tells that he cannot any more.
 void loop::end_timers() noexcept {
     if (timers_.empty()) return;
-    timers_.advance(tick_never - 1, [](wheel_node& n) noexcept {
+    timers_.advance(tick_never - 1, [this](wheel_node& n) noexcept {
         timer_node& t = *static_cast<wheel_timer&>(n).timer;
-        if (!t.fires_at_end) fail("destruction of a loop with timers in it");
+        if (!t.fires_at_end) return timers_.add(n, timers_.now());
         static_cast<wheel_timer&>(n).~wheel_timer();
         t.armed = false;
         t.fire(t);
