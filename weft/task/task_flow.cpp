@@ -187,6 +187,9 @@ void task_flow::unwant() noexcept {
         wanted = false;
     }
     if (over && body) destroy_task(std::exchange(body, nullptr));  // T3
+    // What was thrown from it is destroyed here as well, and not by who lets go last, which may be
+    // a message on another thread. A scope's it is as long as there is one.
+    if (over && member.within == nullptr) member.error = nullptr;
     let_go();
 }
 
