@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <iterator>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -163,6 +165,48 @@ TEST(list, elements_and_lists_are_pinned) {
 }
 
 // The same as a deque of pointers does, over random operations.
+TEST(list, a_glance_finds_the_first) {
+    list<numbered> l;
+    numbered a(1);
+    numbered b(2);
+    numbered c(3);
+    l.push_back(a);
+    l.push_back(b);
+    const void* const first = l.glance();
+    l.push_front(c);
+    EXPECT_NE(l.glance(), first);
+    l.remove(c);
+    EXPECT_EQ(l.glance(), first);
+    const auto at = reinterpret_cast<std::uintptr_t>(first);
+    EXPECT_GE(at, reinterpret_cast<std::uintptr_t>(&a));
+    EXPECT_LT(at, reinterpret_cast<std::uintptr_t>(&a + 1));
+    l.remove(a);
+    l.remove(b);
+}
+
+// Under TSan: the list changes beneath a lock that who glances does not take.
+TEST(list, a_glance_needs_no_lock) {
+    list<numbered> l;
+    numbered a(1);
+    numbered b(2);
+    std::atomic<bool> through = false;
+    std::thread other([&] {
+        std::uintptr_t seen = 0;
+        for (int i = 0; i != 100000; ++i) seen |= reinterpret_cast<std::uintptr_t>(l.glance());
+        EXPECT_NE(seen, 0u);
+        through.store(true, std::memory_order_relaxed);
+    });
+    list<numbered> from;
+    do {
+        l.push_back(a);
+        from.push_back(b);
+        l.splice(from);
+        l.remove(a);
+        EXPECT_EQ(l.pop_front(), &b);
+    } while (!through.load(std::memory_order_relaxed));
+    other.join();
+}
+
 TEST(list, does_what_a_sequence_does) {
     list<numbered> l, other;
     std::deque<numbered> all(40);

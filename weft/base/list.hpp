@@ -16,7 +16,7 @@
 // build an element destroyed in a list, or a list destroyed with elements, ends the program.
 //
 // Limits: no count is kept, since an element leaves without knowing its list, and a splice moves
-// any number at once. Not thread-safe.
+// any number at once. Not thread-safe, but for a glance.
 //
 //   struct waiter : weft::list_node<> { ... };
 //   weft::list<waiter> queue;
@@ -24,6 +24,7 @@
 //   if (w.linked()) queue.remove(w);
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <iterator>
 
@@ -45,15 +46,20 @@ struct list_link {
         WEFT_DEBUG_ASSERT(next == nullptr, "list: an element is in a list already");
         next = &at;
         prev = at.prev;
-        prev->next = this;  // I1
+        point(prev->next, this);  // I1
         at.prev = this;
     }
 
     void leave() noexcept {
         WEFT_DEBUG_ASSERT(next != nullptr, "list: an element to be removed is in no list");
         next->prev = prev;
-        prev->next = next;
+        point(prev->next, next);
         next = prev = nullptr;  // I1
+    }
+
+    // Relaxed: a glance may come from another thread.
+    static void point(list_link*& from, list_link* to) noexcept {
+        std::atomic_ref(from).store(to, std::memory_order_relaxed);
     }
 };
 
@@ -119,6 +125,13 @@ public:
     T* front() const noexcept { return empty() ? nullptr : &of(*ends_.next); }
     T* back() const noexcept { return empty() ? nullptr : &of(*ends_.prev); }
 
+    // The address of the first, or of one that was there a moment ago or will be, or of the list:
+    // good for a prefetch and for nothing else. Any thread, whatever guards the list.
+    const void* glance() const noexcept {
+        link*& first = const_cast<link*&>(ends_.next);  // it is only read
+        return std::atomic_ref(first).load(std::memory_order_relaxed);
+    }
+
     void push_back(T& x) noexcept { node(x).enter_before(ends_); }
     void push_front(T& x) noexcept { node(x).enter_before(*ends_.next); }
     // `at` is in a list: x comes in front of it.
@@ -139,10 +152,10 @@ public:
         link* first = other.ends_.next;
         link* last = other.ends_.prev;
         first->prev = ends_.prev;  // I1, at the seams
-        ends_.prev->next = first;
+        link::point(ends_.prev->next, first);
         last->next = &ends_;
         ends_.prev = last;
-        other.ends_.next = other.ends_.prev = &other.ends_;
+        link::point(other.ends_.next, other.ends_.prev = &other.ends_);
     }
 
     iterator begin() const noexcept { return iterator(ends_.next); }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #if defined(__GNUC__)
 #define WEFT_ALWAYS_INLINE inline __attribute__((always_inline))
@@ -102,6 +103,13 @@ WEFT_ALWAYS_INLINE void cpu_pause() noexcept {
 WEFT_ALWAYS_INLINE void prefetch(const void* p) noexcept {
     __builtin_prefetch(p);
     asm volatile("");
+}
+// The same for so many lines below that of p, and above.
+WEFT_ALWAYS_INLINE void prefetch_around(const void* p, std::size_t below,
+                                        std::size_t above) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(p) - below * cache_line_bytes;
+    for (std::size_t i = 0; i <= below + above; ++i)
+        prefetch(reinterpret_cast<const void*>(at + i * cache_line_bytes));
 }
 
 }  // namespace weft
