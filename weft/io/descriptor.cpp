@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 
+#include "weft/base/platform.hpp"
 #include "weft/io/io_driver.hpp"
 
 namespace weft {
@@ -61,7 +62,10 @@ void claim_all(wait_list& from, wait_list& into) noexcept {
 }
 
 void wake_all(wait_list& claimed) noexcept {
-    while (wait_node* n = claimed.pop_front()) n->owner->wake_in_order();
+    while (wait_node* n = claimed.pop_front()) {
+        prefetch(n->owner->of);
+        n->owner->wake_in_order();
+    }
 }
 
 }  // namespace
@@ -89,6 +93,14 @@ void for_each_entry(void (*f)(io_entry&, void*), void* with) noexcept {
     }
 }
 
+// Who waits stands in the queue with a node of his operation, and his waiter lies below that in the
+// same frame; no more than this is touched until he has had his turn.
+void io_entry::fetch_waiting(std::uint64_t flags) const noexcept {
+    const wait_list& queue = waiting[(flags & readable) != 0 ? 0 : 1];
+    const void* const node = queue.glance();
+    if (node != static_cast<const void*>(&queue)) prefetch_around(node, 6, 1);
+}
+
 void io_entry::notify(std::uint32_t generation, std::uint64_t flags) noexcept {
     std::uint64_t now = word.load(std::memory_order_relaxed);
     std::uint64_t next;
@@ -101,8 +113,8 @@ void io_entry::notify(std::uint32_t generation, std::uint64_t flags) noexcept {
     wait_list woken;
     {
         const std::lock_guard held(lock);  // D1
-        if ((flags & readable) != 0) claim_all(waiting[0], woken);
-        if ((flags & writable) != 0) claim_all(waiting[1], woken);
+        if ((flags & readable) != 0 && !waiting[0].empty()) claim_all(waiting[0], woken);
+        if ((flags & writable) != 0 && !waiting[1].empty()) claim_all(waiting[1], woken);
     }
     wake_all(woken);
 }

@@ -68,6 +68,13 @@ struct io_entry {
         return static_cast<std::uint32_t>(w >> generation_shift);
     }
 
+    // A glance, by who is no user: in this generation, open, and not ready for `flag`.
+    bool is_unready(std::uint32_t generation, std::uint64_t flag) const noexcept {
+        // Relaxed: who goes by it has to look again, under the lock. D1
+        const std::uint64_t now = word.load(std::memory_order_relaxed);
+        return generation_of(now) == generation && (now & (flag | closed)) == 0;
+    }
+
     // A user from now on. The word as it was; not a user if `generation` is not its own or it is
     // closed, and then the word says so.
     [[nodiscard]] bool enter(std::uint32_t generation, std::uint64_t& seen) noexcept {
@@ -92,6 +99,8 @@ struct io_entry {
             last_out(next);
     }
 
+    // Before that: has fetched what it will touch of who waits. A hint.
+    void fetch_waiting(std::uint64_t flags) const noexcept;
     // An event has come: sets flags, and wakes who waits for them. Any thread. Those that wait on
     // the calling thread's executor run in the order in which they came.
     void notify(std::uint32_t generation, std::uint64_t flags) noexcept;

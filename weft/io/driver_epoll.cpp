@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "weft/base/platform.hpp"
 #include "weft/base/system_error.hpp"
 #include "weft/io/descriptor.hpp"
 
@@ -89,13 +90,21 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
         n = ::epoll_wait(set_, events, most_events, limit != nullptr ? milliseconds(*limit) : -1);
     const bool interrupted = n < 0 && errno == EINTR;
     const bool woken = wake_.end_sleep();
+    // What is met here has left the caches where there are many, and to claim a waiter stalls all
+    // that comes behind it: so first the entries are met together, and then who waits.
+    io_entry* told[most_events];
     for (int i = 0; i < n; ++i) {
         const std::uint64_t key = events[i].data.u64;
-        if (key == of_wake_fd) continue;
-        if (io_entry* e = detail::find_entry(static_cast<int>(key & 0xffff'ffff)))
-            e->notify(static_cast<std::uint32_t>(key >> 32),
-                      detail::flags_of_poll(events[i].events));
+        told[i] =
+            key != of_wake_fd ? detail::find_entry(static_cast<int>(key & 0xffff'ffff)) : nullptr;
+        prefetch(told[i]);
     }
+    for (int i = 0; i < n; ++i)
+        if (told[i] != nullptr) told[i]->fetch_waiting(detail::flags_of_poll(events[i].events));
+    for (int i = 0; i < n; ++i)
+        if (told[i] != nullptr)
+            told[i]->notify(static_cast<std::uint32_t>(events[i].data.u64 >> 32),
+                            detail::flags_of_poll(events[i].events));
     return !interrupted || woken;
 }
 

@@ -30,7 +30,7 @@ public:
     void forget(detail::io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
 
 private:
-    static constexpr int most_events = 256;  // told in one call
+    static constexpr int most_events = 64;  // told in one call: as many as a loop's round has turns
 
     bool collect(const ::timespec* limit) noexcept;
 

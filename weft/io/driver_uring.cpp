@@ -424,6 +424,16 @@ void driver_uring::collect() noexcept {
     while (const unsigned n = ::io_uring_peek_batch_cqe(&ring_, at, batch)) {
         for (unsigned i = 0; i != n; ++i) some[i] = {at[i]->user_data, at[i]->res, at[i]->flags};
         ::io_uring_cq_advance(&ring_, n);
+        // As in driver_epoll: what a request's completion touches, which is the same frame, its
+        // descriptor's entry and its flow, is met together.
+        for (unsigned i = 0; i != n; ++i)
+            prefetch_around(reinterpret_cast<const void*>(some[i].what), 4, 3);
+        for (unsigned i = 0; i != n; ++i) {
+            if ((some[i].what & tag_bits) != 0) continue;
+            const auto& r = *reinterpret_cast<const io_request*>(some[i].what);
+            prefetch(&r.of.entry());
+            if (r.owner != nullptr) prefetch(r.owner->of);
+        }
         for (unsigned i = 0; i != n; ++i) tell(some[i].what, some[i].n, some[i].flags);
     }
 }

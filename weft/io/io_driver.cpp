@@ -19,7 +19,7 @@
 namespace weft {
 
 io_driver::io_driver(bool completes)
-    : completes_(completes), buffers_(new detail::receive_buffers) {}
+    : driver(this), completes_(completes), buffers_(new detail::receive_buffers) {}
 
 io_driver::~io_driver() { buffers_->let_go(); }
 
@@ -81,15 +81,6 @@ std::unique_ptr<io_driver> make_io_driver(io_kind kind) {
 }
 
 namespace detail {
-
-io_driver* io_driver_here() noexcept {
-    executor* const e = current_executor();
-    if (e == nullptr) return nullptr;
-    driver* const d = e->driven_by();
-    if (d == nullptr) return nullptr;
-    if (io_driver* const io = d->io()) return io;
-    return give_io_driver(*e);
-}
 
 // Of a loop that has had no use for one until now. Null: it keeps what it has.
 WEFT_NOINLINE io_driver* give_io_driver(executor& e) noexcept {

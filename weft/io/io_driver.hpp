@@ -17,7 +17,7 @@
 #include <system_error>
 
 #include "weft/sched/driver.hpp"
-#include "weft/wait/executor.hpp"
+#include "weft/wait/flow.hpp"
 
 namespace weft {
 
@@ -65,8 +65,6 @@ public:
     void set_receive_buffers(unsigned count, std::size_t bytes) noexcept;
     detail::receive_buffers& buffers() noexcept { return *buffers_; }
 
-    io_driver* io() noexcept final { return this; }
-
 protected:
     explicit io_driver(bool completes);  // throws bad_alloc
     // By the destructor of a readiness driver: nothing is watched by it any more, and who waits
@@ -93,11 +91,19 @@ std::unique_ptr<io_driver> make_io_driver(io_kind kind = io_kind::automatic);
 
 namespace detail {
 
+io_driver* give_io_driver(executor&) noexcept;
+
 // The driver of who calls, if its executor has one that knows of descriptors; a loop that has none
 // yet gets one. Null: none, and shared_io_driver() serves.
-io_driver* io_driver_here() noexcept;
-
-io_driver* give_io_driver(executor&) noexcept;
+inline io_driver* io_driver_here() noexcept {
+    executor* const e = current_executor();
+    if (e == nullptr) return nullptr;
+    driver* const d = e->driven_by();
+    if (d == nullptr) return nullptr;
+    if (io_driver* const io = d->io()) [[likely]]
+        return io;
+    return give_io_driver(*e);
+}
 
 // Run by a thread of the library. Null: there are no descriptors or threads left.
 io_driver* shared_io_driver() noexcept;

@@ -108,15 +108,13 @@ bool io_operation::enlist() noexcept {
     }
 }
 
-io_driver* io_operation::giver() const noexcept {
-    io_driver* const d = io_driver_here();
-    if (d == nullptr || !d->completes() || !can_be_given(request_.what)) return nullptr;
-    if (d == nullptr || !d->completes() || !can_be_given(request_.what)) return nullptr;
+bool io_operation::may_be_given(io_driver& d) const noexcept {
+    if (!can_be_given(request_.what)) return false;
     // The system would write to a shared stack while it is somebody else's.
     const flow* const f = current_flow();
-    if (f != nullptr && f->shares_stack()) return nullptr;
+    if (f != nullptr && f->shares_stack()) return false;
     const bool alone = request_.what == io_request::accept && request_.ahead != nullptr;
-    return !alone || request_.ahead->serve(*d) ? d : nullptr;
+    return !alone || request_.ahead->serve(d);
 }
 
 bool io_operation::ready() noexcept { return giver() == nullptr && attempt(); }

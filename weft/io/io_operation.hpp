@@ -59,7 +59,10 @@ protected:
     // By start(): the timeout counts from now on.
     void begin_timeout() noexcept;
     // Whom the call is given to; null where the party makes it itself, or has it made.
-    io_driver* giver() const noexcept;
+    io_driver* giver() const noexcept {
+        io_driver* const d = io_driver_here();
+        return d != nullptr && d->completes() && may_be_given(*d) ? d : nullptr;
+    }
     // What a call gave. True: there is no more to do.
     bool progress(std::int64_t n) noexcept;
     // There was nothing to call any more: true.
@@ -91,6 +94,7 @@ protected:
 private:
     static constexpr int was_closed = -1;
 
+    bool may_be_given(io_driver& d) const noexcept;
     bool attempt() noexcept;
     bool has_moved_on() const noexcept;
     bool enlist() noexcept;

@@ -121,12 +121,9 @@ std::int64_t io_request::call() noexcept {
 std::int64_t io_request::try_now() noexcept {
     io_entry& e = of.entry();
     for (;;) {
+        if (e.is_unready(of.generation(), flag())) return -EAGAIN;
         std::uint64_t seen;
         if (!e.enter(of.generation(), seen)) return was_closed;
-        if ((seen & flag()) == 0) {
-            e.leave(seen, 0);
-            return -EAGAIN;
-        }
         const std::int64_t n = perform();
         const bool all = n > 0 && (seen & io_entry::stream) != 0 && (seen & io_entry::ended) == 0 &&
                          static_cast<std::size_t>(n) < bytes;

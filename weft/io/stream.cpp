@@ -96,8 +96,7 @@ result<std::size_t> read_until_operation::take(const waiter* w, wait_status how)
 }
 
 closing_operation::closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept
-    : stream_operation(c, request(c, true, nullptr, 0), 1, duration::max(), stream_core::reading,
-                       "the peer to end"),
+    : stream_operation(c, request(c, true, nullptr, 0), 1, duration::max(), "the peer to end"),
       left_(most) {
     set_deadline(deadline);
     enough_ = look;

@@ -36,6 +36,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/base/errc.hpp"
+#include "weft/base/platform.hpp"
 #include "weft/io/endpoint.hpp"
 #include "weft/io/io_operation.hpp"
 #include "weft/io/lent_bytes.hpp"
@@ -65,13 +66,11 @@ namespace detail {
 struct stream_core {
     descriptor owned;
     [[no_unique_address]] stream_options options;  // what follows lies in its last word
-    atomic<unsigned char> busy{0};                 // bits: somebody reads, somebody writes
+    atomic<bool> read_by_somebody{false};
+    atomic<bool> written_by_somebody{false};
     // What is no socket has other calls.
     io_request::kind reads_by = io_request::receive;
     io_request::kind writes_by = io_request::send;
-
-    static constexpr unsigned char reading = 1;
-    static constexpr unsigned char writing = 2;
 
     void set_options(const stream_options& o) noexcept {
         WEFT_ASSERT(o.min_rate == 0 || o.read_timeout != duration::max(),
@@ -89,30 +88,33 @@ result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept;
 class stream_operation : public io_operation {
 public:
     stream_operation(stream_operation&& other) noexcept
-        : io_operation(std::move(other)), core_(other.core_), bit_(other.bit_) {}
+        : io_operation(std::move(other)), core_(other.core_) {}
     ~stream_operation() { let_go(); }
 
     bool ready() noexcept {
         if (!take_turn()) return true;
         return io_operation::ready();
     }
+    bool again(waiter& w) noexcept {
+        prefetch(core_);  // what the next operation begins with, while the call is made
+        return io_operation::again(w);
+    }
 
 protected:
     stream_operation(stream_core& c, const io_request& r, std::size_t least, duration timeout,
-                     unsigned char bit, const char* what) noexcept
-        : io_operation(r, least, timeout, what), core_(&c), bit_(bit) {}
+                     const char* what) noexcept
+        : io_operation(r, least, timeout, what), core_(&c) {}
 
     // False: somebody else has it, and this is refused.
     bool take_turn() noexcept {
-        held_ = (core_->busy.fetch_or(bit_, std::memory_order_acquire) & bit_) == 0;
+        held_ = !turn().exchange(true, std::memory_order_acquire);
         refused_ = !held_;
         return held_;
     }
     bool refused() const noexcept { return refused_; }
     void let_go() noexcept {
         // Release: pairs with the next one's acquire.
-        if (std::exchange(held_, false))
-            core_->busy.fetch_and(static_cast<unsigned char>(~bit_), std::memory_order_release);
+        if (std::exchange(held_, false)) turn().store(false, std::memory_order_release);
     }
     static io_request request(const stream_core& c, bool reads, void* data,
                               std::size_t bytes) noexcept {
@@ -128,7 +130,10 @@ protected:
     stream_core* core_;
 
 private:
-    const unsigned char bit_;
+    atomic<bool>& turn() noexcept {
+        return request_.reads ? core_->read_by_somebody : core_->written_by_somebody;
+    }
+
     bool held_ = false;
     bool refused_ = false;
 };
@@ -137,7 +142,7 @@ class read_operation final : public stream_operation {
 public:
     read_operation(stream_core& c, std::span<std::byte> into, std::size_t least) noexcept
         : stream_operation(c, request(c, true, into.data(), into.size()), least,
-                           c.options.read_timeout, stream_core::reading, "bytes to read") {}
+                           c.options.read_timeout, "bytes to read") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
         let_go();
@@ -150,7 +155,7 @@ class receive_operation final : public stream_operation {
 public:
     explicit receive_operation(stream_core& c) noexcept
         : stream_operation(c, request(c, true, nullptr, 0), 1, c.options.read_timeout,
-                           stream_core::reading, "bytes to receive") {
+                           "bytes to receive") {
         request_.borrows = true;
     }
     receive_operation(receive_operation&&) noexcept = default;
@@ -173,7 +178,7 @@ class long_read_operation : public stream_operation {
 protected:
     long_read_operation(stream_core& c, void* into, std::size_t bytes, std::size_t least) noexcept
         : stream_operation(c, request(c, true, into, bytes), least, c.options.read_timeout,
-                           stream_core::reading, "bytes to read"),
+                           "bytes to read"),
           min_rate_(c.options.min_rate) {}
 
     bool is_measured() const noexcept { return min_rate_ != 0; }
@@ -232,7 +237,7 @@ class write_operation : public stream_operation {
 public:
     write_operation(stream_core& c, std::span<const std::byte> from, std::size_t least) noexcept
         : stream_operation(c, request(c, false, const_cast<std::byte*>(from.data()), from.size()),
-                           least, c.options.write_timeout, stream_core::writing, "room to write") {}
+                           least, c.options.write_timeout, "room to write") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
         let_go();

@@ -13,6 +13,10 @@ class io_driver;  // io/io_driver.hpp
 
 class driver {
 public:
+    // `io` is itself, of a driver that knows of descriptors.
+    explicit driver(io_driver* io = nullptr) noexcept : io_(io) {}
+    driver(const driver&) = delete;
+    driver& operator=(const driver&) = delete;
     virtual ~driver() = default;
 
     // Sleeps until `until`, or until wake() was called, be it before. `never` waits for wake().
@@ -41,10 +45,13 @@ public:
     virtual int native_handle() noexcept = 0;
 
     // Itself, if it knows of descriptors.
-    virtual io_driver* io() noexcept { return nullptr; }
+    io_driver* io() const noexcept { return io_; }
     // Another takes its place: what wakes this one wakes that one from now on, be it before. False:
     // it is not to be replaced. Null: only asks. The loop's thread.
     [[nodiscard]] virtual bool give_way(driver*) noexcept { return false; }
+
+private:
+    io_driver* const io_;
 };
 
 }  // namespace weft

@@ -52,7 +52,9 @@ struct tls_core {
 
     tcp_stream under;
     const descriptor_ref of;
-    atomic<unsigned char> busy{0};  // bits, as in stream_core
+    static constexpr unsigned char reading = 1;
+    static constexpr unsigned char writing = 2;
+    atomic<unsigned char> busy{0};  // bits: somebody reads, somebody writes; a handshake is both
     std::mutex lock;                // guards what follows
     std::unique_ptr<SSL, decltype(&::SSL_free)> ssl{nullptr, ::SSL_free};
     tls_rest rest;
@@ -213,13 +215,13 @@ namespace detail {
 namespace {
 
 unsigned char bits_of(tls_operation::kind k) noexcept {
-    if (k == tls_operation::read) return stream_core::reading;
-    if (k == tls_operation::handshake) return stream_core::reading | stream_core::writing;
-    return stream_core::writing;
+    if (k == tls_operation::read) return tls_core::reading;
+    if (k == tls_operation::handshake) return tls_core::reading | tls_core::writing;
+    return tls_core::writing;
 }
 
 duration timeout_of(const tls_core& c, tls_operation::kind k) noexcept {
-    const bool reads = (bits_of(k) & stream_core::reading) != 0;
+    const bool reads = (bits_of(k) & tls_core::reading) != 0;
     return reads ? c.under.options().read_timeout : c.under.options().write_timeout;
 }
 
