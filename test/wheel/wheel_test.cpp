@@ -150,5 +150,27 @@ TEST(wheel, with_everything_removed_there_is_nothing_to_wake_for) {
     w.check();
 }
 
+TEST(wheel, hands_over_no_more_than_it_is_told_and_goes_on_where_it_was) {
+    std::deque<test::timer> timers(10);
+    wheel w;
+    for (std::size_t i = 0; i < timers.size(); ++i) w.add(timers[i], 5 + i / 4);
+    std::vector<wheel_node*> order;
+    const auto sink = [&](wheel_node& n) { order.push_back(&n); };
+    EXPECT_EQ(w.advance(100, sink, 3), 3u);
+    EXPECT_EQ(w.next(), w.now()) << "the rest is due";
+    EXPECT_EQ(w.size(), 7u);
+    w.check();
+    EXPECT_TRUE(w.remove(timers[4])) << "one that is left";
+    EXPECT_EQ(w.advance(100, sink, 0), 0u);
+    EXPECT_EQ(w.advance(100, sink, 4), 4u);
+    EXPECT_EQ(w.advance(100, sink), 2u);
+    EXPECT_EQ(w.next(), tick_never);
+    std::size_t at = 0;
+    for (test::timer& t : timers) {
+        if (&t == &timers[4]) continue;
+        EXPECT_EQ(order[at++], &t);
+    }
+}
+
 }  // namespace
 }  // namespace weft

@@ -61,6 +61,13 @@ public:
         return hand_over(sink);
     }
 
+    // The same, of so many nodes at most: those that are left, a later advance begins with.
+    template <class Sink>
+    std::size_t advance(tick now, Sink&& sink, std::size_t most) {
+        turn(now);
+        return hand_over(sink, most);
+    }
+
     // A tick not after the earliest deadline, tick_never if there is none, now() if something is
     // due. It is the earliest deadline itself, unless a node was removed that had been the earliest
     // of its slot: then that node's deadline may be told still, once. An advance to there sets it

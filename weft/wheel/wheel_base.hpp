@@ -10,7 +10,7 @@
 //
 // Invariants:
 // I1  size is the number of nodes in all lists and slots
-// I2  outside of an advance, expired holds only what a sink that threw has left
+// I2  outside of an advance, expired holds only what one left that threw or was to hand over less
 // I3  a node in a slot has a deadline after the present tick and before tick_never
 #pragma once
 
@@ -52,9 +52,9 @@ protected:
     }
 
     template <class Sink>
-    std::size_t hand_over(Sink& sink) {
+    std::size_t hand_over(Sink& sink, std::size_t most = ~std::size_t{0}) {
         std::size_t count = 0;
-        for (; !expired_.empty(); ++count) {
+        for (; count != most && !expired_.empty(); ++count) {
             --size_;  // I1
             sink(expired_.pop_front());
         }
