@@ -70,6 +70,15 @@ executor* flow::present_home() noexcept {
     return std::atomic_ref<executor*>(home).load(std::memory_order_relaxed);  // see above
 }
 
+bool flow::post_home(runnable& r) noexcept {
+    moves.fetch_add(asked, std::memory_order_relaxed);  // F5: present_home() orders it
+    executor* const at = present_home();
+    if (at != nullptr) at->post(r);
+    // Release: pairs with move_to, which may let the executor end.
+    moves.fetch_sub(asked, std::memory_order_release);
+    return at != nullptr;
+}
+
 void flow::move_to(executor* other) noexcept {
     // Release: pairs with is_at.
     std::atomic_ref<executor*>(home).store(other, std::memory_order_release);

@@ -25,6 +25,7 @@
 //     home waits for him, so that it may end then
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "weft/base/assert.hpp"
@@ -161,18 +162,29 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // It is there for as long as the flow is known not to have ended. F4
     executor* present_home() noexcept;
 
+    // Has r run at home, between two of its turns, and returns true; or it has no home now. The
+    // caller sees to it that the flow exists. Any thread.
+    bool post_home(runnable& r) noexcept;
+    // Whether it is suspended in a wait at this moment, or about to be. Any thread.
+    bool is_waiting() const noexcept {
+        waiter*& at = const_cast<waiter*&>(waiting);  // it is only read
+        return std::atomic_ref<waiter*>(at).load(std::memory_order_relaxed) != nullptr;  // a glance
+    }
+
     // The two halves of flow_kind::leave: away from home, to no executor, in the turn that ends its
     // only wait, or in none; and, in that turn, to where it runs now.
     void leave_home() noexcept;
     void settle_here() noexcept;
 
     // Has what its next turn will load fetched into the cache: a hint. The second word of what is
-    // hot is where it loads next, its stack; if it is anything else, nothing is lost.
+    // hot is where it loads next, its stack, below which it calls; if it is anything else, nothing
+    // is lost.
     WEFT_ALWAYS_INLINE void fetch() const noexcept {
         if (hot == nullptr) return;
         const void* at = static_cast<const void* const*>(hot)[1];
         prefetch(at);
         prefetch(static_cast<const char*>(at) + cache_line_bytes);
+        prefetch(static_cast<const char*>(at) - cache_line_bytes);
     }
 
     bool shares_stack() const noexcept { return (attention & shares_call) != 0; }

@@ -62,8 +62,8 @@ public:
     }
 
 private:
-    spin_lock lock_;
     wait_list nodes_;
+    spin_lock lock_;  // last, so that what follows the queue may lie behind it
 };
 
 }  // namespace weft

@@ -21,6 +21,8 @@
 // W4  it leaves its executor only after it was woken, and was taken out of what is ready there
 #pragma once
 
+#include <atomic>
+
 #include "weft/base/list.hpp"
 #include "weft/wait/flow.hpp"
 #include "weft/wait/waiter_state.hpp"
@@ -57,6 +59,8 @@ public:
         withdraw_ = w;
         interrupt_ = i;
     }
+    // Beside that: what it waits for, where start() learns that later.
+    void wait_for(const void* thing) noexcept { thing_ = thing; }
     // Beside that: the event comes from nothing that an executor could see (a callback, a device),
     // so that to wait for it, with nobody ready, is no deadlock.
     void await_outside() noexcept { outside_ = true; }
@@ -67,6 +71,11 @@ public:
     // Whether this wait, or one around it, is of that kind.
     bool is_for_outside() const noexcept {
         return outside_ || (outer_ != nullptr && outer_->is_for_outside());
+    }
+    // Whether it, or a wait around it, ends only when flows of other executors have: a frame that
+    // is destroyed meanwhile would end the program.
+    bool awaits_others() const noexcept {
+        return others_ || (outer_ != nullptr && outer_->awaits_others());
     }
     const char* what() const noexcept { return what_; }
     const void* thing() const noexcept { return thing_; }
@@ -131,11 +140,25 @@ public:
         if (until != never || (of != nullptr && of->attention != 0)) arm(until);
     }
     wait_status conclude() noexcept {
-        if (!engaged_) return state_.is_pending() ? wait_status::woken : state_.status();
+        if (!engaged_) return state_.status();
         if (timer_.armed) home_->disarm(timer_);
         if (of != nullptr) leave_flow();
         engaged_ = false;
         return state_.status();
+    }
+
+    // Has what the turn of its flow that ends the wait, and the next such wait, will load fetched
+    // into the cache: a hint. Beside itself that is what it waits for, which is loaded here, and
+    // what the flow's kind keeps behind the flow.
+    WEFT_ALWAYS_INLINE void fetch() const noexcept {
+        const auto* const here = reinterpret_cast<const char*>(this);
+        const auto* const rest = reinterpret_cast<const char*>(of + 1);
+        prefetch(here);
+        prefetch(here + cache_line_bytes);
+        prefetch(here + 2 * cache_line_bytes);
+        prefetch(rest);
+        prefetch(rest + cache_line_bytes);
+        prefetch(thing_);
     }
 
     // Why it was stopped; none if it was not.
@@ -168,13 +191,17 @@ private:
         outer_ = at;
         link_ = &at;
         if (outer_ != nullptr) outer_->link_ = &outer_;
-        at = this;  // F1
+        point(at, this);  // F1
     }
     // Mostly it is the innermost. It is not where the flow has begun a coroutine, did not wait for
     // it, and they now wait side by side.
     void leave_flow() noexcept {
-        *link_ = outer_;  // F1
+        point(*link_, outer_);  // F1
         if (outer_ != nullptr) outer_->link_ = link_;
+    }
+    // Relaxed: other threads ask only whether the flow waits (flow::is_waiting).
+    static void point(waiter*& at, waiter* to) noexcept {
+        std::atomic_ref<waiter*>(at).store(to, std::memory_order_relaxed);
     }
     void abandon() noexcept;
     static void on_deadline(timer_node&) noexcept;

@@ -38,9 +38,11 @@ public:
     // Acquire: pairs with claim.
     bool is_pending() const noexcept { return word_.load(std::memory_order_acquire) == pending; }
 
-    // Precondition: claimed. Relaxed: the post that brought the waiter back ordered it.
+    // Of one that was run. Nobody need have claimed it, where another word decides who has it run:
+    // then it was woken. Relaxed: the post that brought the waiter back ordered it.
     wait_status status() const noexcept {
-        return static_cast<wait_status>(word_.load(std::memory_order_relaxed));
+        const std::uint8_t seen = word_.load(std::memory_order_relaxed);
+        return seen == pending ? wait_status::woken : static_cast<wait_status>(seen);
     }
 
     // By its owner, while it stands in no queue.
