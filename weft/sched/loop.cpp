@@ -214,10 +214,10 @@ time_point loop::next_deadline() const noexcept {
 WEFT_ALWAYS_INLINE void loop::fetch_ahead() noexcept {
     for (std::size_t i = 0; i != fetch_count; ++i) {
         const entry& e = ready_[i];
-        if (e.of != nullptr)
-            e.of->fetch();
-        else
-            prefetch(e.handle.address());
+        if (e.of == nullptr || e.of->handle != e.handle) prefetch(e.handle.address());
+        if (e.of == nullptr) continue;
+        e.of->fetch();
+        if (const waiter* const w = e.of->waiting) w->fetch();
     }
 }
 
