@@ -107,6 +107,12 @@ public:
     void unlock() noexcept;
     void unlock_shared() noexcept;
 
+    // Whether the caller is the writer, as far as that is known; whether there are readers.
+    bool is_mine() const noexcept {
+        return held_by_.load(std::memory_order_relaxed) == detail::holder_here();  // see there
+    }
+    bool is_shared() const noexcept { return queue_.value() >= reader; }
+
     detail::shared_lock_operation async_lock() noexcept { return {*this, detail::sharing::none}; }
     detail::shared_lock_operation async_lock_shared() noexcept {
         return {*this, detail::sharing::shared};
