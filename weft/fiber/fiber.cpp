@@ -105,8 +105,13 @@ fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_k
     set_handle(frame::handle());
 }
 
-fiber_core::~fiber_core() {
+void fiber_core::drop_body() noexcept {
     if (hot != nullptr) detail::destroy(own());
+    hot = nullptr;
+}
+
+fiber_core::~fiber_core() {
+    drop_body();
     if (is_child)
         std::destroy_at(&member);
     else
@@ -124,6 +129,8 @@ void fiber_core::let_go() noexcept {
     if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     if (lent)
         delete static_cast<lent_fiber*>(this);
+    else if (watched)
+        static_cast<watched_fiber*>(this)->destroy(static_cast<watched_fiber&>(*this));
     else
         delete this;
 }
@@ -206,6 +213,10 @@ void fiber_core::finish() noexcept {
     wait_queue::wake_all(woken);
     if (unseen) unhandled.load(std::memory_order_acquire)(error(), who());
     if (parent != nullptr) parent->leave(*member);
+    if (watched) {
+        const auto& self = static_cast<watched_fiber&>(*this);
+        self.on_end(self.on_end_of);
+    }
     let_go();
 }
 
@@ -251,6 +262,11 @@ detail::fiber_core* detail::core_taken_from(fiber& f) noexcept {
 
 unhandled_handler on_unhandled(unhandled_handler h) noexcept {
     return detail::unhandled.exchange(h, std::memory_order_acq_rel);
+}
+
+void detail::report_unhandled(std::exception_ptr error, party who) {
+    // Acquire: pairs with on_unhandled.
+    detail::unhandled.load(std::memory_order_acquire)(std::move(error), who);
 }
 
 void fiber::launch_it(const fiber_options& options, std::source_location place) {

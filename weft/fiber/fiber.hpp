@@ -182,7 +182,8 @@ unhandled_handler on_unhandled(unhandled_handler h) noexcept;
 
 namespace detail {
 void yield_rarely(std::source_location place);
-}
+void report_unhandled(std::exception_ptr error, party who);  // to that handler
+}  // namespace detail
 
 namespace this_fiber {
 

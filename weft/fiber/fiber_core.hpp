@@ -43,9 +43,15 @@ struct fiber_core : frame, flow {
     // Not written any more when it runs.
     bool started : 1 = false;
     bool lent : 1 = false;      // it is a lent_fiber
+    bool watched : 1 = false;   // it is a watched_fiber
     bool is_child : 1 = false;  // of a scope
     atomic<unsigned> references{1};
-    wait_queue joiners;
+    [[no_unique_address]] wait_queue joiners;
+    // For weft/hook: whether its calls of libc are hooked, by default or said so, and how many
+    // mutexes of pthreads it holds. These lie behind the queue's lock.
+    enum class hooks : std::uint8_t { by_default, on, off };
+    hooks hooked = hooks::by_default;
+    std::uint16_t foreign_locks = 0;
     union {
         launcher* target = nullptr;  // where it begins; until begin()
         fiber_locals* locals;
@@ -73,6 +79,7 @@ struct fiber_core : frame, flow {
     void set_body(Body&& body, const coroutine_options& options = {}) {
         hot = make<void()>(std::forward<Body>(body), options);
     }
+    void drop_body() noexcept;  // never begun, or ended
     control* own() const noexcept { return static_cast<control*>(const_cast<void*>(hot)); }
     bool runs_here() const noexcept { return detail::current() == own(); }
 
@@ -111,6 +118,22 @@ struct lent_fiber final : fiber_core {
     const void* next = nullptr;
 
     lent_fiber() noexcept { lent = true; }
+};
+
+// One whose end is told (weft/manager): as the last thing, on its executor's thread.
+struct watched_fiber : fiber_core {
+    void (*const on_end)(void*) noexcept;
+    void* const on_end_of;
+    void (*const destroy)(watched_fiber&) noexcept;  // of what derives from it
+
+    watched_fiber(void (*e)(void*) noexcept, void* of, void (*d)(watched_fiber&) noexcept) noexcept
+        : on_end(e), on_end_of(of), destroy(d) {
+        watched = true;
+    }
+    static watched_fiber* of(flow& f) noexcept {
+        if (f.kind != &fiber_kind || !fiber_core::of(f).watched) return nullptr;
+        return static_cast<watched_fiber*>(&fiber_core::of(f));
+    }
 };
 
 void destroy_locals(fiber_core& c) noexcept;
