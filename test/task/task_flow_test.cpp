@@ -101,6 +101,24 @@ TEST(task_flow, frees_the_body_of_one_that_nobody_wants_at_its_end) {
     EXPECT_EQ(holders, 0);
 }
 
+TEST(task_flow, frees_the_error_with_who_wanted_it_though_a_message_is_on_its_way) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    const auto body = [](int& n) -> task<> {
+        throw std::make_shared<held>(n);
+        co_return;
+    };
+    weft::detail::task_run<void> r(body(holders), l.loop());
+    weft::flow& f = *r;
+    f.kind->retain(f);  // a message's
+    r->post_first_turn();
+    l.run();
+    EXPECT_EQ(holders, 1);
+    r = {};
+    EXPECT_EQ(holders, 0);
+    f.kind->release(f);
+}
+
 TEST(task_flow, of_one_that_is_not_begun_only_the_frame_is_freed) {
     weft::testing::virtual_loop l(1);
     int holders = 0;

@@ -228,7 +228,7 @@ bool task_end::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of a task", static_cast<const flow*>(task_), this, detail::withdraw,
              forward_ ? hand_on : nullptr);
-    if (!task_->is_at(current_executor())) w.await_outside();
+    if (!task_->is_at(current_executor())) forward_ ? w.await_others() : w.await_outside();
     const std::lock_guard held(task_->joiners);
     if (task_->ended.load(std::memory_order_relaxed)) return false;  // under the lock
     task_->joiners.push_back(node_);

@@ -55,10 +55,10 @@ struct task_flow final : frame, flow {
     bool enrolled = false;
     bool wanted = true;  // under the joiners' lock
     wait_queue joiners;
-    scope_member member{*this};
     // Called as the last thing, by whoever runs the end, unless null.
     void (*on_end)(void*) noexcept = nullptr;
     void* on_end_of = nullptr;
+    scope_member member{*this};
 
     // Takes the body over. `on` is null where only who begins it knows, or runs it first.
     task_flow(std::coroutine_handle<> task, error_getter e, executor* on) noexcept;
