@@ -27,15 +27,25 @@ function(weft_furnish target scope headers)
     endif()
 endfunction()
 
+# weft_apart(<name>): the layer of that name, which follows, is not in weft::weft. It changes a
+# program by being linked, and so is an object library: who links it gets every symbol of it.
+function(weft_apart name)
+    set_property(GLOBAL APPEND PROPERTY WEFT_APART ${name})
+endfunction()
+
 function(weft_layer name)
     set(folder "${PROJECT_SOURCE_DIR}/weft/${name}")
     file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
-    file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp")
+    file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.hpp" "${folder}/*.h")
     set(scope PUBLIC)
     set(kind STATIC)
     if(NOT sources)
         set(scope INTERFACE)
         set(kind INTERFACE)
+    endif()
+    get_property(apart GLOBAL PROPERTY WEFT_APART)
+    if(name IN_LIST apart AND sources)
+        set(kind OBJECT)
     endif()
 
     add_library(weft_${name} ${kind} ${sources})
@@ -47,7 +57,9 @@ function(weft_layer name)
         string(COMPARE EQUAL "${WEFT_BACKEND}" ucontext ucontext)
         target_compile_definitions(weft_base ${scope} WEFT_BACKEND_UCONTEXT=${ucontext})
     endif()
-    target_link_libraries(weft INTERFACE weft::${name})
+    if(NOT name IN_LIST apart)
+        target_link_libraries(weft INTERFACE weft::${name})
+    endif()
 
     # What lies under it, all the way down; test/detach builds it with that alone.
     set(under ${ARGN})
@@ -75,6 +87,44 @@ function(weft_opt_in name layer)
     set_property(GLOBAL APPEND PROPERTY WEFT_OPT_INS ${name})
 endfunction()
 
+# weft_preload(<layer>): libweft_<layer>.so, of the layer, what lies under it and weft/<layer>/preload,
+# compiled once more as a shared object must be. Not under a sanitizer, which is to be loaded first.
+function(weft_preload layer)
+    file(GLOB own CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${layer}/preload/*.cpp")
+    if(NOT own OR NOT TARGET weft_${layer} OR NOT WEFT_SANITIZE STREQUAL "none"
+            OR CMAKE_CXX_FLAGS MATCHES "-fno-exceptions")
+        return()
+    endif()
+    set(target weft_${layer}_preload)
+    add_library(${target} SHARED ${own})
+    weft_own(${target})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME weft_${layer}
+        UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    get_property(under GLOBAL PROPERTY WEFT_UNDER_${layer})
+    foreach(name IN LISTS layer under)
+        get_target_property(kind weft_${name} TYPE)
+        if(NOT kind STREQUAL "INTERFACE_LIBRARY")
+            file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/weft/${name}/*.cpp")
+            target_sources(${target} PRIVATE ${sources})
+            set_source_files_properties(${sources} PROPERTIES UNITY_GROUP ${name})
+            target_compile_definitions(${target} PRIVATE
+                $<TARGET_PROPERTY:weft_${name},COMPILE_DEFINITIONS>)
+        endif()
+    endforeach()
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+    # A function that the program has inlined differently is not to stand in for ours.
+    target_compile_options(${target} PRIVATE -fvisibility-inlines-hidden)
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+        target_compile_options(${target} PRIVATE -fcf-protection=branch)
+    endif()
+    foreach(used IN ITEMS WEFT_LIBURING WEFT_CARES)
+        if(${used}_LIBRARY AND ${used}_INCLUDE)
+            target_link_libraries(${target} PRIVATE "${${used}_LIBRARY}")
+            target_include_directories(${target} SYSTEM PRIVATE "${${used}_INCLUDE}")
+        endif()
+    endforeach()
+endfunction()
+
 # weft_optional(<name> <layer> <package> <version> <target> <debian>): the folder weft/<layer>/<name>
 # becomes weft::<name>, over a library that need not be there; where it is not it is left out, aloud.
 function(weft_optional name layer package version target debian)
@@ -94,6 +144,36 @@ function(weft_optional name layer package version target debian)
     set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} WEFT_LAYER ${layer})
     weft_furnish(weft_${name} PUBLIC "${headers}" ${layer})
     target_link_libraries(weft_${name} PUBLIC ${target})
+endfunction()
+
+# weft_drop_in(<name> <layer> <deps>...): the folder weft/<layer>/<name> becomes weft::<name>, whose
+# users see its *.h, by their bare names, and nothing else of weft: no header, no language.
+function(weft_drop_in name layer)
+    set(folder "${PROJECT_SOURCE_DIR}/weft/${layer}/${name}")
+    file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+    file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.h")
+    if(NOT sources)
+        return()
+    endif()
+    add_library(weft_${name} STATIC ${sources})
+    add_library(weft::${name} ALIAS weft_${name})
+    set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} WEFT_LAYER ${layer}
+        UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+    target_sources(weft_${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${folder}" FILES ${headers})
+    target_link_libraries(weft_${name} PRIVATE weft::${layer} ${CMAKE_DL_LIBS})
+    foreach(dep IN LISTS ARGN)
+        if(NOT TARGET weft_${dep})
+            continue()  # its folder is not here
+        endif()
+        get_target_property(kind weft_${dep} TYPE)
+        if(kind STREQUAL "OBJECT_LIBRARY")  # who links the drop-in gets all of it
+            target_sources(weft_${name} INTERFACE $<TARGET_OBJECTS:weft_${dep}>)
+        else()
+            target_link_libraries(weft_${name} PRIVATE weft::${dep})
+        endif()
+    endforeach()
+    weft_own(weft_${name})
+    set_property(GLOBAL APPEND PROPERTY WEFT_OPTIONALS ${name})
 endfunction()
 
 # weft_uses(<layer> <macro> <header> <library> <debian> <without>): the layer uses a library if it is

@@ -87,6 +87,7 @@ FOLDERS = ("weft", "test", "bench", "examples", "tools", "cmake")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LAYER = re.compile(r"^\s*weft_layer\(([^)]*)\)")
+DROP_IN = re.compile(r"^\s*weft_drop_in\(([^)]*)\)")
 MARK = re.compile(r"\b(TO[D]O|FIX[M]E)\b(?:\((\w+)\):)?")
 CUT = re.compile(r"^<!-- cut: (\S+)(?: \[(\w+)\])? -->$")
 
@@ -119,9 +120,15 @@ class Tree:
 
 
 def read_layers(tree):
-    """{layer: the layers it may include, itself among them}, from the build file."""
+    """{layer: the layers it may include, itself among them}, from the build file; a drop-in is
+    <layer>/<name>."""
     may = {}
     for number, line in enumerate(tree.lines(Path("CMakeLists.txt")), 1):
+        found = DROP_IN.match(line)
+        if found:
+            name, *layers = found.group(1).split()
+            may[f"{layers[0]}/{name}"] = set().union(*(may.get(n, set()) for n in layers))
+            continue
         found = LAYER.match(line)
         if not found:
             continue
@@ -143,6 +150,8 @@ def check_layers(tree, may):
         if layer not in may:
             tree.fault(path, 1, f"no weft_layer({layer}) in CMakeLists.txt")
             continue
+        part = "/".join(path.parts[1:3])
+        allowed = may.get(part, may[layer])
         for number, line in enumerate(tree.lines(path), 1):
             found = INCLUDE.match(line)
             if not found:
@@ -151,8 +160,10 @@ def check_layers(tree, may):
             parts = target.split("/")
             if parts[0] == "weft":
                 other = parts[1] if len(parts) > 2 else "all of weft"
-                if other not in may[layer]:
+                if other not in allowed:
                     tree.fault(path, number, f"layer {layer} may not include {other}")
+            elif quote == '"' and part in may and path.suffix == ".h":
+                pass  # its users have it without the rest of weft
             elif quote == '"':
                 tree.fault(path, number, f'"{target}": weft includes are spelt "weft/<layer>/..."')
 

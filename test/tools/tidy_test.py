@@ -75,6 +75,21 @@ class Tidy(unittest.TestCase):
         self.refuses({"weft/bottom/line.cpp": '#include "line.hpp"\n'},
                      'weft/bottom/line.cpp:1: "line.hpp": weft includes are spelt')
 
+    DROP_IN = {"CMakeLists.txt": CLEAN["CMakeLists.txt"] + "weft_drop_in(other bottom top)\n",
+               "weft/bottom/other/other.cpp": '#include "weft/top/top.hpp"\n',
+               "weft/bottom/other/other.h": '#include "more.h"\n',
+               "weft/bottom/other/more.h": ""}
+
+    def test_a_drop_in_may_include_what_it_names_and_its_own_headers(self):
+        status, lines = run({**CLEAN, **self.DROP_IN})
+        self.assertEqual((status, lines[-1]), (0, "tidy: no faults"), lines)
+
+    def test_what_a_drop_in_may_include_its_layer_may_not(self):
+        self.refuses({**self.DROP_IN, "weft/bottom/line.cpp": '#include "weft/top/top.hpp"\n',
+                      "weft/bottom/line.h": '#include "more.h"\n'},
+                     "weft/bottom/line.cpp:1: layer bottom may not include top",
+                     'weft/bottom/line.h:1: "more.h"')
+
     def test_a_folder_without_a_layer_is_refused(self):
         self.refuses({"weft/extra/x.cpp": ""}, "weft/extra/x.cpp:1: no weft_layer(extra)")
 
