@@ -28,6 +28,16 @@ NOT_TOGETHER = {"weft/context/switch_ucontext.hpp"}
 
 # Headers without a test of their own, and the reason.
 TESTED_ELSEWHERE = {
+    "weft/hook/calls.hpp": "differential_test makes every call of calls.def",
+    "weft/hook/symbols.hpp": "a table; hook_test and differential_test go through it",
+    "weft/hook/in_process.hpp": "hook_test: fibers, threads, children of both kinds",
+    "weft/hook/readiness.hpp": "hook_test and differential_test, with each driver",
+    "weft/hook/opening.hpp": "hook_test: numbers that are closed and used again",
+    "weft/hook/several.hpp": "posix_poll_test has the cases, with each driver",
+    "weft/hook/transfer.hpp": "posix_bytes_test and posix_messages_test have the cases",
+    "weft/hook/device.hpp": "posix_bytes_test: eventfd, pipes, devices; many_wait_for_one",
+    "weft/hook/file_call.hpp": "differential_test with options::files",
+    "weft/hook/masked_poll.hpp": "posix_poll_test: ppoll, pselect, epoll_pwait with a mask",
     "weft/io/accept_reserve.hpp": "tcp_listener_test: no descriptors left",
     "weft/io/driver_epoll.hpp": "io_driver_test has the contract for each driver",
     "weft/io/driver_poll.hpp": "io_driver_test has the contract for each driver",

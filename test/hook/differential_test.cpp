@@ -1,0 +1,73 @@
+// The differential suite: what each case wrote down with hooks, in a fiber, on each driver, with
+// and without options::files, is what it wrote down without, on a thread.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "test/hook/suite.hpp"
+#include "test/io/drivers.hpp"
+#include "weft/hook/hook.hpp"
+#include "weft/hook/symbols.hpp"
+
+namespace {
+
+using namespace weft;
+using weft::testing::posix_case;
+using weft::testing::posix_cases;
+using weft::testing::posix_side;
+
+std::string without_hooks(const posix_case& c) {
+    std::string text;
+    std::thread([&] {
+        posix_side t(false);
+        c.run(t);
+        t.join();
+        text = t.text();
+    }).join();
+    return text;
+}
+
+class posix : public weft::testing::on_each_driver {
+protected:
+    void SetUp() override {
+        ::signal(SIGPIPE, SIG_IGN);
+        on_each_driver::SetUp();
+    }
+    void TearDown() override { hook::set_options({}); }
+
+    std::string with_hooks(const posix_case& c) {
+        std::string text;
+        run([&] {
+            EXPECT_TRUE(hook::is_enabled());
+            posix_side t(true);
+            c.run(t);
+            t.join();
+            text = t.text();
+        });
+        return text;
+    }
+    void compare_all() {
+        for (const posix_case& c : posix_cases())
+            EXPECT_EQ(without_hooks(c), with_hooks(c)) << "in the case " << c.name;
+    }
+};
+
+TEST_P(posix, says_the_same_with_hooks_and_without) { compare_all(); }
+
+TEST_P(posix, says_the_same_of_files_that_another_thread_reads) {
+    hook::set_options({.files = true});
+    compare_all();
+}
+
+INSTANTIATE_ON_DRIVERS(posix);
+
+TEST(posix_suite, makes_every_call_of_the_table) {
+    ::signal(SIGPIPE, SIG_IGN);
+    for (const posix_case& c : posix_cases()) without_hooks(c);
+    const auto all = hook::hooked_symbols();
+    ASSERT_EQ(all.size(), weft::testing::hooked_call_count);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        EXPECT_TRUE(weft::testing::calls_made[i]) << all[i].of.name << " is in no case";
+}
+
+}  // namespace

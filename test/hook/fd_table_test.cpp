@@ -1,0 +1,53 @@
+#include "weft/hook/fd_table.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace weft::hook;
+
+TEST(fd_table, learns_the_sort_of_a_descriptor_once) {
+    int p[2];
+    int s[2];
+    int d[2];
+    ASSERT_EQ(::pipe(p), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM, 0, d), 0);
+    const int e = ::eventfd(0, 0);
+    const int f = ::open("/proc/self/exe", O_RDONLY);
+    EXPECT_EQ(known_sort(p[0]).sort(), fd_sort::unknown);
+    EXPECT_EQ(sort_of(p[0]).sort(), fd_sort::pipe);
+    EXPECT_EQ(known_sort(p[0]).sort(), fd_sort::pipe);
+    EXPECT_EQ(sort_of(s[0]).sort(), fd_sort::stream);
+    EXPECT_EQ(sort_of(d[0]).sort(), fd_sort::message);
+    EXPECT_TRUE(sort_of(d[0]).is_socket());
+    EXPECT_EQ(sort_of(e).sort(), fd_sort::device);
+    EXPECT_EQ(sort_of(f).sort(), fd_sort::file);
+    EXPECT_EQ(sort_of(-1).sort(), fd_sort::unknown);
+    EXPECT_EQ(sort_of(1 << 30).sort(), fd_sort::unknown);
+    for (const int fd : {p[0], p[1], s[0], s[1], d[0], d[1], e, f}) {
+        ::close(fd);
+        EXPECT_EQ(known_sort(fd).sort(), fd_sort::unknown);
+    }
+}
+
+TEST(fd_table, knows_what_does_not_wait_until_that_may_have_changed) {
+    int p[2];
+    ASSERT_EQ(::pipe2(p, O_NONBLOCK), 0);
+    sort_of(p[0]);
+    EXPECT_TRUE(is_nonblocking(p[0]));
+    EXPECT_TRUE(known_sort(p[0]).has(fd_sort::nonblocking));
+    ASSERT_EQ(::fcntl(p[1], F_SETFL, 0), 0);
+    EXPECT_FALSE(known_sort(p[0]).has(fd_sort::nonblocking));
+    EXPECT_TRUE(is_nonblocking(p[0]));  // of another file
+    EXPECT_FALSE(is_nonblocking(p[1]));
+    EXPECT_FALSE(is_nonblocking(-1));
+    ::close(p[0]);
+    ::close(p[1]);
+}
+
+}  // namespace

@@ -1,0 +1,106 @@
+#include "weft/hook/fiber_keys.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <vector>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/hook/hook.hpp"
+#include "weft/run/run.hpp"
+
+namespace {
+
+using namespace weft;
+
+// By a library, before the program's own constructors: of the thread.
+pthread_key_t early_key;
+__attribute__((constructor(101))) void make_early_key() {
+    // Runs before or after the constructor of the hooks, by chance of linking; both are right.
+    ::pthread_key_create(&early_key, nullptr);
+}
+
+int destroyed_values;
+
+class fiber_keys : public ::testing::Test {
+protected:
+    void SetUp() override {
+        destroyed_values = 0;
+        ASSERT_EQ(::pthread_key_create(&key_, [](void*) { ++destroyed_values; }), 0);
+    }
+    void TearDown() override { ::pthread_key_delete(key_); }
+    pthread_key_t key_;
+};
+
+TEST_F(fiber_keys, hold_a_value_of_each_fiber) {
+    int of_thread = 0;
+    ::pthread_setspecific(key_, &of_thread);
+    run([&] {
+        EXPECT_EQ(::pthread_getspecific(key_), nullptr);
+        std::vector<fiber> all;
+        std::vector<int> values(100);
+        for (int& v : values)
+            all.emplace_back([&] {
+                EXPECT_EQ(::pthread_getspecific(key_), nullptr);
+                ::pthread_setspecific(key_, &v);
+                for (int i = 0; i < 5; ++i) {
+                    this_fiber::yield();
+                    EXPECT_EQ(::pthread_getspecific(key_), &v);
+                }
+            });
+        for (auto& f : all) f.join();
+        EXPECT_EQ(destroyed_values, 100);
+    });
+    EXPECT_EQ(::pthread_getspecific(key_), &of_thread);
+    ::pthread_setspecific(key_, nullptr);
+}
+
+TEST_F(fiber_keys, hold_whether_hooks_are_on_or_not) {
+    run([&] {
+        int mine = 0;
+        ::pthread_setspecific(key_, &mine);
+        const hook::disabled_scope off;
+        EXPECT_EQ(::pthread_getspecific(key_), &mine);
+    });
+}
+
+TEST_F(fiber_keys, are_destroyed_with_a_fiber_that_is_killed) {
+    {
+        loop l;
+        fiber f(
+            [&] {
+                int mine = 0;
+                ::pthread_setspecific(key_, &mine);
+                this_fiber::sleep_for(std::chrono::hours(1));
+            },
+            {.on = &l});
+        static_cast<void>(l.run_once(steady_now()));
+        f.detach();
+    }
+    EXPECT_EQ(destroyed_values, 1);
+}
+
+TEST_F(fiber_keys, that_are_made_again_are_empty) {
+    run([&] {
+        int mine = 0;
+        ::pthread_setspecific(key_, &mine);
+        ::pthread_key_delete(key_);
+        pthread_key_t next;
+        ASSERT_EQ(::pthread_key_create(&next, nullptr), 0);
+        EXPECT_EQ(next, key_);
+        EXPECT_EQ(::pthread_getspecific(next), nullptr);
+    });
+    EXPECT_EQ(destroyed_values, 0);
+}
+
+TEST_F(fiber_keys, no_value_costs_no_memory) {
+    run([&] {
+        fiber([&] {
+            EXPECT_EQ(::pthread_setspecific(key_, nullptr), 0);
+            EXPECT_EQ(::pthread_getspecific(key_), nullptr);
+        }).join();
+    });
+    EXPECT_EQ(destroyed_values, 0);
+}
+
+}  // namespace

@@ -1,0 +1,419 @@
+#include "weft/hook/hook.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "test/hook/suite.hpp"
+#include "test/io/drivers.hpp"
+#include "weft/coroutine/shared_stack_group.hpp"
+#include "weft/fiber/nursery.hpp"
+#include "weft/hook/symbols.hpp"
+#include "weft/run/run.hpp"
+#include "weft/wait/sleep.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace weft;
+using weft::testing::fd_pair;
+
+using stopwatch = std::chrono::steady_clock;
+
+// What was read, written and asked before main() and any fiber.
+struct before_main {
+    long wrote = -2;
+    char got = 0;
+    bool key = false;
+    before_main() {
+        int ends[2];
+        if (::pipe(ends) != 0) return;
+        wrote = ::write(ends[1], "x", 1);
+        if (::read(ends[0], &got, 1) != 1) got = 0;
+        ::close(ends[0]);
+        ::close(ends[1]);
+        key = !hook::is_enabled();
+    }
+};
+const before_main early;
+
+TEST(hook, passes_calls_on_before_main) {
+    EXPECT_EQ(early.wrote, 1);
+    EXPECT_EQ(early.got, 'x');
+    EXPECT_TRUE(early.key);
+}
+
+TEST(hook, is_enabled_in_fibers_alone) {
+    EXPECT_FALSE(hook::is_enabled());
+    hook::set_enabled(true);
+    EXPECT_FALSE(hook::is_enabled());
+    run([] {
+        EXPECT_TRUE(hook::is_enabled());
+        blocking([] { EXPECT_FALSE(hook::is_enabled()); });
+    });
+}
+
+TEST(hook, is_switched_for_a_fiber_and_for_a_scope) {
+    run([] {
+        hook::set_enabled(false);
+        EXPECT_FALSE(hook::is_enabled());
+        fiber([] { EXPECT_TRUE(hook::is_enabled()); }).join();
+        {
+            const hook::enabled_scope on;
+            EXPECT_TRUE(hook::is_enabled());
+            const hook::disabled_scope off;
+            EXPECT_FALSE(hook::is_enabled());
+        }
+        EXPECT_FALSE(hook::is_enabled());
+        hook::set_enabled(true);
+        hook::set_default(false);
+        EXPECT_TRUE(hook::is_enabled());
+        fiber([] { EXPECT_FALSE(hook::is_enabled()); }).join();
+        hook::set_default(true);
+        fiber([] { EXPECT_TRUE(hook::is_enabled()); }).join();
+    });
+}
+
+TEST(hook, tells_that_all_are_active) {
+    for (const auto& s : hook::self_check()) ADD_FAILURE() << s.name << ": " << s.why;
+    const auto all = hook::hooked_symbols();
+    EXPECT_STREQ(all[static_cast<unsigned>(hook::call::read)].of.name, "read");
+    EXPECT_EQ(all[static_cast<unsigned>(hook::call::shutdown)].of.kind, hook::call_kind::passes);
+}
+
+// A call that waits without its hook blocks all others of the loop.
+TEST(hook, lets_a_thousand_fibers_sleep_at_once) {
+    const auto start = stopwatch::now();
+    run([] {
+        nursery n;
+        for (int i = 0; i < 1000; ++i) n.spawn([] { EXPECT_EQ(::usleep(200'000), 0); });
+        n.join();
+    });
+    EXPECT_GE(stopwatch::now() - start, 200ms);
+    EXPECT_LT(stopwatch::now() - start, 20s);  // one after the other: 200 s
+}
+
+class hooked : public weft::testing::on_each_driver {};
+
+TEST_P(hooked, close_ends_the_waits_of_all) {
+    run([] {
+        for (int i = 0; i < 50; ++i) {
+            auto s = fd_pair::sockets();
+            auto p = fd_pair::pipe();
+            int ended = 0;
+            std::vector<fiber> waiting;
+            for (int k = 0; k < 2; ++k)
+                for (const int fd : {s.a, p.a})
+                    waiting.emplace_back([&, fd] {
+                        char c;
+                        EXPECT_EQ(::read(fd, &c, 1), -1);
+                        EXPECT_EQ(errno, EBADF);
+                        ++ended;
+                    });
+            waiting.emplace_back([&] {
+                pollfd q = {s.a, POLLIN, 0};
+                EXPECT_EQ(::poll(&q, 1, -1), 1);
+                EXPECT_EQ(q.revents, POLLNVAL);
+                ++ended;
+            });
+            this_fiber::yield();
+            this_fiber::yield();
+            s.close_a();
+            ::close_range(static_cast<unsigned>(p.a), static_cast<unsigned>(p.a), 0);
+            p.a = -1;
+            for (auto& f : waiting) f.join();
+            EXPECT_EQ(ended, 5);
+        }
+    });
+}
+
+TEST_P(hooked, an_event_of_a_closed_number_reaches_nobody) {
+    run([] {
+        for (int i = 0; i < 100; ++i) {
+            auto old = fd_pair::sockets();
+            const int number = old.a;
+            fiber first([&] {
+                char c;
+                EXPECT_EQ(::read(number, &c, 1), -1);
+            });
+            this_fiber::yield();
+            ASSERT_EQ(::write(old.b, "x", 1), 1);  // told when it is closed already
+            old.close_a();
+            auto fresh = fd_pair::sockets();
+            fiber second([&] {
+                char c = 0;
+                EXPECT_EQ(::read(fresh.a, &c, 1), 1);
+                EXPECT_EQ(c, 'y');
+            });
+            first.join();
+            this_fiber::yield();
+            ASSERT_EQ(::write(fresh.b, "y", 1), 1);
+            second.join();
+        }
+    });
+}
+
+TEST_P(hooked, any_number_of_a_descriptor_will_do) {
+    rlimit before;
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    rlimit more = {before.rlim_max, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &more);
+    const int high = static_cast<int>(std::min<rlim_t>(more.rlim_cur, 200'001)) - 1;
+    run([&] {
+        auto s = fd_pair::sockets();
+        ASSERT_EQ(::dup2(s.a, high), high);
+        fiber writer([&] {
+            ::usleep(1000);
+            EXPECT_EQ(::write(s.b, "x", 1), 1);
+        });
+        char c;
+        EXPECT_EQ(::read(high, &c, 1), 1);
+        writer.join();
+        ::close(high);
+    });
+    ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_P(hooked, readers_and_a_writer_wait_for_one_descriptor) {
+    run([] {
+        auto s = fd_pair::sockets();
+        const std::string much(2'000'000, 'x');
+        std::size_t read_here = 0;
+        std::vector<fiber> readers;
+        for (int i = 0; i < 3; ++i)
+            readers.emplace_back([&] {
+                char some[2];
+                ssize_t n;
+                while ((n = ::read(s.a, some, sizeof some)) > 0)
+                    read_here += static_cast<std::size_t>(n);
+            });
+        fiber writer([&] {
+            EXPECT_EQ(::write(s.a, much.data(), much.size()), 2'000'000);
+            ::shutdown(s.a, SHUT_WR);
+        });
+        fiber peer([&] {
+            for (int i = 0; i < 100; ++i) {
+                EXPECT_EQ(::write(s.b, "abc", 3), 3);
+                if (i % 10 == 0) ::usleep(100);
+            }
+            std::string got(much.size(), 0);
+            EXPECT_EQ(::recv(s.b, got.data(), got.size(), MSG_WAITALL), 2'000'000);
+            ::shutdown(s.b, SHUT_WR);
+        });
+        for (auto& f : readers) f.join();
+        writer.join();
+        peer.join();
+        EXPECT_EQ(read_here, 300u);
+    });
+}
+
+TEST_P(hooked, errno_is_kept_while_others_fail) {
+    run([] {
+        auto s = fd_pair::sockets();
+        fiber other([&] {
+            for (int i = 0; i < 5; ++i) {
+                EXPECT_EQ(::close(-1), -1);
+                this_fiber::yield();
+            }
+            EXPECT_EQ(::write(s.b, "x", 1), 1);
+        });
+        errno = ENOTTY;
+        char c;
+        EXPECT_EQ(::read(s.a, &c, 1), 1);
+        EXPECT_EQ(errno, ENOTTY);
+        other.join();
+    });
+}
+
+TEST_P(hooked, names_are_looked_up_while_others_run) {
+    run([] {
+        int beats = 0;
+        bool over = false;
+        fiber heart([&] {
+            while (!over) {
+                ++beats;
+                this_fiber::yield();
+            }
+        });
+        for (int i = 0; i < 10'000 && beats <= 3; ++i) {
+            addrinfo* all = nullptr;
+            if (::getaddrinfo("localhost", "80", nullptr, &all) == 0) ::freeaddrinfo(all);
+        }
+        over = true;
+        heart.join();
+        EXPECT_GT(beats, 3);
+    });
+}
+
+TEST_P(hooked, a_child_has_none) {
+    run([] {
+        auto p = fd_pair::pipe();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            // Another fiber of the parent's would have to run for this to wait.
+            const bool off = !hook::is_enabled();
+            ::usleep(1000);
+            ::_exit(off && ::write(p.b, "x", 1) == 1 ? 0 : 1);
+        }
+        char c;
+        EXPECT_EQ(::read(p.a, &c, 1), 1);
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        EXPECT_TRUE(hook::is_enabled());
+    });
+}
+
+TEST(hook, is_there_again_in_a_child_that_asks_for_it) {
+    // Its epoll_pwait2 asks the system twice in a child that was forked beside other threads, and
+    // gives the second answer: an edge is told once.
+    if (WEFT_TSAN && WEFT_CLANG) GTEST_SKIP() << "Clang's ThreadSanitizer loses events here";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        hook::enable_in_child();
+        int right = 0;
+        run([&] {
+            auto p = fd_pair::pipe();
+            fiber writer([&] { ::write(p.b, "x", 1); });
+            char c = 0;
+            if (hook::is_enabled() && ::read(p.a, &c, 1) == 1 && c == 'x') right = 1;
+        });
+        ::_exit(right == 1 ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+// What it closes is its own, and who waits for it here is not told.
+TEST_P(hooked, a_child_in_the_same_memory_changes_nothing) {
+    run([] {
+        auto s = fd_pair::sockets();
+        bool got = false;
+        fiber reader([&] {
+            char c;
+            got = ::read(s.a, &c, 1) == 1;
+        });
+        this_fiber::yield();
+        const pid_t child = ::vfork();
+        if (child == 0) {
+            ::close(s.a);
+            ::_exit(0);
+        }
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(::write(s.b, "x", 1), 1);
+        reader.join();
+        EXPECT_TRUE(got);
+    });
+}
+
+// Nothing of the hooks' own lies where others have their frames meanwhile.
+TEST_P(hooked, calls_wait_on_a_shared_stack) {
+    shared_stack_group group;
+    fd_pair s = fd_pair::sockets();
+    fd_pair p = fd_pair::pipe();
+    int right = 0;
+    const auto body = [&](int fd) {
+        return [&, fd] {
+            char bytes[3000] = "";
+            pollfd q = {fd, POLLIN, 0};
+            if (::poll(&q, 1, -1) != 1) return;
+            if (::read(fd, bytes, 1) != 1 || ::read(fd, bytes + 1, 1) != 1) return;
+            ::usleep(1000);
+            const timeval soon = {0, 1000};
+            timeval left = soon;
+            ::select(0, nullptr, nullptr, nullptr, &left);
+            addrinfo* all = nullptr;
+            if (::getaddrinfo("localhost", "80", nullptr, &all) == 0) ::freeaddrinfo(all);
+            if (bytes[0] == 'x' && bytes[1] == 'y') ++right;
+        };
+    };
+    run([&] {
+        fiber a(body(s.a), {.shared = &group});
+        fiber b(body(p.a), {.shared = &group});
+        for (const char* byte : {"x", "y"}) {
+            ::usleep(1000);
+            EXPECT_EQ(::write(s.b, byte, 1), 1);
+            EXPECT_EQ(::write(p.b, byte, 1), 1);
+        }
+        a.join();
+        b.join();
+    });
+    EXPECT_EQ(right, 2);
+}
+
+std::atomic<int> signals_seen{0};
+
+TEST_P(hooked, a_signal_that_its_mask_lets_through_ends_a_wait) {
+    struct sigaction counts{};
+    counts.sa_handler = [](int) { ++signals_seen; };
+    ::sigaction(SIGUSR1, &counts, nullptr);
+    sigset_t one;
+    sigset_t before;
+    ::sigemptyset(&one);
+    ::sigaddset(&one, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &one, &before);
+    signals_seen = 0;
+    run([&] {
+        auto s = fd_pair::sockets();
+        fiber other([&] {
+            while (signals_seen == 0) {
+                ::usleep(2000);
+                ::kill(::getpid(), SIGUSR1);
+            }
+        });
+        sigset_t none;
+        ::sigemptyset(&none);
+        pollfd p = {s.a, POLLIN, 0};
+        EXPECT_EQ(::ppoll(&p, 1, nullptr, &none), -1);
+        EXPECT_EQ(errno, EINTR);
+        other.join();
+    });
+    EXPECT_GE(signals_seen, 1);
+    ::signal(SIGUSR1, SIG_IGN);  // one may be pending still
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST_P(hooked, queries_let_others_run_now_and_then) {
+    run([] {
+        bool over = false;
+        fiber other([&] { over = true; });
+        pollfd none = {-1, 0, 0};
+        for (int i = 0; i < 100 && !over; ++i) EXPECT_EQ(::poll(&none, 1, 0), 0);
+        EXPECT_TRUE(over);
+    });
+}
+
+TEST_P(hooked, who_was_woken_with_others_lets_them_come_as_far_as_its_first_query) {
+    constexpr int count = 5;
+    run([] {
+        fd_pair s[count] = {fd_pair::sockets(), fd_pair::sockets(), fd_pair::sockets(),
+                            fd_pair::sockets(), fd_pair::sockets()};
+        std::string what_was_done;
+        nursery n;
+        for (const fd_pair& own : s)
+            n.spawn([&what_was_done, fd = own.a] {
+                pollfd p = {fd, POLLIN, 0};
+                EXPECT_EQ(::poll(&p, 1, -1), 1);
+                char byte;
+                EXPECT_EQ(::read(fd, &byte, 1), 1);
+                what_was_done += 'r';
+                EXPECT_EQ(::poll(&p, 1, 0), 0);
+                EXPECT_EQ(::write(fd, &byte, 1), 1);
+                what_was_done += 'w';
+            });
+        this_fiber::yield();  // they wait
+        for (const fd_pair& own : s) EXPECT_EQ(::write(own.b, "x", 1), 1);
+        n.join();
+        EXPECT_EQ(what_was_done, "rrrrrwwwww");
+    });
+}
+
+INSTANTIATE_ON_DRIVERS(hooked);
+
+}  // namespace

@@ -1,0 +1,43 @@
+#include "weft/hook/iov_cursor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace {
+
+using weft::hook::iov_cursor;
+
+TEST(iov_cursor, comes_to_each_byte_once_however_far_each_step_goes) {
+    char text[] = "abcdefghij";
+    const iovec v[4] = {{text, 3}, {nullptr, 0}, {text + 3, 1}, {text + 4, 6}};
+    for (std::size_t step = 1; step <= 10; ++step) {
+        iov_cursor c(v, 4);
+        EXPECT_EQ(c.bytes(), 10u);
+        EXPECT_FALSE(c.has_moved());
+        std::string seen;
+        for (bool all = false; !all;) {
+            std::size_t left = step;
+            for (int i = 0; i < c.count() && left != 0; ++i) {
+                const iovec& b = c.buffers()[i];
+                const std::size_t n = std::min(left, b.iov_len);
+                seen.append(static_cast<const char*>(b.iov_base), n);
+                left -= n;
+            }
+            all = c.advance(step - left);
+            EXPECT_TRUE(c.has_moved());
+        }
+        EXPECT_EQ(seen, text);
+    }
+}
+
+TEST(iov_cursor, is_at_its_end_with_no_buffers) {
+    iov_cursor c(nullptr, 0);
+    EXPECT_EQ(c.bytes(), 0u);
+    EXPECT_TRUE(c.advance(0));
+    msghdr m{};
+    c.put_into(m);
+    EXPECT_EQ(m.msg_iovlen, 0u);
+}
+
+}  // namespace

@@ -1,0 +1,116 @@
+#include "weft/hook/pin.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "weft/hook/hook.hpp"
+#include "weft/run/run.hpp"
+
+extern "C" int lock_in_library(pthread_mutex_t*);
+extern "C" int unlock_in_library(pthread_mutex_t*);
+
+namespace {
+
+using namespace weft;
+
+struct told_pin {
+    unsigned mutexes = 0;
+    std::uint64_t fiber = 0;
+} last_told;
+
+TEST(pin, tells_of_a_fiber_that_waits_and_holds_a_mutex) {
+    hook::on_pin([](const hook::pin& p) { last_told = {p.mutexes, p.fiber->who().id}; });
+    const auto before = hook::pin_count();
+    run([] {
+        ::usleep(100);  // without a mutex: nothing
+        std::mutex m;
+        std::mutex n;
+        const std::lock_guard held(m);
+        {
+            const std::lock_guard also(n);
+        }
+        ::usleep(100);
+        EXPECT_EQ(last_told.fiber, this_fiber::get_id());
+    });
+    hook::on_pin(nullptr);
+    EXPECT_EQ(hook::pin_count() - before, 1u);
+    EXPECT_EQ(last_told.mutexes, 1u);
+}
+
+// The thread would wait for itself.
+TEST(pin, is_no_deadlock_with_a_fiber_of_the_same_thread) {
+    hook::on_pin([](const hook::pin&) {});
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        int inside = 0;
+        int most = 0;
+        const auto locks = [&] {
+            for (int i = 0; i < 3; ++i) {
+                ASSERT_EQ(::pthread_mutex_lock(&m), 0);
+                most = std::max(most, ++inside);
+                ::usleep(200);
+                --inside;
+                ASSERT_EQ(::pthread_mutex_unlock(&m), 0);
+            }
+        };
+        fiber a(locks);
+        fiber b(locks);
+        fiber c(locks);
+        a.join();
+        b.join();
+        c.join();
+        EXPECT_EQ(most, 1);
+    });
+    hook::on_pin(nullptr);
+}
+
+// What another thread holds is waited for by the fiber where a library locks it.
+TEST(pin, a_contended_mutex_of_a_library_lets_others_run) {
+    hook::set_options({.pthread_mutex = true});
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    std::atomic<int> state{0};  // 1: it is held; 2: it may be released
+    std::thread holder([&] {
+        ::pthread_mutex_lock(&m);
+        state = 1;
+        while (state != 2) std::this_thread::yield();
+        ::pthread_mutex_unlock(&m);
+    });
+    while (state != 1) std::this_thread::yield();
+    run([&] {
+        fiber other([&] { state = 2; });
+        EXPECT_EQ(lock_in_library(&m), 0);  // for ever, if the other did not run
+        EXPECT_EQ(unlock_in_library(&m), 0);
+    });
+    holder.join();
+    hook::set_options({});
+}
+
+// It cannot be refused, so it waits on.
+TEST(pin, a_lock_outlasts_a_stop) {
+    hook::on_pin([](const hook::pin&) {});
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        ASSERT_EQ(::pthread_mutex_lock(&m), 0);
+        bool locked = false;
+        fiber f([&] {
+            locked = ::pthread_mutex_lock(&m) == 0;
+            ::pthread_mutex_unlock(&m);
+        });
+        this_fiber::sleep_for(std::chrono::milliseconds(2));
+        f.request_stop();
+        this_fiber::sleep_for(std::chrono::milliseconds(2));
+        EXPECT_FALSE(locked);
+        ::pthread_mutex_unlock(&m);
+        f.join();
+        EXPECT_TRUE(locked);
+    });
+    hook::on_pin(nullptr);
+}
+
+}  // namespace

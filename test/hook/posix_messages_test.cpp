@@ -1,0 +1,291 @@
+// Cases of the calls that only sockets have.
+
+#include <gtest/gtest.h>
+
+#include "test/hook/suite.hpp"
+
+namespace {
+
+using namespace weft::testing;
+using std::chrono::milliseconds;
+
+POSIX_CASE(flags_of_recv) {
+    auto s = fd_pair::sockets();
+    char got[16] = {};
+    t.told("not at all", HOOKED(recv)(s.a, got, 4, MSG_DONTWAIT));
+    t.told("nor so", HOOKED(recvfrom)(s.a, got, 4, MSG_DONTWAIT | MSG_WAITALL, nullptr, nullptr));
+    const auto send_after = [&](std::initializer_list<const char*> parts) {
+        for (const char* part : parts) {
+            after_ms(4);
+            HOOKED(send)(s.b, part, 2, MSG_NOSIGNAL);
+        }
+    };
+    t.beside([&] { send_after({"ab"}); });
+    t.told("a look", HOOKED(recv)(s.a, got, 1, MSG_PEEK));
+    t.join();  // and no more: a local socket shows what there is
+    t.told("a look at four", HOOKED(recv)(s.a, got, 4, MSG_PEEK | MSG_WAITALL));
+    t.said("seen", std::string_view(got, 4));
+    t.beside([&] { send_after({"cd", "ef", "gh"}); });
+    t.told("all of six", HOOKED(recv)(s.a, got, 6, MSG_WAITALL));
+    t.said("got", std::string_view(got, 6));
+    t.told("what there is", HOOKED(__recv_chk)(s.a, got, 16, 16, 0));
+    t.join();
+    t.beside([&] {
+        HOOKED(send)(s.b, "xyz", 3, 0);
+        after_ms(4);
+        s.close_b();
+    });
+    t.told("all of six, and the end", HOOKED(recvfrom)(s.a, got, 6, MSG_WAITALL, nullptr, nullptr));
+    t.told("the end", HOOKED(recv)(s.a, got, 6, 0));
+    t.join();
+    t.told("to nobody", HOOKED(send)(s.a, "x", 1, MSG_NOSIGNAL));
+}
+
+POSIX_CASE(messages_of_several_buffers) {
+    auto s = fd_pair::sockets();
+    std::string a(500'000, 'a');
+    std::string b(600'000, 'b');
+    std::string got(1'100'000, 0);
+    t.beside([&] {
+        iovec v[2] = {{got.data(), 700'000}, {got.data() + 700'000, 400'000}};
+        msghdr m{};
+        m.msg_iov = v;
+        m.msg_iovlen = 2;
+        t.told("recvmsg", HOOKED(recvmsg)(s.a, &m, MSG_WAITALL));
+    });
+    iovec v[2] = {{a.data(), a.size()}, {b.data(), b.size()}};
+    msghdr m{};
+    m.msg_iov = v;
+    m.msg_iovlen = 2;
+    const long sent = HOOKED(sendmsg)(s.b, &m, 0);
+    t.join();
+    t.told("sendmsg", sent);
+    t.told("came as it was sent", got == a + b);
+    t.told("not at all", HOOKED(recvmsg)(s.a, &m, MSG_DONTWAIT));
+}
+
+POSIX_CASE(a_descriptor_is_handed_over) {
+    auto s = fd_pair::sockets();
+    auto p = fd_pair::pipe();
+    char byte = 'x';
+    iovec v = {&byte, 1};
+    alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+    msghdr m{};
+    m.msg_iov = &v;
+    m.msg_iovlen = 1;
+    m.msg_control = room;
+    m.msg_controllen = sizeof room;
+    cmsghdr* c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &p.a, sizeof(int));
+    t.beside([&] {
+        after_ms(4);
+        t.told("sent", HOOKED(sendmsg)(s.b, &m, 0));
+    });
+    alignas(cmsghdr) char other[CMSG_SPACE(sizeof(int))] = {};
+    msghdr r{};
+    char into;
+    iovec w = {&into, 1};
+    r.msg_iov = &w;
+    r.msg_iovlen = 1;
+    r.msg_control = other;
+    r.msg_controllen = sizeof other;
+    const long n = HOOKED(recvmsg)(s.a, &r, 0);
+    t.join();
+    t.told("received", n);
+    t.told("with room of", static_cast<long>(r.msg_controllen));
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&r)), sizeof fd);
+    const one_fd own(fd);
+    t.beside([&] {
+        after_ms(3);
+        HOOKED(write)(p.b, "y", 1);
+    });
+    t.told("read of it", HOOKED(read)(own.n, &into, 1));
+    t.join();
+}
+
+POSIX_CASE(datagrams_keep_their_ends) {
+    sockaddr_in at_a;
+    sockaddr_in at_b;
+    const one_fd a(bound(SOCK_DGRAM, at_a));
+    const one_fd b(bound(SOCK_DGRAM, at_b));
+    char got[16] = {};
+    t.beside([&] {
+        after_ms(4);
+        HOOKED(sendto)(b.n, "one", 3, 0, as_address(at_a), sizeof at_a);
+        HOOKED(sendto)(b.n, "four", 4, 0, as_address(at_a), sizeof at_a);
+        HOOKED(sendto)(b.n, "", 0, 0, as_address(at_a), sizeof at_a);
+    });
+    sockaddr_in from{};
+    socklen_t bytes = sizeof from;
+    t.told("recvfrom", HOOKED(recvfrom)(a.n, got, sizeof got, 0, as_address(from), &bytes));
+    t.told("from the other", from.sin_port == at_b.sin_port);
+    t.told("cut off", HOOKED(__recvfrom_chk)(a.n, got, 2, 16, MSG_WAITALL, nullptr, nullptr));
+    t.told("an empty one", HOOKED(recv)(a.n, got, 16, 0));
+    t.join();
+    t.beside([&] {
+        char x[3][4] = {"aaa", "bb", "c"};
+        mmsghdr all[3] = {};
+        iovec v[3];
+        for (unsigned i = 0; i < 3; ++i) {
+            v[i] = {x[i], 3 - i};
+            all[i].msg_hdr.msg_iov = &v[i];
+            all[i].msg_hdr.msg_iovlen = 1;
+            all[i].msg_hdr.msg_name = &at_a;
+            all[i].msg_hdr.msg_namelen = sizeof at_a;
+        }
+        after_ms(4);
+        HOOKED(sendmmsg)(b.n, all, 2, 0);
+        after_ms(4);
+        HOOKED(sendmmsg)(b.n, all + 2, 1, 0);
+    });
+    char into[3][8] = {};
+    iovec v[3];
+    mmsghdr all[3] = {};
+    for (unsigned i = 0; i < 3; ++i) {
+        v[i] = {into[i], 8};
+        all[i].msg_hdr.msg_iov = &v[i];
+        all[i].msg_hdr.msg_iovlen = 1;
+    }
+    t.told("all three", HOOKED(recvmmsg)(a.n, all, 3, 0, nullptr));
+    for (const auto& m : all) t.told("of bytes", m.msg_len);
+    t.told("none there", HOOKED(recvmmsg)(a.n, all, 3, MSG_DONTWAIT, nullptr));
+    t.join();
+    t.beside([&] {
+        after_ms(4);
+        HOOKED(sendto)(b.n, "one", 3, 0, as_address(at_a), sizeof at_a);
+    });
+    t.told("one is enough", HOOKED(recvmmsg)(a.n, all, 3, MSG_WAITFORONE, nullptr));
+    t.join();
+    timespec bad = {0, -1};
+    t.told("no time", HOOKED(recvmmsg)(a.n, all, 3, 0, &bad));
+    HOOKED(sendto)(b.n, "one", 3, 0, as_address(at_a), sizeof at_a);
+    timespec none = {0, 1};
+    t.told("the limit is looked at after one", HOOKED(recvmmsg)(a.n, all, 3, 0, &none));
+    t.told("connect", HOOKED(connect)(b.n, as_address(at_a), sizeof at_a));
+    t.told("then send", HOOKED(send)(b.n, "z", 1, 0));
+    t.told("and it came", HOOKED(recv)(a.n, got, 16, 0));
+    t.told("accept of it", HOOKED(accept)(a.n, nullptr, nullptr));
+}
+
+POSIX_CASE(connections_are_made_and_taken) {
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    t.beside([&] {
+        after_ms(4);
+        const one_fd c(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+        t.told("connect", HOOKED(connect)(c.n, as_address(at), sizeof at));
+        t.told("flags after it", HOOKED(fcntl)(c.n, F_GETFL, nullptr));
+        t.told("once is enough", HOOKED(connect)(c.n, as_address(at), sizeof at));
+        char byte = 0;
+        t.told("read", HOOKED(read)(c.n, &byte, 1));
+    });
+    sockaddr_in peer{};
+    socklen_t bytes = sizeof peer;
+    const one_fd s(HOOKED(accept)(l.n, as_address(peer), &bytes));
+    HOOKED(write)(s.n, "x", 1);
+    t.join();  // the other side has told first
+    t.told("a descriptor", s.n >= 0);
+    t.told("family", peer.sin_family);
+    t.told("flags", HOOKED(fcntl)(s.n, F_GETFL, nullptr));
+
+    t.beside([&] {
+        const one_fd c(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+        HOOKED(connect)(c.n, as_address(at), sizeof at);
+        after_ms(4);
+    });
+    const one_fd n(HOOKED(accept4)(l.n, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    t.join();
+    t.told("flags of accept4", HOOKED(fcntl)(n.n, F_GETFL, nullptr) & O_NONBLOCK);
+    t.told("and the other", HOOKED(fcntl)(n.n, F_GETFD, nullptr));
+    char byte;
+    after_ms(3);
+    t.told("the end", HOOKED(recv)(n.n, &byte, 1, 0));
+    set_timeout(l.n, SO_RCVTIMEO, 20);
+    t.took("accept", milliseconds(18),
+           [&] { t.told("accept", HOOKED(accept)(l.n, nullptr, nullptr)); });
+    HOOKED(fcntl)(l.n, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    t.told("nobody", HOOKED(accept)(l.n, nullptr, nullptr));
+    const one_fd silent(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+    t.told("of one that does not listen", HOOKED(accept)(silent.n, nullptr, nullptr));
+    t.told("bad flags", HOOKED(accept4)(silent.n, nullptr, nullptr, 1 << 30));
+}
+
+POSIX_CASE(a_look_at_all_of_it) {
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    const one_fd c(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+    t.told("connect", HOOKED(connect)(c.n, as_address(at), sizeof at));
+    const one_fd s(HOOKED(accept)(l.n, nullptr, nullptr));
+    t.beside([&] {
+        for (const char* part : {"ab", "cd", "ef"}) {
+            after_ms(4);
+            HOOKED(send)(s.n, part, 2, 0);
+        }
+    });
+    char got[8] = {};
+    t.told("nothing urgent", HOOKED(recv)(c.n, got, 1, MSG_OOB));
+    t.told("no error", HOOKED(recv)(c.n, got, 1, MSG_ERRQUEUE));
+    t.told("a look at four", HOOKED(recv)(c.n, got, 4, MSG_PEEK | MSG_WAITALL));
+    t.said("seen", got);
+    t.told("all of six", HOOKED(recv)(c.n, got, 6, MSG_WAITALL));
+    t.join();
+}
+
+POSIX_CASE(a_connection_is_refused) {
+    sockaddr_in at;
+    {
+        const one_fd gone(bound(SOCK_STREAM, at));
+    }
+    const one_fd c(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+    t.told("connect", HOOKED(connect)(c.n, as_address(at), sizeof at));
+    int error = -1;
+    socklen_t bytes = sizeof error;
+    t.told("getsockopt", HOOKED(getsockopt)(c.n, SOL_SOCKET, SO_ERROR, &error, &bytes));
+    t.told("nothing left", error);
+    t.told("again", HOOKED(connect)(c.n, as_address(at), sizeof at));
+    sockaddr_un nowhere{};
+    nowhere.sun_family = AF_UNIX;
+    std::strcpy(nowhere.sun_path, "/nonexistent/socket");
+    const one_fd u(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    t.told("a local one", HOOKED(connect)(u.n, as_address(nowhere), sizeof nowhere));
+    t.told("too short", HOOKED(connect)(c.n, as_address(at), 1));
+    t.told("no such family", HOOKED(socket)(-1, SOCK_STREAM, 0));
+}
+
+POSIX_CASE(a_local_socket_that_is_full_is_waited_for) {
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "weft-hook-%d-%p", ::getpid(),
+                  static_cast<void*>(&t));
+    const one_fd l(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    ::bind(l.n, as_address(at), sizeof at);
+    ::listen(l.n, 0);
+    const one_fd first(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    const one_fd second(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    t.told("first", HOOKED(connect)(first.n, as_address(at), sizeof at));
+    t.beside([&] {
+        after_ms(10);
+        for (int i = 0; i < 2; ++i) HOOKED(close)(HOOKED(accept)(l.n, nullptr, nullptr));
+    });
+    t.told("second", HOOKED(connect)(second.n, as_address(at), sizeof at));
+    t.join();
+}
+
+POSIX_CASE(shutdown_ends_a_read) {
+    auto s = fd_pair::sockets();
+    t.beside([&] {
+        after_ms(4);
+        HOOKED(shutdown)(s.a, SHUT_RDWR);
+    });
+    char c;
+    t.told("read", HOOKED(read)(s.a, &c, 1));
+    t.join();
+    t.told("and at the other end", HOOKED(read)(s.b, &c, 1));
+    t.told("write", HOOKED(write)(s.b, &c, 1));
+}
+
+}  // namespace

@@ -1,0 +1,247 @@
+// Cases of poll, select and epoll.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "test/hook/suite.hpp"
+
+namespace {
+
+using namespace weft::testing;
+using std::chrono::milliseconds;
+
+void tell_all(posix_side& t, const pollfd* all, nfds_t count) {
+    for (nfds_t i = 0; i < count; ++i) t.told("  revents", all[i].revents);
+}
+
+POSIX_CASE(poll_counts_as_the_system_does) {
+    auto s = fd_pair::sockets();
+    auto p = fd_pair::pipe();
+    pollfd all[6] = {{s.a, POLLIN | POLLOUT, 0}, {s.a, POLLIN, 0},     {-1, POLLIN, 7},
+                     {p.b, POLLOUT, 0},          {987'654, POLLIN, 0}, {p.a, 0, 0}};
+    t.told("poll", HOOKED(poll)(all, 6, -1));
+    tell_all(t, all, 6);
+    t.told("of none", HOOKED(poll)(nullptr, 0, 0));
+    t.took("of none", milliseconds(10), [&] { t.told("of none", HOOKED(poll)(nullptr, 0, 11)); });
+    t.told("at once", HOOKED(poll)(all + 1, 1, 0));
+    t.took("in vain", milliseconds(10), [&] {
+        pollfd two[2] = {{s.a, POLLIN, 0}, {-7, POLLIN, 0}};
+        t.told("in vain", HOOKED(poll)(two, 2, 11));
+        tell_all(t, two, 2);
+    });
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(s.b, "x", 1);
+        HOOKED(write)(p.b, "x", 1);
+    });
+    pollfd both[3] = {{p.a, POLLIN, 0}, {p.a, POLLIN, 0}, {987'654, 0, 0}};
+    t.told("the same twice", HOOKED(poll)(both, 2, 1000));
+    tell_all(t, both, 2);
+    t.join();
+    t.told("ready", HOOKED(__poll_chk)(both, 2, -1, sizeof both));
+    t.told("with one that is not open", HOOKED(poll)(both, 3, 0));
+    tell_all(t, both, 3);
+    p.close_b();
+    char c[4];
+    t.told("read", HOOKED(read)(p.a, c, 4));
+    pollfd* volatile nowhere = nullptr;
+    pollfd end = {p.a, 0, 0};
+    t.told("the end", HOOKED(poll)(&end, 1, -1));
+    tell_all(t, &end, 1);
+    t.told("a bad address", HOOKED(poll)(nowhere, 3, 0));
+}
+
+POSIX_CASE(poll_waits_for_an_end) {
+    auto s = fd_pair::sockets();
+    t.beside([&] {
+        after_ms(5);
+        s.close_b();
+    });
+    pollfd p = {s.a, 0, 0};
+    t.told("poll", HOOKED(poll)(&p, 1, 2000));
+    tell_all(t, &p, 1);
+    t.join();
+    auto q = fd_pair::pipe();
+    std::string much(1'000'000, 'x');
+    HOOKED(fcntl)(q.b, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    HOOKED(write)(q.b, much.data(), much.size());
+    t.beside([&] {
+        after_ms(5);
+        q.close_a();
+    });
+    pollfd w = {q.b, POLLOUT, 0};
+    t.told("nobody reads any more", HOOKED(poll)(&w, 1, 2000));
+    tell_all(t, &w, 1);
+    t.join();
+}
+
+POSIX_CASE(ppoll_has_finer_time) {
+    auto s = fd_pair::sockets();
+    pollfd p = {s.a, POLLIN, 0};
+    const timespec some = {0, 12'000'000};
+    const timespec bad = {0, 1'000'000'000};
+    const timespec none = {0, 0};
+    t.took("in vain", milliseconds(12),
+           [&] { t.told("in vain", HOOKED(ppoll)(&p, 1, &some, nullptr)); });
+    t.told("some", some.tv_nsec);
+    t.told("at once", HOOKED(ppoll)(&p, 1, &none, nullptr));
+    t.told("bad", HOOKED(ppoll)(&p, 1, &bad, nullptr));
+    sigset_t mask;
+    ::sigfillset(&mask);
+    t.took("with a mask", milliseconds(12),
+           [&] { t.told("with a mask", HOOKED(ppoll)(&p, 1, &some, &mask)); });
+    t.told("at once with a mask", HOOKED(ppoll)(&p, 1, &none, &mask));
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(s.b, "x", 1);
+    });
+    t.told("for ever", HOOKED(__ppoll_chk)(&p, 1, nullptr, &mask, sizeof p));
+    tell_all(t, &p, 1);
+    t.join();
+    t.told("ready", HOOKED(ppoll)(&p, 1, nullptr, nullptr));
+}
+
+POSIX_CASE(select_leaves_what_is_ready) {
+    auto s = fd_pair::sockets();
+    auto p = fd_pair::pipe();
+    const int most = std::max({s.a, s.b, p.a, p.b}) + 1;
+    fd_set r;
+    fd_set w;
+    const auto fill = [&] {
+        FD_ZERO(&r);
+        FD_ZERO(&w);
+        FD_SET(s.a, &r);
+        FD_SET(p.a, &r);
+    };
+    const auto tell = [&](const char* what, long n) {
+        t.told(what, n);
+        t.told("  socket", FD_ISSET(s.a, &r));
+        t.told("  pipe", FD_ISSET(p.a, &r));
+        t.told("  to write", FD_ISSET(p.b, &w));
+    };
+    fill();
+    timeval some = {0, 12'000};
+    t.took("in vain", milliseconds(12),
+           [&] { tell("in vain", HOOKED(select)(most, &r, nullptr, nullptr, &some)); });
+    t.told("no time left", some.tv_sec * 1000 + some.tv_usec / 1000);
+    fill();
+    FD_SET(p.b, &w);
+    tell("to write", HOOKED(select)(most, &r, &w, nullptr, nullptr));
+    fill();
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(p.b, "x", 1);
+    });
+    timeval much = {10, 0};
+    tell("read", HOOKED(select)(most, &r, nullptr, nullptr, &much));
+    t.told("time left", much.tv_sec == 9);
+    t.join();
+    fill();
+    timeval none = {0, 0};
+    tell("at once", HOOKED(select)(most, &r, nullptr, nullptr, &none));
+    timeval bad = {-1, 0};
+    t.told("bad time", HOOKED(select)(most, &r, nullptr, nullptr, &bad));
+    t.told("bad count", HOOKED(select)(-1, &r, nullptr, nullptr, nullptr));
+    fill();
+    FD_SET(900, &r);
+    t.told("not open", HOOKED(select)(901, &r, nullptr, nullptr, nullptr));
+    timeval nap = {0, 11'000};
+    t.took("of none", milliseconds(10),
+           [&] { t.told("of none", HOOKED(select)(0, nullptr, nullptr, nullptr, &nap)); });
+}
+
+POSIX_CASE(a_timeout_may_be_beyond_all_clocks) {
+    auto s = fd_pair::sockets();
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(s.b, "x", 1);
+    });
+    pollfd p = {s.a, POLLIN, 0};
+    const timespec ages = {std::numeric_limits<time_t>::max(), 999'999'999};
+    t.told("ppoll", HOOKED(ppoll)(&p, 1, &ages, nullptr));
+    t.join();
+}
+
+POSIX_CASE(pselect_has_a_mask) {
+    auto s = fd_pair::sockets();
+    sigset_t mask;
+    ::sigfillset(&mask);
+    fd_set r;
+    const auto fill = [&] {
+        FD_ZERO(&r);
+        FD_SET(s.a, &r);
+    };
+    const timespec some = {0, 12'000'000};
+    fill();
+    t.took("in vain", milliseconds(12), [&] {
+        t.told("in vain", HOOKED(pselect)(s.a + 1, &r, nullptr, nullptr, &some, &mask));
+    });
+    t.told("set", FD_ISSET(s.a, &r));
+    fill();
+    t.told("without", HOOKED(pselect)(s.a + 1, &r, nullptr, nullptr, &some, nullptr));
+    fill();
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(s.b, "x", 1);
+    });
+    t.told("for ever", HOOKED(pselect)(s.a + 1, &r, nullptr, nullptr, nullptr, &mask));
+    t.told("set", FD_ISSET(s.a, &r));
+    t.join();
+}
+
+POSIX_CASE(epoll_sets_are_waited_for) {
+    auto s = fd_pair::sockets();
+    const one_fd set(::epoll_create1(0));
+    epoll_event e{};
+    e.events = EPOLLIN;
+    e.data.u32 = 77;
+    ::epoll_ctl(set.n, EPOLL_CTL_ADD, s.a, &e);
+    epoll_event got[4] = {};
+    t.told("at once", HOOKED(epoll_wait)(set.n, got, 4, 0));
+    t.took("in vain", milliseconds(10),
+           [&] { t.told("in vain", HOOKED(epoll_wait)(set.n, got, 4, 11)); });
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(s.b, "x", 1);
+    });
+    t.told("for ever", HOOKED(epoll_wait)(set.n, got, 4, -1));
+    t.told("which", got[0].data.u32);
+    t.told("still", HOOKED(epoll_wait)(set.n, got, 4, -1));
+    char c;
+    t.join();
+    t.told("read", HOOKED(read)(s.a, &c, 1));
+    sigset_t mask;
+    ::sigfillset(&mask);
+    t.took("with a mask", milliseconds(10),
+           [&] { t.told("with a mask", HOOKED(epoll_pwait)(set.n, got, 4, 11, &mask)); });
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(s.b, "y", 1);
+    });
+    t.told("for ever", HOOKED(epoll_pwait)(set.n, got, 4, -1, &mask));
+    t.told("without", HOOKED(epoll_pwait)(set.n, got, 4, -1, nullptr));
+    t.join();
+    t.told("no room", HOOKED(epoll_wait)(set.n, got, 0, 0));
+    t.told("no set", HOOKED(epoll_wait)(s.a, got, 4, 0));
+    t.told("not open", HOOKED(epoll_wait)(-1, got, 4, -1));
+}
+
+POSIX_CASE(many_wait_for_one) {
+    auto p = fd_pair::pipe();
+    std::atomic<int> sum{0};
+    for (int i = 0; i < 3; ++i)
+        t.beside([&] {
+            char c;
+            if (HOOKED(read)(p.a, &c, 1) == 1) sum += c;
+        });
+    after_ms(5);
+    for (const char c : {'\1', '\2', '\4'}) {
+        t.told("write", HOOKED(write)(p.b, &c, 1));
+        after_ms(2);
+    }
+    t.join();
+    t.told("each has one", sum);
+}
+
+}  // namespace

@@ -1,0 +1,89 @@
+// connect and accept.
+
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/device.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/transfer.hpp"
+
+namespace weft::hook {
+namespace {
+
+// One step of a connection: O_NONBLOCK is set for the call itself and for no longer.
+int connect_at_once(int fd, const sockaddr* to, socklen_t to_bytes) noexcept {
+    int on = 1;
+    if (real::ioctl(fd, FIONBIO, &on) != 0) return -1;
+    const int r = real::connect(fd, to, to_bytes);
+    const int why = errno;
+    on = 0;
+    real::ioctl(fd, FIONBIO, &on);
+    errno = why;
+    return r;
+}
+
+// The listening socket of a local address is full: nothing tells when it is not any more.
+constexpr auto full_wait = std::chrono::milliseconds(2);
+
+// For a descriptor that waits. A call that has to fail does so at once.
+int accept_at_once(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noexcept {
+    if (known_sort(fd).has(fd_sort::nonblocking)) return real::accept4(fd, peer, peer_bytes, flags);
+    const std::lock_guard held(lock_of(fd));
+    if (!is_ready(fd, POLLIN)) {
+        int listens = 0;
+        ::socklen_t bytes = sizeof listens;
+        const bool asked = real::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0;
+        if (asked && listens != 0 && !is_nonblocking(fd)) {
+            errno = EAGAIN;
+            return -1;
+        }
+    }
+    return real::accept4(fd, peer, peer_bytes, flags);
+}
+
+}  // namespace
+
+// It ends as a connect() that waited: by a connect() that says how it went.
+int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
+    if (!sort_of(fd).is_socket() || is_nonblocking(fd)) return real::connect(fd, to, to_bytes);
+    const time_point deadline = call_deadline(fd, false);
+    const int before = errno;
+    for (bool again = false;; again = true) {
+        const sight seen = look(fd);
+        const int r = connect_at_once(fd, to, to_bytes);
+        if (r == 0 || (again && errno == EISCONN)) {
+            errno = before;
+            return 0;
+        }
+        int why = errno;
+        if (why == EAGAIN) {
+            const time_point next = after(now(), full_wait);
+            if (deadline <= next) return errno = EAGAIN, -1;
+            why = until(next);
+        } else if (why == EINPROGRESS || why == EALREADY) {
+            why = until_ready(fd, seen, false, deadline);
+            if (why == timed_out) why = EINPROGRESS;
+        }
+        if (why == 0) continue;
+        errno = why;
+        return -1;
+    }
+}
+
+int everywhere::accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) {
+    if (hooked_fiber() == nullptr) return opened(real::accept4(fd, peer, peer_bytes, flags));
+    sort_of(fd);  // so that what is learnt of it has its place
+    return opened(static_cast<int>(transfer(
+        fd, true, [=]() -> ssize_t { return accept_at_once(fd, peer, peer_bytes, flags); })));
+}
+
+int everywhere::accept(int fd, sockaddr* peer, socklen_t* peer_bytes) {
+    if (hooked_fiber() == nullptr) return opened(real::accept(fd, peer, peer_bytes));
+    return everywhere::accept4(fd, peer, peer_bytes, 0);
+}
+
+}  // namespace weft::hook

@@ -1,0 +1,117 @@
+// Calls that open, close and change descriptors: on whatever thread, since the numbers are the
+// process's.
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/fd_table.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/readiness.hpp"
+
+#if !defined(CLOSE_RANGE_CLOEXEC)
+#define CLOSE_RANGE_CLOEXEC (1u << 2)
+#endif
+
+namespace weft::hook::everywhere {
+namespace {
+
+int opened_pair(int r, const int* pair) noexcept {
+    if (r == 0) {
+        opened(pair[0]);
+        opened(pair[1]);
+    }
+    return r;
+}
+
+// One that replaces another: who waits for that one is told before.
+template <class Real>
+int replacing(int fd, int as, Real dup) noexcept {
+    if (fd != as && as >= 0 && real::fcntl(fd, F_GETFD, nullptr) >= 0) leave_table(as);
+    return dup();
+}
+
+// A lock of a file that another process holds is asked for again and again: the system tells nobody
+// but a thread that waits.
+int lock_file(int fd, int command, void* argument) {
+    const int once = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
+    auto pause = std::chrono::milliseconds(1);
+    const int before = errno;
+    while (real::fcntl(fd, once, argument) != 0) {
+        if (errno != EAGAIN && errno != EACCES) return -1;
+        if (const int why = until(after(now(), pause)); why != 0) return errno = why, -1;
+        pause = std::min(2 * pause, std::chrono::milliseconds(16));
+    }
+    errno = before;
+    return 0;
+}
+
+}  // namespace
+
+int socket(int family, int type, int protocol) {
+    return opened(real::socket(family, type, protocol));
+}
+int socketpair(int family, int type, int protocol, int* pair) {
+    return opened_pair(real::socketpair(family, type, protocol, pair), pair);
+}
+int pipe(int* ends) { return opened_pair(real::pipe(ends), ends); }
+int pipe2(int* ends, int flags) { return opened_pair(real::pipe2(ends, flags), ends); }
+int eventfd(unsigned count, int flags) { return opened(real::eventfd(count, flags)); }
+int dup(int fd) { return opened(real::dup(fd)); }
+
+int dup2(int fd, int as) {
+    return replacing(fd, as, [=] { return real::dup2(fd, as); });
+}
+int dup3(int fd, int as, int flags) {
+    return replacing(fd, as, [=] { return real::dup3(fd, as, flags); });
+}
+
+int close(int fd) {
+    if (fd >= 0) leave_table(fd);
+    return real::close(fd);
+}
+
+int close_range(unsigned first, unsigned last, int flags) {
+    if (first <= last && (static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) == 0)
+        leave_table(first, last);
+    return real::close_range(first, last, flags);
+}
+
+// What it still writes may wait with its thread: stdio makes its calls behind all hooks.
+int fclose(FILE* file) {
+    if (file != nullptr)
+        if (const int fd = ::fileno(file); fd >= 0) leave_table(fd);
+    return real::fclose(file);
+}
+
+int fcntl(int fd, int command, void* argument) {
+    switch (command) {
+        case F_DUPFD:
+        case F_DUPFD_CLOEXEC:
+            return opened(real::fcntl(fd, command, argument));
+        case F_SETFL:
+            if ((reinterpret_cast<std::uintptr_t>(argument) & O_NONBLOCK) == 0)
+                forget_nonblocking();
+            return real::fcntl(fd, command, argument);
+        case F_SETLKW:
+        case F_OFD_SETLKW:
+            if (hooked_fiber() != nullptr) return lock_file(fd, command, argument);
+            [[fallthrough]];
+        default:
+            return real::fcntl(fd, command, argument);
+    }
+}
+int fcntl64(int fd, int command, void* argument) {
+    return everywhere::fcntl(fd, command, argument);
+}
+
+int ioctl(int fd, unsigned long request, void* argument) {
+    const int r = real::ioctl(fd, request, argument);
+    if (request == FIONBIO && r == 0 && *static_cast<const int*>(argument) == 0)
+        forget_nonblocking();
+    return r;
+}
+
+}  // namespace weft::hook::everywhere

@@ -1,0 +1,151 @@
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "weft/fiber/fiber_local.hpp"
+#include "weft/hook/calls.hpp"
+#include "weft/hook/fiber_keys.hpp"
+#include "weft/hook/in_process.hpp"
+
+namespace weft::hook {
+namespace {
+
+constexpr unsigned most_keys = PTHREAD_KEYS_MAX;
+
+// What is known of a key. Relaxed: who uses a key has been told of it by who has made it.
+struct key_state {
+    atomic<unsigned> generation{0};  // odd while it is one of fibers
+    atomic<void (*)(void*)> destroy{nullptr};
+};
+constinit key_state keys[most_keys];
+constinit atomic<bool> of_fibers{false};
+
+constexpr auto unordered = std::memory_order_relaxed;
+
+unsigned generation_of(pthread_key_t key) noexcept {
+    return key < most_keys ? keys[key].generation.load(unordered) : 0;
+}
+
+// The values of one fiber, by key. One of an earlier generation is none.
+class key_values {
+public:
+    key_values() noexcept = default;
+    key_values(const key_values&) = delete;
+    ~key_values() { std::free(all_); }
+
+    void* get(pthread_key_t key, unsigned generation) const noexcept {
+        return key < count_ && all_[key].generation == generation ? all_[key].value : nullptr;
+    }
+    bool set(pthread_key_t key, unsigned generation, void* value) noexcept {
+        if (key >= count_ && (value == nullptr || !grow(key + 1))) return value == nullptr;
+        all_[key] = {value, generation};
+        return true;
+    }
+    // As a thread does at its end: what destructors have set anew is destroyed too, a few times.
+    void destroy_all() {
+        for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS; ++round)
+            if (!destroy_once()) return;
+    }
+
+private:
+    struct entry {
+        void* value;
+        unsigned generation;
+    };
+
+    bool grow(unsigned count) noexcept {
+        auto* const more = static_cast<entry*>(std::realloc(all_, count * sizeof(entry)));
+        if (more == nullptr) return false;
+        std::memset(more + count_, 0, (count - count_) * sizeof(entry));
+        all_ = more;
+        count_ = count;
+        return true;
+    }
+    bool destroy_once() {
+        bool any = false;
+        for (unsigned key = 0; key < count_; ++key) {
+            entry& e = all_[key];
+            void* const value = e.value;
+            const auto destroy = keys[key].destroy.load(unordered);
+            if (value == nullptr || e.generation != generation_of(key)) continue;
+            e.value = nullptr;
+            if (destroy == nullptr) continue;
+            destroy(value);
+            any = true;
+        }
+        return any;
+    }
+
+    entry* all_ = nullptr;
+    unsigned count_ = 0;
+};
+
+std::uint64_t local_key() noexcept {
+    static const std::uint64_t key = weft::detail::new_fiber_local_key();
+    return key;
+}
+
+void drop_values(void* p) noexcept { delete static_cast<key_values*>(p); }
+
+// The values are found while their destructors run, and dropped after them.
+void end_values(void* p) noexcept {
+    weft::detail::add_local(local_key(), p, drop_values);  // in the place that it has just left
+    static_cast<key_values*>(p)->destroy_all();
+}
+
+key_values* values_of_fiber() noexcept {
+    return static_cast<key_values*>(weft::detail::find_local(local_key()));
+}
+
+key_values* make_values() noexcept {
+    auto* const made = new (std::nothrow) key_values;
+    if (made != nullptr) weft::detail::add_local(local_key(), made, end_values);
+    return made;
+}
+
+// Whether the key's values are the running fiber's.
+bool is_of_fiber(unsigned generation) noexcept {
+    return (generation & 1) != 0 && fiber_here() != nullptr;
+}
+
+}  // namespace
+
+void keys_are_of_fibers_from_now_on() noexcept { of_fibers.store(true, unordered); }
+
+int everywhere::pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
+    const int r = real::pthread_key_create(key, destroy);
+    if (r != 0 || *key >= most_keys || !of_fibers.load(unordered)) return r;
+    key_state& k = keys[*key];
+    k.destroy.store(destroy, unordered);
+    k.generation.store((k.generation.load(unordered) + 1) | 1, unordered);
+    return r;
+}
+
+int everywhere::pthread_key_delete(pthread_key_t key) {
+    if (const unsigned g = generation_of(key); (g & 1) != 0)
+        keys[key].generation.store(g + 1, unordered);
+    return real::pthread_key_delete(key);
+}
+
+void* everywhere::pthread_getspecific(pthread_key_t key) {
+    const unsigned g = generation_of(key);
+    if (!is_of_fiber(g)) return real::pthread_getspecific(key);
+    const key_values* const mine = values_of_fiber();
+    return mine != nullptr ? mine->get(key, g) : nullptr;
+}
+
+int everywhere::pthread_setspecific(pthread_key_t key, const void* value) {
+    const unsigned g = generation_of(key);
+    if (!is_of_fiber(g)) return real::pthread_setspecific(key, value);
+    key_values* mine = values_of_fiber();
+    if (mine == nullptr) {
+        if (value == nullptr) return 0;
+        mine = make_values();
+    }
+    return mine != nullptr && mine->set(key, g, const_cast<void*>(value)) ? 0 : ENOMEM;
+}
+
+}  // namespace weft::hook

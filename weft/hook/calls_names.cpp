@@ -1,0 +1,261 @@
+// Names of hosts. libc waits for them by calls that no hook sees, so that each is looked up by a
+// thread that may block (errand.hpp), with libc's own rules (nsswitch, hosts, resolv.conf); what is
+// no name at all is answered here.
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "weft/fiber/fiber_local.hpp"
+#include "weft/hook/calls.hpp"
+#include "weft/hook/errand.hpp"
+#include "weft/hook/host_entry.hpp"
+
+namespace weft::hook::in_fiber {
+namespace {
+
+constexpr const char* waited_for = "the address of a host";
+
+struct freed {
+    void operator()(void* p) const noexcept { std::free(p); }
+};
+using text = std::unique_ptr<char, freed>;
+
+text copy(const char* s) noexcept { return text(s != nullptr ? ::strdup(s) : nullptr); }
+
+bool is_number(const char* host) noexcept {
+    in_addr four;
+    in6_addr six;
+    return ::inet_aton(host, &four) != 0 || ::inet_pton(AF_INET6, host, &six) == 1;
+}
+
+class address_errand final : public errand {
+public:
+    address_errand(const char* host, const char* service, const addrinfo* hints) noexcept
+        : host_(copy(host)), service_(copy(service)), good_(host_ && (service_ || !service)) {
+        if (hints == nullptr) return;
+        hints_ = *hints;
+        has_hints_ = true;
+    }
+    ~address_errand() override {
+        if (all_ != nullptr) ::freeaddrinfo(all_);
+    }
+
+    bool is_good() const noexcept { return good_; }
+    int answer(addrinfo** all) noexcept {
+        if (result_ == 0) *all = std::exchange(all_, nullptr);
+        if (result_ == EAI_SYSTEM) errno = error_;
+        return result_;
+    }
+    void run() noexcept override {
+        result_ =
+            real::getaddrinfo(host_.get(), service_.get(), has_hints_ ? &hints_ : nullptr, &all_);
+        error_ = errno;
+    }
+
+private:
+    const text host_;
+    const text service_;
+    const bool good_;
+    bool has_hints_ = false;
+    addrinfo hints_{};
+    addrinfo* all_ = nullptr;
+    int result_ = EAI_FAIL;
+    int error_ = 0;
+};
+
+class name_errand final : public errand {
+public:
+    name_errand(const sockaddr* of, socklen_t of_bytes, int flags) noexcept
+        : of_bytes_(of_bytes), flags_(flags) {
+        std::memcpy(&of_, of, of_bytes);
+    }
+    int answer(char* host, socklen_t host_room, char* service, socklen_t service_room) noexcept {
+        if (result_ == EAI_SYSTEM) errno = error_;
+        if (result_ != 0) return result_;
+        return fits(host_, host, host_room) && fits(service_, service, service_room) ? 0
+                                                                                     : EAI_OVERFLOW;
+    }
+    void run() noexcept override {
+        result_ = real::getnameinfo(reinterpret_cast<const sockaddr*>(&of_), of_bytes_, host_,
+                                    sizeof host_, service_, sizeof service_, flags_);
+        error_ = errno;
+    }
+
+private:
+    static bool fits(const char* from, char* to, socklen_t room) noexcept {
+        if (to == nullptr || room == 0) return true;
+        const std::size_t bytes = std::strlen(from) + 1;
+        if (bytes > room) return false;
+        std::memcpy(to, from, bytes);
+        return true;
+    }
+
+    sockaddr_storage of_{};
+    const socklen_t of_bytes_;
+    const int flags_;
+    char host_[NI_MAXHOST] = "";
+    char service_[NI_MAXSERV] = "";
+    int result_ = EAI_FAIL;
+    int error_ = 0;
+};
+
+// Of any of the gethostby calls; it finds room for the answer by itself.
+class host_errand final : public errand {
+public:
+    // By name, of a family; or by address.
+    host_errand(const char* name, int family) noexcept : name_(copy(name)), family_(family) {}
+    host_errand(const void* of, socklen_t bytes, int family) noexcept
+        : of_bytes_(std::min<socklen_t>(bytes, sizeof of_)), family_(family) {
+        std::memcpy(of_, of, of_bytes_);
+    }
+
+    void run() noexcept override {
+        for (std::size_t bytes = 2048;; bytes *= 2) {
+            room_.reset(static_cast<char*>(std::malloc(bytes)));
+            if (room_ == nullptr) {
+                result_ = ENOMEM;
+                h_error_ = NETDB_INTERNAL;
+                return;
+            }
+            result_ = name_ != nullptr
+                          ? real::gethostbyname2_r(name_.get(), family_, &host_, room_.get(), bytes,
+                                                   &found_, &h_error_)
+                          : real::gethostbyaddr_r(of_, of_bytes_, family_, &host_, room_.get(),
+                                                  bytes, &found_, &h_error_);
+            if (result_ != ERANGE || bytes > 1024 * 1024) return;
+        }
+    }
+
+    // As the call with _r that was asked.
+    int answer(hostent* into, char* room, std::size_t bytes, hostent** found,
+               int* error) const noexcept {
+        *found = nullptr;
+        *error = h_error_;
+        if (found_ == nullptr) return result_;
+        if (!copy_host(*found_, *into, room, bytes)) {
+            *error = NETDB_INTERNAL;
+            return errno = ERANGE;
+        }
+        *found = into;
+        return 0;
+    }
+    const hostent* found() const noexcept { return found_; }
+    int error() const noexcept { return h_error_; }
+
+private:
+    const text name_;
+    unsigned char of_[sizeof(in6_addr)] = {};
+    const socklen_t of_bytes_ = 0;
+    const int family_;
+    std::unique_ptr<char, freed> room_;
+    hostent host_{};
+    hostent* found_ = nullptr;
+    int result_ = 0;
+    int h_error_ = NO_RECOVERY;
+};
+
+// The answer of a call that gives what belongs to the library: the fiber's, until its next one.
+struct last_host {
+    hostent host{};
+    text room;
+};
+last_host& last_of_fiber() noexcept {
+    static fiber_local<last_host> last;
+    return *last;
+}
+
+hostent* answer_of_fiber(host_errand* made) noexcept(false) {
+    const errand_ptr e(made);
+    const int why = e ? run_errand(*e, waited_for) : ENOMEM;
+    if (why != 0 || e->found() == nullptr) {
+        if (why != 0) errno = why;
+        h_errno = why != 0 ? NETDB_INTERNAL : e->error();
+        return nullptr;
+    }
+    last_host& last = last_of_fiber();
+    const std::size_t bytes = host_bytes(*e->found());
+    last.room.reset(static_cast<char*>(std::malloc(bytes)));
+    if (last.room != nullptr && copy_host(*e->found(), last.host, last.room.get(), bytes))
+        return &last.host;
+    errno = ENOMEM;
+    h_errno = NETDB_INTERNAL;
+    return nullptr;
+}
+
+int answer_into(host_errand* made, hostent* into, char* room, std::size_t bytes, hostent** found,
+                int* error) {
+    const errand_ptr e(made);
+    const int why = e ? run_errand(*e, waited_for) : ENOMEM;
+    if (why == 0) return e->answer(into, room, bytes, found, error);
+    *found = nullptr;
+    *error = NETDB_INTERNAL;
+    return errno = why;
+}
+
+}  // namespace
+
+int getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** all) {
+    if (host == nullptr || is_number(host) ||
+        (hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0))
+        return real::getaddrinfo(host, service, hints, all);
+    const errand_ptr e(new (std::nothrow) address_errand(host, service, hints));
+    if (!e || !e->is_good()) return EAI_MEMORY;
+    const int before = errno;
+    if (const int why = run_errand(*e, waited_for); why != 0) {
+        errno = why;
+        return EAI_SYSTEM;
+    }
+    errno = before;
+    return e->answer(all);
+}
+
+int getnameinfo(const sockaddr* of, socklen_t of_bytes, char* host, socklen_t host_room,
+                char* service, socklen_t service_room, int flags) {
+    const bool asks = host != nullptr && host_room != 0 && (flags & NI_NUMERICHOST) == 0;
+    if (!asks || of == nullptr || of_bytes > sizeof(sockaddr_storage))
+        return real::getnameinfo(of, of_bytes, host, host_room, service, service_room, flags);
+    const errand_ptr e(new (std::nothrow) name_errand(of, of_bytes, flags));
+    if (!e) return EAI_MEMORY;
+    const int before = errno;
+    if (const int why = run_errand(*e, waited_for); why != 0) {
+        errno = why;
+        return EAI_SYSTEM;
+    }
+    errno = before;
+    return e->answer(host, host_room, service, service_room);
+}
+
+hostent* gethostbyname(const char* name) { return in_fiber::gethostbyname2(name, AF_INET); }
+
+hostent* gethostbyname2(const char* name, int family) {
+    return answer_of_fiber(new (std::nothrow) host_errand(name, family));
+}
+
+hostent* gethostbyaddr(const void* of, socklen_t of_bytes, int family) {
+    return answer_of_fiber(new (std::nothrow) host_errand(of, of_bytes, family));
+}
+
+int gethostbyname_r(const char* name, hostent* into, char* room, size_t bytes, hostent** found,
+                    int* error) {
+    return in_fiber::gethostbyname2_r(name, AF_INET, into, room, bytes, found, error);
+}
+
+int gethostbyname2_r(const char* name, int family, hostent* into, char* room, size_t bytes,
+                     hostent** found, int* error) {
+    return answer_into(new (std::nothrow) host_errand(name, family), into, room, bytes, found,
+                       error);
+}
+
+int gethostbyaddr_r(const void* of, socklen_t of_bytes, int family, hostent* into, char* room,
+                    size_t bytes, hostent** found, int* error) {
+    return answer_into(new (std::nothrow) host_errand(of, of_bytes, family), into, room, bytes,
+                       found, error);
+}
+
+}  // namespace weft::hook::in_fiber

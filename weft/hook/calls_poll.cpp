@@ -1,0 +1,267 @@
+// poll, select and epoll_wait, and their kin: the system is asked, without waiting, and if it has
+// nothing to tell the fiber waits for whichever of the descriptors is told of first, and asks
+// again. So what is told, and in what order, is the system's.
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/fiber/fiber_core.hpp"
+#include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/masked_poll.hpp"
+#include "weft/hook/readiness.hpp"
+#include "weft/hook/several.hpp"
+#include "weft/wait/flow.hpp"
+
+namespace weft::hook::in_fiber {
+namespace {
+
+// A list of what is wanted, in memory that need not be asked of the system, and not on the stack,
+// which may be a shared one.
+class wanted_list {
+public:
+    explicit wanted_list(std::size_t most) noexcept
+        : most_(most), all_(static_cast<wanted*>(block_cache::try_acquire(bytes()))) {}
+    wanted_list(const wanted_list&) = delete;
+    wanted_list& operator=(const wanted_list&) = delete;
+    ~wanted_list() {
+        if (all_ != nullptr) block_cache::release(all_, bytes());
+    }
+
+    explicit operator bool() const noexcept { return all_ != nullptr; }
+    void push_back(const wanted& w) noexcept { all_[count_++] = w; }
+    std::span<const wanted> all() const noexcept { return {all_, count_}; }
+
+private:
+    std::size_t bytes() const noexcept { return std::max<std::size_t>(most_, 1) * sizeof(wanted); }
+
+    const std::size_t most_;
+    std::size_t count_ = 0;
+    wanted* const all_;
+};
+
+// A query that finds nothing lets others run now and then, for programs that only ever ask, and
+// where it is the first since the fiber was woken: those that were woken with it come as far as it
+// has, and then what they have to send goes out together. A peer is so woken once for all of them,
+// and that is what a small request costs most. Not with a mutex of pthreads, which who runs then
+// may want.
+class giving_way {
+public:
+    // Out of line: a fiber may be on another thread after a wait.
+    WEFT_NOINLINE static void after_wake() noexcept { woken = fiber_core::current(); }
+    WEFT_NOINLINE static bool is_due() noexcept {
+        constexpr unsigned often = 32;
+        const fiber_core* const f = fiber_core::current();
+        const bool first = std::exchange(woken, nullptr) == f;
+        return (++asked % often == 0 || first) && f->foreign_locks == 0;
+    }
+
+private:
+    static constinit thread_local const fiber_core* woken;  // compared, and not looked into
+    static constinit thread_local unsigned asked;
+};
+constinit thread_local const fiber_core* giving_way::woken = nullptr;
+constinit thread_local unsigned giving_way::asked = 0;
+
+int fails_with(int why) noexcept {
+    errno = why;
+    return -1;
+}
+
+// Where a timeout is none: query() asks without waiting: what there is, 0, or -1.
+template <class Query>
+int ask(Query query) {
+    const int n = query();
+    if (n == 0 && giving_way::is_due()) let_others_run();
+    return n;
+}
+constexpr time_point at_once = time_point::min();
+
+template <class Query>
+int wait_for_one(std::span<const wanted> of, time_point deadline, Query query) {
+    several all(of);
+    if (!all) return fails_with(ENOMEM);
+    const int before = errno;
+    for (;;) {
+        all.look();
+        if (const int n = query(); n != 0) return n;
+        const int why = all.until_one_is_ready(deadline);
+        if (why > 0) return fails_with(why);
+        if (why == 0) {
+            giving_way::after_wake();
+            continue;
+        }
+        const int n = query();
+        if (n == 0) errno = before;
+        return n;
+    }
+}
+
+// Of a timeout; the first moment of all is no wait at all.
+time_point deadline_of(int timeout_ms) noexcept {
+    if (timeout_ms < 0) return never;
+    if (timeout_ms == 0) return at_once;
+    return after(now(), std::chrono::milliseconds(timeout_ms));
+}
+time_point deadline_of(const timespec* timeout) noexcept {
+    if (timeout == nullptr) return never;
+    const duration d =
+        hook::duration_of(timeout->tv_sec, std::chrono::nanoseconds(timeout->tv_nsec));
+    return d == duration::zero() ? at_once : after(now(), d);
+}
+
+bool is_bad_timeout(const timespec* t) noexcept {
+    return t != nullptr && (t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec > 999'999'999);
+}
+
+int poll_until(pollfd* all, nfds_t count, time_point deadline) {
+    const auto query = [=] { return real::poll(all, count, 0); };
+    if (deadline == at_once) return ask(query);
+    wanted_list of(count);
+    if (!of) return fails_with(ENOMEM);
+    constexpr short reading = POLLIN | POLLPRI | POLLRDHUP | POLLRDNORM | POLLRDBAND;
+    for (const pollfd& p : std::span(all, count)) {
+        if (p.fd < 0) continue;
+        const bool writes = (p.events & (POLLOUT | POLLWRNORM | POLLWRBAND)) != 0;
+        // Errors and hang-ups are told to whoever reads.
+        of.push_back({p.fd, (p.events & reading) != 0 || !writes, writes});
+    }
+    return wait_for_one(of.all(), deadline, query);
+}
+
+// The three sets of a select(), as they were given.
+class fd_sets {
+public:
+    fd_sets(int count, fd_set* r, fd_set* w, fd_set* u) noexcept
+        : count_(count), bytes_((static_cast<std::size_t>(count) + 63) / 64 * 8), at_{r, w, u} {
+        for (int i = 0; i < 3; ++i)
+            if (at_[i] != nullptr) std::memcpy(given_[i], at_[i], bytes_);
+    }
+
+    static bool has_room_for(int count) noexcept {
+        return count >= 0 && count <= static_cast<int>(FD_SETSIZE);
+    }
+    int query() noexcept {
+        give();
+        timeval none{};
+        return real::select(count_, at_[0], at_[1], at_[2], &none);
+    }
+    // What a failed call leaves.
+    void give() noexcept {
+        for (int i = 0; i < 3; ++i)
+            if (at_[i] != nullptr) std::memcpy(at_[i], given_[i], bytes_);
+    }
+    void list(wanted_list& into) const noexcept {
+        for (int fd = 0; fd < count_; ++fd) {
+            const bool reads = has(0, fd) || has(2, fd);
+            if (reads || has(1, fd)) into.push_back({fd, reads, has(1, fd)});
+        }
+    }
+
+private:
+    bool has(int set, int fd) const noexcept {
+        const auto n = static_cast<unsigned>(fd);
+        return at_[set] != nullptr && (given_[set][n / 8] >> (n % 8) & 1) != 0;
+    }
+
+    const int count_;
+    const std::size_t bytes_;
+    fd_set* const at_[3];
+    unsigned char given_[3][FD_SETSIZE / 8] = {};
+};
+
+int select_until(int count, fd_set* r, fd_set* w, fd_set* u, time_point deadline) {
+    fd_sets sets(count, r, w, u);
+    const auto query = [&] { return sets.query(); };
+    wanted_list of(static_cast<std::size_t>(count));
+    if (!of) return fails_with(ENOMEM);
+    sets.list(of);
+    const int n = deadline == at_once ? ask(query) : wait_for_one(of.all(), deadline, query);
+    if (n < 0) sets.give();
+    return n;
+}
+
+int epoll_until(int set, epoll_event* events, int most, time_point deadline) {
+    const auto query = [=] { return real::epoll_wait(set, events, most, 0); };
+    if (deadline == at_once) return ask(query);
+    const wanted one = {set, true, false};
+    return wait_for_one(std::span(&one, 1), deadline, query);
+}
+
+}  // namespace
+
+int poll(pollfd* all, nfds_t count, int timeout_ms) {
+    if (all == nullptr && count != 0) return real::poll(all, count, timeout_ms);
+    return poll_until(all, count, deadline_of(timeout_ms));
+}
+
+int __poll_chk(pollfd* all, nfds_t count, int timeout_ms, size_t room) {
+    if (room / sizeof *all < count) return real::__poll_chk(all, count, timeout_ms, room);
+    return in_fiber::poll(all, count, timeout_ms);
+}
+
+int ppoll(pollfd* all, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+    if ((all == nullptr && count != 0) || is_bad_timeout(timeout))
+        return real::ppoll(all, count, timeout, mask);
+    if (mask != nullptr) return masked_poll(all, count, deadline_of(timeout), *mask);
+    return poll_until(all, count, deadline_of(timeout));
+}
+
+int __ppoll_chk(pollfd* all, nfds_t count, const timespec* timeout, const sigset_t* mask,
+                size_t room) {
+    if (room / sizeof *all < count) return real::__ppoll_chk(all, count, timeout, mask, room);
+    return in_fiber::ppoll(all, count, timeout, mask);
+}
+
+int select(int count, fd_set* readable, fd_set* writable, fd_set* urgent, timeval* timeout) {
+    if (!fd_sets::has_room_for(count) ||
+        (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+        return real::select(count, readable, writable, urgent, timeout);
+    if (timeout == nullptr) return select_until(count, readable, writable, urgent, never);
+    const timespec t = {timeout->tv_sec + timeout->tv_usec / 1'000'000,
+                        timeout->tv_usec % 1'000'000 * 1000};
+    const time_point deadline = deadline_of(&t);
+    const int n = select_until(count, readable, writable, urgent, deadline);
+    // What is left of it, as Linux says.
+    const auto left = std::chrono::floor<std::chrono::microseconds>(
+        deadline == at_once ? duration::zero() : std::max(deadline - now(), duration::zero()));
+    timeout->tv_sec = left.count() / 1'000'000;
+    timeout->tv_usec = left.count() % 1'000'000;
+    return n;
+}
+
+int pselect(int count, fd_set* readable, fd_set* writable, fd_set* urgent, const timespec* timeout,
+            const sigset_t* mask) {
+    if (!fd_sets::has_room_for(count) || is_bad_timeout(timeout))
+        return real::pselect(count, readable, writable, urgent, timeout, mask);
+    const time_point deadline = deadline_of(timeout);
+    if (mask == nullptr) return select_until(count, readable, writable, urgent, deadline);
+    fd_sets sets(count, readable, writable, urgent);
+    if (const int n = sets.query(); n != 0) return n;
+    wanted_list of(static_cast<std::size_t>(count));
+    if (!of) return fails_with(ENOMEM);
+    sets.list(of);
+    sets.give();
+    const int why = masked_wait(of.all(), deadline, *mask);
+    return why == 0 || why == timed_out ? sets.query() : fails_with(why);
+}
+
+int epoll_wait(int set, epoll_event* events, int most, int timeout_ms) {
+    return epoll_until(set, events, most, deadline_of(timeout_ms));
+}
+
+int epoll_pwait(int set, epoll_event* events, int most, int timeout_ms, const sigset_t* mask) {
+    if (mask == nullptr) return in_fiber::epoll_wait(set, events, most, timeout_ms);
+    if (const int n = real::epoll_wait(set, events, most, 0); n != 0) return n;
+    const wanted one = {set, true, false};
+    const int why = masked_wait(std::span(&one, 1), deadline_of(timeout_ms), *mask);
+    return why == 0 || why == timed_out ? real::epoll_wait(set, events, most, 0) : fails_with(why);
+}
+
+}  // namespace weft::hook::in_fiber

@@ -1,0 +1,23 @@
+// device: a call on a descriptor for which the system has none that does not wait: it is asked
+// first whether it is ready, under a lock, so that of two fibers of one program the second does not
+// find taken what both have seen. Another program may still take it in between; then the thread
+// waits.
+#pragma once
+
+#include <sys/types.h>
+
+#include "weft/base/spin_lock.hpp"
+#include "weft/hook/calls.hpp"
+
+namespace weft::hook {
+
+// One for all descriptors with the same end of their number.
+spin_lock& lock_of(int fd) noexcept;
+
+// Whether a call would find something, be it an error. Keeps nothing waiting.
+bool is_ready(int fd, short events) noexcept;
+
+// What follows a receive that may have opened descriptors (SCM_RIGHTS): they are new here.
+void opened_by(const msghdr& m) noexcept;
+
+}  // namespace weft::hook

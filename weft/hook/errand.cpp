@@ -1,0 +1,79 @@
+#include "weft/hook/errand.hpp"
+
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/opening.hpp"
+#include "weft/hook/pin.hpp"
+#include "weft/hook/readiness.hpp"
+#include "weft/sched/blocking.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft::hook {
+
+void errand::finish() noexcept {
+    wait_node* woken;
+    {
+        const std::lock_guard held(queue_);
+        over_ = true;
+        woken = queue_.claim_first();
+    }
+    if (woken != nullptr) woken->owner->wake();
+}
+
+class errand_wait {
+public:
+    static constexpr bool reports_stop = true;
+
+    explicit errand_wait(errand& e, const char* what) noexcept : errand_(&e), what_(what) {}
+    errand_wait(errand_wait&& other) noexcept : errand_(other.errand_), what_(other.what_) {}
+
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) noexcept {
+        node_.owner = &w;
+        w.enlist(what_, errand_, this, [](waiter& gone) noexcept {
+            auto& self = gone.operation<errand_wait>();
+            self.errand_->queue_.withdraw(self.node_);
+            self.errand_->hurry();
+        });
+        w.await_outside();
+        const std::lock_guard held(errand_->queue_);
+        if (errand_->over_) return false;
+        errand_->queue_.push_back(node_);
+        return true;
+    }
+    int take(const waiter* w, wait_status how) const noexcept {
+        return how == wait_status::stopped ? why_stopped(w) : 0;
+    }
+
+private:
+    errand* errand_;
+    const char* what_;
+    wait_node node_;
+};
+
+int run_errand(errand& e, const char* what) {
+    fiber_core* const here = fiber_here();
+    if (here == nullptr || here->ending) return ECANCELED;
+    look_for_pin(*here, what);
+    if (const stop_reason r = here->pending_stop(); r != stop_reason::none) {
+        let_others_run();
+        return r == stop_reason::deadline ? ETIMEDOUT : ECANCELED;
+    }
+    e.keep();
+    const bool begun = default_blocking_pool().post([own = &e]() noexcept {
+        own->run();
+        own->finish();
+        own->let_go();
+    });
+    if (!begun) {
+        e.let_go();
+        return EAGAIN;
+    }
+    errand_wait op(e, what);
+    return weft::detail::block_for(op, std::source_location::current());
+}
+
+}  // namespace weft::hook

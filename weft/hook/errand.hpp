@@ -1,0 +1,70 @@
+// errand: a call that another thread makes, and that who waits for it may leave behind: a name that
+// nobody answers for must not keep a stopped fiber.
+//
+//      fiber                              errand, on the heap                     thread of the
+//      pool run_errand(e) --- waits ---------> queue, whether it is over <------------ run(), then
+//      let_go
+//                    <-- over; or it leaves, and the last of the two destroys it
+//
+// So what it works on is its own, and nothing of the caller's.
+#pragma once
+
+#include "weft/base/atomic.hpp"
+#include "weft/wait/wait_queue.hpp"
+
+namespace weft::hook {
+
+class errand {
+public:
+    errand() noexcept = default;
+    errand(const errand&) = delete;
+    errand& operator=(const errand&) = delete;
+
+    // On a thread that may block. It does not throw.
+    virtual void run() noexcept = 0;
+    // A stop has come while it is under way. Any thread.
+    virtual void hurry() noexcept {}
+
+    void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+    void let_go() noexcept {
+        // Acquire and release: the last sees what the other did.
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
+    // By the thread that has run it.
+    void finish() noexcept;
+
+protected:
+    virtual ~errand() = default;
+
+private:
+    friend class errand_wait;
+
+    atomic<unsigned> references_{1};
+    wait_queue queue_;
+    bool over_ = false;  // under the queue's lock
+};
+
+// The reference of who has made it.
+template <class T>
+class errand_ptr {
+public:
+    explicit errand_ptr(T* e) noexcept : e_(e) {}
+    errand_ptr(const errand_ptr&) = delete;
+    errand_ptr& operator=(const errand_ptr&) = delete;
+    ~errand_ptr() {
+        if (e_ != nullptr) e_->let_go();
+    }
+    explicit operator bool() const noexcept { return e_ != nullptr; }
+    T* operator->() const noexcept { return e_; }
+    T& operator*() const noexcept { return *e_; }
+
+private:
+    T* const e_;
+};
+
+// 0 when it was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if there is no thread
+// for it. In a fiber; `what` is waited for.
+int run_errand(errand& e, const char* what);
+
+}  // namespace weft::hook

@@ -1,0 +1,59 @@
+// fd_table: of what sort a descriptor is, by its number: a byte for each, learnt when it is first
+// needed and forgotten when the number is opened or closed.
+//
+//      number ---> [chunk of 32768] ---> byte    sort | what is known besides
+//
+// Its one idea: it holds nothing that the system would not say again, so that a number which was
+// opened before, or behind weft's back, is simply asked about. Any number of up to 2^30 has a
+// place. Reads take no lock; who learns and who forgets at the same time do so about a number that
+// is being closed while it is used, which is the program's own race.
+//
+// Who waits for a descriptor, and its generations, are in the table of weft/io (descriptor.hpp).
+#pragma once
+
+#include <cstdint>
+
+namespace weft::hook {
+
+struct fd_sort {
+    std::uint8_t bits = 0;
+
+    // Of the first three bits.
+    static constexpr std::uint8_t unknown = 0;
+    static constexpr std::uint8_t stream = 1;   // a socket of bytes
+    static constexpr std::uint8_t message = 2;  // a socket of messages
+    static constexpr std::uint8_t pipe = 3;
+    static constexpr std::uint8_t device =
+        4;                                   // whatever else is waited for: a terminal, an eventfd
+    static constexpr std::uint8_t file = 5;  // always ready
+    static constexpr std::uint8_t sort_mask = 7;
+    // It is not to wait: O_NONBLOCK. Clear says nothing.
+    static constexpr std::uint8_t nonblocking = 8;
+    // The system has no call for it that does not wait, of reading or of writing.
+    static constexpr std::uint8_t no_try_read = 16;
+    static constexpr std::uint8_t no_try_write = 32;
+
+    std::uint8_t sort() const noexcept { return bits & sort_mask; }
+    bool has(std::uint8_t b) const noexcept { return (bits & b) != 0; }
+    bool is_socket() const noexcept { return sort() == stream || sort() == message; }
+};
+
+// As far as it is known.
+fd_sort known_sort(int fd) noexcept;
+// Asks the system; unknown if the number is not open.
+fd_sort learn_sort(int fd) noexcept;
+inline fd_sort sort_of(int fd) noexcept {
+    const fd_sort s = known_sort(fd);
+    return s.sort() != fd_sort::unknown ? s : learn_sort(fd);
+}
+void add_to_sort(int fd, std::uint8_t bits) noexcept;
+
+void forget_sort(int fd) noexcept;
+void forget_sorts(unsigned first, unsigned last) noexcept;
+// O_NONBLOCK was taken from some descriptor, and whatever shares its file.
+void forget_nonblocking() noexcept;
+
+// Whether it is not to wait; asks the system if that is not known.
+bool is_nonblocking(int fd) noexcept;
+
+}  // namespace weft::hook

@@ -1,0 +1,66 @@
+// file_call: a call on a regular file. It is always ready and may wait for its disk all the same:
+// with options::files it is made by a thread that may block, and else here.
+//
+// Once such a thread has begun it, the call is waited for, whatever is requested of the fiber: its
+// buffers are the caller's. On a shared stack they may lie where others do, so that the call is
+// made here.
+#pragma once
+
+#include <cerrno>
+#include <type_traits>
+
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/pin.hpp"
+#include "weft/hook/readiness.hpp"
+#include "weft/sched/blocking.hpp"
+
+namespace weft::hook {
+
+// A call with its result and its errno.
+template <class F>
+class elsewhere_call : weft::detail::blocking_call {
+public:
+    static constexpr bool reports_stop = true;
+
+    explicit elsewhere_call(F f) noexcept : blocking_call(default_blocking_pool()), f_(f) {}
+    elsewhere_call(elsewhere_call&& other) noexcept
+        : blocking_call(std::move(other)), f_(other.f_) {}
+
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) noexcept {
+        run = [](blocking_job& j) noexcept {
+            auto& self = static_cast<elsewhere_call&>(j);
+            self.result_ = self.f_();
+            self.errno_ = errno;
+            self.done_ = true;
+        };
+        return begin(w, "a call on a file");
+    }
+    auto take(const waiter*, wait_status) noexcept {
+        if (!done_) return static_cast<decltype(result_)>(errno = ECANCELED, -1);
+        if (result_ < 0) errno = errno_;
+        return result_;
+    }
+
+private:
+    F f_;
+    std::invoke_result_t<F&> result_ = -1;
+    int errno_ = 0;
+    bool done_ = false;
+};
+
+template <class F>
+auto file_call(F f) -> std::invoke_result_t<F&> {
+    const fiber_core* const here = fiber_here();
+    if (!process_state::has(process_state::files) || here == nullptr || here->ending ||
+        here->shares_stack() || !is_own_process())
+        return f();
+    look_for_pin(*fiber_here(), "a file");
+    const int before = errno;
+    elsewhere_call<F> op(f);
+    const auto result = weft::detail::block_for(op, std::source_location::current());
+    if (result >= 0) errno = before;
+    return result;
+}
+
+}  // namespace weft::hook

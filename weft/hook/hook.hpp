@@ -1,0 +1,99 @@
+// hook: the blocking calls of libc wait like a fiber when a fiber makes them, so that code which
+// knows nothing of weft (a client library, a C program) runs in fibers as it is.
+//
+//   weft::run([] {
+//       weft::nursery n;
+//       for (int i = 0; i < 1000; ++i) n.spawn([] { ::sleep(1); });
+//       n.join();                                                      // one second in all
+//   });
+//
+// Its one idea: in a fiber a call is first made so that it cannot wait; only if it would have, the
+// fiber waits for its descriptor, with its loop, and the call is made again. Nothing is changed of
+// a descriptor: flags, timeouts and numbers are the system's own, for this program and for those it
+// shares them with.
+//
+// Who links weft::hook, or loads libweft_hook.so before the program, has the hooks, and they are on
+// in every fiber; on a plain thread each call is the original. docs/hooks.md has the list of the
+// calls (calls.def) and what is promised of them.
+//
+// - An answer is what the call without hooks would have given, errno included. What is different:
+//   a fiber that was asked to stop gets ECANCELED where it would wait, one whose scope has come to
+//   its deadline ETIMEDOUT; closing a descriptor ends the waits for it with EBADF; and no signal
+//   ends a wait with EINTR, except where the call is given a mask.
+// - A killed fiber unwinds out of its call, through the frames of whatever called it.
+// - After fork() there are no hooks in the child.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/hook/in_process.hpp"
+
+namespace weft::hook {
+
+struct options {
+    // Calls on regular files are made by a thread that may block (sched/blocking.hpp).
+    bool files = false;
+    // A pthread mutex that another holds is waited for by the fiber and not by its thread, where a
+    // shared object locks it. Otherwise only one whose holder waits on this very thread is.
+    bool pthread_mutex = false;
+};
+void set_options(options o) noexcept;  // of the process; any thread
+options get_options() noexcept;
+
+// Whether fibers that say nothing have hooks: true until it is said. Any thread.
+void set_default(bool on) noexcept;
+
+// In a child that fork() has made, on its one thread, and goes on as a program of its own (a
+// daemon): it has hooks from now on. What loops and fibers its parent had, it leaves alone.
+void enable_in_child() noexcept;
+
+// Of the running fiber, from now on. On a plain thread there are none, and nothing to set.
+void set_enabled(bool on) noexcept;
+bool is_enabled() noexcept;
+
+// The same for as long as the object stands; what was set before is again after it.
+class enabled_scope {
+public:
+    enabled_scope() noexcept : enabled_scope(true) {}
+    enabled_scope(const enabled_scope&) = delete;
+    enabled_scope& operator=(const enabled_scope&) = delete;
+    ~enabled_scope();
+
+protected:
+    explicit enabled_scope(bool on) noexcept;
+
+private:
+    fiber_core* const fiber_;
+    fiber_core::hooks before_ = fiber_core::hooks::by_default;
+};
+class disabled_scope : enabled_scope {
+public:
+    disabled_scope() noexcept : enabled_scope(false) {}
+};
+
+// A hook that the program has and that is never called, and why: what calls the function gets
+// another one's.
+struct inactive_hook {
+    std::string name;
+    std::string why;
+};
+std::vector<inactive_hook> self_check();
+
+// What happens at start-up: a line on standard error for each inactive hook, and with `all` one
+// that counts the others.
+void report_inactive(bool all) noexcept;
+
+// A pin: a fiber waits in a hooked call and holds a mutex of pthreads, so that who comes to lock it
+// waits for both. The first few are told on standard error; `on_pin` takes that over.
+struct pin {
+    fiber_core* fiber;  // of party f->who()
+    const char* what;   // it waits for
+    unsigned mutexes;   // that it holds
+};
+using pin_handler = void (*)(const pin&);
+pin_handler on_pin(pin_handler h) noexcept;  // returns the one before; null: standard error
+std::uint64_t pin_count() noexcept;
+
+}  // namespace weft::hook

@@ -1,0 +1,58 @@
+#include "weft/hook/in_process.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "weft/hook/fiber_keys.hpp"
+#include "weft/hook/hook.hpp"
+
+namespace weft::hook {
+
+constinit atomic<unsigned char> process_state::word{process_state::alive |
+                                                    process_state::by_default};
+
+namespace {
+
+constinit atomic<::pid_t> own_process{0};
+
+bool is_set(const char* name) noexcept {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0' && !(value[0] == '0' && value[1] == '\0');
+}
+
+// Before the constructors of the program, and after those of the libraries it is linked with. What
+// these have made keys for is each thread's: whoever serves malloc is initialised by now.
+__attribute__((constructor(101))) void begin() {
+    std::free(std::malloc(1));
+    keys_are_of_fibers_from_now_on();
+    own_process.store(::getpid(), std::memory_order_relaxed);
+    ::pthread_atfork(nullptr, nullptr, [] { process_state::set(process_state::alive, false); });
+    if (is_set("WEFT_HOOK_FILES")) process_state::set(process_state::files, true);
+    if (is_set("WEFT_HOOK_MUTEX")) process_state::set(process_state::mutexes, true);
+}
+
+// Behind them: all that is loaded with the program is there.
+__attribute__((constructor)) void check() { report_inactive(is_set("WEFT_HOOK_REPORT")); }
+
+}  // namespace
+
+void enable_in_child() noexcept {
+    own_process.store(::getpid(), std::memory_order_relaxed);
+    process_state::set(process_state::alive, true);
+}
+
+bool runs_below(const fiber_core& f) noexcept {
+    const weft::detail::control* const own = f.own();
+    const weft::detail::control* c = weft::detail::current();
+    while (c != nullptr && c != own) c = c->resumer;
+    return c != nullptr;
+}
+
+bool is_own_process() noexcept {
+    const ::pid_t own = own_process.load(std::memory_order_relaxed);
+    return own == 0 || own == ::getpid();
+}
+
+}  // namespace weft::hook

@@ -1,0 +1,68 @@
+// in_process: where a hooked call is made: in a fiber whose hooks are on, or elsewhere.
+//
+// Its one idea: one byte for the process and one for the fiber decide, so that a call outside of
+// fibers pays for the look at one thread-local word and nothing else.
+//
+// After fork() the child's hooks are off: what it shares with its parent (epoll sets, rings) is not
+// its own. A child that shares the parent's memory as well (vfork) has the parent's byte, so that
+// whatever would wait or change a table asks is_own_process() first.
+#pragma once
+
+#include <sys/types.h>
+
+#include "weft/base/atomic.hpp"
+#include "weft/fiber/fiber_core.hpp"
+
+namespace weft::hook {
+
+using weft::detail::fiber_core;
+
+// What is true for the whole process.
+struct process_state {
+    static constexpr unsigned char alive = 1;       // it is no child of who has loaded the hooks
+    static constexpr unsigned char by_default = 2;  // fibers that say nothing have hooks
+    static constexpr unsigned char files = 4;       // options::files
+    static constexpr unsigned char mutexes = 8;     // options::pthread_mutex
+
+    // Relaxed: each bit stands for itself.
+    static atomic<unsigned char> word;
+
+    static bool has(unsigned char bits) noexcept {
+        return (word.load(std::memory_order_relaxed) & bits) == bits;
+    }
+    static void set(unsigned char bits, bool on) noexcept {
+        if (on)
+            word.fetch_or(bits, std::memory_order_relaxed);
+        else
+            word.fetch_and(static_cast<unsigned char>(~bits), std::memory_order_relaxed);
+    }
+};
+
+// Whether what runs here was resumed by the fiber, and is not what gives it its turns.
+bool runs_below(const fiber_core& f) noexcept;
+
+// The fiber on whose stack, or on that of a coroutine which it has resumed, the caller is. Between
+// two turns a loop may still name the fiber that has had the last.
+WEFT_ALWAYS_INLINE fiber_core* fiber_here() noexcept {
+    fiber_core* const f = fiber_core::current();
+    if (f == nullptr) [[likely]]
+        return nullptr;
+    return f->runs_here() || runs_below(*f) ? f : nullptr;
+}
+
+// The same, if its hooks are on.
+WEFT_ALWAYS_INLINE fiber_core* hooked_fiber() noexcept {
+    fiber_core* const f = fiber_here();
+    if (f == nullptr) [[likely]]
+        return nullptr;
+    const unsigned char all = process_state::word.load(std::memory_order_relaxed);
+    const bool on = f->hooked == fiber_core::hooks::by_default
+                        ? (all & process_state::by_default) != 0
+                        : f->hooked == fiber_core::hooks::on;
+    return on && (all & process_state::alive) != 0 ? f : nullptr;
+}
+
+// False in a child that shares this process's memory.
+bool is_own_process() noexcept;
+
+}  // namespace weft::hook

@@ -1,0 +1,59 @@
+// iov_cursor: how far a call has come that was given several buffers. What is left of the one that
+// it stands in goes alone, so that nothing is copied.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace weft::hook {
+
+class iov_cursor {
+public:
+    iov_cursor(const iovec* v, int count) noexcept : at_(v), left_(count) {}
+
+    // What is left; valid until advance().
+    const iovec* buffers() const noexcept { return in_one_ ? &one_ : at_; }
+    int count() const noexcept { return in_one_ ? 1 : left_; }
+    bool has_moved() const noexcept { return moved_; }
+
+    void put_into(msghdr& m) const noexcept {
+        m.msg_iov = const_cast<iovec*>(buffers());
+        m.msg_iovlen = static_cast<std::size_t>(std::max(count(), 0));
+    }
+
+    // So many bytes are done; true if that was all.
+    bool advance(std::size_t n) noexcept {
+        moved_ = true;
+        while (left_ > 0) {
+            const iovec here = in_one_ ? one_ : *at_;
+            if (n < here.iov_len) {
+                one_ = {static_cast<char*>(here.iov_base) + n, here.iov_len - n};
+                in_one_ = true;
+                return false;
+            }
+            n -= here.iov_len;
+            in_one_ = false;
+            ++at_;
+            --left_;
+        }
+        return true;
+    }
+
+    std::size_t bytes() const noexcept {
+        std::size_t n = 0;
+        for (int i = 0; i < left_; ++i) n += at_[i].iov_len;
+        return n;
+    }
+
+private:
+    const iovec* at_;
+    int left_;
+    iovec one_{};
+    bool in_one_ = false;
+    bool moved_ = false;
+};
+
+}  // namespace weft::hook

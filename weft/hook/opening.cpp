@@ -1,0 +1,63 @@
+#include "weft/hook/opening.hpp"
+
+#include <cerrno>
+#include <mutex>
+
+#include "weft/base/spin_lock.hpp"
+#include "weft/hook/in_process.hpp"
+
+namespace weft::hook {
+
+using weft::detail::io_entry;
+
+namespace {
+
+// Who may open an entry: one at a time, so that nobody is taken for a stranger's generation.
+constinit spin_lock adopting;
+
+}  // namespace
+
+// The opening of a number, and whether it was made here; empty if there can be none.
+descriptor_ref opening_of(int fd, bool& fresh) noexcept {
+    fresh = false;
+    if (const descriptor_ref known = descriptor_ref::find(fd)) return known;
+    const std::lock_guard held(adopting);
+    if (const descriptor_ref known = descriptor_ref::find(fd)) return known;
+    std::error_code error;
+    const descriptor_ref made = descriptor_ref::adopt(fd, 0, error);
+    fresh = static_cast<bool>(made);
+    return made;
+}
+
+// A call found nothing: the flags are clear until the next event, which may have come already.
+void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags) noexcept {
+    io_entry& e = of.entry();
+    std::uint64_t now = e.word.load(std::memory_order_relaxed);
+    if (fresh) seen = {&e, now};  // nobody watches it yet: who does first is told how it stands
+    if (seen.entry != &e || io_entry::generation_of(seen.word) != of.generation()) return;
+    std::uint64_t next;
+    do {
+        if (((now ^ seen.word) & io_entry::events) != 0 ||
+            io_entry::generation_of(now) != of.generation())
+            return;
+        next = now & ~flags;
+    } while (!e.word.compare_exchange_weak(now, next, std::memory_order_acq_rel,
+                                           std::memory_order_relaxed));
+}
+
+int why_stopped(const waiter* w) noexcept {
+    return w != nullptr && w->reason() == stop_reason::deadline ? ETIMEDOUT : ECANCELED;
+}
+
+bool is_ending() noexcept {
+    const fiber_core* const f = fiber_here();
+    return f == nullptr || f->ending;
+}
+
+int after_wait(int why) {
+    if (why == ECANCELED || why == ETIMEDOUT) [[unlikely]]
+        let_others_run();
+    return why;
+}
+
+}  // namespace weft::hook

@@ -1,0 +1,16 @@
+// pin: tells of a fiber that is about to wait and holds a mutex of pthreads (see hook.hpp).
+#pragma once
+
+#include "weft/hook/in_process.hpp"
+
+namespace weft::hook {
+
+void report_pin(fiber_core& f, const char* what) noexcept;
+
+// Before a wait.
+inline void look_for_pin(fiber_core& f, const char* what) noexcept {
+    if (f.foreign_locks != 0) [[unlikely]]
+        report_pin(f, what);
+}
+
+}  // namespace weft::hook

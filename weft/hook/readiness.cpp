@@ -1,0 +1,187 @@
+#include "weft/hook/readiness.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <new>
+
+#include "weft/base/errc.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/hook/calls.hpp"
+#include "weft/hook/fd_table.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/opening.hpp"
+#include "weft/hook/pin.hpp"
+#include "weft/io/io_operation.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace weft::hook {
+namespace {
+
+using weft::detail::io_entry;
+using weft::detail::io_request;
+
+// Of a descriptor, by what its entry is told.
+class fd_wait final : public weft::detail::io_operation {
+public:
+    fd_wait(descriptor_ref of, bool reads, time_point deadline) noexcept
+        : io_operation(request(of, reads), 1, duration::max(), "a descriptor") {
+        set_deadline(deadline);
+    }
+    int take(const waiter* w, wait_status how) const noexcept {
+        const transferred t = outcome(w, how);
+        if (!t.error) return 0;
+        if (how == wait_status::timed_out) return timed_out;
+        if (how == wait_status::stopped) return why_stopped(w);
+        return t.error == errc::closed ? EBADF : t.error.value();
+    }
+
+private:
+    static io_request request(descriptor_ref of, bool reads) noexcept {
+        io_request r;
+        r.what = io_request::step;
+        r.of = of;
+        r.reads = reads;
+        return r;
+    }
+};
+
+class moment final {
+public:
+    static constexpr bool reports_stop = true;
+
+    explicit moment(time_point t) noexcept : at_(t) {}
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) noexcept {
+        w.enlist("a moment", nullptr, nullptr, [](waiter&) noexcept {});
+        return true;
+    }
+    time_point deadline() const noexcept { return at_; }
+    int take(const waiter* w, wait_status how) const noexcept {
+        return how == wait_status::stopped ? why_stopped(w) : 0;
+    }
+
+private:
+    time_point at_;
+};
+
+// A child that shares its parent's memory waits with its thread.
+int really_wait(int fd, bool reads, time_point deadline) noexcept {
+    ::pollfd p = {fd, static_cast<short>(reads ? POLLIN : POLLOUT), 0};
+    for (;;) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+            std::min<duration>(deadline - steady_now(), std::chrono::hours(1)));
+        const int n = real::poll(&p, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+        if (n > 0) return 0;
+        if (n < 0 && errno != EINTR) return errno;
+        if (deadline <= steady_now()) return timed_out;
+    }
+}
+
+}  // namespace
+
+void let_others_run() {
+    const fiber_core* const f = fiber_here();
+    // Within the start of another wait (a callback) there is no turn to give up.
+    if (f == nullptr || f->ending || f->waiting != nullptr) return;
+    const shield from_stops;
+    this_fiber::yield();
+}
+
+int until(time_point t) {
+    if (is_ending()) return ECANCELED;
+    look_for_pin(*fiber_here(), "a moment");
+    moment op(t);
+    return after_wait(weft::detail::block_for(op, std::source_location::current()));
+}
+
+void wait_out(time_point t) {
+    const shield from_stops;
+    static_cast<void>(until(t));
+}
+
+int until_ready(int fd, sight seen, bool reads, time_point deadline) {
+    if (!is_own_process()) return really_wait(fd, reads, deadline);
+    if (is_ending()) return ECANCELED;
+    look_for_pin(*fiber_here(), "a descriptor");
+    bool fresh;
+    const descriptor_ref of = opening_of(fd, fresh);
+    if (!of) return fd < 0 ? EBADF : ENOMEM;
+    spend(of, seen, fresh, reads ? io_entry::readable : io_entry::writable);
+    fd_wait op(of, reads, deadline);
+    const int why = weft::detail::block_for(op, std::source_location::current());
+    switch (why) {
+        case EPERM:  // what no driver watches, or there is no room for it
+        case ENOMEM:
+        case ENOSPC:
+        case EMFILE: {
+            const time_point again = after(now(), blind_wait);
+            const int slept = until(std::min(again, deadline));
+            return slept != 0 ? slept : deadline <= again ? timed_out : 0;
+        }
+        default:
+            return after_wait(why);
+    }
+}
+
+time_point call_deadline(int fd, bool reads) noexcept {
+    ::timeval t{};
+    ::socklen_t bytes = sizeof t;
+    if (real::getsockopt(fd, SOL_SOCKET, reads ? SO_RCVTIMEO : SO_SNDTIMEO, &t, &bytes) != 0)
+        return never;
+    if (t.tv_sec == 0 && t.tv_usec == 0) return never;
+    return after(now(), duration_of(t.tv_sec, std::chrono::microseconds(t.tv_usec)));
+}
+
+namespace {
+
+// It is the program's to close the number. Whoever waits finds the entry closed.
+void close_entry(io_entry& e) noexcept {
+    if ((e.word.load(std::memory_order_acquire) & io_entry::closed) != 0 || !is_own_process())
+        return;
+    wait_list woken;
+    io_driver* const here = fiber_here() != nullptr ? weft::detail::io_driver_here() : nullptr;
+    bool holds_the_file = false;
+    {
+        const std::lock_guard held(e.lock);
+        for (const io_driver* const w : e.watchers)
+            holds_the_file = holds_the_file || (w != nullptr && w == here && w->completes());
+        e.word.fetch_or(io_entry::closed, std::memory_order_acq_rel);
+        e.claim_waiting(woken);
+        // As if it stayed open, since its file may, by another number or in another process.
+        e.forget_watchers(true);
+    }
+    wait_queue::wake_all(woken);
+    // A ring has the file open until it has let go of it, and a peer would not hear of its end.
+    if (holds_the_file) here->poll();
+}
+
+}  // namespace
+
+void leave_table(int fd) noexcept {
+    forget_sort(fd);
+    if (io_entry* const e = weft::detail::find_entry(fd)) close_entry(*e);
+}
+
+void leave_table(unsigned first, unsigned last) noexcept {
+    struct range {
+        unsigned first, last;
+    } both = {first, last};
+    forget_sorts(first, last);
+    weft::detail::for_each_entry(
+        [](io_entry& e, void* with) {
+            const range r = *static_cast<range*>(with);
+            const auto number = static_cast<unsigned>(e.number);
+            if (r.first <= number && number <= r.last) close_entry(e);
+        },
+        &both);
+}
+
+int opened(int fd) noexcept {
+    if (fd >= 0) leave_table(fd);
+    return fd;
+}
+
+}  // namespace weft::hook

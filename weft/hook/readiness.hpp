@@ -1,0 +1,63 @@
+// readiness: how a hooked call waits: for a descriptor, for several, for a moment.
+//
+// Its one idea: a descriptor is waited for through its entry in weft/io's table, where the driver
+// of the loop has it watched once and for good. The entry remembers what the driver told; a call
+// that found nothing takes that back, unless something came since before the call:
+//
+//      look(fd) ---> the call ---> EAGAIN ---> until_ready(fd, as it looked): back to the call
+//
+// So a call on ready data costs no look at all at what the driver knows, and one that waits costs
+// the calls that it would cost without hooks, and one more.
+//
+// Answers are numbers of errno: 0 when it is time for the call, timed_out for the deadline that was
+// given. In a fiber that is being ended, or was asked to stop, nothing waits: ECANCELED, and others
+// are let run first, so that code which ignores errors and tries again starves nobody.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "weft/base/clock.hpp"
+#include "weft/io/descriptor.hpp"
+
+namespace weft::hook {
+
+inline constexpr int timed_out = -1;
+
+// What was known of a descriptor before a call.
+struct sight {
+    weft::detail::io_entry* entry;
+    std::uint64_t word;
+};
+inline sight look(int fd) noexcept {
+    weft::detail::io_entry* const e = weft::detail::find_entry(fd);
+    // Acquire: pairs with an event.
+    return {e, e != nullptr ? e->word.load(std::memory_order_acquire) : 0};
+}
+
+int until_ready(int fd, sight seen, bool reads, time_point deadline);
+
+int until(time_point moment);
+// The same whatever is requested of the fiber.
+void wait_out(time_point moment);
+
+// Saturates: a number of seconds may be beyond all clocks.
+inline duration duration_of(std::int64_t whole_seconds, std::chrono::nanoseconds rest) noexcept {
+    const duration whole = saturated(std::chrono::seconds(whole_seconds));
+    return whole > duration::max() - rest ? duration::max() : whole + rest;
+}
+
+// The deadline of a call on this descriptor: SO_RCVTIMEO or SO_SNDTIMEO.
+time_point call_deadline(int fd, bool reads) noexcept;
+
+// Lets all others that are ready run once; whatever was requested of the fiber, it comes back.
+void let_others_run();
+
+// Wakes who waits for it, as it is about to be closed or was replaced, and forgets what is known.
+// Any thread.
+void leave_table(int fd) noexcept;
+void leave_table(unsigned first, unsigned last) noexcept;
+// A number that was just opened: what is known of it is of another one.
+int opened(int fd) noexcept;
+
+}  // namespace weft::hook

@@ -1,0 +1,155 @@
+#include "weft/hook/several.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <mutex>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/opening.hpp"
+#include "weft/hook/pin.hpp"
+#include "weft/io/io_driver.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft::hook {
+
+using weft::detail::io_entry;
+
+struct several::place {
+    descriptor_ref of;
+    sight seen = {};
+    wait_node nodes[2];
+};
+
+namespace {
+
+// Waits for whichever of the places is told first.
+class several_wait final {
+public:
+    static constexpr bool reports_stop = true;
+
+    several_wait(std::span<const wanted> all, several::place* places, time_point deadline) noexcept
+        : all_(all), places_(places), deadline_(deadline) {}
+
+    bool ready() const noexcept { return false; }
+    bool start(waiter& w) noexcept;
+    time_point deadline() const noexcept { return std::min(deadline_, again_); }
+    int take(const waiter* w, wait_status how) noexcept {
+        withdraw();
+        if (how == wait_status::stopped) return why_stopped(w);
+        return how == wait_status::timed_out && deadline_ <= again_ ? timed_out : 0;
+    }
+
+private:
+    enum class step : unsigned char { stands, moved_on, blind };
+    step enlist(several::place& p, int direction) noexcept;
+    void withdraw() noexcept;
+
+    std::span<const wanted> all_;
+    several::place* places_;
+    const time_point deadline_;
+    time_point again_ = never;  // what nobody watches is asked again
+};
+
+// D1 of descriptor.hpp.
+several_wait::step several_wait::enlist(several::place& p, int direction) noexcept {
+    io_entry& e = p.of.entry();
+    io_driver* driver = weft::detail::io_driver_here();
+    if (driver == nullptr) driver = weft::detail::shared_io_driver();
+    for (bool shared = false; driver != nullptr; shared = true) {
+        {
+            const std::lock_guard held(e.lock);
+            // Acquire: pairs with the event.
+            const std::uint64_t now = e.word.load(std::memory_order_acquire);
+            const auto flag = direction == 0 ? io_entry::readable : io_entry::writable;
+            if (io_entry::generation_of(now) != p.of.generation() ||
+                (now & (flag | io_entry::closed)) != 0)
+                return step::moved_on;
+            const std::error_code error = e.be_watched_by(*driver, p.of.generation());
+            if (!error) {
+                e.waiting[direction].push_back(p.nodes[direction]);
+                return step::stands;
+            }
+            if (shared || error != std::errc::not_supported) return step::blind;
+        }
+        driver = weft::detail::shared_io_driver();
+    }
+    return step::blind;
+}
+
+bool several_wait::start(waiter& w) noexcept {
+    w.enlist("descriptors", places_, this,
+             [](waiter& gone) noexcept { gone.operation<several_wait>().withdraw(); });
+    w.await_outside();
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+        several::place& p = places_[i];
+        for (const int direction : {0, 1}) {
+            if (!p.of || !(direction == 0 ? all_[i].reads : all_[i].writes)) continue;
+            p.nodes[direction].owner = &w;
+            switch (enlist(p, direction)) {
+                case step::stands:
+                    break;
+                case step::moved_on:
+                    // One that stands may have been told meanwhile, and then the turn comes.
+                    withdraw();
+                    return !w.claim();
+                case step::blind:
+                    again_ = after(now(), blind_wait);
+                    break;
+            }
+        }
+    }
+    return true;
+}
+
+void several_wait::withdraw() noexcept {
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+        several::place& p = places_[i];
+        for (const int direction : {0, 1}) {
+            // Nodes of a place that stood in no queue are not linked, whoever looks.
+            if (!p.of || p.nodes[direction].owner == nullptr) continue;
+            const std::lock_guard held(p.of.entry().lock);
+            if (p.nodes[direction].linked())
+                p.of.entry().waiting[direction].remove(p.nodes[direction]);
+        }
+    }
+}
+
+}  // namespace
+
+several::several(std::span<const wanted> all) noexcept
+    : all_(all),
+      places_(static_cast<place*>(
+          block_cache::try_acquire(std::max<std::size_t>(all.size(), 1) * sizeof(place)))),
+      count_(all.size()) {
+    if (places_ != nullptr) std::uninitialized_value_construct_n(places_, count_);
+}
+
+several::~several() {
+    if (places_ == nullptr) return;
+    std::destroy_n(places_, count_);
+    block_cache::release(places_, std::max<std::size_t>(count_, 1) * sizeof(place));
+}
+
+void several::look() noexcept {
+    for (std::size_t i = 0; i < count_; ++i) places_[i].seen = hook::look(all_[i].fd);
+}
+
+int several::until_one_is_ready(time_point deadline) {
+    if (is_ending()) return ECANCELED;
+    look_for_pin(*fiber_here(), "descriptors");
+    for (std::size_t i = 0; i < count_; ++i) {
+        place& p = places_[i];
+        if (all_[i].fd < 0) continue;
+        bool fresh;
+        p.of = opening_of(all_[i].fd, fresh);
+        if (!p.of) continue;
+        spend(p.of, p.seen, fresh,
+              (all_[i].reads ? io_entry::readable : 0) | (all_[i].writes ? io_entry::writable : 0));
+    }
+    several_wait op(all_, places_, deadline);
+    return after_wait(weft::detail::block_for(op, std::source_location::current()));
+}
+
+}  // namespace weft::hook

@@ -1,0 +1,43 @@
+// several: how poll, select and epoll wait: for whichever of several descriptors is told of first.
+//
+//   several all(wanted_ones);
+//   do { all.look(); n = query(); } while (n == 0 && all.until_one_is_ready(deadline) == 0);
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "weft/hook/readiness.hpp"
+
+namespace weft::hook {
+
+// One of several descriptors, and what is waited for.
+struct wanted {
+    int fd;
+    bool reads;
+    bool writes;
+};
+
+// Waits for one of several, again and again; look() is before a query, until_one_is_ready() after
+// one that found nothing.
+class several {
+public:
+    // False: there is no memory.
+    explicit several(std::span<const wanted> all) noexcept;
+    several(const several&) = delete;
+    several& operator=(const several&) = delete;
+    ~several();
+
+    explicit operator bool() const noexcept { return places_ != nullptr; }
+    void look() noexcept;
+    int until_one_is_ready(time_point deadline);
+
+    struct place;
+
+private:
+    std::span<const wanted> all_;
+    place* places_;
+    std::size_t count_;
+};
+
+}  // namespace weft::hook

@@ -1,0 +1,62 @@
+// The symbols that stand in for libc's: each function here has its own name for C++, and libc's for
+// the linker, so that it does not meet the declarations of libc's headers.
+
+#include "weft/hook/symbols.hpp"
+
+#include <cstdarg>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
+
+namespace weft::hook {
+namespace symbol {
+
+#define WEFT_IN_FIBER(type, name, parameters, arguments)            \
+    WEFT_HOOKED_SYMBOL(type, name, parameters);                     \
+    type name parameters {                                          \
+        if (hooked_fiber() == nullptr) return real::name arguments; \
+        return in_fiber::name arguments;                            \
+    }
+#define WEFT_EVERYWHERE(type, name, parameters, arguments)
+// It is taken whether it was given or not, as libc does; nobody looks at one that was not.
+#define WEFT_ELLIPSIS(type, name, fixed, before, last_type, arguments) \
+    WEFT_HOOKED_SYMBOL(type, name, (WEFT_BARE fixed, ...));            \
+    type name(WEFT_BARE fixed, ...) {                                  \
+        std::va_list rest;                                             \
+        va_start(rest, before);                                        \
+        const auto last = va_arg(rest, last_type);                     \
+        va_end(rest);                                                  \
+        return everywhere::name arguments;                             \
+    }
+#define WEFT_PASSES(type, name, parameters, arguments) \
+    WEFT_HOOKED_SYMBOL(type, name, parameters);        \
+    type name parameters { return real::name arguments; }
+#include "weft/hook/calls.def"
+#undef WEFT_PASSES
+#undef WEFT_EVERYWHERE
+#undef WEFT_IN_FIBER
+
+}  // namespace symbol
+
+namespace {
+
+const hooked_symbol all[] = {
+#define WEFT_ROW(where, name, how) \
+    {{#name, call_kind::how}, reinterpret_cast<void (*)()>(where::name)},
+#define WEFT_IN_FIBER(type, name, parameters, arguments) WEFT_ROW(symbol, name, in_fiber)
+#define WEFT_EVERYWHERE(type, name, parameters, arguments) WEFT_ROW(everywhere, name, everywhere)
+#define WEFT_ELLIPSIS(type, name, fixed, before, last_type, arguments) \
+    WEFT_ROW(symbol, name, everywhere)
+#define WEFT_PASSES(type, name, parameters, arguments) WEFT_ROW(symbol, name, passes)
+#include "weft/hook/calls.def"
+#undef WEFT_PASSES
+#undef WEFT_EVERYWHERE
+#undef WEFT_IN_FIBER
+#undef WEFT_ROW
+};
+
+}  // namespace
+
+std::span<const hooked_symbol> hooked_symbols() noexcept { return all; }
+
+}  // namespace weft::hook

@@ -1,0 +1,64 @@
+// transfer: what every hooked call that moves bytes is: try, wait, try again, until it has what a
+// call that blocks would have.
+//
+//      look --- attempt --- n bytes ---> enough? ---> n so far
+//       ^          |  EAGAIN
+//       |          v
+//       +--- until ready, unless the descriptor is not to wait ---> -1 and errno, or what came so
+//       far
+//
+// The attempt never waits. It moves bytes, and a later one goes on from where the last has ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cerrno>
+
+#include "weft/hook/fd_table.hpp"
+#include "weft/hook/readiness.hpp"
+
+namespace weft::hook {
+
+// An end of waiting as errno of the call: a timeout of the descriptor is EAGAIN.
+inline int errno_of(int why) noexcept { return why == timed_out ? EAGAIN : why; }
+
+// attempt() is a call that fails with EAGAIN where it would wait; enough(n) is asked after each
+// that moved n bytes, n > 0.
+template <class Attempt, class Enough>
+ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
+    ssize_t moved = 0;
+    bool waits = false;
+    time_point deadline = never;
+    const int before = errno;
+    for (;;) {
+        const sight seen = look(fd);
+        const ssize_t n = attempt();
+        if (n >= 0) {
+            moved += n;
+            if (n > 0 && !enough(n)) continue;
+            if (waits) errno = before;
+            return moved;
+        }
+        int why = errno;
+        if (why == EAGAIN && (waits || !is_nonblocking(fd))) {
+            if (!waits) deadline = call_deadline(fd, reads);
+            waits = true;
+            why = until_ready(fd, seen, reads, deadline);
+            if (why == 0) continue;
+        }
+        if (moved > 0) {
+            errno = before;
+            return moved;
+        }
+        errno = errno_of(why);
+        return -1;
+    }
+}
+
+// The same where whatever moves is enough.
+template <class Attempt>
+ssize_t transfer(int fd, bool reads, Attempt attempt) {
+    return transfer(fd, reads, attempt, [](ssize_t) noexcept { return true; });
+}
+
+}  // namespace weft::hook
