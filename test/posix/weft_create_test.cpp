@@ -1,0 +1,265 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "test/posix/in_c.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/sched/virtual_loop.hpp"
+
+namespace {
+
+using weft::testing::as_pointer;
+using weft::testing::begin_in_c;
+using weft::testing::in_ms;
+using weft::testing::joined_in_c;
+using weft::testing::run_in_c;
+
+TEST(weft_create, gives_a_fiber_that_returns_to_who_joins_it) {
+    EXPECT_EQ(run_in_c([] {
+                  auto f = [] { return as_pointer(42); };
+                  return joined_in_c(begin_in_c(f));
+              }),
+              as_pointer(42));
+}
+
+TEST(weft_create, begins_nobody_before_its_caller_waits) {
+    run_in_c([] {
+        bool began = false;
+        auto f = [&] { began = true; };
+        const weft_t t = begin_in_c(f);
+        EXPECT_FALSE(began);
+        weft_yield();
+        EXPECT_TRUE(began);
+        joined_in_c(t);
+    });
+}
+
+TEST(weft_create, on_a_plain_thread_uses_a_loop_of_the_library) {
+    std::atomic<int> ran{0};
+    auto f = [&] {
+        EXPECT_NE(std::this_thread::get_id(), std::thread::id());
+        weft_usleep(1000);
+        ++ran;
+        return as_pointer(ran);
+    };
+    weft_t all[3];
+    for (weft_t& t : all) t = begin_in_c(f);
+    for (weft_t t : all) EXPECT_NE(joined_in_c(t), nullptr);
+    EXPECT_EQ(ran, 3);
+}
+
+TEST(weft_join, a_name_that_is_no_more_is_told_from_every_other) {
+    run_in_c([] {
+        auto f = [] {};
+        const weft_t t = begin_in_c(f);
+        joined_in_c(t);
+        EXPECT_EQ(weft_join(t, nullptr), ESRCH);
+        EXPECT_EQ(weft_detach(t), ESRCH);
+        EXPECT_EQ(weft_cancel(t), ESRCH);
+        const weft_t next = begin_in_c(f);  // in its place
+        EXPECT_FALSE(weft_equal(t, next));
+        EXPECT_EQ(weft_join(t, nullptr), ESRCH);
+        joined_in_c(next);
+        EXPECT_EQ(weft_join(WEFT_NOBODY, nullptr), ESRCH);
+    });
+}
+
+TEST(weft_join, of_oneself_is_told) {
+    run_in_c([] { EXPECT_EQ(weft_join(weft_self(), nullptr), EDEADLK); });
+}
+
+TEST(weft_join, in_a_circle_is_told_to_who_closes_it) {
+    run_in_c([] {
+        weft_t a = WEFT_NOBODY, b = WEFT_NOBODY, c = WEFT_NOBODY;
+        auto joins_b = [&] { EXPECT_EQ(weft_join(b, nullptr), 0); };
+        auto joins_c = [&] { EXPECT_EQ(weft_join(c, nullptr), 0); };
+        auto joins_a = [&] {
+            weft_yield();
+            EXPECT_EQ(weft_join(a, nullptr), EDEADLK);
+        };
+        a = begin_in_c(joins_b);
+        b = begin_in_c(joins_c);
+        c = begin_in_c(joins_a);
+        joined_in_c(a);
+    });
+}
+
+TEST(weft_join, is_for_one_at_a_time) {
+    run_in_c([] {
+        auto sleeps = [] { weft_usleep(2000); };
+        const weft_t t = begin_in_c(sleeps);
+        auto joins = [&] { EXPECT_EQ(weft_join(t, nullptr), 0); };
+        const weft_t first = begin_in_c(joins);
+        weft_yield();
+        EXPECT_EQ(weft_join(t, nullptr), EINVAL);
+        EXPECT_EQ(weft_detach(t), EINVAL);
+        joined_in_c(first);
+    });
+}
+
+TEST(weft_tryjoin, does_not_wait) {
+    run_in_c([] {
+        auto f = [] { return as_pointer(1); };
+        const weft_t t = begin_in_c(f);
+        void* value = nullptr;
+        EXPECT_EQ(weft_tryjoin(t, &value), EBUSY);
+        weft_yield();
+        EXPECT_EQ(weft_tryjoin(t, &value), 0);
+        EXPECT_EQ(value, as_pointer(1));
+    });
+}
+
+TEST(weft_timedjoin, gives_up_and_may_be_tried_again) {
+    run_in_c([] {
+        bool go_on = false;
+        auto f = [&] {
+            while (!go_on) weft_usleep(100);
+        };
+        const weft_t t = begin_in_c(f);
+        const timespec soon = in_ms(2);
+        EXPECT_EQ(weft_timedjoin(t, nullptr, &soon), ETIMEDOUT);
+        go_on = true;
+        const timespec late = in_ms(60'000);
+        EXPECT_EQ(weft_timedjoin(t, nullptr, &late), 0);
+        const timespec wrong{0, 1'000'000'000};
+        EXPECT_EQ(weft_timedjoin(t, nullptr, &wrong), EINVAL);
+    });
+}
+
+TEST(weft_detach, lets_it_go_on_and_be_forgotten) {
+    bool ran = false;
+    run_in_c([&] {
+        auto f = [&] { ran = true; };
+        const weft_t t = begin_in_c(f);
+        EXPECT_EQ(weft_detach(t), 0);
+        EXPECT_EQ(weft_detach(t), EINVAL);
+        EXPECT_EQ(weft_join(t, nullptr), EINVAL);
+        weft_yield();
+        EXPECT_TRUE(ran);
+        EXPECT_EQ(weft_join(t, nullptr), ESRCH);
+    });
+}
+
+TEST(weft_detach, also_of_one_that_is_over) {
+    run_in_c([] {
+        auto f = [] {};
+        const weft_t t = begin_in_c(f);
+        weft_yield();
+        EXPECT_EQ(weft_detach(t), 0);
+        EXPECT_EQ(weft_detach(t), ESRCH);
+    });
+}
+
+TEST(weft_self, is_the_name_that_its_maker_has) {
+    run_in_c([] {
+        weft_t inside = WEFT_NOBODY;
+        auto f = [&] { inside = weft_self(); };
+        const weft_t t = begin_in_c(f);
+        joined_in_c(t);
+        EXPECT_TRUE(weft_equal(inside, t));
+        EXPECT_NE(weft_self(), t);
+    });
+    EXPECT_EQ(weft_self(), WEFT_NOBODY);
+}
+
+TEST(weft_run, returns_when_all_have_ended) {
+    int ended = 0;
+    static int* count;
+    count = &ended;
+    run_in_c([] {
+        for (int i = 0; i < 3; ++i) {
+            weft_t t;
+            EXPECT_EQ(0, weft_create(
+                             &t, nullptr,
+                             [](void*) -> void* {
+                                 weft_usleep(500);
+                                 ++*count;
+                                 return nullptr;
+                             },
+                             nullptr));
+            EXPECT_EQ(0, weft_detach(t));
+        }
+    });
+    EXPECT_EQ(ended, 3);
+}
+
+TEST(weft_run, is_refused_within_itself) {
+    run_in_c([] {
+        const weft_start_t nothing = [](void*) -> void* { return nullptr; };
+        EXPECT_EQ(weft_run(nothing, nullptr, nullptr), EBUSY);
+        EXPECT_EQ(weft_run_on(1, nothing, nullptr, nullptr), EBUSY);
+    });
+}
+
+TEST(weft_run, gives_what_the_first_one_exits_with) {
+    EXPECT_EQ(run_in_c([]() -> void* { weft_exit(as_pointer(7)); }), as_pointer(7));
+}
+
+TEST(weft_run_on, spreads_fibers_over_threads_which_share_locks) {
+    static weft_mutex_t lock = WEFT_MUTEX_INITIALIZER;
+    static int count;
+    count = 0;
+    void* result = nullptr;
+    EXPECT_EQ(0, weft_run_on(
+                     2,
+                     [](void*) -> void* {
+                         weft_t all[8];
+                         for (weft_t& t : all)
+                             EXPECT_EQ(0, weft_create(
+                                              &t, nullptr,
+                                              [](void*) -> void* {
+                                                  for (int i = 0; i < 200; ++i) {
+                                                      weft_mutex_lock(&lock);
+                                                      ++count;
+                                                      if (i % 50 == 0) weft_yield();
+                                                      weft_mutex_unlock(&lock);
+                                                  }
+                                                  return nullptr;
+                                              },
+                                              nullptr));
+                         for (weft_t t : all) EXPECT_EQ(0, weft_join(t, nullptr));
+                         return as_pointer(count);
+                     },
+                     nullptr, &result));
+    EXPECT_EQ(result, as_pointer(1600));
+}
+
+TEST(weft_fiber, may_be_joined_by_any_thread) {
+    auto f = [] {
+        weft_usleep(1000);
+        return as_pointer(3);
+    };
+    const weft_t t = begin_in_c(f);
+    void* value = nullptr;
+    std::thread([&] { EXPECT_EQ(0, weft_join(t, &value)); }).join();
+    EXPECT_EQ(value, as_pointer(3));
+}
+
+TEST(weft_fiber, of_c_and_one_of_cpp_run_on_one_loop) {
+    weft::testing::virtual_loop l;
+    weft::fiber f(
+        [] {
+            auto g = [] {
+                weft_usleep(1'000'000);
+                return as_pointer(5);
+            };
+            EXPECT_EQ(weft_self(), WEFT_NOBODY);
+            EXPECT_EQ(joined_in_c(begin_in_c(g)), as_pointer(5));
+        },
+        {.on = l});
+    l.run();
+    f.join();
+    EXPECT_GE(l.now(), weft::time_point(std::chrono::seconds(1)));
+}
+
+TEST(weft_fiber_misuse, exit_outside_of_one_ends_the_program) {
+    EXPECT_DEATH(weft_exit(nullptr), "weft_exit outside of a fiber");
+}
+
+TEST(weft_fiber_misuse, an_exception_that_leaves_its_function_ends_the_program) {
+    EXPECT_DEATH(run_in_c([] { throw 1; }), "an exception left a fiber that nobody joins");
+}
+
+}  // namespace

@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "test/posix/in_c.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/sched/virtual_loop.hpp"
+
+namespace {
+
+using weft::testing::begin_in_c;
+using weft::testing::joined_in_c;
+using weft::testing::run_in_c;
+using namespace std::chrono_literals;
+
+TEST(weft_sleep, lets_others_run_and_is_never_short) {
+    weft::testing::virtual_loop l;
+    weft::fiber f(
+        [&] {
+            const weft::time_point began = weft::now();
+            EXPECT_EQ(weft_sleep(2), 0u);
+            EXPECT_GE(weft::now() - began, 2s);
+            EXPECT_EQ(weft_usleep(1500), 0);
+            EXPECT_GE(weft::now() - began, 2s + 1500us);
+            const timespec t{3, 500};
+            timespec left{7, 7};
+            EXPECT_EQ(weft_nanosleep(&t, &left), 0);
+            EXPECT_EQ(left.tv_sec, 0);
+            EXPECT_EQ(left.tv_nsec, 0);
+            EXPECT_GE(weft::now() - began, 5s + 1500us + 500ns);
+        },
+        {.on = l});
+    l.run();
+    f.join();
+}
+
+TEST(weft_nanosleep, refuses_what_is_no_time) {
+    for (const timespec t : {timespec{0, 1'000'000'000}, timespec{0, -1}, timespec{-1, 0}}) {
+        errno = 0;
+        EXPECT_EQ(weft_nanosleep(&t, nullptr), -1);
+        EXPECT_EQ(errno, EINVAL);
+    }
+}
+
+TEST(weft_sleep, blocks_a_plain_thread) {
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(weft_usleep(2000), 0);
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 2ms);
+}
+
+TEST(weft_poll, waits_for_another_fiber) {
+    run_in_c([] {
+        int ends[2];
+        ASSERT_EQ(::pipe(ends), 0);
+        auto writes = [&] { EXPECT_EQ(::write(ends[1], "x", 1), 1); };
+        const weft_t t = begin_in_c(writes);
+        pollfd p{ends[0], POLLIN, 0};
+        EXPECT_EQ(weft_poll(&p, 1, 0), 0);
+        EXPECT_EQ(weft_poll(&p, 1, -1), 1);
+        EXPECT_EQ(p.revents, POLLIN);
+        joined_in_c(t);
+        ::close(ends[0]);
+        ::close(ends[1]);
+    });
+}
+
+TEST(weft_poll, on_a_plain_thread_is_poll) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    pollfd p[2] = {{ends[0], POLLIN, 0}, {ends[1], POLLOUT, 0}};
+    EXPECT_EQ(weft_poll(p, 2, 1000), 1);
+    EXPECT_EQ(p[1].revents, POLLOUT);
+    ::close(ends[0]);
+    ::close(ends[1]);
+}
+
+}  // namespace

@@ -1,0 +1,37 @@
+// moment: the times of C as those of weft.
+//
+// Its one idea: a moment of whichever clock becomes one of the steady clock when it is given, so
+// that nothing that somebody does to a clock later lengthens or shortens a wait.
+#pragma once
+
+#include <time.h>
+
+#include <chrono>
+
+#include "weft/wait/flow.hpp"
+
+namespace weft::detail {
+
+inline bool is_time(const timespec& t) noexcept { return t.tv_nsec >= 0 && t.tv_nsec < 1000000000; }
+
+// Saturated, as is all that is made of it.
+inline duration duration_of(const timespec& t) noexcept {
+    const std::chrono::seconds whole(t.tv_sec);
+    const duration d = saturated(whole);
+    if (d == duration::max() || d == duration::min()) return d;
+    const std::chrono::nanoseconds rest(t.tv_nsec);
+    return d > duration::max() - rest ? duration::max() : d + rest;
+}
+
+// False: it is no time, or the clock is none of those that are known.
+inline bool moment_of(const timespec& until, clockid_t clock, time_point& moment) noexcept {
+    if (!is_time(until) || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)) return false;
+    timespec there{};
+    ::clock_gettime(clock, &there);
+    const duration then = duration_of(until);
+    const duration now_there = duration_of(there);
+    moment = then <= now_there ? now() : after(now(), then - now_there);
+    return true;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,13 @@
+// What the conditions of weft.h need of its mutexes.
+#pragma once
+
+#include "weft/posix/in_place.hpp"
+#include "weft/posix/weft.h"
+#include "weft/sync/mutex.hpp"
+
+namespace weft::detail {
+
+// Null: it was destroyed.
+inline mutex* mutex_of(weft_mutex_t& m) noexcept { return in_place<mutex>(m); }
+
+}  // namespace weft::detail
