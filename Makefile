@@ -12,12 +12,13 @@ CONFIGURE = @cmake >/dev/null --log-level=NOTICE --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test bench bench-net soak check tidy format format-check clean
+.PHONY: help run test test-clients bench bench-net soak check tidy format format-check clean
 .NOTPARALLEL:
 
 help:
 	@echo "make run      the main job: an echo server in every style, then a short comparison"
 	@echo "make test     build and run every test, debug and release"
+	@echo "make test-clients  unchanged client libraries in fibers, against their servers"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
 	@echo "make bench-net  servers under load; writes their sections of docs/benchmarks.md"
 	@echo "make soak     mixed load for SECONDS=600: does it grow?"
@@ -41,6 +42,17 @@ test:
 	$(BUILD) release
 	$(TEST) debug
 	$(TEST) release
+
+# Their times optimised, and what they leave behind when they are killed under LeakSanitizer.
+CLIENTS = ctest --output-on-failure --no-tests=error -C clients -L clients --test-dir
+test-clients:
+	@tools/bootstrap clients
+	$(CONFIGURE) release
+	@$(BUILD) release --target weft_clients
+	$(CLIENTS) build/release
+	$(CONFIGURE) asan
+	@$(BUILD) asan --target weft_clients
+	@GTEST_FILTER='*kill*:*death*' $(CLIENTS) build/asan
 
 bench:
 	@tools/bootstrap bench

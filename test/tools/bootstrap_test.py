@@ -21,6 +21,7 @@ class Bootstrap(unittest.TestCase):
         for name in NEEDED:
             (self.bin / name).symlink_to(shutil.which(name))
         self.log = self.bin / "asked.log"
+        self.policy = self.bin / "policy"
         self.command("id", "echo 0")
 
     def command(self, name, script="true"):
@@ -36,7 +37,8 @@ class Bootstrap(unittest.TestCase):
 
     def run_for(self, *groups):
         done = subprocess.run([shutil.which("bash"), str(BOOTSTRAP), *groups], capture_output=True,
-                              text=True, env={"PATH": str(self.bin)})
+                              text=True,
+                              env={"PATH": str(self.bin), "WEFT_POLICY": str(self.policy)})
         return done.returncode, done.stdout, done.stderr
 
     def asked(self):
@@ -63,12 +65,34 @@ class Bootstrap(unittest.TestCase):
         self.assertRegex(self.asked(), r"install .* cmake ninja-build\n")
         self.assertEqual(self.run_for("run"), (0, "", ""))
 
-    def test_what_it_installs_starts_no_service(self):
+    def keeps_services(self):
+        """What it runs apt-get under: the policy, or "none"; and the policy after that."""
         self.have("g++", "cmake")
-        self.apt(f'echo "runlevel $RUNLEVEL" >> "{self.log}"; touch "{self.bin}/ninja"; '
+        self.apt(f'cat "{self.policy}" >> "{self.log}"; touch "{self.bin}/ninja"; '
                  f'chmod 755 "{self.bin}/ninja"')
         self.assertEqual(self.run_for("run")[0], 0)
-        self.assertIn("runlevel 1\n", self.asked())
+        return self.asked(), self.policy.read_text() if self.policy.exists() else None
+
+    def test_what_it_installs_starts_no_service(self):
+        meanwhile, after = self.keeps_services()
+        self.assertIn("\nexit 101\n", meanwhile)
+        self.assertIsNone(after)
+
+    def test_a_policy_that_is_there_stays(self):
+        self.policy.write_text("#!/bin/sh\nexit 104\n")
+        meanwhile, after = self.keeps_services()
+        self.assertIn("\nexit 104\n", meanwhile)
+        self.assertEqual(after, "#!/bin/sh\nexit 104\n")
+
+    def test_a_policy_that_a_killed_one_left_goes(self):
+        self.policy.write_text("# tools/bootstrap of weft, while it installs\nexit 101\n")
+        self.assertIsNone(self.keeps_services()[1])
+
+    def test_a_failed_installation_leaves_no_policy(self):
+        self.have("g++", "cmake")
+        self.apt("exit 100")
+        self.assertEqual(self.run_for("run")[0], 2)
+        self.assertFalse(self.policy.exists())
 
     def test_without_root_it_is_one_line_that_names_the_packages(self):
         self.have("g++", "cmake")

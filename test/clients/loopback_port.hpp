@@ -1,0 +1,49 @@
+// loopback_port: a port of 127.0.0.1 that the system chose, and gives to nobody else meanwhile.
+//
+// Its one idea: a socket that is bound and does not listen keeps the number. A server that sets
+// SO_REUSEADDR, as every one does that wants to be started twice, binds and listens there all the
+// same; who asks for any port is never given this one.
+//
+//   const weft::testing::loopback_port port;
+//   ... "--port", port.text() ...
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace weft::testing {
+
+class loopback_port {
+public:
+    loopback_port() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        const int on = 1;
+        EXPECT_EQ(::setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+        sockaddr_in a{};
+        a.sin_family = AF_INET;
+        a.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+        socklen_t bytes = sizeof a;
+        EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&a), bytes), 0);
+        EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&a), &bytes), 0);
+        number_ = ::ntohs(a.sin_port);
+    }
+    loopback_port(const loopback_port&) = delete;
+    loopback_port& operator=(const loopback_port&) = delete;
+    ~loopback_port() { ::close(fd_); }
+
+    int number() const noexcept { return number_; }
+    std::string text() const { return std::to_string(number_); }
+
+    // Who connects is connected, and never answered.
+    void be_silent() { EXPECT_EQ(::listen(fd_, 100), 0); }
+
+private:
+    int fd_;
+    int number_ = 0;
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,187 @@
+// parties: who calls the client libraries of these tests, and what is expected of each.
+//
+// Its one idea: a body is plain blocking code, and the same for fibers of one thread, which wait by
+// weft's hooks, and for plain threads, which the hooks let pass.
+//
+//   TEST_P(hiredis, is_answered) {
+//       all(100, [](int i) { ... });
+//   }
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/clients/program.hpp"
+#include "weft/fiber/nursery.hpp"
+#include "weft/run/run.hpp"
+
+namespace weft::testing {
+
+using namespace std::chrono_literals;
+using seconds = std::chrono::duration<double>;
+
+enum class kind { fibers, threads };
+
+// A sanitizer's code is slower by so much, and so is what is let take its time.
+inline constexpr double slowness = WEFT_TEST_ASAN || WEFT_TEST_TSAN ? 5 : 1;
+
+class stopwatch {
+public:
+    seconds elapsed() const { return steady_now() - begun_; }
+
+private:
+    time_point begun_ = steady_now();
+};
+
+// Expected of `what`, and said.
+inline void expect_within(seconds bar, const std::string& what, seconds took) {
+    std::printf("[   TOOK   ] %s: %.1f ms, may take %.0f ms\n", what.c_str(), took.count() * 1e3,
+                bar.count() * 1e3);
+    EXPECT_LE(took.count(), bar.count() * slowness) << what;
+}
+
+// Runs body(0) to body(count - 1) at the same time, and returns when all have ended.
+template <class Body>
+void all_at_once(kind k, int count, Body body) {
+    if (k == kind::threads) {
+        std::vector<std::thread> threads;
+        for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
+        for (std::thread& t : threads) t.join();
+        return;
+    }
+    run([&] {
+        nursery n;
+        for (int i = 0; i < count; ++i) n.spawn([&body, i] { body(i); });
+        n.join();
+    });
+}
+
+// What every test of a client begins with: a program that does not die of a peer's death, and may
+// have as many connections as there can be.
+class client_test : public ::testing::TestWithParam<kind> {
+protected:
+    client_test() {
+        ::signal(SIGPIPE, SIG_IGN);
+        ::rlimit most{};
+        ::getrlimit(RLIMIT_NOFILE, &most);
+        most.rlim_cur = most.rlim_max;
+        ::setrlimit(RLIMIT_NOFILE, &most);
+    }
+
+    static kind parties() { return GetParam(); }
+    static std::string named(const std::string& what) {
+        return std::string(parties() == kind::fibers ? "fibers, " : "threads, ") + what;
+    }
+    template <class Body>
+    static void all(int count, Body body) {
+        all_at_once(parties(), count, std::move(body));
+    }
+    // Fibers do it in time; how long threads take is said beside it. One of three times is enough:
+    // the server has to do its part in that time too, on a machine that may have others to serve.
+    template <class Body>
+    static void all_within(seconds bar, const std::string& what, int count, Body body) {
+        const bool counts = parties() == kind::fibers;
+        seconds best = 1h;
+        for (int trial = 0; trial < (counts ? 3 : 1) && best > bar * slowness; ++trial) {
+            const stopwatch w;
+            all(count, body);
+            best = std::min(best, w.elapsed());
+        }
+        expect_within(counts ? bar : seconds(1h), named(what), best);
+    }
+};
+
+inline std::string name_of_kind(const ::testing::TestParamInfo<kind>& info) {
+    return info.param == kind::fibers ? "fibers" : "threads";
+}
+// What is a law for both, and what only a fiber can be made to do.
+#define INSTANTIATE_FOR_ALL(suite)                                                             \
+    INSTANTIATE_TEST_SUITE_P(                                                                  \
+        , suite, ::testing::Values(weft::testing::kind::fibers, weft::testing::kind::threads), \
+        weft::testing::name_of_kind)
+#define INSTANTIATE_FOR_FIBERS(suite)                                                 \
+    INSTANTIATE_TEST_SUITE_P(, suite, ::testing::Values(weft::testing::kind::fibers), \
+                             weft::testing::name_of_kind)
+
+inline std::ptrdiff_t open_descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+// A fiber in the middle of `call` is killed: at once, at odd moments, and when it has waited in it
+// for a while. The call ends with an error of its library, what it has made can be freed, and all
+// that takes 10 ms. `call(inside)` sets `inside` before what is to be waited in, and frees what it
+// has made. The best of three counts, as this thread is not alone on its processor.
+template <class Call>
+void expect_killed_at_once(const std::string& what, Call call) {
+    const auto descriptors = open_descriptors();
+    seconds worst{};
+    for (const duration moment : {duration(0ms), duration(1ms), duration(3ms), duration::max()}) {
+        seconds best = 1h;
+        for (int trial = 0; trial < 3; ++trial)
+            run([&] {
+                bool inside = false;
+                fiber f([&] {
+                    call(inside);
+                    this_fiber::throw_if_stopped();
+                });
+                if (moment == duration::max()) {
+                    while (!inside && !f.done()) this_fiber::sleep_for(1ms);
+                    this_fiber::sleep_for(20ms);
+                } else {
+                    this_fiber::sleep_for(moment);
+                }
+                EXPECT_FALSE(f.done()) << what;
+                const stopwatch w;
+                f.request_stop();
+                EXPECT_TRUE(f.join().stopped()) << what;
+                best = std::min(best, w.elapsed());
+            });
+        worst = std::max(worst, best);
+    }
+    expect_within(10ms, "kill inside " + what, worst);
+    EXPECT_EQ(open_descriptors(), descriptors) << what;
+}
+
+// A hundred parties are in the middle of `call` when the server is killed (kill -9); each is told
+// by its library. `call(i, inside)` counts `inside` up before it waits, and checks what it is told.
+template <class Call>
+void expect_all_told(kind k, const std::string& what, program& server, Call call) {
+    constexpr int count = 100;
+    std::atomic<int> inside = 0;
+    std::atomic<time_point> killed = never;
+    std::atomic<time_point> told = never;
+    all_at_once(k, count + 1, [&](int i) {
+        if (i < count) {
+            call(i, inside);
+            told = steady_now();
+            return;
+        }
+        while (inside != count) std::this_thread::sleep_for(1ms);
+        std::this_thread::sleep_for(50ms);
+        killed = steady_now();
+        server.kill();
+    });
+    expect_within(1s, what + ": all told of a killed server", told.load() - killed.load());
+}
+
+// unique_ptr's deleter of what a C library frees by F.
+template <auto F>
+struct freed_by {
+    template <class T>
+    void operator()(T* p) const noexcept {
+        F(p);
+    }
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,63 @@
+// program: a server that a test starts, and that does not outlive it.
+//
+// Its one idea: the child asks the kernel for a signal at its parent's death, so that a test which
+// fails, is killed or times out leaves nobody behind; otherwise the destructor ends it, by its id.
+//
+// What a server refuses to do as root it does as `user`, if the tests are root's; everything in the
+// folder belongs to him then. What it prints is in the file "log" of the folder, and in the
+// exception that tells that it did not start.
+//
+//   program p(f, {.command = {"redis-server", "--port", port.text()}}, [&] { return answers(); });
+//   p.start();
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "test/clients/folder.hpp"
+
+namespace weft::testing {
+
+struct program_options {
+    std::vector<std::string> command;
+    std::string user = {};      // empty: whoever runs the tests
+    int stop_signal = SIGTERM;  // ends it in good order
+};
+
+class program {
+public:
+    // `answers`: whether it can be used.
+    program(const folder& in, program_options options, std::function<bool()> answers)
+        : folder_(in), options_(std::move(options)), answers_(std::move(answers)) {}
+    program(const program&) = delete;
+    program& operator=(const program&) = delete;
+    ~program() { stop(); }
+
+    // Until it answers; nothing if it runs. Throws what it has said if it does not.
+    void start();
+    void stop();
+
+    // kill -9: it is gone at once, and can be started again.
+    void kill();
+    // It is there, and does nothing until it is resumed.
+    void suspend() { send(SIGSTOP); }
+    void resume() { send(SIGCONT); }
+
+private:
+    void send(int number);
+    bool ended();
+
+    const folder& folder_;
+    program_options options_;
+    std::function<bool()> answers_;
+    ::pid_t id_ = 0;
+};
+
+// Runs one to its end; throws what it said if that is no good one.
+void run_to_end(const folder& in, const program_options& options);
+
+}  // namespace weft::testing
