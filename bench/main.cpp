@@ -114,6 +114,7 @@ int main(int argc, char** argv) {
     bench::add_timers();
     bench::add_parallel();
     bench::add_future();
+    bench::add_manager();
 
     benchmark::Initialize(&count, pointers.data());
     if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;

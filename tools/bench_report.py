@@ -22,8 +22,9 @@ from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, s
 from bench_sections import MANY_MARKS, NET_MARKS, README_MARKS, replace_section, section
 from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
                           STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
-                          fibers_table, futures_table, judged, losses, memory_table, number,
-                          parallel_table, polls_table, times, timers_table, two_blocks)
+                          fibers_table, futures_table, judged, losses, managed_table,
+                          memory_table, number, parallel_table, polls_table, times, timers_table,
+                          two_blocks)
 
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
          ("kill/1000x128K", "kill"), ("skynet/1M", "skynet ms"))
@@ -131,6 +132,8 @@ def page(results, facts, chart_name):
         "## Awaits", "", *await_table(results), "",
         "## Poll futures", "", *polls_table(results), "",
         "## Futures", "", *futures_table(results), "",
+        "## Managed tasks", "", *managed_table(results), "",
+        "In brackets the ratio to `weft.coroutine`, resumed in the same order.", "",
         "## Timers and events", "", *timers_table(results), "",
         "## Side by side", "", *parallel_table(results), "",
         "Milliseconds for a whole tree, with a task, a fiber or a goroutine for each call; in brackets "

@@ -11,6 +11,7 @@ TASKS = ("weft.task", "std.coroutine.recycled", "boost.asio.awaitable")
 PARALLEL = ("weft.task", "weft.fiber", "onetbb.task_group", "go")
 POLLS = ("weft.poll_future", "std.coroutine")
 FUTURES = ("weft.future", "weft.future.fiber", "boost.asio")
+MANAGED = ("weft.manager.fiber", "weft.manager.task", "weft.coroutine", "weft.fiber")
 TIMERS = ("weft.loop", "boost.asio.steady_timer", "go")
 STACKLESS_BASE = "std.coroutine"  # whose time is 1 in its block
 STACKFUL_BASE = "boost.context.fiber"
@@ -58,6 +59,9 @@ BARS = (
     ("then/1e6", "weft.future", "boost.asio", 0.5),
     ("then/1e6", "weft.future.fiber", "weft.future", 1.5),
     ("poll/1e6", "weft.future.fiber", "weft.future", 1.5),
+    ("managed_resume/30000", "weft.manager.fiber", "weft.coroutine", 2.5),
+    ("managed_resume/30000", "weft.manager.task", "weft.coroutine", 2.5),
+    ("managed_spawn_join/1", "weft.manager.fiber", "weft.fiber", 1.5),
     ("fork_fib/30x1", "weft.task", "onetbb.task_group", 0.25),
     ("fork_fib/30x2", "weft.task", "onetbb.task_group", 0.25),
     ("fork_fib/30x1", "weft.task", "go", 0.04),
@@ -72,12 +76,15 @@ SCALE_BARS = (("fork_skynet/1Mx2", "fork_skynet/1Mx1", "weft.task", 1.7),
               ("fork_skynet/1Mx2", "fork_skynet/1Mx1", "weft.fiber", 1.7))
 # What one group may take more than another, of the same peer, in ns.
 DIFFERENCE_BARS = (("timer_add_cancel/1M", "timer_add_cancel/1000", "weft.loop", 50),)
+# What one operation may take, in ns.
+TIME_BARS = (("managed_timeout/1M", "weft.manager", 60), ("managed_tick/1M", "weft.manager", 1000))
 COUNTER_BARS = (
     ("rss/100000", "weft.coroutine", "bytes_per_coroutine", "at most {:.0f} bytes", 4400),
     ("rss/100000", "weft.coroutine.shared_stack", "bytes_per_coroutine", "at most {:.0f} bytes",
      300),
     ("guarded/100000", "weft.coroutine", "works", "works", 1),
     ("event/1M", "weft.manual_reset_event", "works", "works", 1),
+    ("managed_live/1M", "weft.manager.task", "works", "works", 1),
 )
 
 # The seeds' columns, and the tables that say more about each.
@@ -106,6 +113,8 @@ POLL_COLUMNS = (("wake, 1", "poll_future_wake/1"), ("wake, 1000", "poll_future_w
 PARALLEL_COLUMNS = (("fib(30), 1 thread", "fork_fib/30x1"), ("2 threads", "fork_fib/30x2"),
                     ("skynet, 1 thread", "fork_skynet/1Mx1"), ("2 threads", "fork_skynet/1Mx2"))
 FUTURE_COLUMNS = (("then", "then/1e6"), ("poll", "poll/1e6"))
+MANAGED_COLUMNS = (("resume by id, 30 000", "managed_resume/30000"),
+                   ("spawn and join", "managed_spawn_join/1"))
 TIMER_COLUMNS = (("timer, 1000", "timer_add_cancel/1000"),
                  ("timer, 1 000 000", "timer_add_cancel/1M"))
 
@@ -191,6 +200,11 @@ def bars(results):
         rows.append((f"{group}/{peer}", than, "not measured" if found is None else
                      f"{found:+.1f} ns", f"at most +{bound} ns",
                      found is not None and found <= bound))
+    for group, peer, bound in TIME_BARS:
+        found = results.time(group, peer)
+        rows.append((f"{group}/{peer}", "", "not measured" if found is None else
+                     f"{number(found)} ns", f"at most {bound} ns",
+                     found is not None and found <= bound))
     for group, than, peer, bound in SCALE_BARS:
         two, one = results.time(group, peer), results.time(than, peer)
         found = None if not two or one is None else one / two
@@ -212,6 +226,8 @@ def judged():
     peers = {}
     for group, peer, base, _ in BARS:
         peers.setdefault(group, set()).update((peer, base))
+    for group, peer, _ in TIME_BARS:
+        peers.setdefault(group, set()).add(peer)
     for group, than, peer, _ in DIFFERENCE_BARS + SCALE_BARS:
         peers.setdefault(group, set()).add(peer)
         peers.setdefault(than, set()).add(peer)
@@ -270,6 +286,19 @@ def timers_table(results):
     woken = [] if event is None else [
         "", f"One of 1 000 000 waiters of a `manual_reset_event`: {number(event)} ns."]
     return plain_table(results, TIMER_COLUMNS, TIMERS, "boost.asio.steady_timer") + woken
+
+
+def managed_table(results):
+    def sentence(text, value):
+        return [] if value is None else ["", text.format(number(value))]
+    time = results.time
+    bytes_each = results.counter("managed_live/1M", "weft.manager.task", "bytes_per_task")
+    return (plain_table(results, MANAGED_COLUMNS, MANAGED, "weft.coroutine") +
+            sentence("One of 1 000 000 timeouts, set or taken back: {} ns.",
+                     time("managed_timeout/1M", "weft.manager")) +
+            sentence("A tick with nothing due, 1 000 000 timeouts: {} ns.",
+                     time("managed_tick/1M", "weft.manager")) +
+            sentence("One of 1 000 000 live C++20 tasks of a manager: {} bytes.", bytes_each))
 
 
 def parallel_table(results):

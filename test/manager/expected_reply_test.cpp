@@ -1,0 +1,166 @@
+#include "weft/manager/expected_reply.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "test/manager/managed.hpp"
+#include "test/support/loop_thread.hpp"
+#include "test/support/slow.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+enum class rpc_fault { late, gone };
+
+}  // namespace
+
+template <>
+struct weft::end_error<rpc_fault> {
+    static rpc_fault of(std::error_code why) noexcept {
+        return why == std::errc::timed_out ? rpc_fault::late : rpc_fault::gone;
+    }
+};
+
+namespace {
+
+using weft::manager_errc;
+using weft::testing::managed_world;
+
+TEST(expected_reply, comes_to_who_waits_for_its_number) {
+    managed_world w;
+    std::string got;
+    std::uint64_t number = 0;
+    ASSERT_TRUE(w.m.spawn([&] {
+        auto reply = w.m.expect<std::string>();
+        number = reply.sequence();
+        got = *reply.wait_for(3s);
+    }));
+    w.settle();
+    EXPECT_FALSE(w.m.complete(number + 1, std::string("another's")));
+    EXPECT_TRUE(w.m.complete(number, std::string("reply")));
+    EXPECT_FALSE(w.m.complete(number, std::string("twice")));
+    w.l.run();
+    EXPECT_EQ(got, "reply");
+    EXPECT_EQ(w.m.statistics().late_replies, 2u);
+    EXPECT_EQ(w.m.statistics().awaited_replies, 0u);
+}
+
+TEST(expected_reply, may_come_before_the_wait) {
+    managed_world w;
+    auto reply = w.m.expect<std::unique_ptr<int>>(77);
+    EXPECT_FALSE(reply.is_ready());
+    EXPECT_TRUE(w.m.complete(77, std::make_unique<int>(4)));
+    EXPECT_TRUE(reply.is_ready());
+    EXPECT_EQ(**reply.wait_until(weft::never), 4);
+    EXPECT_EQ(reply.wait_until(weft::never).error(), manager_errc::value_taken);
+}
+
+TEST(expected_reply, is_ignored_and_counted_when_it_is_late) {
+    managed_world w;
+    std::error_code why;
+    ASSERT_TRUE(w.m.spawn([&]() -> weft::task<> {
+        auto reply = w.m.expect<int>(5);
+        why = (co_await reply.async_wait_until(weft::after(weft::now(), 1s))).error();
+        EXPECT_FALSE(w.m.complete(5, 1));
+        EXPECT_EQ((co_await reply.async_wait_until(weft::never)).error(), std::errc::timed_out);
+    }));
+    w.l.run();
+    EXPECT_EQ(why, std::errc::timed_out);
+    EXPECT_EQ(w.m.statistics().late_replies, 1u);
+}
+
+TEST(expected_reply, is_nothing_to_who_was_stopped) {
+    managed_world w;
+    std::error_code why;
+    const auto h = w.m.spawn_held([&] { why = w.m.wait<int>(5, 1h).error(); });
+    const auto killed = w.m.spawn_held([&] { static_cast<void>(w.m.wait<int>(6, 1h)); });
+    w.settle();
+    w.m.cancel(h->id());
+    w.m.kill(killed->id());
+    w.settle();
+    EXPECT_EQ(why, std::errc::operation_canceled);
+    EXPECT_TRUE(killed->over());
+    EXPECT_FALSE(w.m.complete(5, 1));
+    EXPECT_FALSE(w.m.complete(6, 1));
+    EXPECT_EQ(w.m.statistics().awaited_replies, 0u);
+    w.l.run();
+}
+
+TEST(expected_reply, of_a_number_in_use_is_refused_by_name) {
+    managed_world w;
+    auto first = w.m.expect<int>(9);
+    auto second = w.m.expect<int>(9);
+    EXPECT_EQ(second.wait_until(weft::never).error(), manager_errc::id_in_use);
+    EXPECT_TRUE(w.m.complete(9, 1));
+    EXPECT_EQ(*first.wait_until(weft::never), 1);
+}
+
+TEST(expected_reply, of_another_type_is_left_alone) {
+    managed_world w;
+    auto reply = w.m.expect<int>(9);
+    EXPECT_FALSE(w.m.complete(9, std::string("text")));
+    EXPECT_FALSE(w.m.complete(9));
+    EXPECT_EQ(w.m.statistics().misfits, 2u);
+    EXPECT_TRUE(w.m.complete(9, 3));
+    EXPECT_EQ(*reply.wait_until(weft::never), 3);
+}
+
+TEST(expected_reply, tells_its_end_in_the_users_own_error) {
+    managed_world w;
+    using reply = weft::result<int, rpc_fault>;
+    auto a = w.m.expect<reply>(1);
+    const reply late = a.wait_until(weft::steady_now());
+    EXPECT_EQ(late.error(), rpc_fault::late);
+    auto b = w.m.expect<reply>(2);
+    EXPECT_TRUE(w.m.complete(2, reply(weft::failure(rpc_fault::gone))));
+    EXPECT_EQ(b.wait_until(weft::never).error(), rpc_fault::gone);
+    auto c = w.m.expect<void>(3);
+    EXPECT_TRUE(w.m.complete(3));
+    EXPECT_TRUE(c.wait_until(weft::never));
+}
+
+struct throws_when_copied {
+    throws_when_copied() = default;
+    throws_when_copied(const throws_when_copied&) { throw std::runtime_error("no copy"); }
+};
+
+TEST(expected_reply, tells_what_making_the_value_threw) {
+    managed_world w;
+    auto reply = w.m.expect<throws_when_copied>(1);
+    const throws_when_copied bad;
+    EXPECT_TRUE(w.m.complete(1, bad));
+    EXPECT_THROW(static_cast<void>(reply.wait_until(weft::never)), std::runtime_error);
+}
+
+// The reply comes from another thread, at about the moment at which it is too late.
+TEST(expected_reply, is_taken_or_late_but_never_both) {
+    weft::testing::loop_thread there;
+    weft::task_manager<> m({.on = &there.loop()});
+    const int rounds = weft::testing::slow ? 300 : 3'000;
+    std::atomic<std::uint64_t> at{0};
+    std::atomic<int> given{0}, taken{0};
+    const auto waits = m.spawn_held([&] {
+        for (int i = 0; i < rounds; ++i) {
+            auto reply = m.expect<int>();
+            at.store(reply.sequence());
+            taken += reply.wait_for(weft::duration(i % 3 * 500'000)).has_value() ? 1 : 0;
+        }
+        at = ~std::uint64_t{0};
+    });
+    const auto completes = [&] {
+        for (std::uint64_t n = at; n != ~std::uint64_t{0}; n = at)
+            given += m.complete(n, 1) ? 1 : 0;
+    };
+    std::thread a(completes), b(completes);
+    a.join(), b.join();
+    EXPECT_EQ(waits->join().value(), weft::managed_status::done);
+    EXPECT_EQ(given, taken);
+}
+
+}  // namespace

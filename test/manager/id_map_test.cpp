@@ -1,0 +1,84 @@
+#include "weft/manager/id_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+
+#include "weft/manager/task_manager.hpp"
+#include "weft/sched/virtual_loop.hpp"
+
+namespace {
+
+using weft::given_ids;
+using weft::manager_errc;
+using weft::task_manager;
+using weft::detail::id_map;
+
+TEST(id_map, finds_what_was_set_until_it_is_erased) {
+    id_map<std::string> m;
+    EXPECT_EQ(m.find("a"), 0u);
+    EXPECT_TRUE(m.reserve("a"));
+    EXPECT_FALSE(m.reserve("a"));
+    EXPECT_EQ(m.find("a"), 0u) << "on its way";
+    m.set("a", 7);
+    EXPECT_EQ(m.find("a"), 7u);
+    m.erase("a");
+    EXPECT_EQ(m.find("a"), 0u);
+    m.set("a", 8);
+    EXPECT_EQ(m.find("a"), 0u) << "it has gone already";
+}
+
+TEST(id_map, serves_a_manager_of_ids_that_are_given) {
+    weft::testing::virtual_loop l(1);
+    task_manager<std::string, given_ids> m({.on = &l.loop()});
+    const auto waits = [] { return weft::this_managed::suspend<int>(); };
+    auto h = m.spawn_as("login:7", waits, {.name = "login"});
+    ASSERT_TRUE(h);
+    EXPECT_EQ(h->id(), "login:7");
+    const auto again = m.spawn_as("login:7", waits);
+    ASSERT_FALSE(again);
+    EXPECT_EQ(again.error(), manager_errc::id_in_use);
+    EXPECT_EQ(m.find("login:7"), *h);
+    EXPECT_FALSE(m.find("login:8"));
+    l.loop().run_until_idle();
+    EXPECT_FALSE(m.resume("login:7", 5));
+    EXPECT_EQ(m.resume("login:8", 5), manager_errc::no_such_task);
+    l.run();
+    EXPECT_EQ(*h->join<int>(), 5);
+    EXPECT_EQ(h->id(), "login:7") << "also when it is over";
+    EXPECT_FALSE(m.find("login:7"));
+    EXPECT_TRUE(m.spawn_as("login:7", [] {})) << "the id is free again";
+    l.run();
+}
+
+struct names {
+    int next = 0;
+    std::string operator()() { return "task " + std::to_string(++next); }
+};
+
+TEST(id_map, serves_an_allocator_of_the_users) {
+    weft::testing::virtual_loop l(1);
+    task_manager<std::string, names> m({.on = &l.loop()});
+    const auto first = m.spawn([] { weft::this_managed::suspend(); });
+    const auto second = m.then(
+        *first, [](const weft::managed_handle<std::string>& h) { EXPECT_EQ(h.id(), "task 1"); });
+    EXPECT_EQ(*first, "task 1");
+    EXPECT_EQ(*second, "task 2");
+    l.loop().run_until_idle();
+    EXPECT_FALSE(m.kill("task 1"));
+    l.run();
+    EXPECT_EQ(m.live_count(), 0u);
+}
+
+TEST(id_map, gives_an_id_back_that_was_refused) {
+    weft::testing::virtual_loop l(1);
+    task_manager<int, given_ids> m({.on = &l.loop(), .live_limit = 1});
+    EXPECT_TRUE(m.spawn_as(1, [] {}));
+    EXPECT_EQ(m.spawn_as(2, [] {}).error(), manager_errc::too_many_tasks);
+    l.run();
+    EXPECT_TRUE(m.spawn_as(2, [] {}));
+    l.run();
+}
+
+}  // namespace

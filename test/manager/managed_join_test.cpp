@@ -1,0 +1,165 @@
+#include "weft/manager/managed_join.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "test/manager/managed.hpp"
+#include "test/support/loop_thread.hpp"
+#include "weft/wait/timeout_scope.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+enum class shop_error { out_of_stock, no_answer };
+
+}  // namespace
+
+template <>
+struct weft::end_error<shop_error> {
+    static shop_error of(std::error_code) noexcept { return shop_error::no_answer; }
+};
+
+namespace {
+
+using weft::managed_status;
+using weft::manager_errc;
+using weft::testing::managed_world;
+
+class managed_joins : public weft::testing::of_both_kinds {};
+WEFT_INSTANTIATE_OF_BOTH_KINDS(managed_joins);
+
+TEST_P(managed_joins, tell_how_it_ended) {
+    const auto done = begin([] { return weft::sleep_for(1s); });
+    const auto cancelled = begin([] { return weft::sleep_for(1h); });
+    const auto late = begin([] { return weft::sleep_for(1h); }, [] {}, {.timeout = 1s});
+    const auto killed = begin([] { return weft::sleep_for(1h); });
+    weft::fiber joins(
+        [&] {
+            w.m.cancel(cancelled.id());
+            EXPECT_EQ(*w.m.join(cancelled.id()), managed_status::cancelled);
+            EXPECT_EQ(*w.m.join(done.id()), managed_status::done);
+            EXPECT_EQ(late.join<void>().error(), std::errc::timed_out);
+            weft::this_fiber::yield();
+            w.m.kill(killed.id());
+            EXPECT_EQ(killed.join<void>().error(), manager_errc::killed);
+        },
+        {.on = w.l});
+    w.l.run();
+    joins.join();
+    EXPECT_EQ(cancelled.join<void>().error(), std::errc::operation_canceled);
+    EXPECT_EQ(w.m.join(done.id()).error(), manager_errc::no_such_task);
+    EXPECT_EQ(w.m.join<int>(done.id()).error(), manager_errc::no_such_task);
+}
+
+TEST(managed_join, gives_its_value_away_once) {
+    managed_world w;
+    const auto h = w.m.spawn_held([] { return std::string("value"); });
+    w.l.run();
+    EXPECT_EQ(h->join<int>().error(), manager_errc::other_type);
+    EXPECT_EQ(*h->join<std::string>(), "value");
+    EXPECT_EQ(h->join<std::string>().error(), manager_errc::value_taken);
+    EXPECT_EQ(*h->join(), managed_status::done);
+}
+
+TEST(managed_join, tells_the_end_in_the_users_own_error) {
+    using answer = weft::result<int, shop_error>;
+    managed_world w;
+    const auto sold = w.m.spawn_held([]() -> answer { return 5; });
+    const auto out =
+        w.m.spawn_held([]() -> answer { return weft::failure(shop_error::out_of_stock); });
+    const auto dead = w.m.spawn_held([]() -> weft::task<answer> {
+        co_await weft::sleep_for(1h);
+        co_return 1;
+    });
+    w.settle();
+    w.m.kill(dead->id());
+    w.l.run();
+    const answer a = sold->join<answer>();
+    EXPECT_EQ(*a, 5);
+    EXPECT_EQ(out->join<answer>().error(), shop_error::out_of_stock);
+    EXPECT_EQ(dead->join<answer>().error(), shop_error::no_answer);
+    EXPECT_EQ(w.m.join<answer>(dead->id()).error(), shop_error::no_answer) << "no such task";
+}
+
+TEST(managed_join, of_itself_is_refused_by_name) {
+    managed_world w;
+    const auto fiber = w.m.spawn([&] {
+        EXPECT_EQ(w.m.join(weft::this_managed::id()).error(), manager_errc::waits_for_itself);
+    });
+    const auto coroutine = w.m.spawn([&]() -> weft::task<> {
+        const auto how = co_await w.m.async_join<void>(weft::this_managed::id());
+        EXPECT_EQ(how.error(), manager_errc::waits_for_itself);
+    });
+    ASSERT_TRUE(fiber && coroutine);
+    w.l.run();
+    EXPECT_EQ(w.m.live_count(), 0u);
+}
+
+TEST(managed_join, in_a_circle_is_refused_to_who_would_close_it) {
+    managed_world w;
+    std::uint64_t ids[3];
+    int refused = 0;
+    for (int i = 0; i < 3; ++i)
+        ids[i] = *w.m.spawn([&, i] {
+            weft::this_fiber::sleep_for(std::chrono::seconds(i + 1));
+            const auto how = w.m.join(ids[(i + 1) % 3]);
+            if (how) return;
+            EXPECT_EQ(how.error(), manager_errc::waits_in_a_circle);
+            EXPECT_EQ(i, 2) << "the last";
+            ++refused;
+        });
+    w.l.run();
+    EXPECT_EQ(refused, 1);
+    EXPECT_EQ(w.m.live_count(), 0u) << "the others have ended";
+}
+
+TEST(managed_join, that_was_left_is_no_part_of_a_circle) {
+    managed_world w;
+    std::uint64_t ids[2];
+    bool joined = false;
+    ids[0] = *w.m.spawn([&] {
+        try {
+            const weft::timeout_scope limit(1s);
+            static_cast<void>(w.m.join(ids[1]));
+        } catch (const weft::stopped&) {
+        }
+        weft::this_fiber::sleep_for(5s);
+    });
+    ids[1] = *w.m.spawn([&] {
+        weft::this_fiber::sleep_for(2s);
+        joined = w.m.join(ids[0]).has_value();
+    });
+    w.l.run();
+    EXPECT_TRUE(joined);
+}
+
+TEST(managed_join, is_left_by_who_is_stopped_or_killed) {
+    managed_world w;
+    const auto lives = w.m.spawn_held([] { weft::this_fiber::sleep_for(10s); });
+    const auto body = [&] { static_cast<void>(lives->join()); };
+    const auto cancelled = w.m.spawn_held(body), killed = w.m.spawn_held(body);
+    w.settle();
+    w.m.cancel(cancelled->id());
+    w.m.kill(killed->id());
+    w.settle();
+    EXPECT_TRUE(cancelled->over());
+    EXPECT_TRUE(killed->over());
+    EXPECT_FALSE(lives->over());
+    w.l.run();
+}
+
+TEST(managed_join, waits_on_a_thread_for_a_task_of_another) {
+    weft::testing::loop_thread there;
+    weft::task_manager<> m({.on = &there.loop()});
+    for (int i = 0; i < 50; ++i) {
+        const auto a = m.spawn_held([i] { return i; });
+        const auto b = m.spawn_held([i]() -> weft::task<int> { co_return i; });
+        EXPECT_EQ(*a->join<int>(), i);
+        EXPECT_EQ(*b->join<int>(), i);
+    }
+}
+
+}  // namespace

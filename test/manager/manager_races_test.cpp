@@ -1,0 +1,176 @@
+// Several threads at one task: who is first wins, and all is told once.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "test/support/loop_thread.hpp"
+#include "test/support/slow.hpp"
+#include "weft/manager/task_manager.hpp"
+#include "weft/sched/pool.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+using weft::managed_handle;
+using weft::managed_status;
+using weft::task_manager;
+using weft::testing::loop_thread;
+
+const int managed_rounds = weft::testing::slow ? 200 : 1'500;
+
+// One task a round, which suspends three times; four threads cancel, kill, make late and resume it.
+class all_at_one : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(kinds, all_at_one, ::testing::Bool(), [](const auto& info) {
+    return std::string(info.param ? "coroutine" : "fiber");
+});
+
+TEST_P(all_at_one, end_it_once_and_call_its_hooks_once) {
+    loop_thread there;
+    task_manager<> m({.on = &there.loop(), .start = weft::steady_now(), .grace = 0s});
+    std::atomic<std::uint64_t> id{0};
+    std::atomic<bool> over{false};
+    std::atomic<int> hooks{0}, ends{0};
+    const auto end = [&](auto how) {
+        for (std::uint64_t last = 0; !over;) {
+            const std::uint64_t now = id;
+            if (now == last || now == 0) {
+                std::this_thread::yield();
+                continue;
+            }
+            last = now;
+            how(now);
+        }
+    };
+    std::thread a(end, [&](std::uint64_t i) { ends += !m.cancel(i) ? 1 : 0; });
+    std::thread b(end, [&](std::uint64_t i) { ends += !m.kill(i) ? 1 : 0; });
+    std::thread c(end, [&](std::uint64_t i) {
+        m.set_deadline(i, m.now());
+        m.tick(m.now());
+    });
+    std::thread d(end, [&](std::uint64_t i) {
+        for (int n = 0; n < 3; ++n) m.resume(i, n);
+    });
+    int done = 0, late = 0, ended = 0;
+    for (int round = 0; round < managed_rounds; ++round) {
+        const auto fiber = [] {
+            for (int n = 0; n < 3; ++n) weft::this_managed::suspend<int>();
+        };
+        const auto coroutine = []() -> weft::task<> {
+            for (int n = 0; n < 3; ++n) co_await weft::this_managed::async_suspend<int>();
+        };
+        const auto h = GetParam() ? m.spawn_held(coroutine) : m.spawn_held(fiber);
+        m.on_finish(*h, [&] { ++hooks; });
+        id = h->id();
+        // It may have been left alone.
+        std::this_thread::yield();
+        if (round % 8 == 0) m.kill(h->id());
+        const auto how = h->join();
+        EXPECT_TRUE(how);
+        done += *how == managed_status::done ? 1 : 0;
+        late += *how == managed_status::timed_out ? 1 : 0;
+        ++ended;
+        EXPECT_EQ(hooks, ended) << "before who joins is woken";
+    }
+    over = true;
+    a.join(), b.join(), c.join(), d.join();
+    EXPECT_EQ(hooks, managed_rounds);
+    const auto s = m.statistics();
+    EXPECT_EQ(s.done + s.cancelled + s.killed + s.timed_out,
+              static_cast<std::uint64_t>(managed_rounds));
+    EXPECT_EQ(s.done, static_cast<std::uint64_t>(done));
+    EXPECT_EQ(s.timed_out, static_cast<std::uint64_t>(late));
+    m.check();
+}
+
+TEST(manager_races, spawn_from_many_threads_and_end_all) {
+    loop_thread x, y;
+    task_manager<> m({.timers = &x.loop()});
+    constexpr int thread_count = 4;
+    const int each = weft::testing::slow ? 100 : 1'000;
+    std::atomic<int> ran{0}, gone{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < thread_count; ++i)
+        threads.emplace_back([&, i] {
+            std::minstd_rand random(static_cast<unsigned>(i + 1));
+            std::vector<std::uint64_t> mine;
+            for (int n = 0; n < each; ++n) {
+                weft::loop& on = random() % 2 == 0 ? x.loop() : y.loop();
+                const auto id = m.spawn(
+                    [&] {
+                        ++ran;
+                        const std::shared_ptr<void> end(nullptr, [&](void*) { ++gone; });
+                        weft::this_fiber::sleep_for(10s);
+                    },
+                    {.timeout = std::chrono::milliseconds(random() % 20), .on = &on});
+                mine.push_back(*id);
+                const std::uint64_t some = mine[random() % mine.size()];
+                switch (random() % 4) {
+                    case 0:
+                        m.kill(some);
+                        break;
+                    case 1:
+                        m.cancel(some);
+                        break;
+                    case 2:
+                        m.set_timeout(some, 1ms);
+                        break;
+                    default:
+                        static_cast<void>(m.find(some));
+                }
+                if (n % 64 == 0) m.for_each([](const managed_handle<>& h) { h.status(); });
+            }
+        });
+    for (auto& t : threads) t.join();
+    EXPECT_TRUE(m.wait_empty(weft::after(weft::steady_now(), 60s)));
+    EXPECT_EQ(ran, gone);
+    m.check();
+    EXPECT_EQ(m.statistics().deadlines, 0u);
+}
+
+TEST(manager_races, tasks_of_a_pool_are_killed_where_they_are) {
+    weft::pool p({.thread_count = 2});
+    std::atomic<int> gone{0};
+    {
+        task_manager<> m({.on = &p});
+        const int count = weft::testing::slow ? 100 : 1'000;
+        for (int i = 0; i < count; ++i) {
+            const auto body = [&gone]() -> weft::task<> {
+                const std::shared_ptr<void> end(nullptr, [&gone](void*) { ++gone; });
+                for (;;) co_await weft::sleep_for(1ms);
+            };
+            const auto id = i % 2 == 0 ? m.spawn(body) : m.spawn([&gone] {
+                const std::shared_ptr<void> end(nullptr, [&gone](void*) { ++gone; });
+                for (;;) weft::this_fiber::sleep_for(1ms);
+            });
+            if (i % 3 != 0) m.kill(*id);
+        }
+        m.stop_all(weft::stop_reason::shutdown, 0s);
+        EXPECT_TRUE(m.wait_empty(weft::after(weft::steady_now(), 60s)));
+        EXPECT_EQ(m.statistics().killed, static_cast<std::uint64_t>(count));
+    }
+}
+
+TEST(manager_races, a_manager_ends_while_its_tasks_run_elsewhere) {
+    loop_thread there;
+    for (int round = 0; round < 50; ++round) {
+        std::atomic<int> gone{0};
+        {
+            task_manager<> m({.on = &there.loop(), .timers = &there.loop()});
+            for (int i = 0; i < 10; ++i)
+                ASSERT_TRUE(m.spawn(
+                    [&] {
+                        const std::shared_ptr<void> end(nullptr, [&](void*) { ++gone; });
+                        for (;;) weft::this_fiber::yield();
+                    },
+                    {.timeout = 1h}));
+        }
+        EXPECT_LE(gone, 10);
+    }
+}
+
+}  // namespace

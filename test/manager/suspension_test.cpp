@@ -1,0 +1,227 @@
+#include "weft/manager/suspension.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "test/manager/managed.hpp"
+#include "test/support/allocations.hpp"
+#include "test/support/slow.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+using weft::manager_errc;
+namespace this_managed = weft::this_managed;
+
+class managed_suspension : public weft::testing::of_both_kinds {};
+WEFT_INSTANTIATE_OF_BOTH_KINDS(managed_suspension);
+
+TEST_P(managed_suspension, ends_by_a_resume_with_its_value) {
+    std::string got;
+    const auto h = begin([] { return this_managed::async_suspend<std::string>(); },
+                         [&](std::string s) { got = std::move(s); });
+    w.settle();
+    EXPECT_FALSE(w.m.resume(h.id(), std::string("value")));
+    EXPECT_TRUE(got.empty()) << "not within the call";
+    w.l.run();
+    EXPECT_EQ(got, "value");
+    EXPECT_EQ(w.m.resume(h.id(), std::string("late")), manager_errc::no_such_task);
+}
+
+TEST_P(managed_suspension, finds_what_came_before_it_and_loses_nothing) {
+    std::unique_ptr<int> got;
+    const auto h = begin([] { return this_managed::async_suspend<std::unique_ptr<int>>(); },
+                         [&](std::unique_ptr<int> p) { got = std::move(p); });
+    EXPECT_FALSE(w.m.resume(h.id(), std::make_unique<int>(1)));
+    EXPECT_EQ(w.m.resume(h.id(), std::make_unique<int>(2)), manager_errc::not_taken);
+    w.l.run();
+    ASSERT_NE(got, nullptr);
+    EXPECT_EQ(*got, 1);
+}
+
+TEST_P(managed_suspension, is_the_only_wait_that_a_resume_ends) {
+    const weft::time_point begun = w.l.now();
+    weft::time_point woken;
+    const auto h = begin([] { return weft::sleep_for(5s); }, [&] { woken = w.l.now(); });
+    w.settle();
+    EXPECT_FALSE(w.m.resume(h.id(), 7)) << "kept";
+    w.l.run();
+    EXPECT_GE(woken - begun, 5s);
+}
+
+TEST_P(managed_suspension, is_refused_a_value_of_another_type) {
+    int got = 0;
+    const auto h =
+        begin([] { return this_managed::async_suspend<int>(); }, [&](int n) { got = n; });
+    w.settle();
+    EXPECT_EQ(w.m.resume(h.id(), 1L), manager_errc::other_type);
+    EXPECT_EQ(w.m.resume(h.id()), manager_errc::other_type);
+    EXPECT_FALSE(w.m.resume(h.id(), 1));
+    w.l.run();
+    EXPECT_EQ(got, 1);
+    EXPECT_EQ(w.m.statistics().misfits, 2u);
+}
+
+TEST_P(managed_suspension, passes_over_a_kept_value_of_another_type) {
+    int got = 0;
+    const auto h =
+        begin([] { return this_managed::async_suspend<int>(); }, [&](int n) { got = n; });
+    EXPECT_FALSE(w.m.resume(h.id(), std::string("kept")));
+    w.settle();
+    EXPECT_EQ(w.m.statistics().misfits, 1u);
+    EXPECT_FALSE(w.m.resume(h.id(), 1));
+    w.l.run();
+    EXPECT_EQ(got, 1);
+}
+
+TEST_P(managed_suspension, with_a_deadline_tells_that_it_was_late) {
+    std::error_code why;
+    const auto h =
+        begin([] { return this_managed::async_suspend_until<int>(weft::after(weft::now(), 1s)); },
+              [&](weft::result<int> r) { why = r.error(); });
+    w.l.run();
+    EXPECT_EQ(why, std::errc::timed_out);
+    EXPECT_EQ(h.status(), weft::managed_status::done);
+}
+
+TEST_P(managed_suspension, ends_with_its_task) {
+    const auto cancelled = begin([] { return this_managed::async_suspend<int>(); });
+    const auto killed = begin([] { return this_managed::async_suspend<int>(); });
+    w.settle();
+    w.m.cancel(cancelled.id());
+    EXPECT_EQ(w.m.resume(cancelled.id(), 1), manager_errc::already_ending);
+    w.m.kill(killed.id());
+    w.l.run();
+    EXPECT_TRUE(cancelled.over());
+    EXPECT_TRUE(killed.over());
+}
+
+// A timer of the same moment comes before the wait's own, and resumes it.
+TEST_P(managed_suspension, that_was_resumed_is_not_late_any_more) {
+    struct resuming : weft::timer_node {
+        weft::task_manager<>* m;
+        std::uint64_t id = 0;
+        std::error_code refused;
+    } t;
+    const weft::time_point noon = weft::after(w.l.now(), 1s);
+    t.deadline = noon;
+    t.m = &w.m;
+    t.fire = [](weft::timer_node& n) noexcept {
+        auto& self = static_cast<resuming&>(n);
+        self.refused = self.m->resume(self.id, 7);
+    };
+    w.l.loop().post([&] { w.l.loop().arm(t); });
+    w.settle();
+    weft::result<int> got = 0;
+    const auto h = begin([noon] { return this_managed::async_suspend_until<int>(noon); },
+                         [&](weft::result<int> r) { got = r; });
+    t.id = h.id();
+    w.l.run();
+    EXPECT_FALSE(t.refused);
+    EXPECT_FALSE(t.armed);
+    EXPECT_EQ(got.value_or(0), 7);
+    EXPECT_TRUE(h.over());
+}
+
+TEST_P(managed_suspension, that_was_resumed_may_still_be_stopped_or_killed_before_its_turn) {
+    for (const bool kill : {false, true}) {
+        bool ran = false;
+        const auto h =
+            begin([] { return this_managed::async_suspend<int>(); }, [&](int n) { ran = n == 7; });
+        w.settle();
+        w.l.loop().post([&] {
+            EXPECT_FALSE(w.m.resume(h.id(), 7));
+            EXPECT_FALSE(kill ? w.m.kill(h.id()) : w.m.cancel(h.id()));
+            EXPECT_EQ(w.m.resume(h.id(), 8), manager_errc::already_ending);
+        });
+        w.l.run();
+        EXPECT_TRUE(h.over());
+        EXPECT_EQ(h.status(),
+                  kill ? weft::managed_status::killed : weft::managed_status::cancelled);
+        EXPECT_TRUE(ran || kill) << "the value came first";
+    }
+}
+
+TEST_P(managed_suspension, that_was_resumed_goes_with_its_loop) {
+    auto loop = std::make_unique<weft::loop>();
+    weft::task_manager<> m({.on = loop.get()});
+    const auto fiber = m.spawn_held([] { this_managed::suspend<int>(); });
+    const auto coroutine =
+        m.spawn_held([]() -> weft::task<> { co_await this_managed::async_suspend<int>(); });
+    loop->run_until_idle();
+    loop->post([&] {
+        EXPECT_FALSE(m.resume(fiber->id(), 1));
+        EXPECT_FALSE(m.resume(coroutine->id(), 1));
+        loop->stop();
+    });
+    loop->run();
+    loop.reset();
+    EXPECT_TRUE(fiber->over());
+    EXPECT_TRUE(coroutine->over());
+}
+
+TEST(managed_suspension, again_and_again_allocates_nothing) {
+    weft::loop l;
+    weft::task_manager<> m({.on = &l});
+    constexpr int rounds = WEFT_DEBUG ? 10'000 : 100'000;
+    std::int64_t sum = 0;
+    const auto fiber = m.spawn([&] {
+        for (int i = 0; i < rounds; ++i) sum += this_managed::suspend<int>();
+    });
+    const auto coroutine = m.spawn([&]() -> weft::task<> {
+        for (int i = 0; i < rounds; ++i) sum += co_await this_managed::async_suspend<int>();
+    });
+    std::size_t allocated = 1;
+    weft::fiber resumes(
+        [&] {
+            std::size_t before = 0;
+            for (int i = 0; i < rounds; ++i) {
+                weft::this_fiber::yield();
+                if (i == rounds / 2) before = weft::testing::allocations();
+                EXPECT_FALSE(m.resume(*fiber, i));
+                EXPECT_FALSE(m.resume(*coroutine, i));
+            }
+            allocated = weft::testing::allocations() - before;
+        },
+        {.on = &l});
+    l.run();
+    resumes.join();
+    EXPECT_EQ(allocated, 0u);
+    EXPECT_EQ(sum, std::int64_t{rounds} * (rounds - 1));
+}
+
+struct fails_to_move {
+    bool fails = false;
+    fails_to_move() = default;
+    explicit fails_to_move(bool f) : fails(f) {}
+    fails_to_move(const fails_to_move& other) : fails(other.fails) {
+        if (fails) throw std::runtime_error("no copy");
+    }
+};
+
+TEST(managed_suspension, is_told_what_making_the_value_threw) {
+    weft::testing::managed_world w;
+    bool caught = false;
+    const auto id = w.m.spawn([&] {
+        try {
+            this_managed::suspend<fails_to_move>();
+        } catch (const std::runtime_error&) {
+            caught = true;
+        }
+    });
+    w.settle();
+    const fails_to_move bad(true);
+    EXPECT_FALSE(w.m.resume(*id, bad));
+    w.l.run();
+    EXPECT_TRUE(caught);
+}
+
+TEST(managed_suspension_death, outside_of_a_managed_task) {
+    EXPECT_DEATH(this_managed::suspend<int>(), "a suspend outside of any task of a task_manager");
+}
+
+}  // namespace

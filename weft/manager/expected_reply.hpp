@@ -1,0 +1,128 @@
+// expected_reply<T>: the reply to one request, by its number; what a task_manager's expect() gives.
+//
+//   auto reply = manager.expect<load_reply>();      // from here on a reply finds it
+//   send(db, {.sequence = reply.sequence(), ...});
+//   auto r = reply.wait_for(3s);                    // or co_await reply.async_wait_until(t)
+//   ...
+//   manager.complete(header.sequence, load_reply{...});   // any thread
+//
+// Its one idea: it stands in the table before the request is sent, so that no answer is too early;
+// and it leaves the table with its wait, so that each later one is too late. A reply that has come
+// wins over the deadline and the stop that it meets.
+//
+// It gives its value once: a second wait is told what the first was told. It stays where it is.
+#pragma once
+
+#include <optional>
+
+#include "weft/manager/end_error.hpp"
+#include "weft/manager/manager_errc.hpp"
+#include "weft/manager/reply_table.hpp"
+#include "weft/poll/poll_state.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+template <class T>
+class [[nodiscard]] expected_reply : detail::awaited_reply {
+    using outcome = detail::outcome_of<T>;
+
+public:
+    // Throws bad_alloc.
+    expected_reply(detail::reply_table& t, std::uint64_t number)
+        : awaited_reply(detail::type_id_of<T>()), table_(t) {
+        detail::refuse_on_shared_stack(this, "a reply is expected on a shared stack");
+        sequence_number(number);
+        if (!table_.insert(*this)) over_ = manager_errc::id_in_use;
+    }
+    ~expected_reply() {
+        if (!over_) static_cast<void>(leave(manager_errc::nobody_waits));
+    }
+
+    std::uint64_t sequence() const noexcept { return awaited_reply::sequence; }
+    // Whether a wait would end at once.
+    bool is_ready() const noexcept { return over_ || state_.is_ready(); }
+
+    class [[nodiscard]] waiting {
+    public:
+        static constexpr bool reports_stop = true;
+
+        bool ready() const noexcept { return reply_->is_ready(); }
+        bool start(waiter& w) noexcept {
+            w.enlist("a reply", reply_, this, [](waiter& gone) noexcept {
+                gone.template operation<waiting>().reply_->state_.withdraw(gone);
+            });
+            w.await_outside();
+            return reply_->state_.enlist(w);
+        }
+        time_point deadline() const noexcept { return deadline_; }
+        detail::outcome_t<T> take(const waiter*, wait_status how) {
+            if (how == wait_status::stopped)
+                return reply_->end(std::make_error_code(std::errc::operation_canceled));
+            return reply_->end(std::make_error_code(std::errc::timed_out));
+        }
+
+    private:
+        friend expected_reply;
+        waiting(expected_reply& r, time_point deadline) noexcept
+            : reply_(&r), deadline_(deadline) {}
+        expected_reply* reply_;
+        time_point deadline_;
+    };
+
+    waiting async_wait_until(time_point deadline) noexcept { return {*this, deadline}; }
+    detail::outcome_t<T> wait_until(time_point deadline) {
+        return await(async_wait_until(deadline));
+    }
+    template <class Rep, class Period>
+    detail::outcome_t<T> wait_for(std::chrono::duration<Rep, Period> d) {
+        return wait_until(after(now(), d));
+    }
+
+    // By who has taken it out of the table. What making the value throws, who waits is told.
+    template <class... A>
+    static void complete(detail::awaited_reply& r, A&&... a) noexcept {
+        auto& self = static_cast<expected_reply&>(r);
+#if WEFT_EXCEPTIONS
+        try {
+            self.value_.emplace(std::forward<A>(a)...);
+        } catch (...) {
+            self.error_ = std::current_exception();
+        }
+#else
+        self.value_.emplace(std::forward<A>(a)...);
+#endif
+        self.state_.publish();  // the last touch
+    }
+
+private:
+    void sequence_number(std::uint64_t n) noexcept { awaited_reply::sequence = n; }
+
+    // Its wait has ended without a reply. False: one has come after all.
+    bool leave(std::error_code why) noexcept {
+        if (table_.remove(*this)) {
+            over_ = why;
+            return true;
+        }
+        while (!state_.is_ready()) spin_yield();  // it is being made
+        return false;
+    }
+    detail::outcome_t<T> end(std::error_code otherwise) {
+        if (over_) return outcome::failed(over_);
+        if (!state_.is_ready() && leave(otherwise)) return outcome::failed(otherwise);
+        over_ = manager_errc::value_taken;
+        if (error_ != nullptr) std::rethrow_exception(error_);
+        if constexpr (std::is_void_v<T>)
+            return {};
+        else
+            return *std::move(value_);
+    }
+
+    detail::reply_table& table_;
+    std::error_code over_;  // set: it is in no table, and nobody completes it
+    detail::poll_state state_;
+    std::exception_ptr error_;
+    std::optional<std::conditional_t<std::is_void_v<T>, char, T>> value_;
+};
+
+}  // namespace weft

@@ -1,0 +1,120 @@
+// id_map<Id>: ids of the user's own, and which task of the manager each is.
+//
+// Its one idea: the manager's own ids stay what they are, and another id is one look-up more. The
+// entry goes as the first thing when its task is over: it is one of that one's hooks.
+//
+// Sharded by the id's std::hash. Any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "weft/manager/managed_task.hpp"
+
+namespace weft::detail {
+
+template <class Id>
+class id_map {
+public:
+    // The entry of one task; lies with it, and with it the id.
+    struct entry final : finish_hook {
+        id_map& map;
+        const Id id;
+
+        entry(id_map& m, Id i)
+            : finish_hook{nullptr,
+                          [](finish_hook& h, managed_task&) noexcept {
+                              auto& self = static_cast<entry&>(h);
+                              self.map.erase(self.id);
+                          },
+                          [](finish_hook& h) noexcept { delete static_cast<entry*>(&h); }},
+              map(m),
+              id(std::move(i)) {}
+    };
+
+    // For a task that is to come. False: the id is in use. Throws bad_alloc.
+    [[nodiscard]] bool reserve(const Id& id) {
+        shard& s = shard_of(id);
+        const std::lock_guard held(s.lock);
+        return s.keys.try_emplace(id, 0).second;
+    }
+    // It has come; unless it has gone already.
+    void set(const Id& id, std::uint64_t key) {
+        shard& s = shard_of(id);
+        const std::lock_guard held(s.lock);
+        if (const auto at = s.keys.find(id); at != s.keys.end()) at->second = key;
+    }
+    void erase(const Id& id) noexcept {
+        shard& s = shard_of(id);
+        const std::lock_guard held(s.lock);
+        s.keys.erase(id);
+    }
+    // 0: none.
+    std::uint64_t find(const Id& id) const {
+        const shard& s = shard_of(id);
+        const std::lock_guard held(s.lock);
+        const auto at = s.keys.find(id);
+        return at != s.keys.end() ? at->second : 0;
+    }
+
+private:
+    static constexpr std::size_t shard_count = 16;
+
+    struct shard {
+        mutable std::mutex lock;
+        std::unordered_map<Id, std::uint64_t> keys;
+    };
+    shard& shard_of(const Id& id) const {
+        // Its upper half as well: many a std::hash is the number itself.
+        const std::size_t h = std::hash<Id>()(id);
+        return shards_[(h ^ h >> 32) % shard_count];
+    }
+
+    mutable std::array<shard, shard_count> shards_;
+};
+
+// The id of a task that is being made; given back if that does not get into the manager.
+template <class Id>
+class reserved_id {
+    using entry_type = typename id_map<Id>::entry;
+
+public:
+    // Throws bad_alloc. `entry` is null where the id is in use.
+    reserved_id(id_map<Id>& m, Id i) : made_(std::make_unique<entry_type>(m, std::move(i))) {
+        if (m.reserve(made_->id)) entry = made_.get();
+    }
+    reserved_id(const reserved_id&) = delete;
+    reserved_id& operator=(const reserved_id&) = delete;
+    ~reserved_id() {
+        if (entry != nullptr) entry->map.erase(entry->id);
+    }
+
+    // The id lies with the task from now on.
+    void give_to(managed_task& t) noexcept {
+        t.own_id = &entry->id;
+        t.add_hook(*made_.release());
+    }
+    void entered(std::uint64_t key) noexcept {
+        entry->map.set(entry->id, key);
+        entry = nullptr;
+    }
+
+    entry_type* entry = nullptr;
+
+private:
+    std::unique_ptr<entry_type> made_;
+};
+
+// Of a manager with its own.
+struct no_reserved_id {
+    static constexpr const void* entry = nullptr;
+    void give_to(managed_task&) const noexcept {}
+    void entered(std::uint64_t) const noexcept {}
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,89 @@
+// managed_join: waits for the end of a managed task, by its id or by a handle.
+//
+// Its one idea: a task that joins another says so, and who would close a circle is refused by name:
+// itself, or one that joins one that joins it. Only tasks of one manager are looked at, and only
+// what they join directly.
+#pragma once
+
+#include <optional>
+
+#include "weft/manager/end_error.hpp"
+#include "weft/manager/manager_core.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+namespace detail {
+
+class managed_end {
+public:
+    static constexpr bool reports_stop = false;
+
+    // Of none, if the reference is null.
+    explicit managed_end(managed_ref t) noexcept
+        : task_(std::move(t)), refused_(task_ ? std::error_code() : manager_errc::no_such_task) {}
+    // Before it is awaited.
+    managed_end(managed_end&& other) noexcept
+        : task_(std::move(other.task_)), refused_(other.refused_) {}
+    ~managed_end() { forget_join(); }
+
+    bool ready() noexcept { return refused_ || task_->is_over(); }
+    bool start(waiter& w) noexcept;
+
+protected:
+    // Once it is over, or refused: why there is no value, if so. Throws `stopped`.
+    std::error_code finish(const waiter* w, wait_status how);
+    void expect(type_id t) noexcept {
+        if (!refused_ && task_->kind->value_type != t) refused_ = manager_errc::other_type;
+    }
+    // Throws what left the task.
+    void rethrow();
+
+    managed_ref task_;
+
+private:
+    bool note_join() noexcept;
+    void forget_join() noexcept;
+
+    std::error_code refused_;
+    managed_task* joiner_ = nullptr;  // under the core's lock of joins
+    wait_node node_;
+};
+
+}  // namespace detail
+
+// How it ended, whatever it returned; what left it is not thrown.
+class [[nodiscard]] managed_end_operation : public detail::managed_end {
+public:
+    using managed_end::managed_end;
+    result<managed_status> take(const waiter* w, wait_status how) {
+        const std::error_code why = finish(w, how);
+        if (!task_ || (why && why != task_->end_code())) return failure(why);
+        return task_->state.cause();
+    }
+};
+
+// What it returned, which is given away once.
+template <class T>
+class [[nodiscard]] managed_value_operation : public detail::managed_end {
+    using outcome = detail::outcome_of<T>;
+
+public:
+    explicit managed_value_operation(detail::managed_ref t) noexcept : managed_end(std::move(t)) {
+        expect(detail::type_id_of<T>());
+    }
+
+    detail::outcome_t<T> take(const waiter* w, wait_status how) {
+        if (const std::error_code why = finish(w, how)) return outcome::failed(why);
+        rethrow();
+        if (!task_->state.take()) return outcome::failed(manager_errc::value_taken);
+        if constexpr (std::is_void_v<T>) {
+            return {};
+        } else {
+            std::optional<T> value;
+            task_->kind->take(*task_, &value);
+            return *std::move(value);
+        }
+    }
+};
+
+}  // namespace weft

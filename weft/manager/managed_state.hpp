@@ -1,0 +1,106 @@
+// managed_state: the word that decides how a managed task ends.
+//
+//   bits   0..2     3..5     6          7       8        9
+//          cause    reason   launched   begun   forced   taken
+//
+// Its one idea: who ends a task and who begins it meet in one word, so that the first cause wins
+// and each of them knows what is left for him to do:
+//
+//   created   (not launched)   decide -> drop    the task's function is never called: ended here
+//   launched, not begun        decide -> wait    its first turn is on its way, and sees it
+//   begun                      decide -> ask     it is asked to stop, or killed
+//   has a cause                decide -> lost
+//
+// Invariants:
+// S1  the cause is written once; `reason` with it
+// S2  `begun` is never set after a cause
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/atomic.hpp"
+#include "weft/manager/managed_status.hpp"
+#include "weft/stop/stop_source.hpp"
+
+namespace weft::detail {
+
+class managed_state {
+public:
+    // What whoever decides now owes.
+    enum class owed : std::uint8_t { nothing, drop, wait, ask };
+
+    // `launched`: it is about to be, and nobody else knows of it yet.
+    explicit managed_state(bool launched) noexcept : word_(launched ? launched_bit : 0) {}
+
+    // The caller launches it. False: somebody has, or it has a cause.
+    [[nodiscard]] bool launch() noexcept { return set(launched_bit, cause_mask | launched_bit); }
+    // In its first turn. False: it has a cause, and its function is not to be called. S2
+    [[nodiscard]] bool begin() noexcept { return set(begun_bit, cause_mask); }
+
+    // The first wins: nothing is owed by others. S1
+    [[nodiscard]] owed decide(managed_status cause, stop_reason reason) noexcept {
+        unsigned seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
+        do {
+            if ((seen & cause_mask) != 0) return owed::nothing;
+            // Acquire and release: pairs with launch, begin and who asks for the cause.
+        } while (!word_.compare_exchange_weak(seen, seen | word_of(cause, reason),
+                                              std::memory_order_acq_rel,
+                                              std::memory_order_relaxed));
+        if ((seen & launched_bit) == 0) return owed::drop;
+        return (seen & begun_bit) == 0 ? owed::wait : owed::ask;
+    }
+
+    // A kill is sent once. False: it was, or the task has not begun and never will.
+    [[nodiscard]] bool force() noexcept {
+        const unsigned before = word_.fetch_or(forced_bit, std::memory_order_acq_rel);
+        return (before & (forced_bit | begun_bit)) == begun_bit;
+    }
+    // Who is first to take what the task returned.
+    [[nodiscard]] bool take() noexcept {
+        return (word_.fetch_or(taken_bit, std::memory_order_relaxed) & taken_bit) == 0;
+    }
+
+    bool has_begun() const noexcept {
+        return (word_.load(std::memory_order_acquire) & begun_bit) != 0;  // pairs with begin
+    }
+    bool is_decided() const noexcept {
+        return (word_.load(std::memory_order_acquire) & cause_mask) != 0;  // pairs with decide
+    }
+    // `created` while there is no cause.
+    managed_status cause() const noexcept {
+        const unsigned c = word_.load(std::memory_order_acquire) & cause_mask;  // as above
+        if (c == 0) return managed_status::created;
+        return static_cast<managed_status>(c + static_cast<unsigned>(managed_status::done) - 1);
+    }
+    stop_reason reason() const noexcept {
+        const unsigned w = word_.load(std::memory_order_acquire);  // as above
+        return static_cast<stop_reason>((w & reason_mask) >> reason_shift);
+    }
+
+private:
+    static constexpr unsigned cause_mask = 7;
+    static constexpr unsigned reason_shift = 3;
+    static constexpr unsigned reason_mask = 7u << reason_shift;
+    static constexpr unsigned launched_bit = 1u << 6;
+    static constexpr unsigned begun_bit = 1u << 7;
+    static constexpr unsigned forced_bit = 1u << 8;
+    static constexpr unsigned taken_bit = 1u << 9;
+
+    static unsigned word_of(managed_status cause, stop_reason reason) noexcept {
+        return (static_cast<unsigned>(cause) - static_cast<unsigned>(managed_status::done) + 1) |
+               static_cast<unsigned>(reason) << reason_shift;
+    }
+    bool set(unsigned bits, unsigned refused) noexcept {
+        unsigned seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
+        do {
+            if ((seen & refused) != 0) return false;
+            // Acquire and release: pairs with decide.
+        } while (!word_.compare_exchange_weak(seen, seen | bits, std::memory_order_acq_rel,
+                                              std::memory_order_relaxed));
+        return true;
+    }
+
+    atomic<unsigned> word_;
+};
+
+}  // namespace weft::detail

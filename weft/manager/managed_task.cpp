@@ -1,0 +1,152 @@
+#include "weft/manager/managed_task.hpp"
+
+#include <mutex>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/manager/managed_coroutine.hpp"
+#include "weft/manager/managed_fiber.hpp"
+#include "weft/manager/manager_core.hpp"
+#include "weft/manager/suspension.hpp"
+
+namespace weft::detail {
+
+managed_task::managed_task(const managed_kind& k, flow& f, manager_core& c, bool launched) noexcept
+    : frame{come_to_kill, give_up_kill}, core(c), line(&f), kind(&k), state(launched) {
+    errand.handle = frame::handle();
+}
+
+managed_task::~managed_task() {
+    while (finish_hook* h = hooks) {
+        hooks = h->next;
+        h->destroy(*h);
+    }
+}
+
+void managed_task::free() noexcept {
+    if (error != nullptr && !error_seen) report_unhandled(error, who());
+    kind->free(*this);
+}
+
+void managed_task::set_name(std::string_view name) {
+    label = std::make_unique<char[]>(name.size() + 1);
+    name.copy(label.get(), name.size());
+}
+
+managed_task* managed_task::current() noexcept {
+    flow* const f = current_flow();
+    if (f == nullptr) return nullptr;
+    if (watched_fiber* const w = watched_fiber::of(*f))
+        return w->on_end == managed_fiber_ended ? static_cast<managed_task*>(w->on_end_of)
+                                                : nullptr;
+    if (f->kind != &task_flow::task_kind) return nullptr;
+    task_flow& t = task_flow::of(*f);
+    return t.on_end == managed_coroutine_ended ? static_cast<managed_task*>(t.on_end_of) : nullptr;
+}
+
+// -- how it ends --------------------------------------------------------------------------------
+
+bool managed_task::end(managed_status cause, stop_reason reason, bool forced) noexcept {
+    switch (state.decide(cause, reason)) {
+        case managed_state::owed::nothing:
+            return false;
+        case managed_state::owed::drop:
+            kind->drop(*this);
+            ended(cause, reason, nullptr);
+            return true;
+        case managed_state::owed::wait:
+            return true;
+        case managed_state::owed::ask:
+            break;
+    }
+    if (forced)
+        force();
+    else
+        kind->stop(*this, reason);
+    return true;
+}
+
+void managed_task::force() noexcept {
+    if (!state.force()) return;
+    bool posted;
+    {
+        const std::lock_guard held(joiners);
+        if (over) return;
+        retain();  // the errand's
+        posted = line->post_home(errand);
+    }
+    if (posted) return;
+    kind->stop(*this, state.reason());  // on its way to another executor
+    release();
+}
+
+// Between two turns of it, on its executor's thread.
+void managed_task::come_to_kill(frame* f) noexcept {
+    auto own = managed_ref::adopt(static_cast<managed_task&>(*f));
+    own->kill_here();
+}
+void managed_task::give_up_kill(frame* f) noexcept {
+    static_cast<void>(managed_ref::adopt(static_cast<managed_task&>(*f)));
+}
+
+void managed_task::kill_here() noexcept {
+    if (is_over()) return;
+    const bool others = line->waiting != nullptr && line->waiting->awaits_others();
+    if (!line->is_at(current_executor()) || others || !kind->may_be_ended(*this)) {
+        kind->stop(*this, state.reason());
+        return;
+    }
+    line->stop.request_stop(state.reason());
+    line->kind->end(*line);
+}
+
+void managed_task::ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept {
+    static_cast<void>(state.decide(how, why));
+    error = std::move(e);
+    call_hooks();
+    core.leave(*this);  // nothing of the manager's is touched from here on
+    wait_list woken;
+    {
+        const std::lock_guard held(joiners);
+        over = true;  // M1
+        joiners.claim_all(woken);
+    }
+    wait_queue::wake_all(woken);
+    // Nobody finds it any more, to resume it.
+    if (kept_value* const unread = std::exchange(kept, nullptr)) unread->destroy(*unread);
+    release();
+}
+
+// The hooks stay until the task is freed: its own id may lie in one.
+void managed_task::call_hooks() noexcept {
+    finish_hook* first;
+    {
+        const std::lock_guard held(joiners);
+        hooks_called = true;  // nobody adds one any more
+        first = hooks;
+    }
+    for (finish_hook* h = first; h != nullptr; h = h->next) h->call(*h, *this);
+}
+
+bool managed_task::add_hook(finish_hook& h) noexcept {
+    const std::lock_guard held(joiners);
+    if (hooks_called) return false;
+    finish_hook** at = &hooks;
+    while (*at != nullptr) at = &(*at)->next;
+    *at = &h;
+    return true;
+}
+
+// -- what is asked of it ------------------------------------------------------------------------
+
+managed_status managed_task::status() const noexcept {
+    if (const managed_status s = state.cause(); s != managed_status::created) return s;
+    if (!state.has_begun()) return managed_status::created;
+    return line->is_waiting() ? managed_status::waiting : managed_status::running;
+}
+
+bool managed_task::is_over() noexcept {
+    const std::lock_guard held(joiners);
+    return over;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,185 @@
+// manager_core: the part of a task_manager that knows neither the type of an id nor of a value.
+//
+//   spawn: admit -> make (managed_fiber, managed_coroutine) -> enter -> launch
+//   end:   managed_task::ended -> hooks -> leave -> who joins
+//
+// Its one idea: it owns no thread and runs nothing. It knows who lives (task_table), what time it
+// is (a timer of an executor, or who calls tick), and who waits until nobody does.
+#pragma once
+
+#include <source_location>
+
+#include "weft/base/result.hpp"
+#include "weft/manager/manager_timer.hpp"
+#include "weft/manager/reply_table.hpp"
+#include "weft/manager/task_table.hpp"
+#include "weft/wait/launcher.hpp"
+
+namespace weft {
+
+// `never_ends` as a limit, and as a timeout: none.
+inline constexpr std::size_t unlimited = ~std::size_t{0};
+
+struct manager_options {
+    launcher* on = nullptr;      // where tasks begin that do not say; null: where spawn is called
+    executor* timers = nullptr;  // whose timers end what is late; null: who calls tick()
+    // Until the first tick, from when durations count.
+    time_point start = steady_now();
+    duration resolution = std::chrono::milliseconds(1);  // of deadlines, rounded up to
+    // One that is late is asked to stop, and killed when it still lives so long after.
+    duration grace = std::chrono::seconds(1);
+    std::size_t live_limit = unlimited;  // so many live at most; more are refused by name
+    std::size_t shard_count = 8;         // of the ids, a power of two
+};
+
+struct manager_statistics {
+    std::size_t living = 0;
+    std::size_t deadlines = 0;  // so many of them have one
+    std::uint64_t done = 0;
+    std::uint64_t cancelled = 0;
+    std::uint64_t killed = 0;
+    std::uint64_t timed_out = 0;
+    std::uint64_t refused = 0;  // by a limit
+    std::size_t awaited_replies = 0;
+    std::uint64_t late_replies = 0;  // that nobody waited for, or not any more
+    std::uint64_t misfits = 0;       // values of another type than was waited for
+};
+
+namespace detail {
+
+class manager_core {
+public:
+    explicit manager_core(const manager_options& o);
+    manager_core(const manager_core&) = delete;
+    manager_core& operator=(const manager_core&) = delete;
+    ~manager_core();  // kills all, and waits for them
+
+    // One more may live, or the reason why not. Then enter(), or unadmit(): see admission.
+    std::error_code admit() noexcept;
+    void unadmit() noexcept;
+    // Gives it its id, under which it is found. Throws bad_alloc.
+    result<std::uint64_t> enter(managed_task& t, duration timeout);
+    // By the task, as the last thing that it does here.
+    void leave(managed_task& t) noexcept;
+
+    launcher& launcher_for(launcher* asked, std::source_location place) const;
+
+    managed_ref find(std::uint64_t id) noexcept { return table_.find(id); }
+    // See task_table.
+    resume_offer offer(std::uint64_t id, type_id type, kept_value* keep) noexcept {
+        const resume_offer o = table_.offer(id, type, keep);
+        if (o.refused == manager_errc::other_type) [[unlikely]]
+            misfits_.fetch_add(1, std::memory_order_relaxed);
+        return o;
+    }
+    kept_value* suspend(managed_task& t, waiter& w, type_id type) noexcept {
+        return table_.suspend(t, w, type);
+    }
+    [[nodiscard]] bool withdraw_suspended(managed_task& t, waiter& w) noexcept {
+        return table_.withdraw(t, w);
+    }
+
+    std::error_code start(std::uint64_t id);
+    std::error_code cancel(std::uint64_t id, stop_reason reason) noexcept;
+    std::error_code kill(std::uint64_t id, stop_reason reason) noexcept;
+    std::error_code set_deadline(std::uint64_t id, time_point t) noexcept;
+    time_point deadline_of(std::uint64_t id) noexcept;
+
+    std::size_t tick(time_point now, std::size_t budget) noexcept;
+    time_point next_deadline() const noexcept;
+    time_point now() const noexcept;
+
+    void stop_all(stop_reason reason, duration grace);
+    void reopen() noexcept { closed_.store(false, std::memory_order_relaxed); }
+    std::vector<std::uint64_t> ids() const { return table_.ids(); }
+    std::size_t live_count() const noexcept { return table_.count().living; }
+    manager_statistics statistics() const noexcept;
+    void check() const noexcept { table_.check(); }
+
+    reply_table& replies() noexcept { return replies_; }
+    void count_misfit() noexcept { misfits_.fetch_add(1, std::memory_order_relaxed); }
+    spin_lock& joins_lock() noexcept { return joins_lock_; }
+
+    // What waits until no task lives.
+    class emptiness {
+    public:
+        static constexpr bool reports_stop = true;
+
+        emptiness(manager_core& c, time_point deadline) noexcept : core_(&c), deadline_(deadline) {}
+        // Before it is awaited.
+        emptiness(emptiness&& other) noexcept : core_(other.core_), deadline_(other.deadline_) {}
+        bool ready() const noexcept { return core_->table_.is_empty(); }
+        bool start(waiter& w) noexcept;
+        bool again(waiter& w) noexcept;
+        time_point deadline() const noexcept { return deadline_; }
+        result<void> take(const waiter*, wait_status how) const;
+
+    private:
+        bool enlist() noexcept;
+
+        manager_core* core_;
+        time_point deadline_;
+        wait_node node_;
+    };
+    [[nodiscard]] emptiness async_wait_empty(time_point deadline) noexcept {
+        return {*this, deadline};
+    }
+
+private:
+    static time_point on_time(void* self) noexcept;
+    void expire(managed_task& t) noexcept;
+    void rest_timer() noexcept;
+    void need_timer(weft::tick deadline) noexcept {
+        if (timer_ != nullptr && deadline != tick_never) timer_->need(time_of(deadline));
+    }
+    weft::tick tick_of(time_point t) const noexcept;  // the first that is not before t
+    weft::tick tick_at(time_point t) const noexcept;  // the last that is not after t
+    time_point time_of(weft::tick n) const noexcept;
+
+    const manager_options options_;
+    const time_point base_;            // of ticks
+    atomic<time_point::rep> present_;  // of who calls tick()
+    task_table table_;
+    reply_table replies_;
+    spin_lock joins_lock_;             // guards `joins` of each task
+    atomic<std::size_t> admitted_{0};  // if there is a limit
+    atomic<std::uint64_t> refused_{0};
+    atomic<std::uint64_t> misfits_{0};
+    atomic<bool> closed_{false};
+    task_table::watch watch_;
+    wait_queue empty_;  // who waits for emptiness
+    manager_timer* timer_ = nullptr;
+};
+
+// A task on its way into a manager; one that does not get there is dropped.
+class admission {
+public:
+    explicit admission(manager_core& c) noexcept : core_(c), refused_(c.admit()) {}
+    admission(const admission&) = delete;
+    admission& operator=(const admission&) = delete;
+    ~admission() {
+        if (refused_ || entered_) return;
+        if (task_ != nullptr) {
+            task_->kind->drop(*task_);
+            task_->release();
+        }
+        core_.unadmit();
+    }
+
+    std::error_code refused() const noexcept { return refused_; }
+    managed_task& hold(managed_task& t) noexcept { return *(task_ = &t); }
+    result<std::uint64_t> enter(duration timeout) {
+        auto id = core_.enter(*task_, timeout);
+        entered_ = id.has_value();
+        return id;
+    }
+
+private:
+    manager_core& core_;
+    const std::error_code refused_;
+    managed_task* task_ = nullptr;
+    bool entered_ = false;
+};
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,39 @@
+#include "weft/manager/suspension.hpp"
+
+namespace weft::detail {
+
+managed_task& suspend_core::of_caller(std::source_location place) {
+    managed_task* const t = managed_task::current();
+    if (t == nullptr) fail("a suspend outside of any task of a task_manager", {}, place);
+    return *t;
+}
+
+// A deadline or a stop. Who resumes it may have been first, and then that is how it ends.
+void suspend_core::interrupt(waiter& w, stop_reason reason) noexcept {
+    auto& self = w.operation<suspend_core>();
+    if (!self.task_->core.withdraw_suspended(*self.task_, w)) return;
+    self.ended = reason == stop_reason::none ? wait_status::timed_out : wait_status::stopped;
+    if (w.claim()) w.wake();
+}
+
+// Its frame goes. One that was resumed, and by nobody else, is on its way to run.
+void suspend_core::withdraw(waiter& w) noexcept {
+    auto& self = w.operation<suspend_core>();
+    if (self.ended != wait_status::woken || self.task_->core.withdraw_suspended(*self.task_, w))
+        return;
+    w.of->home->forget(w);
+}
+
+kept_value* suspend_core::start_wait(waiter& w, type_id type) noexcept {
+    w.enlist("a resume by its manager", task_, this, withdraw, interrupt);
+    w.await_outside();
+    manager_core& core = task_->core;
+    for (;;) {
+        kept_value* const kept = core.suspend(*task_, w, type);
+        if (kept == nullptr || kept->type == type) return kept;
+        core.count_misfit();
+        kept->destroy(*kept);
+    }
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,228 @@
+// suspension: a managed task that waits to be resumed by its id, with a value.
+//
+//   move m = co_await weft::this_managed::async_suspend<move>();   // in a coroutine
+//   move m = weft::this_managed::suspend<move>();                  // in a fiber
+//   manager.resume(id, move{...});                                 // any thread
+//
+// Its one idea: a resume is for this wait and for no other. Who waits for something else, or has
+// not come here yet, finds the value when he comes; so none ends another wait too early, and none
+// is lost. One value is kept at most: who brings a second before that was taken is refused by name.
+//
+// To resume who waits allocates nothing: the value is made in his frame. Who ends the wait is
+// decided in the task's slot, and not by the waiter's own word: that lies on a stack which is long
+// out of the caches, where it stays until the turn comes.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/manager/manager_core.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+namespace detail {
+
+// A value that nobody has waited for yet.
+struct kept_value {
+    type_id const type;
+    void (*const destroy)(kept_value&) noexcept;
+};
+
+// The part of the wait that does not know the type.
+class suspend_core {
+public:
+    std::exception_ptr error;  // of who made the value
+    // How it ended; the waiter's own word does not say it.
+    wait_status ended = wait_status::woken;
+
+protected:
+    explicit suspend_core(std::source_location place) : task_(&of_caller(place)) {}
+    // Before it is awaited.
+    suspend_core(suspend_core&& other) noexcept : task_(other.task_) {}
+
+    // `of_waiter` tells of one that was stopped before it began.
+    wait_status how_ended(wait_status of_waiter) const noexcept {
+        return of_waiter == wait_status::stopped ? of_waiter : ended;
+    }
+    // Null: it waits. Or there was a value of this type, and it does not.
+    kept_value* start_wait(waiter& w, type_id type) noexcept;
+
+private:
+    static managed_task& of_caller(std::source_location place);
+    static void interrupt(waiter& w, stop_reason) noexcept;
+    static void withdraw(waiter& w) noexcept;
+
+    managed_task* task_;  // that of the caller, which is there
+};
+
+template <class V>
+struct told_value final : kept_value {
+    V value;
+
+    template <class... A>
+    explicit told_value(A&&... a)
+        : kept_value{type_id_of<V>(),
+                     [](kept_value& v) noexcept { delete static_cast<told_value*>(&v); }},
+          value(std::forward<A>(a)...) {}
+    static void* operator new(std::size_t bytes) {
+        return block_cache::acquire(bytes, alignof(told_value));
+    }
+    static void operator delete(void* p, std::size_t bytes) noexcept {
+        block_cache::release(p, bytes, alignof(told_value));
+    }
+};
+
+template <class T>
+using resumed_with = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+// What either kind of wait has: the value, in the frame of who waits.
+template <class T>
+class suspend_slot : public suspend_core {
+public:
+    using value_type = resumed_with<T>;
+
+    explicit suspend_slot(std::source_location place) : suspend_core(place) {}
+    suspend_slot(suspend_slot&& other) noexcept : suspend_core(std::move(other)) {}
+
+    bool ready() noexcept { return false; }
+    bool start(waiter& w) {
+        kept_value* const found = start_wait(w, type_id_of<value_type>());
+        if (found == nullptr) return true;
+        const std::unique_ptr<told_value<value_type>> kept(
+            static_cast<told_value<value_type>*>(found));
+        value.emplace(std::move(kept->value));
+        return false;
+    }
+
+    std::optional<value_type> value;
+
+protected:
+    T take_value() {
+        if constexpr (!std::is_void_v<T>) {
+            if (error != nullptr) std::rethrow_exception(error);
+            return *std::move(value);
+        }
+    }
+};
+
+// Makes the value where it is waited for; what that throws, who waits is told.
+template <class V, class... A>
+void give_value(waiter& w, A&&... a) noexcept {
+    auto& slot = static_cast<suspend_slot<V>&>(w.operation<suspend_core>());
+#if WEFT_EXCEPTIONS
+    try {
+        slot.value.emplace(std::forward<A>(a)...);
+    } catch (...) {
+        slot.error = std::current_exception();
+    }
+#else
+    slot.value.emplace(std::forward<A>(a)...);
+#endif
+}
+
+template <class V, class... A>
+void resume_waiter(const resume_offer& o, A&&... a) noexcept {
+    if constexpr (!std::is_same_v<V, std::monostate>) give_value<V>(*o.to, std::forward<A>(a)...);
+    o.wake();
+}
+
+template <class V>
+std::error_code resume_task(manager_core& core, std::uint64_t id, V&& v) {
+    using value = std::decay_t<V>;
+    resume_offer o = core.offer(id, type_id_of<value>(), nullptr);
+    if (o.to != nullptr) {
+        resume_waiter<value>(o, std::forward<V>(v));
+        return {};
+    }
+    if (o.refused != manager_errc()) return o.refused;
+    auto keep = std::make_unique<told_value<value>>(std::forward<V>(v));
+    o = core.offer(id, keep->type, keep.get());
+    if (o.kept) static_cast<void>(keep.release());
+    if (o.to != nullptr) resume_waiter<value>(o, std::move(keep->value));
+    if (o.refused != manager_errc()) return o.refused;
+    return {};
+}
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] suspend_operation : public detail::suspend_slot<T> {
+public:
+    static constexpr bool reports_stop = false;
+    using detail::suspend_slot<T>::suspend_slot;
+
+    T take(const waiter* w, wait_status how) {
+        if (this->how_ended(how) == wait_status::stopped) detail::throw_stopped(w->reason());
+        return this->take_value();
+    }
+};
+
+// Up to a moment, after which it is errc::timed_out; a stop is operation_canceled.
+template <class T>
+class [[nodiscard]] suspend_until_operation : public detail::suspend_slot<T> {
+public:
+    static constexpr bool reports_stop = true;
+
+    suspend_until_operation(time_point deadline, std::source_location place)
+        : detail::suspend_slot<T>(place), deadline_(deadline) {}
+
+    time_point deadline() const noexcept { return deadline_; }
+    result<T> take(const waiter*, wait_status how) {
+        how = this->how_ended(how);
+        if (how == wait_status::stopped) return failure(std::errc::operation_canceled);
+        if (how == wait_status::timed_out) return failure(std::errc::timed_out);
+        if constexpr (std::is_void_v<T>)
+            return this->take_value(), result<void>();
+        else
+            return this->take_value();
+    }
+
+private:
+    time_point deadline_;
+};
+
+// Of the managed task that calls; what waits ends the program where there is none.
+namespace this_managed {
+
+// Waits to be resumed by its id. Throws stopped, and what making the value threw.
+template <class T = void>
+suspend_operation<T> async_suspend(std::source_location place = std::source_location::current()) {
+    return suspend_operation<T>(place);
+}
+template <class T = void>
+T suspend(std::source_location place = std::source_location::current()) {
+    return await(async_suspend<T>(place), place);
+}
+template <class T = void>
+suspend_until_operation<T> async_suspend_until(
+    time_point deadline, std::source_location place = std::source_location::current()) {
+    return suspend_until_operation<T>(deadline, place);
+}
+template <class T = void>
+result<T> suspend_until(time_point deadline,
+                        std::source_location place = std::source_location::current()) {
+    return await(async_suspend_until<T>(deadline, place), place);
+}
+
+// Whether the caller runs in one.
+inline bool exists() noexcept { return detail::managed_task::current() != nullptr; }
+// 0 outside of any. Of a manager with ids of the user's: its own, which no other function takes.
+inline std::uint64_t id() noexcept {
+    const detail::managed_task* t = detail::managed_task::current();
+    return t != nullptr ? t->key : 0;
+}
+// Null where there is none of this type.
+template <class T>
+T* private_data() noexcept {
+    const detail::managed_task* t = detail::managed_task::current();
+    return t != nullptr ? t->data.get<T>() : nullptr;
+}
+
+}  // namespace this_managed
+}  // namespace weft

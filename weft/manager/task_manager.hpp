@@ -1,0 +1,369 @@
+// task_manager: fibers and C++20 tasks by their ids: found, resumed, stopped, timed, waited for.
+//
+//   weft::task_manager<> m({.on = &loop, .timers = &loop});
+//   auto id = m.spawn([] { serve(player); }, {.name = "login", .timeout = 30s});  // result<id>
+//   m.resume(*id, packet);                     // for who waits in this_managed::suspend<packet>()
+//   m.kill(*id);                               // it unwinds, once, wherever it waits
+//
+//   auto reply = m.expect<load_reply>();       // a request, and its reply by number
+//   send(db, reply.sequence(), ...);
+//   auto r = reply.wait_for(3s);               // elsewhere: m.complete(sequence, load_reply{...})
+//
+// Its one idea: an id is all that others need to hold. It is a slot and a generation, found in one
+// step, and one that has gone is refused by name (manager_errc) and never another's. Status, end,
+// wait and resume are the same for both kinds of task.
+//
+// - The first cause wins: done, cancelled, killed or timed_out. Hooks are called once, where the
+//   task has ended, on that thread; then who joins is woken. They must not throw.
+// - cancel() asks: each wait of the task throws stopped, and its value counts no more. A timeout
+//   asks too, and kills after manager_options::grace.
+// - kill() unwinds it on its own thread, between two turns, whatever it waits for, and whatever it
+//   catches. It is on its way when kill() returns. One that waits for flows of other executors
+//   cannot be unwound there, nor a fiber in a build without exceptions: they are asked to stop.
+// - Time is that of `timers`, or of who calls tick(); durations count from the last tick, or before
+//   the first from manager_options::start.
+// - An id goes with its task: who must have the value of one that may end before he joins it
+//   takes a handle (spawn_held).
+// - An error that leaves a task goes to who joins it; if nobody does, to on_unhandled().
+//
+// Any thread may call; only the constructor and the destructor are alone. The destructor kills what
+// lives, and waits for that: for a second at most where nobody runs those executors, which then
+// ends the program. The executor of `timers` outlives the manager.
+//
+// Ids: `Ids` makes ids of the user's own, which then are looked up in a map; given_ids makes none,
+// and spawn_as() is told each.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weft/manager/expected_reply.hpp"
+#include "weft/manager/id_map.hpp"
+#include "weft/manager/managed_coroutine.hpp"
+#include "weft/manager/managed_fiber.hpp"
+#include "weft/manager/managed_handle.hpp"
+#include "weft/manager/suspension.hpp"
+
+namespace weft {
+
+struct spawn_options {
+    std::string_view name = {};          // copied
+    duration timeout = duration::max();  // from now; max(): none
+    any_data private_data = {};          // any object; see this_managed::private_data
+    weft::launch launch = launch::post;  // lazy: by start(id)
+    launcher* on = nullptr;              // an executor or a pool; else where the manager says
+    // Of fibers.
+    std::size_t stack_bytes = default_stack_bytes;
+    stack_source stack = {};
+    fp_environment fp = fp_environment::own;
+};
+
+struct slot_ids {};   // the manager's own ids
+struct given_ids {};  // only those that spawn_as() is told
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
+// A task, a function that makes one, or a function that a fiber runs.
+template <class X>
+managed_task& make_managed(manager_core& core, X&& x, const spawn_options& o, launcher& on,
+                           std::source_location place) {
+    using D = std::decay_t<X>;
+    const bool launched = o.launch != launch::lazy;
+    if constexpr (is_task<D>) {
+        return make_managed_coroutine(core, std::move(x), launched, on, place);
+    } else if constexpr (is_task<std::invoke_result_t<D&>>) {
+        using T = typename std::invoke_result_t<D&>::value_type;
+        return make_managed_coroutine(core, call_and_await<T, D>(std::forward<X>(x)), launched, on,
+                                      place);
+    } else {
+        return make_managed_fiber(core, std::forward<X>(x),
+                                  {.name = o.name,
+                                   .stack_bytes = o.stack_bytes,
+                                   .stack = o.stack,
+                                   .fp = o.fp,
+                                   .launch = o.launch},
+                                  on);
+    }
+}
+
+template <class X>
+concept spawnable = is_task<std::decay_t<X>> || std::invocable<std::decay_t<X>&>;
+
+}  // namespace detail
+
+template <class Id = std::uint64_t, class Ids = slot_ids>
+class task_manager {
+    static constexpr bool has_own_ids = !std::same_as<Ids, slot_ids>;
+    static_assert(has_own_ids || std::same_as<Id, std::uint64_t>,
+                  "ids of another type are made by an allocator of them, or given");
+
+public:
+    using id = Id;
+    using handle = managed_handle<Id>;
+
+    task_manager() : task_manager(manager_options()) {}
+    explicit task_manager(const manager_options& o, Ids ids = Ids())
+        : ids_(std::move(ids)), core_(o) {}
+    task_manager(const task_manager&) = delete;
+    task_manager& operator=(const task_manager&) = delete;
+
+    // -- begin ----------------------------------------------------------------------------------
+    // errc::closed after stop_all(); manager_errc::too_many_tasks at the limit: then nothing was
+    // taken. Throw bad_alloc.
+    template <detail::spawnable X>
+        requires(!std::same_as<Ids, given_ids>)
+    result<Id> spawn(X&& x, spawn_options o = {},
+                     std::source_location place = std::source_location::current()) {
+        return id_of(spawn_held(std::forward<X>(x), std::move(o), place));
+    }
+    // The same, and the handle is there before the task can be over.
+    template <detail::spawnable X>
+        requires(!std::same_as<Ids, given_ids>)
+    result<handle> spawn_held(X&& x, spawn_options o = {},
+                              std::source_location place = std::source_location::current()) {
+        if constexpr (has_own_ids)
+            return spawn_with(std::forward<X>(x), std::move(o), place, [this] { return ids_(); });
+        else
+            return spawn_with(std::forward<X>(x), std::move(o), place);
+    }
+    // With that id; also manager_errc::id_in_use.
+    template <detail::spawnable X>
+        requires has_own_ids
+    result<handle> spawn_as(Id as, X&& x, spawn_options o = {},
+                            std::source_location place = std::source_location::current()) {
+        return spawn_with(std::forward<X>(x), std::move(o), place, [&as] { return std::move(as); });
+    }
+    // Begins one that is lazy.
+    std::error_code start(const Id& i) { return core_.start(key(i)); }
+    // Has another begin when that one is over, however it ended: f(handle) of it, or f(). The other
+    // is there at once, as `created`, and counts.
+    template <class F>
+        requires(!std::same_as<Ids, given_ids>)
+    result<Id> then(const Id& i, F&& f, spawn_options o = {},
+                    std::source_location place = std::source_location::current());
+
+    // -- by id ----------------------------------------------------------------------------------
+    handle find(const Id& i) { return handle(core_.find(key(i))); }
+
+    // For who waits in this_managed::suspend<V>(), or will. manager_errc: no_such_task, other_type,
+    // not_taken, already_ending.
+    template <class V>
+    std::error_code resume(const Id& i, V&& value) {
+        return detail::resume_task(core_, key(i), std::forward<V>(value));
+    }
+    std::error_code resume(const Id& i) { return resume(i, std::monostate()); }
+
+    // manager_errc: no_such_task, already_ending. A kill of one that was cancelled, or is late,
+    // does not wait for it any longer, and says already_ending.
+    std::error_code cancel(const Id& i, stop_reason reason = stop_reason::user) noexcept {
+        return core_.cancel(key(i), reason);
+    }
+    std::error_code kill(const Id& i, stop_reason reason = stop_reason::user) noexcept {
+        return core_.kill(key(i), reason);
+    }
+
+    // In the place of the one before; `never` and duration::max(): none.
+    std::error_code set_deadline(const Id& i, time_point deadline) noexcept {
+        return core_.set_deadline(key(i), deadline);
+    }
+    template <class Rep, class Period>
+    std::error_code set_timeout(const Id& i, std::chrono::duration<Rep, Period> d) noexcept {
+        return set_deadline(i, after(core_.now(), d));
+    }
+    time_point deadline(const Id& i) { return core_.deadline_of(key(i)); }
+
+    // f(handle) or f(), once, when it is over. manager_errc::no_such_task: it is, or there is none,
+    // and f is not called.
+    template <class F>
+    std::error_code on_finish(const Id& i, F&& f) {
+        return on_finish(find(i), std::forward<F>(f));
+    }
+    template <class F>
+    std::error_code on_finish(const handle& h, F&& f);
+
+    // -- wait -----------------------------------------------------------------------------------
+    // For the end: how it ended; or, of join<T>, what it returned, once. Errors of T besides those
+    // by name: operation_canceled, manager_errc::killed, timed_out; where T is a result<U, E> they
+    // are an E, see end_error.hpp. What left the task is thrown. A task that joins itself, or
+    // closes a circle, is refused.
+    result<managed_status> join(const Id& i,
+                                std::source_location place = std::source_location::current()) {
+        return await(async_join(i), place);
+    }
+    managed_end_operation async_join(const Id& i) {
+        return managed_end_operation(core_.find(key(i)));
+    }
+    template <class T>
+    detail::outcome_t<T> join(const Id& i,
+                              std::source_location place = std::source_location::current()) {
+        return await(async_join<T>(i), place);
+    }
+    template <class T>
+    managed_value_operation<T> async_join(const Id& i) {
+        return managed_value_operation<T>(core_.find(key(i)));
+    }
+
+    // For a reply, by a number of the manager's or of the user's own: expect it, send the request,
+    // wait. wait() does all but the sending, for who cannot be answered before he waits.
+    template <class T = void>
+    expected_reply<T> expect() {
+        return expected_reply<T>(core_.replies(), core_.replies().new_sequence());
+    }
+    template <class T = void>
+    expected_reply<T> expect(std::uint64_t sequence) {
+        return expected_reply<T>(core_.replies(), sequence);
+    }
+    template <class T = void>
+    detail::outcome_t<T> wait(std::uint64_t sequence, time_point deadline) {
+        return expect<T>(sequence).wait_until(deadline);
+    }
+    template <class T = void, class Rep, class Period>
+    detail::outcome_t<T> wait(std::uint64_t sequence, std::chrono::duration<Rep, Period> d) {
+        return expect<T>(sequence).wait_for(d);
+    }
+    // Whether somebody waited for it, with a value of this type. If not, it is counted.
+    template <class V>
+    bool complete(std::uint64_t sequence, V&& value) {
+        using T = std::decay_t<V>;
+        detail::awaited_reply* const r = core_.replies().take(sequence, detail::type_id_of<T>());
+        if (r != nullptr) expected_reply<T>::complete(*r, std::forward<V>(value));
+        return r != nullptr;
+    }
+    bool complete(std::uint64_t sequence) {
+        detail::awaited_reply* const r = core_.replies().take(sequence, detail::type_id_of<void>());
+        if (r != nullptr) expected_reply<void>::complete(*r);
+        return r != nullptr;
+    }
+
+    // -- all of them ----------------------------------------------------------------------------
+    // f(handle) for each that lived at one moment, this one, and still does when it comes to it;
+    // for none that began later. Throws bad_alloc, and what f throws.
+    template <class F>
+    void for_each(F&& f) {
+        for (const std::uint64_t k : core_.ids())
+            if (handle h(core_.find(k)); h) f(h);
+    }
+    std::size_t live_count() const noexcept { return core_.live_count(); }
+    manager_statistics statistics() const noexcept { return core_.statistics(); }
+
+    // Nothing begins any more; all are asked to stop, and killed when they live so long after. It
+    // does not wait: wait_empty() does. Throws bad_alloc.
+    void stop_all(stop_reason reason = stop_reason::shutdown,
+                  duration grace = std::chrono::seconds(1)) {
+        core_.stop_all(reason, grace);
+    }
+    void reopen() noexcept { core_.reopen(); }
+    // Until none lives: timed_out, or operation_canceled of who waits.
+    result<void> wait_empty(time_point deadline = never) {
+        return await(async_wait_empty(deadline));
+    }
+    auto async_wait_empty(time_point deadline = never) noexcept {
+        return core_.async_wait_empty(deadline);
+    }
+
+    // -- time -----------------------------------------------------------------------------------
+    // It is `now`, or later; who is late by then ends, `budget` of them at most, the earliest
+    // first. How many that were. Any thread; one that goes back is not followed.
+    std::size_t tick(time_point now, std::size_t budget = unlimited) noexcept {
+        return core_.tick(now, budget);
+    }
+    // When tick() has something to do at the earliest, or a little before; `never`: nothing.
+    time_point next_deadline() const noexcept { return core_.next_deadline(); }
+    time_point now() const noexcept { return core_.now(); }
+
+    // Walks all; ends the program if something is not as it should be.
+    void check() const noexcept { core_.check(); }
+
+private:
+    struct no_map {};
+
+    std::uint64_t key(const Id& i) const {
+        if constexpr (has_own_ids)
+            return map_.find(i);
+        else
+            return i;
+    }
+    static result<Id> id_of(result<handle>&& h) {
+        if (!h) return failure(h.error());
+        return h->id();
+    }
+    // The id of a task on its way; given back if it does not get there.
+    static detail::no_reserved_id reserve() noexcept { return {}; }
+    detail::reserved_id<Id> reserve(Id i) { return detail::reserved_id<Id>(map_, std::move(i)); }
+    template <class X, class... MakeId>
+    result<handle> spawn_with(X&& x, spawn_options&& o, std::source_location place,
+                              MakeId... make_id);
+
+    Ids ids_;
+    [[no_unique_address]] std::conditional_t<has_own_ids, detail::id_map<Id>, no_map> map_;
+    detail::manager_core core_;  // the last: its end kills, and hooks still use the others
+};
+
+// ---------------------------------------------------------------------------------------------
+
+template <class Id, class Ids>
+template <class X, class... MakeId>
+result<managed_handle<Id>> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o,
+                                                             std::source_location place,
+                                                             MakeId... make_id) {
+    launcher& on = core_.launcher_for(o.on, place);
+    detail::admission place_here(core_);
+    if (place_here.refused()) return failure(place_here.refused());
+
+    auto own = reserve(make_id()...);
+    if (has_own_ids && own.entry == nullptr) return failure(manager_errc::id_in_use);
+    detail::managed_task& t =
+        place_here.hold(detail::make_managed(core_, std::forward<X>(x), o, on, place));
+    own.give_to(t);
+    if (!o.name.empty()) t.set_name(o.name);
+    t.data = std::move(o.private_data);
+    const handle made{detail::managed_ref(t)};
+    const result<std::uint64_t> k = place_here.enter(o.timeout);
+    if (!k) return failure(k.error());
+    own.entered(*k);
+    if (o.launch != launch::lazy) t.kind->launch(t, o.launch == launch::dispatch);
+    return made;
+}
+
+template <class Id, class Ids>
+template <class F>
+std::error_code task_manager<Id, Ids>::on_finish(const handle& h, F&& f) {
+    if (!h) return manager_errc::no_such_task;
+    using hook = detail::function_hook<std::decay_t<F>, handle>;
+    auto made = std::make_unique<hook>(std::forward<F>(f));
+    if (!h.task_->add_hook(*made)) return manager_errc::no_such_task;
+    static_cast<void>(made.release());
+    return {};
+}
+
+template <class Id, class Ids>
+template <class F>
+    requires(!std::same_as<Ids, given_ids>)
+result<Id> task_manager<Id, Ids>::then(const Id& i, F&& f, spawn_options o,
+                                       std::source_location place) {
+    const handle before = find(i);
+    if (!before) return failure(manager_errc::no_such_task);
+    o.launch = launch::lazy;
+    auto next = [&] {
+        if constexpr (std::invocable<std::decay_t<F>&>)
+            return spawn_held(std::forward<F>(f), std::move(o), place);
+        else
+            return spawn_held(
+                [before, f = std::decay_t<F>(std::forward<F>(f))]() mutable { return f(before); },
+                std::move(o), place);
+    }();
+    if (!next) return failure(next.error());
+    const std::uint64_t k = next->task_->key;
+    if (on_finish(before, [&core = core_, k] { core.start(k); })) core_.start(k);
+    return next->id();
+}
+
+}  // namespace weft

@@ -1,0 +1,187 @@
+// task_table: who has which id, and whose time is up.
+//
+//   id   63 ... 26        25 ...... s    s ... 0
+//        generation       slot          shard            of 2^s shards; never 0
+//
+//      shard                          slots, in chunks of 64, 128, 256, ..., and their deadlines
+//      +---------------------+       +----------------------------------------+
+//      | lock, free list     | ----> | generation | task | mail, turn | home  |
+//      | wheel of deadlines  | -+    +----------------------------------------+
+//      +---------------------+  +--> | links, deadline | slot |
+//                                    +-------------------------+
+//
+// Its one idea: an id is a place and how often it was given out, so that to find a task is one
+// index and one comparison, no clock tells two apart, and an id that has gone is never another's:
+// a slot whose generations are used up is not given out again. All that it takes to resume who
+// waits lies in the slot, and a deadline beside it: either needs the lock and the cache line that
+// find the task, and nothing of the task's own memory.
+//
+// Who comes from different threads enters different shards. Time is counted in ticks, by who calls.
+//
+// Invariants:
+// T1  a slot has a task exactly while its id may be found
+// T2  a slot's node is in its shard's wheel only while the slot has a task
+// T3  `next` of a shard is not later than what its wheel has next, as of the last who had its lock
+// T4  a slot's mail is who waits in suspend() and nobody has taken, or a value that is kept for
+// him;
+//     who takes the one, under the lock, ends that wait, and has it posted once
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "weft/base/spin_lock.hpp"
+#include "weft/manager/managed_task.hpp"
+#include "weft/wheel/wheel.hpp"
+
+namespace weft::detail {
+
+// Where a value goes: to who waits, who has been taken; or it was kept, or is refused.
+struct resume_offer {
+    manager_errc refused{};  // zero: not
+    bool kept = false;
+    waiter* to = nullptr;
+    ready_turn turn{};         // of `to`
+    executor* home = nullptr;  // the same
+
+    // Of one with a `to`, which has its value. On its own thread nothing of the task is touched:
+    // what its turn needs has left the caches, and is fetched for many at once when they are next.
+    void wake() const noexcept {
+        if (home->is_here())
+            home->defer(turn.handle, turn.of);
+        else
+            home->post(*to);
+    }
+};
+
+class task_table {
+public:
+    static constexpr unsigned index_bits = 26;  // 67 108 864 slots
+    static constexpr std::size_t status_count =
+        static_cast<std::size_t>(managed_status::timed_out) + 1;
+
+    struct census {
+        std::size_t living = 0;
+        std::size_t deadlines = 0;
+        std::array<std::uint64_t, status_count> ended{};  // by how
+    };
+
+    explicit task_table(std::size_t shard_count);  // rounded up to a power of two, at most 1024
+    task_table(const task_table&) = delete;
+    task_table& operator=(const task_table&) = delete;
+    ~task_table();  // it is empty
+
+    // Gives it an id, 0 where all slots are taken; from then on it is found. A deadline, or
+    // tick_never. Throws bad_alloc.
+    [[nodiscard]] std::uint64_t insert(managed_task& t, tick deadline);
+    // Who waits until there is none: whether anybody does or did, and how many are about to tell.
+    struct watch {
+        atomic<bool> awaited{false};
+        atomic<unsigned> telling{0};
+    };
+
+    // It has ended, and its id and deadline go; what is kept for it, it has now itself. True: its
+    // shard has none any more, which the caller is to tell who waits, and then is told no more by
+    // w.telling.
+    bool remove(managed_task& t, managed_status how, watch& w) noexcept;
+
+    managed_ref find(std::uint64_t id) noexcept;
+
+    // In the place of the one before; tick_never: none. False: there is no such task. `sooner`:
+    // only if it comes before the other.
+    bool set_deadline(std::uint64_t id, tick deadline, bool sooner = false) noexcept;
+    tick deadline_of(std::uint64_t id) noexcept;  // tick_never
+
+    // Takes up to `room` tasks whose deadline is not after `now`, the earliest first, all of one
+    // tick; their deadlines are gone. 0: there are none.
+    std::size_t take_due(tick now, managed_ref* into, std::size_t room) noexcept;
+    // Not after the earliest deadline; it may be that of one which was taken back, once.
+    tick next() const noexcept;
+
+    // A value of this type for that task. Without `keep` nothing is kept: make one, and offer
+    // again.
+    resume_offer offer(std::uint64_t id, type_id type, kept_value* keep) noexcept;
+    // The task waits for such a value. Or one is kept, of whatever type: it is given out, and the
+    // task does not wait.
+    [[nodiscard]] kept_value* suspend(managed_task& t, waiter& w, type_id type) noexcept;
+    // It is to wait no more. False: it does not, as it has been resumed.
+    [[nodiscard]] bool withdraw(managed_task& t, waiter& w) noexcept;
+    // It ends: nobody resumes it any more, unless it suspends once more.
+    void close(std::uint64_t id) noexcept;
+
+    // The ids of all who live at one moment. Throws bad_alloc.
+    std::vector<std::uint64_t> ids() const;
+    census count() const noexcept;
+    bool is_empty() const noexcept;
+
+    void check() const noexcept;
+
+private:
+    static constexpr std::uint64_t index_mask = (std::uint64_t{1} << index_bits) - 1;
+    static constexpr std::uint64_t last_generation = (std::uint64_t{1} << (64 - index_bits)) - 1;
+    static constexpr unsigned first_bits = 6;  // the first chunk has 64 slots, the next twice that
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    // Of a mail.
+    static constexpr std::uintptr_t kept_tag = 1;
+    static constexpr std::uintptr_t closed_tag = 2;
+    static constexpr std::uintptr_t tags = kept_tag | closed_tag;
+
+    struct alignas(cache_line_bytes) slot {
+        managed_task* task = nullptr;
+        std::uint64_t generation = 1;  // of the task that it has, or will have
+        std::uintptr_t mail = 0;       // T4: a waiter, or a kept_value and a tag; 0: neither
+        type_id wanted = nullptr;      // of a waiter: what it waits for,
+        ready_turn turn{};             // its turn,
+        executor* home = nullptr;      // and where that is
+        std::uint32_t index = 0;       // in its shard
+        std::uint32_t next_free = none;
+
+        waiter* suspended() const noexcept {
+            return (mail & kept_tag) == 0 ? reinterpret_cast<waiter*>(mail & ~tags) : nullptr;
+        }
+        bool closed() const noexcept { return (mail & closed_tag) != 0; }
+        kept_value* kept() const noexcept {
+            return (mail & kept_tag) != 0 ? reinterpret_cast<kept_value*>(mail & ~tags) : nullptr;
+        }
+    };
+    static_assert(sizeof(slot) == cache_line_bytes);
+    struct slot_deadline : wheel_node {
+        slot* of = nullptr;
+    };
+    struct chunk {
+        std::unique_ptr<slot[]> slots;
+        std::unique_ptr<slot_deadline[]> deadlines;
+    };
+    struct alignas(2 * cache_line_bytes) shard {
+        mutable spin_lock lock;
+        atomic<tick> next{tick_never};  // T3
+        std::uint32_t first_free = none;
+        std::uint32_t slot_count = 0;
+        unsigned chunk_count = 0;
+        census counts;
+        std::array<chunk, index_bits - first_bits + 1> chunks;
+        wheel timers;
+    };
+
+    static slot& slot_at(const shard& s, std::uint32_t i) noexcept;
+    static slot_deadline& deadline_at(const shard& s, std::uint32_t i) noexcept;
+    shard& shard_here() noexcept;
+    // Under the lock; null: there is no such task.
+    slot* slot_of(const shard& s, std::uint64_t id) const noexcept;
+    shard& shard_of(std::uint64_t id) const noexcept { return shards_[id & shard_mask_]; }
+    std::uint64_t id_of(const shard& s, const slot& place) const noexcept;
+    // Under the lock.
+    static void arm(shard& s, slot& place, tick deadline) noexcept;
+    static bool disarm(shard& s, slot& place) noexcept;
+    std::unique_lock<spin_lock> lock_with_room(shard& s);
+
+    const std::size_t shard_mask_;
+    const unsigned shard_bits_;
+    const std::unique_ptr<shard[]> shards_;
+};
+
+}  // namespace weft::detail
