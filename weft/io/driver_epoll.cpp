@@ -92,19 +92,23 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
     const bool woken = wake_.end_sleep();
     // What is met here has left the caches where there are many, and to claim a waiter stalls all
     // that comes behind it: so first the entries are met together, and then who waits.
-    io_entry* told[most_events];
+    struct {
+        io_entry* entry;
+        std::uint32_t generation;
+        std::uint64_t flags;
+    } told[most_events];
+    int count = 0;
     for (int i = 0; i < n; ++i) {
         const std::uint64_t key = events[i].data.u64;
-        told[i] =
-            key != of_wake_fd ? detail::find_entry(static_cast<int>(key & 0xffff'ffff)) : nullptr;
-        prefetch(told[i]);
+        if (key == of_wake_fd) continue;
+        io_entry* const e = detail::find_entry(static_cast<int>(key & 0xffff'ffff));
+        if (e == nullptr) continue;
+        prefetch(e);
+        told[count++] = {e, static_cast<std::uint32_t>(key >> 32),
+                         detail::flags_of_poll(events[i].events)};
     }
-    for (int i = 0; i < n; ++i)
-        if (told[i] != nullptr) told[i]->fetch_waiting(detail::flags_of_poll(events[i].events));
-    for (int i = 0; i < n; ++i)
-        if (told[i] != nullptr)
-            told[i]->notify(static_cast<std::uint32_t>(events[i].data.u64 >> 32),
-                            detail::flags_of_poll(events[i].events));
+    for (int i = 0; i < count; ++i) told[i].entry->fetch_waiting(told[i].flags);
+    for (int i = 0; i < count; ++i) told[i].entry->notify(told[i].generation, told[i].flags);
     return !interrupted || woken;
 }
 
