@@ -175,8 +175,9 @@ bool fiber_core::request_stop(stop_reason reason) noexcept {
     if (!stop.request_stop(reason)) return false;
     {
         const std::lock_guard held(joiners);
-        if (ended.load(std::memory_order_relaxed)) return false;  // under the lock
-        executor* const at = present_home();                      // F3
+        // Under the lock. It may have seen the request before this line, and ended by it.
+        if (ended.load(std::memory_order_relaxed)) return stopped_by == reason;
+        executor* const at = present_home();  // F3
         if (at == nullptr) return true;
         if (!at->is_here()) {
             keep();  // the message's
