@@ -214,10 +214,16 @@ time_point loop::next_deadline() const noexcept {
 WEFT_ALWAYS_INLINE void loop::fetch_ahead() noexcept {
     for (std::size_t i = 0; i != fetch_count; ++i) {
         const entry& e = ready_[i];
-        if (e.of == nullptr || e.of->handle != e.handle) prefetch(e.handle.address());
-        if (e.of == nullptr) continue;
+        if (e.of == nullptr) {
+            prefetch(e.handle.address());
+            continue;
+        }
         e.of->fetch();
-        if (const waiter* const w = e.of->waiting) w->fetch();
+        if (const waiter* const w = e.of->waiting) {
+            prefetch(e.handle.address());
+            e.of->fetch_below();
+            w->fetch();
+        }
     }
 }
 

@@ -177,13 +177,17 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     void settle_here() noexcept;
 
     // Has what its next turn will load fetched into the cache: a hint. The second word of what is
-    // hot is where it loads next, its stack, below which it calls; if it is anything else, nothing
-    // is lost.
+    // hot is where it loads next, its stack; if it is anything else, nothing is lost.
     WEFT_ALWAYS_INLINE void fetch() const noexcept {
         if (hot == nullptr) return;
         const void* at = static_cast<const void* const*>(hot)[1];
         prefetch(at);
         prefetch(static_cast<const char*>(at) + cache_line_bytes);
+    }
+    // Where it calls from there, which a turn that ends a wait does.
+    WEFT_ALWAYS_INLINE void fetch_below() const noexcept {
+        if (hot == nullptr) return;
+        const void* at = static_cast<const void* const*>(hot)[1];
         prefetch(static_cast<const char*>(at) - cache_line_bytes);
     }
 
