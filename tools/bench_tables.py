@@ -62,6 +62,7 @@ BARS = (
     ("managed_resume/30000", "weft.manager.fiber", "weft.coroutine", 2.5),
     ("managed_resume/30000", "weft.manager.task", "weft.coroutine", 2.5),
     ("managed_spawn_join/1", "weft.manager.fiber", "weft.fiber", 1.5),
+    ("managed_spawn_join/1", "weft.manager.task", "weft.fiber", 1.5),
     ("fork_fib/30x1", "weft.task", "onetbb.task_group", 0.25),
     ("fork_fib/30x2", "weft.task", "onetbb.task_group", 0.25),
     ("fork_fib/30x1", "weft.task", "go", 0.04),
