@@ -34,24 +34,25 @@ struct middle {
 };
 constinit atomic<middle*> table[top_entries];
 
-// What `at` points to; made if it is not there. Null: no memory.
-template <class T>
-T* there(atomic<T*>& at, int first, bool make) noexcept {
+// What `at` points to; made, if that is asked for, where it is not there. Null: no memory.
+template <bool make, class T>
+T* there(atomic<T*>& at, int first) noexcept {
     T* p = at.load(std::memory_order_acquire);  // pairs with the exchange below
-    if (p != nullptr || !make) return p;
+    if (!make || p != nullptr) return p;
     std::unique_ptr<T> fresh(new (std::nothrow) T(first));
     if (!fresh) return nullptr;
     return at.compare_exchange_strong(p, fresh.get(), std::memory_order_acq_rel) ? fresh.release()
                                                                                  : p;
 }
 
-io_entry* entry_of(int number, bool make) noexcept {
-    const auto n = static_cast<std::size_t>(number);
-    if (number < 0 || n >= most_numbers) return nullptr;
+template <bool make>
+io_entry* entry_of(int number) noexcept {
+    const auto n = static_cast<unsigned>(number);
+    if (n >= most_numbers) return nullptr;  // or negative
     const int first = number - static_cast<int>(n % chunk_entries);
-    middle* m = there(table[n / (chunk_entries * chunk_entries)], first, make);
+    middle* m = there<make>(table[n / (chunk_entries * chunk_entries)], first);
     if (m == nullptr) return nullptr;
-    chunk* c = there(m->chunks[n / chunk_entries % chunk_entries], first, make);
+    chunk* c = there<make>(m->chunks[n / chunk_entries % chunk_entries], first);
     return c != nullptr ? &c->entries[n % chunk_entries] : nullptr;
 }
 
@@ -61,16 +62,23 @@ void claim_all(wait_list& from, wait_list& into) noexcept {
         if (n->owner->claim()) into.push_back(*n);
 }
 
-void wake_all(wait_list& claimed) noexcept {
-    while (wait_node* n = claimed.pop_front()) {
-        prefetch(n->owner->of);
-        n->owner->wake_in_order();
-    }
+// The same, but for the first of them.
+WEFT_ALWAYS_INLINE wait_node* claim_first(wait_list& from, wait_list& others) noexcept {
+    wait_node* const n = from.pop_front();
+    if (n == nullptr) return nullptr;
+    if (!from.empty()) [[unlikely]]
+        claim_all(from, others);
+    return n->owner->claim() ? n : nullptr;
+}
+
+WEFT_ALWAYS_INLINE void wake(wait_node& claimed) noexcept {
+    prefetch(claimed.owner->of);
+    claimed.owner->wake_in_order();
 }
 
 }  // namespace
 
-io_entry* find_entry(int number) noexcept { return entry_of(number, false); }
+io_entry* find_entry(int number) noexcept { return entry_of<false>(number); }
 
 std::uint64_t flags_of_poll(unsigned events) noexcept {
     std::uint64_t flags = 0;
@@ -110,13 +118,16 @@ void io_entry::notify(std::uint32_t generation, std::uint64_t flags) noexcept {
         // Release: pairs with enter().
     } while (!word.compare_exchange_weak(now, next, std::memory_order_release,
                                          std::memory_order_relaxed));
-    wait_list woken;
+    // Mostly it is one who waits, and needs no list.
+    wait_node* first = nullptr;
+    wait_list others;
     {
         const std::lock_guard held(lock);  // D1
-        if ((flags & readable) != 0 && !waiting[0].empty()) claim_all(waiting[0], woken);
-        if ((flags & writable) != 0 && !waiting[1].empty()) claim_all(waiting[1], woken);
+        if ((flags & readable) != 0) first = claim_first(waiting[0], others);
+        if ((flags & writable) != 0 && !waiting[1].empty()) claim_all(waiting[1], others);
     }
-    wake_all(woken);
+    if (first != nullptr) wake(*first);
+    while (wait_node* n = others.pop_front()) wake(*n);
 }
 
 void io_entry::claim_waiting(wait_list& into) noexcept {
@@ -178,7 +189,7 @@ using detail::io_entry;
 
 descriptor_ref descriptor_ref::adopt(int number, std::uint64_t kind,
                                      std::error_code& error) noexcept {
-    io_entry* e = detail::entry_of(number, true);
+    io_entry* e = detail::entry_of<true>(number);
     if (e == nullptr) {
         error = std::make_error_code(number < 0 ? std::errc::bad_file_descriptor
                                                 : std::errc::not_enough_memory);
