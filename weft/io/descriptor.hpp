@@ -110,6 +110,8 @@ struct io_entry {
 
     // Under the lock: the driver watches it from now on, if it did not yet.
     [[nodiscard]] std::error_code be_watched_by(io_driver& d, std::uint32_t generation) noexcept;
+    // Whether nothing is to be done for that but to tell the driver: by who enlists.
+    bool is_watched_by(const io_driver& d) const noexcept { return watchers[0] == &d; }
     void forget_watchers(bool stays_open) noexcept;
     // It watches no more; true if it did.
     bool forget_watcher(const io_driver& d) noexcept;

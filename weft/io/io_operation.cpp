@@ -9,29 +9,6 @@
 #include "weft/io/accept_reserve.hpp"
 
 namespace weft::detail {
-namespace {
-
-// What is no socket is waited for by readiness with every driver.
-bool can_be_given(io_request::kind k) noexcept {
-    switch (k) {
-        case io_request::read:
-        case io_request::write:
-        case io_request::poll:
-        case io_request::step:
-        case io_request::open:
-        case io_request::size:
-        case io_request::resize:
-            return false;
-        default:
-            return true;
-    }
-}
-
-}  // namespace
-
-io_operation::io_operation(const io_request& r, std::size_t least, duration timeout,
-                           const char* what) noexcept
-    : request_(r), what_(what), least_(least), timeout_(timeout) {}
 
 io_operation::io_operation(io_operation&& other) noexcept
     : request_(other.request_),
@@ -42,7 +19,8 @@ io_operation::io_operation(io_operation&& other) noexcept
       deadline_(other.deadline_),
       timeout_(other.timeout_) {}
 
-bool io_operation::progress(std::int64_t n) noexcept {
+// An error, the end, or something that is counted by who made the operation.
+bool io_operation::progress_rarely(std::int64_t n) noexcept {
     if (n < 0) {
         if (passes_over(static_cast<int>(-n))) return false;
         error_ = static_cast<int>(-n);
@@ -50,12 +28,7 @@ bool io_operation::progress(std::int64_t n) noexcept {
     }
     const auto count = static_cast<std::size_t>(n);
     done_ += count;
-    if (count == 0) return through_ = true;
-    if (enough_ != nullptr) return through_ = enough_(*this, count);
-    if (done_ >= least_) return through_ = true;
-    request_.data = static_cast<std::byte*>(request_.data) + count;
-    request_.bytes -= count;
-    return false;
+    return through_ = count == 0 || enough_(*this, count);
 }
 
 void io_operation::prolong(duration by) noexcept {
@@ -79,9 +52,8 @@ bool io_operation::attempt() noexcept {
 }
 
 // D1. True: the waiter stands in the queue. False: there is no more to do.
-bool io_operation::enlist() noexcept {
+bool io_operation::enlist(io_driver* driver) noexcept {
     io_entry& e = request_.of.entry();
-    io_driver* driver = io_driver_here();
     if (driver == nullptr) driver = shared_io_driver();
     if (driver == nullptr) return !progress(-EMFILE);
     for (;;) {
@@ -93,13 +65,16 @@ bool io_operation::enlist() noexcept {
             const std::uint64_t now = e.word.load(std::memory_order_acquire);
             const bool same = io_entry::generation_of(now) == request_.of.generation();
             if (same && (now & (request_.flag() | io_entry::closed)) == 0) {
-                const auto error = e.be_watched_by(*driver, request_.of.generation());
-                if (!error) {
+                if (e.is_watched_by(*driver)) [[likely]] {
+                    driver->enlisted();
+                } else if (const auto error = e.be_watched_by(*driver, request_.of.generation())) {
+                    elsewhere = driver->completes() && error == std::errc::not_supported;
+                    if (!elsewhere) return !progress(-error.value());
+                }
+                if (!elsewhere) {
                     e.waiting[request_.reads ? 0 : 1].push_back(node_);
                     return true;
                 }
-                elsewhere = driver->completes() && error == std::errc::not_supported;
-                if (!elsewhere) return !progress(-error.value());
             }
         }
         if (elsewhere) driver = shared_io_driver();
@@ -108,16 +83,9 @@ bool io_operation::enlist() noexcept {
     }
 }
 
-bool io_operation::may_be_given(io_driver& d) const noexcept {
-    if (!can_be_given(request_.what)) return false;
-    // The system would write to a shared stack while it is somebody else's.
-    const flow* const f = current_flow();
-    if (f != nullptr && f->shares_stack()) return false;
-    const bool alone = request_.what == io_request::accept && request_.ahead != nullptr;
-    return !alone || request_.ahead->serve(d);
+bool io_operation::may_accept_ahead(io_driver& d) const noexcept {
+    return request_.ahead == nullptr || request_.ahead->serve(d);
 }
-
-bool io_operation::ready() noexcept { return giver() == nullptr && attempt(); }
 
 void io_operation::begin_timeout() noexcept {
     if (timeout_ != duration::max()) deadline_ = after(now(), timeout_);
@@ -127,12 +95,13 @@ bool io_operation::start(waiter& w) noexcept {
     begin_timeout();
     node_.owner = request_.owner = &w;
     w.await_outside();
-    if (io_driver* const d = giver()) {
+    io_driver* const here = io_driver_here();
+    if (here != nullptr && gives_to(*here)) {
         w.enlist(what_, request_.of.thing(), this, withdraw, interrupt);
-        return submit(*d);
+        return submit(*here);
     }
     w.enlist(what_, request_.of.thing(), this, withdraw);
-    return enlist();
+    return enlist(here);
 }
 
 // True: a driver has it.
@@ -154,9 +123,10 @@ bool io_operation::again(waiter& w) noexcept {
         return true;
     if (request_.driver == nullptr ? attempt() : !paused && completed(w)) return true;
     if (!w.renew(deadline(), reports_stop)) return true;
-    io_driver* const d = request_.driver = giver();  // another, if the flow has gone elsewhere
+    io_driver* const here = io_driver_here();  // another, if the flow has gone elsewhere
+    io_driver* const d = request_.driver = here != nullptr && gives_to(*here) ? here : nullptr;
     if (pause_until_ != never) return false;
-    if (d != nullptr ? submit(*d) : enlist())  // a pause may have begun within it
+    if (d != nullptr ? submit(*d) : enlist(here))  // a pause may have begun within it
         return pause_until_ != never && !w.renew(deadline(), reports_stop);
     static_cast<void>(w.claim());  // renew has made it pending, and nobody else sees it
     return true;
@@ -229,17 +199,14 @@ void io_operation::interrupt(waiter& w, stop_reason) noexcept {
     }
 }
 
-transferred io_operation::outcome(const waiter* w, wait_status how) const noexcept {
-    if (through_ && error_ == 0) return {done_, {}};
-    std::error_code why;
+// Why it is not what was asked for.
+std::error_code io_operation::error_of(const waiter* w, wait_status how) const noexcept {
     if (through_)
-        why = error_ == was_closed ? make_error_code(errc::closed)
-                                   : std::error_code(error_, std::system_category());
-    else if (how == wait_status::timed_out || (w != nullptr && w->is_late()))
-        why = std::make_error_code(std::errc::timed_out);
-    else
-        why = std::make_error_code(std::errc::operation_canceled);
-    return {done_, why};
+        return error_ == was_closed ? make_error_code(errc::closed)
+                                    : std::error_code(error_, std::system_category());
+    if (how == wait_status::timed_out || (w != nullptr && w->is_late()))
+        return std::make_error_code(std::errc::timed_out);
+    return std::make_error_code(std::errc::operation_canceled);
 }
 
 }  // namespace weft::detail

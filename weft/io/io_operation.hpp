@@ -46,7 +46,12 @@ public:
     io_operation(io_operation&& other) noexcept;  // before it is awaited
     ~io_operation() = default;
 
-    bool ready() noexcept;
+    bool ready() noexcept {
+        if (giver() != nullptr) return false;
+        // The frequent end of a look: it is known that there is nothing.
+        if (request_.of && request_.is_unready()) return false;
+        return attempt();
+    }
     bool start(waiter& w) noexcept;
     bool again(waiter& w) noexcept;
     time_point deadline() const noexcept { return std::min(deadline_, pause_until_); }
@@ -54,17 +59,33 @@ public:
 protected:
     // `least`: how many bytes are enough; the request asks for at least that many.
     io_operation(const io_request& r, std::size_t least, duration timeout,
-                 const char* what) noexcept;
+                 const char* what) noexcept
+        : request_(r), what_(what), least_(least), timeout_(timeout) {}
+    // The same of a transfer, whose request is made in its place.
+    io_operation(io_request::kind k, bool reads, const descriptor_ref& of, void* data,
+                 std::size_t bytes, std::size_t least, duration timeout, const char* what) noexcept
+        : request_(k, reads, of, data, bytes), what_(what), least_(least), timeout_(timeout) {}
 
     // By start(): the timeout counts from now on.
     void begin_timeout() noexcept;
     // Whom the call is given to; null where the party makes it itself, or has it made.
     io_driver* giver() const noexcept {
         io_driver* const d = io_driver_here();
-        return d != nullptr && d->completes() && may_be_given(*d) ? d : nullptr;
+        return d != nullptr && gives_to(*d) ? d : nullptr;
     }
     // What a call gave. True: there is no more to do.
-    bool progress(std::int64_t n) noexcept;
+    WEFT_ALWAYS_INLINE bool progress(std::int64_t n) noexcept {
+        if (n <= 0 || enough_ != nullptr) [[unlikely]]
+            return progress_rarely(n);
+        const auto count = static_cast<std::size_t>(n);
+        done_ += count;
+        if (done_ >= least_) [[likely]]
+            return through_ = true;
+        request_.data = static_cast<std::byte*>(request_.data) + count;
+        request_.bytes -= count;
+        return false;
+    }
+    bool progress_rarely(std::int64_t n) noexcept;
     // There was nothing to call any more: true.
     bool found_closed() noexcept {
         error_ = was_closed;
@@ -76,7 +97,11 @@ protected:
     // While it waits: it may last so much longer, but no longer than the timeout from now on.
     void prolong(duration by) noexcept;
 
-    transferred outcome(const waiter* w, wait_status how) const noexcept;
+    WEFT_ALWAYS_INLINE transferred outcome(const waiter* w, wait_status how) const noexcept {
+        if (through_ && error_ == 0) [[likely]]
+            return {done_, {}};
+        return {done_, error_of(w, how)};
+    }
     // The same where a part is as good as the whole: an error only if there was nothing.
     result<std::size_t> some(const waiter* w, wait_status how) const noexcept {
         const transferred t = outcome(w, how);
@@ -94,13 +119,21 @@ protected:
 private:
     static constexpr int was_closed = -1;
 
-    bool may_be_given(io_driver& d) const noexcept;
+    bool gives_to(io_driver& d) const noexcept {
+        if (!d.completes() || !request_.can_be_given()) return false;
+        // The system would write to a shared stack while it is somebody else's.
+        const flow* const f = current_flow();
+        if (f != nullptr && f->shares_stack()) return false;
+        return request_.what != io_request::accept || may_accept_ahead(d);
+    }
+    bool may_accept_ahead(io_driver& d) const noexcept;
     bool attempt() noexcept;
     bool has_moved_on() const noexcept;
-    bool enlist() noexcept;
+    bool enlist(io_driver* here) noexcept;
     bool submit(io_driver& d) noexcept;
     bool completed(const waiter& w) noexcept;
     bool passes_over(int error) noexcept;
+    std::error_code error_of(const waiter* w, wait_status how) const noexcept;
     static void withdraw(waiter& w) noexcept;
     static void interrupt(waiter& w, stop_reason) noexcept;
 

@@ -46,21 +46,21 @@ void io_request::give_back() noexcept {
     lender->give_back(static_cast<std::byte*>(std::exchange(data, nullptr)));
 }
 
-std::int64_t io_request::perform() noexcept {
-    if (!borrows) [[likely]]
-        return call();
+std::int64_t io_request::perform_lent() noexcept {
     io_driver* from = io_driver_here();
     if (from == nullptr) from = shared_io_driver();
     if (from == nullptr) return -EMFILE;
     std::byte* const buffer = from->buffers().take();
     if (buffer == nullptr) return -ENOMEM;
     borrow(from->buffers(), buffer);
-    const std::int64_t n = call();
+    const std::int64_t n = perform();
     if (n <= 0) give_back();
     return n;
 }
 
-std::int64_t io_request::call() noexcept {
+std::int64_t io_request::perform() noexcept {
+    if (borrows && data == nullptr) [[unlikely]]
+        return perform_lent();
     const int number = of.number();
     switch (what) {
         case receive:
@@ -116,20 +116,6 @@ std::int64_t io_request::call() noexcept {
             return or_error(::ftruncate(number, static_cast<::off_t>(offset)));
     }
     return -ENOSYS;
-}
-
-std::int64_t io_request::try_now() noexcept {
-    io_entry& e = of.entry();
-    for (;;) {
-        if (e.is_unready(of.generation(), flag())) return -EAGAIN;
-        std::uint64_t seen;
-        if (!e.enter(of.generation(), seen)) return was_closed;
-        const std::int64_t n = perform();
-        const bool all = n > 0 && (seen & io_entry::stream) != 0 && (seen & io_entry::ended) == 0 &&
-                         static_cast<std::size_t>(n) < bytes;
-        e.leave(seen, n == -EAGAIN || all ? flag() : 0);
-        if (n != -EAGAIN && n != -EINTR) return n;  // else an event may have come meanwhile
-    }
 }
 
 std::int64_t io_request::try_anyway() noexcept {

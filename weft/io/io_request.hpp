@@ -5,10 +5,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
 #include "weft/base/list.hpp"
+#include "weft/base/platform.hpp"
 #include "weft/io/descriptor.hpp"
 
 namespace weft::detail {
@@ -56,7 +58,20 @@ struct io_request {
     waiter* owner = nullptr;
     io_driver* driver = nullptr;  // that has it, if it is under way
 
+    io_request() noexcept = default;
+    io_request(kind k, bool to_read, const descriptor_ref& d, void* at, std::size_t n) noexcept
+        : what(k), reads(to_read), of(d), data(at), bytes(n) {}
+
+    // Whether to a driver that completes; what is no socket is waited for by readiness with each.
+    bool can_be_given() const noexcept {
+        constexpr unsigned not_so = 1u << read | 1u << write | 1u << poll | 1u << step |
+                                    1u << open | 1u << size | 1u << resize;
+        return (not_so >> what & 1u) == 0;
+    }
     std::uint64_t flag() const noexcept { return reads ? io_entry::readable : io_entry::writable; }
+
+    // A glance: whether it is known that the call would find nothing. It has a descriptor.
+    bool is_unready() const noexcept { return of.entry().is_unready(of.generation(), flag()); }
 
     // Makes the call, which does not wait, unless it is of a file. At least zero, or -errno.
     std::int64_t perform() noexcept;
@@ -64,7 +79,19 @@ struct io_request {
     // The same if the descriptor is ready for it, as far as its entry knows. -EAGAIN: it is not;
     // was_closed.
     static constexpr std::int64_t was_closed = INT64_MIN;
-    std::int64_t try_now() noexcept;
+    WEFT_ALWAYS_INLINE std::int64_t try_now() noexcept {
+        io_entry& e = of.entry();
+        for (;;) {
+            if (is_unready()) return -EAGAIN;
+            std::uint64_t seen;
+            if (!e.enter(of.generation(), seen)) return was_closed;
+            const std::int64_t n = perform();
+            const bool all = n > 0 && (seen & io_entry::stream) != 0 &&
+                             (seen & io_entry::ended) == 0 && static_cast<std::size_t>(n) < bytes;
+            e.leave(seen, n == -EAGAIN || all ? flag() : 0);
+            if (n != -EAGAIN && n != -EINTR) return n;  // else an event may have come meanwhile
+        }
+    }
     // The same whatever its entry knows, where nobody watches it.
     std::int64_t try_anyway() noexcept;
 
@@ -82,7 +109,7 @@ struct io_request {
     }
 
 private:
-    std::int64_t call() noexcept;
+    std::int64_t perform_lent() noexcept;
 };
 
 }  // namespace weft::detail

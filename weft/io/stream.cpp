@@ -96,8 +96,7 @@ result<std::size_t> read_until_operation::take(const waiter* w, wait_status how)
 }
 
 closing_operation::closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept
-    : stream_operation(c, request(c, true, nullptr, 0), 1, duration::max(), "the peer to end"),
-      left_(most) {
+    : stream_operation(c, true, nullptr, 0, 1, duration::max(), "the peer to end"), left_(most) {
     set_deadline(deadline);
     enough_ = look;
 }
@@ -136,6 +135,45 @@ transferred closing_operation::take(const waiter* w, wait_status how) noexcept {
 }
 
 }  // namespace detail
+
+// Each is a function, and inlined nowhere, so that what they keep on a fiber's stack lies at one
+// depth: what one has touched the next one finds in the cache.
+
+result<std::size_t> stream::read(std::span<std::byte> into, place_t place) {
+    auto op = async_read(into);
+    return detail::block_for(op, place);
+}
+
+result<lent_bytes> stream::receive(place_t place) {
+    auto op = async_receive();
+    return detail::block_for(op, place);
+}
+
+transferred stream::read_exact(std::span<std::byte> into, place_t place) {
+    auto op = async_read_exact(into);
+    return detail::block_for(op, place);
+}
+
+result<std::size_t> stream::read_until(std::string& text, std::string_view mark, std::size_t most,
+                                       place_t place) {
+    auto op = async_read_until(text, mark, most);
+    return detail::block_for(op, place);
+}
+
+result<std::size_t> stream::write(std::span<const std::byte> from, place_t place) {
+    auto op = async_write(from);
+    return detail::block_for(op, place);
+}
+
+transferred stream::write_all(std::span<const std::byte> from, place_t place) {
+    auto op = async_write_all(from);
+    return detail::block_for(op, place);
+}
+
+transferred stream::close_gracefully(time_point deadline, std::size_t most, place_t place) {
+    auto op = async_close_gracefully(deadline, most);
+    return detail::block_for(op, place);
+}
 
 result<void> stream::shutdown(direction d) noexcept {
     const int how = d == direction::read ? SHUT_RD : d == direction::write ? SHUT_WR : SHUT_RDWR;

@@ -101,9 +101,11 @@ public:
     }
 
 protected:
-    stream_operation(stream_core& c, const io_request& r, std::size_t least, duration timeout,
-                     const char* what) noexcept
-        : io_operation(r, least, timeout, what), core_(&c) {}
+    stream_operation(stream_core& c, bool reads, void* data, std::size_t bytes, std::size_t least,
+                     duration timeout, const char* what) noexcept
+        : io_operation(reads ? c.reads_by : c.writes_by, reads, c.owned.ref(), data, bytes, least,
+                       timeout, what),
+          core_(&c) {}
 
     // False: somebody else has it, and this is refused.
     bool take_turn() noexcept {
@@ -112,21 +114,10 @@ protected:
         return held_;
     }
     bool refused() const noexcept { return refused_; }
-    void let_go() noexcept {
+    WEFT_ALWAYS_INLINE void let_go() noexcept {
         // Release: pairs with the next one's acquire.
         if (std::exchange(held_, false)) turn().store(false, std::memory_order_release);
     }
-    static io_request request(const stream_core& c, bool reads, void* data,
-                              std::size_t bytes) noexcept {
-        io_request r;
-        r.what = reads ? c.reads_by : c.writes_by;
-        r.reads = reads;
-        r.of = c.owned.ref();
-        r.data = data;
-        r.bytes = bytes;
-        return r;
-    }
-
     stream_core* core_;
 
 private:
@@ -141,8 +132,8 @@ private:
 class read_operation final : public stream_operation {
 public:
     read_operation(stream_core& c, std::span<std::byte> into, std::size_t least) noexcept
-        : stream_operation(c, request(c, true, into.data(), into.size()), least,
-                           c.options.read_timeout, "bytes to read") {}
+        : stream_operation(c, true, into.data(), into.size(), least, c.options.read_timeout,
+                           "bytes to read") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
         let_go();
@@ -154,8 +145,7 @@ public:
 class receive_operation final : public stream_operation {
 public:
     explicit receive_operation(stream_core& c) noexcept
-        : stream_operation(c, request(c, true, nullptr, 0), 1, c.options.read_timeout,
-                           "bytes to receive") {
+        : stream_operation(c, true, nullptr, 0, 1, c.options.read_timeout, "bytes to receive") {
         request_.borrows = true;
     }
     receive_operation(receive_operation&&) noexcept = default;
@@ -177,8 +167,7 @@ public:
 class long_read_operation : public stream_operation {
 protected:
     long_read_operation(stream_core& c, void* into, std::size_t bytes, std::size_t least) noexcept
-        : stream_operation(c, request(c, true, into, bytes), least, c.options.read_timeout,
-                           "bytes to read"),
+        : stream_operation(c, true, into, bytes, least, c.options.read_timeout, "bytes to read"),
           min_rate_(c.options.min_rate) {}
 
     bool is_measured() const noexcept { return min_rate_ != 0; }
@@ -236,8 +225,8 @@ private:
 class write_operation : public stream_operation {
 public:
     write_operation(stream_core& c, std::span<const std::byte> from, std::size_t least) noexcept
-        : stream_operation(c, request(c, false, const_cast<std::byte*>(from.data()), from.size()),
-                           least, c.options.write_timeout, "room to write") {}
+        : stream_operation(c, false, const_cast<std::byte*>(from.data()), from.size(), least,
+                           c.options.write_timeout, "room to write") {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
         let_go();
@@ -302,23 +291,14 @@ public:
         return {*core_, from};
     }
 
-    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
-        auto op = async_read(into);
-        return detail::block_for(op, place);
-    }
+    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current());
     // As read(); what has come lies in a buffer of the driver's (lent_bytes.hpp). Empty: the peer
     // has ended.
     [[nodiscard]] detail::receive_operation async_receive() noexcept {
         return detail::receive_operation(*core_);
     }
-    result<lent_bytes> receive(place_t place = place_t::current()) {
-        auto op = async_receive();
-        return detail::block_for(op, place);
-    }
-    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
-        auto op = async_read_exact(into);
-        return detail::block_for(op, place);
-    }
+    result<lent_bytes> receive(place_t place = place_t::current());
+    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current());
     // Appends to `text` until it holds `mark` ("\r\n"), and gives how much of it that is, with the
     // mark; what has come after it stays behind it, for the next call. message_size: there is no
     // mark in the first `most` bytes. end_of_stream: the peer has ended before it.
@@ -328,18 +308,9 @@ public:
         return {*core_, text, mark, most};
     }
     result<std::size_t> read_until(std::string& text, std::string_view mark,
-                                   std::size_t most = 65536, place_t place = place_t::current()) {
-        auto op = async_read_until(text, mark, most);
-        return detail::block_for(op, place);
-    }
-    result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current()) {
-        auto op = async_write(from);
-        return detail::block_for(op, place);
-    }
-    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
-        auto op = async_write_all(from);
-        return detail::block_for(op, place);
-    }
+                                   std::size_t most = 65536, place_t place = place_t::current());
+    result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current());
+    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current());
 
     // Ends one direction or both; the peer's reads then find the end. Does not wait.
     result<void> shutdown(direction d) noexcept;
@@ -359,10 +330,7 @@ public:
         return {*core_, deadline, most};
     }
     transferred close_gracefully(time_point deadline, std::size_t most = 16u << 20,
-                                 place_t place = place_t::current()) {
-        auto op = async_close_gracefully(deadline, most);
-        return detail::block_for(op, place);
-    }
+                                 place_t place = place_t::current());
     // As close(), but the peer gets a reset, and what was not sent is forgotten.
     void abort() noexcept;
 

@@ -121,7 +121,7 @@ public:
     }
     // The same until complete() says so, which is asked at each wake.
     template <class F>
-    wait_status park_again(time_point until, F complete) {
+    WEFT_ALWAYS_INLINE wait_status park_again(time_point until, F complete) {
         engage(until);
         do {
             of->kind->suspend(*of);
@@ -134,12 +134,12 @@ public:
 
     // The two halves for a C++20 coroutine, around its suspension. The second also says how it went
     // when there was none.
-    void engage(time_point until = never) noexcept {
+    WEFT_ALWAYS_INLINE void engage(time_point until = never) noexcept {
         engaged_ = true;
         if (of != nullptr) join_flow(of->waiting);
         if (until != never || (of != nullptr && of->attention != 0)) arm(until);
     }
-    wait_status conclude() noexcept {
+    WEFT_ALWAYS_INLINE wait_status conclude() noexcept {
         if (!engaged_) return state_.status();
         if (timer_.armed) home_->disarm(timer_);
         if (of != nullptr) leave_flow();
@@ -195,7 +195,7 @@ private:
     }
     // Mostly it is the innermost. It is not where the flow has begun a coroutine, did not wait for
     // it, and they now wait side by side.
-    void leave_flow() noexcept {
+    WEFT_ALWAYS_INLINE void leave_flow() noexcept {
         point(*link_, outer_);  // F1
         if (outer_ != nullptr) outer_->link_ = link_;
     }
