@@ -275,6 +275,21 @@ POSIX_CASE(a_local_socket_that_is_full_is_waited_for) {
     t.join();
 }
 
+POSIX_CASE(messages_that_are_none) {
+    auto s = fd_pair::sockets();
+    msghdr* volatile nowhere = nullptr;
+    t.told("sendmsg of none", HOOKED(sendmsg)(s.a, nowhere, 0));
+    t.told("recvmsg of none", HOOKED(recvmsg)(s.a, nowhere, 0));
+    char c = 'x';
+    iovec one = {&c, 1};
+    msghdr m{};
+    m.msg_iov = &one;
+    m.msg_iovlen = (std::size_t{1} << 33) + 1;
+    t.told("sendmsg of too many", HOOKED(sendmsg)(s.a, &m, 0));
+    t.told("recvmsg of too many", HOOKED(recvmsg)(s.a, &m, 0));
+    t.told("nothing was sent", HOOKED(recv)(s.b, &c, 1, MSG_DONTWAIT));
+}
+
 POSIX_CASE(shutdown_ends_a_read) {
     auto s = fd_pair::sockets();
     t.beside([&] {

@@ -50,6 +50,11 @@ POSIX_CASE(poll_counts_as_the_system_does) {
     t.told("the end", HOOKED(poll)(&end, 1, -1));
     tell_all(t, &end, 1);
     t.told("a bad address", HOOKED(poll)(nowhere, 3, 0));
+    const volatile nfds_t too_many = nfds_t{1} << 31;
+    const volatile nfds_t none_for_the_system = nfds_t{1} << 32;
+    t.told("more than may be open", HOOKED(poll)(&end, too_many, -1));
+    t.told("more than may be open", HOOKED(ppoll)(&end, too_many, nullptr, nullptr));
+    t.told("a count of which half is taken", HOOKED(poll)(&end, none_for_the_system, 3));
 }
 
 POSIX_CASE(poll_waits_for_an_end) {

@@ -2,6 +2,8 @@
 // nothing to tell the fiber waits for whichever of the descriptors is told of first, and asks
 // again. So what is told, and in what order, is the system's.
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -120,6 +122,18 @@ bool is_bad_timeout(const timespec* t) noexcept {
     return t != nullptr && (t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec > 999'999'999);
 }
 
+// It takes the lower half.
+nfds_t as_the_system(nfds_t count) noexcept { return static_cast<unsigned>(count); }
+
+// What the system refuses without looking at it: more than the process may have open. Where that is
+// less than what is let through here, the query is refused.
+bool is_bad_list(const pollfd* all, nfds_t count) noexcept {
+    constexpr nfds_t usual = 1024;
+    if (count <= usual) return all == nullptr && count != 0;
+    ::rlimit open{};
+    return all == nullptr || ::getrlimit(RLIMIT_NOFILE, &open) != 0 || count > open.rlim_cur;
+}
+
 int poll_until(pollfd* all, nfds_t count, time_point deadline) {
     const auto query = [=] { return real::poll(all, count, 0); };
     if (deadline == at_once) return ask(query);
@@ -197,7 +211,8 @@ int epoll_until(int set, epoll_event* events, int most, time_point deadline) {
 }  // namespace
 
 int poll(pollfd* all, nfds_t count, int timeout_ms) {
-    if (all == nullptr && count != 0) return real::poll(all, count, timeout_ms);
+    count = as_the_system(count);
+    if (is_bad_list(all, count)) return real::poll(all, count, timeout_ms);
     return poll_until(all, count, deadline_of(timeout_ms));
 }
 
@@ -207,7 +222,8 @@ int __poll_chk(pollfd* all, nfds_t count, int timeout_ms, size_t room) {
 }
 
 int ppoll(pollfd* all, nfds_t count, const timespec* timeout, const sigset_t* mask) {
-    if ((all == nullptr && count != 0) || is_bad_timeout(timeout))
+    count = as_the_system(count);
+    if (is_bad_list(all, count) || is_bad_timeout(timeout))
         return real::ppoll(all, count, timeout, mask);
     if (mask != nullptr) return masked_poll(all, count, deadline_of(timeout), *mask);
     return poll_until(all, count, deadline_of(timeout));

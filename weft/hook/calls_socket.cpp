@@ -1,5 +1,7 @@
 // Calls on sockets that name a message or a buffer: each is tried with MSG_DONTWAIT.
 
+#include <limits.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -32,6 +34,11 @@ bool looks_at_all(int fd) noexcept {
 bool wants_all(int fd, int flags) noexcept {
     return (flags & MSG_WAITALL) != 0 && sort_of(fd).sort() == fd_sort::stream &&
            ((flags & MSG_PEEK) == 0 || looks_at_all(fd));
+}
+
+// What the system refuses, and nothing here can read.
+bool is_bad_message(const msghdr* m) noexcept {
+    return m == nullptr || m->msg_iovlen > std::size_t{IOV_MAX};
 }
 
 // MSG_PEEK with MSG_WAITALL: each look begins anew.
@@ -108,6 +115,7 @@ ssize_t send(int fd, const void* from, size_t bytes, int flags) {
 }
 
 ssize_t recvmsg(int fd, msghdr* m, int flags) {
+    if (is_bad_message(m)) return real::recvmsg(fd, m, flags | no_wait);
     const msghdr as_given = *m;
     const auto some = [&] {
         // A failed call leaves what it was given.
@@ -138,7 +146,7 @@ ssize_t recvmsg(int fd, msghdr* m, int flags) {
 }
 
 ssize_t sendmsg(int fd, const msghdr* m, int flags) {
-    if (!is_to_wait(flags)) return real::sendmsg(fd, m, flags);
+    if (!is_to_wait(flags) || is_bad_message(m)) return real::sendmsg(fd, m, flags);
     iov_cursor rest(m->msg_iov, static_cast<int>(m->msg_iovlen));
     return transfer(
         fd, false,
