@@ -1,8 +1,7 @@
 // An echo server that reads like one for a single client, and serves thousands.
 //
 //   build/release/examples/echo_server                  serves a thousand clients of its own
-//   build/release/examples/echo_server 127.0.0.1:7000   serves whoever comes, until a signal ends
-//   it
+//   build/release/examples/echo_server 127.0.0.1:7000   serves whoever comes, until a signal
 
 #include <sys/resource.h>
 

@@ -35,8 +35,8 @@ namespace weft {
 namespace detail {
 
 // Invariants:
-// I1  alone: next == prev == null; in a list, or a list's own link: next->prev == this ==
-// prev->next
+// I1  alone: next == prev == null; in a list, or a list's own link: next->prev and prev->next are
+//     this
 struct list_link {
     list_link* next = nullptr;
     list_link* prev = nullptr;

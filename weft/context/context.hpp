@@ -11,8 +11,7 @@
 //
 // One backend is chosen at configure time; both have the same interface and pass the same tests:
 //   switch_x86_64_sysv.hpp   inline assembly, about ten instructions
-//   switch_ucontext.hpp      POSIX swapcontext, where no assembly is written; a system call a
-//   switch
+//   switch_ucontext.hpp      POSIX swapcontext, where no assembly is written; it makes system calls
 //
 // It leaves to others: where stacks come from (stack/), the floating-point environment and the C++
 // exception state (the two headers beside this one; their owner decides when), sanitizers

@@ -15,9 +15,8 @@ struct arrival {
 // Where a fresh context begins, goes on and ends; all three run on its stack, whose outermost frame
 // is weft's for every unwinder and debugger.
 //
-//     enter(who came, self, word) --- returns -----------------------------> left(self), never
-//     returns
-//                                 \-- throws --> escaped(self), in a handler --/
+//     enter(who came, self, word) --- returns -----------------------------> left(self)
+//                                 \-- throws --> escaped(self), in a handler --/  never returns
 struct entry_point {
     void (*enter)(context* from, context* self, void* word);
     void (*escaped)(context* self) noexcept;  // std::current_exception() is what left `enter`

@@ -1,7 +1,6 @@
 // control: what weft knows of one coroutine.
 //
-//            control (block_cache)                        stack (stack_source), from the first
-//            resume
+//            control (block_cache)                stack (stack_source), from the first resume on
 //      +0   +----------------------------+               +---------------------+ <- stack.top
 //           | pc  sp  bp  bx             | context       | weft_context_entry  |
 //           | state word  | resumer      |               | enter, run<body>    |

@@ -9,11 +9,10 @@
 //   resume: thread idle, c suspended, nothing in flight ---> run_held<bare | own_fp>
 //           otherwise ---------------------------------- --> resume_rarely: starts, refuses, nests
 //   yield:  nothing in flight, c bare or keeping fp -------> leave<bare | own_fp>
-//           the same, on a shared stack -------------------> leave<seated>: inlined as well, so
-//           that
-//                                                            no frame more need be copied out and
-//                                                            in
+//           the same, on a shared stack -------------------> leave<seated>
 //           otherwise -------------------------------------> yield_rarely: unwinds, refuses
+//
+// leave<seated> is inlined as well, so that no frame more is to be copied out and in.
 #pragma once
 
 #include <source_location>

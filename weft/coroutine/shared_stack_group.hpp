@@ -28,8 +28,7 @@
 //
 //   weft::shared_stack_group group;
 //   weft::coroutine<> c(body, {.shared = &group});
-//   weft::fiber f(session, {.shared = &group});     // and its waits move off the stack:
-//   off_stack.hpp
+//   weft::fiber f(session, {.shared = &group});     // its waits move away: see off_stack.hpp
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,8 @@
 // Mutexes of pthreads: how many a fiber holds is counted, so that a fiber which waits with one is
 // found (a pin); and one that is taken is waited for
 //
-//   by the fiber   if its holder waits on this very thread, which could never come to release it,
-//   or
-//                  with options::pthread_mutex if a shared object locks it: a client library
+//   by the fiber   if its holder waits on this very thread, which could never come to release it;
+//                  with options::pthread_mutex also if a shared object locks it: a client library
 //   by the thread  otherwise, as without hooks: what the program and weft itself lock they hold for
 //                  a few instructions, and weft locks some where a fiber cannot wait
 

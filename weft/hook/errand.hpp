@@ -1,10 +1,9 @@
 // errand: a call that another thread makes, and that who waits for it may leave behind: a name that
 // nobody answers for must not keep a stopped fiber.
 //
-//      fiber                              errand, on the heap                     thread of the
-//      pool run_errand(e) --- waits ---------> queue, whether it is over <------------ run(), then
-//      let_go
-//                    <-- over; or it leaves, and the last of the two destroys it
+//      fiber                        errand, on the heap            thread of the blocking pool
+//      run_errand(e) --- waits ---> queue, whether it is over <--- run(), finish(), let_go()
+//                    <-- over; or it leaves: the last of the two destroys it
 //
 // So what it works on is its own, and nothing of the caller's.
 #pragma once

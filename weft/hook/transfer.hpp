@@ -4,8 +4,7 @@
 //      look --- attempt --- n bytes ---> enough? ---> n so far
 //       ^          |  EAGAIN
 //       |          v
-//       +--- until ready, unless the descriptor is not to wait ---> -1 and errno, or what came so
-//       far
+//       +--- until ready, or the descriptor is not to wait ---> what came so far, or -1 and errno
 //
 // The attempt never waits. It moves bytes, and a later one goes on from where the last has ended.
 #pragma once

@@ -38,8 +38,7 @@ namespace weft {
 // I1  a worker's bit is set from announce() until a claim or his retract() has cleared it: one of
 //     the two does
 // I2  `idle` counts the bits, and is changed after them; `searching` those who were claimed or
-// began
-//     by themselves, and have not ended it
+//     began by themselves, and have not ended it
 // I3  `epoch` rises, modulo 2^32, with each bit that is cleared
 class idle_set {
     using word = std::uint64_t;

@@ -45,8 +45,7 @@ namespace detail {
 //
 // Invariants, once it has begun:
 // I1  root_ is the outermost; in the root, leaf_ is the one that is suspended at a yield or is to
-// be
-//     resumed next
+//     be resumed next
 // I2  value_, in the root, points at what the leaf has yielded, until it is resumed
 template <class Yielded>
 class generator_promise : public frame_memory {

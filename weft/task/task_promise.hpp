@@ -27,9 +27,8 @@ class task;
 namespace detail {
 
 // Invariants:
-// I1  slot_ holds an exception if `error` is set; else, once the task has ended, a T; `value` is
-// set
-//     if that T has a destructor to run
+// I1  slot_ holds an exception if `error` is set; else, once the task has ended, a T, and `value`
+//     is set if that T has a destructor to run
 // I2  slot_ begins behind transfer_base, where destroy_task finds the exception
 template <class T>
 class task_state : public transfer_base, public frame_memory {

@@ -1,10 +1,8 @@
 // stCoRoutine_t: a coroutine of libco: a fiber, and how far it is.
 //
-//      co_create ---> [fresh] -- co_resume --> runs -- co_yield_ct --> [parked] -- co_resume -->
-//      runs
-//                                              |  \--- poll, ... ----> [waits]  -- event, by the
-//                                              loop
-//                                              +-- returns ----------> [over]
+//   co_create ---> [fresh] -- co_resume --> runs -- co_yield_ct --> [parked] -- co_resume --> runs
+//                                            | \--- poll, ... ----> [waits]  -- by the loop -> runs
+//                                            +----- returns ------> [over]
 //
 // Its one idea: co_resume gives the fiber a turn where it stands, as the loop gives it one where
 // its wait has ended: that turn is nested in whatever runs there, and comes back when the fiber
