@@ -50,6 +50,7 @@ POSIX_CASE(poll_counts_as_the_system_does) {
     t.told("the end", HOOKED(poll)(&end, 1, -1));
     tell_all(t, &end, 1);
     t.told("a bad address", HOOKED(poll)(nowhere, 3, 0));
+    if (!may_give_bad_lists) return;
     const volatile nfds_t too_many = nfds_t{1} << 31;
     const volatile nfds_t none_for_the_system = nfds_t{1} << 32;
     t.told("more than may be open", HOOKED(poll)(&end, too_many, -1));
