@@ -62,7 +62,7 @@ void claim_all(wait_list& from, wait_list& into) noexcept {
         if (n->owner->claim()) into.push_back(*n);
 }
 
-// The same, but for the first of them.
+// The same, but the first of them is the result; null if its wait has ended otherwise.
 WEFT_ALWAYS_INLINE wait_node* claim_first(wait_list& from, wait_list& others) noexcept {
     wait_node* const n = from.pop_front();
     if (n == nullptr) return nullptr;

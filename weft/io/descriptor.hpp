@@ -110,7 +110,7 @@ struct io_entry {
 
     // Under the lock: the driver watches it from now on, if it did not yet.
     [[nodiscard]] std::error_code be_watched_by(io_driver& d, std::uint32_t generation) noexcept;
-    // Whether nothing is to be done for that but to tell the driver: by who enlists.
+    // Whether it does already, and who enlists has only to tell it (io_driver::enlisted).
     bool is_watched_by(const io_driver& d) const noexcept { return watchers[0] == &d; }
     void forget_watchers(bool stays_open) noexcept;
     // It watches no more; true if it did.
