@@ -9,6 +9,8 @@ export CXX
 
 JOBS := $(shell nproc)
 CONFIGURE = @cmake >/dev/null --log-level=NOTICE --preset
+# What only other commands miss is not said.
+CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
@@ -27,12 +29,14 @@ help:
 	@echo "make format   clang-format on all C++; make format-check only looks"
 	@echo "make clean    remove build/"
 
+COMPARISON = build/release/bench/weft_bench
 run:
 	@tools/bootstrap run bench
-	$(CONFIGURE) release
+	$(CONFIGURE_QUIETLY) release
 	@$(BUILD) release --target echo weft_bench
 	build/release/examples/echo
-	@python3 tools/bench_report.py build/release/bench/weft_bench --short
+	@if ! command -v python3 >/dev/null; then echo "no comparison: python3 is not installed"; \
+	elif [ -x $(COMPARISON) ]; then python3 tools/bench_report.py $(COMPARISON) --short; fi
 
 test:
 	@tools/bootstrap test
@@ -58,7 +62,7 @@ bench:
 	@tools/bootstrap bench
 	$(CONFIGURE) release
 	$(BUILD) release --target weft_bench
-	python3 tools/bench_report.py build/release/bench/weft_bench
+	python3 tools/bench_report.py $(COMPARISON)
 
 bench-net:
 	@tools/bootstrap bench-net
@@ -71,7 +75,7 @@ bench-net:
 SECONDS := 600
 soak:
 	@tools/bootstrap run
-	$(CONFIGURE) release
+	$(CONFIGURE_QUIETLY) release
 	@$(BUILD) release --target weft_soak
 	python3 tools/soak.py build/release/bench/weft_soak $(SECONDS)
 

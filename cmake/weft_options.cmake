@@ -44,6 +44,14 @@ set(weft_sanitize_thread -fsanitize=thread -fno-omit-frame-pointer)
 set(weft_sanitize_none)
 set(weft_sanitize ${weft_sanitize_${WEFT_SANITIZE}})
 
+# weft_skip(<test> <label> <reason>): a test that cannot be built here is said aloud, and CTest counts
+# it as skipped.
+function(weft_skip test label reason)
+    message(NOTICE "weft: ${test} is skipped: ${reason}")
+    add_test(NAME ${test} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${reason}")
+    set_tests_properties(${test} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: " LABELS "${label}")
+endfunction()
+
 # weft_own(<target>): gives a target of this repository its language and its warnings.
 function(weft_own target)
     set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)

@@ -1,5 +1,5 @@
 """tools/bootstrap against a make-believe system: a PATH of few commands, of which apt-get only
-writes down what it is asked for."""
+writes down what it is asked for, and a folder for the system's headers and libraries."""
 
 import os
 import shutil
@@ -22,6 +22,8 @@ class Bootstrap(unittest.TestCase):
             (self.bin / name).symlink_to(shutil.which(name))
         self.log = self.bin / "asked.log"
         self.policy = self.bin / "policy"
+        self.system = self.bin / "system"
+        self.header("liburing.h")
         self.command("id", "echo 0")
 
     def command(self, name, script="true"):
@@ -32,13 +34,30 @@ class Bootstrap(unittest.TestCase):
         for name in names:
             self.command(name)
 
+    def header(self, name):
+        path = self.system / "usr" / "include" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def refuse_packages(self, *refused, reason="E: Unable to correct problems"):
+        """An apt-get that can install every package but some, and none together with those."""
+        brings = "".join(f"{package}) touch '{path}'; chmod 755 '{path}' ;;\n" for package, path in {
+            "ninja-build": self.bin / "ninja", "gdb": self.bin / "gdb",
+            "valgrind": self.bin / "valgrind", "ccache": self.bin / "ccache",
+            "liburing-dev": self.system / "usr/include/liburing.h"}.items())
+        patterns = "|".join(f"*' {package} '*" for package in refused)
+        self.apt(f"""case "$*" in *install*) ;; *) exit 0 ;; esac
+case " $* " in {patterns}) echo "{reason}" >&2; exit 100 ;; esac
+for package in "$@"; do case $package in\n{brings}esac; done""")
+
     def apt(self, script=":"):
         self.command("apt-get", f'echo "$@" >> "{self.log}"\n{script}')
 
     def run_for(self, *groups):
         done = subprocess.run([shutil.which("bash"), str(BOOTSTRAP), *groups], capture_output=True,
                               text=True,
-                              env={"PATH": str(self.bin), "WEFT_POLICY": str(self.policy)})
+                              env={"PATH": str(self.bin), "WEFT_POLICY": str(self.policy),
+                                   "WEFT_SYSTEM": str(self.system)})
         return done.returncode, done.stdout, done.stderr
 
     def asked(self):
@@ -127,6 +146,65 @@ class Bootstrap(unittest.TestCase):
         status, _, err = self.run_for("run")
         self.assertEqual(status, 2)
         self.assertEqual(err, "bootstrap: installed, but still not found: ninja-build\n")
+
+    def test_the_main_job_asks_for_both_drivers(self):
+        self.have("g++", "cmake", "ninja")
+        self.refuse_packages("none")
+        (self.system / "usr/include/liburing.h").unlink()
+        self.assertEqual(self.run_for("run"), (0, "bootstrap: installing liburing-dev\n", ""))
+        self.assertEqual(self.run_for("run"), (0, "", ""))
+
+    def test_a_package_that_cannot_be_had_refuses_none_of_the_others(self):
+        self.have("g++", "cmake", "python3")
+        self.header("gtest/gtest.h")
+        self.refuse_packages("libunwind-dev", reason="E: Packages need to be removed")
+        status, out, err = self.run_for("test")
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("\nbootstrap: without libunwind-dev: E: Packages need to be removed\n", out)
+        self.assertEqual(out.count("bootstrap: without"), 1)
+        for command in ("ninja", "gdb", "valgrind", "ccache"):
+            self.assertTrue((self.bin / command).exists(), command)
+
+    def test_what_a_build_needs_is_asked_for_apart_from_what_it_can_do_without(self):
+        self.have("g++", "cmake", "python3")
+        self.header("gtest/gtest.h")
+        self.refuse_packages("none")
+        self.assertEqual(self.run_for("test")[0], 0)
+        self.assertRegex(self.asked(), r"(?m)^.* install .* ninja-build$")
+
+    def test_no_package_is_ever_removed(self):
+        self.have("g++", "cmake", "ninja", "python3")
+        self.header("gtest/gtest.h")
+        self.refuse_packages("libunwind-dev")
+        self.run_for("test")
+        for line in self.asked().splitlines():
+            if "install" in line:
+                self.assertIn(" --no-remove ", line)
+
+    def test_without_root_a_build_goes_on_without_what_it_does_not_need(self):
+        self.have("g++", "cmake", "ninja")
+        (self.system / "usr/include/liburing.h").unlink()
+        self.apt()
+        self.command("id", "echo 1000")
+        self.command("sudo", "exit 1")
+        status, out, err = self.run_for("run")
+        self.assertEqual((status, err), (0, ""))
+        self.assertRegex(out, r"^bootstrap: without liburing-dev: not root\n$")
+        self.assertEqual(self.asked(), "")
+
+    def test_without_apt_a_build_goes_on_without_what_it_does_not_need(self):
+        self.have("g++", "cmake", "ninja")
+        (self.system / "usr/include/liburing.h").unlink()
+        self.assertEqual(self.run_for("run"),
+                         (0, "bootstrap: without liburing-dev: there is no apt-get\n", ""))
+
+    def test_without_network_a_build_goes_on_without_what_it_does_not_need(self):
+        self.have("g++", "cmake", "ninja")
+        (self.system / "usr/include/liburing.h").unlink()
+        self.apt('echo "E: Failed to fetch" >&2; exit 100')
+        self.assertEqual(self.run_for("run"),
+                         (0, "bootstrap: installing liburing-dev\n"
+                             "bootstrap: without liburing-dev: E: Failed to fetch\n", ""))
 
     def test_a_system_without_apt_is_told_what_is_missing(self):
         status, _, err = self.run_for("run")
