@@ -13,6 +13,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -80,7 +81,11 @@ public:
         return posted_.size();
     }
 
+    // What happens meanwhile: called once, within the next post.
+    void in_next_post(std::function<void()> f) { meanwhile_ = std::move(f); }
+
     void post(runnable& r) noexcept override {
+        if (const auto f = std::exchange(meanwhile_, nullptr)) f();
         const std::lock_guard held(lock_);
         posted_.push_back({r.handle, r.of, &r});
     }
@@ -136,6 +141,7 @@ private:
     std::deque<entry> posted_;
     std::multimap<time_point, timer_node*> timers_;
     time_point now_{std::chrono::hours(1)};
+    std::function<void()> meanwhile_;
     int enrolled_ = 0;
 };
 

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <deque>
+#include <thread>
 #include <vector>
 
+#include "test/support/manual_executor.hpp"
 #include "test/support/parties.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/wait/shield.hpp"
@@ -308,6 +311,42 @@ TEST(condition_variable, a_wait_with_a_token_misses_no_stop) {
         EXPECT_FALSE(c.wait(lock, source.get_token(), [] { return false; }));
         stops.join();
     }
+}
+
+// The stop comes while notify_all() has claimed both and has woken the first only.
+TEST(condition_variable, a_stop_leaves_a_waiter_that_was_notified_to_its_notification) {
+    weft::mutex m;
+    weft::condition_variable c;
+    weft::testing::manual_executor on;
+    const auto body = [&]() -> weft::testing::plain_coroutine {
+        co_await m.async_lock();
+        std::unique_lock lock(m, std::adopt_lock);
+        co_await c.async_wait(lock);
+    };
+    weft::testing::plain_coroutine first = body();
+    first.start(on);
+    weft::stop_source source;
+    std::atomic<bool> waits{false};
+    std::atomic<bool> came_back{false};
+    std::thread second([&] {
+        std::unique_lock lock(m);
+        waits = true;
+        EXPECT_FALSE(c.wait(lock, source.get_token(), [] { return false; }));
+        came_back = true;
+    });
+    while (!waits) std::this_thread::yield();
+    {
+        const std::lock_guard held(m);  // it has let go of the mutex: it stands in line
+    }
+    on.in_next_post([&] { source.request_stop(); });
+    c.notify_all();
+    on.run_all();
+    const auto soon = weft::after(weft::steady_now(), 10s);
+    while (!came_back && weft::steady_now() < soon) std::this_thread::yield();
+    if (!came_back) weft::fail("the waiter that was notified and stopped still waits");
+    second.join();
+    on.run_all();
+    EXPECT_TRUE(first.done());
 }
 
 TEST(condition_variable_death, a_wait_without_the_mutex) {

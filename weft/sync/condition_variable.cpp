@@ -96,7 +96,7 @@ void condition_variable::notify_all() noexcept {
 
 void condition_variable::notify(detail::notice& n) noexcept {
     queue_.lock();
-    const bool waits = n.linked() && queue_.claim(n);
+    const bool waits = queue_.claim(n);  // not one that a notify_all has, and is about to wake
     queue_.unlock(0);
     if (waits) n.owner->wake();
 }

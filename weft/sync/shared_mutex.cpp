@@ -109,7 +109,10 @@ void shared_mutex::hand_on(word_queue::word v) noexcept {
     while (detail::queue_node* first = queue_.front()) {
         const auto how = static_cast<detail::shared_lock_operation::node*>(first)->how;
         if (!admits(v, how)) break;
-        if (!queue_.claim(*first)) continue;
+        if (!queue_.claim(*first)) {
+            queue_.remove(*first);
+            continue;
+        }
         first->given = true;
         woken.push_back(*first);
         v = joined(v, how);

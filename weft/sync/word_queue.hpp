@@ -14,6 +14,9 @@
 // Q1  while `busy` is set, only who set it changes the word or the queue
 // Q2  while `busy` is not set, `waiters` is set if and only if the queue is not empty
 // Q3  nobody is woken under the lock: who is to be woken is claimed, taken out, and woken after it
+// Q4  a node leaves the queue with the claim of its wait, under the lock, or after a claim that was
+//     won elsewhere; so under the lock one whose wait is pending is in the queue, and one that was
+//     claimed may stand in the list of a waker, where it is not to be touched
 //
 //   std::uintptr_t v = q.lock();                     // an unlock
 //   queue_node* next = q.claim_first();
@@ -82,20 +85,23 @@ public:
     // All of these under the lock.
     void push_back(queue_node& n) noexcept { nodes_.push_back(n); }
     queue_node* front() const noexcept { return static_cast<queue_node*>(nodes_.front()); }
-    // Takes n out. False if its wait has ended otherwise; if not, its waiter is owed a wake.
+    // Takes n out, and its waiter is owed a wake. False, and n is left alone, if its wait has ended
+    // otherwise, or another has claimed it: the waiter exists, but need not be in the queue. Q4
     [[nodiscard]] bool claim(queue_node& n) noexcept {
+        if (!n.owner->claim()) return false;
         nodes_.remove(n);
-        return n.owner->claim();
+        return true;
     }
-    // The first whose wait has not ended otherwise; null when there is none.
+    // Takes the first out whose wait has not ended otherwise; null when there is none.
     [[nodiscard]] queue_node* claim_first() noexcept {
-        while (queue_node* n = front())
-            if (claim(*n)) return n;
+        while (wait_node* n = nodes_.pop_front())
+            if (n->owner->claim()) return static_cast<queue_node*>(n);
         return nullptr;
     }
     void claim_all(wait_list& into) noexcept {
         while (queue_node* n = claim_first()) into.push_back(*n);
     }
+    // Of one in the queue, or, if its wait was claimed for a withdrawal, of any: Q4.
     void remove(queue_node& n) noexcept {
         if (n.linked()) nodes_.remove(n);
     }

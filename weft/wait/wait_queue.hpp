@@ -32,6 +32,8 @@ public:
     bool empty() const noexcept { return nodes_.empty(); }
     void push_back(wait_node& n) noexcept { nodes_.push_back(n); }
     wait_node* front() const noexcept { return nodes_.front(); }
+    // Of one whose wait was claimed for a withdrawal: one that was claimed for a wake may stand in
+    // the waker's list, which this lock does not guard.
     void remove(wait_node& n) noexcept {
         if (n.linked()) nodes_.remove(n);
     }
