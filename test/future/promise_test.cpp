@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <thread>
 
 #include "test/future/values.hpp"
@@ -63,6 +65,43 @@ TEST(promise, has_one_winner_of_all_who_try_at_once) {
         EXPECT_EQ(winners, 1);
         EXPECT_TRUE(f.is_ready());
     }
+}
+
+// Is told, and at once frees the future and the promise, as a consumer on another thread may; then
+// takes the memory that was freed, where it can, and writes to it.
+struct frees_all : weft::detail::listener {
+    std::unique_ptr<promise<int>> giver;
+    std::unique_ptr<future<int>> taker;
+    static constexpr std::size_t bytes = weft::detail::block_bytes<int>();
+    std::byte* taken = nullptr;
+
+    explicit frees_all(weft::executor& on)
+        : listener{tell},
+          giver(std::make_unique<promise<int>>(on)),
+          taker(std::make_unique<future<int>>(giver->get_future())) {
+        EXPECT_TRUE(weft::detail::core_of_future::core(*taker).word.attach(*this));
+    }
+    ~frees_all() {
+        EXPECT_EQ(static_cast<std::size_t>(std::count(taken, taken + bytes, std::byte{0xa5})),
+                  bytes)
+            << "written to after it was freed";
+        weft::block_cache::release(taken, bytes);
+    }
+    static void tell(listener& l) noexcept {
+        auto& me = static_cast<frees_all&>(l);
+        me.taker.reset();
+        me.giver.reset();
+        me.taken = static_cast<std::byte*>(weft::block_cache::acquire(bytes));
+        std::fill_n(me.taken, bytes, std::byte{0xa5});
+    }
+};
+TEST(promise, is_not_touched_after_its_outcome_was_seen) {
+    weft::loop l;
+    EXPECT_TRUE(frees_all(l).giver->set_value(7));
+    EXPECT_TRUE(frees_all(l).giver->set_error(weft::errc::closed));
+    EXPECT_TRUE(frees_all(l).giver->set_exception(std::make_exception_ptr(3)));
+    EXPECT_TRUE(frees_all(l).giver->set_stopped());
+    EXPECT_TRUE(frees_all(l).taker->request_stop());
 }
 
 TEST(promise, carries_references_nothing_and_what_cannot_be_copied) {

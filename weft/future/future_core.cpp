@@ -99,7 +99,8 @@ future_core* deliver(future_core& c, stop_reason why) noexcept {
 // However long the chain, it takes no more stack.
 bool request_stop(future_core& first, stop_reason why) noexcept {
     future_core* c = &first;
-    future_core* held = nullptr;  // in which c is, or which is held by c's followers
+    future_core* held = c;  // c itself, or the one that holds it through its followers. K5
+    held->keep();
     bool any = false;
     while (c != nullptr) {
         if (c->word.claim()) {

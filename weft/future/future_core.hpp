@@ -21,6 +21,7 @@
 // K3  a future that follows another holds it (up) until its own turn has claimed it, or until it is
 //     destroyed: whoever else has claimed it finds `up` there
 // K4  the target is there while the stop word is open; and what may be asked is `begun`
+// K5  who publishes touches nothing afterwards, or holds a reference that only it lets go of
 #pragma once
 
 #include <cstddef>
@@ -104,12 +105,20 @@ struct future_core : frame {
         if (!is_alone()) publish();
         let_go(this);
     }
-    // The same for who keeps his reference.
+    // The same by a caller with a reference of its own, which it keeps until this returns.
     void publish() noexcept {
         if (listener* l = word.publish()) {
             l->told(*l);
             word.set_told();
         }
+    }
+    // The same by a caller that uses another's reference, as set_value() does the promise's:
+    // whoever is told may let go of that one, and of the future's too. K5
+    void publish_held() noexcept {
+        if (word.publish_to_nobody()) return;
+        keep();
+        publish();
+        let_go(this);
     }
 
     // These take the room, which holds nothing; finish() or publish() comes next.
@@ -190,7 +199,8 @@ private:
 };
 
 // Asks for an end: who has not begun is stopped at once, and what it waits for as well; who has is
-// told. False: it has an outcome, or was asked before. Any thread; the caller holds a reference.
+// told. False: it has an outcome, or was asked before. Any thread; the caller's reference may go as
+// soon as the outcome is seen.
 bool request_stop(future_core& c, stop_reason why) noexcept;
 
 // From here on c ends as `inner` does, which is asked to stop where c is; c's block has room for a

@@ -66,6 +66,16 @@ public:
         const bits word = word_.fetch_or(done, std::memory_order_acq_rel);
         return reinterpret_cast<listener*>(word & ~flags);
     }
+    // The same where nobody is attached: nothing is touched afterwards. False: somebody is, and
+    // nothing has changed. Release: pairs with is_done() and attach().
+    [[nodiscard]] bool publish_to_nobody() noexcept {
+        bits word = word_.load(std::memory_order_relaxed);
+        while ((word & ~flags) == 0)
+            if (word_.compare_exchange_weak(word, word | done, std::memory_order_release,
+                                            std::memory_order_relaxed))
+                return true;
+        return false;
+    }
     // Release: pairs with detach().
     void set_told() noexcept { word_.store(claimed | done | told, std::memory_order_release); }
 

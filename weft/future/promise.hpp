@@ -38,7 +38,7 @@ void fulfil(future_core& c, V&&... v) {
 #else
     put_value<T>(c, std::forward<V>(v)...);
 #endif
-    c.publish();
+    c.publish_held();
 }
 
 // One that put() gives its outcome before anybody knows of it.
@@ -95,19 +95,19 @@ public:
     bool set_exception(std::exception_ptr e) {
         if (!claim()) return false;
         core_->put_exception(std::move(e));
-        core_->publish();
+        core_->publish_held();
         return true;
     }
     bool set_error(std::error_code e) {
         if (!claim()) return false;
         core_->put_error(e);
-        core_->publish();
+        core_->publish_held();
         return true;
     }
     bool set_stopped(stop_reason why = stop_reason::user) {
         if (!claim()) return false;
         core_->put_stopped(why);
-        core_->publish();
+        core_->publish_held();
         return true;
     }
 
