@@ -1,0 +1,115 @@
+#include "weft/base/give_back.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::detail::give_back;
+using weft::detail::give_back_period;
+using weft::detail::memory_keeper;
+using weft::detail::unused;
+
+constexpr weft::time_point start = weft::time_point{} + 100s;
+
+// A keeper stays for the life of the process, so those of these tests ask for nothing when done.
+std::atomic<int> first_asked{0};
+weft::time_point first_answer = weft::never;
+constinit memory_keeper first([](weft::time_point) noexcept {
+    ++first_asked;
+    return first_answer;
+});
+weft::time_point second_answer = weft::never;
+constinit memory_keeper second([](weft::time_point) noexcept { return second_answer; });
+
+TEST(give_back, asks_every_keeper_and_gives_the_earliest_answer) {
+    first.enter();
+    second.enter();
+    first_answer = start + 2s;
+    second_answer = start + 1s;
+    EXPECT_EQ(give_back(start), start + 1s);
+    second_answer = weft::never;
+    EXPECT_EQ(give_back(start), start + 2s);
+    first_answer = weft::never;
+    EXPECT_EQ(give_back(start), weft::never);
+}
+
+TEST(give_back, asks_a_keeper_once_however_often_it_was_entered) {
+    first.enter();
+    first.enter();
+    const int before = first_asked;
+    static_cast<void>(give_back(start));
+    EXPECT_EQ(first_asked, before + 1);
+}
+
+std::atomic<int> many_asked{0};
+memory_keeper many[] = {
+    memory_keeper([](weft::time_point) noexcept { return ++many_asked, weft::never; }),
+    memory_keeper([](weft::time_point) noexcept { return ++many_asked, weft::never; }),
+    memory_keeper([](weft::time_point) noexcept { return ++many_asked, weft::never; }),
+    memory_keeper([](weft::time_point) noexcept { return ++many_asked, weft::never; }),
+};
+
+TEST(give_back, loses_no_keeper_of_several_threads_that_enter_at_once) {
+    std::vector<std::thread> threads;
+    for (int n = 0; n != 2; ++n)
+        for (memory_keeper& k : many) threads.emplace_back([&k] { k.enter(); });
+    for (auto& t : threads) t.join();
+    static_cast<void>(give_back(start));
+    EXPECT_EQ(many_asked, 4);
+}
+
+TEST(unused, spares_nothing_before_a_period_is_over) {
+    unused u;
+    EXPECT_EQ(u.spare(start, 100, 1), 0u);
+    EXPECT_EQ(u.spare(start + give_back_period / 2, 100, 1), 0u);
+    EXPECT_EQ(u.next(start), start + give_back_period);
+    EXPECT_EQ(u.spare(start + give_back_period, 100, 1), 50u);
+    EXPECT_EQ(u.next(start + give_back_period), start + give_back_period);  // at once
+}
+
+TEST(unused, spares_nothing_of_what_was_used_in_the_period) {
+    unused u;
+    static_cast<void>(u.spare(start, 100, 1));
+    u.taken(30);  // and all came back
+    EXPECT_EQ(u.spare(start + give_back_period, 100, 1), 15u);
+    u.given(15);
+    u.taken(0);
+    EXPECT_EQ(u.spare(start + 2 * give_back_period, 85, 1), 0u);
+}
+
+TEST(unused, takes_back_what_it_spared_where_it_is_used_after_all) {
+    unused u;
+    static_cast<void>(u.spare(start, 100, 1));
+    EXPECT_EQ(u.spare(start + give_back_period, 100, 1), 50u);
+    u.taken(10);
+    EXPECT_EQ(u.spare(start + give_back_period, 100, 1), 10u);
+    EXPECT_EQ(u.spare(start + give_back_period, 5, 1), 5u);
+    u.taken(0);
+    EXPECT_EQ(u.spare(start + give_back_period, 5, 1), 0u);
+    EXPECT_EQ(u.next(start + give_back_period), start + 2 * give_back_period);  // not at once
+}
+
+TEST(unused, brings_a_stock_that_nobody_uses_down_to_nothing_within_ten_periods) {
+    unused u;
+    std::size_t count = 20'000;
+    weft::time_point now = start;
+    static_cast<void>(u.spare(now, count, 64));
+    for (int n = 0; n != 10; ++n) {
+        now += give_back_period;
+        while (const std::size_t all = u.spare(now, count, 64)) {
+            const std::size_t some = std::min<std::size_t>(all, 64);
+            u.given(some);
+            count -= some;
+        }
+        EXPECT_GT(u.next(now), now);
+    }
+    EXPECT_EQ(count, 0u);
+}
+
+}  // namespace

@@ -1,0 +1,95 @@
+// give_back: how an idle thread has memory given back that the process keeps for later and does not
+// use.
+//
+// Its one idea: what keeps memory (stacks, blocks) enters itself here, once, and a loop that has
+// nothing to run asks all of them before it sleeps. Each gives back a little of what has lain
+// unused, and answers when it is to be asked again. So a loop knows nothing of stacks, and acquire
+// and release know nothing of loops.
+//
+//      loop, before it sleeps ---> give_back(now) ---> [stacks] ---> [blocks] ---> ...
+//           sleeps until then <--- the earliest moment that one of them has named, or never
+//
+// A keeper is asked often and by many threads at once, so it answers `never` without a lock when it
+// has nothing to spare. It gives back what its stock has not come below for a period: `unused` says
+// how much that is.
+//
+// Model: none, the chain of keepers only grows, and a keeper is entered whole by one exchange.
+//
+//   constinit detail::memory_keeper stacks{give_back_stacks};
+//   stacks.enter();                                          // where the first stack is kept
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "weft/base/atomic.hpp"
+#include "weft/base/clock.hpp"
+
+namespace weft::detail {
+
+// An idle program wakes no more often than this to give back.
+inline constexpr duration give_back_period = std::chrono::seconds(1);
+
+// One who keeps memory. It lives as long as the process.
+class memory_keeper {
+public:
+    // Gives back a part of what is spare, in some hundred microseconds at most: what belongs to the
+    // calling thread, and what belongs to the process. Returns the moment at which it is to be
+    // asked again: `now`, where more could go at once; never, where there is nothing to spare. Any
+    // thread.
+    using function = time_point (*)(time_point now) noexcept;
+
+    constexpr explicit memory_keeper(function f) noexcept : give_back_(f) {}
+    memory_keeper(const memory_keeper&) = delete;
+    memory_keeper& operator=(const memory_keeper&) = delete;
+
+    // Is asked from now on; only the first call does something. Any thread.
+    void enter() noexcept;
+
+private:
+    friend time_point give_back(time_point) noexcept;
+
+    const function give_back_;
+    atomic<bool> entered_{false};
+    memory_keeper* next_ = nullptr;  // written before the keeper is in the chain
+};
+
+// Asks every keeper, and returns the earliest moment of their answers. Any thread.
+time_point give_back(time_point now) noexcept;
+
+// How much of a stock nobody has used for a period. Guarded by what guards the stock.
+//
+// Invariants:
+// U1  lowest_ is the least that the stock came down to since the period began
+class unused {
+public:
+    // The stock has come down to `left`.
+    void taken(std::size_t left) noexcept { lowest_ = std::min(lowest_, left); }  // U1
+
+    // How many of the `count` there are may go now. At the end of each period half of what was
+    // never used in it may, and `least` if there are so many: a burst that comes again finds the
+    // rest, and nothing is kept for ever.
+    std::size_t spare(time_point now, std::size_t count, std::size_t least) noexcept {
+        lowest_ = std::min(lowest_, count);
+        if (now >= period_end_) {
+            spare_ = std::min(std::max(lowest_ / 2, least), lowest_);
+            lowest_ = count;
+            period_end_ = after(now, give_back_period);
+        }
+        return spare_ = std::min(spare_, lowest_);
+    }
+    // So many of them have gone.
+    void given(std::size_t n) noexcept {
+        spare_ -= std::min(n, spare_);
+        lowest_ -= std::min(n, lowest_);
+    }
+    // When to ask again, of a stock with something in it.
+    time_point next(time_point now) const noexcept { return spare_ != 0 ? now : period_end_; }
+
+private:
+    std::size_t lowest_ = 0;
+    std::size_t spare_ = 0;
+    time_point period_end_ = time_point::min();
+};
+
+}  // namespace weft::detail
