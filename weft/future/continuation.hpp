@@ -131,7 +131,7 @@ private:
     }
     static void free(future_core& c) noexcept {
         destroy_outcome<result>(c);
-        block_cache::release(&c, place.bytes, place.alignment);
+        release_block(c, place.bytes, place.alignment);
     }
     static void discard(future_core& c, bool ours) noexcept {
         std::destroy_at(&in(c));
@@ -218,7 +218,7 @@ private:
         future_core& c = future_core::of(f);
         if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
             destroy_outcome<result>(c);
-            block_cache::release(&c, place.bytes, place.alignment);
+            release_block(c, place.bytes, place.alignment);
         } else if (c.manner == manner::forwards) {
             drop_forwarding(c);
         } else {

@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <new>
 #include <system_error>
 
@@ -163,7 +164,13 @@ struct future_core : frame {
 private:
     void shut() noexcept;
 };
-static_assert(sizeof(future_core) == 48);
+static_assert(WEFT_MODEL || sizeof(future_core) == 48);
+
+// The end of a core that nobody has any more, and of its block.
+inline void release_block(future_core& c, std::size_t bytes, std::size_t alignment) noexcept {
+    std::destroy_at(&c);
+    block_cache::release(&c, bytes, alignment);
+}
 
 // By a future. One whose turn is still to come, here, shares it with that turn alone: nobody else
 // can come to it any more, so that the count need not be changed as one.

@@ -21,13 +21,7 @@ void group_part::begin(future_core* const* ups) noexcept {
         member& m = members[i];
         m.told = [](listener& l) noexcept {
             auto& self = static_cast<member&>(l);
-            group_part& g = *self.of;
-            self.next = g.ended.load(std::memory_order_relaxed);
-            // Release: pairs with take_ended().
-            while (!g.ended.compare_exchange_weak(self.next, &self, std::memory_order_release,
-                                                  std::memory_order_relaxed)) {
-            }
-            g.calls.prompt(prompted::told_cause);
+            self.of->calls.prompt(self);
         };
         m.of = this;
         m.up = ups[i];
@@ -40,17 +34,13 @@ void group_part::begin(future_core* const* ups) noexcept {
         if (!members[i].up->word.attach(members[i])) members[i].told(members[i]);
 }
 
-group_part::member* group_part::take_ended() noexcept {
-    // Acquire: pairs with the push of each.
-    member* stack = ended.exchange(nullptr, std::memory_order_acquire);
-    member* in_order = nullptr;
-    while (stack != nullptr) {
-        member* const next = stack->next;
-        stack->next = in_order;
-        in_order = stack;
-        stack = next;
+group_part::member* group_part::in_order(prompted::caller* last) noexcept {
+    prompted::caller* first = nullptr;
+    while (last != nullptr) {
+        prompted::caller* const before = std::exchange(last->next, first);
+        first = std::exchange(last, before);
     }
-    return in_order;
+    return static_cast<member*>(first);
 }
 
 void group_part::decide(stop_reason why) noexcept {

@@ -1,9 +1,9 @@
 // group_part: a future of several others: the part of when_all and its kin that does not know their
 // types.
 //
-// Its one idea: who ends, is put on a stack by whoever ended it, and calls for a turn of the group,
-// which alone counts. So nobody looks through those that are pending, and all that is decided is
-// decided at home, in the order in which they ended.
+// Its one idea: a member that ends calls for a turn of the group (prompted.hpp), which alone
+// counts. So nobody looks through those that are pending, and all that is decided is decided at
+// home, in the order in which they ended.
 //
 //      member ended --> [stack] --> the group's turn: counts; enough: asks the others to stop
 //                                                     all have ended: the outcome
@@ -25,17 +25,15 @@
 namespace weft::detail {
 
 struct group_part {
-    struct member : listener {
+    struct member : listener, prompted::caller {
         group_part* of = nullptr;
         future_core* up = nullptr;
         std::size_t index = 0;
-        member* next = nullptr;  // on the stack
-        bool ended = false;      // for the group's turn
+        bool ended = false;  // for the group's turn
     };
     enum class verdict : unsigned char { counts, does_not_count, ends_all };
 
     prompted calls;
-    atomic<member*> ended{nullptr};
     std::unique_ptr<member[]> members;
     const std::size_t count;
     const std::size_t needed;
@@ -53,9 +51,9 @@ struct group_part {
     // Of a turn: those that have ended are judged. True: all have.
     template <class Judge>
     [[nodiscard]] bool look(Judge judge) noexcept {
-        static_cast<void>(calls.take());
+        member* m = in_order(calls.take().last);
         if (!decided && is_decided()) decide(stop_reason::user);  // of none, or of too many
-        for (member* m = take_ended(); m != nullptr; m = std::exchange(m->next, nullptr)) {
+        for (; m != nullptr; m = next_of(*m)) {
             m->ended = true;
             --left;
             if (decided) continue;
@@ -80,7 +78,8 @@ private:
         return winners.size() == needed || winners.size() + left < needed;
     }
     void decide(stop_reason why) noexcept;
-    member* take_ended() noexcept;  // in the order of their ending
+    static member* next_of(member& m) noexcept { return static_cast<member*>(m.next); }
+    static member* in_order(prompted::caller* last) noexcept;  // of their ending
 };
 
 // Rule: result, judge(up, index), and take(core, group), which puts the outcome in its place.
@@ -128,7 +127,7 @@ private:
         if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
             destroy_outcome<result>(c);
             std::destroy_at(&self);
-            block_cache::release(&c, bytes, alignment);
+            release_block(c, bytes, alignment);
             return;
         }
         // Its executor ends.

@@ -32,7 +32,7 @@ void limited_core::begin(stop_token token) noexcept {
 }
 
 bool limited_core::look() noexcept {
-    const unsigned causes = calls.take();
+    const unsigned causes = calls.take().causes;
     if ((causes & prompted::told_cause) != 0) return true;
     if ((causes & prompted::event_cause) != 0 && !timer.armed && !late) {
         executor& home = *calls.core.home;

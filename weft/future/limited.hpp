@@ -85,7 +85,7 @@ private:
             future_core* const up = self.up;
             destroy_outcome<T>(c);
             std::destroy_at(&self);
-            block_cache::release(&c, bytes, alignment);
+            release_block(c, bytes, alignment);
             return let_go(up);
         }
         // Its executor ends.

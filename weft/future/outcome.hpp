@@ -137,8 +137,9 @@ struct promise_block {
         return c;
     }
     static void dispose(frame* f) noexcept {
-        destroy_outcome<T>(future_core::of(f));
-        block_cache::release(f, block_bytes<T>(), block_alignment<T>());
+        future_core& c = future_core::of(f);
+        destroy_outcome<T>(c);
+        release_block(c, block_bytes<T>(), block_alignment<T>());
     }
 };
 

@@ -55,8 +55,8 @@ class packaged_task<R(Args...)> {
         static void dispose(detail::frame* f) noexcept {
             core& c = core::of(f);
             detail::destroy_outcome<R>(c);
-            block_cache::release(&c, offset + sizeof(block),
-                                 detail::block_alignment<R>(alignof(block)));
+            detail::release_block(c, offset + sizeof(block),
+                                  detail::block_alignment<R>(alignof(block)));
         }
     };
 

@@ -17,7 +17,7 @@ poll_core::poll_core(future_core& c, future_core& source, const poll_manner& m) 
 }
 
 poll_core::step poll_core::next_step() noexcept {
-    const unsigned causes = calls.take();
+    const unsigned causes = calls.take().causes;
     if (calls.over) return step::last;
     future_core& c = calls.core;
     const stop_reason asked = c.stops.asked();

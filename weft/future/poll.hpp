@@ -173,7 +173,7 @@ private:
         if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
             destroy_outcome<T>(c);
             std::destroy_at(&self);
-            block_cache::release(&c, bytes, alignment);
+            release_block(c, bytes, alignment);
             return;
         }
         // Its executor ends.

@@ -71,7 +71,7 @@ private:
         if (c.references.load(std::memory_order_relaxed) != 0) return drop_forwarding(c);
         std::destroy_at(&shared_part::of<T>(c));
         destroy_outcome<T>(c);
-        block_cache::release(&c, bytes, alignment);
+        release_block(c, bytes, alignment);
     }
 };
 

@@ -1,0 +1,102 @@
+// weft/future/group.hpp, and prompted.hpp beneath it, under every interleaving of those who give
+// the members their outcomes, of a stop, and of the home where the group counts and is freed: up to
+// so many deviations, which is where a prompt that came after the push was found with one.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "model/expect.hpp"
+#include "model/home.hpp"
+#include "weft/future/group.hpp"
+#include "weft/future/when.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::home;
+using weft::future;
+using weft::promise;
+
+// All with so few deviations, and some with many.
+std::array<model::options, 2> walks(unsigned deviations) {
+    return {{{.deviations = deviations}, {.random_schedules = 20'000}}};
+}
+
+// A second reference to what a future refers to, for who asks it to stop from another thread.
+class stopper {
+public:
+    template <class T>
+    explicit stopper(future<T>& f) : core_(weft::detail::core_of_future::core(f)) {
+        core_.keep();
+    }
+    void stop() {
+        weft::detail::request_stop(core_, weft::stop_reason::user);
+        weft::detail::let_go(&core_);
+    }
+
+private:
+    weft::detail::future_core& core_;
+};
+
+// The consumer is the home's own thread: it drops the group as soon as its outcome is there, so
+// that whoever is then still at it finds its end. The promises are dropped by who gives.
+template <class Make>
+model::report race_of_two(Make make, bool stops, const model::options& how) {
+    return explore(
+        [=](execution& run) {
+            home on(stops ? 3 : 2);
+            std::optional<promise<int>> a(std::in_place, on), b(std::in_place, on);
+            auto all = make(a->get_future(), b->get_future());
+            bool seen = false;
+            const auto give = [&](std::optional<promise<int>>& p) {
+                p->set_value(1);
+                p.reset();
+                on.leave();
+            };
+            run.thread("a", [&] { give(a); });
+            run.thread("b", [&] { give(b); });
+            std::optional<stopper> s;
+            if (stops) {
+                s.emplace(all);
+                run.thread("stop", [&] { s->stop(), on.leave(); });
+            }
+            run.thread("home", [&] {
+                on.run([&] {
+                    if (!all.is_ready()) return;
+                    model::require(all.has_value() || stops, "it is a value");
+                    all = {};
+                    seen = true;
+                });
+            });
+            run.go();
+            model::require(seen, "there is an outcome");
+        },
+        how);
+}
+const auto all_of = [](future<int> a, future<int> b) {
+    return weft::when_all(std::move(a), std::move(b));
+};
+const auto any_of = [](future<int> a, future<int> b) {
+    return weft::when_any(std::move(a), std::move(b));
+};
+
+TEST(future_group, is_left_alone_once_it_has_its_outcome) {
+    for (const model::options& how : walks(2)) {
+        expect_right(race_of_two(all_of, false, how), bounded);
+        expect_right(race_of_two(any_of, false, how), bounded);
+    }
+}
+
+TEST(future_group, that_is_stopped_meanwhile_is_left_alone_as_well) {
+    for (const model::options& how : walks(1)) {
+        expect_right(race_of_two(all_of, true, how), bounded);
+        expect_right(race_of_two(any_of, true, how), bounded);
+    }
+}
+
+}  // namespace
