@@ -67,4 +67,40 @@ TEST(poll_event, that_goes_first_ends_who_waits_for_it) {
     EXPECT_EQ(f.error(), weft::errc::closed);
 }
 
+TEST(poll_event, that_goes_before_the_value_comes_ends_who_would_wait_for_it) {
+    weft::loop l;
+    auto e = std::make_unique<weft::poll_event>();
+    promise<int> p(l), failing(l);
+    bool asked = false;
+    auto f = p.get_future().poll_on(plain, *e, [&](int) { return asked = true; });
+    auto g = failing.get_future().poll_on(*e, [&](int) { return asked = true; });
+    l.run_until_idle();
+    e.reset();
+    l.run_until_idle();
+    EXPECT_FALSE(f.is_ready());
+    p.set_value(1);
+    failing.set_error(std::make_error_code(std::errc::io_error));
+    l.run_until_idle();
+    EXPECT_EQ(f.error(), weft::errc::closed);
+    EXPECT_EQ(g.error(), std::errc::io_error);
+    EXPECT_FALSE(asked);
+}
+
+TEST(poll_event, that_goes_while_it_is_asked_leaves_a_yes_and_ends_a_no) {
+    weft::loop l;
+    future<> f[2];
+    for (const bool answer : {false, true}) {
+        auto e = std::make_unique<weft::poll_event>();
+        l.post([&] {
+            f[answer] = make_ready().poll_on(plain, *e, [&] {
+                e.reset();
+                return answer;
+            });
+        });
+        l.run_until_idle();
+    }
+    EXPECT_EQ(f[false].error(), weft::errc::closed);
+    EXPECT_TRUE(f[true].has_value());
+}
+
 }  // namespace

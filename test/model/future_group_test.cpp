@@ -9,6 +9,7 @@
 
 #include "model/expect.hpp"
 #include "model/home.hpp"
+#include "model/stopper.hpp"
 #include "weft/future/group.hpp"
 #include "weft/future/when.hpp"
 
@@ -27,22 +28,6 @@ std::array<model::options, 2> walks(unsigned deviations) {
     return {{{.deviations = deviations}, {.random_schedules = 20'000}}};
 }
 
-// A second reference to what a future refers to, for who asks it to stop from another thread.
-class stopper {
-public:
-    template <class T>
-    explicit stopper(future<T>& f) : core_(weft::detail::core_of_future::core(f)) {
-        core_.keep();
-    }
-    void stop() {
-        weft::detail::request_stop(core_, weft::stop_reason::user);
-        weft::detail::let_go(&core_);
-    }
-
-private:
-    weft::detail::future_core& core_;
-};
-
 // The consumer is the home's own thread: it drops the group as soon as its outcome is there, so
 // that whoever is then still at it finds its end. The promises are dropped by who gives.
 template <class Make>
@@ -60,7 +45,7 @@ model::report race_of_two(Make make, bool stops, const model::options& how) {
             };
             run.thread("a", [&] { give(a); });
             run.thread("b", [&] { give(b); });
-            std::optional<stopper> s;
+            std::optional<model::stopper> s;
             if (stops) {
                 s.emplace(all);
                 run.thread("stop", [&] { s->stop(), on.leave(); });

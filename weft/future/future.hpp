@@ -179,11 +179,11 @@ public:
     }
     template <class F>
     future poll_on(poll_event& e, F&& f) {
-        return polled<detail::fiber_way>({.event = &e}, std::forward<F>(f));
+        return polled<detail::fiber_way>({.event = &detail::core_of(e)}, std::forward<F>(f));
     }
     template <class F>
     future poll_on(plain_t, poll_event& e, F&& f) {
-        return polled<detail::plain_way>({.event = &e}, std::forward<F>(f));
+        return polled<detail::plain_way>({.event = &detail::core_of(e)}, std::forward<F>(f));
     }
 
     // The same value, not before a moment, or so long after it came.

@@ -14,6 +14,12 @@ poll_core::poll_core(future_core& c, future_core& source, const poll_manner& m) 
     timer.fires_at_end = true;  // its turn, which that one drops, completes it
     timer.owner = this;
     node.owner = &calls;
+    if (how.event != nullptr) how.event->keep();
+}
+
+poll_core::~poll_core() {
+    if (how.event != nullptr) how.event->let_go();
+    context_node::let_go(context);
 }
 
 poll_core::step poll_core::next_step() noexcept {
@@ -28,10 +34,6 @@ poll_core::step poll_core::next_step() noexcept {
     }
     if (asked != stop_reason::none) {
         c.put_stopped(asked);
-        return step::end;
-    }
-    if (node.closed) {
-        c.put_error(errc::closed);
         return step::end;
     }
     return prepare(false) ? step::ask : c.has_outcome() ? step::end : step::nothing;
@@ -56,7 +58,10 @@ bool poll_core::prepare(bool first) noexcept {
         arm(begin);
         return false;
     }
-    if (how.event != nullptr) seen_count = how.event->count();
+    if (how.event != nullptr && !how.event->look(seen_count)) {
+        c.put_error(errc::closed);
+        return false;
+    }
     return true;
 }
 
@@ -95,7 +100,7 @@ bool poll_core::waits_again() noexcept {
 
 void poll_core::withdraw() noexcept {
     if (timer.armed) calls.core.home->disarm(timer);
-    if (how.event != nullptr && node.linked()) how.event->withdraw(node);
+    if (how.event != nullptr) how.event->withdraw(node);
 }
 
 }  // namespace weft::detail

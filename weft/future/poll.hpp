@@ -23,7 +23,7 @@ struct poll_manner {
     std::size_t count = 0;  // so often at most; 0: without limit
     duration interval{};    // by a timer, if it is not zero
     time_point first{};     // not before that
-    poll_event* event = nullptr;
+    poll_event_core* event = nullptr;
     bool delayed = false;  // the first time after an interval too
 };
 
@@ -56,7 +56,7 @@ struct poll_core {
 
     poll_core(future_core& c, future_core& source, const poll_manner& m) noexcept;
     poll_core(const poll_core&) = delete;
-    ~poll_core() { context_node::let_go(context); }
+    ~poll_core();
 
     // What is to be done in a turn.
     enum class step : std::uint8_t { nothing, ask, take_value, end, last };

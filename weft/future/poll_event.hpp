@@ -7,66 +7,105 @@
 //   auto f = weft::make_ready().poll_on(changed, [&] { return stock >= 10; });
 //   stock += 5; changed.set();                        // from any thread
 //
-// It may go before the futures do: those that wait for it end with errc::closed.
+// It may go before the futures do: what they share with it is a block that goes with the last. One
+// that waits for it then ends with errc::closed; so does one that would, when it has its value, or
+// when it is being asked and the answer is no.
+//
+// Model: test/model/poll_event_test.cpp
 #pragma once
 
 #include <mutex>
 
+#include "weft/base/block_cache.hpp"
 #include "weft/base/list.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/future/prompted.hpp"
 
 namespace weft {
+
+class poll_event;
+
 namespace detail {
 
 struct poll_node : list_node<> {
     prompted* owner = nullptr;
-    bool closed = false;  // by the event that is gone; under its lock, read by who was prompted
 };
 
-}  // namespace detail
-
-class poll_event {
+// What an event and the futures share.
+class poll_event_core {
 public:
-    poll_event() noexcept = default;
-    poll_event(const poll_event&) = delete;
-    poll_event& operator=(const poll_event&) = delete;
-    ~poll_event() { prompt_all(true); }
+    poll_event_core() noexcept = default;
+    poll_event_core(const poll_event_core&) = delete;
 
-    // Each that waits is asked again, on its own executor. Any thread.
-    void set() noexcept { prompt_all(false); }
-
-    // For who asks: before it.
-    std::size_t count() noexcept {
-        const std::lock_guard held(lock_);
-        return count_;
+    void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+    // Acquire and release: the last one destroys what the others have used.
+    void let_go() noexcept {
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
-    // False: it was set since the count was such, and the node is not enlisted.
-    [[nodiscard]] bool enlist(detail::poll_node& n, std::size_t count) noexcept {
+
+    // Before a future is asked: how often it was set. False: it is gone.
+    [[nodiscard]] bool look(std::size_t& count) noexcept {
+        const std::lock_guard held(lock_);
+        count = count_;
+        return !gone_;
+    }
+    // False: it was set, or has gone, since the count was such, and the node is not enlisted.
+    [[nodiscard]] bool enlist(poll_node& n, std::size_t count) noexcept {
         const std::lock_guard held(lock_);
         if (count_ != count) return false;
         nodes_.push_back(n);
         return true;
     }
-    void withdraw(detail::poll_node& n) noexcept {
+    // Whether the node is in the list or not: only under the lock that can be told.
+    void withdraw(poll_node& n) noexcept {
         const std::lock_guard held(lock_);
         if (n.linked()) nodes_.remove(n);
     }
-
-private:
-    // Under the lock, so that who withdraws is not prompted any more.
-    void prompt_all(bool closing) noexcept {
+    // Each is called under the lock, so that one that has withdrawn is not called any more.
+    void call_all(bool going) noexcept {
         const std::lock_guard held(lock_);
         ++count_;
-        while (detail::poll_node* n = nodes_.pop_front()) {
-            n->closed = closing;
-            n->owner->prompt(detail::prompted::event_cause);
-        }
+        gone_ = going;
+        while (poll_node* n = nodes_.pop_front()) n->owner->prompt(prompted::event_cause);
     }
 
-    spin_lock lock_;
-    std::size_t count_ = 0;  // of the sets
-    list<detail::poll_node> nodes_;
+    static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
+    static void operator delete(void* p, std::size_t bytes) noexcept {
+        block_cache::release(p, bytes);
+    }
+
+private:
+    ~poll_event_core() = default;
+
+    atomic<unsigned> references_{1};
+    spin_lock lock_;  // of all that follows
+    bool gone_ = false;
+    std::size_t count_ = 0;
+    list<poll_node> nodes_;
 };
+
+poll_event_core& core_of(poll_event& e) noexcept;
+
+}  // namespace detail
+
+class poll_event {
+public:
+    poll_event() : core_(*new detail::poll_event_core) {}  // throws bad_alloc
+    poll_event(const poll_event&) = delete;
+    poll_event& operator=(const poll_event&) = delete;
+    ~poll_event() {
+        core_.call_all(true);
+        core_.let_go();
+    }
+
+    // Each that waits is asked again, on its own executor. Any thread.
+    void set() noexcept { core_.call_all(false); }
+
+private:
+    friend detail::poll_event_core& detail::core_of(poll_event& e) noexcept;
+    detail::poll_event_core& core_;
+};
+
+inline detail::poll_event_core& detail::core_of(poll_event& e) noexcept { return e.core_; }
 
 }  // namespace weft

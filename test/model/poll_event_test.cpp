@@ -1,0 +1,79 @@
+// weft/future/poll_event.hpp, with the futures that wait for it (poll.hpp), under every
+// interleaving of a set, the event's end, a stop and the home where the future is asked and freed.
+// The walks are bounded by their deviations.
+#include "weft/future/poll_event.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "model/expect.hpp"
+#include "model/home.hpp"
+#include "model/stopper.hpp"
+#include "weft/future/promise.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::home;
+using weft::future;
+
+enum class act { set, set_twice, end };
+
+// A future waits for an event on which another thread acts, and a third may stop it; it is dropped
+// as soon as it has its outcome. It says yes when it is asked after the act.
+model::report race_with(act a, bool stops, unsigned deviations) {
+    return explore(
+        [=](execution& run) {
+            home on(stops ? 2 : 1);
+            std::optional<weft::poll_event> e(std::in_place);
+            weft::atomic<int> acts{0};
+            future<int> f = weft::make_ready(on, 1).poll_on(weft::plain, *e, [&] {
+                return acts.load(std::memory_order_relaxed) == (a == act::set_twice ? 2 : 1);
+            });
+            run.thread("acts", [&] {
+                for (int i = a == act::set_twice ? 2 : 1; i != 0; --i) {
+                    if (a != act::end) acts.fetch_add(1, std::memory_order_relaxed);
+                    a == act::end ? e.reset() : e->set();
+                }
+                on.leave();
+            });
+            std::optional<model::stopper> s;
+            if (stops) {
+                s.emplace(f);
+                run.thread("stop", [&] { s->stop(), on.leave(); });
+            }
+            bool seen = false;
+            run.thread("home", [&] {
+                on.run([&] {
+                    if (!f.is_ready()) return;
+                    model::require(f.has_value() || stops || f.error() == weft::errc::closed,
+                                   "it ends with a yes, a stop, or the event");
+                    f = {};
+                    seen = true;
+                });
+            });
+            run.go();
+            model::require(seen, "it ends");
+        },
+        {.deviations = deviations});
+}
+
+TEST(poll_event, loses_no_set) {
+    expect_right(race_with(act::set, false, 5), bounded);
+    expect_right(race_with(act::set_twice, false, 4), bounded);
+}
+
+TEST(poll_event, leaves_a_future_alone_that_was_stopped) {
+    expect_right(race_with(act::set, true, 2), bounded);
+}
+
+TEST(poll_event, may_go_before_the_futures_that_wait_for_it) {
+    expect_right(race_with(act::end, false, 5), bounded);
+    expect_right(race_with(act::end, true, 2), bounded);
+}
+
+}  // namespace

@@ -1,0 +1,24 @@
+// stopper: a second reference to what a future refers to, to ask it to stop from a thread of its
+// own while the home has the future, and may drop it.
+#pragma once
+
+#include "weft/future/future.hpp"
+
+namespace model {
+
+class stopper {
+public:
+    template <class T>
+    explicit stopper(weft::future<T>& f) : core_(weft::detail::core_of_future::core(f)) {
+        core_.keep();
+    }
+    void stop() {
+        weft::detail::request_stop(core_, weft::stop_reason::user);
+        weft::detail::let_go(&core_);
+    }
+
+private:
+    weft::detail::future_core& core_;
+};
+
+}  // namespace model
