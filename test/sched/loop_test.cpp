@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,8 +25,11 @@
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/timer.hpp"
 #include "weft/stop/stop_callback.hpp"
+#include "weft/task/eager_task.hpp"
+#include "weft/task/task_flow.hpp"
 #include "weft/wait/from_callback.hpp"
 #include "weft/wait/shield.hpp"
+#include "weft/wait/sleep.hpp"
 
 namespace weft {
 namespace {
@@ -697,6 +701,48 @@ TEST(loop, destroyed_asks_those_to_stop_that_have_not_begun) {
     }
     EXPECT_EQ(destroyed, 1);
     EXPECT_EQ(why, stop_reason::shutdown);
+}
+
+// A task that sleeps until it is stopped, and calls f then.
+template <class F>
+eager_task<void> calls_when_stopped(F f) {
+    const stop_callback told(this_task::get_stop_token(), [&](stop_reason) noexcept { f(); });
+    try {
+        co_await sleep_for(1h);
+    } catch (const stopped&) {  // as it should be
+    }
+}
+
+TEST(loop, asks_all_to_stop_although_a_callback_ends_the_next) {
+    std::optional<eager_task<void>> first, second, third;
+    int asked = 0;
+    {
+        loop l;
+        l.post([&] {
+            first.emplace(calls_when_stopped([&] { second.reset(); }));
+            second.emplace(calls_when_stopped([&] { ++asked; }));
+            third.emplace(calls_when_stopped([&] { ++asked; }));
+        });
+        l.run_until_idle();
+        ASSERT_EQ(l.flow_count(), 3u);
+    }
+    EXPECT_EQ(asked, 1);
+}
+
+TEST(loop, asks_all_to_stop_although_a_callback_ends_its_own_or_begins_another) {
+    std::optional<eager_task<void>> first, second, third;
+    int asked = 0;
+    {
+        loop l;
+        l.post([&] {
+            first.emplace(calls_when_stopped([&] { first.reset(); }));
+            second.emplace(
+                calls_when_stopped([&] { third.emplace(calls_when_stopped([&] { ++asked; })); }));
+        });
+        l.run_until_idle();
+        ASSERT_EQ(l.flow_count(), 2u);
+    }
+    EXPECT_EQ(asked, 1);
 }
 
 TEST(loop, destroyed_ends_the_youngest_first) {

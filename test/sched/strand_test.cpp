@@ -5,18 +5,23 @@
 #include <atomic>
 #include <chrono>
 #include <latch>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "test/support/slow.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/spawn.hpp"
+#include "weft/stop/stop_callback.hpp"
 #include "weft/sync/channel.hpp"
 #include "weft/sync/counting_semaphore.hpp"
 #include "weft/sync/mutex.hpp"
+#include "weft/task/eager_task.hpp"
 #include "weft/task/schedule_on.hpp"
 #include "weft/task/sync_wait.hpp"
+#include "weft/task/task_flow.hpp"
 #include "weft/wait/shield.hpp"
+#include "weft/wait/sleep.hpp"
 
 namespace weft {
 namespace {
@@ -159,6 +164,31 @@ TEST(strand, asks_what_lives_in_it_to_stop_when_it_ends) {
         begun.wait();
     }
     EXPECT_EQ(ended, 4);
+}
+
+TEST(strand, asks_all_to_stop_although_a_callback_ends_the_next) {
+    pool p(2);
+    std::optional<eager_task<void>> first, second, third;
+    int asked = 0;
+    const auto begin = [&](auto f) -> eager_task<void> {
+        const stop_callback told(this_task::get_stop_token(), [&](stop_reason) noexcept { f(); });
+        try {
+            co_await sleep_for(1h);
+        } catch (const stopped&) {  // as it should be
+        }
+    };
+    {
+        strand s(p);
+        std::latch begun(1);
+        s.post([&] {
+            first.emplace(begin([&] { second.reset(); }));
+            second.emplace(begin([&] { ++asked; }));
+            third.emplace(begin([&] { ++asked; }));
+            begun.count_down();
+        });
+        begun.wait();
+    }
+    EXPECT_EQ(asked, 1);
 }
 
 TEST(strand, in_a_fiber_of_its_pool_ends_with_it) {

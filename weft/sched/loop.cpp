@@ -144,7 +144,7 @@ bool loop::next_of_source(entry& e) noexcept {
 WEFT_NOINLINE bool loop::next_chosen(entry& e) noexcept {
     if (slot_.handle != nullptr) put_last(std::exchange(slot_, {}));
     for (; numbered_count_ < ready_.count(); ++numbered_count_)
-        if (flow* f = ready_[numbered_count_].of) number(*f);
+        if (flow* f = ready_[numbered_count_].of) living_.number(*f);
     if (ready_.empty()) return false;
     std::swap(ready_[0], ready_[chooser_->choose(ready_.count())]);
     e = ready_.pop_front();
@@ -287,7 +287,7 @@ std::size_t loop::run_turns() {
 
 // Those that would wait here for longest. What goes keeps its place, and nothing to do there.
 std::size_t loop::give_away() noexcept {
-    if (ending_) return 0;
+    if (living_.is_ending()) return 0;
     const std::size_t count = ready_.count();
     const std::size_t first = count - std::min(count, give_looks);
     std::size_t given = 0;
@@ -337,7 +337,7 @@ void loop::run() {
         }
         expect_own_process();
         time_point until = next_deadline();
-        const bool blocked = until == never && flow_count_ != 0;
+        const bool blocked = until == never && living_.count() != 0;
         if (until == never && !blocked && posted_.empty()) return;
         // Another thread may be about to post: only who has waited for a while is told.
         if (!blocked || outside || reported_) {
@@ -429,33 +429,9 @@ unsigned loop::fork_count() noexcept {
 
 // -- the living -------------------------------------------------------------------------------
 
-// In the order in which they are first seen: when they are enrolled, or before it, where that is to
-// tell a test who began.
-void loop::number(flow& f) noexcept {
-    if (f.serial == 0) f.serial = ++numbers_given_;
-}
-
-void loop::enroll(flow& f) noexcept {
-    number(f);
-    flows_.push_back(f);
-    ++flow_count_;
-    if (ending_) f.request_stop(stop_reason::shutdown);
-}
-
-void loop::strike_off(flow& f) noexcept {
-    flows_.remove(f);
-    --flow_count_;
-    f.serial = 0;
-}
-
-void loop::request_stop_of_all() noexcept {
-    if (std::exchange(ending_, true)) return;
-    for (auto at = flows_.begin(); at != flows_.end();) {
-        flow& f = *at;
-        ++at;
-        f.request_stop(stop_reason::shutdown);
-    }
-}
+void loop::enroll(flow& f) noexcept { living_.enroll(f); }
+void loop::strike_off(flow& f) noexcept { living_.strike_off(f); }
+void loop::request_stop_of_all() noexcept { living_.request_stop_of_all(); }
 
 void loop::end_all() noexcept {
     const detail::as_it_was put_back;
@@ -475,7 +451,7 @@ void loop::end_all() noexcept {
         return !ready() && may_be_answered(f.waiting) && now() < patience &&
                now_on().wait(std::min(patience, next_deadline()));
     };
-    while (flow* f = flows_.back()) {
+    while (flow* f = living_.youngest()) {
         if (!comes_an_answer(*f)) f->kind->end(*f);
         run_on(patience);
     }
@@ -491,7 +467,7 @@ void loop::end_all() noexcept {
 // Some turns for each that lives, and no more: one that yields for ever is ended as well. A round
 // at least, for what the end of one has brought about.
 void loop::run_on(time_point until) noexcept {
-    std::size_t left = last_rounds * (1 + (flow_count_ + ready_.count()) / round_turns);
+    std::size_t left = last_rounds * (1 + (living_.count() + ready_.count()) / round_turns);
     while (left-- != 0 && run_round() != 0 && now() < until) {
     }
 }
@@ -523,7 +499,8 @@ void loop::drop_ready() noexcept {
 // -- deadlock ---------------------------------------------------------------------------------
 
 bool loop::waits_for_outside() const noexcept {
-    return std::any_of(flows_.begin(), flows_.end(), [](const flow& f) {
+    const list<flow>& all = living_.flows();
+    return std::any_of(all.begin(), all.end(), [](const flow& f) {
         return f.waiting != nullptr && f.waiting->is_for_outside();
     });
 }
@@ -564,19 +541,19 @@ private:
 void loop::print_waiting(int fd) const noexcept {
     // Which of the things in the report are flows: two walks in all, and not one for each.
     things waited_for;
-    for (const flow& f : flows_)
+    for (const flow& f : living_.flows())
         if (!waited_for.add(f.waiting != nullptr ? f.waiting->thing() : nullptr)) break;
     waited_for.sort();
     things that_are_flows;
-    for (const flow& f : flows_)
+    for (const flow& f : living_.flows())
         if (waited_for.contains(&f)) static_cast<void>(that_are_flows.add(&f));
     that_are_flows.sort();
 
     std::size_t left = things::most;
-    for (const flow& f : flows_) {
+    for (const flow& f : living_.flows()) {
         detail::line text;
         if (left-- == 0) {
-            text.text("  and others, ").number(flow_count_).text(" in all\n").write(fd);
+            text.text("  and others, ").number(living_.count()).text(" in all\n").write(fd);
             return;
         }
         name(text.text("  "), f.who());

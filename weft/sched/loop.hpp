@@ -37,6 +37,7 @@
 #include "weft/queue/inbox.hpp"
 #include "weft/queue/ring.hpp"
 #include "weft/sched/driver.hpp"
+#include "weft/sched/flow_registry.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/flow.hpp"
 #include "weft/wheel/wheel.hpp"
@@ -158,7 +159,7 @@ public:
     bool has_posted() const noexcept { return !posted_.empty(); }
 
     // How many flows live in it.
-    std::size_t flow_count() const noexcept { return flow_count_; }
+    std::size_t flow_count() const noexcept { return living_.count(); }
     // Turns since the beginning.
     std::uint64_t turn_count() const noexcept { return turn_count_; }
 
@@ -216,7 +217,6 @@ private:
     void run_on(time_point until) noexcept;
     void end_timers() noexcept;
     void drop_ready() noexcept;
-    void number(flow& f) noexcept;
     void fetch_ahead() noexcept;
     bool waits_for_outside() const noexcept;
     void report_deadlock() noexcept;
@@ -243,10 +243,7 @@ private:
     bool behind_ = false;
     bool unlooked_ = false;  // a round had something to do, and the driver was not asked since
     bool reported_ = false;
-    bool ending_ = false;
     void (*on_deadlock_)(loop&) = print_deadlock;
-    std::size_t flow_count_ = 0;
-    std::uint64_t numbers_given_ = 0;
     std::size_t numbered_count_ = 0;  // so many of the ready have theirs, see next_chosen
     std::uint64_t turn_count_ = 0;
     bool is_observed_ = false;  // by the next, by watch_, or for turns_until_
@@ -260,7 +257,7 @@ private:
     atomic<driver*> driver_;
     time_point epoch_;
     wheel timers_;
-    list<flow> flows_;
+    detail::flow_registry living_;
     inbox<runnable> posted_;
     atomic<std::size_t> wakes_{0};              // made for posts that owed one
     atomic<bool> running_{false};               // somebody is at it: run_by

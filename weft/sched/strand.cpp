@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "weft/queue/ring.hpp"
+#include "weft/sched/flow_registry.hpp"
 #include "weft/sched/timer.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
@@ -65,14 +66,13 @@ private:
     void set_alarm() noexcept;
     void ring_alarm() noexcept;
     bool schedule() noexcept;  // under the lock; whether the caller is to launch the entry
-    void request_stop_of_all() noexcept;
     void seize() noexcept;
 
     struct stop_of_all : detail::frame {
         runnable node;
         core& of;
         explicit stop_of_all(core& c) noexcept
-            : frame{[](frame* f) { static_cast<stop_of_all*>(f)->of.request_stop_of_all(); },
+            : frame{[](frame* f) { static_cast<stop_of_all*>(f)->of.living.request_stop_of_all(); },
                     [](frame*) {}},
               of(c) {
             node.handle = handle();
@@ -87,9 +87,7 @@ private:
     // Of the turn.
     weft::ring<ready_turn> ready;
     detail::timer_heap timers;
-    list<flow> flows;
-    std::uint64_t numbers_given = 0;
-    bool ending = false;
+    detail::flow_registry living;
     timer alarm;
     time_point alarm_at = never;
 };
@@ -224,27 +222,15 @@ void strand::core::ring_alarm() noexcept {
 // -- the living -----------------------------------------------------------------------------------
 
 void strand::core::enroll(flow& f) noexcept {
-    if (f.serial == 0) f.serial = ++numbers_given;
-    flows.push_back(f);
-    flow_count.store(flow_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    flow_count.store(living.count() + 1, std::memory_order_relaxed);
     on.count_strand_flow(1);
-    if (ending) f.request_stop(stop_reason::shutdown);
+    living.enroll(f);
 }
 
 void strand::core::strike_off(flow& f) noexcept {
-    flows.remove(f);
-    f.serial = 0;
-    flow_count.store(flow_count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    living.strike_off(f);
+    flow_count.store(living.count(), std::memory_order_relaxed);
     on.count_strand_flow(-1);
-}
-
-void strand::core::request_stop_of_all() noexcept {
-    ending = true;
-    for (auto at = flows.begin(); at != flows.end();) {
-        flow& f = *at;
-        ++at;
-        f.request_stop(stop_reason::shutdown);
-    }
 }
 
 void strand::core::end() noexcept {
@@ -271,8 +257,8 @@ void strand::core::seize() noexcept {
     }
     const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
-    ending = true;
-    while (flow* f = flows.back()) f->kind->end(*f);
+    living.request_stop_of_all();
+    while (flow* f = living.youngest()) f->kind->end(*f);
     for (;;) {
         take_posted();
         if (ready.empty()) return;
