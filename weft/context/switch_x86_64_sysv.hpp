@@ -25,6 +25,10 @@
 // Control-flow enforcement: where the user compiles with -fcf-protection the landing label carries
 // endbr64, so indirect-branch tracking holds. Shadow stacks are not switched, so no object of weft
 // claims them (cmake/weft_layer.cmake), and the linker clears the claim of the whole program.
+//
+// Limits: GCC names the registers of AVX-512 and APX only where the whole file is compiled for
+// them: a function that gains them by a target attribute must not suspend inline. The tiles of AMX
+// and their configuration are the processor's, as over any call: who suspends loads them anew.
 #pragma once
 
 #include "weft/base/platform.hpp"
@@ -61,13 +65,30 @@ static_assert(sizeof(context) == 32, "the offsets in the assembly below are thos
 #define WEFT_CLOBBER_BX , "rbx"
 #endif
 
-#if defined(__AVX512F__)
+// Registers that not every processor has. Clang takes their names whatever it compiles for, so that
+// a function with a target attribute of its own is right as well; GCC only those of the whole
+// file's.
+#if WEFT_CLANG || defined(__MMX__)
+#define WEFT_CLOBBER_MMX , "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7"
+#else
+#define WEFT_CLOBBER_MMX
+#endif
+
+#if WEFT_CLANG || defined(__AVX512F__)
 #define WEFT_CLOBBER_AVX512                                                                       \
     , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
-        "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
-        "k7"
+        "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", \
+        "k6", "k7"
 #else
 #define WEFT_CLOBBER_AVX512
+#endif
+
+#if defined(__APX_F__) || (WEFT_CLANG && __clang_major__ >= 18)
+#define WEFT_CLOBBER_APX                                                                         \
+    , "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", \
+        "r29", "r30", "r31"
+#else
+#define WEFT_CLOBBER_APX
 #endif
 
 WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noexcept {
@@ -86,8 +107,9 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
         :
         : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
           "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-          "xmm13", "xmm14", "xmm15" WEFT_CLOBBER_BX WEFT_CLOBBER_AVX512, "st", "st(1)", "st(2)",
-          "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "memory", "cc");
+          "xmm13", "xmm14",
+          "xmm15" WEFT_CLOBBER_BX WEFT_CLOBBER_AVX512 WEFT_CLOBBER_APX WEFT_CLOBBER_MMX, "st",
+          "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "memory", "cc");
     return {word, came, self};
 }
 
@@ -108,7 +130,9 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
 #undef WEFT_SAVE_BX
 #undef WEFT_RESTORE_BX
 #undef WEFT_CLOBBER_BX
+#undef WEFT_CLOBBER_MMX
 #undef WEFT_CLOBBER_AVX512
+#undef WEFT_CLOBBER_APX
 
 extern "C" void weft_context_entry() noexcept;
 
