@@ -14,7 +14,7 @@ CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test test-clients bench bench-net soak check tidy format format-check clean
+.PHONY: help run test test-clients bench bench-net soak mutate check tidy format format-check clean
 .NOTPARALLEL:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
 	@echo "make bench-net  servers under load; writes their sections of docs/benchmarks.md"
 	@echo "make soak     mixed load for SECONDS=600: does it grow?"
+	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
 	@echo "make tidy     includes against the layers, headers alone, tests, README code"
 	@echo "make format   clang-format on all C++; make format-check only looks"
@@ -78,6 +79,12 @@ soak:
 	$(CONFIGURE_QUIETLY) release
 	@$(BUILD) release --target weft_soak
 	python3 tools/soak.py build/release/bench/weft_soak $(SECONDS)
+
+# make mutate LAYER=sync COUNT=100 SEED=7; without them all layers, 600 mutations, a seed that is told
+COUNT := 600
+mutate:
+	@tools/bootstrap test
+	@python3 tools/mutate.py --count $(COUNT) $(if $(LAYER),--layer $(LAYER)) $(if $(SEED),--seed $(SEED))
 
 check:
 	@tools/bootstrap check
