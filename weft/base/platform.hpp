@@ -84,7 +84,53 @@
 #define WEFT_DEBUG 1
 #endif
 
+// How a file of the user's and the library must agree, since the switch is inlined into the user's:
+// each file that includes weft refers to two symbols, which the library defines only where it was
+// built alike (built_alike.cpp). The linker's message is then the reason. WEFT_BUILT_UNLIKE is set
+// by the build for a file of the library that differs on purpose.
+#if !defined(WEFT_BUILT_UNLIKE)
+#define WEFT_BUILT_UNLIKE 0
+#endif
+#if WEFT_ASAN
+#define WEFT_SANITIZED_LIKE weft_must_be_built_with_fsanitize_address_like_this_file
+#elif WEFT_TSAN
+#define WEFT_SANITIZED_LIKE weft_must_be_built_with_fsanitize_thread_like_this_file
+#else
+#define WEFT_SANITIZED_LIKE weft_must_be_built_without_a_sanitizer_like_this_file
+#endif
+#if WEFT_BACKEND_UCONTEXT
+#define WEFT_SWITCHED_LIKE weft_must_be_built_with_the_ucontext_backend_like_this_file
+#else
+#define WEFT_SWITCHED_LIKE weft_must_be_built_with_the_asm_backend_like_this_file
+#endif
+
+// What the linker must keep although nothing uses it, also where it drops what is unused.
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define WEFT_RETAINED __attribute__((used, retain))
+#endif
+#endif
+#if !defined(WEFT_RETAINED)
+#define WEFT_RETAINED __attribute__((used))
+#endif
+
+extern "C" const char WEFT_SANITIZED_LIKE;
+extern "C" const char WEFT_SWITCHED_LIKE;
+
 namespace weft {
+
+#if !WEFT_BUILT_UNLIKE
+// Two words of a program. They are in a namespace of the symbols' names, so that what is built
+// otherwise has words of its own and the linker does not take one for the other.
+namespace detail::built_alike {
+namespace WEFT_SANITIZED_LIKE {
+WEFT_RETAINED inline const char* const sanitized = &::WEFT_SANITIZED_LIKE;
+}
+namespace WEFT_SWITCHED_LIKE {
+WEFT_RETAINED inline const char* const switched = &::WEFT_SWITCHED_LIKE;
+}
+}  // namespace detail::built_alike
+#endif
 
 // The unit in which processors share memory. Fixed, not
 // std::hardware_destructive_interference_size: a layout that changes with -mtune would be an ABI
