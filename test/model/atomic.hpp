@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <source_location>
 #include <type_traits>
 
@@ -38,6 +39,7 @@ bool compare_exchange(cell&, word& expected, word desired, bool weak, memory_ord
 void fence(memory_order, source_location);
 void fence_all(source_location);
 void end(cell&);
+bool is_known(const cell&);  // it has been used in this execution
 
 // What a failed compare_exchange of one order does.
 constexpr memory_order without_release(memory_order o) {
@@ -153,6 +155,34 @@ private:
 
     mutable detail::cell cell_;
     T initial_{};
+};
+
+// Of a plain variable that is written by it only, once threads run. Its cell is found by address.
+template <class T>
+class atomic_ref {
+    using order = std::memory_order;
+    using place = std::source_location;
+
+public:
+    explicit atomic_ref(T& x) noexcept : of_(&x) {}
+
+    T load(order o = order::seq_cst, place p = place::current()) const noexcept {
+        return detail::from_word<T>(detail::load(cell(), o, p));
+    }
+    void store(T x, order o = order::seq_cst, place p = place::current()) const noexcept {
+        detail::store(cell(), detail::to_word(x), o, p);
+        *of_ = x;
+    }
+
+private:
+    detail::cell& cell() const noexcept {
+        static std::map<const void*, detail::cell> cells;
+        detail::cell& c = cells[of_];
+        if (!detail::is_known(c)) c.value = detail::to_word(*of_);
+        return c;
+    }
+
+    T* of_;
 };
 
 inline void atomic_thread_fence(std::memory_order o,

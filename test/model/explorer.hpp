@@ -21,6 +21,7 @@
 #include "model/memory.hpp"
 #include "model/model.hpp"
 #include "model/schedule.hpp"
+#include "model/thread_local.hpp"
 #include "weft/coroutine/coroutine.hpp"
 
 namespace model::detail {
@@ -65,6 +66,8 @@ public:
     void fence(memory_order, source_location);
     void fence_all(source_location);
     void touch(cell&, bool writes, source_location);
+
+    place_of_thread place() const noexcept { return {execution_, running_}; }
 
     // The one under way; null outside of an execution.
     static inline explorer* active = nullptr;

@@ -24,9 +24,9 @@
 // a failing compare_exchange_strong that sees an old value; and what takes more deviations, threads
 // or operations than the test allows.
 //
-// Rules: a body is deterministic and makes what it shares; no thread-locals are told apart; a
-// failed execution is abandoned as it is, and its destructors do not run. One exploration at a
-// time.
+// Rules: a body is deterministic and makes what it shares; the thread-locals of base/tls.hpp are
+// told apart (thread_local.hpp), others are not; a failed execution is abandoned as it is, and its
+// destructors do not run. One exploration at a time.
 //
 //   const model::report r = model::explore([](model::execution& run) {
 //       weft::atomic<int> ready{0};

@@ -141,6 +141,12 @@ void fence(memory_order o, source_location p) {
 void fence_all(source_location p) {
     if (explorer::active != nullptr) explorer::active->fence_all(p);
 }
+place_of_thread running_thread() noexcept {
+    return explorer::active != nullptr ? explorer::active->place() : place_of_thread{0, 0};
+}
+bool is_known(const cell& c) {
+    return explorer::active != nullptr && c.execution == explorer::active->place().execution;
+}
 void end(cell& c) { c.over = explorer::active != nullptr; }
 void touch(cell& c, bool writes, source_location p) {
     if (explorer::active != nullptr) explorer::active->touch(c, writes, p);

@@ -42,6 +42,20 @@
 #define WEFT_KEEP_SYMBOL __attribute__((used))
 #endif
 
+#if defined(WEFT_MODEL) && WEFT_MODEL  // test/model: each thread of an execution has its own
+
+#include <model/thread_local.hpp>
+
+#define WEFT_DECLARE_THREAD_LOCAL(type, symbol, accessor)                                     \
+    namespace weft::detail {                                                                  \
+    struct symbol##_tag;                                                                      \
+    inline type& accessor() noexcept { return model::thread_local_of<symbol##_tag, type>(); } \
+    }                                                                                         \
+    static_assert(true, "a semicolon follows")
+#define WEFT_DEFINE_THREAD_LOCAL(type, symbol) static_assert(true, "a semicolon follows")
+
+#else
+
 #define WEFT_DECLARE_THREAD_LOCAL(type, symbol, accessor)                                 \
     extern "C" __attribute__((tls_model("initial-exec"),                                  \
                               visibility("default"))) constinit thread_local type symbol; \
@@ -72,3 +86,5 @@
     }                                                      \
     }                                                      \
     static_assert(std::is_trivially_destructible_v<type>, "nothing may run at thread exit")
+
+#endif
