@@ -177,7 +177,8 @@ bool fiber_core::request_stop(stop_reason reason) noexcept {
         const std::lock_guard held(joiners);
         // Under the lock. It may have seen the request before this line, and ended by it.
         if (ended.load(std::memory_order_relaxed)) return stopped_by == reason;
-        executor* const at = present_home();  // F3
+        const visit v(*this);  // F3
+        executor* const at = v.home();
         if (at == nullptr) return true;
         if (!at->is_here()) {
             keep();  // the message's

@@ -1,8 +1,6 @@
 #include "weft/wait/flow.hpp"
 
-#include <atomic>
-#include <thread>
-
+#include "weft/base/atomic.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
 
@@ -46,52 +44,52 @@ stop_message::stop_message() noexcept : receive(detail::receive), drop(detail::d
 
 bool flow::request_stop(stop_reason reason) noexcept {
     if (!stop.request_stop(reason)) return false;
-    moves.fetch_add(asked, std::memory_order_relaxed);  // F5: present_home() orders it
-    executor* const at = present_home();
-    // Whoever starts it delivers; and a wait that hands its stop on to flows whose waits do so too
-    // takes stack for each.
-    constexpr unsigned deepest = 8;
-    const bool posts =
-        at != nullptr && (!at->is_here() || detail::stops_being_delivered() == deepest);
-    if (posts) {
-        kind->retain(*this);
-        at->post(message);
+    bool here = false;
+    {
+        const visit v(*this);
+        executor* const at = v.home();
+        if (at == nullptr) return true;  // whoever starts it delivers
+        // A wait that hands its stop on to flows whose waits do so too takes stack for each.
+        constexpr unsigned deepest = 8;
+        here = at->is_here() && detail::stops_being_delivered() != deepest;
+        if (!here) {
+            kind->retain(*this);
+            at->post(message);
+        }
     }
-    // Release: pairs with move_to, which may let the executor end.
-    moves.fetch_sub(asked, std::memory_order_release);
-    if (at != nullptr && !posts) deliver_stop();
+    if (here) deliver_stop();
     return true;
 }
 
-// F4: acquire and release, so that of this and the count in move_to the second sees what was
-// written before the first: the stop, or the new home.
-executor* flow::present_home() noexcept {
-    moves.fetch_add(0, std::memory_order_acq_rel);
-    return std::atomic_ref<executor*>(home).load(std::memory_order_relaxed);  // see above
-}
+// Acquire and release: of this and the look in move_to the second sees what was written before the
+// first: the stop, or the new home. F4
+flow::visit::visit(flow& f) noexcept
+    : flow_(f),
+      home_((f.visitors.fetch_add(1, std::memory_order_acq_rel),
+             atomic_ref<executor*>(f.home).load(std::memory_order_relaxed))) {}
+// Release: pairs with move_to, which may let the executor end.
+flow::visit::~visit() { flow_.visitors.fetch_sub(1, std::memory_order_release); }
 
 bool flow::post_home(runnable& r) noexcept {
-    moves.fetch_add(asked, std::memory_order_relaxed);  // F5: present_home() orders it
-    executor* const at = present_home();
-    if (at != nullptr) at->post(r);
-    // Release: pairs with move_to, which may let the executor end.
-    moves.fetch_sub(asked, std::memory_order_release);
-    return at != nullptr;
+    const visit v(*this);
+    if (v.home() != nullptr) v.home()->post(r);
+    return v.home() != nullptr;
 }
 
 void flow::move_to(executor* other) noexcept {
     // Release: pairs with is_at.
-    std::atomic_ref<executor*>(home).store(other, std::memory_order_release);
-    unsigned before = moves.fetch_add(one_move, std::memory_order_acq_rel);  // F4
-    while ((before & asked) != 0) [[unlikely]] {                             // F5
-        std::this_thread::yield();
-        before = moves.load(std::memory_order_acquire);  // pairs with request_stop
+    atomic_ref<executor*>(home).store(other, std::memory_order_release);
+    // It changes nothing and yet has its place among the visitors' changes. F4
+    unsigned present = visitors.fetch_add(0, std::memory_order_acq_rel);
+    while (present != 0) [[unlikely]] {  // F5
+        spin_yield();
+        present = visitors.load(std::memory_order_acquire);  // pairs with ~visit
     }
 }
 
 bool flow::is_at(const executor* e) noexcept {
     // Acquire: pairs with move_to.
-    return std::atomic_ref<executor*>(home).load(std::memory_order_acquire) == e;
+    return atomic_ref<executor*>(home).load(std::memory_order_acquire) == e;
 }
 
 void flow::leave_home() noexcept {

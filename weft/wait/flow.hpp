@@ -19,10 +19,10 @@
 // F2  a stop is a state: once requested it ends every wait that may be ended, until the flow does
 // F3  attention is not zero once deliver_stop was called, a deadline is set, or it may change
 //     threads or share its stack where it suspends
-// F4  `moves` is counted on after `home` has changed, and passed by who requests a stop before he
-//     reads `home`: so either he finds the new home, or who takes it in there finds the stop
-// F5  `moves` has `asked` set while somebody may post to the home that he has read; who leaves that
-//     home waits for him, so that it may end then
+// F4  `visitors` is changed before a visitor reads `home`, and after a move has written it: so
+//     either the visitor finds the new home, or who takes the flow in there finds the stop
+// F5  `visitors` counts those who have read `home` and may still use it; a move waits until there
+//     are none, so that the executor that was left may end then
 #pragma once
 
 #include <atomic>
@@ -109,9 +109,9 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     runnable turn;                            // to be posted by
     detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
     stop_root stop;
-    atomic<unsigned> moves{0};  // F4, F5
-    bool roams = false;         // nobody has said where it is to be, and it may be given to another
-    bool ending = false;        // kind->end is at it: what it destroys cannot suspend
+    atomic<unsigned> visitors{0};  // F4, F5
+    bool roams = false;            // nobody has said where it is to be, and others may be given it
+    bool ending = false;           // kind->end is at it: what it destroys cannot suspend
 
     explicit flow(const flow_kind& k) noexcept : flow_hot{&k} { turn.of = this; }
     flow(const flow&) = delete;
@@ -158,9 +158,22 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // in there calls deliver_stop if a stop was requested. On its own thread.
     void move_to(executor* other) noexcept;
     bool is_at(const executor* e) noexcept;  // any thread
-    // For who has requested a stop, any thread: where to deliver it; null: whoever starts it does.
-    // It is there for as long as the flow is known not to have ended. F4
-    executor* present_home() noexcept;
+
+    // The flow's home, which stays one while the visit lasts: a move waits for its end. Null: the
+    // flow has no home now. For who has something to post there, any thread; the caller sees to it
+    // that the flow exists, and does nothing meanwhile that may wait for the flow.
+    class visit {
+    public:
+        explicit visit(flow& f) noexcept;
+        visit(const visit&) = delete;
+        visit& operator=(const visit&) = delete;
+        ~visit();
+        executor* home() const noexcept { return home_; }
+
+    private:
+        flow& flow_;
+        executor* const home_;
+    };
 
     // Has r run at home, between two of its turns, and returns true; or it has no home now. The
     // caller sees to it that the flow exists. Any thread.
@@ -196,10 +209,6 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     party who() const noexcept { return kind->who(*this); }
 
 private:
-    // Of `moves`: one bit, and the count above it.
-    static constexpr unsigned asked = 1;
-    static constexpr unsigned one_move = 2;
-
     stop_reason pending_stop_slowly() const noexcept;
 };
 
