@@ -264,9 +264,10 @@ std::size_t loop::run_turns_paced() {
     const time_point began = now();
     const std::size_t turns = run_turns();
     behind_ = false;
-    if (turns_left_ != 0 || !ready()) return turns;
-    behind_ = now() - began >= long_round;
-    pace_ = behind_ ? std::max<std::size_t>(pace_ / 2, 1) : std::min(pace_ * 2, round_turns);
+    if (turns_left_ != 0) return turns;
+    const bool was_long = now() - began >= long_round;
+    pace_ = was_long ? std::max<std::size_t>(pace_ / 2, 1) : std::min(pace_ * 2, round_turns);
+    behind_ = was_long && ready();
     return turns;
 }
 

@@ -36,6 +36,9 @@ unsigned processor_count() noexcept {
 // P1  what was launched lies in one deque or in the inbox until one worker takes it
 // P2  a worker sleeps only after it has announced itself and then seen nothing in P1's places
 // P3  a loop is destroyed by its own thread, when no worker runs anything any more
+// P4  of fair_takes takes one is of what waits for longest, and so is the one after a strand's
+// turn:
+//     nothing in P1's places waits for ever behind what launches itself again
 struct pool::core {
     // What other threads launch: any worker takes from it.
     class inbox_of_all {
@@ -84,6 +87,9 @@ struct pool::core {
         void rested() noexcept override;
         launcher& begins_on() noexcept override { return *core_.owner; }
 
+        // What it launches next is to stand behind all that waits here already.
+        void be_fair() noexcept { fair_next_ = true; }
+
         // Of what others read.
         atomic<std::size_t> flow_count{0};  // when it announced itself
         atomic<std::size_t> stolen_count{0};
@@ -95,7 +101,12 @@ struct pool::core {
         void drop_loop() noexcept;
 
     private:
+        // One take in so many looks at what waits for longest, and not at the latest.
+        static constexpr unsigned fair_takes = 16;
+
         void wake(unsigned i) noexcept override { core_.workers[i]->own().wake(); }
+        ready_turn take_from_outside() noexcept;
+        ready_turn take_in_turn() noexcept;
         ready_turn search() noexcept;
         ready_turn steal_one() noexcept;
         void stop_searching() noexcept;
@@ -118,7 +129,10 @@ struct pool::core {
         core& core_;
         const unsigned index_;
         bool searching_ = false;
-        bool found_lately_ = false;  // since it slept last
+        bool found_lately_ = false;   // since it slept last
+        bool fair_next_ = false;      // the next take is one of those
+        bool outside_first_ = false;  // in the last of them
+        unsigned takes_ = 0;
         std::uint32_t random_ = index_ * 2654435761u + 1;
         std::vector<steal_mark> marks_;
         end_order end_order_{*loop_};
@@ -165,21 +179,34 @@ ready_turn pool::core::worker::take(bool busy) noexcept {
     if (busy) {
         // It was woken for something that is not its own, and has its own to do.
         if (searching_) stop_searching();
-        if (const ready_turn t = core_.inbox.pop(); t.handle != nullptr) {
-            count(outside_count);
-            return t;
-        }
-        if (!empty()) return take_eldest();
+        if (const ready_turn t = take_in_turn(); t.handle != nullptr) return t;
         if (own().is_behind() && core_.idle.idle_count() != 0) own().give_away();
         return {};
     }
-    ready_turn t = pop();
-    if (t.handle == nullptr) {
-        t = core_.inbox.pop();
-        if (t.handle != nullptr) count(outside_count);
+    ready_turn t;
+    if (++takes_ % fair_takes == 0 || fair_next_) {  // P4
+        fair_next_ = false;
+        t = take_in_turn();
     }
+    if (t.handle == nullptr) t = pop();
+    if (t.handle == nullptr) t = take_from_outside();
     if (t.handle == nullptr) return search();
     if (searching_) stop_searching();
+    return t;
+}
+
+ready_turn pool::core::worker::take_from_outside() noexcept {
+    const ready_turn t = core_.inbox.pop();
+    if (t.handle != nullptr) count(outside_count);
+    return t;
+}
+
+// What waits for longest: of what came from outside and of its own, by turns, so that neither of
+// the two hides the other.
+ready_turn pool::core::worker::take_in_turn() noexcept {
+    outside_first_ = !outside_first_;
+    ready_turn t = outside_first_ ? take_from_outside() : take_eldest();
+    if (t.handle == nullptr) t = outside_first_ ? take_eldest() : take_from_outside();
     return t;
 }
 
@@ -207,12 +234,10 @@ ready_turn pool::core::worker::search() noexcept {
     const int rounds = found_lately_ ? 64 : 1;
     for (int n = 0; n != rounds; ++n) {
         ready_turn t = steal_one();
-        if (t.handle != nullptr) {
+        if (t.handle != nullptr)
             count(stolen_count);
-        } else {
-            t = core_.inbox.pop();
-            if (t.handle != nullptr) count(outside_count);
-        }
+        else
+            t = take_from_outside();
         if (t.handle != nullptr) {
             stop_searching();
             return t;
@@ -387,6 +412,13 @@ void pool::launch(runnable& r) noexcept {
     core_->inbox.push(r);
     if (const unsigned i = core_->idle.claim(); i != idle_set::none)
         core_->workers[i]->own().wake();
+}
+
+void pool::launch_again(runnable& r) noexcept {
+    detail::fork_place* const here = detail::fork_place_here();
+    if (here != nullptr && &here->home()->begins_on() == this)
+        static_cast<core::worker*>(here)->be_fair();
+    launch(r);
 }
 
 unsigned pool::thread_count() const noexcept {

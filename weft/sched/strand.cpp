@@ -118,7 +118,7 @@ void strand::core::run(frame* f) {
         detail::this_thread_runs() = {nullptr, &c};
         c.run_some();
     }
-    if (c.end_turn()) c.on.launch(c.entry);
+    if (c.end_turn()) c.on.launch_again(c.entry);
 }
 
 bool strand::core::begin_turn() noexcept {
