@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <set>
+#include <vector>
 
 #include "weft/stack/slab_stack.hpp"
 
@@ -19,7 +20,7 @@ std::ptrdiff_t lines_down(std::size_t n) {
 TEST(colour, uses_every_colour_equally) {
     std::multiset<std::ptrdiff_t> seen;
     for (std::size_t n = 0; n < 10 * colour_count; ++n) seen.insert(lines_down(n));
-    for (std::size_t c = 0; c < colour_count; ++c)
+    for (std::size_t c = 1; c <= colour_count; ++c)
         EXPECT_EQ(seen.count(static_cast<std::ptrdiff_t>(c)), 10u);
 }
 
@@ -31,6 +32,25 @@ TEST(colour, of_neighbours_is_far_apart) {
 TEST(colour, leaves_two_kibibytes_of_the_last_page_below_every_top) {
     for (std::size_t n = 0; n < colour_count; ++n)
         EXPECT_GE(coloured_top(page + sizeof page, n) - page, 2048);
+}
+
+// Valgrind 3.19 died on a release program of whose stacks one ended where the next guard began.
+TEST(colour, leaves_a_line_above_every_top_that_is_not_the_next_guard) {
+    for (std::size_t n = 0; n < 3 * colour_count; ++n) EXPECT_GE(lines_down(n), 1);
+
+    slab_stack stacks(16 * 1024);
+    std::vector<stack> out;
+    std::set<const std::byte*> limits;
+    for (std::size_t i = 0; i < 3 * colour_count; ++i) {
+        out.push_back(stacks.acquire());
+        limits.insert(out.back().limit);
+    }
+    for (const stack s : out) {
+        const auto next = limits.upper_bound(s.limit);
+        if (next == limits.end()) continue;
+        EXPECT_LE(s.top + cache_line_bytes, *next - page_bytes()) << "a guard is a page at least";
+    }
+    for (const stack s : out) stacks.release(s);
 }
 
 TEST(colour, keeps_the_top_on_a_line_wherever_the_memory_ends) {

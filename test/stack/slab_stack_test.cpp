@@ -12,6 +12,7 @@
 #include "test/stack/memory_probe.hpp"
 #include "test/support/touch.hpp"
 #include "weft/base/platform.hpp"
+#include "weft/stack/colour.hpp"
 
 namespace weft {
 namespace {
@@ -75,7 +76,7 @@ TEST(slab_stack, neighbours_have_colours_far_apart) {
         offsets.insert(reinterpret_cast<std::size_t>(all[i].top) % 4096);
         EXPECT_TRUE(i == 0 || std::abs(at(i) - at(i - 1)) >= 13) << i;
     }
-    EXPECT_EQ(offsets.size(), 32u);
+    EXPECT_EQ(offsets.size(), detail::colour_count);
     give_back(stacks, all);
 }
 

@@ -3,11 +3,13 @@
 // Stacks of one size end at the same offset in their pages, and the bytes a coroutine touches first
 // and last are those at its top; uncoloured, all of them fall into the same one or two of a cache's
 // 64 sets. A colour is a whole number of lines, so that no line is shared and the top stays
-// aligned. There are 32 of them: 31 lines are 1984 bytes, which leaves more than two KiB of the
-// last page below every top, enough for a fiber that waits for a socket to live in one page.
+// aligned. There are 31 of them, from one line to 31: 1984 bytes leave more than two KiB of the
+// last page below every top, enough for a fiber that waits for a socket to live in one page. There
+// is no colour 0: a top where its memory ends is the address of the next slot's guard, and what
+// looks a little above the stack pointer, as Valgrind does at every switch, would find the guard.
 //
-//   n        0   1   2   3   4   5   6 ...     13 has no common factor with 32: all colours are
-//   colour   0  13  26   7  20   1  14 ...     used, and neighbours differ by 13 lines or more
+//   n        0   1   2   3   4   5   6 ...     13 has no common factor with 31: all colours are
+//   colour   1  14  27   9  22   4  17 ...     used, and neighbours differ by 13 lines or more
 //
 // What translates addresses is laid out in sets as well, by the number of the page. At an even
 // distance the tops of all stacks would share half of them or fewer, so stacks lie an odd number of
@@ -23,14 +25,14 @@
 
 namespace weft::detail {
 
-inline constexpr std::size_t colour_count = 32;
+inline constexpr std::size_t colour_count = 31;
 
 // What a stack may lose to its colour and to the alignment of its top; added to every reservation.
-inline constexpr std::size_t colour_bytes = colour_count * cache_line_bytes;
+inline constexpr std::size_t colour_bytes = (colour_count + 1) * cache_line_bytes;
 
 // The top for the n-th stack of memory that ends at `end`.
 inline std::byte* coloured_top(std::byte* end, std::size_t n) noexcept {
-    const std::size_t down = (n * 13 % colour_count) * cache_line_bytes;
+    const std::size_t down = (n * 13 % colour_count + 1) * cache_line_bytes;
     const auto address = reinterpret_cast<std::size_t>(end);
     return end - (address % cache_line_bytes) - down;
 }
