@@ -7,6 +7,8 @@
 #include "test/task/on_loop.hpp"
 #include "test/task/parties.hpp"
 #include "weft/fiber/spawn.hpp"
+#include "weft/parallel/fork_join.hpp"
+#include "weft/poll/poll_task.hpp"
 #include "weft/sync/auto_reset_event.hpp"
 #include "weft/sync/barrier.hpp"
 #include "weft/sync/broadcast.hpp"
@@ -17,6 +19,7 @@
 #include "weft/sync/shared_mutex.hpp"
 #include "weft/task/event_source.hpp"
 #include "weft/task/when_all.hpp"
+#include "weft/task/when_any.hpp"
 #include "weft/task/with_deadline.hpp"
 
 namespace {
@@ -47,6 +50,42 @@ TEST(as_task, holds_a_temporary_and_refers_to_what_has_a_name) {
     named.value = 5;
     EXPECT_EQ(run(std::move(t)), 5);
     EXPECT_EQ(run(as_task(declining{6})), 6);
+}
+
+// Awaited where they lie, these are never copied, and could not be.
+struct immovable_awaiter {
+    int uses = 0;
+
+    immovable_awaiter() = default;
+    immovable_awaiter(const immovable_awaiter&) = delete;
+    bool await_ready() {
+        ++uses;
+        return true;
+    }
+    void await_suspend(std::coroutine_handle<>) {}
+    int await_resume() const { return uses; }
+};
+struct holder_of_awaiter {
+    immovable_awaiter held;
+    immovable_awaiter& operator co_await() { return held; }
+};
+template <class A>
+task<> await_in_each_way() {
+    A a;
+    EXPECT_EQ(co_await as_task(a), 1);
+    EXPECT_EQ(std::get<0>(co_await weft::when_all(a)), 2);
+    const auto first = co_await weft::when_any(a);
+    EXPECT_EQ(std::get<0>(first.value), 3);
+    const auto in_time = co_await weft::with_timeout(a, 1s);
+    EXPECT_EQ(in_time.value(), 4);
+    EXPECT_EQ(std::get<0>(co_await weft::fork_join(a)), 5);
+}
+TEST(as_task, awaits_an_awaiter_that_has_a_name_itself_and_no_copy) {
+    run(await_in_each_way<immovable_awaiter>());
+    run(await_in_each_way<holder_of_awaiter>());
+    holder_of_awaiter held;
+    EXPECT_EQ(weft::sync_wait(held), 1);
+    EXPECT_EQ(weft::sync_wait(weft::poll_task(held)), 2);
 }
 
 // Each operation may be moved until it is awaited, so that it can be handed on.

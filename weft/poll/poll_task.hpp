@@ -108,11 +108,13 @@ private:
 
 template <class T, class A>
 poll_drive<T> drive(A& a) {
-    // An awaiter is named: GCC 12 makes a copy of one that a call gives by reference.
-    if constexpr (std::is_same_v<awaiter_t<A>, A&&>)
-        co_return co_await a;
-    else
+    // An awaiter that is given by reference is named: GCC 12 makes a copy of what a call gives so.
+    if constexpr (std::is_reference_v<awaiter_t<A>>) {
+        auto&& awaiter = awaiter_of(std::forward<A>(a));
+        co_return co_await awaiter;
+    } else {
         co_return co_await std::forward<A>(a);
+    }
 }
 
 // A is a type, and the awaitable lies here; or a reference, and it lies elsewhere.

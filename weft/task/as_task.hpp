@@ -20,7 +20,13 @@ using lasting_t = std::conditional_t<std::is_rvalue_reference_v<T>, std::remove_
 // A is a type, and the awaitable lies in the frame; or a reference, and it lies elsewhere.
 template <class A>
 task<lasting_t<await_result_t<A>>> awaiting_task(A a) {
-    co_return co_await std::forward<A>(a);
+    // An awaiter that is given by reference is named: GCC 12 makes a copy of what a call gives so.
+    if constexpr (std::is_reference_v<awaiter_t<A>>) {
+        auto&& awaiter = awaiter_of(std::forward<A>(a));
+        co_return co_await awaiter;
+    } else {
+        co_return co_await std::forward<A>(a);
+    }
 }
 
 template <class T>

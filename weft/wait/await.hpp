@@ -234,21 +234,25 @@ private:
 
 template <class A>
 bridge<await_result_t<A>> bridge_to(A&& a) {
-    // An awaiter is named: GCC 12 makes a copy of one that a call gives by reference.
-    if constexpr (std::is_same_v<awaiter_t<A>, A&&>)
-        co_return co_await a;
-    else
+    // An awaiter that is given by reference is named: GCC 12 makes a copy of what a call gives so.
+    if constexpr (std::is_reference_v<awaiter_t<A>>) {
+        auto&& awaiter = awaiter_of(std::forward<A>(a));
+        co_return co_await awaiter;
+    } else {
         co_return co_await std::forward<A>(a);
+    }
 }
 
 // The same of what lies on a shared stack, and moves, or if it stays the caller's is copied, into
 // the coroutine.
 template <class A>
 bridge<await_result_t<A>> bridge_with(std::remove_cvref_t<A> a) {
-    if constexpr (std::is_same_v<awaiter_t<A>, A&&>)
-        co_return co_await a;
-    else
+    if constexpr (std::is_reference_v<awaiter_t<A>>) {
+        auto&& awaiter = awaiter_of(static_cast<A&&>(a));
+        co_return co_await awaiter;
+    } else {
         co_return co_await static_cast<A&&>(a);
+    }
 }
 
 template <class A>
