@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <source_location>
+#include <string>
+
 namespace {
 
 TEST(assert, prints_the_rule_and_the_place_and_aborts) {
@@ -19,6 +22,22 @@ TEST(assert, a_party_without_a_name_is_its_kind_and_number) {
     EXPECT_DEATH(weft::fail("rule", {"thread", 18446744073709551615U}),
                  "weft: rule: thread 18446744073709551615 \\(");
     EXPECT_DEATH(weft::fail("rule", {"thread", 3, ""}), "weft: rule: thread 3 \\(");
+}
+
+// As a function has it that a user calls.
+void release(int n, std::source_location place = std::source_location::current()) {
+    WEFT_ASSERT_AT(n > 0, "release of less than one", place);
+}
+
+TEST(assert, names_the_place_that_it_is_given) {
+    release(1);
+    const unsigned line = std::source_location::current().line() + 1;
+    EXPECT_DEATH(release(0),
+                 "^weft: release of less than one \\(.*assert_test\\.cpp:" + std::to_string(line));
+}
+
+TEST(assert, leaves_out_a_place_that_nobody_knows) {
+    EXPECT_DEATH(weft::fail("rule", {"thread", 3}, weft::unknown_place), "^weft: rule: thread 3\n");
 }
 
 TEST(assert, a_kept_rule_passes_and_is_evaluated_once) {

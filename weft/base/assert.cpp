@@ -13,8 +13,9 @@ void fail(const char* rule, party who, std::source_location place) noexcept {
         l.text(": ").text(who.kind).text(" ").number(who.id);
         if (who.name != nullptr && who.name[0] != '\0') l.text(" \"").text(who.name).text("\"");
     }
-    l.text(" (").text(place.file_name()).text(":").number(place.line()).text(")").newline();
-    l.write(2);
+    if (place.line() != 0)
+        l.text(" (").text(place.file_name()).text(":").number(place.line()).text(")");
+    l.newline().write(2);
     std::abort();
 }
 

@@ -6,11 +6,19 @@
 // invariants is WEFT_DEBUG_ASSERT and costs nothing under NDEBUG. Neither throws, allocates or
 // unwinds.
 //
-//   WEFT_ASSERT(count > 0, "release of a semaphore above its maximum");
-//   weft::fail("resume of a finished coroutine", {"coroutine", id, name});
+// The place is the caller's, who broke the rule, and not the line in weft that found it: a function
+// that a user calls takes it as its last parameter and hands it on, as far down as the check is.
+//
+//   void release(long n, std::source_location place = std::source_location::current()) noexcept {
+//       WEFT_ASSERT_AT(n >= 0, "release of a semaphore by less than nothing", place);
+//       if (is_over) weft::fail("resume of a finished coroutine", {"coroutine", id, name}, place);
 //
 // prints, for the second:
 //   weft: resume of a finished coroutine: coroutine 7 "login" (server.cpp:31)
+//
+// A destructor, and an operator, has no such parameter: there `unknown_place` leaves the place out,
+// and the party, or what it was about, says more than a line of weft's. WEFT_ASSERT names its own
+// line: for what no user calls.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +36,9 @@ struct party {
     const char* name = nullptr;  // optional
 };
 
+// In the place of one: nobody knows it.
+inline constexpr std::source_location unknown_place{};
+
 // Prints one line to standard error and aborts. Any thread, async-signal-safe.
 [[noreturn]] void fail(const char* rule, party who = {},
                        std::source_location place = std::source_location::current()) noexcept;
@@ -36,6 +47,9 @@ struct party {
 
 #define WEFT_ASSERT(condition, rule) \
     (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) : ::weft::fail(rule))
+
+#define WEFT_ASSERT_AT(condition, rule, place) \
+    (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) : ::weft::fail(rule, {}, place))
 
 #if WEFT_DEBUG
 #define WEFT_DEBUG_ASSERT(condition, rule) WEFT_ASSERT(condition, rule)
