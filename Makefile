@@ -26,7 +26,7 @@ help:
 	@echo "make soak     mixed load for SECONDS=600: does it grow?"
 	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
-	@echo "make tidy     includes against the layers, headers alone, tests, README code"
+	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples"
 	@echo "make format   clang-format on all C++; make format-check only looks"
 	@echo "make clean    remove build/"
 
@@ -93,6 +93,7 @@ check:
 tidy:
 	@tools/bootstrap test
 	@python3 tools/tidy.py
+	@python3 tools/header_examples.py
 
 format:
 	@tools/bootstrap check

@@ -10,7 +10,8 @@
 // T derives from forward_node; for two queues at once, from two nodes told apart by a tag. Nodes
 // are pinned, a queue can be moved. Not thread-safe.
 //
-//   struct job : weft::forward_node<> { ... };
+//   struct job : weft::forward_node<> { void run(); };
+//   job j;
 //   weft::forward_queue<job> jobs;
 //   jobs.push_back(j);
 //   while (job* next = jobs.pop_front()) next->run();

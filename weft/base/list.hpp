@@ -19,6 +19,7 @@
 // any number at once. Not thread-safe, but for a glance.
 //
 //   struct waiter : weft::list_node<> { ... };
+//   waiter w;
 //   weft::list<waiter> queue;
 //   queue.push_back(w);
 //   if (w.linked()) queue.remove(w);

@@ -8,7 +8,7 @@
 //   weft::result<int> parse(std::string_view);
 //   if (auto n = parse("12")) use(*n); else log(n.error());
 //
-//   weft::result<reply, refusal> call();             // return reply{...};
+//   weft::result<reply, refusal> call(request);      // return reply{...};
 //                                                    // return weft::failure(refusal::busy);
 #pragma once
 

@@ -7,7 +7,7 @@
 //
 //   weft::detail::fp_control mine;
 //   mine.read();
-//   switch_to(...);
+//   weft::switch_to(here, there, word);
 //   mine.write();
 #pragma once
 

@@ -1,8 +1,8 @@
 // promise<T>: gives a future its outcome, from any thread, once.
 //
-//   weft::promise<reply> p;                       // what continues it, runs on the caller's
-//   executor weft::future<reply> f = p.get_future(); sdk_call([p = std::move(p)](reply r) mutable {
-//   p.set_value(std::move(r)); });
+//   weft::promise<reply> p;               // what continues it runs on the caller's executor
+//   weft::future<reply> f = p.get_future();
+//   sdk_call([p = std::move(p)](reply r) mutable { p.set_value(std::move(r)); });
 //
 //   weft::future<int> g = weft::make_ready(7);    // that is there already
 //

@@ -10,7 +10,7 @@
 //       PQconsumeInput(connection);
 //   }
 //
-//   weft::wait_fd(fd, weft::fd_events::write, deadline);      // once: two system calls more
+//   auto r = weft::wait_fd(fd, weft::fd_events::write, deadline);   // once: two system calls more
 //
 // The descriptor need not be one that does not block. What is ready at all times (a regular file)
 // cannot be waited for: operation_not_permitted. A number that weft has opened itself

@@ -10,7 +10,7 @@
 //      write_all   write_all_at     all of it                                  transferred
 //
 //   auto f = weft::file::open("notes.txt", {.write = true, .create = true}).value();
-//   f.write_all_at(weft::bytes_of("hello\n"), 0);       // or co_await f.async_write_all_at(...)
+//   auto w = f.write_all_at(weft::bytes_of("hello\n"), 0);   // in a coroutine async_write_all_at
 //   if (auto r = f.sync(); !r) return r.error();        // on the disk
 //   while (auto n = f.read(buffer).value_or(0)) ...     // from its beginning on
 //

@@ -6,7 +6,7 @@
 //   using weft::child_io;
 //   auto p = weft::process::spawn({"sort", "-u"}, {.in = child_io::piped, .out = child_io::piped});
 //   if (!p) return p.error();                           // no_such_file_or_directory, ...
-//   p->in().write_all(text);
+//   if (!p->in().write_all(text)) ...                   // it has ended, or closed its input
 //   p->in().close();
 //   auto n = p->out().read(buffer);
 //   auto status = p->wait();                            // or co_await p->async_wait()

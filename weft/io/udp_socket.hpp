@@ -6,7 +6,7 @@
 //   auto s = weft::udp_socket::bind("0.0.0.0:7000").value();
 //   std::array<std::byte, 1500> buffer;
 //   while (auto d = s.recv_from(buffer))                // until it is closed, or stopped
-//       if (!d->truncated()) s.send_to(std::span(buffer).first(d->bytes), d->from);
+//       if (!d->truncated() && !s.send_to(std::span(buffer).first(d->bytes), d->from)) break;
 //
 //   auto c = weft::udp_socket::connect(server);         // one peer: send(), recv()
 //

@@ -4,8 +4,8 @@
 // wrong one gives null, with and without run-time type information.
 //
 //   weft::any_data d = player{7};
-//   d.get<player>()->id;              // 7
-//   d.get<int>();                     // null
+//   int id = d.get<player>()->id;     // 7
+//   int* none = d.get<int>();         // null
 #pragma once
 
 #include <concepts>

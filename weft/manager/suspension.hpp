@@ -1,7 +1,7 @@
 // suspension: a managed task that waits to be resumed by its id, with a value.
 //
 //   move m = co_await weft::this_managed::async_suspend<move>();   // in a coroutine
-//   move m = weft::this_managed::suspend<move>();                  // in a fiber
+//   move n = weft::this_managed::suspend<move>();                  // in a fiber
 //   manager.resume(id, move{...});                                 // any thread
 //
 // Its one idea: a resume is for this wait and for no other. Who waits for something else, or has

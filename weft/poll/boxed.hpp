@@ -4,7 +4,7 @@
 // poll<T>, result<T, E> and poll_future<T> hold what they are given, where they lie.
 //
 //   weft::poll_future<weft::boxed<page>> f;           // one pointer in the future
-//   f.set(std::in_place, url);                        // the page is made where it stays
+//   f.set(std::in_place, text);                       // the page is made where it stays
 //   show(*f.take());
 #pragma once
 

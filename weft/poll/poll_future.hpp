@@ -7,7 +7,7 @@
 //
 //   struct rpc {                                      // see poll_context.hpp
 //       int number;
-//       std::optional<reply> answer;
+//       std::optional<reply> answer{};
 //       void operator()(weft::poll_future<reply>& f, weft::poll_context<rpc>& c) {
 //           if (answer) f.set(*std::move(answer)); else calls[number] = &c;
 //       }

@@ -3,7 +3,8 @@
 // It lies within a poll_context, and a source of events keeps a pointer to it, or to the context:
 // nothing is allocated, copied or counted for a wake, and it is one call through a pointer.
 //
-//   struct device { weft::waker* interested = nullptr; };
+//   struct source { weft::waker* interested = nullptr; };
+//   source device;
 //   device.interested = &context;                    // in the operator() of a poll_context's type
 //   if (device.interested) device.interested->wake();
 #pragma once

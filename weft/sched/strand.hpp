@@ -14,7 +14,7 @@
 // a migratable fiber (fiber.hpp).
 //
 //   weft::strand accounts(pool);
-//   weft::spawn([&] { book(a, b); }, {.on = &accounts});
+//   weft::fiber f([&] { book(a, b); }, {.on = &accounts});
 //   co_await weft::schedule_on(accounts, transfer(b, c));
 //   accounts.post([&] { ++requests; });
 //

@@ -11,6 +11,7 @@
 //       weft::stop_source inner;
 //       weft::from_std_stop link(outer, inner);
 //       ...
+//   }
 #pragma once
 
 #include <stop_token>

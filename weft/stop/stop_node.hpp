@@ -10,8 +10,12 @@
 //   struct my_wait : weft::stop_node {
 //       my_wait() : stop_node([](stop_node& n, weft::stop_reason r) noexcept {
 //           static_cast<my_wait&>(n).cancel(r); }) {}
+//       void cancel(weft::stop_reason);
 //   };
-//   w.attach(token);  ...  w.detach();
+//   my_wait w;
+//   w.attach(token);
+//   ...
+//   w.detach();
 #pragma once
 
 #include "weft/base/assert.hpp"

@@ -7,7 +7,7 @@
 //
 //   weft::stop_source all;
 //   weft::stop_source one(all.get_token());
-//   weft::stop_callback note(one.get_token(), [](weft::stop_reason r) { ... });
+//   weft::stop_callback note(one.get_token(), [](weft::stop_reason) { ... });
 //   all.request_stop(weft::stop_reason::shutdown);  // calls it, here and now
 //
 // request_stop calls the callbacks one at a time without a lock, the latest first, those of child

@@ -4,7 +4,7 @@
 // recv() after the item was received too, and so does one where close() came instead of an item.
 //
 //   weft::oneshot<reply> answer;
-//   request(q, answer);                              // elsewhere: answer.send(r)
+//   ask(q, answer);                                  // elsewhere: answer.send(r)
 //   if (auto r = answer.recv()) use(*r);
 #pragma once
 

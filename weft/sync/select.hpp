@@ -14,7 +14,7 @@
 //   weft::select(weft::on_recv(orders, [&](order o) { book.apply(o); }),
 //                weft::on_closed(orders, [&] { run = false; }),
 //                weft::after(100ms, [&] { book.flush(); }));
-//   std::size_t which = co_await weft::async_select(...);      // in a coroutine
+//   std::size_t which = co_await weft::async_select(weft::on_recv(orders, on_order));
 #pragma once
 
 #include <array>

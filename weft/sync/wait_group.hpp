@@ -2,7 +2,7 @@
 // once, this may grow while it is waited for, and be used again.
 //
 //   weft::wait_group g;
-//   for (auto& job : jobs) { g.add(); spawn([&] { job(); g.done(); }); }
+//   for (auto& job : jobs) { g.add(); weft::spawn([&] { job(); g.done(); }).detach(); }
 //   g.wait();
 #pragma once
 

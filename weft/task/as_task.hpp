@@ -1,6 +1,6 @@
 // as_task: anything that can be awaited, as a task; what is a task already stays as it is.
 //
-//   weft::task<int> t = weft::detail::as_task(channel.async_recv());
+//   weft::task<weft::result<int>> t = weft::detail::as_task(channel.async_recv());
 #pragma once
 
 #include <type_traits>

@@ -4,7 +4,7 @@
 // enlists the caller itself; anything else is awaited by a small coroutine that runs on the
 // caller's own thread, begins at once, and wakes the caller when it is through.
 //
-//   int n = weft::await(channel.async_recv());        // in a fiber: suspends it alone
+//   auto r = weft::await(channel.async_recv());       // in a fiber: suspends it alone
 //   int m = weft::sync_wait(some_task());             // on a thread: sleeps
 //
 // Both do what fits where they are called; sync_wait says that a thread was meant. In the body of a

@@ -11,7 +11,7 @@
 //   weft::context_local<std::string> user;        // usually at namespace scope
 //   {
 //       auto bound = user.bind("ann");
-//       weft::fiber f([] { log(*user); });        // "ann", also after the scope has ended
+//       weft::fiber f([&] { log(*user); });        // "ann", also after the scope has ended
 //   }
 //
 // Without a binding there is the default that the context_local was made with. Reading is linear in

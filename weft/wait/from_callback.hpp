@@ -6,8 +6,9 @@
 //
 // For a C interface, which takes a function and a void*:
 //
-//   weft::from_callback<int>([&](auto done) { c_sdk_start(request, on_done, done.release()); });
 //   void on_done(void* user, int answer) { weft::completion<int>::adopt(user)(answer); }
+//   auto answer = weft::await(weft::from_callback<int>(
+//       [&](auto done) { c_sdk_start(request, on_done, done.release()); }));
 //
 // Its one idea: the completion is a counted handle of a block that outlives both sides, so that the
 // callback may come from any thread, at any time: before the wait, after the waiter was stopped,

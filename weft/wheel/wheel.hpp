@@ -20,7 +20,7 @@
 //   weft::wheel w(now);
 //   w.add(node, weft::after(w.now(), 30'000));
 //   sleep_until(w.next());
-//   w.advance(now, [](weft::wheel_node& n) { ... });
+//   w.advance(now, [](weft::wheel_node&) { ... });
 //
 // Order: advance hands over by tick, and within one tick in the order of adding. A node that is
 // added at or before the present tick counts as one of the present tick, and comes first at the

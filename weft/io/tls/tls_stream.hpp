@@ -19,7 +19,8 @@
 //   auto s = weft::tls_stream::client(weft::tcp_stream::connect("example.org:443").value(),
 //                                     trust, "example.org").value();
 //   if (auto r = s.handshake(); !r) return r.error();       // or co_await s.async_handshake()
-//   s.write_all(weft::bytes_of("GET / HTTP/1.0\r\n\r\n"));
+//   auto sent = s.write_all(weft::bytes_of("GET / HTTP/1.0\r\n\r\n"));
+//   if (!sent) return sent.error;
 //   while (auto n = s.read(buffer).value_or(0)) ...
 //
 // One party reads and one writes at a time; a second one of a kind gets operation_in_progress at

@@ -1,0 +1,84 @@
+"""tools/header_examples.py finds the examples of a small tree, and compiles what a user would copy."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PRELUDE = """#pragma once
+namespace weft { template <class T> struct task; }
+namespace weft::example {
+struct anything { anything() = default; template <class T> anything(T&&) {} };
+namespace layer_part { extern int given; }
+}
+"""
+HEADER = """// part: what it is, and a picture:
+//
+//      a  -->  b
+//
+{example}
+//
+// More words.
+#pragma once
+namespace weft {{
+[[nodiscard]] int answer(int);
+void tell(int);
+}}
+"""
+
+
+class HeaderExamples(unittest.TestCase):
+    def run_on(self, *example):
+        """The exit status and the lines for a header with that example, from its line 5 on."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in (("tools/header_examples.hpp", PRELUDE),
+                               ("weft/layer/part.hpp",
+                                HEADER.format(example="\n".join(f"//   {e}" for e in example)))):
+                (root / name).parent.mkdir(parents=True)
+                (root / name).write_text(text)
+            done = subprocess.run([sys.executable, "-B", str(ROOT / "tools/header_examples.py"),
+                                   "--root", folder], capture_output=True, text=True)
+            return done.returncode, (done.stdout + done.stderr).splitlines()
+
+    def passes(self, *example, count=1):
+        self.assertEqual(self.run_on(*example), (0, [f"examples: no faults in {count}"]))
+
+    def refuses(self, what, *example):
+        status, lines = self.run_on(*example)
+        self.assertEqual(status, 1, lines)
+        self.assertRegex(lines[0], what)
+
+    def test_a_use_of_the_header_passes(self):
+        self.passes("weft::tell(weft::answer(1));")
+
+    def test_what_a_compiler_warns_of_is_refused_at_its_line(self):
+        self.refuses(r"^weft/layer/part.hpp:6: .*nodiscard",
+                     "weft::tell(1);", "weft::answer(1);")
+
+    def test_what_does_not_compile_is_refused_at_its_line(self):
+        self.refuses(r"^weft/layer/part.hpp:5: ", "weft::tell(unheard_of);")
+
+    def test_stand_ins_of_the_header_may_be_used(self):
+        self.passes("weft::tell(given);")
+
+    def test_a_fragment_may_return_an_error_and_leave_things_unused(self):
+        self.passes("int n = weft::answer(1);", "if (n) return n;")
+
+    def test_three_dots_stand_for_code(self):
+        self.passes("if (weft::answer(1)) ...", "...", "auto f = [] { ... };", "weft::tell(2);")
+
+    def test_functions_and_types_are_put_outside_and_their_uses_inside(self):
+        self.passes("int twice(int n) {", "    return 2 * weft::answer(n);", "}",
+                    "struct pair {", "    int a;", "    int sum() { return a; }", "};",
+                    "weft::tell(twice(pair{1}.sum()));")
+
+    def test_a_picture_is_no_example(self):
+        self.passes("weft --> answer", count=0)
+
+
+if __name__ == "__main__":
+    unittest.main()
