@@ -13,6 +13,7 @@
 
 #include "test/support/manual_executor.hpp"
 #include "test/support/slow.hpp"
+#include "weft/base/errc.hpp"
 #include "weft/manager/manager_core.hpp"
 
 namespace {
@@ -20,6 +21,7 @@ namespace {
 using weft::managed_status;
 using weft::tick;
 using weft::tick_never;
+using weft::detail::live_count;
 using weft::detail::managed_kind;
 using weft::detail::managed_ref;
 using weft::detail::managed_task;
@@ -29,6 +31,11 @@ using weft::detail::task_table;
 class entries {
 public:
     managed_task& make() { return all_.emplace_back(core_, flow_).task; }
+    std::uint64_t insert(task_table& t, managed_task& task, tick deadline) {
+        return t.insert(task, deadline, count).value();
+    }
+
+    live_count count;
 
 private:
     struct entry {
@@ -48,12 +55,11 @@ private:
 TEST(task_table, finds_each_by_its_id_until_it_is_removed) {
     entries all;
     task_table t(4);
-    task_table::watch w;
     std::vector<managed_task*> tasks;
     std::set<std::uint64_t> ids;
     for (int i = 0; i < 1000; ++i) {
         tasks.push_back(&all.make());
-        const auto id = t.insert(*tasks.back(), tick_never);
+        const auto id = all.insert(t, *tasks.back(), tick_never);
         EXPECT_NE(id, 0u);
         EXPECT_TRUE(ids.insert(id).second);
     }
@@ -63,10 +69,10 @@ TEST(task_table, finds_each_by_its_id_until_it_is_removed) {
     EXPECT_EQ(std::set<std::uint64_t>(found.begin(), found.end()), ids);
     EXPECT_EQ(t.count().living, 1000u);
     for (managed_task* task : tasks) {
-        EXPECT_FALSE(t.remove(*task, managed_status::done, w)) << "nobody waits";
+        EXPECT_FALSE(t.remove(*task, managed_status::done)) << "no deadline";
         EXPECT_FALSE(t.find(task->key));
     }
-    EXPECT_TRUE(t.is_empty());
+    EXPECT_EQ(t.count().living, 0u);
     EXPECT_EQ(t.count().ended[static_cast<std::size_t>(managed_status::done)], 1000u);
     t.check();
 }
@@ -75,14 +81,13 @@ TEST(task_table, gives_no_id_twice_though_it_uses_the_same_slot) {
     entries all;
     managed_task& task = all.make();
     task_table t(1);
-    task_table::watch w;
     std::set<std::uint64_t> ids;
     constexpr int rounds = 10'000;
     for (int i = 0; i < rounds; ++i) {
-        const auto id = t.insert(task, tick_never);
+        const auto id = all.insert(t, task, tick_never);
         EXPECT_TRUE(ids.insert(id).second);
         EXPECT_EQ(id & ((1u << task_table::index_bits) - 1), 0u) << "one slot";
-        static_cast<void>(t.remove(task, managed_status::done, w));
+        static_cast<void>(t.remove(task, managed_status::done));
     }
     for (const auto id : ids) EXPECT_FALSE(t.find(id));
 }
@@ -98,11 +103,10 @@ TEST(task_table, gives_no_id_twice_to_threads) {
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < thread_count; ++i)
         threads.emplace_back([&, i] {
-            task_table::watch w;
             for (int n = 0; n < each; ++n) {
-                given[i].push_back(t.insert(*tasks[i], static_cast<tick>(n)));
+                given[i].push_back(all.insert(t, *tasks[i], static_cast<tick>(n)));
                 static_cast<void>(t.find(given[(i + 1) % thread_count == 0 ? i : i].back()));
-                static_cast<void>(t.remove(*tasks[i], managed_status::done, w));
+                static_cast<void>(t.remove(*tasks[i], managed_status::done));
             }
         });
     for (auto& thread : threads) thread.join();
@@ -116,42 +120,25 @@ TEST(task_table, gives_no_id_twice_to_threads) {
 TEST(task_table, finds_nothing_for_ids_that_were_never_given) {
     entries all;
     task_table t(2);
-    task_table::watch w;
     managed_task& task = all.make();
-    const auto id = t.insert(task, tick_never);
+    const auto id = all.insert(t, task, tick_never);
     for (const std::uint64_t wrong : {std::uint64_t{0}, ~std::uint64_t{0}, id + 1, id ^ (1u << 20),
                                       id + (std::uint64_t{1} << task_table::index_bits)})
         EXPECT_FALSE(t.find(wrong));
     EXPECT_FALSE(t.set_deadline(0, 5));
-    static_cast<void>(t.remove(task, managed_status::done, w));
+    static_cast<void>(t.remove(task, managed_status::done));
 }
 
-TEST(task_table, tells_who_waits_that_a_shard_is_empty) {
-    entries all;
-    task_table t(1);
-    task_table::watch w;
-    managed_task &a = all.make(), &b = all.make();
-    static_cast<void>(t.insert(a, tick_never));
-    static_cast<void>(t.insert(b, tick_never));
-    w.awaited = true;
-    EXPECT_FALSE(t.remove(a, managed_status::done, w));
-    EXPECT_EQ(w.telling, 0u);
-    EXPECT_TRUE(t.remove(b, managed_status::done, w));
-    EXPECT_EQ(w.telling, 1u);
-}
-
-// Against a map: what is due, in which order, with deadlines that are moved and taken back.
 TEST(task_table, gives_the_due_in_their_order_as_a_model_does) {
     entries all;
     task_table t(4);
-    task_table::watch w;
     std::mt19937 random(7);
     std::map<std::uint64_t, tick> model;
     std::vector<managed_task*> tasks;
     for (int i = 0; i < 300; ++i) {
         tasks.push_back(&all.make());
         const tick d = random() % 100'000;
-        model[t.insert(*tasks.back(), d)] = d;
+        model[all.insert(t, *tasks.back(), d)] = d;
     }
     tick now = 0;
     for (int step = 0; step < 3'000; ++step) {
@@ -187,8 +174,43 @@ TEST(task_table, gives_the_due_in_their_order_as_a_model_does) {
         EXPECT_EQ(t.count().deadlines, model.size());
         if (step % 500 == 0) t.check();
     }
-    for (managed_task* task : tasks) static_cast<void>(t.remove(*task, managed_status::done, w));
+    for (managed_task* task : tasks) static_cast<void>(t.remove(*task, managed_status::done));
     EXPECT_EQ(t.next(), tick_never);
+}
+
+TEST(task_table, takes_none_that_was_admitted_before_it_was_closed) {
+    entries all;
+    task_table t(1);
+    managed_task& task = all.make();
+    all.count.close();
+    EXPECT_EQ(t.insert(task, tick_never, all.count).error(), weft::errc::closed);
+    EXPECT_EQ(t.count().living, 0u);
+    all.count.reopen();
+    EXPECT_NE(all.insert(t, task, tick_never), 0u);
+    EXPECT_FALSE(t.remove(task, managed_status::done));
+}
+
+TEST(task_table, walks_over_all_that_stay_though_others_go) {
+    entries all;
+    task_table t(2);
+    std::set<managed_task*> kept, gone;
+    for (int i = 0; i < 3000; ++i) {
+        managed_task& task = all.make();
+        all.insert(t, task, tick_never);
+        (i % 3 == 0 ? kept : gone).insert(&task);
+    }
+    std::set<managed_task*> seen;
+    t.for_each([&](managed_task& task) {
+        seen.insert(&task);
+        for (int n = 0; n < 2 && !gone.empty(); ++n) {
+            static_cast<void>(t.remove(**gone.begin(), managed_status::done));
+            gone.erase(gone.begin());
+        }
+    });
+    for (managed_task* task : kept) EXPECT_TRUE(seen.contains(task));
+    for (managed_task* task : kept) static_cast<void>(t.remove(*task, managed_status::done));
+    for (managed_task* task : gone) static_cast<void>(t.remove(*task, managed_status::done));
+    t.for_each([](managed_task&) { ADD_FAILURE() << "there is none"; });
 }
 
 }  // namespace

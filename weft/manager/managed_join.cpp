@@ -13,7 +13,7 @@ bool managed_end::start(waiter& w) noexcept {
     });
     if (!task_->line->is_at(current_executor())) w.await_outside();
     const std::lock_guard held(task_->joiners);
-    if (task_->over) return false;
+    if (task_->over.load(std::memory_order_relaxed)) return false;  // under the lock
     task_->joiners.push_back(node_);
     return true;
 }

@@ -70,8 +70,8 @@ void managed_task::force() noexcept {
     bool posted;
     {
         const std::lock_guard held(joiners);
-        if (over) return;
-        retain();  // the errand's
+        if (over.load(std::memory_order_relaxed)) return;  // under the lock
+        retain();                                          // the errand's
         posted = line->post_home(errand);
     }
     if (posted) return;
@@ -107,7 +107,7 @@ void managed_task::ended(managed_status how, stop_reason why, std::exception_ptr
     wait_list woken;
     {
         const std::lock_guard held(joiners);
-        over = true;  // M1
+        over.store(true, std::memory_order_release);  // M1; pairs with is_over
         joiners.claim_all(woken);
     }
     wait_queue::wake_all(woken);
@@ -142,11 +142,6 @@ managed_status managed_task::status() const noexcept {
     if (const managed_status s = state.cause(); s != managed_status::created) return s;
     if (!state.has_begun()) return managed_status::created;
     return line->is_waiting() ? managed_status::waiting : managed_status::running;
-}
-
-bool managed_task::is_over() noexcept {
-    const std::lock_guard held(joiners);
-    return over;
 }
 
 }  // namespace weft::detail

@@ -67,7 +67,7 @@ struct managed_task : frame {
     atomic<unsigned> references{1};  // the manager's
     kept_value* kept = nullptr;      // M2
     wait_queue joiners;              // its lock guards the next three
-    bool over = false;               // M1
+    atomic<bool> over{false};        // M1; and read by is_over
     bool hooks_called = false;
     bool error_seen = false;  // by who joined it
     finish_hook* hooks = nullptr;
@@ -101,7 +101,9 @@ struct managed_task : frame {
     void ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept;
 
     managed_status status() const noexcept;
-    bool is_over() noexcept;
+    bool is_over() const noexcept {
+        return over.load(std::memory_order_acquire);  // pairs with ended
+    }
     std::string_view name() const noexcept {
         return label != nullptr ? std::string_view(label.get()) : std::string_view();
     }

@@ -1,8 +1,6 @@
 #include "weft/manager/manager_core.hpp"
 
 #include <algorithm>
-#include <mutex>
-#include <thread>
 
 #include "weft/base/errc.hpp"
 #include "weft/wait/await.hpp"
@@ -33,61 +31,44 @@ manager_core::manager_core(const manager_options& o)
 }
 
 manager_core::~manager_core() {
-    closed_.store(true, std::memory_order_relaxed);
-    if (!table_.is_empty()) {
-        for (const std::uint64_t id : table_.ids()) kill(id, stop_reason::shutdown);
-        if (!table_.is_empty()) {
-            const shield from_our_own_stop;
-            const time_point patience = after(weft::now(), destruction_patience);
-            if (!await(async_wait_empty(patience)) && !table_.is_empty())
-                fail(
-                    "a task_manager is destroyed, and executors that nobody runs have tasks of it");
-        }
+    live_.close();
+    table_.for_each([this](managed_task& t) { kill(t, stop_reason::shutdown); });
+    if (!live_.is_empty()) {
+        const shield from_our_own_stop;
+        const time_point patience = after(weft::now(), destruction_patience);
+        if (!await(async_wait_empty(patience)) && !live_.is_empty())
+            fail("a task_manager is destroyed, and executors that nobody runs have tasks of it");
     }
+    live_.alone();
     if (timer_ != nullptr) timer_->let_go();
-    // Acquire: pairs with leave.
-    while (watch_.telling.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
 // -- who lives ----------------------------------------------------------------------------------
 
 std::error_code manager_core::admit() noexcept {
-    if (closed_.load(std::memory_order_relaxed)) return errc::closed;
-    if (options_.live_limit == unlimited) return {};
-    // Relaxed: it is only counted.
-    if (admitted_.fetch_add(1, std::memory_order_relaxed) < options_.live_limit) return {};
-    admitted_.fetch_sub(1, std::memory_order_relaxed);
-    refused_.fetch_add(1, std::memory_order_relaxed);
+    switch (live_.admit(options_.live_limit)) {
+        case live_count::verdict::admitted:
+            return {};
+        case live_count::verdict::closed:
+            return errc::closed;
+        case live_count::verdict::full:
+            break;
+    }
+    refused_.fetch_add(1, std::memory_order_relaxed);  // it is only counted
     return manager_errc::too_many_tasks;
-}
-
-void manager_core::unadmit() noexcept {
-    if (options_.live_limit != unlimited) admitted_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 result<std::uint64_t> manager_core::enter(managed_task& t, duration timeout) {
     const weft::tick end = timeout < duration::max() ? tick_of(after(now(), timeout)) : tick_never;
-    const std::uint64_t id = table_.insert(t, end);
-    if (id == 0) return failure(manager_errc::too_many_tasks);
-    need_timer(end);
+    result<std::uint64_t> id = table_.insert(t, end, live_);
+    if (id) need_timer(end);
     return id;
 }
 
 void manager_core::leave(managed_task& t) noexcept {
-    unadmit();
-    manager_timer* const timer = timer_;
-    if (timer != nullptr) {  // it needs the timer no more, and perhaps nobody does
-        table_.set_deadline(t.key, tick_never);
-        rest_timer();
-    }
-    if (!table_.remove(t, t.state.cause(), watch_)) return;
-    wait_list woken;
-    {
-        const std::lock_guard held(empty_);
-        empty_.claim_all(woken);
-    }
-    wait_queue::wake_all(woken);
-    watch_.telling.fetch_sub(1, std::memory_order_release);  // pairs with the destructor
+    const bool timed = table_.remove(t, t.state.cause());
+    if (timed && timer_ != nullptr) rest_timer();  // perhaps nobody needs it any more
+    live_.leave();
 }
 
 // A timer that stays armed keeps its loop from ending.
@@ -120,21 +101,27 @@ std::error_code manager_core::start(std::uint64_t id) {
 
 std::error_code manager_core::cancel(std::uint64_t id, stop_reason reason) noexcept {
     const managed_ref t = find(id);
-    if (!t) return manager_errc::no_such_task;
-    if (!t->end(managed_status::cancelled, reason)) return manager_errc::already_ending;
-    table_.close(id);
+    return t ? cancel(*t, reason) : manager_errc::no_such_task;
+}
+
+std::error_code manager_core::cancel(managed_task& t, stop_reason reason) noexcept {
+    if (!t.end(managed_status::cancelled, reason)) return manager_errc::already_ending;
+    table_.close(t.key);
     return {};
 }
 
-// One that is ending already, and takes its time, is not given more.
 std::error_code manager_core::kill(std::uint64_t id, stop_reason reason) noexcept {
     const managed_ref t = find(id);
-    if (!t) return manager_errc::no_such_task;
-    if (t->end(managed_status::killed, reason, true)) {
-        table_.close(id);
+    return t ? kill(*t, reason) : manager_errc::no_such_task;
+}
+
+// One that is ending already, and takes its time, is not given more.
+std::error_code manager_core::kill(managed_task& t, stop_reason reason) noexcept {
+    if (t.end(managed_status::killed, reason, true)) {
+        table_.close(t.key);
         return {};
     }
-    t->force();
+    t.force();
     return manager_errc::already_ending;
 }
 
@@ -215,25 +202,25 @@ time_point manager_core::on_time(void* self) noexcept {
 
 // -- the end ------------------------------------------------------------------------------------
 
-void manager_core::stop_all(stop_reason reason, duration grace) {
-    closed_.store(true, std::memory_order_relaxed);
+void manager_core::stop_all(stop_reason reason, duration grace) noexcept {
+    live_.close();
     const bool at_once = grace <= duration::zero();
-    const time_point last = after(now(), grace);
-    for (const std::uint64_t id : table_.ids()) {
+    const weft::tick last = at_once ? tick_never : tick_of(after(now(), grace));
+    table_.for_each([&](managed_task& t) {
         if (at_once) {
-            kill(id, reason);
+            kill(t, reason);
         } else {
-            cancel(id, reason);
-            if (last != never) table_.set_deadline(id, tick_of(last), true);
+            cancel(t, reason);
+            if (last != tick_never) table_.set_deadline(t.key, last, true);
         }
-    }
-    if (!at_once) need_timer(tick_of(last));
+    });
+    need_timer(last);
 }
 
 manager_statistics manager_core::statistics() const noexcept {
     const task_table::census c = table_.count();
     const auto ended = [&](managed_status s) { return c.ended[static_cast<std::size_t>(s)]; };
-    return {.living = c.living,
+    return {.living = live_.count(),
             .deadlines = c.deadlines,
             .done = ended(managed_status::done),
             .cancelled = ended(managed_status::cancelled),
@@ -245,34 +232,14 @@ manager_statistics manager_core::statistics() const noexcept {
             .misfits = misfits_.load(std::memory_order_relaxed) + replies_.misfit_count()};
 }
 
-bool manager_core::emptiness::enlist() noexcept {
-    {
-        const std::lock_guard held(core_->empty_);
-        core_->empty_.push_back(node_);
-    }
-    if (!core_->table_.is_empty()) return true;
-    const std::lock_guard held(core_->empty_);
-    if (!node_.linked()) return true;  // it was claimed, and will be woken
-    core_->empty_.remove(node_);
-    return false;
-}
-
 bool manager_core::emptiness::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of all tasks of a manager", core_, this, [](waiter& gone) noexcept {
         auto& self = gone.operation<emptiness>();
-        self.core_->empty_.withdraw(self.node_);
+        self.core_->live_.withdraw(self.node_);
     });
     w.await_outside();
-    core_->watch_.awaited.store(true,
-                                std::memory_order_relaxed);  // the locks of the shards order it
-    return enlist();
-}
-
-// One shard was empty; were all?
-bool manager_core::emptiness::again(waiter& w) noexcept {
-    if (w.status() != wait_status::woken || core_->table_.is_empty()) return true;
-    return !w.renew(deadline_, true) || !enlist();
+    return core_->live_.enlist(node_);
 }
 
 result<void> manager_core::emptiness::take(const waiter*, wait_status how) const {

@@ -56,8 +56,9 @@ public:
 
     // One more may live, or the reason why not. Then enter(), or unadmit(): see admission.
     std::error_code admit() noexcept;
-    void unadmit() noexcept;
-    // Gives it its id, under which it is found. Throws bad_alloc.
+    void unadmit() noexcept { live_.leave(); }
+    // Gives it its id, under which it is found; refused if the manager was closed since. Throws
+    // bad_alloc.
     result<std::uint64_t> enter(managed_task& t, duration timeout);
     // By the task, as the last thing that it does here.
     void leave(managed_task& t) noexcept;
@@ -89,10 +90,10 @@ public:
     time_point next_deadline() const noexcept;
     time_point now() const noexcept;
 
-    void stop_all(stop_reason reason, duration grace);
-    void reopen() noexcept { closed_.store(false, std::memory_order_relaxed); }
+    void stop_all(stop_reason reason, duration grace) noexcept;
+    void reopen() noexcept { live_.reopen(); }
     std::vector<std::uint64_t> ids() const { return table_.ids(); }
-    std::size_t live_count() const noexcept { return table_.count().living; }
+    std::size_t count() const noexcept { return live_.count(); }
     manager_statistics statistics() const noexcept;
     void check() const noexcept { table_.check(); }
 
@@ -108,15 +109,12 @@ public:
         emptiness(manager_core& c, time_point deadline) noexcept : core_(&c), deadline_(deadline) {}
         // Before it is awaited.
         emptiness(emptiness&& other) noexcept : core_(other.core_), deadline_(other.deadline_) {}
-        bool ready() const noexcept { return core_->table_.is_empty(); }
+        bool ready() const noexcept { return core_->live_.is_empty(); }
         bool start(waiter& w) noexcept;
-        bool again(waiter& w) noexcept;
         time_point deadline() const noexcept { return deadline_; }
         result<void> take(const waiter*, wait_status how) const;
 
     private:
-        bool enlist() noexcept;
-
         manager_core* core_;
         time_point deadline_;
         wait_node node_;
@@ -127,6 +125,8 @@ public:
 
 private:
     static time_point on_time(void* self) noexcept;
+    std::error_code cancel(managed_task& t, stop_reason reason) noexcept;
+    std::error_code kill(managed_task& t, stop_reason reason) noexcept;
     void expire(managed_task& t) noexcept;
     void rest_timer() noexcept;
     void need_timer(weft::tick deadline) noexcept {
@@ -141,13 +141,10 @@ private:
     atomic<time_point::rep> present_;  // of who calls tick()
     task_table table_;
     reply_table replies_;
-    spin_lock joins_lock_;             // guards `joins` of each task
-    atomic<std::size_t> admitted_{0};  // if there is a limit
+    spin_lock joins_lock_;  // guards `joins` of each task
     atomic<std::uint64_t> refused_{0};
     atomic<std::uint64_t> misfits_{0};
-    atomic<bool> closed_{false};
-    task_table::watch watch_;
-    wait_queue empty_;  // who waits for emptiness
+    live_count live_;
     manager_timer* timer_ = nullptr;
 };
 

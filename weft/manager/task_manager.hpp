@@ -122,7 +122,10 @@ public:
         requires(!std::same_as<Ids, given_ids>)
     result<Id> spawn(X&& x, spawn_options o = {},
                      std::source_location place = std::source_location::current()) {
-        return id_of(spawn_held(std::forward<X>(x), std::move(o), place));
+        if constexpr (has_own_ids)
+            return id_of(spawn_held(std::forward<X>(x), std::move(o), place));
+        else
+            return spawn_with<Id>(std::forward<X>(x), std::move(o), place);
     }
     // The same, and the handle is there before the task can be over.
     template <detail::spawnable X>
@@ -130,16 +133,18 @@ public:
     result<handle> spawn_held(X&& x, spawn_options o = {},
                               std::source_location place = std::source_location::current()) {
         if constexpr (has_own_ids)
-            return spawn_with(std::forward<X>(x), std::move(o), place, [this] { return ids_(); });
+            return spawn_with<handle>(std::forward<X>(x), std::move(o), place,
+                                      [this] { return ids_(); });
         else
-            return spawn_with(std::forward<X>(x), std::move(o), place);
+            return spawn_with<handle>(std::forward<X>(x), std::move(o), place);
     }
     // With that id; also manager_errc::id_in_use.
     template <detail::spawnable X>
         requires has_own_ids
     result<handle> spawn_as(Id as, X&& x, spawn_options o = {},
                             std::source_location place = std::source_location::current()) {
-        return spawn_with(std::forward<X>(x), std::move(o), place, [&as] { return std::move(as); });
+        return spawn_with<handle>(std::forward<X>(x), std::move(o), place,
+                                  [&as] { return std::move(as); });
     }
     // Begins one that is lazy.
     std::error_code start(const Id& i) { return core_.start(key(i)); }
@@ -251,17 +256,18 @@ public:
         for (const std::uint64_t k : core_.ids())
             if (handle h(core_.find(k)); h) f(h);
     }
-    std::size_t live_count() const noexcept { return core_.live_count(); }
+    // With those that are being spawned.
+    std::size_t live_count() const noexcept { return core_.count(); }
     manager_statistics statistics() const noexcept { return core_.statistics(); }
 
     // Nothing begins any more; all are asked to stop, and killed when they live so long after. It
-    // does not wait: wait_empty() does. Throws bad_alloc.
+    // does not wait: wait_empty() does.
     void stop_all(stop_reason reason = stop_reason::shutdown,
-                  duration grace = std::chrono::seconds(1)) {
+                  duration grace = std::chrono::seconds(1)) noexcept {
         core_.stop_all(reason, grace);
     }
     void reopen() noexcept { core_.reopen(); }
-    // Until none lives: timed_out, or operation_canceled of who waits.
+    // Until there was a moment at which none lived: timed_out, or operation_canceled of who waits.
     result<void> wait_empty(time_point deadline = never) {
         return await(async_wait_empty(deadline));
     }
@@ -298,9 +304,9 @@ private:
     // The id of a task on its way; given back if it does not get there.
     static detail::no_reserved_id reserve() noexcept { return {}; }
     detail::reserved_id<Id> reserve(Id i) { return detail::reserved_id<Id>(map_, std::move(i)); }
-    template <class X, class... MakeId>
-    result<handle> spawn_with(X&& x, spawn_options&& o, std::source_location place,
-                              MakeId... make_id);
+    // R: a handle, or the manager's own id, which needs no reference.
+    template <class R, class X, class... MakeId>
+    result<R> spawn_with(X&& x, spawn_options&& o, std::source_location place, MakeId... make_id);
 
     Ids ids_;
     [[no_unique_address]] std::conditional_t<has_own_ids, detail::id_map<Id>, no_map> map_;
@@ -310,10 +316,9 @@ private:
 // ---------------------------------------------------------------------------------------------
 
 template <class Id, class Ids>
-template <class X, class... MakeId>
-result<managed_handle<Id>> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o,
-                                                             std::source_location place,
-                                                             MakeId... make_id) {
+template <class R, class X, class... MakeId>
+result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::source_location place,
+                                            MakeId... make_id) {
     launcher& on = core_.launcher_for(o.on, place);
     detail::admission place_here(core_);
     if (place_here.refused()) return failure(place_here.refused());
@@ -325,12 +330,18 @@ result<managed_handle<Id>> task_manager<Id, Ids>::spawn_with(X&& x, spawn_option
     own.give_to(t);
     if (!o.name.empty()) t.set_name(o.name);
     t.data = std::move(o.private_data);
-    const handle made{detail::managed_ref(t)};
+    constexpr bool is_held = std::same_as<R, handle>;
+    handle made;
+    if constexpr (is_held) made = handle(detail::managed_ref(t));
     const result<std::uint64_t> k = place_here.enter(o.timeout);
     if (!k) return failure(k.error());
     own.entered(*k);
+    // A lazy one that is not held may be gone from here on.
     if (o.launch != launch::lazy) t.kind->launch(t, o.launch == launch::dispatch);
-    return made;
+    if constexpr (is_held)
+        return made;
+    else
+        return *k;
 }
 
 template <class Id, class Ids>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "weft/base/errc.hpp"
+
 namespace weft::detail {
 namespace {
 
@@ -27,7 +29,7 @@ task_table::task_table(std::size_t shard_count)
       shards_(std::make_unique<shard[]>(shard_mask_ + 1)) {}
 
 task_table::~task_table() {
-    WEFT_ASSERT(is_empty(), "a task_manager is destroyed while tasks live in it");
+    WEFT_ASSERT(count().living == 0, "a task_manager is destroyed while tasks live in it");
 }
 
 // Of slots: chunk 0 has 0 .. 63, chunk 1 has 64 .. 191, chunk 2 has 192 .. 447.
@@ -78,10 +80,12 @@ std::unique_lock<spin_lock> task_table::lock_with_room(shard& s) {
     return held;
 }
 
-std::uint64_t task_table::insert(managed_task& t, tick deadline) {
+result<std::uint64_t> task_table::insert(managed_task& t, tick deadline, const live_count& all) {
     shard& s = shard_here();
     const auto held = lock_with_room(s);
-    if (!held.owns_lock()) return 0;
+    if (!held.owns_lock()) return failure(manager_errc::too_many_tasks);
+    if (all.is_closed()) [[unlikely]]
+        return failure(errc::closed);
     std::uint32_t i = s.first_free;
     if (i != none) {
         s.first_free = slot_at(s, i).next_free;
@@ -97,21 +101,19 @@ std::uint64_t task_table::insert(managed_task& t, tick deadline) {
     return t.key;
 }
 
-bool task_table::remove(managed_task& t, managed_status how, watch& w) noexcept {
+bool task_table::remove(managed_task& t, managed_status how) noexcept {
     shard& s = shard_of(t.key);
     const std::lock_guard held(s.lock);
     slot& place = *slot_of(s, t.key);
-    disarm(s, place);  // T2
+    const bool timed = disarm(s, place);  // T2
     t.kept = place.kept();
     place.mail = 0;
     place.task = nullptr;
     if (++place.generation <= last_generation)
         place.next_free = std::exchange(s.first_free, place.index);
+    --s.counts.living;
     ++s.counts.ended[static_cast<std::size_t>(how)];
-    // Relaxed: who sets it takes this lock before he relies on it; who reads the other, as well.
-    if (--s.counts.living != 0 || !w.awaited.load(std::memory_order_relaxed)) return false;
-    w.telling.fetch_add(1, std::memory_order_relaxed);
-    return true;
+    return timed;
 }
 
 managed_ref task_table::find(std::uint64_t id) noexcept {
@@ -272,6 +274,18 @@ std::vector<std::uint64_t> task_table::ids() const {
     }
 }
 
+// The lock is given up between two looks, also where few of many slots are taken.
+std::size_t task_table::take_some(const shard& s, std::uint32_t& at, managed_ref* into) noexcept {
+    for (;;) {
+        const std::lock_guard held(s.lock);
+        const std::uint32_t end = std::min(s.slot_count, at + 16 * static_cast<unsigned>(batch));
+        std::size_t count = 0;
+        for (; at < end && count < batch; ++at)
+            if (managed_task* const t = slot_at(s, at).task) into[count++] = managed_ref(*t);
+        if (count != 0 || at == s.slot_count) return count;
+    }
+}
+
 task_table::census task_table::count() const noexcept {
     census all;
     for (std::size_t k = 0; k <= shard_mask_; ++k) {
@@ -282,14 +296,6 @@ task_table::census task_table::count() const noexcept {
         for (std::size_t i = 0; i < status_count; ++i) all.ended[i] += c.ended[i];
     }
     return all;
-}
-
-bool task_table::is_empty() const noexcept {
-    for (std::size_t i = 0; i <= shard_mask_; ++i) {
-        const std::lock_guard held(shards_[i].lock);
-        if (shards_[i].counts.living != 0) return false;
-    }
-    return true;
 }
 
 void task_table::check() const noexcept {

@@ -33,7 +33,9 @@
 #include <mutex>
 #include <vector>
 
+#include "weft/base/result.hpp"
 #include "weft/base/spin_lock.hpp"
+#include "weft/manager/live_count.hpp"
 #include "weft/manager/managed_task.hpp"
 #include "weft/wheel/wheel.hpp"
 
@@ -74,19 +76,14 @@ public:
     task_table& operator=(const task_table&) = delete;
     ~task_table();  // it is empty
 
-    // Gives it an id, 0 where all slots are taken; from then on it is found. A deadline, or
-    // tick_never. Throws bad_alloc.
-    [[nodiscard]] std::uint64_t insert(managed_task& t, tick deadline);
-    // Who waits until there is none: whether anybody does or did, and how many are about to tell.
-    struct watch {
-        atomic<bool> awaited{false};
-        atomic<unsigned> telling{0};
-    };
-
-    // It has ended, and its id and deadline go; what is kept for it, it has now itself. True: its
-    // shard has none any more, which the caller is to tell who waits, and then is told no more by
-    // w.telling.
-    bool remove(managed_task& t, managed_status how, watch& w) noexcept;
+    // Gives it an id; from then on it is found. A deadline, or tick_never. Refused where all slots
+    // are taken, or `all` was closed since it admitted the task: then no walk that began after the
+    // closing has missed it. Throws bad_alloc.
+    [[nodiscard]] result<std::uint64_t> insert(managed_task& t, tick deadline,
+                                               const live_count& all);
+    // It has ended, and its id and deadline go; what is kept for it, it has now itself. Whether it
+    // had a deadline.
+    bool remove(managed_task& t, managed_status how) noexcept;
 
     managed_ref find(std::uint64_t id) noexcept;
 
@@ -114,8 +111,20 @@ public:
 
     // The ids of all who live at one moment. Throws bad_alloc.
     std::vector<std::uint64_t> ids() const;
+    // f(task) for each, some at a time, without a lock: for each that is there from the beginning
+    // of this to its end, and for others perhaps.
+    template <class F>
+    void for_each(F f) noexcept {
+        for (std::size_t k = 0; k <= shard_mask_; ++k) {
+            managed_ref some[batch];
+            for (std::uint32_t at = 0; std::size_t n = take_some(shards_[k], at, some);)
+                for (std::size_t i = 0; i < n; ++i) {
+                    const managed_ref t = std::move(some[i]);
+                    f(*t);
+                }
+        }
+    }
     census count() const noexcept;
-    bool is_empty() const noexcept;
 
     void check() const noexcept;
 
@@ -165,6 +174,10 @@ private:
         std::array<chunk, index_bits - first_bits + 1> chunks;
         wheel timers;
     };
+
+    static constexpr std::size_t batch = 64;
+    // The next ones from slot `at` on, which goes on with them. 0: there are none.
+    static std::size_t take_some(const shard& s, std::uint32_t& at, managed_ref* into) noexcept;
 
     static slot& slot_at(const shard& s, std::uint32_t i) noexcept;
     static slot_deadline& deadline_at(const shard& s, std::uint32_t i) noexcept;
