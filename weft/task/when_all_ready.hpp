@@ -1,0 +1,115 @@
+// when_all_ready: awaits several at once, until all have ended, and gives what became of each.
+//
+//   auto [a, b] = co_await weft::when_all_ready(price("apple"), channel.async_recv());
+//   if (a.has_value()) use(a.value());
+//   else if (a.stopped()) log("stopped", a.reason());
+//   else std::rethrow_exception(a.exception());        // as a.value() does
+//
+// They begin and end as for when_all, and none stops another. Where that throws the first error,
+// this has an outcome for each, in the order of the arguments: in a tuple, or of a range in a
+// vector. So the value of one is not lost with the failure of another, and it is known which
+// failed. A stop of who awaits is a stop of each, and they are waited for; only one that came
+// before they began is thrown.
+#pragma once
+
+#include <variant>
+
+#include "weft/task/when_all.hpp"
+
+namespace weft {
+
+// What a task ended with: a value, an exception, or a stop.
+template <class T>
+class [[nodiscard]] task_outcome {
+    using kept = detail::kept_t<T>;
+    using reference = std::add_lvalue_reference_t<T>;
+
+public:
+    explicit task_outcome(detail::task_run<T>& ended) : state_(taken(ended)) {}
+
+    bool has_value() const noexcept { return state_.index() == 0; }
+    explicit operator bool() const noexcept { return has_value(); }
+    bool stopped() const noexcept { return state_.index() == 2; }
+    // Why it was stopped; none if it was not.
+    stop_reason reason() const noexcept {
+        return stopped() ? *std::get_if<2>(&state_) : stop_reason::none;
+    }
+    // What it threw; null if it threw nothing, or `stopped`.
+    std::exception_ptr exception() const noexcept {
+        const auto* e = std::get_if<1>(&state_);
+        return e != nullptr ? *e : nullptr;
+    }
+
+    // Throws what came instead: the exception, or `stopped`.
+    reference value() & {
+        check();
+        if constexpr (!std::is_void_v<T>) return *std::get_if<0>(&state_);
+    }
+    T value() && {
+        check();
+        if constexpr (std::is_reference_v<T>)
+            return static_cast<T>(std::get_if<0>(&state_)->get());
+        else if constexpr (!std::is_void_v<T>)
+            return std::move(*std::get_if<0>(&state_));
+    }
+
+private:
+    using state = std::variant<kept, std::exception_ptr, stop_reason>;
+
+    static state taken(detail::task_run<T>& ended) {
+        const scope_member& m = ended->member;
+        if (m.stopped_by != stop_reason::none) return state(std::in_place_index<2>, m.stopped_by);
+        if (m.error != nullptr) return state(std::in_place_index<1>, m.error);
+        return state(std::in_place_index<0>, detail::take_kept(ended));
+    }
+    void check() const {
+        if (stopped()) detail::throw_stopped(reason());
+        if (!has_value()) std::rethrow_exception(*std::get_if<1>(&state_));
+    }
+
+    state state_;
+};
+
+template <class... Ts>
+class [[nodiscard]] when_all_ready_operation : public detail::mixed_group<Ts...> {
+public:
+    using detail::mixed_group<Ts...>::mixed_group;
+
+    std::tuple<task_outcome<Ts>...> take(const waiter* w, wait_status how) {
+        this->check_begun(w, how);
+        return std::apply(
+            [](auto&... r) { return std::tuple<task_outcome<Ts>...>{task_outcome<Ts>(r)...}; },
+            *this->runs_);
+    }
+};
+
+template <class T>
+class [[nodiscard]] when_all_ready_range_operation : public detail::range_group<T> {
+public:
+    using detail::range_group<T>::range_group;
+
+    std::vector<task_outcome<T>> take(const waiter* w, wait_status how) {
+        this->check_begun(w, how);
+        std::vector<task_outcome<T>> all;
+        all.reserve(this->runs_.size());
+        for (auto& r : this->runs_) all.emplace_back(r);
+        return all;
+    }
+};
+
+template <awaitable... As>
+    requires(sizeof...(As) > 0)
+auto when_all_ready(As&&... awaitables) {
+    return when_all_ready_operation<detail::task_result_t<As>...>(
+        detail::all_of_them, detail::as_task(std::forward<As>(awaitables))...);
+}
+
+// The elements are moved from, where they are not merely referred to.
+template <detail::range_of_awaitables R>
+auto when_all_ready(R&& range) {
+    auto tasks = detail::tasks_of(std::forward<R>(range));
+    using T = typename decltype(tasks)::value_type::value_type;
+    return when_all_ready_range_operation<T>(detail::all_of_them, std::move(tasks));
+}
+
+}  // namespace weft
