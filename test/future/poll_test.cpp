@@ -191,4 +191,20 @@ TEST(poll, of_a_loop_that_ends_is_stopped) {
     }
 }
 
+TEST(poll, that_cannot_be_made_leaves_the_future_as_it_was) {
+    struct throws_when_copied {
+        throws_when_copied() = default;
+        throws_when_copied(const throws_when_copied&) { throw 3; }
+        bool operator()() const { return true; }
+    } const f;
+    weft::loop l;
+    auto ready = make_ready(l, 7);
+    const auto used = weft::block_cache::statistics().used_bytes;
+    EXPECT_THROW(static_cast<void>(ready.poll(f)), int);
+    EXPECT_THROW(static_cast<void>(ready.poll(plain, f)), int);
+    EXPECT_THROW(static_cast<void>(ready.then(f)), int);
+    EXPECT_EQ(weft::block_cache::statistics().used_bytes, used);
+    EXPECT_EQ(ready.get(), 7);
+}
+
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <thread>
 
 #include "test/future/values.hpp"
+#include "test/support/allocation_fails.hpp"
 #include "test/support/loop_thread.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/task/when_all.hpp"  // the same names, for tasks
@@ -175,6 +177,52 @@ TEST(when_n_if, counts_those_of_which_its_function_says_yes) {
     v.l.run();
     EXPECT_EQ(failed.get_result().error(), weft::errc::closed);
 }
+
+TEST(when_n_if, of_more_than_there_are_is_unsatisfied_at_once) {
+    for (const std::size_t n : {std::size_t{3}, std::numeric_limits<std::size_t>::max()}) {
+        several s(2);
+        auto f = weft::when_n_if(n, s.futures, [](int) { return true; });
+        s.l.run();
+        EXPECT_TRUE(s.is_stopped(0) && s.is_stopped(1));
+        EXPECT_EQ(f.get_result().error(), weft::errc::unsatisfied);
+    }
+}
+
+#if !WEFT_ASAN && !WEFT_TSAN
+// As wide as this, its block comes from operator new.
+struct alignas(128) wide_result : tracked {
+    using tracked::tracked;
+};
+TEST(when_all, that_gets_no_memory_leaves_the_futures_as_they_were) {
+    {
+        weft::loop l;
+        std::vector<future<wide_result>> range;
+        for (int i = 0; i < 3; ++i) range.push_back(make_ready(l, wide_result(i)));
+        // Fails at each allocation in turn. How many there are.
+        const auto allocations_of = [&](auto make) {
+            for (long n = 1;; ++n) try {
+                    const weft::testing::allocation_fails no_memory(n);
+                    static_cast<void>(make());
+                    return n - 1;
+                } catch (const std::bad_alloc&) {
+                    for (const auto& f : range) EXPECT_TRUE(f.has_value());
+                }
+        };
+        EXPECT_GT(allocations_of([&] {
+                      return weft::when_n_if(2, range, [](const wide_result&) { return true; });
+                  }),
+                  2);
+        l.run_until_idle();
+        range.clear();
+        for (int i = 0; i < 2; ++i) range.push_back(make_ready(l, wide_result(i)));
+        EXPECT_GT(allocations_of(
+                      [&] { return weft::when_all(std::move(range[0]), std::move(range[1])); }),
+                  1);
+        l.run_until_idle();
+    }
+    EXPECT_EQ(tracked::living, 0);
+}
+#endif
 
 TEST(when_all, is_stopped_with_all_its_members) {
     several s(3);

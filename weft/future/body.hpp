@@ -21,8 +21,12 @@ class future;
 namespace detail {
 
 // Where a function runs that must not wait. Block has turn(core), which throws what the function
-// throws, and ended(core), when the core has its outcome then.
+// throws, and ended(core), when the core has its outcome then. What may fail before there is a core
+// is its ticket.
 struct plain_way {
+    struct ticket {
+        ticket() noexcept {}
+    };
     template <class Block>
     static void take_turn(frame* f) noexcept {
         future_core& c = future_core::of(f);
@@ -41,12 +45,13 @@ struct plain_way {
 #endif
     }
     template <class Block>
-    static void prepare(future_core&) noexcept {}
+    static void prepare(future_core&, ticket&) noexcept {}
     static void drop(future_core&) noexcept {}
 };
 
 // Where it runs that may: with the bindings that are in force where it is given.
 struct fiber_way {
+    using ticket = lent_target;
     template <class Block>
     static void take_turn(frame* f) noexcept {
         lent_target::take_turn(f);
@@ -54,9 +59,9 @@ struct fiber_way {
     template <class Block>
     static constexpr lent_turn turn_of{Block::turn, Block::ended, Block::refused};
     template <class Block>
-    static void prepare(future_core& c) {
+    static void prepare(future_core& c, ticket& t) noexcept {
         c.resume = lent_target::take_turn;
-        lent_target::prepare(c, turn_of<Block>);
+        t.give(c, turn_of<Block>);
     }
     static void drop(future_core& c) noexcept { lent_target::drop(c); }
 };

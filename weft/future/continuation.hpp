@@ -51,17 +51,10 @@ template <class Inside, class... Args>
 future_core* make_block(std::size_t bytes, std::size_t alignment, std::size_t offset, executor& on,
                         void (*turn)(frame*), void (*dispose)(frame*), unsigned references,
                         Args&&... inside) {
-    struct guard {
-        void* memory;
-        std::size_t bytes, alignment;
-        ~guard() {
-            if (memory != nullptr) block_cache::release(memory, bytes, alignment);
-        }
-    } unless_made{block_cache::acquire(bytes, alignment), bytes, alignment};
-    auto* const c = ::new (unless_made.memory) future_core(on, turn, dispose, references);
-    ::new (static_cast<void*>(reinterpret_cast<std::byte*>(c) + offset))
-        Inside{std::forward<Args>(inside)...};
-    unless_made.memory = nullptr;
+    block_room place(bytes, alignment);
+    auto* const c = ::new (place.at(0)) future_core(on, turn, dispose, references);
+    ::new (place.at(offset)) Inside{std::forward<Args>(inside)...};
+    place.keep();
     return c;
 }
 
@@ -77,10 +70,11 @@ struct ready_continuation {
 
     // Its turn is the next one behind all that is ready.
     static future_core* make(executor& here, stored_t<T>&& v, Body&& b) {
+        typename Way::ticket admits;
         future_core* const c = make_block<inside>(place.bytes, place.alignment, place.offset, here,
                                                   Way::template take_turn<ready_continuation>,
                                                   dispose, 2, std::move(v), std::move(b));
-        Way::template prepare<ready_continuation>(*c);
+        Way::template prepare<ready_continuation>(*c, admits);
         here.defer(c->handle(), nullptr);
         return c;
     }
@@ -95,11 +89,12 @@ struct ready_continuation {
         return up.destroy == promise_block<T>::dispose && up.is_alone();
     }
     static future_core* make_in_block(executor& here, future_core& up, Body&& b) {
+        typename Way::ticket admits;
         stored_t<T> v = taken_out(value_of<T>(up));
         auto* const c = ::new (static_cast<void*>(&up))
             future_core(here, Way::template take_turn<ready_continuation>, dispose, 2);
         ::new (static_cast<void*>(&in(*c))) inside{std::move(v), std::move(b)};
-        Way::template prepare<ready_continuation>(*c);
+        Way::template prepare<ready_continuation>(*c, admits);
         here.defer(c->handle(), nullptr);
         return c;
     }
@@ -162,12 +157,13 @@ struct continuation {
 
     // Takes the reference to `up`.
     static future_core* make(executor& on, future_core& up, Body&& b) {
+        typename Way::ticket admits;
         future_core* const c =
             make_block<Body>(place.bytes, place.alignment, place.offset, on,
                              Way::template take_turn<continuation>, dispose, 2, std::move(b));
         auto& part = *::new (static_cast<void*>(&follow_part::of(*c))) follow_part(&up);
         c->manner = Source::waiting;
-        Way::template prepare<continuation>(*c);
+        Way::template prepare<continuation>(*c, admits);
         Source::follow(part);
         return c;
     }

@@ -172,6 +172,25 @@ inline void release_block(future_core& c, std::size_t bytes, std::size_t alignme
     block_cache::release(&c, bytes, alignment);
 }
 
+// Memory for a core and what lies with it, given back where making that throws.
+class block_room {
+public:
+    block_room(std::size_t bytes, std::size_t alignment)
+        : memory_(block_cache::acquire(bytes, alignment)), bytes_(bytes), alignment_(alignment) {}
+    block_room(const block_room&) = delete;
+    ~block_room() {
+        if (memory_ != nullptr) block_cache::release(memory_, bytes_, alignment_);
+    }
+    void* at(std::size_t offset) const noexcept {
+        return static_cast<std::byte*>(memory_) + offset;
+    }
+    void keep() noexcept { memory_ = nullptr; }
+
+private:
+    void* memory_;
+    const std::size_t bytes_, alignment_;
+};
+
 // By a future. One whose turn is still to come, here, shares it with that turn alone: nobody else
 // can come to it any more, so that the count need not be changed as one.
 inline void let_go_of_handle(future_core* c) noexcept {

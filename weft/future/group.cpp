@@ -1,5 +1,7 @@
 #include "weft/future/group.hpp"
 
+#include <algorithm>
+
 namespace weft::detail {
 
 group_part::group_part(future_core& c, std::size_t members_count, std::size_t needed_count)
@@ -9,7 +11,7 @@ group_part::group_part(future_core& c, std::size_t members_count, std::size_t ne
       needed(needed_count),
       left(members_count),
       first_failed(members_count) {
-    winners.reserve(needed_count);
+    winners.reserve(std::min(needed_count, members_count));
 }
 
 group_part::~group_part() {

@@ -95,15 +95,19 @@ struct group_block {
     static constexpr std::size_t bytes = offset + sizeof(inside);
     static constexpr std::size_t alignment = block_alignment<result>(alignof(inside));
 
-    static future_core* make(executor& on, future_core* const* ups, std::size_t count,
-                             std::size_t needed, Rule rule) {
-        void* const memory = block_cache::acquire(bytes, alignment);
-        auto* const c = ::new (memory) future_core(on, turn, dispose, 2);
-        static_cast<void>(c->begin());
-        auto* const in = ::new (static_cast<void*>(reinterpret_cast<std::byte*>(c) + offset))
-            inside(*c, count, needed, std::move(rule));
-        in->begin(ups);
-        return c;
+    // begin() comes next.
+    static future_core& make(executor& on, std::size_t count, std::size_t needed, Rule&& rule) {
+        block_room place(bytes, alignment);
+        auto* const c = ::new (place.at(0)) future_core(on, turn, dispose, 2);
+        ::new (place.at(offset)) inside(*c, count, needed, std::move(rule));
+        place.keep();
+        return *c;
+    }
+    // Takes the references.
+    static future_core* begin(future_core& c, future_core* const* ups) noexcept {
+        static_cast<void>(c.begin());
+        in(c).begin(ups);
+        return &c;
     }
 
 private:

@@ -236,16 +236,12 @@ void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) 
     take_turn(*f);
 }
 
-void lent_target::prepare(future_core& c, const lent_turn& turn) {
-    context_node* const here = context_here();
-    if (here == nullptr) [[likely]] {
-        c.target = const_cast<lent_turn*>(&turn);
-        return;
-    }
-    void* const memory = block_cache::acquire(sizeof(bound_target));
-    context_node::keep(here);
-    c.target = reinterpret_cast<void*>(
-        reinterpret_cast<std::uintptr_t>(::new (memory) bound_target{&turn, here}) | bound_tag);
+void lent_target::acquire() { memory_ = block_cache::acquire(sizeof(bound_target)); }
+void lent_target::release() noexcept { block_cache::release(memory_, sizeof(bound_target)); }
+void* lent_target::bound_to(const lent_turn& turn) noexcept {
+    context_node::keep(here_);
+    auto* const b = ::new (std::exchange(memory_, nullptr)) bound_target{&turn, here_};
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(b) | bound_tag);
 }
 
 void lent_target::drop(future_core& c) noexcept { context_node::let_go(take_target(c).context); }

@@ -32,10 +32,31 @@ void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) 
 // fiber: which that is, and the bindings in force where it was made.
 class lent_target {
 public:
-    static void prepare(future_core& c, const lent_turn& turn);
+    // Throws bad_alloc.
+    lent_target() : here_(context_here()) {
+        if (here_ != nullptr) [[unlikely]]
+            acquire();
+    }
+    lent_target(const lent_target&) = delete;
+    ~lent_target() {
+        if (memory_ != nullptr) [[unlikely]]
+            release();
+    }
+    void give(future_core& c, const lent_turn& turn) noexcept {
+        c.target = here_ == nullptr ? const_cast<lent_turn*>(&turn) : bound_to(turn);
+    }
+
     // Gives back the bindings.
     static void drop(future_core& c) noexcept;
     static void take_turn(frame* f) noexcept;
+
+private:
+    WEFT_COLD void acquire();
+    WEFT_COLD void release() noexcept;
+    WEFT_COLD void* bound_to(const lent_turn& turn) noexcept;
+
+    context_node* const here_;
+    void* memory_ = nullptr;  // of what refers to them
 };
 
 }  // namespace weft::detail

@@ -90,11 +90,11 @@ struct poll_block {
     // Takes the reference to `up`.
     template <class G>
     static future_core* make(future_core& up, const poll_manner& how, G&& g) {
-        void* const memory = block_cache::acquire(bytes, alignment);
-        auto* const c = ::new (memory) future_core(*up.home, turn, dispose, 2);
+        block_room place(bytes, alignment);
+        auto* const c = ::new (place.at(0)) future_core(*up.home, turn, dispose, 2);
+        auto* const in = ::new (place.at(offset)) inside(*c, up, how, std::forward<G>(g));
+        place.keep();
         static_cast<void>(c->begin());
-        auto* const in = ::new (static_cast<void*>(reinterpret_cast<std::byte*>(c) + offset))
-            inside(*c, up, how, std::forward<G>(g));
         if constexpr (std::is_same_v<Way, fiber_way>) {
             in->context = context_here();
             context_node::keep(in->context);

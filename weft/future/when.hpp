@@ -33,7 +33,8 @@ namespace weft {
 namespace detail {
 
 template <class R>
-concept range_of_futures = std::ranges::sized_range<R> && is_future<std::ranges::range_value_t<R>>;
+concept range_of_futures = std::ranges::forward_range<R> && std::ranges::sized_range<R> &&
+                           is_future<std::ranges::range_value_t<R>>;
 template <class R>
 using range_value_of = typename std::ranges::range_value_t<R>::value_type;
 
@@ -160,24 +161,28 @@ struct where : Rule {
     }
 };
 
+// They are taken when nothing can fail any more.
 template <class Rule, class... Ts>
-future<typename Rule::result> group_of(std::size_t needed, Rule rule, future<Ts>... fs) {
-    std::array<future_core*, sizeof...(Ts)> ups{core_of_future::take(fs)...};
-    for (const future_core* c : ups) WEFT_ASSERT(c != nullptr, "use of a future that is empty");
-    return future<typename Rule::result>(group_block<Rule>::make(
-        *ups[0]->home, ups.data(), ups.size(), std::min(needed, ups.size()), std::move(rule)));
+future<typename Rule::result> group_of(std::size_t needed, Rule rule, future<Ts>&... fs) {
+    for (const bool valid : {fs.valid()...}) WEFT_ASSERT(valid, "use of a future that is empty");
+    const std::array<future_core*, sizeof...(Ts)> ups{&core_of_future::core(fs)...};
+    future_core& c = group_block<Rule>::make(*ups[0]->home, ups.size(),
+                                             std::min(needed, ups.size()), std::move(rule));
+    (static_cast<void>(core_of_future::take(fs)), ...);
+    return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
 }
 template <class Rule, class R>
 future<typename Rule::result> group_of_range(std::size_t needed, Rule rule, R&& range) {
     std::vector<future_core*> ups;
     ups.reserve(std::ranges::size(range));
     for (auto& f : range) {
-        ups.push_back(core_of_future::take(f));
-        WEFT_ASSERT(ups.back() != nullptr, "use of a future that is empty");
+        WEFT_ASSERT(f.valid(), "use of a future that is empty");
+        ups.push_back(&core_of_future::core(f));
     }
     executor& on = ups.empty() ? executor_of_caller() : *ups[0]->home;
-    return future<typename Rule::result>(
-        group_block<Rule>::make(on, ups.data(), ups.size(), needed, std::move(rule)));
+    future_core& c = group_block<Rule>::make(on, ups.size(), needed, std::move(rule));
+    for (auto& f : range) static_cast<void>(core_of_future::take(f));
+    return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
 }
 
 }  // namespace detail
@@ -185,7 +190,7 @@ future<typename Rule::result> group_of_range(std::size_t needed, Rule rule, R&& 
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
 future<std::tuple<detail::kept_t<Ts>...>> when_all(future<Ts>&&... fs) {
-    return detail::group_of(sizeof...(Ts), detail::mixed_all<Ts...>(), std::move(fs)...);
+    return detail::group_of(sizeof...(Ts), detail::mixed_all<Ts...>(), fs...);
 }
 template <class T>
 future<std::vector<detail::kept_t<T>>> when_all(std::span<future<T>> range) {
@@ -203,7 +208,7 @@ auto when_all(std::vector<future<T>>&& range) {
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
 future<indexed<std::variant<detail::kept_t<Ts>...>>> when_any(future<Ts>&&... fs) {
-    return detail::group_of(1, detail::mixed_any<Ts...>(), std::move(fs)...);
+    return detail::group_of(1, detail::mixed_any<Ts...>(), fs...);
 }
 // Of none it is errc::unsatisfied.
 template <class T>
@@ -224,7 +229,7 @@ template <class... Ts>
     requires(sizeof...(Ts) > 0)
 future<std::vector<indexed<std::variant<detail::kept_t<Ts>...>>>> when_n(std::size_t n,
                                                                          future<Ts>&&... fs) {
-    return detail::group_of(n, detail::mixed_n<Ts...>(), std::move(fs)...);
+    return detail::group_of(n, detail::mixed_n<Ts...>(), fs...);
 }
 template <detail::range_of_futures R>
 auto when_n(std::size_t n, R&& range) {
