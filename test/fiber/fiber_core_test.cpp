@@ -6,6 +6,7 @@
 
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
+#include "weft/sched/virtual_loop.hpp"
 
 namespace weft::detail {
 namespace {
@@ -83,7 +84,8 @@ TEST(fiber_core, lives_in_its_loop_from_its_start_to_its_end) {
 }
 
 TEST(fiber_core, destroyed_by_its_executor_is_killed) {
-    loop l;
+    testing::virtual_loop on;  // whose deadlines are those of its timers alone
+    loop& l = on.loop();
     int destroyed = 0;
     flow* inner = nullptr;
     fiber f(

@@ -15,6 +15,7 @@ public:
         std::vector<time_point> waits;
         int wakes = 0;
         time_point now{};
+        bool real = false;  // what it says of itself
     };
     explicit manual_driver(record& r) noexcept : record_(r) {}
 
@@ -30,6 +31,7 @@ public:
         woken_ = true;
     }
     time_point now() const noexcept override { return record_.now; }
+    bool keeps_real_time() const noexcept override { return record_.real; }
     int native_handle() noexcept override { return -1; }
 
 private:

@@ -40,6 +40,10 @@ public:
 
     virtual time_point now() const noexcept = 0;  // any thread
 
+    // Whether a wait takes the time that it says. False of a clock that jumps: a loop then does
+    // nothing of its own accord between two deadlines of its flows.
+    virtual bool keeps_real_time() const noexcept { return true; }
+
     // A descriptor that is readable once wake() was called and until the next wait: for a foreign
     // loop. Made at the first call; -1 where there is none.
     virtual int native_handle() noexcept = 0;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <thread>
 
+#include "weft/base/give_back.hpp"
 #include "weft/base/line.hpp"
 #include "weft/sched/driver_futex.hpp"
 #include "weft/wait/waiter.hpp"
@@ -201,10 +202,12 @@ std::size_t loop::fire_due() noexcept {
     return fired;
 }
 
-time_point loop::next_deadline() const noexcept {
+time_point loop::next_due() const noexcept {
     if (ready()) return now();
     return timers_.empty() ? never : time_of(timers_.next());
 }
+
+time_point loop::next_deadline() const noexcept { return std::min(next_due(), give_back_at_); }
 
 // -- running ----------------------------------------------------------------------------------
 
@@ -311,11 +314,28 @@ WEFT_NOINLINE void loop::resume_observed(entry e) {
     if (turns_until_ != never && now() >= turns_until_) turns_left_ = 0;
 }
 
+// Before each sleep, until the answer is a moment, and then not before it. So who had nothing to
+// spare a moment ago and has now is found, though nothing ever wakes the loop again.
+void loop::give_back() noexcept {
+    if (!now_on().keeps_real_time()) return;
+    const time_point present = now();
+    if (give_back_at_ != never && present < give_back_at_) return;
+    const bool long_idle = give_back_at_ != never;
+    give_back_at_ = detail::give_back(present);
+    if (ready_.capacity() < long_queue || !ready_.empty()) return;
+    if (long_idle)
+        ready_.trim();
+    else
+        give_back_at_ = std::min(give_back_at_, after(present, detail::give_back_period));
+}
+
 // What the driver tells of becomes ready here.
 bool loop::sleep(time_point until) noexcept {
     const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
     unlooked_ = false;
+    give_back();
+    until = std::min(until, give_back_at_);
     if (source_ == nullptr) return now_on().wait(until);
     if (!source_->rest()) return now_on().wait(now());
     const bool can_end = now_on().wait(until);
@@ -337,7 +357,7 @@ void loop::run() {
             continue;
         }
         expect_own_process();
-        time_point until = next_deadline();
+        time_point until = next_due();
         const bool blocked = until == never && living_.count() != 0;
         if (until == never && !blocked && posted_.empty()) return;
         // Another thread may be about to post: only who has waited for a while is told.
@@ -362,7 +382,7 @@ bool loop::run_once(time_point until) {
     const run_by run(*this);
     bool ran = run_round() != 0;
     while (!ran && !stop_.exchange(false, std::memory_order_acquire)) {  // pairs with stop()
-        if (!sleep(std::min(until, next_deadline()))) break;
+        if (!sleep(std::min(until, next_due()))) break;
         ran = run_round() != 0;  // else the wake told of what has run already
         if (now() >= until) break;
     }
@@ -450,7 +470,7 @@ void loop::end_all() noexcept {
     };
     const auto comes_an_answer = [&](const flow& f) noexcept {
         return !ready() && may_be_answered(f.waiting) && now() < patience &&
-               now_on().wait(std::min(patience, next_deadline()));
+               now_on().wait(std::min(patience, next_due()));
     };
     while (flow* f = living_.youngest()) {
         if (!comes_an_answer(*f)) f->kind->end(*f);

@@ -18,6 +18,9 @@
 //   weft::fiber f([] { ... }, {.on = &l});
 //   l.run();                                  // until nothing lives in it any more, or stop()
 //
+// A loop that has nothing to run has memory given back that the process does not use, a little
+// before each sleep, and wakes for that once a second while there is some (base/give_back.hpp).
+//
 // One thread at a time runs a loop, and not from what it runs; post(), stop() and native_handle()
 // are for any. A loop that ends asks what lives in it to stop, runs it on, and ends what is left by
 // unwinding it. In a process that was forked a loop of the parent cannot be run.
@@ -190,6 +193,7 @@ private:
     static constexpr std::size_t give_looks = 64;   // at so many of the ready
     static constexpr std::size_t fetch_from = 64;   // a queue longer than this is fetched ahead,
     static constexpr std::size_t fetch_count = 16;  // this many at a time
+    static constexpr std::size_t long_queue = 512;  // entries: it has pages of its own
     static constexpr std::size_t last_rounds = 64;  // at the end, for each round_turns flows
     static constexpr tick near_ticks = 64;          // a round takes less, or it is late anyway
     static constexpr duration deadlock_patience = std::chrono::seconds(1);
@@ -206,6 +210,8 @@ private:
     void look_who_observes() noexcept {
         is_observed_ = chooser_ != nullptr || watch_ != nullptr || turns_until_ != never;
     }
+    time_point next_due() const noexcept;
+    void give_back() noexcept;
     bool sleep(time_point until) noexcept;
     void take_posted() noexcept;
     void put_last(entry e) noexcept;
@@ -250,7 +256,8 @@ private:
     turn_chooser* chooser_ = nullptr;
     work_source* source_ = nullptr;
     turn_watch* watch_ = nullptr;
-    time_point turns_until_ = never;  // the turn in which it comes is the last of a round
+    time_point give_back_at_ = never;  // when to ask for unused memory again
+    time_point turns_until_ = never;   // the turn in which it comes is the last of a round
     std::unique_ptr<driver> first_driver_;
     std::unique_ptr<driver> adopted_;
     // One of the two. Other threads may find the first a little longer, which wakes the other.

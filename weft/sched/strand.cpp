@@ -19,7 +19,8 @@ namespace weft {
 // S1  the entry is in the pool, or running, exactly while `scheduled` is set, and then `self` too
 // S2  while it runs, what stands under "of the turn" is its thread's; else that of who ends it
 struct strand::core final : executor, detail::frame, std::enable_shared_from_this<core> {
-    static constexpr std::size_t most_turns = 64;  // in one of the strand's
+    static constexpr std::size_t most_turns = 64;    // in one of the strand's
+    static constexpr std::size_t long_queue = 4096;  // entries: more than a strand at rest keeps
 
     explicit core(pool& p)
         : frame{run, drop}, on(p), clock(p.worker(p.next_strand_clock())), end_order(*this) {
@@ -136,6 +137,8 @@ void strand::core::run_some() {
         t.handle.resume();
     }
     detail::this_thread_runs() = {nullptr, this};
+    if (ready.empty() && ready.capacity() >= long_queue) [[unlikely]]
+        ready.trim();
     set_alarm();
 }
 

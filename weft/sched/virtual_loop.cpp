@@ -34,6 +34,7 @@ public:
     void forget_wake() noexcept override { woken_.exchange(false, std::memory_order_acquire); }
     // Relaxed: nothing is read by what it says.
     time_point now() const noexcept override { return now_.load(std::memory_order_relaxed); }
+    bool keeps_real_time() const noexcept override { return false; }
     int native_handle() noexcept override { return -1; }
 
 private:
