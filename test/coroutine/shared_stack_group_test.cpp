@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <random>
@@ -239,6 +240,30 @@ TEST(shared_stack_group, counts_members_and_what_is_copied_out) {
     a->resume();
     a.reset();
     EXPECT_EQ(group.statistics().coroutines, 1u);
+}
+
+// As weft_create() does on a plain thread: one makes what another runs and ends.
+TEST(shared_stack_group, counts_those_that_are_made_while_others_end) {
+    constexpr int made_count = WEFT_TEST_TSAN ? 10'000 : 50'000;
+    shared_stack_group group(3);
+    std::atomic<coroutine<>*> given{nullptr};
+    std::thread ends([&] {
+        for (int n = 0; n < made_count; ++n) {
+            coroutine<>* c;
+            while ((c = given.exchange(nullptr, std::memory_order_acquire)) == nullptr)
+                std::this_thread::yield();
+            c->resume();
+            delete c;
+        }
+    });
+    for (int n = 0; n < made_count; ++n) {
+        auto* c = new coroutine<>([] {}, {.shared = &group});
+        while (given.load(std::memory_order_relaxed) != nullptr) std::this_thread::yield();
+        given.store(c, std::memory_order_release);
+        EXPECT_LE(group.statistics().coroutines, 3u);
+    }
+    ends.join();
+    EXPECT_EQ(group.statistics().coroutines, 0u);
 }
 
 TEST(shared_stack_group, refuses_resume_with_only_on_the_same_stack) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
 
 #include "test/posix/in_c.hpp"
 #include "weft/fiber/fiber.hpp"
@@ -109,6 +110,23 @@ TEST(weft_attr, common_stacks_are_shared_by_fibers_that_wait) {
         for (weft_t t : all) joined_in_c(t);
     });
     EXPECT_EQ(weft_stacks_destroy(stacks), 0);
+}
+
+// The library's loop ends them while this thread makes more.
+TEST(weft_attr, common_stacks_of_fibers_that_a_plain_thread_has_joined_are_unused) {
+    weft_stacks_t* stacks = nullptr;
+    ASSERT_EQ(weft_stacks_create(&stacks, 4, 65536), 0);
+    weft_attr_t attr;
+    weft_attr_init(&attr);
+    weft_attr_setstacks(&attr, stacks);
+    std::vector<weft_t> all(1000);
+    for (int round = 0; round < 20; ++round) {
+        for (weft_t& t : all)
+            ASSERT_EQ(weft_create(&t, &attr, [](void* a) { return a; }, nullptr), 0);
+        for (const weft_t t : all) ASSERT_EQ(weft_join(t, nullptr), 0);
+    }
+    EXPECT_EQ(weft_stacks_destroy(stacks), 0);
+    weft_attr_destroy(&attr);
 }
 
 TEST(weft_attr, common_stacks_are_refused_where_there_is_no_one_thread) {

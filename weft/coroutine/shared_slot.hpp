@@ -26,8 +26,7 @@ struct shared_slot {
     weft::stack stack;
     control* occupant = nullptr;          // S1
     std::vector<displacement> displaced;  // S2
-    std::size_t seats = 0;
-    std::byte* vacated = nullptr;  // [vacated, stack.top) holds the pattern; debug builds
+    std::byte* vacated = nullptr;         // [vacated, stack.top) holds the pattern; debug builds
 };
 
 void take_seat(control& c, shared_stack_group& group);

@@ -7,6 +7,7 @@
 
 #include "weft/base/block_cache.hpp"
 #include "weft/coroutine/entry.hpp"
+#include "weft/coroutine/shared_seats.hpp"
 #include "weft/coroutine/shared_slot.hpp"
 #include "weft/stack/default_stacks.hpp"
 #include "weft/stack/valgrind.hpp"
@@ -50,9 +51,11 @@ void unpoison(const weft::stack&) noexcept {}
 struct shared_group {
     std::vector<shared_slot> slots;
     std::size_t stack_bytes;
-    std::size_t next_slot = 0;
+    shared_seats seats;
     thread_block* thread = nullptr;  // whom the group belongs to, from the first resume
-    shared_stack_statistics numbers{};
+    // Written by that thread, read by any: relaxed, they are for people to read.
+    atomic<std::size_t> saved_bytes{0};
+    atomic<std::size_t> copies{0};
 
     // Buffers above block_cache's size, by classes; linked through their first word.
     std::byte* free_buffers[4 * 48] = {};
@@ -76,6 +79,11 @@ struct shared_group {
     void restore(control& c);
     std::byte* acquire_buffer(std::size_t bytes);
     void release_buffer(std::byte* p, std::size_t bytes) noexcept;
+    void note_copy(std::size_t more_saved) noexcept {
+        constexpr auto relaxed = std::memory_order_relaxed;
+        saved_bytes.store(saved_bytes.load(relaxed) + more_saved, relaxed);
+        copies.store(copies.load(relaxed) + 1, relaxed);
+    }
 };
 
 namespace {
@@ -167,8 +175,7 @@ void shared_group::save(control& c, thread_block& t) {
     auto* part = ::new (buffer) saved_part{bytes};
     copy_part(part->data(), sp, bytes);
     c.seat.saved = buffer;
-    numbers.saved_bytes += bytes;
-    ++numbers.copies;
+    note_copy(bytes);
 }
 
 void shared_group::restore(control& c) {
@@ -178,8 +185,7 @@ void shared_group::restore(control& c) {
     copy_part(c.stack.top - bytes, part->data(), bytes);
     release_buffer(c.seat.saved, sizeof(saved_part) + bytes);
     c.seat.saved = nullptr;
-    numbers.saved_bytes -= bytes;
-    ++numbers.copies;
+    note_copy(-bytes);
 }
 
 // Puts `in` in place of the occupant. Runs on neither's stack.
@@ -229,19 +235,13 @@ shared_group& group_of(shared_stack_group& group) noexcept { return *group.group
 
 void take_seat(control& c, shared_stack_group& group) {
     shared_group& g = group_of(group);
-    shared_slot& s = g.slots[g.next_slot];
-    g.next_slot = (g.next_slot + 1) % g.slots.size();
-    ++s.seats;
-    ++g.numbers.coroutines;
-    c.seat = {&s, nullptr};
+    c.seat = {&g.slots[g.seats.take(g.slots.size())], nullptr};
     c.word.raise(on_shared_stack);
 }
 
 void give_up_seat(control& c) noexcept {
     shared_slot* const s = std::exchange(c.seat.slot, nullptr);
-    if (s == nullptr) return;
-    --s->seats;
-    --s->group->numbers.coroutines;
+    if (s != nullptr) s->group->seats.give_up();
 }
 
 weft::stack shared_slot_stack(shared_slot& slot) noexcept {
@@ -297,10 +297,15 @@ shared_stack_group::shared_stack_group(std::size_t stack_count, std::size_t stac
                                                     stack_bytes)) {}
 
 shared_stack_group::~shared_stack_group() {
-    if (group_->numbers.coroutines != 0)
+    if (group_->seats.taken() != 0)
         fail("destruction of a shared_stack_group whose coroutines live");
 }
 
-shared_stack_statistics shared_stack_group::statistics() const noexcept { return group_->numbers; }
+shared_stack_statistics shared_stack_group::statistics() const noexcept {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    return {.coroutines = group_->seats.taken(),
+            .saved_bytes = group_->saved_bytes.load(relaxed),
+            .copies = group_->copies.load(relaxed)};
+}
 
 }  // namespace weft

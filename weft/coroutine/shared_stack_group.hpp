@@ -22,9 +22,13 @@
 // of an escaped address is reported: at once under ASan, at the next resume otherwise (writes
 // only).
 //
-// Limits: the group belongs to the thread that resumes first. It outlives its coroutines. switch_to
-// and resume_with are refused between coroutines of one stack. No stack annotations: ASan does not
-// see overflows within a shared stack.
+// Coroutines are made on any thread, also several at once. Limits: they all are resumed, and end,
+// on the thread that resumes first. The group outlives them; statistics() may be asked on any
+// thread, and once it has no coroutines the group may be destroyed. switch_to and resume_with are
+// refused between coroutines of one stack. No stack annotations: ASan does not see overflows within
+// a shared stack.
+//
+// Model: test/model/shared_seats_test.cpp
 //
 //   weft::shared_stack_group group;
 //   weft::coroutine<> c(body, {.shared = &group});
