@@ -11,12 +11,14 @@
 //     killed                done              (running, unwinds) ---> killed
 //
 // Writers: whoever holds the coroutine running (its resumer, or itself), and the winner of
-// try_claim.
+// claim().
+//
+// Model: test/model/state_word_test.cpp
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft {
@@ -84,7 +86,7 @@ private:
     }
     void write(int w) noexcept { word_.store(static_cast<bits>(w), std::memory_order_relaxed); }
 
-    std::atomic<bits> word_{static_cast<bits>(coroutine_state::ready)};
+    atomic<bits> word_{static_cast<bits>(coroutine_state::ready)};
 };
 
 }  // namespace detail
