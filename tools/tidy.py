@@ -59,6 +59,7 @@ TESTED_ELSEWHERE = {
     "weft/future/future_wait.hpp": "cancel_test ends each wait, future_test lets them end",
     "weft/future/prompted.hpp": "poll_test, limited_test and when_test: all who call for turns",
     "weft/future/group.hpp": "when_test",
+    "weft/wait/nursery_block.hpp": "nursery_test of fiber: a child that fails stops the block",
     "weft/wait/launcher.hpp": "an interface; pool_test and the tests of loop and fiber launch",
     "weft/sched/fork_place.hpp": "pool_test and fork_join_test: what is taken, and by whom",
     "weft/parallel/fork_core.hpp": "fork_join_test",

@@ -4,13 +4,20 @@
 
 #include <chrono>
 #include <latch>
+#include <list>
 #include <memory>
 #include <optional>
 #include <thread>
 
+#include "test/support/loop_thread.hpp"
 #include "weft/sched/loop.hpp"
+#include "weft/sched/pool.hpp"
 #include "weft/sched/virtual_loop.hpp"
+#include "weft/sync/channel.hpp"
+#include "weft/task/when_all.hpp"
+#include "weft/task/with_nursery.hpp"
 #include "weft/wait/shield.hpp"
+#include "weft/wait/timeout_scope.hpp"
 
 namespace {
 
@@ -231,6 +238,232 @@ TEST(nursery_of_fibers, killed_after_a_child_has_failed_throws_nothing) {
         f.detach();
     }
     EXPECT_EQ(living, 0);
+}
+
+// -- the block is one of the children -----------------------------------------------------------
+
+// What leaves f: the number that was thrown, -1 for a stop, 0 for nothing.
+template <class F>
+int what_leaves(F f) {
+    try {
+        f();
+    } catch (const weft::stopped&) {
+        return -1;
+    } catch (int e) {
+        return e;
+    }
+    return 0;
+}
+weft::child_fiber<void> fails_in(nursery& n, weft::duration d, int e,
+                                 weft::fiber_options options = {}) {
+    return n.spawn(
+        [=] {
+            sleep_for(d);
+            throw e;
+        },
+        options);
+}
+
+TEST(nursery_of_fibers, a_child_that_fails_stops_the_block_and_its_error_leaves) {
+    EXPECT_EQ(in_a_fiber([] {
+                  EXPECT_EQ(what_leaves([] {
+                                nursery n;
+                                fails_in(n, 2ms, 7);
+                                sleep_for(1h);
+                            }),
+                            7);
+                  sleep_for(1ms);  // the block is over, and its stop
+              }),
+              3ms);
+}
+
+TEST(nursery_of_fibers, a_child_that_fails_cancels_a_wait_that_gives_a_result) {
+    EXPECT_EQ(in_a_fiber([] {
+                  weft::channel<int> c;
+                  EXPECT_EQ(what_leaves([&] {
+                                nursery n;
+                                fails_in(n, 2ms, 7);
+                                EXPECT_EQ(c.recv().error(), std::errc::operation_canceled);
+                            }),
+                            7);
+              }),
+              2ms);
+}
+
+TEST(nursery_of_fibers,
+     the_error_of_a_child_is_not_lost_for_a_deadline_or_a_stop_that_comes_later) {
+    EXPECT_EQ(in_a_fiber([] {
+                  EXPECT_EQ(what_leaves([&] {
+                                const weft::timeout_scope limit(3ms);
+                                nursery n;
+                                fails_in(n, 2ms, 7);
+                                {
+                                    const weft::shield s;
+                                    sleep_for(4ms);
+                                }
+                                sleep_for(1h);
+                            }),
+                            7);
+              }),
+              4ms);
+    weft::testing::virtual_loop l(1);
+    weft::fiber f(
+        [] {
+            nursery n;
+            fails_in(n, 2ms, 7);
+            {
+                const weft::shield s;
+                sleep_for(4ms);
+            }
+            sleep_for(1h);
+        },
+        {.on = l});
+    weft::fiber stopper([&] { sleep_for(3ms), f.request_stop(); }, {.on = l});
+    l.run();
+    stopper.join();
+    EXPECT_EQ(what_leaves([&] { f.join(); }), 7);
+}
+
+TEST(nursery_of_fibers, a_failure_reaches_a_block_deep_in_what_it_awaits) {
+    const auto sleeps = []() -> weft::task<int> {
+        co_await weft::sleep_for(1h);
+        co_return 1;
+    };
+    const auto in_a_block_that = [](auto waits) {
+        EXPECT_EQ(in_a_fiber([&] {
+                      EXPECT_EQ(what_leaves([&] {
+                                    nursery n;
+                                    fails_in(n, 2ms, 7);
+                                    waits();
+                                }),
+                                7);
+                  }),
+                  2ms);
+    };
+    in_a_block_that([&] { weft::await(sleeps()); });
+    in_a_block_that([&] { weft::await(weft::when_all(sleeps(), sleeps())); });
+    in_a_block_that([&] {
+        nursery inner;
+        inner.spawn([] { sleep_for(1h); });
+        inner.join();
+        sleep_for(1h);
+    });
+    in_a_block_that([&] {
+        nursery inner;
+        auto x = inner.spawn([] { return sleep_for(1h), 1; });
+        static_cast<void>(x.get());
+    });
+    in_a_block_that([&] {
+        weft::await(weft::with_nursery([&](nursery& inner) -> weft::task<> {
+            inner.spawn(sleeps());
+            co_await inner.async_join();
+        }));
+        sleep_for(1h);
+    });
+}
+
+TEST(nursery_of_fibers, a_block_that_swallows_the_error_is_told_again_and_at_its_end) {
+    EXPECT_EQ(in_a_fiber([] {
+                  int told = 0;
+                  EXPECT_EQ(what_leaves([&] {
+                                nursery n;
+                                fails_in(n, 2ms, 7);
+                                for (int i = 0; i < 3; ++i)
+                                    told += what_leaves([] { sleep_for(1h); }) == 7;
+                            }),
+                            7);
+                  EXPECT_EQ(told, 3);
+              }),
+              2ms);
+}
+
+TEST(nursery_of_fibers, once_join_has_told_the_error_the_block_may_wait) {
+    EXPECT_EQ(in_a_fiber([] {
+                  nursery n;
+                  fails_in(n, 2ms, 7);
+                  EXPECT_EQ(what_leaves([&] { n.join(); }), 7);
+                  sleep_for(1ms);
+                  weft::this_fiber::yield();
+              }),
+              3ms);
+}
+
+TEST(nursery_of_fibers,
+     a_failure_of_the_outer_of_two_ends_the_block_of_the_inner_and_not_otherwise) {
+    EXPECT_EQ(in_a_fiber([] {
+                  nursery outer;
+                  EXPECT_EQ(what_leaves([&] {
+                                nursery inner;
+                                fails_in(inner, 1ms, 1);
+                                sleep_for(1h);
+                            }),
+                            1);
+                  sleep_for(1ms);
+                  fails_in(outer, 1ms, 2);
+                  EXPECT_EQ(what_leaves([&] {
+                                nursery inner;
+                                inner.spawn([] { sleep_for(1h); });
+                                sleep_for(1h);
+                            }),
+                            2);
+                  EXPECT_EQ(what_leaves([&] { outer.join(); }), 2);
+              }),
+              3ms);
+}
+
+TEST(nursery_of_fibers, a_child_on_another_loop_stops_the_block) {
+    weft::testing::loop_thread there;
+    weft::loop here;
+    weft::fiber f(
+        [&] {
+            for (int i = 1; i <= 100; ++i)
+                EXPECT_EQ(what_leaves([&] {
+                              nursery n;
+                              n.spawn([i] { throw i; }, weft::fiber_options{.on = there});
+                              sleep_for(1h);
+                          }),
+                          i);
+        },
+        {.on = &here});
+    here.run();
+    f.join();
+}
+
+TEST(nursery_of_fibers, a_child_stops_a_block_that_moves_in_a_pool) {
+    weft::pool p(2);
+    std::list<weft::fiber> all;
+    for (int i = 0; i < 4; ++i)
+        all.emplace_back(
+            [] {
+                for (int k = 1; k <= 100; ++k)
+                    EXPECT_EQ(what_leaves([&] {
+                                  nursery n;
+                                  n.spawn([k] { throw k; },
+                                          weft::fiber_options{.migratable = true});
+                                  for (;;) weft::this_fiber::yield();
+                              }),
+                              k);
+            },
+            weft::fiber_options{.on = &p, .migratable = true});
+    for (weft::fiber& f : all) f.join();
+}
+
+TEST(nursery_of_fibers, a_child_stops_a_block_of_a_plain_thread) {
+    weft::testing::loop_thread there;
+    for (int i = 1; i <= 100; ++i) {
+        EXPECT_EQ(what_leaves([&] {
+                      nursery n;
+                      n.spawn([i] { throw i; }, weft::fiber_options{.on = there});
+                      sleep_for(1h);
+                  }),
+                  i);
+        EXPECT_EQ(what_leaves([&] {
+                      nursery n;
+                      n.spawn([i] { throw i; }, weft::fiber_options{.on = there});
+                  }),
+                  i);
+    }
+    sleep_for(1us);
 }
 
 TEST(child_fiber, that_has_ended_cannot_be_stopped_and_needs_no_loop_for_it) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "test/task/on_loop.hpp"
-#include "weft/fiber/fiber.hpp"
+#include "weft/fiber/nursery.hpp"
 #include "weft/task/task_handle.hpp"
 
 namespace {
@@ -91,8 +91,12 @@ TEST(nursery, a_block_that_is_left_by_an_exception_keeps_that_one) {
         [&] {
             nursery n;
             n.spawn(hold_for_an_hour(holders));
-            n.spawn(failing_in(1ms, 4));
-            weft::this_fiber::sleep_for(2ms);
+            n.spawn([] {
+                const weft::shield s;
+                weft::this_fiber::sleep_for(2ms);
+                throw 4;
+            });
+            weft::this_fiber::sleep_for(1ms);
             throw 'c';
         },
         {.on = l});

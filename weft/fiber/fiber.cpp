@@ -181,8 +181,7 @@ bool fiber_core::request_stop(stop_reason reason) noexcept {
         executor* const at = v.home();
         if (at == nullptr) return true;
         if (!at->is_here()) {
-            keep();  // the message's
-            at->post(message);
+            send(*at);
             return true;
         }
     }

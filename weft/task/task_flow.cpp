@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "weft/wait/nursery_block.hpp"
 #include "weft/wait/off_stack.hpp"
 #include "weft/wait/operation.hpp"
 
@@ -201,8 +202,10 @@ task_status task_flow::status() const noexcept {
 
 void task_flow::check_outcome() {
     // Before the body's own exception: that of a sibling is the cause.
-    if (member.stopped_by == stop_reason::sibling_failed && member.error != nullptr)
-        std::rethrow_exception(member.error);
+    if (member.stopped_by == stop_reason::sibling_failed) {
+        throw_failure_of_block();  // the sibling may be one of the caller
+        if (member.error != nullptr) std::rethrow_exception(member.error);
+    }
     if (!body) throw_stopped(member.stopped_by);
 }
 

@@ -69,7 +69,7 @@ struct end_of_frame {
 
 template <class F, class T = typename std::invoke_result_t<F&, nursery&>::value_type>
 task<T> with_nursery(F block) {
-    nursery n;
+    nursery n(nullptr);  // of a block that is a task of its own
     const detail::end_of_frame guard(n);
     detail::task_run<T> run(block(n), detail::executor_here());
     co_await detail::block_operation<T>(n, run);

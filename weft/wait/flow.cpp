@@ -1,6 +1,7 @@
 #include "weft/wait/flow.hpp"
 
 #include "weft/base/atomic.hpp"
+#include "weft/wait/nursery_block.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
 
@@ -15,6 +16,7 @@ namespace detail {
 
 void throw_stopped(stop_reason reason) {
 #if WEFT_EXCEPTIONS
+    if (reason == stop_reason::sibling_failed) throw_failure_of_block();
     throw stopped{reason};
 #else
     static_cast<void>(reason);
@@ -22,21 +24,26 @@ void throw_stopped(stop_reason reason) {
 #endif
 }
 
-namespace {
-
-void receive(stop_message* m) noexcept {
+void stop_message::arrived(stop_message* m) noexcept {
     flow& to = *static_cast<flow*>(m);
-    if (to.is_at(current_executor())) to.deliver_stop();  // else it was seen there: F4
+    // Acquire and release: pairs with send, both ways: who finds it on its way has it see why.
+    to.called.exchange(false, std::memory_order_acq_rel);
+    if (to.is_at(current_executor()))
+        to.deliver_stop();
+    else
+        to.call();  // what came before it moved was seen there, F4, but not what came since
     to.kind->release(to);
 }
-void drop(stop_message* m) noexcept {
+
+// Its executor ends.
+void stop_message::dropped(stop_message* m) noexcept {
     flow& to = *static_cast<flow*>(m);
+    to.called.exchange(false, std::memory_order_acq_rel);  // see above
+    if (!to.is_at(current_executor())) to.call();
     to.kind->release(to);
 }
 
-}  // namespace
-
-stop_message::stop_message() noexcept : receive(detail::receive), drop(detail::drop) {
+stop_message::stop_message() noexcept : receive(arrived), drop(dropped) {
     message.handle = std::coroutine_handle<>::from_address(this);
 }
 
@@ -52,10 +59,7 @@ bool flow::request_stop(stop_reason reason) noexcept {
         // A wait that hands its stop on to flows whose waits do so too takes stack for each.
         constexpr unsigned deepest = 8;
         here = at->is_here() && detail::stops_being_delivered() != deepest;
-        if (!here) {
-            kind->retain(*this);
-            at->post(message);
-        }
+        if (!here) send(*at);
     }
     if (here) deliver_stop();
     return true;
@@ -69,6 +73,18 @@ flow::visit::visit(flow& f) noexcept
              atomic_ref<executor*>(f.home).load(std::memory_order_relaxed))) {}
 // Release: pairs with move_to, which may let the executor end.
 flow::visit::~visit() { flow_.visitors.fetch_sub(1, std::memory_order_release); }
+
+void flow::send(executor& at) noexcept {
+    // Acquire and release: pairs with the message's arrival.
+    if (called.exchange(true, std::memory_order_acq_rel)) return;
+    kind->retain(*this);
+    at.post(message);
+}
+
+void flow::call() noexcept {
+    const visit v(*this);
+    if (v.home() != nullptr) send(*v.home());  // else whoever settles it sees why
+}
 
 bool flow::post_home(runnable& r) noexcept {
     const visit v(*this);
@@ -103,21 +119,29 @@ void flow::settle_here() noexcept {
     if (home == nullptr) move_to(&at);
     if (waiting != nullptr) waiting->arrive(at);
     at.enroll(*this);
-    if (stop.stop_requested()) deliver_stop();  // it may have missed us
+    if (requested_stop() != stop_reason::none) deliver_stop();  // it may have missed us
 }
 
 stop_reason flow::pending_stop_slowly() const noexcept {
     if (shields != 0) return stop_reason::none;
-    if (stop.stop_requested()) return stop.reason();
+    if (const stop_reason r = requested_stop(); r != stop_reason::none) return r;
     if (deadline != never && deadline <= home->now()) return stop_reason::deadline;
     return stop_reason::none;
 }
 
+// The failure first: it is the cause, and it is told in this way only.
+stop_reason flow::requested_stop() const noexcept {
+    return detail::nursery_block::has_failed_in(*this) ? stop_reason::sibling_failed
+                                                       : stop.reason();
+}
+
 void flow::deliver_stop() noexcept {
-    attention |= stop_call;  // F3
+    const stop_reason why = requested_stop();
+    if (why == stop_reason::none) return;  // that of a block which has ended meanwhile
+    attention |= stop_call;                // F3
     if (shields != 0) return;
     ++detail::stops_being_delivered();
-    for (waiter* w = waiting; w != nullptr; w = w->outer_) w->stop(stop.reason());
+    for (waiter* w = waiting; w != nullptr; w = w->outer_) w->stop(why);
     --detail::stops_being_delivered();
 }
 

@@ -69,13 +69,17 @@ struct flow_kind {
 
 namespace detail {
 
-// Tells a flow, which is derived from it, on its own thread that a stop has been requested.
+// Tells a flow, which is derived from it, on its own thread that it is asked to stop.
 struct stop_message {
     void (*receive)(stop_message*) noexcept;  // these two are the words of a frame
     void (*drop)(stop_message*) noexcept;
     runnable message;
 
     stop_message() noexcept;
+
+private:
+    static void arrived(stop_message*) noexcept;
+    static void dropped(stop_message*) noexcept;
 };
 
 struct context_node;
@@ -112,6 +116,7 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     atomic<unsigned> visitors{0};  // F4, F5
     bool roams = false;            // nobody has said where it is to be, and others may be given it
     bool ending = false;           // kind->end is at it: what it destroys cannot suspend
+    atomic<bool> called{false};    // its message is on the way
 
     explicit flow(const flow_kind& k) noexcept : flow_hot{&k} { turn.of = this; }
     flow(const flow&) = delete;
@@ -136,8 +141,18 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
         return attention == 0 ? stop_reason::none : pending_stop_slowly();
     }
 
-    // On its own thread: ends the present wait if there is one and it may be ended.
+    // On its own thread, once something asks it to stop: ends the present wait if there is one and
+    // it may be ended.
     void deliver_stop() noexcept;
+    // Has that done, for a block of it that has failed (nursery_block.hpp). Any thread; the caller
+    // sees to it that the flow exists.
+    void call() noexcept;
+    // On its own thread: such a block has ended.
+    void forget_stop() noexcept {
+        if (!stop.stop_requested()) attention &= static_cast<std::uint8_t>(~stop_call);
+    }
+    // What asks it to stop now: a child that has failed, or a request; none. On its own thread.
+    stop_reason requested_stop() const noexcept;
 
     // On its own thread: none of its waits is ended early until it was lowered as often. Those that
     // stand beside the one who lowers the last then hear of a stop that came meanwhile.
@@ -174,6 +189,9 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
         flow& flow_;
         executor* const home_;
     };
+
+    // Has its message run at home, which the caller keeps there. Any thread.
+    void send(executor& at) noexcept;
 
     // Has r run at home, between two of its turns, and returns true; or it has no home now. The
     // caller sees to it that the flow exists. Any thread.

@@ -25,9 +25,12 @@ void nursery::join(std::source_location place) {
 }
 
 void nursery::rethrow() {
-    if (std::exchange(reported_, true)) return;
-    if (const std::exception_ptr first = children_.first_error()) std::rethrow_exception(first);
-    reported_ = false;
+    if (reported_) return;
+    const std::exception_ptr first = children_.first_error();
+    if (first == nullptr) return;
+    reported_ = true;
+    block_.forget_failure();
+    std::rethrow_exception(first);
 }
 
 }  // namespace weft

@@ -8,30 +8,41 @@
 //   }
 //
 // Its one idea: children have a place in the code, so that none outlives what it refers to and no
-// error of one is lost. If one fails, the others are stopped, all are waited for, and then the
-// first error leaves here; errors() has the rest. join() waits for all to end by themselves; the
+// error of one is lost. The block is one of them: the first that fails stops all the others, and
+// its error is what leaves; errors() has the rest. join() waits for all to end by themselves; the
 // destructor asks those that are left to stop, waits, and throws the first error unless join() did
 // or the block is being left by an exception.
 //
-// A coroutine has with_nursery instead, as a destructor cannot co_await.
+// - A child that fails ends each wait of the block, until join() has told the error: a wait that
+//   throws when it is stopped throws the child's error, and one that returns a result is cancelled.
+// - A block that fails stops the children, and its exception leaves.
+// - request_stop() asks the children alone.
+//
+// The block is that of the flow that makes the nursery, which also destroys it. A coroutine has
+// with_nursery instead, as a destructor cannot co_await.
 //
 // Limit: a loop that ends asks the children of its nurseries to stop, and waits for those on other
 // executors, for a second at most: one that does not end then ends the program.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <source_location>
 #include <utility>
 #include <vector>
 
 #include "weft/wait/await.hpp"
+#include "weft/wait/nursery_block.hpp"
 #include "weft/wait/scope.hpp"
+#include "weft/wait/thread_host.hpp"
 
 namespace weft {
 
 class nursery {
 public:
-    nursery() noexcept : exceptions_before_(std::uncaught_exceptions()) {}
+    nursery() noexcept : nursery(detail::flow_here()) {}
+    // One whose block is elsewhere, and is ended by who runs it: see with_nursery.
+    explicit nursery(std::nullptr_t) noexcept : nursery(static_cast<flow*>(nullptr)) {}
     nursery(const nursery&) = delete;
     nursery& operator=(const nursery&) = delete;
     ~nursery() noexcept(false);
@@ -70,7 +81,11 @@ public:
     void admit(scope_member& m) noexcept { children_.enter(m); }
 
 private:
-    scope children_{{.one_fails_all_stop = true}};
+    explicit nursery(flow* f) noexcept
+        : block_(f), exceptions_before_(std::uncaught_exceptions()) {}
+
+    detail::nursery_block block_;
+    scope children_{{.one_fails_all_stop = true, .block = &block_}};
     const int exceptions_before_;
     bool reported_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "weft/wait/nursery_block.hpp"
 #include "weft/wait/off_stack.hpp"
 #include "weft/wait/stopped.hpp"
 
@@ -45,6 +46,7 @@ void scope::leave(scope_member& m) noexcept {
     // meanwhile: the child is still counted. C1
     if (ask_others)
         stop_.request_stop(m.failed() ? stop_reason::sibling_failed : stop_reason::user);
+    if (m.failed() && rules_.block != nullptr) rules_.block->fail(first_error());
     wait_list woken;
     {
         const std::lock_guard held(queue_);

@@ -27,6 +27,9 @@
 namespace weft {
 
 class scope;
+namespace detail {
+class nursery_block;
+}  // namespace detail
 
 // What makes a flow a child of a scope; it lies in the child's own block.
 struct scope_member : stop_node, list_node<> {
@@ -53,6 +56,7 @@ public:
         // When so many have ended, however they did, the others are stopped.
         std::size_t enough = std::numeric_limits<std::size_t>::max();
         bool one_fails_all_stop = false;
+        detail::nursery_block* block = nullptr;  // is told of who fails, and there for longer
     };
 
     scope() noexcept = default;

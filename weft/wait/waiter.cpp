@@ -28,7 +28,8 @@ void waiter::arm(time_point until) noexcept {
         home_->arm(timer_);
     }
     // One that came while the operation was started found no wait to end.
-    if (bounded && of->stop.stop_requested()) stop(of->stop.reason());
+    if (!bounded) return;
+    if (const stop_reason r = of->requested_stop(); r != stop_reason::none) stop(r);
 }
 
 void waiter::park_outer() {

@@ -1,0 +1,5 @@
+// What a plain thread waits by is not in the model: whoever waits there is a flow of the test. In
+// place of weft/wait/thread_host.cpp.
+#include "weft/wait/thread_host.hpp"
+
+weft::flow* weft::detail::flow_without_turn() noexcept { return nullptr; }
