@@ -1,7 +1,9 @@
 #include "weft/fiber/fiber_local.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -202,6 +204,101 @@ TEST(fiber_local, is_one_for_a_plain_thread_and_goes_with_it) {
     }).join();
     EXPECT_EQ(ends, ints{-7});
     EXPECT_FALSE(n.has_value());
+}
+
+// -- at the end of ends ---------------------------------------------------------------------------
+
+struct pong;
+int pings = 0;
+struct ping {
+    int n = 0;
+    ~ping();
+    // The last one stays, and is no leak here.
+    static void* operator new(std::size_t bytes) noexcept {
+        static std::size_t place[1];
+        static_assert(sizeof place >= sizeof(int));
+        return bytes <= sizeof place ? place : nullptr;
+    }
+    static void operator delete(void*) noexcept {}
+};
+struct pong {
+    int n = 0;
+    ~pong();
+};
+fiber_local<ping> a_ping;
+fiber_local<pong> a_pong;
+ping::~ping() {
+    if (++pings > 1000) fail("destructors of fiber_locals have no end");
+    ++a_pong->n;
+}
+pong::~pong() { ++a_ping->n; }
+
+// In three more rounds there is one destructor each.
+TEST(fiber_local, whose_destructors_make_each_other_anew_end_after_four_rounds_and_are_reported) {
+    pings = 0;
+    virtual_loop l(1);
+    fiber f([] { ++a_ping->n; }, {.name = "circle", .on = l});
+    ::testing::internal::CaptureStderr();
+    l.run();
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    f.join();
+    EXPECT_EQ(pings, 2);
+    EXPECT_NE(said.find("make others anew without end: 1 are left by fiber"), said.npos) << said;
+    EXPECT_NE(said.find("\"circle\""), said.npos) << said;
+}
+
+fiber_local<int> used_late;
+
+// Memory of the sizes that the thread's table had, which it has given back, as somebody else's.
+struct neighbours {
+    std::vector<std::unique_ptr<ints>> all;
+    neighbours() {
+        for (int i = 0; i < 64; ++i) all.push_back(std::make_unique<ints>(of(i)));
+    }
+    bool are_whole() const {
+        for (int i = 0; i < 64; ++i)
+            if (*all[static_cast<std::size_t>(i)] != of(i)) return false;
+        return true;
+    }
+    static ints of(int i) { return ints(static_cast<std::size_t>(i % 32), i); }
+};
+struct uses_one_late {
+    bool* fine = nullptr;
+    ~uses_one_late() {
+        if (fine == nullptr) return;
+        const neighbours others;
+        *fine = !used_late.has_value() && *used_late == 0;
+        *used_late = 8;
+        *fine = *fine && *used_late == 8 && others.are_whole();
+    }
+};
+
+TEST(fiber_local, used_after_those_of_its_thread_have_gone_is_made_anew) {
+    bool fine = false;
+    std::thread([&] {
+        thread_local uses_one_late late;  // made before the thread's locals: destroyed after them
+        late.fine = &fine;
+        *used_late = 7;
+    }).join();
+    EXPECT_TRUE(fine);
+}
+
+TEST(fiber_local_death, may_be_used_by_the_destructor_of_a_static) {
+    const auto exits = [] {
+        static bool fine = false;
+        static const struct at_exit {
+            ~at_exit() {
+                {
+                    uses_one_late u{&fine};
+                }
+                ::_exit(fine ? 3 : 4);
+            }
+        } last;
+        static_cast<void>(last);
+        *used_late = 7;
+        std::exit(0);
+    };
+    EXPECT_EXIT(exits(), ::testing::ExitedWithCode(3), "");
 }
 
 TEST(fiber_local, is_never_taken_for_another_that_lay_at_the_same_address) {

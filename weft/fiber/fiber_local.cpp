@@ -1,7 +1,11 @@
 #include "weft/fiber/fiber_local.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <vector>
+
+#include "weft/base/line.hpp"
 
 namespace weft::detail {
 
@@ -22,26 +26,64 @@ struct fiber_locals {
         by_key.insert(place(e.key), e);
         in_order.push_back(e.key);  // there is room
     }
-    // One destructor may use those that are left, and make others anew.
-    void destroy_all() noexcept {
-        while (!in_order.empty()) {
-            const auto last = place(in_order.back());
-            const entry e = *last;
-            in_order.pop_back();
-            by_key.erase(last);
-            e.destroy(e.object);
-        }
+    // One destructor may use those that are left, and make others anew: those go in the next round,
+    // of which there are as many as POSIX has for a thread's keys.
+    void destroy_all(party who) noexcept {
+        constexpr int rounds = 4;
+        for (int round = 0; round < rounds && !in_order.empty(); ++round)
+            for (std::vector<std::uint64_t> these = std::move(in_order); !these.empty();
+                 these.pop_back()) {
+                const auto last = place(these.back());
+                const entry e = *last;
+                by_key.erase(last);
+                e.destroy(e.object);
+            }
+        if (in_order.empty()) return;
+        line l;
+        l.text("weft: destructors of fiber_locals make others anew without end: ")
+            .number(in_order.size())
+            .text(" are left");
+        if (who.kind != nullptr) l.text(" by ").text(who.kind).text(" ").number(who.id);
+        if (who.name != nullptr) l.text(" \"").text(who.name).text("\"");
+        l.newline().write(2);
     }
 };
 
 namespace {
 
-struct thread_locals : fiber_locals {
-    ~thread_locals() { destroy_all(); }
+// A plain thread's. Nothing destroys these two words, so that whoever runs after the thread's
+// locals have gone, the destructors of statics among them, finds them gone and begins anew.
+struct locals_of_thread {
+    fiber_locals* all = nullptr;
+    std::size_t ends = 0;  // so many times they have been destroyed
 };
-thread_local thread_locals of_this_thread;
+constinit thread_local locals_of_thread of_this_thread;
 
-WEFT_NOINLINE fiber_locals& locals_of_thread() noexcept { return of_this_thread; }
+WEFT_NOINLINE locals_of_thread& this_thread_locals() noexcept { return of_this_thread; }
+
+struct end_of_thread {
+    ~end_of_thread() {
+        locals_of_thread& here = this_thread_locals();
+        ++here.ends;
+        if (here.all == nullptr) return;
+        here.all->destroy_all({});
+        delete std::exchange(here.all, nullptr);
+    }
+};
+// A thread_local is destroyed once. What is made after that has the next one, as long as there is
+// one; what is made by the destructor of a static stays.
+template <int Time>
+void end_with_thread() {
+    thread_local const end_of_thread end;
+    static_cast<void>(end);
+}
+constexpr void (*end_with_thread_again[])() = {end_with_thread<0>, end_with_thread<1>,
+                                               end_with_thread<2>, end_with_thread<3>};
+
+fiber_locals*& locals_here() noexcept {
+    fiber_core* c = fiber_core::current();
+    return c != nullptr ? c->locals : this_thread_locals().all;
+}
 
 }  // namespace
 
@@ -51,25 +93,27 @@ std::uint64_t new_fiber_local_key() noexcept {
 }
 
 void* find_local(std::uint64_t key) noexcept {
-    fiber_core* c = fiber_core::current();
-    fiber_locals* all = c != nullptr ? c->locals : &locals_of_thread();
+    fiber_locals* const all = locals_here();
     if (all == nullptr) return nullptr;
     const auto at = all->place(key);
     return at != all->by_key.end() && at->key == key ? at->object : nullptr;
 }
 
 void add_local(std::uint64_t key, void* object, void (*destroy)(void*) noexcept) {
-    fiber_core* c = fiber_core::current();
-    if (c != nullptr && c->locals == nullptr) c->locals = new fiber_locals;
-    fiber_locals& all = c != nullptr ? *c->locals : locals_of_thread();
-    all.add({key, object, destroy});
+    fiber_locals*& all = locals_here();
+    if (all == nullptr) {
+        all = new fiber_locals;
+        const std::size_t ends = this_thread_locals().ends;
+        if (fiber_core::current() == nullptr && ends < std::size(end_with_thread_again))
+            end_with_thread_again[ends]();
+    }
+    all->add({key, object, destroy});
 }
 
 void destroy_locals(fiber_core& c) noexcept {
     if (c.locals == nullptr) return;
-    c.locals->destroy_all();
-    delete c.locals;
-    c.locals = nullptr;
+    c.locals->destroy_all(c.who());
+    delete std::exchange(c.locals, nullptr);
 }
 
 }  // namespace weft::detail

@@ -5,10 +5,16 @@
 // use, by default or by the function given, and destroyed on the fiber's own stack when it ends, is
 // stopped or is killed, the last made first. On a plain thread there is one for the thread.
 //
+// A destructor of one may use others. Those that it makes anew are destroyed in the next round, and
+// after four rounds, as POSIX has it for a thread's keys, what is left is reported and stays. What
+// the destructor of a static uses, after the thread's own have gone, is made anew and stays.
+//
 //   weft::fiber_local<int> depth;                      // usually at namespace scope
 //   ++*depth;
 //
 // It must outlive the fibers that use it. Not for tasks: they have context_local.
+//
+// Model: none, the one atomic is a counter, whose values need only differ.
 #pragma once
 
 #include <cstdint>
