@@ -21,10 +21,12 @@
 
 #include <chrono>
 #include <concepts>
+#include <coroutine>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -70,6 +72,24 @@ private:
 class fiber;
 
 namespace detail {
+
+// What runs only when it is awaited, such as a task<>.
+template <class T>
+concept lazy_coroutine =
+    awaitable<T> && requires(typename std::coroutine_traits<T>::promise_type& p) {
+        { p.initial_suspend() } -> std::same_as<std::suspend_always>;
+    };
+
+// Wherever a fiber's function is taken that returns a T.
+template <class T>
+consteval bool runs_in_a_fiber() {
+    static_assert(
+        !lazy_coroutine<T>,
+        "the function of a fiber returns a task, which nobody awaits: it would never run; "
+        "spawn the task itself, f(), or await it in the function: weft::await(f())");
+    return true;
+}
+
 // Takes a fiber that has not begun out of its object, for who begins it himself.
 fiber_core* core_taken_from(fiber& f) noexcept;
 }  // namespace detail
@@ -143,6 +163,7 @@ private:
 
     template <class F>
     static detail::fiber_core* make(F&& f, const fiber_options& options) {
+        static_assert(detail::runs_in_a_fiber<std::invoke_result_t<std::decay_t<F>>>());
         auto core = std::make_unique<detail::fiber_core>();
         core->set_body(detail::fiber_body<std::decay_t<F>>{core.get(), std::forward<F>(f)},
                        {.name = options.name,

@@ -21,6 +21,7 @@ namespace detail {
 // What a function returned; a reference is kept as a pointer.
 template <class T>
 struct returned {
+    static_assert(runs_in_a_fiber<T>());
     std::optional<std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>> value;
 
     template <class F>
