@@ -12,7 +12,7 @@
 
 #include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
-#include "weft/fiber/fiber.hpp"
+#include "weft/fiber/spawn.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/mutex.hpp"
@@ -249,6 +249,27 @@ TEST(misuse_death, two_joins_of_one_fiber_object) {
         l.run();
     };
     EXPECT_DEATH(joined_twice(), "weft: a fiber is joined twice.*misuse_test.cpp");
+}
+
+TEST(misuse_death, a_message_names_the_line_of_the_call_also_of_one_that_is_awaited) {
+    const auto joined_twice = [] {
+        virtual_loop l(1);
+        fiber f([] { this_fiber::sleep_for(1ms); }, {.on = l});
+        fiber a([&] { await(f.async_join()); }, {.on = l});
+        fiber b([&] { await(f.async_join()); }, {.on = l});
+        l.run();
+    };
+    EXPECT_DEATH(joined_twice(), "weft: a fiber is joined twice.*misuse_test.cpp");
+    const auto got_twice = [] {
+        virtual_loop l(1);
+        auto h = spawn([] { return this_fiber::sleep_for(1ms), 1; }, {.on = l});
+        fiber a([&] { await(h.async_get()); }, {.on = l});
+        fiber b([&] { await(h.async_get()); }, {.on = l});
+        l.run();
+    };
+    EXPECT_DEATH(got_twice(), "weft: a fiber is joined twice.*misuse_test.cpp");
+    EXPECT_DEATH(this_fiber::set_name("x"),
+                 "weft: a call of this_fiber outside of any fiber.*misuse_test.cpp");
 }
 
 TEST(misuse_death, blocking_wait_in_what_a_loop_runs_outside_of_any_fiber) {

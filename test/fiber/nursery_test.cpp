@@ -493,7 +493,9 @@ TEST(child_fiber_death, a_second_get_is_refused) {
             static_cast<void>(x.get());
         });
     };
-    EXPECT_DEATH(twice(), "weft: the result of a child_fiber is asked for twice: fiber [0-9]+");
+    EXPECT_DEATH(twice(),
+                 "weft: the result of a child_fiber is asked for twice: fiber [0-9]+ "
+                 "\\(.*nursery_test.cpp");
 }
 
 }  // namespace

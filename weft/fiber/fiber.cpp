@@ -314,9 +314,7 @@ join_outcome fiber::join(std::source_location place) {
     return outcome(place);
 }
 
-fiber::joining fiber::async_join(std::source_location place) {
-    return joining(*this, begun(place));
-}
+fiber::joining fiber::async_join(std::source_location place) { return joining(*this, place); }
 
 join_outcome fiber::outcome(std::source_location place) {
     detail::fiber_core* c = std::exchange(core_, nullptr);
@@ -379,7 +377,7 @@ std::string_view name() noexcept {
     const detail::fiber_core* c = detail::fiber_core::current();
     return c != nullptr ? c->name() : std::string_view();
 }
-void set_name(std::string_view name) { running(std::source_location::current()).set_name(name); }
+void set_name(std::string_view name, std::source_location place) { running(place).set_name(name); }
 
 stop_token get_stop_token() noexcept {
     detail::fiber_core* c = detail::fiber_core::current();

@@ -156,7 +156,7 @@ public:
 protected:
     detail::fiber_core& begun(std::source_location place);  // to be joined
     // Of one that has ended; the object is empty then.
-    join_outcome outcome(std::source_location place = std::source_location::current());
+    join_outcome outcome(std::source_location place);
 
 private:
     friend detail::fiber_core* detail::core_taken_from(fiber& f) noexcept;
@@ -185,15 +185,17 @@ class [[nodiscard]] fiber::joining : public detail::join_operation {
 public:
     join_outcome take(const waiter* w, wait_status how) {
         join_operation::take(w, how);
-        return fiber_->outcome();
+        return fiber_->outcome(place_);
     }
 
 protected:
     friend fiber;
-    joining(fiber& f, detail::fiber_core& c) noexcept : join_operation(c), fiber_(&f) {}
+    joining(fiber& f, std::source_location place)
+        : join_operation(f.begun(place)), fiber_(&f), place_(place) {}
 
 private:
     fiber* fiber_;
+    std::source_location place_;  // of the call, for messages
 };
 
 // Called with what left the function of a fiber that nobody joins. The default prints it, and the
@@ -214,7 +216,7 @@ inline bool exists() noexcept { return detail::fiber_core::current() != nullptr;
 // 0 outside of one.
 fiber::id get_id() noexcept;
 std::string_view name() noexcept;
-void set_name(std::string_view name);
+void set_name(std::string_view name, std::source_location place = std::source_location::current());
 
 // Lets all others that are ready run once. Throws stopped.
 WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location::current()) {

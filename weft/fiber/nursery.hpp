@@ -50,17 +50,19 @@ public:
     public:
         T take(const waiter* w, wait_status how) {
             join_operation::take(w, how);
-            return handle_->result();
+            return handle_->result(place_);
         }
 
     private:
         friend child_fiber;
-        explicit getting(child_fiber& h) noexcept : join_operation(*h.core_), handle_(&h) {}
+        getting(child_fiber& h, std::source_location place) noexcept
+            : join_operation(*h.core_), handle_(&h), place_(place) {}
         child_fiber* handle_;
+        std::source_location place_;  // of the call, for messages
     };
     getting async_get(std::source_location place = std::source_location::current()) {
         if (core_ == nullptr) fail("the result of a child_fiber that has no fiber", {}, place);
-        return getting(*this);
+        return getting(*this, place);
     }
 
     bool done() const noexcept {
@@ -78,9 +80,9 @@ private:
     child_fiber(detail::fiber_core* c, detail::returned_place<T> v) noexcept
         : core_(c), value_(std::move(v)) {}
 
-    T result() {
+    T result(std::source_location place) {
         if (std::exchange(given_away_, true))
-            fail("the result of a child_fiber is asked for twice", core_->who());
+            fail("the result of a child_fiber is asked for twice", core_->who(), place);
         if (core_->member->error) std::rethrow_exception(core_->member->error);
         if (core_->stopped_by != stop_reason::none) detail::throw_stopped(core_->stopped_by);
         return value_->take();

@@ -108,7 +108,7 @@ public:
 
 private:
     friend join_handle;
-    getting(join_handle& h, std::source_location place) : joining(h, h.begun(place)), handle_(&h) {}
+    getting(join_handle& h, std::source_location place) : joining(h, place), handle_(&h) {}
     join_handle* handle_;
 };
 
