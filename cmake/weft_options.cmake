@@ -18,6 +18,8 @@ option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 # The start of a process is most of what a short test costs, under a sanitizer nearly all of it.
 set(WEFT_TEST_SHARDS 0 CACHE STRING
     "Run the tests of a layer in so many processes; 0: each test in its own")
+set(WEFT_TEST_DRIVERS "epoll;io_uring" CACHE STRING
+    "Run the tests of what waits once more, with every loop over each of these")
 option(WEFT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BENCH "Build the comparison, if there is Google Benchmark" ${PROJECT_IS_TOP_LEVEL})
 

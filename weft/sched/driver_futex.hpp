@@ -5,6 +5,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 
 #include "weft/sched/driver.hpp"
@@ -34,5 +35,13 @@ private:
     int event_fd_ = -1;
     driver* instead_ = nullptr;  // what it gave way to
 };
+
+namespace detail {
+
+// What a loop that is given none begins with: a driver_futex. Weak, so that a program of tests can
+// define another and run all that it has over that one (test/support/test_driver.cpp).
+std::unique_ptr<driver> driver_of_a_loop();
+
+}  // namespace detail
 
 }  // namespace weft

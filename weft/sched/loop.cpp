@@ -30,7 +30,11 @@ constinit atomic<unsigned> forks{0};
 
 }  // namespace
 
-loop::loop() : loop(std::make_unique<driver_futex>()) {}
+[[gnu::weak]] std::unique_ptr<driver> detail::driver_of_a_loop() {
+    return std::make_unique<driver_futex>();
+}
+
+loop::loop() : loop(detail::driver_of_a_loop()) {}
 loop::loop(std::unique_ptr<driver> d)
     : first_driver_(std::move(d)), driver_(first_driver_.get()), epoch_(first_driver_->now()) {}
 

@@ -1,0 +1,40 @@
+// The driver of each loop and each worker that these tests make without one: WEFT_TEST_DRIVER=epoll,
+// io_uring or poll; without it, or where it is empty, the word that they have for themselves. Takes
+// the place of weft::detail::driver_of_a_loop by being linked.
+//
+// Where the system refuses the one that was asked for, the program says so and ends with 77, which
+// CTest shows as a test that was skipped.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "weft/io/driver_uring.hpp"
+#include "weft/io/io_driver.hpp"
+#include "weft/sched/driver_futex.hpp"
+
+namespace {
+
+weft::io_kind kind_asked_for() {
+    const char* const asked = std::getenv("WEFT_TEST_DRIVER");
+    const std::string_view name = asked != nullptr ? asked : "";
+    if (name.empty()) return weft::io_kind::automatic;  // here: none of them
+    if (name == "epoll") return weft::io_kind::epoll;
+    if (name == "poll") return weft::io_kind::poll;
+    const char* why = "there is no such driver";
+    if (name == "io_uring" && weft::make_driver_uring(&why) != nullptr)
+        return weft::io_kind::io_uring;
+    std::printf("SKIPPED: WEFT_TEST_DRIVER=%s: %s\n", asked, why);
+    std::fflush(stdout);
+    ::_exit(name == "io_uring" ? 77 : 2);
+}
+
+}  // namespace
+
+std::unique_ptr<weft::driver> weft::detail::driver_of_a_loop() {
+    static const io_kind kind = kind_asked_for();
+    if (kind == io_kind::automatic) return std::make_unique<driver_futex>();
+    return make_io_driver(kind);
+}
