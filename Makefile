@@ -94,6 +94,7 @@ tidy:
 	@tools/bootstrap test
 	@python3 tools/tidy.py
 	@python3 tools/header_examples.py
+	@python3 tools/compiler_traps.py
 
 format:
 	@tools/bootstrap check
