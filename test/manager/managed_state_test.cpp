@@ -92,4 +92,21 @@ TEST(managed_state, has_one_winner_among_threads) {
     }
 }
 
+TEST(managed_state, is_forced_no_more_once_its_function_is_over) {
+    managed_state returned(true);
+    EXPECT_TRUE(returned.begin());
+    returned.finish(managed_status::done, stop_reason::none);
+    EXPECT_TRUE(returned.is_finished());
+    EXPECT_EQ(returned.cause(), managed_status::done);
+    EXPECT_FALSE(returned.force());
+
+    managed_state cancelled(true);
+    EXPECT_TRUE(cancelled.begin());
+    EXPECT_EQ(cancelled.decide(managed_status::cancelled, stop_reason::user),
+              managed_state::owed::ask);
+    cancelled.finish(managed_status::done, stop_reason::none);
+    EXPECT_EQ(cancelled.cause(), managed_status::cancelled) << "the first";
+    EXPECT_FALSE(cancelled.force());
+}
+
 }  // namespace

@@ -173,4 +173,74 @@ TEST(manager_races, a_manager_ends_while_its_tasks_run_elsewhere) {
     }
 }
 
+// -- a task whose function is over, and whose hooks run ------------------------------------------
+
+class hooks_under_way : public ::testing::TestWithParam<bool> {
+protected:
+    template <class M>
+    static managed_handle<> spawn(M& m, weft::spawn_options o = {}) {
+        if (GetParam())
+            return m.spawn_held([]() -> weft::task<> { co_return; }, std::move(o)).value();
+        return m.spawn_held([] {}, std::move(o)).value();
+    }
+};
+INSTANTIATE_TEST_SUITE_P(kinds, hooks_under_way, ::testing::Bool(), [](const auto& info) {
+    return std::string(info.param ? "coroutine" : "fiber");
+});
+
+TEST_P(hooks_under_way, are_not_disturbed_by_a_kill) {
+    weft::loop l;
+    task_manager<> m({.on = &l});
+    const auto h = spawn(m);
+    std::error_code killed, cancelled;
+    ASSERT_FALSE(m.on_finish(h, [&] {
+        killed = m.kill(h.id());
+        cancelled = m.cancel(h.id());
+    }));
+    l.run_until_idle();
+    EXPECT_EQ(killed, weft::manager_errc::already_ending);
+    EXPECT_EQ(cancelled, weft::manager_errc::already_ending);
+    EXPECT_EQ(h.status(), managed_status::done);
+}
+
+TEST_P(hooks_under_way, are_not_disturbed_by_kills_of_another_thread) {
+    weft::loop l;
+    task_manager<> m({.on = &l});
+    std::atomic<std::uint64_t> id{0};
+    std::atomic<bool> over{false};
+    std::thread killer([&] {
+        while (!over) m.kill(id);
+    });
+    const int rounds = weft::testing::slow ? 1'000 : 10'000;
+    for (int round = 0; round < rounds; ++round) {
+        const auto h = spawn(m);
+        id = h.id();
+        l.run_until_idle();
+        EXPECT_TRUE(h.over());
+    }
+    over = true;
+    killer.join();
+    l.run_until_idle();
+    EXPECT_EQ(m.live_count(), 0u);
+}
+
+TEST_P(hooks_under_way, are_not_disturbed_by_a_deadline) {
+    weft::loop l;
+    task_manager<> m({.on = &l, .start = weft::time_point{}, .grace = 0s});
+    const auto h = spawn(m, {.timeout = 10ms});
+    std::atomic<bool> in{false}, out{false};
+    ASSERT_FALSE(m.on_finish(h, [&] {
+        in = true;
+        while (!out) std::this_thread::yield();
+    }));
+    std::thread timer([&] {
+        while (!in) std::this_thread::yield();
+        m.tick(weft::time_point(1s));
+        out = true;
+    });
+    l.run_until_idle();
+    timer.join();
+    EXPECT_EQ(h.status(), managed_status::done);
+}
+
 }  // namespace

@@ -1,7 +1,7 @@
 // managed_state: the word that decides how a managed task ends.
 //
-//   bits   0..2     3..5     6          7       8        9
-//          cause    reason   launched   begun   forced   taken
+//   bits   0..2     3..5     6          7       8        9       10
+//          cause    reason   launched   begun   forced   taken   finished
 //
 // Its one idea: who ends a task and who begins it meet in one word, so that the first cause wins
 // and each of them knows what is left for him to do:
@@ -14,6 +14,9 @@
 // Invariants:
 // S1  the cause is written once; `reason` with it
 // S2  `begun` is never set after a cause
+// S3  a kill is sent only between `begun` and `finished`
+//
+// Model: test/model/managed_state_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -50,10 +53,22 @@ public:
         return (seen & begun_bit) == 0 ? owed::wait : owed::ask;
     }
 
-    // A kill is sent once. False: it was, or the task has not begun and never will.
+    // A kill is sent once. False: it was; or the task has not begun and never will, or its function
+    // is over. S3
     [[nodiscard]] bool force() noexcept {
+        // Acquire and release: pairs with begin and finish.
         const unsigned before = word_.fetch_or(forced_bit, std::memory_order_acq_rel);
-        return (before & (forced_bit | begun_bit)) == begun_bit;
+        return (before & (forced_bit | begun_bit | finished_bit)) == begun_bit;
+    }
+    // Its function is over, or was dropped; this is the cause if it has none. S1, S3
+    void finish(managed_status cause, stop_reason reason) noexcept {
+        unsigned seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
+        unsigned wanted;
+        do {
+            wanted = seen | finished_bit | ((seen & cause_mask) == 0 ? word_of(cause, reason) : 0);
+            // Acquire and release: as in decide.
+        } while (!word_.compare_exchange_weak(seen, wanted, std::memory_order_acq_rel,
+                                              std::memory_order_relaxed));
     }
     // Who is first to take what the task returned.
     [[nodiscard]] bool take() noexcept {
@@ -65,6 +80,9 @@ public:
     }
     bool is_decided() const noexcept {
         return (word_.load(std::memory_order_acquire) & cause_mask) != 0;  // pairs with decide
+    }
+    bool is_finished() const noexcept {
+        return (word_.load(std::memory_order_acquire) & finished_bit) != 0;  // pairs with finish
     }
     // `created` while there is no cause.
     managed_status cause() const noexcept {
@@ -85,6 +103,7 @@ private:
     static constexpr unsigned begun_bit = 1u << 7;
     static constexpr unsigned forced_bit = 1u << 8;
     static constexpr unsigned taken_bit = 1u << 9;
+    static constexpr unsigned finished_bit = 1u << 10;
 
     static unsigned word_of(managed_status cause, stop_reason reason) noexcept {
         return (static_cast<unsigned>(cause) - static_cast<unsigned>(managed_status::done) + 1) |

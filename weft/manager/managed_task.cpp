@@ -100,7 +100,7 @@ void managed_task::kill_here() noexcept {
 }
 
 void managed_task::ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept {
-    static_cast<void>(state.decide(how, why));
+    state.finish(how, why);
     error = std::move(e);
     call_hooks();
     core.leave(*this);  // nothing of the manager's is touched from here on

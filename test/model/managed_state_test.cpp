@@ -1,0 +1,116 @@
+// weft/manager/managed_state.hpp under every interleaving of who begins a task, who ends it, and
+// its own end. Each walk is whole.
+#include "weft/manager/managed_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "model/expect.hpp"
+
+namespace {
+
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::require;
+using weft::managed_status;
+using weft::stop_reason;
+using weft::detail::managed_state;
+using owed = managed_state::owed;
+
+constexpr model::options whole = {.deviations = 20};
+
+// A launched task's first turn and two who end it: one is first; the function is called or the end
+// is told, and never both; and what was written before the end is seen by who then looks.
+TEST(managed_state, has_one_first_cause_and_begins_only_without_one) {
+    expect_right(explore(
+        [](execution& run) {
+            managed_state s(true);
+            model::var<int> told{0};
+            std::array<owed, 2> got{};
+            bool begun = false;
+            run.thread("cancels", [&] {
+                told.write(1);
+                got[0] = s.decide(managed_status::cancelled, stop_reason::user);
+            });
+            run.thread("is late", [&] {
+                got[1] = s.decide(managed_status::timed_out, stop_reason::deadline);
+            });
+            run.thread("begins", [&] {
+                begun = s.begin();
+                if (!begun && s.cause() == managed_status::cancelled)
+                    require(told.read() == 1, "what was written before the cause");
+            });
+            run.go();
+            require((got[0] == owed::nothing) != (got[1] == owed::nothing), "one is first");
+            const owed first = got[0] == owed::nothing ? got[1] : got[0];
+            require(first == (begun ? owed::ask : owed::wait), "and knows whether it has begun");
+            require(
+                s.reason() == (got[0] == owed::nothing ? stop_reason::deadline : stop_reason::user),
+                "cause and reason are of one");
+        },
+        whole));
+}
+
+// Of a lazy one: launched, or dropped by who ends it.
+TEST(managed_state, is_launched_once_or_dropped) {
+    expect_right(explore(
+        [](execution& run) {
+            managed_state s(false);
+            std::array<bool, 2> launched{};
+            owed got{};
+            run.thread("starts", [&] { launched[0] = s.launch(); });
+            run.thread("starts too", [&] { launched[1] = s.launch(); });
+            run.thread("kills", [&] { got = s.decide(managed_status::killed, stop_reason::user); });
+            run.go();
+            const int count = (launched[0] ? 1 : 0) + (launched[1] ? 1 : 0);
+            require(count + (got == owed::drop ? 1 : 0) == 1, "one of the three");
+        },
+        whole));
+}
+
+// Kills against the end: one is sent at most, none to a task whose function is over, and each of
+// them with a reason.
+TEST(managed_state, sends_one_kill_and_none_after_the_end) {
+    expect_right(explore(
+                     [](execution& run) {
+                         managed_state s(true);
+                         require(s.begin(), "it has begun");
+                         weft::atomic<bool> over{false};
+                         weft::atomic<int> sent{0};
+                         const auto kill = [&] {
+                             const bool was_over = over.load(std::memory_order_acquire);
+                             static_cast<void>(s.decide(managed_status::killed, stop_reason::user));
+                             if (!s.force()) return;
+                             sent.fetch_add(1);
+                             require(!was_over, "none to one that is over");
+                             require(s.reason() != stop_reason::none, "it says why");
+                         };
+                         run.thread("kills", kill);
+                         run.thread("kills too", kill);
+                         run.thread("ends", [&] {
+                             s.finish(managed_status::done, stop_reason::none);
+                             over.store(true, std::memory_order_release);
+                         });
+                         run.go();
+                         require(sent.load() <= 1, "once");
+                         require(s.is_finished(), "it is over");
+                     },
+                     {.deviations = 5}),
+                 model::bounded);
+}
+
+TEST(managed_state, gives_its_value_to_one) {
+    expect_right(explore(
+        [](execution& run) {
+            managed_state s(true);
+            std::array<bool, 2> got{};
+            for (std::size_t i = 0; i < 2; ++i) run.thread("takes", [&, i] { got[i] = s.take(); });
+            run.go();
+            require(got[0] != got[1], "one of the two");
+        },
+        whole));
+}
+
+}  // namespace
