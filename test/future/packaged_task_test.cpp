@@ -84,7 +84,7 @@ TEST(packaged_task_misuse, is_called_once) {
             t();
             t();
         },
-        "call of a packaged_task");
+        "call of a packaged_task.*packaged_task_test.cpp");
 }
 
 }  // namespace

@@ -180,7 +180,16 @@ TEST(async_generator_death, second_await_of_the_next_element_is_refused) {
         const auto awaits = [](async_generator<int>& same) -> task<> { co_await same.next(); };
         co_await weft::when_all(awaits(g), awaits(g));
     };
-    EXPECT_DEATH(run(twice()), "weft: second await of an async_generator's next element");
+    EXPECT_DEATH(run(twice()),
+                 "weft: second await of an async_generator's next element.*async_generator_test");
+}
+
+TEST(async_generator_death, an_empty_one_is_refused_as_an_empty_generator_is) {
+    async_generator<int> g;
+    EXPECT_DEATH(static_cast<void>(g.next()),
+                 "an element of an empty async_generator.*async_generator_test.cpp");
+    EXPECT_DEATH(static_cast<void>(g.begin()),
+                 "an element of an empty async_generator.*async_generator_test.cpp");
 }
 
 //

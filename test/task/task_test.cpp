@@ -505,7 +505,7 @@ TEST(task_death, second_await_of_a_task_is_refused) {
         co_await t;
         co_await t;
     };
-    EXPECT_DEATH(run_to_end(twice()), "second await of a task");
+    EXPECT_DEATH(run_to_end(twice()), "second await of a task.*task_test.cpp");
     event e;
     const auto by_two = [](event& ev) -> task<> {
         task<int> t = number_after(ev, 1);
@@ -514,7 +514,7 @@ TEST(task_death, second_await_of_a_task_is_refused) {
         first.start();
         co_await t;
     };
-    EXPECT_DEATH(run_to_end(by_two(e)), "second await of a task");
+    EXPECT_DEATH(run_to_end(by_two(e)), "second await of a task.*task_test.cpp");
 }
 
 TEST(task_death, second_start_of_a_task_is_refused) {
@@ -532,7 +532,7 @@ TEST(task_death, an_empty_task_is_refused) {
     EXPECT_DEATH(task<>{}.start(), "start of an empty task.*task_test.cpp");
     EXPECT_DEATH(task<>{}.get(), "result of an empty task.*task_test.cpp");
     const auto await_empty = []() -> task<> { co_await task<>{}; };
-    EXPECT_DEATH(run_to_end(await_empty()), "await of an empty task");
+    EXPECT_DEATH(run_to_end(await_empty()), "await of an empty task.*task_test.cpp");
 }
 
 TEST(task_death, the_result_of_a_task_that_has_not_ended_is_refused) {

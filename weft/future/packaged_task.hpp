@@ -89,9 +89,11 @@ public:
         return future<R>(core_);
     }
 
-    // Once. What the function throws goes into the future.
-    void operator()(Args... args) {
-        if (core_ == nullptr) fail("call of a packaged_task that is empty or was called");
+    // Once: nobody else has it, so a second call is no race that is lost but a broken rule. What
+    // the function throws goes into the future.
+    void operator()(Args... args, std::source_location place = std::source_location::current()) {
+        if (core_ == nullptr)
+            fail("call of a packaged_task that is empty or was called", {}, place);
         core* const c = std::exchange(core_, nullptr);
         // Also where the stack that it runs on is unwound.
         struct at_end {

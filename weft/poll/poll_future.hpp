@@ -90,15 +90,18 @@ public:
     }
 
     // What has come, and stays; of one that is ready. Throws what it ended with.
-    std::add_lvalue_reference_t<T> get() {
-        WEFT_ASSERT(is_ready(), "the value of a poll_future that is pending");
+    std::add_lvalue_reference_t<T> get(
+        std::source_location place = std::source_location::current()) {
+        if (!is_ready()) [[unlikely]]
+            fail("the value of a poll_future that is pending", {}, place);
         if (error_ != nullptr) std::rethrow_exception(error_);
         if (!slot_.is_full()) detail::throw_error(std::make_error_code(std::errc::broken_pipe));
         return slot_.get();
     }
     // The same, moved out; the future is pending again.
-    T take() {
-        WEFT_ASSERT(is_ready(), "the value of a poll_future that is pending");
+    T take(std::source_location place = std::source_location::current()) {
+        if (!is_ready()) [[unlikely]]
+            fail("the value of a poll_future that is pending", {}, place);
         const renewal after(*this);
         if (error_ != nullptr) std::rethrow_exception(error_);
         if (!slot_.is_full()) return detail::nothing_came_of_it<T>(std::errc::broken_pipe);

@@ -14,13 +14,15 @@
 //
 // What is yielded is a reference into the frame: it holds until the next ++. One awaits it at a
 // time. Destroying it destroys the frame, whatever it waits for. T may be a reference, move-only,
-// or without a default constructor.
+// or without a default constructor. An empty one, so by default and after a move, has no elements
+// to be asked for: as of a generator, it is refused.
 #pragma once
 
 #include <coroutine>
 #include <exception>
 #include <iterator>
 #include <memory>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -35,9 +37,12 @@ class async_generator;
 
 namespace detail {
 
-// Apart, so that a body that never calls it needs no stack for its arguments.
-[[noreturn]] WEFT_COLD inline void fail_second_next() {
-    fail("second await of an async_generator's next element");
+// Apart, so that a body that never calls them needs no stack for their arguments.
+[[noreturn]] WEFT_COLD inline void fail_second_next(std::source_location place) {
+    fail("second await of an async_generator's next element", {}, place);
+}
+[[noreturn]] WEFT_COLD inline void fail_empty_next(std::source_location place) {
+    fail("an element of an empty async_generator", {}, place);
 }
 
 template <class T>
@@ -98,12 +103,13 @@ public:
     class [[nodiscard]] advance {
     public:
         explicit advance(std::coroutine_handle<promise> g) noexcept : frame_(g) {}
-        bool await_ready() const noexcept { return frame_ == nullptr || frame_.done(); }
+        bool await_ready() const noexcept { return frame_.done(); }
         template <class Awaiting>
         WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
-            std::coroutine_handle<Awaiting> h) noexcept {
+            std::coroutine_handle<Awaiting> h,
+            std::source_location place = std::source_location::current()) noexcept {
             promise& p = frame_.promise();
-            if (__builtin_expect(p.awaiter != nullptr, 0)) detail::fail_second_next();
+            if (__builtin_expect(p.awaiter != nullptr, 0)) detail::fail_second_next(place);
             p.awaiter = h;
             if constexpr (std::is_base_of_v<detail::transfer_base, Awaiting>) {
                 p.word &= ~detail::transfer_base::foreign;
@@ -116,7 +122,6 @@ public:
             }
         }
         value* await_resume() const {
-            if (frame_ == nullptr) return nullptr;
             promise& p = frame_.promise();
             p.awaiter = nullptr;
             if (p.failure) std::rethrow_exception(std::exchange(p.failure, nullptr));
@@ -173,14 +178,23 @@ public:
     void swap(async_generator& other) noexcept { std::swap(frame_, other.frame_); }
 
     // co_await gives a pointer to the next element, null at the end.
-    advance next() noexcept { return advance(frame_); }
+    advance next(std::source_location place = std::source_location::current()) noexcept {
+        return advance(checked(place));
+    }
 
-    step begin() noexcept { return step(frame_, nullptr); }
+    step begin(std::source_location place = std::source_location::current()) noexcept {
+        return step(checked(place), nullptr);
+    }
     std::default_sentinel_t end() const noexcept { return {}; }
 
 private:
     friend promise;
     explicit async_generator(std::coroutine_handle<promise> g) noexcept : frame_(g) {}
+
+    std::coroutine_handle<promise> checked(std::source_location place) const noexcept {
+        if (__builtin_expect(!frame_, 0)) detail::fail_empty_next(place);
+        return frame_;
+    }
 
     std::coroutine_handle<promise> frame_;
 };

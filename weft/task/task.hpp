@@ -54,14 +54,20 @@ namespace detail {
 template <class T>
 class task_run;
 
-// Apart, so that a body that never calls them needs no stack for their arguments.
-[[noreturn]] WEFT_COLD inline void fail_second_await() { fail("second await of a task"); }
-[[noreturn]] WEFT_COLD inline void fail_empty_await() { fail("await of an empty task"); }
+// Apart, so that a body that never calls them needs no stack for their arguments. Of a co_await the
+// compilers tell where its coroutine begins, and no more.
+[[noreturn]] WEFT_COLD inline void fail_second_await(std::source_location place) {
+    fail("second await of a task", {}, place);
+}
+[[noreturn]] WEFT_COLD inline void fail_empty_await(std::source_location place) {
+    fail("await of an empty task", {}, place);
+}
 
 // The await_suspend of a task, in the body of the one who awaits.
 template <class Awaiting, class T>
 WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awaiting> h,
-                                                      std::coroutine_handle<task_promise<T>> task) {
+                                                      std::coroutine_handle<task_promise<T>> task,
+                                                      std::source_location place) {
     constexpr bool from_outside = !std::is_base_of_v<transfer_base, Awaiting>;
     task_promise<T>& child = task.promise();
     if (__builtin_expect(!child.begun(), 1)) {
@@ -71,7 +77,7 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awai
         return tail_call_bits == 0 ? task : hand_over_slowly(nullptr, task, false);
     }
     // It was begun by hand: the rest is waited for, or the awaiter goes on.
-    if (child.awaited()) fail_second_await();
+    if (child.awaited()) fail_second_await(place);
     child.awaiter = h;
     if constexpr (!from_outside) child.word &= ~transfer_base::foreign;
     if (!task.done()) return std::noop_coroutine();
@@ -121,9 +127,11 @@ public:
     // co_await gives the result away. The task is its own awaiter, which spares the frame a copy.
     static constexpr bool await_ready() noexcept { return false; }
     template <class Awaiting>
-    WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(std::coroutine_handle<Awaiting> h) {
-        if (__builtin_expect(!frame_, 0)) detail::fail_empty_await();
-        return detail::await_task(h, frame_);
+    WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<Awaiting> h,
+        std::source_location place = std::source_location::current()) {
+        if (__builtin_expect(!frame_, 0)) detail::fail_empty_await(place);
+        return detail::await_task(h, frame_, place);
     }
     T await_resume() { return frame_.promise().take(); }
 
