@@ -33,6 +33,7 @@
 
 #include "weft/fiber/fiber_core.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/awaitable.hpp"
 #include "weft/wait/sleep.hpp"
 
 namespace weft {
@@ -72,13 +73,6 @@ private:
 class fiber;
 
 namespace detail {
-
-// What runs only when it is awaited, such as a task<>.
-template <class T>
-concept lazy_coroutine =
-    awaitable<T> && requires(typename std::coroutine_traits<T>::promise_type& p) {
-        { p.initial_suspend() } -> std::same_as<std::suspend_always>;
-    };
 
 // Wherever a fiber's function is taken that returns a T.
 template <class T>

@@ -12,6 +12,7 @@
 #include "weft/base/errc.hpp"
 #include "weft/future/in_fiber.hpp"
 #include "weft/future/outcome.hpp"
+#include "weft/wait/awaitable.hpp"
 
 namespace weft {
 
@@ -160,6 +161,7 @@ template <class T, class F>
 struct then_body {
     using returned = call_result_t<T, F>;
     using result = unwrapped_t<returned>;
+    static_assert(runs_when_called<returned>());
     static constexpr bool takes_failure = false;
     F f;
 
@@ -179,6 +181,7 @@ template <class Future, class F>
 struct after_body {
     using returned = std::invoke_result_t<F&, Future>;
     using result = unwrapped_t<returned>;
+    static_assert(runs_when_called<returned>());
     static constexpr bool takes_failure = true;
     F f;
 

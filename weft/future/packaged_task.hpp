@@ -40,6 +40,7 @@ class packaged_task<R(Args...)> {
 
     template <class F>
     struct block : function {
+        static_assert(detail::runs_when_called<std::invoke_result_t<F&, Args...>>());
         F f;
 
         template <class G>

@@ -32,6 +32,7 @@
 #include "weft/base/clock.hpp"
 #include "weft/base/list.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/awaitable.hpp"
 
 namespace weft {
 
@@ -138,6 +139,7 @@ blocking_pool& default_blocking_pool() noexcept;
 template <class F>
 class blocking_operation : detail::blocking_call {
     using T = std::invoke_result_t<F&>;
+    static_assert(detail::runs_when_called<T>());
 
 public:
     static constexpr bool reports_stop = false;

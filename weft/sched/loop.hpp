@@ -41,6 +41,7 @@
 #include "weft/queue/ring.hpp"
 #include "weft/sched/driver.hpp"
 #include "weft/sched/flow_registry.hpp"
+#include "weft/wait/awaitable.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/flow.hpp"
 #include "weft/wheel/wheel.hpp"
@@ -278,6 +279,7 @@ namespace detail {
 
 template <class F>
 struct posted_function : frame {
+    static_assert(runs_when_called<std::invoke_result_t<F&>>());
     runnable node;
     F f;
 

@@ -48,4 +48,23 @@ template <awaitable A>
 using await_result_t =
     decltype(std::declval<std::remove_reference_t<detail::awaiter_t<A>>&>().await_resume());
 
+namespace detail {
+
+// What runs only when it is awaited, such as a task<>.
+template <class T>
+concept lazy_coroutine =
+    awaitable<T> && requires(typename std::coroutine_traits<T>::promise_type& p) {
+        { p.initial_suspend() } -> std::same_as<std::suspend_always>;
+    };
+
+// Wherever a function is taken that returns a T, and is called by others than who gave it.
+template <class T>
+consteval bool runs_when_called() {
+    static_assert(!lazy_coroutine<T>,
+                  "the function returns a task, which nobody awaits: it would never run; begin the "
+                  "task itself where the function was to run, or await it in the function");
+    return true;
+}
+
+}  // namespace detail
 }  // namespace weft

@@ -1,0 +1,13 @@
+// expect: the function returns a task, which nobody awaits
+// It would be called, and its task would never have run.
+#include "weft/sched/blocking.hpp"
+#include "weft/task/task.hpp"
+
+void use() {
+#ifdef CONTROL
+    const auto waits = [] {};
+#else
+    const auto waits = []() -> weft::task<> { co_return; };
+#endif
+    weft::blocking(waits);
+}

@@ -1,0 +1,13 @@
+// expect: the function returns a task, which nobody awaits
+// Its future would have its value at once, and the task would never have run.
+#include "weft/future/promise.hpp"
+#include "weft/task/task.hpp"
+
+void use() {
+#ifdef CONTROL
+    const auto waits = [] {};
+#else
+    const auto waits = []() -> weft::task<> { co_return; };
+#endif
+    weft::make_ready().then(waits).wait();
+}
