@@ -88,6 +88,21 @@ TEST(clock, a_moment_of_any_resolution_saturates) {
     EXPECT_EQ(saturated(never), never);
 }
 
+TEST(clock, the_time_that_is_left_saturates) {
+    const time_point t(1h);
+    EXPECT_EQ(time_left(t, t + 1s), 1s);
+    EXPECT_EQ(time_left(t, t), 0s);
+    EXPECT_EQ(time_left(t, time_point::min()), 0s);
+    EXPECT_EQ(time_left(t, never), never - t);
+    EXPECT_EQ(time_left(time_point(), never), duration::max());
+    EXPECT_EQ(time_left(time_point(-1ns), never), duration::max());
+    EXPECT_EQ(time_left(time_point(-1ns), never - 1ns), duration::max());
+    EXPECT_EQ(time_left(time_point::min(), never), duration::max());
+    EXPECT_EQ(time_left(time_point::min(), time_point()), duration::max());
+    EXPECT_EQ(time_left(time_point::min(), time_point(-1ns)), duration::max());
+    EXPECT_EQ(time_left(time_point::min(), time_point::min() + 1s), 1s);
+}
+
 TEST(clock, now_does_not_go_back) {
     time_point before = steady_now();
     for (int i = 0; i < 1'000; ++i) {

@@ -48,6 +48,7 @@ TEST_P(driver_contract, sleeps_until_the_moment_and_not_less) {
         EXPECT_GE(steady_now(), until);
     }
     EXPECT_TRUE(driver().wait(weft::time_point()));
+    EXPECT_TRUE(driver().wait(weft::time_point::min()));
 }
 
 TEST_P(driver_contract, remembers_a_wake) {

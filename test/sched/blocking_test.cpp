@@ -46,6 +46,15 @@ void on_a_loop(F f) {
     l.run();
 }
 
+TEST(blocking, keeps_a_thread_for_as_long_as_it_is_told) {
+    blocking_pool p({.idle_time = weft::duration::max()});
+    blocking([] {}, p);
+    for (int n = 0; n != 2000; ++n) {
+        ASSERT_EQ(p.thread_count(), 1u);
+        std::this_thread::yield();
+    }
+}
+
 TEST(blocking, runs_on_another_thread_and_gives_what_it_returned) {
     on_a_loop([] {
         const auto here = std::this_thread::get_id();

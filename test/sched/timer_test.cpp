@@ -108,6 +108,28 @@ TEST_F(timer_test, that_is_periodic_keeps_to_its_beginning_and_leaves_out_what_i
     EXPECT_EQ(seen.size(), 6u);
 }
 
+TEST_F(timer_test, that_begins_at_any_moment_keeps_to_its_period) {
+    time.now += 1h;
+    for (const time_point first :
+         {time_point::min(), time_point::min() + 1ns, time_point(), time_point(-1ns)}) {
+        ints seen;
+        int calls = 0;
+        const timer t(l, first, 1s, [&] { ++calls; });
+        pass(0ms);  // those of the past are one
+        for (int n = 0; n != 3; ++n) {
+            seen.push_back(calls);
+            pass(1s);
+        }
+        EXPECT_EQ(seen, (ints{1, 2, 3}));
+    }
+    int calls = 0;
+    const timer last(l, never, 1s, [&] { ++calls; });
+    const timer far(l, never - 1ns, duration::max(), [&] { ++calls; });
+    const timer long_one(l, time_point::min(), duration::max(), [&] { ++calls; });
+    pass(1h);
+    EXPECT_EQ(calls, 1);
+}
+
 TEST_F(timer_test, stopped_never_calls) {
     int calls = 0;
     timer t(l, 5ms, [&] { ++calls; });

@@ -46,6 +46,13 @@ constexpr time_point after(time_point now, std::chrono::duration<Rep, Period> d)
     return now >= never - step ? never : now + step;
 }
 
+// From now until then: zero where that has come, and the longest there is where it is beyond that.
+constexpr duration time_left(time_point now, time_point then) noexcept {
+    if (then <= now) return duration::zero();
+    const bool beyond = now < time_point{} && then > never + now.time_since_epoch();
+    return beyond ? duration::max() : then - now;
+}
+
 // The moment of a steady clock's time point of any resolution.
 template <class Duration>
 constexpr time_point saturated(std::chrono::time_point<clock, Duration> t) noexcept {

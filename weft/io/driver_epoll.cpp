@@ -67,7 +67,7 @@ bool driver_epoll::wait(time_point until) noexcept {
         ::timespec limit{};
         const bool asleep = wake_.begin_sleep();
         if (asleep && until != never) {
-            const auto left = std::max(until - steady_now(), duration::zero());
+            const duration left = time_left(steady_now(), until);
             const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
             limit.tv_sec = seconds.count();
             limit.tv_nsec = (left - seconds).count();

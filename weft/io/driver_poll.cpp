@@ -18,7 +18,7 @@ using detail::io_entry;
 // Rounded up: no timer is early, and no sleep is a spin.
 int milliseconds_until(time_point until) noexcept {
     if (until == never) return -1;
-    const auto left = std::max(until - steady_now(), duration::zero());
+    const duration left = time_left(steady_now(), until);
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
     return static_cast<int>(std::min<decltype(ms)>(ms, INT_MAX));
 }

@@ -381,7 +381,7 @@ bool driver_uring::wait(time_point until) noexcept {
     } else if (until == never) {
         ::io_uring_submit_and_wait(&ring_, 1);
     } else {
-        const auto left = std::max(until - steady_now(), duration::zero());
+        const duration left = time_left(steady_now(), until);
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
         ::__kernel_timespec limit = {seconds.count(), (left - seconds).count()};
         ::io_uring_cqe* first = nullptr;

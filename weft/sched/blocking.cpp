@@ -120,7 +120,7 @@ void blocking_pool::work() noexcept {
         }
         if (ending_) break;
         ++idle_count_;
-        const auto how = more_.wait_for(held, options_.idle_time);
+        const auto how = more_.wait_until(held, after(steady_now(), options_.idle_time));
         --idle_count_;
         if (how == std::cv_status::timeout && queue_.empty()) break;
     }

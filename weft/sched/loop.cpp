@@ -161,7 +161,7 @@ WEFT_NOINLINE bool loop::next_chosen(entry& e) noexcept {
 
 // The last tick that is not after t.
 tick loop::tick_at(time_point t) const noexcept {
-    return t <= epoch_ ? 0 : static_cast<tick>((t - epoch_) / tick_length);
+    return static_cast<tick>(time_left(epoch_, t) / tick_length);
 }
 
 // Rounded up, so that no timer is early; but one that is due already need not wait for a tick. The
@@ -169,13 +169,13 @@ tick loop::tick_at(time_point t) const noexcept {
 tick loop::tick_of(time_point t) const noexcept {
     if (t == never) return tick_never;
     const tick whole = tick_at(t);
-    if (t <= epoch_ || (t - epoch_) % tick_length == duration::zero()) return whole;
+    if (time_left(epoch_, t) % tick_length == duration::zero()) return whole;
     const bool near = timers_.empty() || whole <= timers_.now() + near_ticks;
     return near && t <= now() ? whole : whole + 1;
 }
 
 time_point loop::time_of(tick n) const noexcept {
-    const auto most = static_cast<tick>((never - epoch_) / tick_length);
+    const auto most = static_cast<tick>(time_left(epoch_, never) / tick_length);
     return n >= most ? never : epoch_ + static_cast<duration::rep>(n) * tick_length;
 }
 

@@ -1,5 +1,6 @@
 #include "weft/sched/timer.hpp"
 
+#include <cstdint>
 #include <mutex>
 
 #include "weft/wait/await.hpp"
@@ -103,11 +104,15 @@ struct timer_core : timer_node, frame {
         }
     }
 
+    // The first moment of the period after the present; those that were missed may be any number.
     time_point next_after(time_point present) const noexcept {
         const time_point next = after(deadline, period);
         if (next > present) return next;
-        const auto missed = (present - next) / period + 1;
-        return next + missed * period;
+        const auto number = [](duration d) { return static_cast<std::uint64_t>(d.count()); };
+        // Modulo 2^64: no two moments are as far apart.
+        const std::uint64_t late =
+            number(present.time_since_epoch()) - number(next.time_since_epoch());
+        return after(present, period - duration(static_cast<duration::rep>(late % number(period))));
     }
 };
 

@@ -112,7 +112,7 @@ void watchdog::look_now_and_then() noexcept {
             all_idle = all_idle && p->is_idle();
         }
         pause = all_idle ? std::min(pause * 2, std::max(longest, shortest)) : shortest;
-        over_changed_.wait_for(held, pause);
+        over_changed_.wait_until(held, after(now, pause));
     }
 }
 
