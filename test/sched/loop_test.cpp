@@ -582,6 +582,36 @@ TEST(loop, run_once_is_ended_by_stop) {
     other.join();
 }
 
+TEST(loop, run_once_is_ended_by_wake) {
+    loop l;
+    std::thread other([&] { l.wake(); });
+    EXPECT_FALSE(l.run_once(never));
+    other.join();
+}
+
+TEST(loop, a_wake_ends_the_next_sleep_and_no_other) {
+    loop l;
+    l.wake();
+    l.wake();
+    l.post([] {});
+    EXPECT_TRUE(l.run_once(never));   // it does not sleep
+    EXPECT_FALSE(l.run_once(never));  // it would have
+    const time_point until = after(l.now(), 5ms);
+    EXPECT_FALSE(l.run_once(until));
+    EXPECT_GE(l.now(), until);
+}
+
+TEST(loop, run_goes_on_after_a_wake_and_leaves_none_behind) {
+    loop l;
+    fiber f([] { this_fiber::sleep_for(5ms); }, {.on = &l});
+    l.wake();
+    l.run();
+    EXPECT_TRUE(f.done());
+    const time_point until = after(l.now(), 5ms);
+    EXPECT_FALSE(l.run_once(until));
+    EXPECT_GE(l.now(), until);
+}
+
 TEST(loop, run_once_that_was_stopped_leaves_no_stop_behind) {
     loop l;
     l.post([&] { l.stop(); });
@@ -1009,6 +1039,17 @@ TEST(loop_death, run_by_what_it_runs) {
     EXPECT_DEATH(runs_itself([](loop& l) { l.run(); }), message);
     EXPECT_DEATH(runs_itself([](loop& l) { l.run_once(l.now()); }), message);
     EXPECT_DEATH(runs_itself([](loop& l) { l.run_until_idle(); }), message);
+}
+
+TEST(loop_death, a_broken_rule_names_the_line_of_who_runs_it) {
+    const auto runs_itself = [](auto run) {
+        loop l;
+        l.post([&] { run(l); });
+        l.run();
+    };
+    EXPECT_DEATH(runs_itself([](loop& l) { l.run(); }), "loop_test.cpp");
+    EXPECT_DEATH(runs_itself([](loop& l) { l.run_once(l.now()); }), "loop_test.cpp");
+    EXPECT_DEATH(runs_itself([](loop& l) { l.run_until_idle(); }), "loop_test.cpp");
 }
 
 TEST(loop_death, run_by_two_at_once) {

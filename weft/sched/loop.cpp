@@ -348,19 +348,20 @@ bool loop::sleep(time_point until) noexcept {
     return can_end;
 }
 
-void loop::run() {
-    const run_by run(*this);
+void loop::run(place at) {
+    const run_by run(*this, at);
     time_point patience = never;  // until when it has waited for nothing in sight
     bool outside = false;         // something is in sight that needs no deadline
     for (;;) {
         // Acquire: pairs with stop().
         if (stop_.exchange(false, std::memory_order_acquire)) return;
+        static_cast<void>(take_wake());  // it looks round now
         if (run_round() != 0) {
             patience = never;
             outside = false;
             continue;
         }
-        expect_own_process();
+        expect_own_process(at);
         time_point until = next_due();
         const bool blocked = until == never && living_.count() != 0;
         if (until == never && !blocked && posted_.empty()) return;
@@ -382,10 +383,11 @@ void loop::run() {
     }
 }
 
-bool loop::run_once(time_point until) {
-    const run_by run(*this);
+bool loop::run_once(time_point until, place at) {
+    const run_by run(*this, at);
     bool ran = run_round() != 0;
-    while (!ran && !stop_.exchange(false, std::memory_order_acquire)) {  // pairs with stop()
+    // Acquire: pairs with stop().
+    while (!ran && !stop_.exchange(false, std::memory_order_acquire) && !take_wake()) {
         if (!sleep(std::min(until, next_due()))) break;
         ran = run_round() != 0;  // else the wake told of what has run already
         if (now() >= until) break;
@@ -394,8 +396,8 @@ bool loop::run_once(time_point until) {
     return ran;
 }
 
-std::size_t loop::run_until_idle(time_point until) {
-    const run_by run(*this);
+std::size_t loop::run_until_idle(time_point until, place at) {
+    const run_by run(*this, at);
     turns_until_ = until;
     look_who_observes();
     std::size_t turns = 0;
@@ -416,18 +418,32 @@ std::size_t loop::run_until_idle(time_point until) {
 
 void loop::stop() noexcept {
     if (is_here()) turns_left_ = 0;
-    // Relaxed: who sees stop_ set sees that somebody is here.
-    stopping_count_.fetch_add(1, std::memory_order_relaxed);
-    stop_.store(true, std::memory_order_release);  // pairs with run()
-    now_on().wake();
-    stopping_count_.fetch_sub(1, std::memory_order_release);  // pairs with end_all
+    tell(stop_);
 }
 
-loop::run_by::run_by(loop& l) noexcept : loop_(l) {
-    WEFT_ASSERT(!l.is_here(), "a loop is run by what it runs");
+void loop::wake() noexcept { tell(woken_); }
+
+void loop::tell(atomic<bool>& what) noexcept {
+    // Relaxed: who sees that it was told sees that somebody is here.
+    telling_count_.fetch_add(1, std::memory_order_relaxed);
+    what.store(true, std::memory_order_release);  // pairs with run() and take_wake()
+    now_on().wake();
+    telling_count_.fetch_sub(1, std::memory_order_release);  // pairs with end_all
+}
+
+bool loop::take_wake() noexcept {
+    // Relaxed: a hint, for it is seldom set; a wake that it misses ends the sleep that follows.
+    // Acquire: pairs with wake().
+    return woken_.load(std::memory_order_relaxed) &&
+           woken_.exchange(false, std::memory_order_acquire);
+}
+
+loop::run_by::run_by(loop& l, place at) noexcept : loop_(l) {
+    if (l.is_here()) fail("a loop is run by what it runs", {}, at);
     // Acquire: pairs with the release of who ran it before, be it another thread.
-    if (l.running_.exchange(true, std::memory_order_acquire)) fail("a loop is run by two at once");
-    l.expect_own_process();
+    if (l.running_.exchange(true, std::memory_order_acquire))
+        fail("a loop is run by two at once", {}, at);
+    l.expect_own_process(at);
 }
 
 // Who sleeps on native_handle() next must be woken: what told of the past is forgotten, and then
@@ -440,9 +456,9 @@ loop::run_by::~run_by() {
     loop_.running_.store(false, std::memory_order_release);
 }
 
-void loop::expect_own_process() const noexcept {
+void loop::expect_own_process(place at) const noexcept {
     if (fork_count() != fork_count_)
-        fail("a loop goes on in a forked process: make one there, or exec");
+        fail("a loop goes on in a forked process: make one there, or exec", {}, at);
 }
 
 unsigned loop::fork_count() noexcept {
@@ -485,7 +501,7 @@ void loop::end_all() noexcept {
     drop_ready();
     // Whoever posted last, or stopped it, may be about to wake the driver.
     while (wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
-           stopping_count_.load(std::memory_order_acquire) != 0)
+           telling_count_.load(std::memory_order_acquire) != 0)
         std::this_thread::yield();
 }
 

@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -86,6 +87,8 @@ public:
 };
 
 class loop final : public executor {
+    using place = std::source_location;  // of the caller, for the messages of broken rules
+
 public:
     loop();  // with a driver_futex
     explicit loop(std::unique_ptr<driver> d);
@@ -96,25 +99,26 @@ public:
     // Runs until stop(), or until nothing is ready, posted or armed and no flow lives in it; or
     // where the driver says that nothing can ever come. Reports what may be a deadlock (see
     // on_deadlock).
-    void run();
+    void run(place at = place::current());
 
-    // Runs what is ready; if that is nothing, waits for something until `until`, or stop(), and
-    // runs it. Returns whether anything ran. For who has a loop of his own: run_once(now()) does
-    // not wait.
-    bool run_once(time_point until);
+    // Runs what is ready; if that is nothing, waits for something until `until`, stop() or wake(),
+    // and runs it. Returns whether anything ran. For a program that has a loop of its own:
+    // run_once(now()) does not wait.
+    bool run_once(time_point until, place at = place::current());
 
     // Runs all that is ready and becomes ready by it, timers that are due among it, without
     // waiting. How many turns and timers that were. For who has only so much time, as in a frame of
     // a game: the turn in which `until` comes is the last, what is left is ready for the next call,
     // and one turn is made however late it is.
-    std::size_t run_until_idle(time_point until = never);
+    std::size_t run_until_idle(time_point until = never, place at = place::current());
 
     // Ends the present run() or run_once(), or the next one: from what the loop runs, when the
     // present turn is over; from another thread, soon. Any thread.
     void stop() noexcept;
 
-    // Ends its present sleep, or the next one. Any thread.
-    void wake() noexcept { now_on().wake(); }
+    // Ends the sleep of the present run_once(), or of the next one that would sleep, and it returns
+    // that nothing ran; a run() only looks round. Any thread.
+    void wake() noexcept;
 
     // The earliest moment at which run_once has something to do by itself; `never`: none.
     time_point next_deadline() const noexcept;
@@ -154,6 +158,8 @@ public:
     void request_stop_of_all() noexcept;
     // Ends all that lives in it, as its destructor does, and stays. On the thread that runs it.
     void end_all() noexcept;
+    // For the work source: has it look there again, at once if it sleeps. Any thread.
+    void look_round() noexcept { now_on().wake(); }
     // For the work source, within its take(): what is ready to run, has begun and may go on
     // elsewhere is given to it, at most half of what is ready. How many that were.
     std::size_t give_away() noexcept;
@@ -229,12 +235,14 @@ private:
     void report_deadlock() noexcept;
     static void print_deadlock(loop&) noexcept;
     static unsigned fork_count() noexcept;
-    void expect_own_process() const noexcept;
+    void expect_own_process(place at) const noexcept;
+    void tell(atomic<bool>& what) noexcept;
+    bool take_wake() noexcept;
 
     // One at a time is at it; between two of them, each post wakes.
     class run_by {
     public:
-        explicit run_by(loop& l) noexcept;
+        run_by(loop& l, place at) noexcept;
         run_by(const run_by&) = delete;
         ~run_by();
 
@@ -271,7 +279,8 @@ private:
     atomic<bool> running_{false};               // somebody is at it: run_by
     const unsigned fork_count_ = fork_count();  // of the process that it was made in
     atomic<bool> stop_{false};
-    atomic<unsigned> stopping_count_{0};  // who is within stop()
+    atomic<bool> woken_{false};
+    atomic<unsigned> telling_count_{0};  // who is within stop() or wake()
 };
 
 // The rest is how post(f) makes something to run of a function.

@@ -104,7 +104,7 @@ struct pool::core {
         // One take in so many looks at what waits for longest, and not at the latest.
         static constexpr unsigned fair_takes = 16;
 
-        void wake(unsigned i) noexcept override { core_.workers[i]->own().wake(); }
+        void wake(unsigned i) noexcept override { core_.workers[i]->own().look_round(); }
         ready_turn take_from_outside() noexcept;
         ready_turn take_in_turn() noexcept;
         ready_turn search() noexcept;
@@ -411,7 +411,7 @@ void pool::launch(runnable& r) noexcept {
     if (here != nullptr && &here->home()->begins_on() == this && here->push(r)) return;
     core_->inbox.push(r);
     if (const unsigned i = core_->idle.claim(); i != idle_set::none)
-        core_->workers[i]->own().wake();
+        core_->workers[i]->own().look_round();
 }
 
 void pool::launch_again(runnable& r) noexcept {
