@@ -12,6 +12,7 @@
 #include "test/support/slow.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/spawn.hpp"
+#include "weft/sched/timer.hpp"
 #include "weft/stop/stop_callback.hpp"
 #include "weft/sync/channel.hpp"
 #include "weft/sync/counting_semaphore.hpp"
@@ -144,6 +145,44 @@ TEST(strand, keeps_deadlines) {
     const auto took = std::chrono::steady_clock::now() - began;
     EXPECT_GE(took, 40ms);
     EXPECT_LT(took, 10s);
+}
+
+// What rings for a strand's deadlines is a timer of one worker, and it may ring while another
+// worker is at a turn of the strand.
+TEST(strand, keeps_a_deadline_that_comes_during_a_turn_of_it) {
+    pool p(2);
+    strand s(p);  // the first: worker 0 rings
+    std::atomic<bool> turn_began = false;
+    std::atomic<bool> rung = false;
+    std::atomic<bool> woken = false;
+    std::latch asleep(1);
+    time_point until{};
+    fiber sleeper(
+        [&] {
+            until = after(now(), 20ms);
+            asleep.count_down();
+            this_fiber::sleep_until(until);
+            woken = true;
+        },
+        {.on = &s});
+    asleep.wait();
+    // Worker 0 is held till worker 1 is at the turn, and then is free to ring.
+    fiber holder(
+        [&] {
+            while (!turn_began) std::this_thread::yield();
+        },
+        {.on = &p.worker(0)});
+    s.post([&] {
+        turn_began = true;
+        while (!rung) std::this_thread::yield();
+    });
+    holder.join();
+    // Behind the strand's in the same wheel.
+    const timer last(p.worker(0), after(until, 5ms), duration::zero(), [&] { rung = true; });
+    const time_point give_up = after(steady_now(), 20s);
+    while (!woken && steady_now() < give_up) std::this_thread::yield();
+    EXPECT_TRUE(woken);
+    if (!woken) s.post([] {});  // which has it look at the time
 }
 
 TEST(strand, asks_what_lives_in_it_to_stop_when_it_ends) {
