@@ -10,9 +10,10 @@ coroutine_extras& extras_of(control& c) {
 }
 
 void set_name(control& c, std::string_view name) {
+    coroutine_extras& extras = extras_of(c);
     char* copy = new char[name.size() + 1];
     copy[name.copy(copy, name.size())] = '\0';
-    delete[] std::exchange(extras_of(c).name, copy);
+    delete[] std::exchange(extras.name, copy);
 }
 
 void destroy_data(control& c) noexcept {
