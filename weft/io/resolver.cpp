@@ -135,6 +135,23 @@ private:
         if (names_.size() >= options_->max_names) names_.erase(names_.begin());
     }
 
+    // False when there is no memory.
+    static bool addresses_of(const ::addrinfo* all, std::vector<ip_address>& found) noexcept {
+#if WEFT_EXCEPTIONS
+        try {
+#endif
+            for (const ::addrinfo* a = all; a != nullptr; a = a->ai_next) {
+                const endpoint e = endpoint::from(a->ai_addr, a->ai_addrlen);
+                if (e.is_ip()) found.push_back(e.address());
+            }
+            return true;
+#if WEFT_EXCEPTIONS
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+#endif
+    }
+
     // On a thread for blocking calls.
     static void call(lookup& l) noexcept {
         ::addrinfo hints{};
@@ -143,13 +160,11 @@ private:
         ::addrinfo* all = nullptr;
         const int r = ::getaddrinfo(l.host.c_str(), nullptr, &hints, &all);
         std::vector<ip_address> found;
-        for (const ::addrinfo* a = all; a != nullptr; a = a->ai_next) {
-            const endpoint e = endpoint::from(a->ai_addr, a->ai_addrlen);
-            if (e.is_ip()) found.push_back(e.address());
-        }
         std::error_code error;
         if (r != 0)
             error = error_of(r);
+        else if (!addresses_of(all, found))
+            error = error_of(EAI_MEMORY);
         else if (found.empty())
             error = error_of(EAI_NONAME);
         if (all != nullptr) ::freeaddrinfo(all);
