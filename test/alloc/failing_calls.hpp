@@ -1,0 +1,30 @@
+// failing_calls: one call for memory fails: the n-th of its kind from now, on whatever thread.
+//
+// It stands in for malloc and its kin (and so for operator new), mmap, mprotect and madvise of the
+// whole program and of the shared objects that it loads; libc's calls of its own stay as they are.
+// What is lent and not given back is counted. Not under a sanitizer, which has an allocator.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::testing {
+
+enum class call_kind : std::uint8_t { malloc, mmap, mprotect, madvise };
+inline constexpr const char* call_names[] = {"malloc", "mmap", "mprotect", "madvise"};
+
+// Begins to count calls of that kind; the n-th from 1 on fails, none for 0.
+void fail_call(call_kind kind, std::uint64_t n) noexcept;
+
+// How many calls there were since, and no more of them fails.
+std::uint64_t end_failing() noexcept;
+
+// Whether the call has failed.
+bool has_failed() noexcept;
+
+struct lent_memory {
+    std::int64_t blocks;        // of malloc
+    std::int64_t mapped_bytes;  // of mmap
+};
+lent_memory lent() noexcept;
+
+}  // namespace weft::testing
