@@ -23,7 +23,7 @@ help:
 	@echo "make test-clients  unchanged client libraries in fibers, against their servers"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
 	@echo "make bench-net  servers under load; writes their sections of docs/benchmarks.md"
-	@echo "make soak     mixed load for SECONDS=600: does it grow?"
+	@echo "make soak     mixed load for SECONDS=600: does it grow? then all storms, from SEED=..."
 	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
 	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples"
@@ -72,13 +72,14 @@ bench-net:
 	python3 tools/bench_net.py build/release
 	python3 tools/bench_net.py build/release --many
 
-# make soak SECONDS=600
+# make soak SECONDS=600: the load for so long, then each storm at its full count, from SEED if given.
 SECONDS := 600
 soak:
 	@tools/bootstrap run
 	$(CONFIGURE_QUIETLY) release
-	@$(BUILD) release --target weft_soak
+	@$(BUILD) release --target weft_soak weft_storms
 	python3 tools/soak.py build/release/bench/weft_soak $(SECONDS)
+	python3 tools/soak.py --storms build/release/test/storm $(SEED)
 
 # make mutate LAYER=sync COUNT=100 SEED=7; without them all layers, 600 mutations, a seed that is told
 COUNT := 600

@@ -425,20 +425,19 @@ class Session:
 
     def choose(self):
         o = self.options
-        if o.at:
-            path, _, line = o.at.rpartition(":")
+        places = [(path, line) for path, _, line in (at.rpartition(":") for at in o.at or ())]
+        for path, line in places:
             if not line.isdigit() or not (self.root / path).is_file():
-                misuse(f"--at {o.at}: not FILE:LINE")
-            files = [path]
-        else:
-            files = sources(self.root, o.layer)
+                misuse(f"--at {path}:{line}: not FILE:LINE")
+        files = sorted({path for path, _ in places}) or sources(self.root, o.layer)
         everything = []
         for path in files:
             everything += rules.mutations_of(path, (self.root / path).read_text())
         if o.rule:
             everything = [m for m in everything if m.rule in o.rule]
         if o.at:
-            everything = [m for m in everything if m.line <= int(line) <= m.last_line]
+            everything = [m for m in everything if any(
+                m.path == path and m.line <= int(line) <= m.last_line for path, line in places)]
         for number, m in enumerate(everything, 1):
             m.number = number
         if o.count and o.count < len(everything):
@@ -605,7 +604,7 @@ def main():
     a.add_argument("--rule", action="append", choices=sorted(rules.RULES), help="only of this rule")
     a.add_argument("--count", type=int, help="so many of them; without it all")
     a.add_argument("--seed", type=int, default=None, help="which of them, when not all are chosen")
-    a.add_argument("--at", metavar="FILE:LINE", help="all mutations of one line")
+    a.add_argument("--at", metavar="FILE:LINE", action="append", help="all mutations of a line")
     a.add_argument("--most", type=float, default=3.0, help="percent that may survive")
     a.add_argument("--jobs", type=int, default=os.cpu_count())
     a.add_argument("--sanitize", choices=("yes", "no"), default="yes")
@@ -623,6 +622,8 @@ def main():
     if not (root / "weft").is_dir():
         misuse(f"{options.root} is not a repository of weft")
     session = Session(root, options)
+    if options.list:
+        return session.run()
     with (session.folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

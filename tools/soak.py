@@ -1,23 +1,35 @@
 #!/usr/bin/env python3
-"""Looks on while a program is under mixed load: does it grow?
+"""Looks on while a program is under mixed load: does it grow? And runs the storms at full length.
 
   tools/soak.py build/release/bench/weft_soak 600
+  tools/soak.py --storms build/release/test/storm [SEED]
 
 Samples its resident memory and its open descriptors every ten seconds (or so that there are 18
 samples, in a shorter run), a line each, and ends with a verdict. "flat": the median of the last third
 of the samples is above that of the second third by at most 2 % and 1 MiB, or 8 descriptors; the
-first third is for warming up. Exit: 0 flat, 1 not, or the program found fault, 2 misuse.
+first third is for warming up.
+
+Of the storms (test/storm/storm.hpp) each weft_storm_<name> in the folder does 10^7 operations, those
+of kills 10^6; with a line every ten seconds, and its seed. One that is silent for five minutes hangs.
+What fails has said how it is run again: weft_storm_<name> --round SEED. Exit: 0 flat, or no fault; 1 not,
+or a program found fault; 2 misuse.
 """
 
 import os
+import random
 import statistics
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 EVERY = 10    # seconds
 LEAST = 18    # samples
 GRACE = 60    # seconds for the program to end by itself
+SILENT = 300  # seconds, and a storm hangs
+COUNTS = {"kill": 10**6}  # operations of a storm with this in its name
+COUNT = 10**7             # of the others
 SHARE = 0.02  # that a figure may grow by,
 SLACK = {"KiB": 1024, "descriptors": 8}  # and this besides
 
@@ -67,7 +79,47 @@ def watch(program, seconds):
     return samples, process.returncode
 
 
+def storm(program, seed):
+    """Whether it found no fault."""
+    count = next((n for part, n in COUNTS.items() if part in program.name), COUNT)
+    command = [str(program), "--count", str(count), "--seed", str(seed), "--progress", str(EVERY)]
+    print(" ".join(command), flush=True)
+    hangs = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        def end():
+            hangs.append(True)
+            process.kill()
+
+        while True:
+            timer = threading.Timer(SILENT, end)
+            timer.start()
+            line = process.stdout.readline()
+            timer.cancel()
+            if not line:
+                break
+            print(line, end="", flush=True)
+        status = process.wait()
+    if status != 0:
+        print(f"FAULT: {program.name} {'hangs' if hangs else f'ended with {status}'}; "
+              f"its seed was {seed}", flush=True)
+    return status == 0
+
+
+def storms(arguments):
+    programs = sorted(p for p in Path(arguments[0]).glob("weft_storm_*")
+                      if p.is_file() and os.access(p, os.X_OK)) if arguments else []
+    if not programs or len(arguments) > 2 or (arguments[1:] and not arguments[1].isdigit()):
+        print("usage: soak.py --storms FOLDER-WITH-STORMS [SEED]", file=sys.stderr)
+        return 2
+    seed = int(arguments[1]) if arguments[1:] else random.randrange(10**9)
+    well = [storm(program, seed) for program in programs]
+    print(f"storms: {well.count(True)} of {len(well)} found no fault")
+    return 0 if all(well) else 1
+
+
 def main(arguments):
+    if arguments[:1] == ["--storms"]:
+        return storms(arguments[1:])
     try:
         program, seconds = arguments[0], float(arguments[1])
         if len(arguments) != 2 or not seconds >= 1:

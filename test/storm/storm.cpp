@@ -1,8 +1,11 @@
 #include "test/storm/storm.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <limits>
 
@@ -20,13 +23,14 @@ struct options {
     std::uint64_t seconds = 1;
     std::uint64_t seed = static_cast<std::uint64_t>(clock::now().time_since_epoch().count());
     std::uint64_t round = 0;
+    std::uint64_t progress = 0;
     bool one_round = false;
 };
 
 [[noreturn]] void misuse(const char* what) {
     std::fprintf(stderr,
                  "storm: %s; usage: %s [--count OPERATIONS] [--seconds S] [--seed N] "
-                 "[--round SEED]\n",
+                 "[--round SEED] [--progress S]\n",
                  what, storm_name);
     std::exit(2);
 }
@@ -56,11 +60,39 @@ options read(int argc, char** argv) {
         } else if (std::strcmp(argv[i], "--round") == 0) {
             o.round = value;
             o.one_round = true;
+        } else if (std::strcmp(argv[i], "--progress") == 0) {
+            o.progress = value;
         } else {
             misuse("no such option");
         }
     }
     return o;
+}
+
+// What crashes says nothing of its seed. Calls only what a signal handler may.
+void tell_seed(int number) {
+    char line[64] = "storm: crashed; run again with --round ";
+    std::size_t size = std::strlen(line);
+    char digits[20];
+    std::size_t count = 0;
+    std::uint64_t seed = current_seed();
+    do digits[count++] = static_cast<char>('0' + seed % 10);
+    while ((seed /= 10) != 0);
+    while (count != 0) line[size++] = digits[--count];
+    line[size++] = '\n';
+    const ::ssize_t written = ::write(STDERR_FILENO, line, size);
+    static_cast<void>(written);
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+}
+
+// Not where a sanitizer has handlers of its own.
+void tell_seed_of_crashes() {
+    for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) {
+        struct sigaction now{};
+        ::sigaction(number, nullptr, &now);
+        if (now.sa_handler == SIG_DFL) std::signal(number, tell_seed);
+    }
 }
 
 }  // namespace
@@ -76,11 +108,14 @@ void failed(const char* condition, const char* file, int line) noexcept {
 int run(int argc, char** argv, const char* name, round one) {
     storm_name = name;
     const options o = read(argc, argv);
-    // A crash says nothing of its seed, so the first is told before.
+    tell_seed_of_crashes();
     std::printf("storm %s: seed %llu\n", name, static_cast<unsigned long long>(o.seed));
     std::fflush(stdout);
     random seeds(o.seed);
-    const auto end = clock::now() + std::chrono::seconds(o.seconds);
+    const auto begin = clock::now();
+    const auto end = begin + std::chrono::seconds(o.seconds);
+    const auto each = std::chrono::seconds(o.progress);
+    auto told = begin;
     std::uint64_t rounds = 0;
     std::uint64_t operations = 0;
     while (operations < o.count && (rounds == 0 || clock::now() < end)) {
@@ -89,6 +124,14 @@ int run(int argc, char** argv, const char* name, round one) {
         random r(seed);
         operations += one(r);
         ++rounds;
+        const auto now = clock::now();
+        if (o.progress == 0 || now - told < each) continue;
+        told = now;
+        std::printf("storm %s: %llu operations after %lld s\n", name,
+                    static_cast<unsigned long long>(operations),
+                    static_cast<long long>(
+                        std::chrono::duration_cast<std::chrono::seconds>(now - begin).count()));
+        std::fflush(stdout);
     }
     std::printf("storm %s: %llu operations in %llu rounds, no fault\n", name,
                 static_cast<unsigned long long>(operations),

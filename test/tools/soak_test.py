@@ -92,5 +92,49 @@ class Misuse(unittest.TestCase):
             self.assertEqual(soak.main(["/nowhere", "1"]), 2)
 
 
+STORM = """#!{python}
+import sys, time
+print("storm: " + " ".join(sys.argv[1:]), flush=True)
+{work}
+"""
+
+
+class Storms(unittest.TestCase):
+    def run_storms(self, arguments=(), **works):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, work in works.items():
+                program = Path(folder, f"weft_storm_{name}")
+                program.write_text(STORM.format(python=sys.executable, work=work))
+                program.chmod(0o755)
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                status = soak.main(["--storms", folder, *arguments])
+            return status, said.getvalue()
+
+    def test_each_storm_runs_at_its_count_and_says_its_seed(self):
+        status, said = self.run_storms(["7"], kill="", channels="")
+        self.assertEqual(status, 0, said)
+        self.assertIn("storm: --count 1000000 --seed 7", said)
+        self.assertIn("storm: --count 10000000 --seed 7", said)
+        self.assertIn("2 of 2 found no fault", said)
+
+    def test_one_that_fails_is_told_and_the_others_run(self):
+        status, said = self.run_storms(a="sys.exit(3)", b="")
+        self.assertEqual(status, 1, said)
+        self.assertIn("FAULT: weft_storm_a ended with 3", said)
+        self.assertIn("1 of 2 found no fault", said)
+
+    def test_one_that_is_silent_hangs(self):
+        before, soak.SILENT = soak.SILENT, 1
+        self.addCleanup(setattr, soak, "SILENT", before)
+        status, said = self.run_storms(a="time.sleep(60)")
+        self.assertEqual(status, 1, said)
+        self.assertIn("weft_storm_a hangs", said)
+
+    def test_a_folder_without_storms_is_misuse(self):
+        self.assertEqual(self.run_storms()[0], 2)
+        self.assertEqual(self.run_storms(["seed"], a="")[0], 2)
+
+
 if __name__ == "__main__":
     unittest.main()
