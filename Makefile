@@ -75,7 +75,7 @@ bench-net:
 # make soak SECONDS=600: the load for so long, then each storm at its full count, from SEED if given.
 SECONDS := 600
 soak:
-	@tools/bootstrap run
+	@tools/bootstrap run test
 	$(CONFIGURE_QUIETLY) release
 	@$(BUILD) release --target weft_soak weft_storms
 	python3 tools/soak.py build/release/bench/weft_soak $(SECONDS)
