@@ -17,6 +17,8 @@
 //   weft::fiber f([] { weft::this_fiber::sleep_for(1h); });
 //   f.request_stop();
 //   assert(f.join().stopped());
+//
+// Model: none, the handler is one pointer, set and read as a whole.
 #pragma once
 
 #include <chrono>

@@ -14,6 +14,9 @@
 // F2  it is enrolled with its executor from its first turn to its end, except on the way to another
 // F3  its executor is there until `ended` is set; `home` is null until it is known: for a lazy one
 //     before it is started, in a pool before its first turn, and on the way to another
+//
+// Model: none, what its words order is the end of a coroutine, which the model does not switch.
+// TODO(test): ended and references as a state of their own, under the model.
 #pragma once
 
 #include <atomic>

@@ -8,6 +8,8 @@
 // Its one idea: an original is a pointer that at first points to a function which looks for it, so
 // that to call one needs no check, no initialisation and no memory, and is right before main and in
 // an allocator that is being initialised.
+//
+// Model: none, each pointer goes once from its finder to the function found, the same for all.
 #pragma once
 
 #include <fcntl.h>

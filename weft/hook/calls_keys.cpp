@@ -1,3 +1,5 @@
+// Model: none, the user of a key has it from its maker, and each word stands for itself.
+
 #include <cerrno>
 #include <climits>
 #include <cstdint>

@@ -5,6 +5,8 @@
 //                  with options::pthread_mutex also if a shared object locks it: a client library
 //   by the thread  otherwise, as without hooks: what the program and weft itself lock they hold for
 //                  a few instructions, and weft locks some where a fiber cannot wait
+//
+// Model: none, the one word is libc's, and asks only whether the caller itself is the owner.
 
 #include <dlfcn.h>
 #include <sys/syscall.h>

@@ -2,6 +2,8 @@
 // first whether it is ready, under a lock, so that of two fibers of one program the second does not
 // find taken what both have seen. Another program may still take it in between; then the thread
 // waits.
+//
+// Model: none, its locks are spin_locks, and guard all that is shared.
 #pragma once
 
 #include <sys/types.h>

@@ -6,6 +6,8 @@
 //                    <-- over; or it leaves: the last of the two destroys it
 //
 // So what it works on is its own, and nothing of the caller's.
+//
+// Model: none, a count of references alone, and the errand is otherwise one party's at a time.
 #pragma once
 
 #include "weft/base/atomic.hpp"

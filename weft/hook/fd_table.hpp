@@ -9,6 +9,9 @@
 // is being closed while it is used, which is the program's own race.
 //
 // Who waits for a descriptor, and its generations, are in the table of weft/io (descriptor.hpp).
+//
+// Model: none, hook_test has the protocol of a place.
+// TODO(test): the place of a number, opened and closed by several, under the model.
 #pragma once
 
 #include <cstdint>

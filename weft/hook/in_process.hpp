@@ -6,6 +6,8 @@
 // After fork() the child's hooks are off: what it shares with its parent (epoll sets, rings) is not
 // its own. A child that shares the parent's memory as well (vfork) has the parent's byte, so that
 // whatever would wait or change a table asks is_own_process() first.
+//
+// Model: none, each bit stands for itself, and is set once.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,7 @@
 // opening: what the waits of hooked calls have in common: the entry of a descriptor in weft/io's
 // table, and how a wait ends that a stop has ended.
+//
+// Model: none, one lock has one opener at a time, and guards all that is shared.
 #pragma once
 
 #include <chrono>

@@ -9,6 +9,8 @@
 //      nobody -- serve() --> a driver -- share(), or it cannot --> everybody, for good
 //
 // A driver that goes on by itself needs a listener that blocks; who calls needs one that does not.
+//
+// Model: none, the lock guards all but one flag, which is only a hint to take the lock.
 #pragma once
 
 #include <cstddef>

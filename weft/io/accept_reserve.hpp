@@ -2,6 +2,8 @@
 //
 // Its one idea: a descriptor is kept open for nothing, so that it can be given up for a moment to
 // accept who waits and close that at once: the peer sees an end, and not silence until it gives up.
+//
+// Model: none, the lock guards all but a counter.
 #pragma once
 
 #include <cstdint>

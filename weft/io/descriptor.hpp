@@ -27,6 +27,9 @@
 //     then takes the lock: one of them sees the other
 // D2  users are counted only in the generation that they have asked for
 // D3  the number is closed once: by the user who takes `owed` away when there is no other
+//
+// Model: none, chaos_test and io_driver_test have the protocol of an entry's word.
+// TODO(test): the word of an entry and its two lists, under the model.
 #pragma once
 
 #include <cstddef>

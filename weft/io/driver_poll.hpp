@@ -2,6 +2,8 @@
 //
 // Its one idea: before each sleep it asks anew for what somebody waits for. The cost of a sleep
 // grows with the number of descriptors; in return it needs nothing but POSIX.
+//
+// Model: none, one lock guards all that is shared.
 #pragma once
 
 #include <poll.h>

@@ -7,6 +7,9 @@
 // Calls belong to one thread: the one that first ran the driver, or asked for native_handle(), runs
 // it to its end. In a foreign loop what is no socket is waited for by the driver of the library's
 // own thread, from the call of native_handle() on.
+//
+// Model: none, a lock guards what other threads leave; io_driver_test has the flags beside it.
+// TODO(test): told_ and any_unwatch_ against the ring's thread, under the model.
 #pragma once
 
 #include <memory>

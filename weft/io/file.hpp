@@ -29,6 +29,8 @@
 // Opening waits for nobody else: a lease that another process holds is told
 // (resource_unavailable_try_again). What close(2) would tell of a network file system is not:
 // sync() before it tells it.
+//
+// Model: none, a flag is taken or refused in one exchange, and the other is a hint.
 #pragma once
 
 #include <sys/types.h>

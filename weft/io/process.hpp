@@ -24,6 +24,8 @@
 //
 // Limits: a program that ignores SIGCHLD, or waits for any child it has, takes the status away:
 // no_child_process. What the child has begun itself is the child's.
+//
+// Model: none, one lock guards all that is shared.
 #pragma once
 
 #include <signal.h>

@@ -4,6 +4,8 @@
 // Linux 6.18. Before it, SIGPIPE is blocked in the calling thread while it writes, and taken back
 // if the write has raised it: two system calls more for each write. What the program does with
 // SIGPIPE is never changed, and one that was pending before stays so.
+//
+// Model: none, the one flag remembers a refusal of the system, and spares a call.
 #pragma once
 
 #include <cstddef>

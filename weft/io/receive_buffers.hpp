@@ -8,6 +8,8 @@
 //                                          handed to the system, which chooses (io_uring)
 //
 // Memory is taken with the first buffer, and stays while one is out, also when the driver has gone.
+//
+// Model: none, one lock guards all that is shared.
 #pragma once
 
 #include <cstddef>

@@ -12,6 +12,8 @@
 // An address ("127.0.0.1", "::1") is its own answer at once. What the system's configuration says
 // about names (hosts, search domains, order of addresses) holds. Errors: resolver_category(),
 // with the codes of getaddrinfo; failures are not kept.
+//
+// Model: none, one lock guards all that is shared.
 #pragma once
 
 #include <chrono>

@@ -20,6 +20,8 @@
 // (raise, pthread_kill) is seen if that thread waits on its own loop. The same signal that comes
 // again before it was read is one, except those from SIGRTMIN on. A program that is executed
 // inherits what is blocked, but not if it is begun by weft::process.
+//
+// Model: none, one lock guards all that is shared.
 #pragma once
 
 #include <signal.h>

@@ -22,6 +22,8 @@
 //   std::array<std::byte, 512> buffer;
 //   while (auto n = s.read(buffer).value_or(0))
 //       if (!s.write_all(std::span(buffer).first(n))) break;
+//
+// Model: none, each flag is taken or refused in one exchange, and finds misuse.
 #pragma once
 
 #include <chrono>

@@ -3,6 +3,9 @@
 //
 // Its one idea: a word says whether anybody sleeps, so that a wake of who is awake is one exchange
 // and no system call, and is remembered all the same.
+//
+// Model: none, io_driver_test wakes and sleeps at the same time.
+// TODO(test): awake, asleep and woken, under the model.
 #pragma once
 
 #include "weft/base/atomic.hpp"

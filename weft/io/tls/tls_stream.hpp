@@ -31,6 +31,8 @@
 // maybe by somebody between: end_of_stream, and never zero. After an error of TLS every operation
 // gives the same. A stop or a deadline costs nothing: a write that it ends says how much was taken
 // over, and what of that lies here still is sent before the next one's.
+//
+// Model: none, one lock guards what is shared, and a bit is taken in one operation.
 #pragma once
 
 #include <cstddef>
