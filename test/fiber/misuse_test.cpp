@@ -5,15 +5,21 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
 #include "weft/fiber/spawn.hpp"
+#include "weft/io/signal_set.hpp"
 #include "weft/sched/loop.hpp"
+#include "weft/sched/pool.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/mutex.hpp"
 #include "weft/task/task.hpp"
@@ -159,6 +165,78 @@ TEST(misuse, switch_inside_catch) {
     a.join();
     b.join();
     EXPECT_EQ(right, 2);
+}
+
+TEST(misuse, switch_while_unwinding) {
+    loop l;
+    int right = 0;
+    const auto body = [&](int mine) {
+        struct waits {
+            int& right;
+            ~waits() {
+                const int before = std::uncaught_exceptions();
+                this_fiber::yield();
+                right += before == 1 && std::uncaught_exceptions() == before;
+            }
+        };
+        try {
+            const waits w{right};
+            throw mine;
+        } catch (int again) {
+            right += again == mine && std::uncaught_exceptions() == 0;
+        }
+    };
+    fiber a([&] { body(1); }, {.on = &l});
+    fiber b([&] { body(2); }, {.on = &l});
+    l.run();
+    a.join();
+    b.join();
+    EXPECT_EQ(right, 4);
+}
+
+// A handler may do nothing with weft but what it may do anyway; who waits for the signal runs in a
+// turn like any other, between those of others.
+TEST(misuse, signal_handler_context) {
+    loop l;
+    std::vector<std::string> order;
+    auto signals = signal_set::open({SIGUSR1});
+    ASSERT_TRUE(signals);
+    fiber waits(
+        [&] {
+            const result<signal_info> s = signals->wait();
+            ASSERT_TRUE(s);
+            EXPECT_EQ(s->number, SIGUSR1);
+            mutex m;  // all that a turn may do
+            const std::lock_guard held(m);
+            order.emplace_back("told");
+        },
+        {.on = &l});
+    fiber sends(
+        [&] {
+            this_fiber::yield();  // the other waits
+            ::kill(::getpid(), SIGUSR1);
+            order.emplace_back("sent");
+            waits.join();
+        },
+        {.on = &l});
+    l.run();
+    sends.join();
+    EXPECT_EQ(order, (std::vector<std::string>{"sent", "told"}));
+}
+
+TEST(misuse, blocking_call_in_a_worker) {
+    static std::atomic<int> reports;
+    reports = 0;
+    pool p({.thread_count = 1, .hold_limit = 5ms, .on_hold = [](const long_turn& t) {
+                reports += std::string_view(t.name) == "blocks";
+            }});
+    fiber f(
+        [] {
+            while (reports == 0) std::this_thread::yield();
+        },
+        {.name = "blocks", .on = &p});
+    f.join();
+    EXPECT_EQ(reports, 1);
 }
 
 TEST(misuse, loop_destroyed_with_live_work) {
