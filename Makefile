@@ -14,7 +14,8 @@ CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test test-clients bench bench-net soak mutate check tidy format format-check clean
+.PHONY: help run test test-clients bench bench-net soak mutate check claims tidy format \
+	format-check clean
 .NOTPARALLEL:
 
 help:
@@ -26,6 +27,7 @@ help:
 	@echo "make soak     mixed load for SECONDS=600: does it grow? then all storms, from SEED=..."
 	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
+	@echo "make claims   docs/claims.md against the tests that ran"
 	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples"
 	@echo "make format   clang-format on all C++; make format-check only looks"
 	@echo "make clean    remove build/"
@@ -49,7 +51,8 @@ test:
 	$(TEST) release
 
 # Their times optimised, and what they leave behind when they are killed under LeakSanitizer.
-CLIENTS = ctest --output-on-failure --no-tests=error -C clients -L clients --test-dir
+CLIENTS = ctest --output-on-failure --no-tests=error -C clients -L clients \
+	--output-junit clients.xml --test-dir
 test-clients:
 	@tools/bootstrap clients
 	$(CONFIGURE) release
@@ -90,6 +93,10 @@ mutate:
 check:
 	@tools/bootstrap check
 	@tools/check $(CELLS)
+
+# Of what ran since `make clean`; in CI of every cell.
+claims:
+	@python3 tools/claims.py
 
 tidy:
 	@tools/bootstrap test
