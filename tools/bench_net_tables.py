@@ -175,12 +175,14 @@ def bars(cells):
 def losses(cells):
     """Where a peer that is no bare loop costs less than weft's best."""
     lines = []
+    most = max(cells.columns("echo"), default=0)
     for case, figure, unit in (("echo", "cpu_us", "us of CPU"), ("open", "p99_us", "us at p99"),
-                               ("http", "cpu_us", "us of CPU")):
+                               ("http", "cpu_us", "us of CPU"),
+                               ("echo", "anon_bytes", "bytes a connection")):
         servers = cells.servers(case)
         weft = [s for s in servers if s.startswith("weft.")]
         others = [s for s in servers if s not in weft and not s.startswith("bare.")]
-        for n in cells.columns(case):
+        for n in [most] if figure == "anon_bytes" else cells.columns(case):
             ours, mine = cells.best(case, weft, n, figure)
             best, who = cells.best(case, others, n, figure)
             if ours is not None and best is not None and best * 1.02 < ours:  # nearer is a draw

@@ -355,6 +355,16 @@ class Judging(unittest.TestCase):
                 kept("echo", "weft.task.epoll", 100, cpu_us=4), kept("echo", "tokio", 100, cpu_us=other),
                 kept("echo", "bare.epoll", 100, cpu_us=1)])), lines)
 
+    def test_memory_is_a_loss_too_at_the_most_connections(self):
+        cells = [kept("echo", server, n, cpu_us=cpu, anon_bytes=found)
+                 for server, cpu, found in (("weft.task.epoll", 1, 2179), ("tokio", 2, 1422),
+                                            ("boost.asio.callback", 2, 1120), ("bare.epoll", 1, 544))
+                 for n in (100, 10_000)]
+        spaced = bench_net_tables.spaced
+        self.assertEqual(bench_net_tables.losses(bench_net_tables.Cells(cells)),
+                         [f"- echo {spaced(10_000)}: boost.asio.callback {spaced(1120)} bytes a "
+                          f"connection, weft.task.epoll {spaced(2179)} (1.95 times)"])
+
 
 class Misuse(unittest.TestCase):
     def refused(self, *arguments):
