@@ -9,6 +9,7 @@
 #include "test/manager/managed.hpp"
 #include "test/support/allocations.hpp"
 #include "test/support/slow.hpp"
+#include "weft/wait/shield.hpp"
 
 using namespace std::chrono_literals;
 
@@ -202,6 +203,56 @@ struct fails_to_move {
         if (fails) throw std::runtime_error("no copy");
     }
 };
+
+// A stop does not end this wait, so the resume still does; and the next wait finds the stop.
+TEST(managed_suspension, under_a_shield_is_resumed_though_its_task_was_cancelled) {
+    for (const bool coroutine : {false, true}) {
+        weft::testing::managed_world w;
+        int got = 0;
+        bool after = false;
+        const auto fiber = [&] {
+            {
+                const weft::shield s;
+                got = this_managed::suspend<int>();
+            }
+            this_managed::suspend<int>();
+            after = true;
+        };
+        const auto task = [&]() -> weft::task<> {
+            {
+                const weft::shield s;
+                got = co_await this_managed::async_suspend<int>();
+            }
+            co_await this_managed::async_suspend<int>();
+            after = true;
+        };
+        const auto h = coroutine ? w.m.spawn_held(task).value() : w.m.spawn_held(fiber).value();
+        w.settle();
+        EXPECT_FALSE(w.m.cancel(h.id()));
+        w.settle();
+        EXPECT_FALSE(w.m.resume(h.id(), 7));
+        w.l.run();
+        EXPECT_EQ(got, 7);
+        EXPECT_FALSE(after);
+        EXPECT_EQ(h.status(), weft::managed_status::cancelled);
+        EXPECT_TRUE(h.over());
+    }
+}
+
+TEST(managed_suspension, under_a_shield_ends_by_a_kill) {
+    weft::testing::managed_world w;
+    const auto h = w.m.spawn_held([&] {
+                          const weft::shield s;
+                          this_managed::suspend<int>();
+                      })
+                       .value();
+    w.settle();
+    EXPECT_FALSE(w.m.cancel(h.id()));
+    w.settle();
+    EXPECT_EQ(w.m.kill(h.id()), manager_errc::already_ending);
+    w.settle();
+    EXPECT_TRUE(h.over());
+}
 
 TEST(managed_suspension, is_told_what_making_the_value_threw) {
     weft::testing::managed_world w;

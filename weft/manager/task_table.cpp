@@ -153,7 +153,8 @@ kept_value* task_table::suspend(managed_task& t, waiter& w, type_id type) noexce
         return kept;
     }
     w.wait_for(&place);  // which is fetched for it before its turn, and so for its next suspend
-    place.mail = reinterpret_cast<std::uintptr_t>(&w);  // T4
+    place.mail =
+        reinterpret_cast<std::uintptr_t>(&w) + (w.may_be_stopped() ? 0 : shielded_tag);  // T4
     place.wanted = type;
     place.turn = {w.handle, w.of};
     place.home = w.of->home;
@@ -175,7 +176,8 @@ void task_table::close(std::uint64_t id) noexcept {
     shard& s = shard_of(id);
     const std::lock_guard held(s.lock);
     slot* const place = slot_of(s, id);
-    if (place != nullptr && place->suspended() != nullptr) place->mail |= closed_tag;
+    if (place != nullptr && place->suspended() != nullptr && !place->shielded())
+        place->mail |= closed_tag;
 }
 
 // -- deadlines ----------------------------------------------------------------------------------

@@ -106,7 +106,8 @@ public:
     [[nodiscard]] kept_value* suspend(managed_task& t, waiter& w, type_id type) noexcept;
     // It is to wait no more. False: it does not, as it has been resumed.
     [[nodiscard]] bool withdraw(managed_task& t, waiter& w) noexcept;
-    // It ends: nobody resumes it any more, unless it suspends once more.
+    // It is stopped: nothing resumes it any more, unless no stop ends its wait, or it suspends once
+    // more.
     void close(std::uint64_t id) noexcept;
 
     // The ids of all who live at one moment. Throws bad_alloc.
@@ -136,7 +137,8 @@ private:
     // Of a mail.
     static constexpr std::uintptr_t kept_tag = 1;
     static constexpr std::uintptr_t closed_tag = 2;
-    static constexpr std::uintptr_t tags = kept_tag | closed_tag;
+    static constexpr std::uintptr_t shielded_tag = 4;  // of a waiter that no stop ends
+    static constexpr std::uintptr_t tags = kept_tag | closed_tag | shielded_tag;
 
     struct alignas(cache_line_bytes) slot {
         managed_task* task = nullptr;
@@ -152,6 +154,7 @@ private:
             return (mail & kept_tag) == 0 ? reinterpret_cast<waiter*>(mail & ~tags) : nullptr;
         }
         bool closed() const noexcept { return (mail & closed_tag) != 0; }
+        bool shielded() const noexcept { return (mail & shielded_tag) != 0; }
         kept_value* kept() const noexcept {
             return (mail & kept_tag) != 0 ? reinterpret_cast<kept_value*>(mail & ~tags) : nullptr;
         }

@@ -161,6 +161,11 @@ public:
         prefetch(thing_);
     }
 
+    // Whether a stop ends it, as its flow is now. On its own thread, from start() on.
+    bool may_be_stopped() const noexcept {
+        return stoppable_ && (of == nullptr || of->shields == 0);
+    }
+
     // Why it was stopped; none if it was not.
     stop_reason reason() const noexcept { return reason_; }
     // Whether its own deadline has asked it to end (see interruption).
