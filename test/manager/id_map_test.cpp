@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <string>
 
 #include "weft/manager/task_manager.hpp"
@@ -16,17 +17,72 @@ using weft::task_manager;
 using weft::detail::id_map;
 
 TEST(id_map, finds_what_was_set_until_it_is_erased) {
-    id_map<std::string> m;
+    using map = id_map<std::string>;
+    map m;
+    const map::entry first(m, "a"), next(m, "a");
     EXPECT_EQ(m.find("a"), 0u);
-    EXPECT_TRUE(m.reserve("a"));
-    EXPECT_FALSE(m.reserve("a"));
+    EXPECT_TRUE(m.reserve(first));
+    EXPECT_FALSE(m.reserve(next));
     EXPECT_EQ(m.find("a"), 0u) << "on its way";
-    m.set("a", 7);
+    m.set(first, 7);
     EXPECT_EQ(m.find("a"), 7u);
-    m.erase("a");
+    m.erase(first);
     EXPECT_EQ(m.find("a"), 0u);
-    m.set("a", 8);
+    m.set(first, 8);
     EXPECT_EQ(m.find("a"), 0u) << "it has gone already";
+    EXPECT_TRUE(m.reserve(next));
+    m.set(next, 9);
+    m.set(first, 8);
+    m.erase(first);
+    EXPECT_EQ(m.find("a"), 9u) << "it is another's by now";
+}
+
+// An id whose hash runs something: before each look into the map.
+struct told_id {
+    int number;
+    static inline std::function<void()> when_looked_up;
+    bool operator==(const told_id&) const = default;
+};
+
+}  // namespace
+
+template <>
+struct std::hash<told_id> {
+    std::size_t operator()(const told_id& i) const {
+        if (told_id::when_looked_up) told_id::when_looked_up();
+        return std::hash<int>()(i.number);
+    }
+};
+
+namespace {
+
+// The first ends between its entry and the map's being told, and another takes its id.
+TEST(id_map, finds_the_successor_of_one_that_ended_while_it_was_spawned) {
+    weft::testing::virtual_loop l(1);
+    task_manager<told_id, given_ids> m({.on = &l.loop()});
+    const told_id id{7};
+    weft::managed_handle<told_id> successor;
+    bool done = false;
+    told_id::when_looked_up = [&] {
+        if (done) return;
+        weft::managed_handle<told_id> first;
+        m.for_each([&](const auto& h) { first = h; });
+        if (!first) return;  // not entered
+        done = true;
+        m.stop_all(weft::stop_reason::user, weft::duration::zero());
+        m.reopen();
+        EXPECT_TRUE(first.over());
+        successor = m.spawn_as(id, [] { weft::this_managed::suspend<int>(); }).value();
+    };
+    const auto first = m.spawn_as(id, [] {}, {.launch = weft::launch::lazy});
+    told_id::when_looked_up = nullptr;
+    ASSERT_TRUE(first && successor);
+    l.loop().run_until_idle();
+    EXPECT_EQ(m.find(id), successor);
+    EXPECT_FALSE(m.resume(id, 1));
+    l.run();
+    EXPECT_TRUE(successor.over());
+    EXPECT_FALSE(m.find(id));
 }
 
 TEST(id_map, serves_a_manager_of_ids_that_are_given) {

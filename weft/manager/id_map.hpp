@@ -3,7 +3,10 @@
 // Its one idea: the manager's own ids stay what they are, and another id is one look-up more. The
 // entry goes as the first thing when its task is over: it is one of that one's hooks.
 //
-// Sharded by the id's std::hash. Any thread.
+// Sharded by the id's std::hash. Any thread. What is done to an entry names it: the id of one that
+// has gone may be another's by then.
+//
+// Model: none, the entries of a shard are changed only under its mutex.
 #pragma once
 
 #include <array>
@@ -30,7 +33,7 @@ public:
             : finish_hook{nullptr,
                           [](finish_hook& h, managed_task&) noexcept {
                               auto& self = static_cast<entry&>(h);
-                              self.map.erase(self.id);
+                              self.map.erase(self);
                           },
                           [](finish_hook& h) noexcept { delete static_cast<entry*>(&h); }},
               map(m),
@@ -38,36 +41,42 @@ public:
     };
 
     // For a task that is to come. False: the id is in use. Throws bad_alloc.
-    [[nodiscard]] bool reserve(const Id& id) {
-        shard& s = shard_of(id);
+    [[nodiscard]] bool reserve(const entry& e) {
+        shard& s = shard_of(e.id);
         const std::lock_guard held(s.lock);
-        return s.keys.try_emplace(id, 0).second;
+        return s.keys.try_emplace(e.id, known{&e, 0}).second;
     }
-    // It has come; unless it has gone already.
-    void set(const Id& id, std::uint64_t key) {
-        shard& s = shard_of(id);
+    // It has come; unless it has gone already, and the id may be another's.
+    void set(const entry& e, std::uint64_t key) {
+        shard& s = shard_of(e.id);
         const std::lock_guard held(s.lock);
-        if (const auto at = s.keys.find(id); at != s.keys.end()) at->second = key;
+        if (const auto at = s.keys.find(e.id); at != s.keys.end() && at->second.of == &e)
+            at->second.key = key;
     }
-    void erase(const Id& id) noexcept {
-        shard& s = shard_of(id);
+    void erase(const entry& e) noexcept {
+        shard& s = shard_of(e.id);
         const std::lock_guard held(s.lock);
-        s.keys.erase(id);
+        if (const auto at = s.keys.find(e.id); at != s.keys.end() && at->second.of == &e)
+            s.keys.erase(at);
     }
     // 0: none.
     std::uint64_t find(const Id& id) const {
         const shard& s = shard_of(id);
         const std::lock_guard held(s.lock);
         const auto at = s.keys.find(id);
-        return at != s.keys.end() ? at->second : 0;
+        return at != s.keys.end() ? at->second.key : 0;
     }
 
 private:
     static constexpr std::size_t shard_count = 16;
 
+    struct known {
+        const entry* of;
+        std::uint64_t key;  // 0: it is to come
+    };
     struct shard {
         mutable std::mutex lock;
-        std::unordered_map<Id, std::uint64_t> keys;
+        std::unordered_map<Id, known> keys;
     };
     shard& shard_of(const Id& id) const {
         // Its upper half as well: many a std::hash is the number itself.
@@ -86,21 +95,21 @@ class reserved_id {
 public:
     // Throws bad_alloc. `entry` is null where the id is in use.
     reserved_id(id_map<Id>& m, Id i) : made_(std::make_unique<entry_type>(m, std::move(i))) {
-        if (m.reserve(made_->id)) entry = made_.get();
+        if (m.reserve(*made_)) entry = made_.get();
     }
     reserved_id(const reserved_id&) = delete;
     reserved_id& operator=(const reserved_id&) = delete;
     ~reserved_id() {
-        if (entry != nullptr) entry->map.erase(entry->id);
+        if (entry != nullptr) entry->map.erase(*entry);
     }
 
     // The id lies with the task from now on.
     void give_to(managed_task& t) noexcept {
         t.own_id = &entry->id;
-        t.add_hook(*made_.release());
+        static_cast<void>(t.add_hook(*made_.release()));  // it has not begun
     }
     void entered(std::uint64_t key) noexcept {
-        entry->map.set(entry->id, key);
+        entry->map.set(*entry, key);
         entry = nullptr;
     }
 
