@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "test/manager/managed.hpp"
+#include "test/support/allocation_fails.hpp"
 #include "test/support/counted.hpp"
+#include "test/support/slow.hpp"
 #include "weft/sync/channel.hpp"
 #include "weft/sync/mutex.hpp"
 #include "weft/wait/shield.hpp"
@@ -177,8 +179,12 @@ TEST_P(managed_life, is_told_by_hooks_once_before_who_joins) {
     ASSERT_TRUE(joins);
     w.l.run();
     EXPECT_EQ(order, "abj");
-    EXPECT_EQ(w.m.on_finish(h, [] {}), manager_errc::no_such_task);
     EXPECT_EQ(w.m.on_finish(h.id(), [] {}), manager_errc::no_such_task);
+    EXPECT_FALSE(w.m.on_finish(h, [&](const managed_handle<>& of) {
+        order += 'c';
+        EXPECT_EQ(of, h);
+    }));
+    EXPECT_EQ(order, "abjc") << "with a handle in hand it is called at once";
 }
 
 TEST_P(managed_life, ends_by_itself_when_it_was_killed_but_runs) {
@@ -416,6 +422,78 @@ TEST(task_manager_then, begins_when_the_other_is_over_however_it_ended) {
     w.l.run();
     EXPECT_EQ(order, "abk");
     EXPECT_EQ(w.m.then(*a, [] {}).error(), manager_errc::no_such_task);
+    EXPECT_EQ(w.m.live_count(), 0u);
+}
+
+TEST(task_manager_then, begins_at_once_after_one_that_is_over) {
+    managed_world w;
+    const auto before = w.m.spawn_held([] { return 20; }).value();
+    w.l.run();
+    int got = 0, plain = 0;
+    const auto next = w.m.then(before, [&](const managed_handle<>& h) { got = *h.join<int>() + 1; },
+                               {.name = "next"});
+    ASSERT_TRUE(next);
+    EXPECT_EQ(w.m.find(*next).name(), "next");
+    ASSERT_TRUE(w.m.then(before, [&] { ++plain; }));
+    w.l.run();
+    EXPECT_EQ(got, 21);
+    EXPECT_EQ(plain, 1);
+    EXPECT_EQ(w.m.then(managed_handle<>(), [] {}).error(), manager_errc::no_such_task);
+    EXPECT_EQ(w.m.live_count(), 0u);
+}
+
+// Whichever allocation fails, nothing is left behind, and the next attempt goes well.
+TEST(task_manager_then, leaves_nothing_behind_when_memory_runs_out) {
+    if (weft::testing::slow) GTEST_SKIP() << "a sanitizer has operators of its own";
+    managed_world w;
+    struct alive {
+        int* count;
+        explicit alive(int& c) : count(&c) { ++c; }
+        alive(const alive& other) : count(other.count) { ++*count; }
+        ~alive() { --*count; }
+    };
+    int made = 0;
+    const std::string name(100, 'n');
+    const auto before = w.m.spawn_held([] { weft::this_managed::suspend<int>(); }).value();
+    w.settle();
+    const auto try_all = [&](auto attempt) {
+        int failed = 0;
+        for (bool done = false; !done;) {
+            const std::size_t living = w.m.live_count();
+            const int before_it = made;
+            try {
+                const weft::testing::allocation_fails no_memory(failed + 1);
+                attempt(alive(made));
+                done = true;
+            } catch (const std::bad_alloc&) {
+                ++failed;
+                EXPECT_EQ(w.m.live_count(), living) << "the allocation " << failed;
+                EXPECT_EQ(made, before_it) << "the allocation " << failed;
+            }
+        }
+        return failed;
+    };
+    EXPECT_GT(try_all([&](alive a) {
+                  static_cast<void>(w.m.spawn([a] {}, {.name = name, .timeout = 1s}));
+              }),
+              0);
+    EXPECT_GT(
+        try_all([&](alive a) {
+            static_cast<void>(w.m.spawn([a]() -> weft::task<> { co_return; }, {.name = name}));
+        }),
+        0);
+    EXPECT_GT(try_all([&](alive a) { static_cast<void>(w.m.on_finish(before, [a] {})); }), 0);
+    EXPECT_GT(
+        try_all([&](alive a) { static_cast<void>(w.m.then(before, [a] {}, {.name = name})); }), 0);
+    EXPECT_GT(
+        try_all([&](alive a) {
+            static_cast<void>(w.m.then(before, [a](const managed_handle<>&) {}, {.name = name}));
+        }),
+        0);
+    w.settle();
+    w.m.resume(before.id(), 1);
+    w.l.run();
+    w.m.check();
     EXPECT_EQ(w.m.live_count(), 0u);
 }
 

@@ -109,8 +109,16 @@ struct managed_task : frame {
     }
     void set_name(std::string_view name);  // before anybody else knows of it. Throws bad_alloc
     party who() const noexcept { return {kind->name, key, label.get()}; }
-    // False: it is over, or about to be; the hook is still the caller's.
-    bool add_hook(finish_hook& h) noexcept;
+    // False: its hooks are being called, or were; the hook is still the caller's.
+    [[nodiscard]] bool add_hook(finish_hook& h) noexcept;
+    // Calls it here and now in that case.
+    template <class Hook>
+    void call_at_end(std::unique_ptr<Hook> h) noexcept {
+        if (add_hook(*h))
+            static_cast<void>(h.release());
+        else
+            h->call(*h, *this);
+    }
 
     // The code of its end; zero where it returned or threw. It is over.
     std::error_code end_code() const noexcept { return make_error_of(state.cause()); }

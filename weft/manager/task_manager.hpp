@@ -149,11 +149,18 @@ public:
     // Begins one that is lazy.
     std::error_code start(const Id& i) { return core_.start(key(i)); }
     // Has another begin when that one is over, however it ended: f(handle) of it, or f(). The other
-    // is there at once, as `created`, and counts.
+    // is there at once, as `created`, and counts. After one that is over already it begins at once;
+    // an id does not tell of such a one (manager_errc::no_such_task), a handle does.
+    template <class F>
+        requires(!std::same_as<Ids, given_ids>)
+    result<Id> then(const handle& before, F&& f, spawn_options o = {},
+                    std::source_location place = std::source_location::current());
     template <class F>
         requires(!std::same_as<Ids, given_ids>)
     result<Id> then(const Id& i, F&& f, spawn_options o = {},
-                    std::source_location place = std::source_location::current());
+                    std::source_location place = std::source_location::current()) {
+        return then(find(i), std::forward<F>(f), std::move(o), place);
+    }
 
     // -- by id ----------------------------------------------------------------------------------
     handle find(const Id& i) { return handle(core_.find(key(i))); }
@@ -185,8 +192,8 @@ public:
     }
     time_point deadline(const Id& i) { return core_.deadline_of(key(i)); }
 
-    // f(handle) or f(), once, when it is over. manager_errc::no_such_task: it is, or there is none,
-    // and f is not called.
+    // f(handle) or f(), once, when its function is over; if it is already, here and now.
+    // manager_errc::no_such_task: the id is of none, or of one that is over, and f is not called.
     template <class F>
     std::error_code on_finish(const Id& i, F&& f) {
         return on_finish(find(i), std::forward<F>(f));
@@ -349,19 +356,24 @@ template <class F>
 std::error_code task_manager<Id, Ids>::on_finish(const handle& h, F&& f) {
     if (!h) return manager_errc::no_such_task;
     using hook = detail::function_hook<std::decay_t<F>, handle>;
-    auto made = std::make_unique<hook>(std::forward<F>(f));
-    if (!h.task_->add_hook(*made)) return manager_errc::no_such_task;
-    static_cast<void>(made.release());
+    h.task_->call_at_end(std::make_unique<hook>(std::forward<F>(f)));
     return {};
 }
 
 template <class Id, class Ids>
 template <class F>
     requires(!std::same_as<Ids, given_ids>)
-result<Id> task_manager<Id, Ids>::then(const Id& i, F&& f, spawn_options o,
+result<Id> task_manager<Id, Ids>::then(const handle& before, F&& f, spawn_options o,
                                        std::source_location place) {
-    const handle before = find(i);
+    struct start_next {
+        detail::manager_core& core;
+        std::uint64_t next;
+        void operator()() const { core.start(next); }
+    };
+    using hook = detail::function_hook<start_next, handle>;
     if (!before) return failure(manager_errc::no_such_task);
+    // The first, so that what comes after the spawn cannot fail.
+    auto at_end = std::make_unique<hook>(start_next{core_, 0});
     o.launch = launch::lazy;
     auto next = [&] {
         if constexpr (std::invocable<std::decay_t<F>&>)
@@ -372,8 +384,8 @@ result<Id> task_manager<Id, Ids>::then(const Id& i, F&& f, spawn_options o,
                 std::move(o), place);
     }();
     if (!next) return failure(next.error());
-    const std::uint64_t k = next->task_->key;
-    if (on_finish(before, [&core = core_, k] { core.start(k); })) core_.start(k);
+    at_end->f.next = next->task_->key;
+    before.task_->call_at_end(std::move(at_end));
     return next->id();
 }
 
