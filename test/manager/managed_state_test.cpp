@@ -95,7 +95,7 @@ TEST(managed_state, has_one_winner_among_threads) {
 TEST(managed_state, is_forced_no_more_once_its_function_is_over) {
     managed_state returned(true);
     EXPECT_TRUE(returned.begin());
-    returned.finish(managed_status::done, stop_reason::none);
+    EXPECT_FALSE(returned.finish(managed_status::done, stop_reason::none)) << "no kill waits";
     EXPECT_TRUE(returned.is_finished());
     EXPECT_EQ(returned.cause(), managed_status::done);
     EXPECT_FALSE(returned.force());
@@ -104,7 +104,10 @@ TEST(managed_state, is_forced_no_more_once_its_function_is_over) {
     EXPECT_TRUE(cancelled.begin());
     EXPECT_EQ(cancelled.decide(managed_status::cancelled, stop_reason::user),
               managed_state::owed::ask);
-    cancelled.finish(managed_status::done, stop_reason::none);
+    EXPECT_TRUE(cancelled.await_arrival());
+    EXPECT_TRUE(cancelled.finish(managed_status::done, stop_reason::none)) << "a kill waits";
+    EXPECT_FALSE(cancelled.await_arrival());
+    EXPECT_FALSE(cancelled.arrive());
     EXPECT_EQ(cancelled.cause(), managed_status::cancelled) << "the first";
     EXPECT_FALSE(cancelled.force());
 }

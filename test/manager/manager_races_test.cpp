@@ -11,6 +11,8 @@
 #include "test/support/slow.hpp"
 #include "weft/manager/task_manager.hpp"
 #include "weft/sched/pool.hpp"
+#include "weft/task/schedule_on.hpp"
+#include "weft/wait/shield.hpp"
 
 using namespace std::chrono_literals;
 
@@ -241,6 +243,57 @@ TEST_P(hooks_under_way, are_not_disturbed_by_a_deadline) {
     l.run_until_idle();
     timer.join();
     EXPECT_EQ(h.status(), managed_status::done);
+}
+
+// -- a task that goes from one executor to another -----------------------------------------------
+
+// It never waits, and what it catches does not help it.
+weft::task<> goes_to_and_fro(weft::executor& a, weft::launcher& b, std::atomic<int>& gone) {
+    const std::shared_ptr<void> end(nullptr, [&](void*) { ++gone; });
+    for (;;) {
+        try {
+            co_await weft::resume_on(a);
+            co_await weft::resume_on(b);
+        } catch (...) {
+        }
+    }
+}
+
+TEST(manager_races, a_kill_follows_a_task_that_never_stays) {
+    weft::pool p({.thread_count = 2});
+    loop_thread there;
+    std::atomic<int> gone{0};
+    int begun = 0;
+    {
+        task_manager<> m({.on = &p});
+        for (int round = 0; round < (weft::testing::slow ? 10 : 50); ++round) {
+            for (int i = 0; i < 2; ++i, ++begun)
+                ASSERT_TRUE(m.spawn(i == 0 ? goes_to_and_fro(p.worker(0), p.worker(1), gone)
+                                           : goes_to_and_fro(there.loop(), p, gone)));
+            for (int n = 0; n < round % 7; ++n) std::this_thread::yield();
+            m.for_each([&](const managed_handle<>& h) { m.kill(h.id()); });
+            ASSERT_TRUE(m.wait_empty(weft::after(weft::steady_now(), 60s))) << "round " << round;
+        }
+        EXPECT_EQ(m.statistics().killed, static_cast<std::uint64_t>(begun));
+    }
+}
+
+// The kill finds it on its way, from which it comes to a wait that no stop ends.
+TEST(manager_races, a_kill_meets_a_task_where_it_arrives) {
+    weft::loop here, there;
+    task_manager<> m({.on = &here});
+    bool gone = false;
+    const auto h = m.spawn_held([&]() -> weft::task<> {
+                        const std::shared_ptr<void> end(nullptr, [&](void*) { gone = true; });
+                        co_await weft::resume_on(there);
+                        const weft::shield from_stops;
+                        co_await weft::this_managed::async_suspend<int>();
+                    }).value();
+    here.run_until_idle();
+    EXPECT_FALSE(m.kill(h.id()));
+    there.run_until_idle();
+    EXPECT_TRUE(gone);
+    EXPECT_TRUE(h.over());
 }
 
 }  // namespace

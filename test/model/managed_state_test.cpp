@@ -90,7 +90,7 @@ TEST(managed_state, sends_one_kill_and_none_after_the_end) {
                          run.thread("kills", kill);
                          run.thread("kills too", kill);
                          run.thread("ends", [&] {
-                             s.finish(managed_status::done, stop_reason::none);
+                             static_cast<void>(s.finish(managed_status::done, stop_reason::none));
                              over.store(true, std::memory_order_release);
                          });
                          run.go();

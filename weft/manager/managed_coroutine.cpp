@@ -9,6 +9,12 @@ managed_coroutine_base::managed_coroutine_base(const managed_kind& k, task_flow&
     destroy = no_turn;
     f.on_end = managed_coroutine_ended;
     f.on_end_of = static_cast<managed_task*>(this);
+    f.on_move = [](void* of, bool leaves) noexcept {
+        auto& self = *static_cast<managed_task*>(of);
+        if (leaves) return self.leaves();
+        self.arrived();
+        return false;
+    };
     f.hot = f.on_end_of;  // its first line is what the next suspend loads
 }
 
@@ -56,9 +62,10 @@ void managed_coroutine_base::stop_coroutine(managed_task& t, stop_reason reason)
     t.line->request_stop(reason);
 }
 
-bool managed_coroutine_base::may_be_ended_coroutine(const managed_task& t) noexcept {
+killable managed_coroutine_base::may_be_ended_coroutine(const managed_task& t) noexcept {
     const task_flow& f = task_flow::of(*t.line);
-    return f.enrolled && f.waiting != nullptr;
+    if (!f.enrolled) return killable::on_arrival;  // its turn is posted here, see resume_on
+    return f.waiting != nullptr ? killable::now : killable::never;
 }
 
 void managed_coroutine_ended(void* task) noexcept {

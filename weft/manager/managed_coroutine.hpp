@@ -30,7 +30,7 @@ struct managed_coroutine_base : managed_task {
     static task_flow& flow_of(managed_task& t) noexcept { return task_flow::of(*t.line); }
     static void launch_coroutine(managed_task& t, bool at_once);
     static void stop_coroutine(managed_task& t, stop_reason reason) noexcept;
-    static bool may_be_ended_coroutine(const managed_task& t) noexcept;
+    static killable may_be_ended_coroutine(const managed_task& t) noexcept;
 
 private:
     static void first_turn(frame* f);

@@ -11,8 +11,9 @@ void managed_fiber_base::stop_fiber(managed_task& t, stop_reason reason) noexcep
     static_cast<fiber_core&>(of(t)).request_stop(reason);
 }
 
-bool managed_fiber_base::may_be_ended_fiber(const managed_task& t) noexcept {
-    return WEFT_EXCEPTIONS && of(t).enrolled;  // without, frames have nothing to unwind them by
+killable managed_fiber_base::may_be_ended_fiber(const managed_task& t) noexcept {
+    // Without exceptions frames have nothing to unwind them by.
+    return WEFT_EXCEPTIONS && of(t).enrolled ? killable::now : killable::never;
 }
 
 void managed_fiber_base::free_fiber(managed_task& t) noexcept { of(t).let_go(); }

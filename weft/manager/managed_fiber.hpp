@@ -31,7 +31,7 @@ struct managed_fiber_base : watched_fiber, managed_task {
     static void launch_fiber(managed_task& t, bool at_once);
     static void drop_fiber(managed_task& t) noexcept;
     static void stop_fiber(managed_task& t, stop_reason reason) noexcept;
-    static bool may_be_ended_fiber(const managed_task& t) noexcept;
+    static killable may_be_ended_fiber(const managed_task& t) noexcept;
     static void free_fiber(managed_task& t) noexcept;
 };
 

@@ -1,7 +1,7 @@
 // managed_state: the word that decides how a managed task ends.
 //
-//   bits   0..2     3..5     6          7       8        9       10
-//          cause    reason   launched   begun   forced   taken   finished
+//   bits   0..2     3..5     6          7       8        9       10         11
+//          cause    reason   launched   begun   forced   taken   finished   awaits_arrival
 //
 // Its one idea: who ends a task and who begins it meet in one word, so that the first cause wins
 // and each of them knows what is left for him to do:
@@ -15,6 +15,8 @@
 // S1  the cause is written once; `reason` with it
 // S2  `begun` is never set after a cause
 // S3  a kill is sent only between `begun` and `finished`
+// S4  `awaits_arrival` is set while the kill has found its task on its way to another executor, and
+//     whoever clears it has the kill: the task when it arrives, what looks once more, or the end
 //
 // Model: test/model/managed_state_test.cpp
 #pragma once
@@ -60,15 +62,30 @@ public:
         const unsigned before = word_.fetch_or(forced_bit, std::memory_order_acq_rel);
         return (before & (forced_bit | begun_bit | finished_bit)) == begun_bit;
     }
-    // Its function is over, or was dropped; this is the cause if it has none. S1, S3
-    void finish(managed_status cause, stop_reason reason) noexcept {
+    // The kill waits for the task's arrival. False: there will be none, the function is over. S4
+    [[nodiscard]] bool await_arrival() noexcept { return set(arrival_bit, finished_bit); }
+    // The caller has the kill, if it has waited. S4
+    [[nodiscard]] bool arrive() noexcept {
+        // Relaxed: ordered by flow::visitors, F4. It waits hardly ever.
+        if ((word_.load(std::memory_order_relaxed) & arrival_bit) == 0) return false;
+        return (word_.fetch_and(~arrival_bit, std::memory_order_acq_rel) & arrival_bit) != 0;
+    }
+    // Its function is over, or was dropped; this is the cause if it has none. S1, S3. Whether a
+    // kill has waited, which the caller then has. S4
+    [[nodiscard]] bool finish(managed_status cause, stop_reason reason) noexcept {
         unsigned seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
         unsigned wanted;
         do {
-            wanted = seen | finished_bit | ((seen & cause_mask) == 0 ? word_of(cause, reason) : 0);
+            wanted = (seen | finished_bit) & ~arrival_bit;
+            if ((seen & cause_mask) == 0) wanted |= word_of(cause, reason);
             // Acquire and release: as in decide.
         } while (!word_.compare_exchange_weak(seen, wanted, std::memory_order_acq_rel,
                                               std::memory_order_relaxed));
+        return (seen & arrival_bit) != 0;
+    }
+    // Whether a kill was sent.
+    bool is_forced() const noexcept {
+        return (word_.load(std::memory_order_acquire) & forced_bit) != 0;  // pairs with force
     }
     // Who is first to take what the task returned.
     [[nodiscard]] bool take() noexcept {
@@ -104,6 +121,7 @@ private:
     static constexpr unsigned forced_bit = 1u << 8;
     static constexpr unsigned taken_bit = 1u << 9;
     static constexpr unsigned finished_bit = 1u << 10;
+    static constexpr unsigned arrival_bit = 1u << 11;
 
     static unsigned word_of(managed_status cause, stop_reason reason) noexcept {
         return (static_cast<unsigned>(cause) - static_cast<unsigned>(managed_status::done) + 1) |

@@ -66,17 +66,36 @@ bool managed_task::end(managed_status cause, stop_reason reason, bool forced) no
 }
 
 void managed_task::force() noexcept {
-    if (!state.force()) return;
-    bool posted;
-    {
+    if (state.force()) pursue();
+}
+
+// By a caller with a reference. Where there is no home, the task is on its way to another executor,
+// and finds the kill when it arrives; or its function is over.
+void managed_task::pursue() noexcept {
+    retain();  // the errand's
+    do {
         const std::lock_guard held(joiners);
-        if (over.load(std::memory_order_relaxed)) return;  // under the lock
-        retain();                                          // the errand's
-        posted = line->post_home(errand);
-    }
-    if (posted) return;
-    kind->stop(*this, state.reason());  // on its way to another executor
+        if (over.load(std::memory_order_relaxed)) break;  // under the lock
+        if (line->post_home(errand)) return;
+        if (!state.await_arrival()) break;
+        // It may have arrived before it could find the kill: flow, F4.
+        if (flow::visit(*line).home() == nullptr || !state.arrive()) return;
+    } while (true);
     release();
+}
+
+bool managed_task::leaves() noexcept {
+    if (!state.is_forced()) [[likely]]
+        return false;
+    line->stop.request_stop(state.reason());
+    line->kind->end(*line);
+    return true;
+}
+
+void managed_task::arrived() noexcept {
+    if (!state.arrive()) [[likely]]
+        return;
+    static_cast<void>(line->post_home(errand));  // which is here
 }
 
 // Between two turns of it, on its executor's thread.
@@ -89,18 +108,26 @@ void managed_task::give_up_kill(frame* f) noexcept {
 }
 
 void managed_task::kill_here() noexcept {
-    if (is_over()) return;
+    if (state.is_finished()) return;
+    if (!line->is_at(current_executor())) return pursue();
     const bool others = line->waiting != nullptr && line->waiting->awaits_others();
-    if (!line->is_at(current_executor()) || others || !kind->may_be_ended(*this)) {
-        kind->stop(*this, state.reason());
-        return;
+    switch (others ? killable::never : kind->may_be_ended(*this)) {
+        case killable::now:
+            line->stop.request_stop(state.reason());
+            line->kind->end(*line);
+            return;
+        case killable::on_arrival:
+            retain();  // the errand's, as in pursue
+            if (!state.await_arrival()) release();
+            return;
+        case killable::never:
+            kind->stop(*this, state.reason());
+            return;
     }
-    line->stop.request_stop(state.reason());
-    line->kind->end(*line);
 }
 
 void managed_task::ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept {
-    state.finish(how, why);
+    if (state.finish(how, why)) release();  // the errand's
     error = std::move(e);
     call_hooks();
     core.leave(*this);  // nothing of the manager's is touched from here on

@@ -14,7 +14,8 @@
 // Invariants:
 // M1  `over` is set once, under the joiners' lock, after the hooks have been called
 // M2  `kept` is a value that it was resumed with and has never taken; once it has left its slot
-// M3  the errand is posted as the first turn of a coroutine, and after that once more for a kill
+// M3  the errand is posted as the first turn of a coroutine, and after that for a kill, once at a
+//     time
 #pragma once
 
 #include <concepts>
@@ -34,6 +35,8 @@ class manager_core;
 struct managed_task;
 struct kept_value;
 
+enum class killable : std::uint8_t { now, on_arrival, never };
+
 // What differs from one kind of task to another, and from one result to another.
 struct managed_kind {
     const char* name;  // "fiber", "coroutine"
@@ -42,8 +45,8 @@ struct managed_kind {
     // It was not launched, and will not be: its function goes, or its frame.
     void (*drop)(managed_task&) noexcept;
     void (*stop)(managed_task&, stop_reason) noexcept;  // asks it to
-    // On its own thread, between two turns: whether it may be ended there.
-    bool (*may_be_ended)(const managed_task&) noexcept;
+    // On its own thread, between two turns: whether it may be ended there, or is to arrive yet.
+    killable (*may_be_ended)(const managed_task&) noexcept;
     void (*free)(managed_task&) noexcept;  // nobody refers to it any more
 
     type_id value_type;
@@ -95,8 +98,13 @@ struct managed_task : frame {
     // Any thread, by who has a reference. Whether it was the first to end it.
     // `forced`: as by force(), and not by asking it.
     bool end(managed_status cause, stop_reason reason, bool forced = false) noexcept;
-    // Ended between two turns, however it takes a stop. It has a cause.
+    // Ended between two turns, however it takes a stop. It has a cause. The kill goes where the
+    // task is, and follows it.
     void force() noexcept;
+    // On its own thread: it is about to go over to another executor; true: a kill has ended it.
+    bool leaves() noexcept;
+    // The same, when it has come there.
+    void arrived() noexcept;
     // Its function is over, or was dropped. The manager's reference goes.
     void ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept;
 
@@ -127,6 +135,7 @@ private:
     void free() noexcept;  // an error that nobody has seen is reported: see on_unhandled()
     static void come_to_kill(frame* f) noexcept;
     static void give_up_kill(frame* f) noexcept;
+    void pursue() noexcept;
     void kill_here() noexcept;
     void call_hooks() noexcept;
 };

@@ -8,6 +8,7 @@ void resume_on::await_suspend(std::coroutine_handle<> h) noexcept {
     if (f != nullptr && t == nullptr)
         fail("resume_on in a flow that stays on its thread: only a task goes over", f->who(),
              place_);
+    if (t != nullptr && t->on_move != nullptr && t->on_move(t->on_end_of, true)) return;
     turn_.handle = h;
     turn_.of = f;
     under_way_ = true;
@@ -29,7 +30,10 @@ void resume_on::take_back() noexcept {
 
 void resume_on::await_resume() noexcept {
     if (!std::exchange(under_way_, false)) return;
-    if (detail::task_flow* t = detail::task_flow::current()) t->settle();
+    detail::task_flow* const t = detail::task_flow::current();
+    if (t == nullptr) return;
+    t->settle();
+    if (t->on_move != nullptr) static_cast<void>(t->on_move(t->on_end_of, false));
 }
 
 }  // namespace weft

@@ -99,6 +99,7 @@ void task_flow::go_on(frame* f) {
     task_flow& self = *static_cast<task_flow*>(f);
     self.resume = come_back;
     self.settle();
+    if (self.on_move != nullptr) static_cast<void>(self.on_move(self.on_end_of, false));
     std::exchange(self.flow::handle, self.frame::handle()).resume();
 }
 

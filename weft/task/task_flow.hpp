@@ -58,6 +58,9 @@ struct task_flow final : frame, flow {
     // Called as the last thing, by whoever runs the end, unless null.
     void (*on_end)(void*) noexcept = nullptr;
     void* on_end_of = nullptr;
+    // Called in its own turn, unless null, when it is about to go over to another executor (true:
+    // it was ended and is gone), and when it has come there.
+    bool (*on_move)(void* of, bool leaves) noexcept = nullptr;
     scope_member member{*this};
 
     // Takes the body over. `on` is null where only who begins it knows, or runs it first.
