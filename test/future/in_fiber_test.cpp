@@ -1,8 +1,11 @@
 #include "weft/future/in_fiber.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cstdlib>
 #include <set>
+#include <thread>
 
 #include "test/future/values.hpp"
 #include "weft/fiber/fiber.hpp"
@@ -156,5 +159,28 @@ TEST(in_fiber, of_a_loop_that_ends_is_unwound) {
     EXPECT_TRUE(unwound);
     EXPECT_EQ(f.error(), std::errc::operation_canceled);
 }
+
+#if !WEFT_ASAN && !WEFT_TSAN
+// In a process of its own, on a thread that has no idle fibers: from here on there is no memory.
+[[noreturn]] void run_without_memory() {
+    weft::loop l;
+    l.post([] {});
+    l.run_until_idle();
+    promise<> p(l);
+    bool called = false;
+    auto f = p.get_future().then([&] { called = true; });
+    const rlimit none{};
+    setrlimit(RLIMIT_AS, &none);
+    for (std::size_t bytes = 64; bytes <= weft::block_cache::maximum_block_bytes; bytes += 64)
+        while (weft::block_cache::try_acquire(bytes) != nullptr) {
+        }
+    p.set_value();
+    l.run_until_idle();
+    std::_Exit(!called && f.error() == std::errc::not_enough_memory ? 7 : 1);
+}
+TEST(in_fiber, that_cannot_be_had_for_want_of_memory_is_the_outcome) {
+    EXPECT_EXIT(std::thread(run_without_memory).join(), ::testing::ExitedWithCode(7), "");
+}
+#endif
 
 }  // namespace

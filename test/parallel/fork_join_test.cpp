@@ -48,6 +48,23 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(workers, fork_join_in, ::testing::Values(0u, 1u, 2u, 3u));
 
+struct throws_when_moved {
+    throws_when_moved() = default;
+    throws_when_moved(throws_when_moved&&) { throw 3; }
+    bool await_ready() const { return true; }
+    void await_suspend(std::coroutine_handle<>) {}
+    void await_resume() {}
+};
+TEST(fork_join, that_cannot_hold_all_lets_go_of_each) {
+    const auto held = std::make_shared<int>(1);
+    const auto holds = [](std::shared_ptr<int> p) -> task<int> { co_return *p; };
+    const auto body = [&]() -> task<> {
+        co_await fork_join(holds(held), throws_when_moved(), holds(held));
+    };
+    EXPECT_THROW(sync_wait(body()), int);
+    EXPECT_EQ(held.use_count(), 1);
+}
+
 TEST_P(fork_join_in, gives_the_results_in_order) {
     const auto body = []() -> task<std::string> {
         auto [a, b, c] = co_await fork_join(

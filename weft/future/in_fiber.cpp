@@ -212,7 +212,7 @@ void take_turn(lent_fiber& f) noexcept {
     }
 }
 
-lent_fiber* new_fiber() {
+lent_fiber* make_fiber() {
     auto f = std::make_unique<lent_fiber>();
     f->set_body(lent_body{f.get()});
     f->frame::resume = [](frame* self) { take_turn(*static_cast<lent_fiber*>(self)); };
@@ -221,11 +221,28 @@ lent_fiber* new_fiber() {
     return f.release();
 }
 
+// Null: there is no memory for one.
+lent_fiber* try_new_fiber() noexcept {
+#if WEFT_EXCEPTIONS
+    try {
+        return make_fiber();
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+#else
+    return make_fiber();
+#endif
+}
+
 }  // namespace
 
 void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) noexcept {
     lent_fiber* f = this_thread_idle().take();
-    if (f == nullptr) f = new_fiber();
+    if (f == nullptr) f = try_new_fiber();
+    if (f == nullptr) [[unlikely]] {
+        context_node::let_go(context);
+        return turn.refused(c);
+    }
     const job j{&c, &turn};
     f->guest = &c;
     f->tell_guest = turn.ended;

@@ -42,7 +42,7 @@ class [[nodiscard]] fork_operation : detail::fork_core {
 public:
     template <class... As>
     WEFT_ALWAYS_INLINE explicit fork_operation(std::in_place_t, As&&... tasks) {
-        hold(std::index_sequence_for<Ts...>(), std::forward<As>(tasks)...);
+        hold(std::index_sequence_for<Ts...>(), detail::as_task(std::forward<As>(tasks))...);
     }
     WEFT_ALWAYS_INLINE ~fork_operation() { this->drop(children_, sizeof...(Ts)); }
     bool await_ready() const noexcept { return false; }
@@ -57,11 +57,11 @@ public:
     }
 
 private:
-    template <std::size_t... I, class... As>
-    WEFT_ALWAYS_INLINE void hold(std::index_sequence<I...>, As&&... tasks) {
-        ((children_[I].body =
-              detail::task_run<Ts>::frame_of(detail::as_task(std::forward<As>(tasks)))),
-         ...);
+    // All of them are tasks before the first is taken: where one cannot be made, each is still its
+    // own, and goes.
+    template <std::size_t... I>
+    WEFT_ALWAYS_INLINE void hold(std::index_sequence<I...>, task<Ts>&&... tasks) noexcept {
+        ((children_[I].body = detail::task_run<Ts>::frame_of(std::move(tasks))), ...);
     }
     template <std::size_t... I>
     WEFT_ALWAYS_INLINE std::tuple<detail::kept_t<Ts>...> results(std::index_sequence<I...>) {
