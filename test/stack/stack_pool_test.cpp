@@ -14,12 +14,15 @@
 #include <vector>
 
 #include "test/stack/memory_probe.hpp"
+#include "weft/base/give_back.hpp"
 #include "weft/stack/malloc_stack.hpp"
 #include "weft/stack/mapped_stack.hpp"
 #include "weft/stack/stack_source.hpp"
 
 namespace weft {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::size_t kib = 1024;
 
@@ -40,6 +43,22 @@ void on_another_thread(F f) {
     std::thread(f).join();
 }
 
+// As a loop that is idle from `now` until `end`; at most how often it was woken in a second.
+template <class Pool>
+int idle(Pool& pool, time_point& now, duration how_long) {
+    const time_point end = now + how_long;
+    int woken = 0;
+    for (time_point next = pool.give_back(now); next < end; next = pool.give_back(now)) {
+        const std::size_t before = pool.statistics().destroyed_count;
+        woken += next != now;
+        now = next;
+        pool.give_back(now);
+        EXPECT_LE(pool.statistics().destroyed_count - before, 32u) << "a little at a time";
+    }
+    now = end;
+    return woken;
+}
+
 TEST(stack_pool, hands_out_the_stack_released_last) {
     stack_pool<> pool(64 * kib);
     const std::vector<stack> all = take(pool, 500);
@@ -47,6 +66,57 @@ TEST(stack_pool, hands_out_the_stack_released_last) {
     for (auto s = all.rbegin(); s != all.rend(); ++s) EXPECT_EQ(pool.acquire(), *s);
     give_back(pool, all);
     pool.check();
+}
+
+TEST(stack_pool, gives_back_what_an_idle_program_does_not_use) {
+    stack_pool<> pool(64 * kib);
+    time_point now = steady_now();
+    give_back(pool, take(pool, 20'000));
+    EXPECT_EQ(pool.statistics().free_count, 20'000u);
+    EXPECT_GT(pool.give_back(now), now) << "it has not been idle yet";
+    EXPECT_EQ(pool.statistics().free_count, 20'000u);
+    EXPECT_LE(idle(pool, now, 9s), 10) << "an idle program wakes once a second";
+    EXPECT_EQ(pool.statistics().free_count, 0u);
+    EXPECT_EQ(pool.statistics().mapped_bytes, 0u);
+    EXPECT_EQ(pool.give_back(now), never);
+    pool.check();
+}
+
+TEST(stack_pool, keeps_what_is_used_each_second) {
+    stack_pool<> pool(64 * kib);
+    time_point now = steady_now();
+    give_back(pool, take(pool, 3'000));
+    for (int second = 0; second < 20; ++second) {
+        idle(pool, now, 500ms);
+        give_back(pool, take(pool, 500));
+        idle(pool, now, 500ms);
+    }
+    EXPECT_EQ(pool.statistics().created_count, 3'000u) << "none is made anew";
+    EXPECT_LE(pool.statistics().free_count, 500u + 64u);
+    pool.check();
+}
+
+TEST(stack_pool, gives_back_no_more_than_its_minimum_allows) {
+    stack_pool<> pool(64 * kib, {.min_count = 100});
+    time_point now = steady_now();
+    give_back(pool, take(pool, 1'000));
+    idle(pool, now, 20s);
+    EXPECT_EQ(pool.statistics().free_count, 100u);
+    EXPECT_EQ(pool.give_back(now), never) << "there is nothing to be asked for";
+}
+
+TEST(stack_pool, is_asked_by_every_idle_thread_for_what_that_keeps) {
+    stack_pool<> pool(64 * kib);
+    give_back(pool, take(pool, 50));
+    on_another_thread([&] {
+        give_back(pool, take(pool, 40));
+        time_point now = steady_now();
+        while (now < never) now = detail::give_back(now);
+        EXPECT_EQ(pool.statistics().free_count, 50u) << "the other thread's are its own";
+    });
+    time_point now = steady_now() + 100s;  // as far as the other thread has come
+    while (now < never) now = detail::give_back(now);
+    EXPECT_EQ(pool.statistics().free_count, 0u);
 }
 
 TEST(stack_pool, never_hands_out_a_stack_twice) {

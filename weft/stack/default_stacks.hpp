@@ -5,7 +5,7 @@
 // destroyed, so that a coroutine in a static object is safe. Any thread.
 //
 //   weft::stack s = weft::default_stacks().acquire();
-//   weft::trim_default_stacks(64);  // each tick
+//   weft::trim_default_stacks();  // now; an idle loop does so by itself, a little at a time
 #pragma once
 
 #include <array>

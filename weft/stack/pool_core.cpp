@@ -14,6 +14,14 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
+// What goes back at one call, which is some hundred microseconds' work; and what goes at least in a
+// period, so that the last of many do not take as long as all the others.
+constexpr std::size_t most_at_a_call = 32;
+constexpr std::size_t least_in_a_period = 256;
+
+// In the lists of all pools, for an idle thread that asks often. Relaxed: a hint.
+constinit std::atomic<std::size_t> listed{0};
+
 [[maybe_unused]] bool holds(const thread_cache& c, stack s) noexcept {
     return std::find(c.entries, c.entries + c.count(), s) != c.entries + c.count();
 }
@@ -60,6 +68,8 @@ WEFT_NOINLINE void pool_core::release_to(void* core, stack s) noexcept {
     poison_stack(s);  // I4
 }
 
+bool pool_core::any_is_listed() noexcept { return listed.load(relaxed) != 0; }
+
 std::size_t pool_core::stack_bytes_of(const void* core) noexcept {
     const auto& self = *static_cast<const pool_core*>(core);
     return self.verbs_->stack_bytes(self.allocator_);
@@ -67,23 +77,31 @@ std::size_t pool_core::stack_bytes_of(const void* core) noexcept {
 
 std::size_t pool_core::trim(std::size_t max_count) noexcept {
     const std::lock_guard held(lock_);
-    const std::size_t spare = alive_count() - std::min(minimum(), alive_count());
-    const std::size_t wish = std::min(max_count, spare);
+    const std::size_t wish = std::min(max_count, above_minimum());
     if (list_count() < wish) {
         if (thread_cache* c = own_cache()) drain(*c, c->count());
         if (list_count() < wish) recall();
     }
     const std::size_t count = std::min(wish, list_count());
-    destroy({list_ + first_, count});
-    first_ += count;
+    destroy_oldest(count);
     return count;
+}
+
+time_point pool_core::give_back(time_point now) noexcept {
+    thread_cache* const c = own_cache();
+    const std::lock_guard held(lock_);
+    if (c != nullptr) bring_unused(*c, now);
+    const std::size_t spare = unused_.spare(now, list_count(), least_in_a_period);
+    destroy_oldest(std::min({spare, above_minimum(), most_at_a_call}));
+    if (above_minimum() == 0) return never;
+    if (list_count() != 0) return unused_.next(now);
+    return c != nullptr && c->count() != 0 ? c->period_end : never;
 }
 
 void pool_core::clear() noexcept {
     const std::lock_guard held(lock_);
     for (thread_cache* c = caches_; c != nullptr; c = c->next) drain(*c, c->count());
-    destroy({list_ + first_, list_count()});
-    first_ = last_ = 0;
+    destroy_oldest(list_count());
 }
 
 void pool_core::note_new_size() noexcept {
@@ -144,13 +162,16 @@ WEFT_COLD stack pool_core::acquire_slowly(thread_cache* c) noexcept {
     } else {
         s = list_[--last_];
         unpoison_stack(s);  // I4
+        listed.fetch_sub(1, relaxed);
         if (c != nullptr) {
             const std::size_t count = std::min(list_count(), thread_count() / 2);
             last_ -= count;
+            listed.fetch_sub(count, relaxed);
             std::copy_n(list_ + last_, count, c->entries);
             c->end.store(c->entries + count, relaxed);
         }
     }
+    unused_.taken(list_count());
     if (c != nullptr) settle(*c);
     note_peak();
     return s;
@@ -245,6 +266,22 @@ void pool_core::push(std::span<const stack> stacks) noexcept {
     }
     std::copy(stacks.begin(), stacks.end(), list_ + last_);
     last_ += stacks.size();
+    listed.fetch_add(stacks.size(), relaxed);
+}
+
+void pool_core::destroy_oldest(std::size_t count) noexcept {
+    destroy({list_ + first_, count});
+    first_ += count;
+    listed.fetch_sub(count, relaxed);
+    unused_.given(count);
+}
+
+// What the owner has not come down to since it last looked at the pool, once a period.
+void pool_core::bring_unused(thread_cache& c, time_point now) noexcept {
+    if (now < c.period_end) return;
+    c.period_end = after(now, give_back_period);
+    note_peak();
+    drain(c, c.count_to(c.lowest));
 }
 
 void pool_core::drain(thread_cache& c, std::size_t count) noexcept {
@@ -286,6 +323,10 @@ std::size_t pool_core::cached_count() const noexcept {
 std::size_t pool_core::minimum() const noexcept {
     const std::size_t each = std::max<std::size_t>(verbs_->stack_bytes(allocator_), 1);
     return std::max(limits_.min_count, limits_.min_bytes / each);
+}
+
+std::size_t pool_core::above_minimum() const noexcept {
+    return alive_count() - std::min(minimum(), alive_count());
 }
 
 std::size_t pool_core::maximum() const noexcept {

@@ -11,6 +11,13 @@
 //   I2  the list has room for every stack there is, so that a release cannot fail
 //   I3  a stack of another size than the present one is in no cache and not in the list
 //   I4  free stacks are poisoned, others are not (asan_stack.hpp)
+//
+// Free stacks that nobody uses go back by themselves: an idle loop asks for them (give_back.hpp).
+// At the end of each period half of those in the list that were not needed in it may go, a few at a
+// call; a thread that asks first brings what lay unused in its own cache to the list. So a load
+// that comes and goes within a period finds all of its stacks, and an idle program keeps none.
+//
+// Model: none, what is not the owner's alone (thread_cache.hpp) is under one lock.
 #pragma once
 
 #include <atomic>
@@ -19,6 +26,8 @@
 #include <mutex>
 #include <span>
 
+#include "weft/base/clock.hpp"
+#include "weft/base/give_back.hpp"
 #include "weft/stack/stack.hpp"
 #include "weft/stack/stack_source.hpp"
 
@@ -114,6 +123,9 @@ public:
     constexpr stack_source source() noexcept { return {this, source_verbs}; }
 
     std::size_t trim(std::size_t max_count) noexcept;
+    // Gives back a few of the stacks that lie unused, and says when to be asked again.
+    time_point give_back(time_point now) noexcept;
+    static bool any_is_listed() noexcept;  // in any pool
     void clear() noexcept;
     void note_new_size() noexcept;  // the allocator's stack_bytes has changed, clear() came before
     void set_limits(pool_limits) noexcept;
@@ -142,6 +154,8 @@ private:
     void destroy(std::span<const stack>) noexcept;
     bool make_room() noexcept;
     void push(std::span<const stack>) noexcept;
+    void destroy_oldest(std::size_t count) noexcept;
+    void bring_unused(thread_cache&, time_point now) noexcept;
     void drain(thread_cache&, std::size_t count) noexcept;  // the oldest go to the list
     void settle(thread_cache&) noexcept;
     void recall() noexcept;
@@ -150,6 +164,7 @@ private:
     std::size_t list_count() const noexcept { return last_ - first_; }
     std::size_t cached_count() const noexcept;
     std::size_t minimum() const noexcept;
+    std::size_t above_minimum() const noexcept;
     std::size_t maximum() const noexcept;
     std::size_t thread_count() const noexcept;
     bool fits(stack) const noexcept;
@@ -169,6 +184,7 @@ private:
     std::size_t created_count_ = 0;
     std::size_t destroyed_count_ = 0;
     mutable std::size_t peak_used_count_ = 0;
+    unused unused_;  // of the list
     thread_cache* caches_ = nullptr;
 };
 

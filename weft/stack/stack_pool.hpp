@@ -8,13 +8,16 @@
 //      release:  thread's cache  ->  (its older half) pool's list
 //      trim:                         pool's list, oldest first  ->  allocator  ->  the system
 //
+// What lies unused goes back by itself, a little whenever a loop of weft is idle (give_back), down
+// to the minimum; trim is for a thread without a loop, and for at once.
+//
 // Any thread may acquire, release, trim, ask for statistics and set limits; a stack may be released
 // on another thread than it was acquired on. A thread that ends leaves its cache to the pool.
 // Destruction, set_stack_bytes and clear are for when no other thread uses the pool.
 //
 //   weft::stack_pool<> stacks(64 * 1024, {.min_count = 100, .max_count = 10'000});
 //   weft::coroutine<> c(body, {.stack = stacks});
-//   stacks.trim(16);  // each tick: at most 16 free stacks go back to the system
+//   stacks.trim(16);  // at most 16 free stacks go back to the system now
 #pragma once
 
 #include <concepts>
@@ -59,6 +62,11 @@ public:
     std::size_t trim(std::size_t max_count = ~std::size_t{0}) noexcept {
         return core_.trim(max_count);
     }
+
+    // As an idle loop does: gives back at most 32 free stacks that nobody has used for a second,
+    // what the calling thread keeps included, never going below the minimum. Returns when to call
+    // again: `now` where more may go at once, `never` where nothing is left.
+    time_point give_back(time_point now) noexcept { return core_.give_back(now); }
 
     // Gives back every free stack of every thread.
     void clear() noexcept { core_.clear(); }

@@ -1,8 +1,10 @@
 #include "weft/stack/thread_cache.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 
+#include "weft/base/give_back.hpp"
 #include "weft/stack/os_memory.hpp"
 #include "weft/stack/pool_core.hpp"
 
@@ -21,6 +23,7 @@ thread_local leave_at_exit at_exit;
 
 constinit std::mutex registry_lock;
 constinit pool_core* pools[index_count] = {};
+constinit memory_keeper keeper{cache_registry::give_back};
 
 std::uint32_t assign_index(pool_core& p) noexcept {
     for (std::uint32_t i = 1; i < index_count; ++i) {
@@ -50,8 +53,10 @@ thread_cache* cache_registry::make(pool_core& p) noexcept {
     auto* c = new (memory) thread_cache;
     c->home = &mine.entries[index];
     *c->home = c;
+    mine.highest = std::max(mine.highest, index);
     p.attach(*c);
     at_exit.arm();
+    keeper.enter();
     return c;
 }
 
@@ -76,6 +81,17 @@ void cache_registry::leave() noexcept {
         os.free(c);
         c = nullptr;
     }
+}
+
+// Another thread in here does the same, or makes a cache.
+time_point cache_registry::give_back(time_point now) noexcept {
+    if (!pool_core::any_is_listed() && !this_thread_stacks().has_free_stacks()) return never;
+    const std::unique_lock held(registry_lock, std::try_to_lock);
+    if (!held) return after(now, give_back_period);
+    time_point next = never;
+    for (pool_core* p : pools)
+        if (p != nullptr) next = std::min(next, p->give_back(now));
+    return next;
 }
 
 }  // namespace weft::detail

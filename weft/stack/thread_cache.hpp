@@ -9,13 +9,17 @@
 //
 // Each thread has a table of pointers to its caches, one entry for each of up to 63 pools; a pool
 // beyond them does without. A thread that ends gives its caches back; what happens on it later, in
-// the destructors of other thread-local objects, goes to the pools directly.
+// the destructors of other thread-local objects, goes to the pools directly. One that is idle
+// brings what it does not use to the pool (cache_registry::give_back).
+//
+// Model: none, the owner alone acts on `end`, and learns late of `full` as well as early.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/base/clock.hpp"
 #include "weft/base/tls.hpp"
 #include "weft/stack/stack.hpp"
 
@@ -38,6 +42,8 @@ struct thread_cache {
     std::size_t low_bytes = 0;
     std::size_t span_bytes = ~std::size_t{0};
 
+    time_point period_end = time_point::min();  // when the owner next brings what it does not use
+
     thread_cache* next = nullptr;   // of the pool's caches, under its lock
     thread_cache** home = nullptr;  // the entry in the owner's table, under the registry's lock
     pool_core* pool = nullptr;
@@ -56,7 +62,14 @@ struct thread_table {
 
     // By a pool's index. The last is for pools beyond the count, and stays null like the first.
     thread_cache* entries[pool_count + 1];
+    std::uint32_t highest;  // the highest index of a cache that was made here
     bool ended;
+
+    bool has_free_stacks() const noexcept {
+        for (std::uint32_t i = 1; i <= highest; ++i)
+            if (entries[i] != nullptr && entries[i]->count() != 0) return true;
+        return false;
+    }
 };
 
 // Who has caches where. Its lock comes before a pool's.
@@ -69,6 +82,10 @@ struct cache_registry {
 
     // The calling thread ends.
     static void leave() noexcept;
+
+    // The calling thread is idle: every pool that any thread has a cache of gives back what lies
+    // unused, see base/give_back.hpp.
+    static time_point give_back(time_point now) noexcept;
 };
 
 }  // namespace weft::detail
