@@ -122,8 +122,9 @@ class Source:
         return self.tokens[i].kind if 0 <= i < len(self.tokens) else ""
 
     def brackets(self):
-        pair, stack = {}, []
+        pair, stack, self.around = {}, [], []
         for i, t in enumerate(self.tokens):
+            self.around.append(self.tokens[stack[-1]].text if stack else "{")
             if t.kind != "sign":
                 continue
             if t.text in CLOSES:
@@ -237,8 +238,11 @@ class Source:
         """The expression around token `i`, as far as the signs of `lower` precedence."""
         ends = {";", ",", "?", ":", "return", "co_return", "co_yield", "throw", "case", "else",
                 "{", "(", "["} | ASSIGNMENTS | lower
+        def stops(k, words):
+            return self.word(k) in words and (self.word(k) not in ("<", ">") or self.spaced(k))
+
         first = i
-        while first > 0 and self.word(first - 1) not in ends | {"}"}:
+        while first > 0 and not stops(first - 1, ends | {"}"}):
             first -= 1
             if first in self.pair and self.word(first) in (")", "]"):
                 opens = self.pair[first]
@@ -247,8 +251,8 @@ class Source:
                     break
                 first = opens
         last = i
-        while last + 1 < len(self.tokens) and self.word(last + 1) not in ends - {"{", "(", "["} | {
-                ")", "]", "}"}:
+        while last + 1 < len(self.tokens) and not stops(
+                last + 1, ends - {"{", "(", "["} | {")", "]", "}"}):
             last += 1
             if last in self.pair and self.word(last) in CLOSES:
                 last = self.pair[last]
@@ -456,6 +460,8 @@ def order(s, i, add):
 
 
 def begins_statement(s, i):
+    if s.around[i] != "{":
+        return False  # the head of a loop
     before = s.word(i - 1)
     if s.kind(i - 1) == "directive" or before in (";", "{", "}", "else", "do"):
         return before != "}" or s.kind(i) != "sign" or s.word(i) in ("*", "(", "++", "--")
@@ -469,7 +475,7 @@ def begins_statement(s, i):
 def left_out(s, i, add):
     """A statement that is a call or an assignment."""
     first = i
-    if s.word(i) in KEYWORDS and s.word(i) != "static_cast":
+    if s.word(i) in KEYWORDS:
         return
     k, assigned, called, previous = i, False, None, ""
     while s.word(k) == "*":

@@ -30,6 +30,8 @@ class Rules(unittest.TestCase):
                          ["a + 1 < b.c() -> a + 1 <= b.c()"])
         self.assertEqual(changes("if (k) return a == b;", "compare"), ["a == b -> a != b"])
         self.assertEqual(changes("std::vector<int> v; g<int>(1);", "compare"), [])
+        self.assertEqual(changes("x = g<int>(a) - 1;", "arithmetic"),
+                         ["g<int>(a) - 1 -> g<int>(a) + 1"])
 
     def test_both_results_of_a_condition_are_exchanged(self):
         self.assertEqual(changes("return a == b ? c(1, 2) : d;", "branch"),
@@ -49,6 +51,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(changes("*a().b += 2;", "store"), ["*a().b += 2; left out"])
         self.assertEqual(changes("const std::lock_guard held(lock); T x = y; T z{};",
                                  "call", "store", "deregister", "wake"), [])
+        self.assertEqual(changes("static_cast<void>(x); for (;; i += 2) {}", "call", "store"), [])
         self.assertEqual(changes("if (x) waiter.wake(); else list.erase(n);", "wake"),
                          ["waiter.wake(); left out"])
         self.assertEqual(changes("if (x) waiter.wake(); else list.erase(n);", "deregister"),
