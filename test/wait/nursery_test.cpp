@@ -5,6 +5,9 @@
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/task/task_handle.hpp"
+#include "weft/task/with_deadline.hpp"
+#include "weft/task/with_nursery.hpp"
+#include "weft/wait/timeout_scope.hpp"
 
 namespace {
 
@@ -49,6 +52,53 @@ TEST(nursery, asks_those_who_are_left_to_stop_and_waits) {
         {.on = l});
     l.run();
     f.join();
+}
+
+// One that ends by itself before the deadline, or in spite of it, is no reason to say so.
+TEST(nursery, a_deadline_that_ends_children_is_told_to_who_joins_them) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    weft::fiber f(
+        [&] {
+            for (const bool lasts : {true, false}) {
+                nursery n;
+                if (lasts)
+                    n.spawn(hold_for_an_hour(holders));
+                else
+                    n.spawn(number_in(2ms, 1));
+                const weft::timeout_scope limit(50ms);
+                bool told = false;
+                try {
+                    n.join();
+                } catch (const weft::stopped& s) {
+                    told = s.reason == weft::stop_reason::deadline && limit.expired();
+                }
+                EXPECT_EQ(told, lasts);
+                EXPECT_EQ(n.living_count(), 0u);
+            }
+        },
+        {.on = l});
+    weft::fiber g(
+        [&] {
+            for (const bool lasts : {true, false}) {
+                const auto said =
+                    weft::await(weft::with_nursery([&](nursery& n) -> weft::task<bool> {
+                        if (lasts)
+                            n.spawn(hold_for_an_hour(holders));
+                        else
+                            n.spawn(number_in(2ms, 1));
+                        const auto r = co_await weft::with_timeout(n.async_join(), 50ms);
+                        EXPECT_EQ(n.living_count(), 0u);
+                        co_return !r && r.error() == std::errc::timed_out;
+                    }));
+                EXPECT_EQ(said, lasts);
+            }
+        },
+        {.on = l});
+    l.run();
+    f.join();
+    g.join();
+    EXPECT_EQ(holders, 0);
 }
 
 TEST(nursery, join_waits_for_all_and_throws_the_first_error) {

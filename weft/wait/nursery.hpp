@@ -53,7 +53,8 @@ public:
         return spawn_into(*this, std::forward<X>(x), std::forward<Options>(options)...);
     }
 
-    // Waits until all have ended. Throws the first error. A stop of the caller is theirs.
+    // Waits until all have ended. Throws the first error. A stop of the caller is theirs, and so is
+    // its deadline, but where that has ended one of them, it throws stopped{deadline}.
     void join(std::source_location place = std::source_location::current());
     // The same for co_await, but that errors stay for rethrow().
     [[nodiscard]] scope::join_operation async_join() noexcept { return children_.join(); }

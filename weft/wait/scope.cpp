@@ -37,6 +37,7 @@ void scope::leave(scope_member& m) noexcept {
         m.place = ++ended_count_;
         ask_others = ended_count_ == rules_.enough || (m.failed() && rules_.one_fails_all_stop);
         living_.remove(m);
+        cut_short_ |= m.stopped_by == stop_reason::deadline;
         if (m.failed()) {
             m.child->kind->retain(*m.child);
             failed_.push_back(m);
@@ -108,7 +109,10 @@ bool scope::join_operation::start(waiter& w) noexcept {
 }
 
 void scope::join_operation::take(const waiter* w, wait_status how) const {
-    if (how == wait_status::stopped) detail::throw_stopped(w->reason());
+    // Written before the last child left, which has woken us. An error is told in its place.
+    const bool late = w != nullptr && w->reason() == stop_reason::deadline && scope_->cut_short_ &&
+                      scope_->failed_.empty();
+    if (how == wait_status::stopped || late) detail::throw_stopped(w->reason());
 }
 
 }  // namespace weft

@@ -14,6 +14,8 @@
 // Invariants:
 // C1  a member is counted from enter() to the end of leave(), and its child exists for longer
 // C2  the scope is not touched by a child after the lock under which it left is released
+//
+// Model: none, one lock guards all that is shared.
 #pragma once
 
 #include <cstddef>
@@ -95,7 +97,8 @@ public:
         join_operation(join_operation&& other) noexcept : scope_(other.scope_) {}
         bool ready() const noexcept { return scope_->empty(); }
         bool start(waiter& w) noexcept;
-        // Children that were asked to stop have ended, so that this is no stop of the wait.
+        // Children that were asked to stop have ended, so that this is no stop of the wait; but a
+        // deadline that has ended one of them is told, as whoever set it could not know.
         void take(const waiter* w, wait_status how) const;
 
     private:
@@ -112,6 +115,7 @@ private:
     list<scope_member> failed_;  // their children are kept
     std::size_t living_count_ = 0;
     std::size_t ended_count_ = 0;
+    bool cut_short_ = false;  // one was stopped by a deadline
     bool elsewhere_ = false;  // some have, or will have, another executor than who let them in
 };
 
