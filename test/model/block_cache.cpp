@@ -1,5 +1,5 @@
-// The blocks of what is checked are those of the checker's own weft, whose lists they share by the
-// name of the thread-local. In place of weft/base/block_cache.cpp.
+// The blocks of what is checked are those of the checker's own weft; the threads of an execution
+// keep none themselves. In place of weft/base/block_cache.cpp.
 #include "weft/base/block_cache.hpp"
 
 namespace checked = weft::detail;
@@ -10,6 +10,7 @@ void release_slow(void* p, std::size_t bytes) noexcept;
 [[noreturn]] void throw_out_of_memory();
 }  // namespace weft::detail
 
+constinit checked::free_block checked::shut_list{nullptr, 0, nullptr};
 void* checked::acquire_slow(std::size_t bytes) noexcept {
     return weft::detail::acquire_slow(bytes);
 }

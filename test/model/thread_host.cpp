@@ -2,4 +2,9 @@
 // place of weft/wait/thread_host.cpp.
 #include "weft/wait/thread_host.hpp"
 
+#include "model/model.hpp"
+
 weft::flow* weft::detail::flow_without_turn() noexcept { return nullptr; }
+weft::detail::thread_host& weft::detail::this_thread_host() noexcept {
+    model::fail("a wait outside of any flow");
+}

@@ -1,7 +1,5 @@
 #include "weft/stop/stop_core.hpp"
 
-#include <thread>
-
 #include "weft/base/assert.hpp"
 #include "weft/base/tls.hpp"
 #include "weft/stop/stop_source.hpp"
@@ -26,7 +24,7 @@ stop_core::~stop_core() {
     state_.lock();
     while (request_ != nullptr && request_->thread != here) {
         state_.unlock();
-        std::this_thread::yield();
+        spin_yield();
         state_.lock();
     }
     WEFT_ASSERT(first_ == nullptr, "destruction of a stop source that has callbacks");
@@ -99,7 +97,7 @@ void stop_core::remove(stop_node& n) noexcept {
     state_.lock();
     while (calls(n) && request_->thread != &this_stop_thread()) {
         state_.unlock();
-        std::this_thread::yield();
+        spin_yield();
         state_.lock();
     }
     if (calls(n)) running_ = false;

@@ -19,6 +19,8 @@
 // I2  request is set while a thread is at work on this list; no node is added then or ever again
 // I3  a core is on the pile of its request exactly while that is set
 // I4  a child is locked while its parent is, never the other way round
+//
+// Model: test/model/stop_core_test.cpp
 #pragma once
 
 #include "weft/stop/stop_state.hpp"

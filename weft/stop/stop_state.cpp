@@ -1,7 +1,5 @@
 #include "weft/stop/stop_state.hpp"
 
-#include <thread>
-
 namespace weft::detail {
 
 bool stop_state::take(std::uint32_t set, std::uint32_t refused) noexcept {
@@ -12,7 +10,10 @@ bool stop_state::take(std::uint32_t set, std::uint32_t refused) noexcept {
     for (;;) {
         if ((word & refused) != 0) return false;
         if ((word & locked) != 0) {  // I1
-            if (++reads % read_limit == 0) std::this_thread::yield();
+            if (++reads % read_limit == 0)
+                spin_yield();
+            else
+                spin_pause();
             word = word_.load(std::memory_order_acquire);
             continue;
         }

@@ -14,10 +14,13 @@
 // I1  locked is set while one thread may touch what the lock guards; only that thread changes the
 //     word then
 // I2  the reason is written once and never changes again
+//
+// Model: test/model/stop_core_test.cpp
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "weft/base/atomic.hpp"
 
 namespace weft {
 
@@ -67,7 +70,7 @@ private:
     // Sets `locked` and the bits `set`, unless a bit of `refused` is set.
     bool take(std::uint32_t set, std::uint32_t refused) noexcept;
 
-    std::atomic<std::uint32_t> word_{0};
+    atomic<std::uint32_t> word_{0};
 };
 
 }  // namespace detail

@@ -1,0 +1,64 @@
+// agent: whoever blocks, in one thread of a test, by the very calls that a fiber makes: a flow that
+// can suspend, and an executor that brings it back, by a word.
+//
+//   model::agent a;
+//   run.thread("locks", [&] { a.run([&] { const std::lock_guard held(m); ... }); });
+//   run.go();
+//   a.check();
+#pragma once
+
+#include "model/model.hpp"
+#include "weft/wait/flow.hpp"
+#include "weft/wait/waiter.hpp"
+
+namespace model {
+
+class agent final : public weft::executor {
+public:
+    agent() : flow_(kind) {
+        flow_.home = this;
+        flow_.set_handle(std::coroutine_handle<>::from_address(this));  // compared only
+    }
+
+    // In a thread of the execution.
+    template <class F>
+    void run(F body) {
+        weft::detail::this_thread_runs() = {&flow_, this};
+        body();
+        weft::detail::this_thread_runs() = {};
+    }
+    // After all threads: each wait has had one wake.
+    void check() const { require(posts_.load() == waits_, "each wait is woken once"); }
+
+    void post(weft::runnable&) noexcept override {
+        static_cast<void>(frame_.read());  // who is woken when it has gone on, races
+        posts_.fetch_add(1, std::memory_order_release);
+    }
+    void forget(weft::runnable&) noexcept override { unused(); }
+    void arm(weft::timer_node&) noexcept override { unused(); }
+    void disarm(weft::timer_node&) noexcept override { unused(); }
+    weft::time_point now() const noexcept override { return {}; }
+    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
+    void enroll(weft::flow&) noexcept override { unused(); }
+    void strike_off(weft::flow&) noexcept override { unused(); }
+    bool is_here() const noexcept override { return weft::current_executor() == this; }
+
+private:
+    static void suspend(weft::flow& f) {
+        auto& self = *static_cast<agent*>(f.home);
+        const int mine = ++self.waits_;
+        wait_until([&] { return self.posts_.load(std::memory_order_acquire) >= mine; });
+        self.frame_.write(mine);
+    }
+    static void nothing(weft::flow&) noexcept {}
+    static weft::party who(const weft::flow&) noexcept { return {"agent", 0, nullptr}; }
+    static constexpr weft::flow_kind kind = {"agent", suspend, nothing, nothing, nothing, who};
+    [[noreturn]] static void unused() { fail("an agent is asked for more than to wait"); }
+
+    weft::flow flow_;
+    weft::atomic<int> posts_{0};
+    int waits_ = 0;
+    var<int> frame_;
+};
+
+}  // namespace model

@@ -1,0 +1,42 @@
+// weft/wait/await.hpp: the meeting of a coroutine that ends and of whoever blocks for it, under
+// every interleaving of the two: the walk is whole.
+#include "weft/wait/await.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "model/agent.hpp"
+#include "model/expect.hpp"
+
+namespace {
+
+using model::execution;
+using model::expect_right;
+using model::explore;
+
+TEST(await, meets_the_end_of_a_coroutine_and_goes_on_with_what_it_gave) {
+    expect_right(explore(
+        [](execution& run) {
+            std::optional<weft::detail::bridge_end> end;
+            end.emplace();
+            model::var<int> value{0};
+            model::agent a;
+            run.thread("ends", [&] {
+                value.write(1);
+                end->finish();
+            });
+            run.thread("waits", [&] {
+                a.run([&] {
+                    end->wait(*weft::current_flow());
+                    model::require(value.read() == 1, "what it gave is there");
+                    end.reset();  // it lies in the frame of who waits
+                });
+            });
+            run.go();
+            a.check();
+        },
+        {.deviations = 10}));
+}
+
+}  // namespace

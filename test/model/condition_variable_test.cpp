@@ -1,0 +1,100 @@
+// weft/sync/condition_variable.hpp, with its mutex, under every interleaving of a few who wait,
+// notify, and stop the token of a wait. The walks are bounded by deviations.
+#include "weft/sync/condition_variable.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "model/agent.hpp"
+#include "model/expect.hpp"
+#include "weft/stop/stop_source.hpp"
+
+namespace {
+
+using model::agent;
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+
+struct scene {
+    weft::mutex m;
+    weft::condition_variable changed;
+    model::var<bool> ready{false};  // under m
+    weft::stop_source stop;
+    std::array<agent, 4> agents;
+
+    // What a token adds to a wait is that it may end without `ready`.
+    void wait(std::size_t who, bool with_token) {
+        agents[who].run([&] {
+            std::unique_lock lock(m);
+            const auto is_ready = [&] { return ready.read(); };
+            if (!with_token)
+                changed.wait(lock, is_ready);
+            else if (!changed.wait(lock, stop.get_token(), is_ready))
+                model::require(stop.stop_requested(), "nothing else ends it");
+            model::require(m.is_mine(), "whoever comes back holds the mutex");
+        });
+    }
+    void notify(std::size_t who, bool all) {
+        agents[who].run([&] {
+            {
+                const std::lock_guard held(m);
+                ready.write(true);
+            }
+            all ? changed.notify_all() : changed.notify_one();
+        });
+    }
+    void check() {
+        for (const agent& a : agents) a.check();
+        model::require(m.try_lock(), "nobody holds the mutex");
+        m.unlock();
+    }
+};
+
+TEST(condition_variable, misses_no_notification) {
+    for (bool all : {false, true})
+        expect_right(explore(
+                         [=](execution& run) {
+                             scene s;
+                             run.thread("waits", [&] { s.wait(0, false); });
+                             run.thread("notifies", [&] { s.notify(1, all); });
+                             run.go();
+                             s.agents[3].run([&] { s.check(); });
+                         },
+                         {.deviations = 4}),
+                     bounded);
+}
+
+// notify_all() has claimed both and woken one of them when the stop looks for the other.
+TEST(condition_variable, wakes_once_who_is_notified_and_stopped) {
+    expect_right(explore(
+                     [](execution& run) {
+                         scene s;
+                         run.thread("waits", [&] { s.wait(0, true); });
+                         run.thread("waits too", [&] { s.wait(1, true); });
+                         run.thread("notifies", [&] { s.changed.notify_all(); });
+                         run.thread("stops", [&] { s.stop.request_stop(); });
+                         run.go();
+                         s.agents[3].run([&] { s.check(); });
+                     },
+                     {.deviations = 1}),
+                 bounded);
+}
+
+TEST(condition_variable, notifies_all_of_those_who_wait) {
+    expect_right(explore(
+                     [](execution& run) {
+                         scene s;
+                         run.thread("waits", [&] { s.wait(0, false); });
+                         run.thread("waits too", [&] { s.wait(1, true); });
+                         run.thread("notifies", [&] { s.notify(2, true); });
+                         run.go();
+                         s.agents[3].run([&] { s.check(); });
+                     },
+                     {.deviations = 2}),
+                 bounded);
+}
+
+}  // namespace

@@ -1,0 +1,88 @@
+// weft/stop/stop_core.hpp under every interleaving of who requests a stop, who attaches and
+// detaches a callback meanwhile, and who destroys the source. The walks are bounded by deviations.
+#include "weft/stop/stop_core.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "model/expect.hpp"
+#include "model/model.hpp"
+#include "weft/stop/stop_callback.hpp"
+#include "weft/stop/stop_source.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+
+TEST(stop_core, calls_a_callback_once_at_most_and_never_after_it_is_detached) {
+    for (bool child : {false, true})
+        expect_right(explore(
+                         [=](execution& run) {
+                             weft::stop_source all;
+                             std::optional<weft::stop_source> one;
+                             if (child) one.emplace(all.get_token());
+                             model::var<int> calls{0};  // of the frame of who waits
+                             run.thread("waits", [&] {
+                                 const auto note = [&](weft::stop_reason) noexcept {
+                                     calls.write(calls.read() + 1);
+                                 };
+                                 weft::stop_source& by = child ? *one : all;
+                                 {
+                                     const weft::stop_callback c(by.get_token(), note);
+                                 }
+                                 const int seen = calls.read();
+                                 calls.write(0);  // the frame is another's now
+                                 model::require(seen <= 1, "it is called once");
+                                 model::require(seen == 0 || by.stop_requested(), "for a reason");
+                             });
+                             run.thread("stops", [&] { all.request_stop(); });
+                             run.go();
+                             model::require(calls.read() == 0, "nobody calls it afterwards");
+                             all.check();
+                         },
+                         {.deviations = 4}),
+                     bounded);
+}
+
+TEST(stop_core, has_one_first_request_which_every_callback_hears_of) {
+    expect_right(explore(
+                     [](execution& run) {
+                         weft::stop_source s;
+                         int calls = 0;
+                         weft::atomic<int> firsts{0};
+                         const auto note = [&](weft::stop_reason) noexcept { ++calls; };
+                         const weft::stop_callback a(s.get_token(), note);
+                         const weft::stop_callback b(s.get_token(), note);
+                         for (int i = 0; i < 2; ++i)
+                             run.thread("stops", [&] {
+                                 if (s.request_stop())
+                                     firsts.fetch_add(1, std::memory_order_relaxed);
+                             });
+                         run.go();
+                         model::require(firsts.load() == 1 && calls == 2, "the first calls both");
+                     },
+                     {.deviations = 4}),
+                 bounded);
+}
+
+// Who sees the request may destroy the source while another thread is still at it.
+TEST(stop_core, waits_at_its_end_for_a_request_that_is_under_way) {
+    expect_right(explore(
+                     [](execution& run) {
+                         std::optional<weft::stop_source> s;
+                         s.emplace();
+                         run.thread("stops", [&] { s->request_stop(); });
+                         run.thread("ends", [&] {
+                             if (s->stop_requested()) s.reset();
+                         });
+                         run.go();
+                     },
+                     {.deviations = 6}),
+                 bounded);
+}
+
+}  // namespace
