@@ -23,6 +23,8 @@
 // sandbox that takes membarrier away from a process which already has it ends that process.
 //
 //   weft::asymmetric_fence fence;                       // kept by who comes often
+//
+// Model: test/model/asymmetric_fence_test.cpp
 #pragma once
 
 #include <atomic>

@@ -15,6 +15,8 @@
 //   weft::atomic<unsigned> word{0};
 //   word.fetch_or(bit, std::memory_order_release);
 //   while (word.load(std::memory_order_acquire) & bit) weft::spin_pause();
+//
+// Model: none, it only gives the atomics a name.
 #pragma once
 
 #include <atomic>

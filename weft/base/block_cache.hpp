@@ -31,6 +31,8 @@
 //
 //   void* p = weft::block_cache::acquire(bytes);
 //   weft::block_cache::release(p, bytes);
+//
+// Model: none, one mutex guards what threads share.
 #pragma once
 
 #include <cstddef>

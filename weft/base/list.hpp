@@ -23,6 +23,8 @@
 //   weft::list<waiter> queue;
 //   queue.push_back(w);
 //   if (w.linked()) queue.remove(w);
+//
+// Model: none, a glance is good for a prefetch and for nothing else.
 #pragma once
 
 #include <atomic>

@@ -6,6 +6,8 @@
 //
 //   weft::spin_lock lock;
 //   const std::lock_guard held(lock);
+//
+// Model: test/model/spin_lock_test.cpp
 #pragma once
 
 #include "weft/base/atomic.hpp"

@@ -22,6 +22,8 @@
 //
 // Who is claimed counts as one who searches, until he finds something (end_search) or announces
 // himself again. At most half of the workers search, or one.
+//
+// Model: test/model/idle_set_test.cpp
 #pragma once
 
 #include <bit>

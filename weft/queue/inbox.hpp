@@ -35,6 +35,8 @@
 //   weft::inbox<job> box;
 //   if (box.push(j)) wake_owner();                                      // any thread
 //   for (auto jobs = box.take(); job* j = jobs.pop_front();) j->run();  // the owner
+//
+// Model: test/model/inbox_test.cpp
 #pragma once
 
 #include <cstddef>

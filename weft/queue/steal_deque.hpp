@@ -43,6 +43,8 @@
 //   deque.push(j);                                          // the owner
 //   if (job* j = deque.pop()) j->run();
 //   if (job* j = deque.steal().item) j->run();              // any thread
+//
+// Model: test/model/steal_deque_test.cpp
 #pragma once
 
 #include <cstddef>

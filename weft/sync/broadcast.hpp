@@ -13,6 +13,8 @@
 //   while (auto t = mine.recv()) show(*t);
 //
 // Items are copied to the receivers, without a lock being held. A receiver is for one party.
+//
+// Model: none, what changes, changes under the lock of its word_queue, which has one.
 #pragma once
 
 #include <cstdint>

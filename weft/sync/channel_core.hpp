@@ -15,6 +15,8 @@
 // C4  who watches for the end waits only until the channel is closed and the ring empty
 // C5  items are moved under the lock, so their move constructor does not throw and does not use
 //     the channel
+//
+// Model: test/model/channel_core_test.cpp
 #pragma once
 
 #include <cstddef>

@@ -13,6 +13,8 @@
 //
 // A notification that has woken one whose frame is destroyed before it has the mutex goes to the
 // next; so the condition_variable exists until nobody waits for the mutex either.
+//
+// Model: test/model/condition_variable_test.cpp
 #pragma once
 
 #include <condition_variable>

@@ -11,6 +11,8 @@
 //       table = co_await async_load();
 //       mine.succeeded();
 //   }
+//
+// Model: none, what changes, changes under the lock of its word_queue, which has one.
 #pragma once
 
 #include <functional>

@@ -9,6 +9,8 @@
 //      channel a:   line -> [node 0]--+
 //      channel b:   line -> [node 1]--+--> waiter      claimed once
 //      channel c:   line -> [node 2]--+
+//
+// Model: none, its one atomic is a count; which case happens is decided by the waiter's state.
 #pragma once
 
 #include <cstddef>

@@ -22,6 +22,8 @@
 //   queue_node* next = q.claim_first();
 //   q.unlock(next != nullptr ? v : 0);
 //   if (next != nullptr) next->owner->wake();
+//
+// Model: test/model/word_queue_test.cpp
 #pragma once
 
 #include <cstdint>

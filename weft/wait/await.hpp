@@ -12,6 +12,8 @@
 //
 // Limits: what is awaited and is no operation gives at most what is aligned to a cache line: it
 // passes through a coroutine frame, and compilers align frames for no more.
+//
+// Model: test/model/await_test.cpp
 #pragma once
 
 #include <coroutine>

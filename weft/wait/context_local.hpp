@@ -17,6 +17,8 @@
 // Without a binding there is the default that the context_local was made with. Reading is linear in
 // the number of bindings in force. A binding belongs to the flow that made it: it ends there, in
 // the reverse order of the beginnings.
+//
+// Model: none, a count of references to what nobody changes.
 #pragma once
 
 #include <cstddef>

@@ -23,6 +23,8 @@
 //     either the visitor finds the new home, or who takes the flow in there finds the stop
 // F5  `visitors` counts those who have read `home` and may still use it; a move waits until there
 //     are none, so that the executor that was left may end then
+//
+// Model: test/model/flow_test.cpp
 #pragma once
 
 #include <atomic>

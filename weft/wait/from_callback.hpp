@@ -18,6 +18,8 @@
 // deadline of a scope as well.
 //
 // The block is the one allocation; to complete allocates nothing.
+//
+// Model: none, one lock guards the outcome, and the atomics count references.
 #pragma once
 
 #include <concepts>

@@ -10,6 +10,8 @@
 // for nothing runs when it waits next. What a waiting thread runs may not block it again. A thread
 // that ends while something that was begun on it has still to run, or has a deadline, ends the
 // program.
+//
+// Model: none, std::mutex and std::condition_variable guard its queue.
 #pragma once
 
 #include <condition_variable>

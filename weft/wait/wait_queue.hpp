@@ -11,6 +11,8 @@
 //   wait_node* next;                             // unlock(): to the first in line, or free
 //   { const std::lock_guard held(queue); next = queue.claim_first(); if (!next) free_ = true; }
 //   if (next) next->owner->wake();
+//
+// Model: test/model/wait_queue_test.cpp
 #pragma once
 
 #include <mutex>

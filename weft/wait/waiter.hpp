@@ -19,6 +19,8 @@
 // W2  who does not claim does not touch the waiter after its queue's lock is released
 // W3  a waiter that is destroyed stands in no queue and in no executor
 // W4  it leaves its executor only after it was woken, and was taken out of what is ready there
+//
+// Model: test/model/waiter_state_test.cpp
 #pragma once
 
 #include <atomic>

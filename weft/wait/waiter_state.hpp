@@ -8,6 +8,8 @@
 // alone. That the word is pending says nothing about whether the party has left its stack: it need
 // not, because a wake is posted to the executor that runs the party, which comes to it when the
 // party has left (executor.hpp). So a wake before the suspension is neither lost nor too early.
+//
+// Model: test/model/waiter_state_test.cpp
 #pragma once
 
 #include <cstdint>
