@@ -85,7 +85,7 @@ TEST(counting_semaphore_death, a_release_above_the_maximum) {
             weft::binary_semaphore s(1);
             s.release();
         },
-        "release of a semaphore above its maximum");
+        "release of a semaphore above its maximum \\(.*counting_semaphore_test\\.cpp:");
 }
 
 }  // namespace

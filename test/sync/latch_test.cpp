@@ -52,7 +52,14 @@ TEST(latch, may_be_destroyed_by_who_has_waited) {
 }
 
 TEST(latch_death, a_count_below_zero) {
-    EXPECT_DEATH(weft::latch(1).count_down(2), "a count of what is waited for falls below zero");
+    EXPECT_DEATH(weft::latch(1).count_down(2),
+                 "a count of what is waited for falls below zero \\(.*latch_test\\.cpp:");
+}
+
+TEST(latch_death, a_count_outside_of_its_range) {
+    EXPECT_DEATH(weft::latch(-3), "a latch begins outside of its range \\(.*latch_test\\.cpp:");
+    EXPECT_DEATH(weft::latch(1).count_down(-1),
+                 "a latch is counted down by less than nothing \\(.*latch_test\\.cpp:");
 }
 
 }  // namespace

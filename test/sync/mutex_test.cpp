@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "test/support/parties.hpp"
@@ -204,7 +205,8 @@ TEST(mutex_death, an_unlock_by_a_stranger_names_both) {
             weft::fiber b([&] { m.unlock(); }, {.name = "bob", .on = &l});
             l.run();
         },
-        "unlock of a mutex, which is held by fiber [0-9]+ \"alice\": fiber [0-9]+ \"bob\"");
+        "unlock of a mutex, which is held by fiber [0-9]+ \"alice\": fiber [0-9]+ \"bob\" "
+        "\\(.*mutex_test\\.cpp:");
 }
 
 TEST(mutex_death, an_unlock_of_what_nobody_holds) {
@@ -213,7 +215,7 @@ TEST(mutex_death, an_unlock_of_what_nobody_holds) {
             weft::mutex m;
             m.unlock();
         },
-        "unlock of a mutex, which is held by nobody: thread");
+        "unlock of a mutex, which is held by nobody: thread [0-9]+ \\(.*mutex_test\\.cpp:");
 }
 
 TEST(mutex_death, a_second_lock_by_its_holder) {
@@ -223,7 +225,7 @@ TEST(mutex_death, a_second_lock_by_its_holder) {
             m.lock();
             m.lock();
         },
-        "lock of a mutex, which is held by thread [0-9]+: thread");
+        "lock of a mutex, which is held by thread [0-9]+: thread [0-9]+ \\(.*mutex_test\\.cpp:");
 }
 
 TEST(mutex_death, a_fiber_that_ends_and_holds_one) {
@@ -312,7 +314,7 @@ TEST(mutex_death, that_is_destroyed_while_somebody_waits_for_it) {
             l.run_until_idle();
             m.reset();
         },
-        "weft: a mutex is destroyed while it is held");
+        "weft: a mutex is destroyed, which is held by thread [0-9]+: thread [0-9]+\n");
 }
 
 }  // namespace

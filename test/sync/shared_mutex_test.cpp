@@ -141,7 +141,8 @@ TEST(shared_mutex, under_every_order_a_writer_is_alone) {
 
 TEST(shared_mutex_death, an_unlock_of_what_is_not_held_so) {
     EXPECT_DEATH(weft::shared_mutex().unlock(),
-                 "unlock of a shared_mutex, which is written by nobody: thread");
+                 "unlock of a shared_mutex, which is written by nobody: thread [0-9]+ "
+                 "\\(.*shared_mutex_test\\.cpp:");
     EXPECT_DEATH(weft::shared_mutex().unlock_shared(),
                  "unlock_shared of a shared_mutex that no reader holds");
 }

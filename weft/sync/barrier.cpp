@@ -2,9 +2,10 @@
 
 namespace weft::detail {
 
-barrier_core::arrival barrier_core::arrive(std::size_t n, std::size_t leave) noexcept {
+barrier_core::arrival barrier_core::arrive(std::size_t n, std::size_t leave,
+                                           std::source_location place) noexcept {
     const phase p = queue_.lock();
-    WEFT_ASSERT(n <= missing_, "more arrive at a barrier than it expects");
+    WEFT_ASSERT_AT(n <= missing_, "more arrive at a barrier than it expects", place);
     missing_ -= n;
     expected_ -= leave;
     const bool last = missing_ == 0;

@@ -6,9 +6,12 @@
 //
 //   weft::barrier b(3, []() noexcept { swap(front, back); });
 //   for (;;) { work(); b.arrive_and_wait(); }
+//
+// Model: none, what changes, changes under the lock of its word_queue, which has one.
 #pragma once
 
 #include <cstddef>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -33,7 +36,7 @@ public:
         phase in;
         bool last;  // completes the phase, by complete()
     };
-    arrival arrive(std::size_t n, std::size_t leave) noexcept;
+    arrival arrive(std::size_t n, std::size_t leave, std::source_location place) noexcept;
     void complete() noexcept;
     bool is_over(phase p) const noexcept { return queue_.value() != p; }
 
@@ -86,36 +89,46 @@ public:
 
     static constexpr std::ptrdiff_t max() noexcept { return PTRDIFF_MAX; }
 
-    explicit barrier(std::ptrdiff_t expected, Completion f = Completion())
+    explicit barrier(std::ptrdiff_t expected, Completion f = Completion(),
+                     std::source_location place = std::source_location::current())
         : core_(static_cast<std::size_t>(expected)), complete_(std::move(f)) {
-        WEFT_ASSERT(expected >= 0, "a barrier for fewer than none");
+        WEFT_ASSERT_AT(expected >= 0, "a barrier for fewer than none", place);
     }
     barrier(const barrier&) = delete;
     barrier& operator=(const barrier&) = delete;
 
     // Ends the program if more arrive than are expected.
-    arrival_token arrive(std::ptrdiff_t n = 1) {
-        WEFT_ASSERT(n > 0, "arrival of less than one at a barrier");
-        return arrival_token(enter(static_cast<std::size_t>(n), 0));
+    arrival_token arrive(std::ptrdiff_t n = 1,
+                         std::source_location place = std::source_location::current()) {
+        WEFT_ASSERT_AT(n > 0, "arrival of less than one at a barrier", place);
+        return arrival_token(enter(static_cast<std::size_t>(n), 0, place));
     }
     // Arrives, and is not expected any more.
-    void arrive_and_drop() { enter(1, 1); }
+    void arrive_and_drop(std::source_location place = std::source_location::current()) {
+        enter(1, 1, place);
+    }
 
     // Throw stopped.
-    void wait(arrival_token t) {
-        if (!core_.is_over(t.phase)) await(async_wait(t));
+    void wait(arrival_token t, std::source_location place = std::source_location::current()) {
+        if (!core_.is_over(t.phase)) await(async_wait(t), place);
     }
-    void arrive_and_wait() { wait(arrive()); }
+    void arrive_and_wait(std::source_location place = std::source_location::current()) {
+        wait(arrive(1, place), place);
+    }
 
     detail::barrier_operation async_wait(arrival_token t) noexcept {
         return detail::barrier_operation(core_, t.phase);
     }
     // Has arrived when this returns.
-    detail::barrier_operation async_arrive_and_wait() { return async_wait(arrive()); }
+    detail::barrier_operation async_arrive_and_wait(
+        std::source_location place = std::source_location::current()) {
+        return async_wait(arrive(1, place));
+    }
 
 private:
-    detail::barrier_core::phase enter(std::size_t n, std::size_t leave) {
-        const auto a = core_.arrive(n, leave);
+    detail::barrier_core::phase enter(std::size_t n, std::size_t leave,
+                                      std::source_location place) {
+        const auto a = core_.arrive(n, leave, place);
         if (a.last) {
             complete_();
             core_.complete();

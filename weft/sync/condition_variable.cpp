@@ -51,7 +51,7 @@ bool condition_awaiter::begin_lock() {
         flow_->raise_shield();  // no stop ends the second wait
         shielded_ = true;
     }
-    lock_operation& op = locking_.emplace(*mutex_);
+    lock_operation& op = locking_.emplace(*mutex_, unknown_place);
     if (op.ready()) return false;
     waiter& w = make(for_lock_);
     w.handle = awaiting_;

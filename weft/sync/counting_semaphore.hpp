@@ -24,21 +24,25 @@ class counting_semaphore {
 public:
     static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
 
-    explicit counting_semaphore(std::ptrdiff_t desired) noexcept
+    explicit counting_semaphore(
+        std::ptrdiff_t desired,
+        std::source_location place = std::source_location::current()) noexcept
         : permits_(static_cast<std::size_t>(desired), static_cast<std::size_t>(LeastMax),
                    "a semaphore") {
-        WEFT_ASSERT(desired >= 0 && desired <= LeastMax, "a semaphore begins outside of its range");
+        WEFT_ASSERT_AT(desired >= 0 && desired <= LeastMax,
+                       "a semaphore begins outside of its range", place);
     }
     counting_semaphore(const counting_semaphore&) = delete;
     counting_semaphore& operator=(const counting_semaphore&) = delete;
 
-    void release(std::ptrdiff_t update = 1) noexcept {
-        WEFT_ASSERT(update >= 0, "release of a semaphore by less than nothing");
-        permits_.release(static_cast<std::size_t>(update));
+    void release(std::ptrdiff_t update = 1,
+                 std::source_location place = std::source_location::current()) noexcept {
+        WEFT_ASSERT_AT(update >= 0, "release of a semaphore by less than nothing", place);
+        permits_.release(static_cast<std::size_t>(update), place);
     }
     // Throws stopped.
-    void acquire() {
-        if (!try_acquire()) await(async_acquire());
+    void acquire(std::source_location place = std::source_location::current()) {
+        if (!try_acquire()) await(async_acquire(), place);
     }
     [[nodiscard]] bool try_acquire() noexcept { return permits_.try_acquire(); }
     // False at the deadline. Throws stopped.

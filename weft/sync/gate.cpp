@@ -2,23 +2,24 @@
 
 namespace weft::detail {
 
-void gate::add(std::size_t n) noexcept {
+void gate::add(std::size_t n, std::source_location place) noexcept {
     word v = queue_.lock();
-    WEFT_ASSERT(n <= most - v / unit, "a count of what is waited for grows beyond its maximum");
+    WEFT_ASSERT_AT(n <= most - v / unit, "a count of what is waited for grows beyond its maximum",
+                   place);
     queue_.unlock(v + n * unit);
 }
 
-void gate::remove(std::size_t n) noexcept {
+void gate::remove(std::size_t n, std::source_location place) noexcept {
     // Where it stays shut, or nobody waits, there is nobody to wake.
     word w = queue_.load();
     while ((w & word_queue::busy) == 0) {
         const word v = word_queue::value_of(w);
-        WEFT_ASSERT(n <= v / unit, "a count of what is waited for falls below zero");
+        WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", place);
         if (v == n * unit && w != v) break;
         if (queue_.change(w, w - n * unit)) return;
     }
     const word v = queue_.lock();
-    WEFT_ASSERT(n <= v / unit, "a count of what is waited for falls below zero");
+    WEFT_ASSERT_AT(n <= v / unit, "a count of what is waited for falls below zero", place);
     wait_list woken;
     if (v == n * unit) queue_.claim_all(woken);
     queue_.unlock(v - n * unit);

@@ -2,9 +2,12 @@
 // common.
 //
 // Its one idea: a count of what keeps it shut. It is open at zero; to pass changes nothing.
+//
+// Model: test/model/locks_test.cpp
 #pragma once
 
 #include <cstddef>
+#include <source_location>
 
 #include "weft/sync/timed.hpp"
 #include "weft/sync/word_queue.hpp"
@@ -17,17 +20,18 @@ public:
     static constexpr word unit = word_queue::unit;
     static constexpr std::size_t most = ~word{0} / unit;
 
-    explicit constexpr gate(std::size_t bars, const char* what) noexcept
+    constexpr gate(std::size_t bars, const char* what, std::source_location place) noexcept
         : queue_(bars * unit), what_(what) {
-        WEFT_ASSERT(bars <= most, "a count of what is waited for begins beyond its maximum");
+        WEFT_ASSERT_AT(bars <= most, "a count of what is waited for begins beyond its maximum",
+                       place);
     }
 
     bool is_open() const noexcept { return queue_.value() == 0; }
     std::size_t bars() const noexcept { return queue_.value() / unit; }
 
-    void add(std::size_t n) noexcept;  // more bars
+    void add(std::size_t n, std::source_location place) noexcept;  // more bars
     // Takes n off; who takes the last wakes all. Ends the program if there are fewer.
-    void remove(std::size_t n) noexcept;
+    void remove(std::size_t n, std::source_location place) noexcept;
     void set_bars(std::size_t n) noexcept;  // exactly so many
 
 private:

@@ -21,12 +21,13 @@ holder holder_without_flow() noexcept {
     return holder_of(&host.own_flow());
 }
 
-void fail_unknown(const char* rule) noexcept {
+void fail_unknown(const char* rule, std::source_location place) noexcept {
     const flow* f = current_flow();
-    fail(rule, f != nullptr ? f->who() : party{});
+    fail(rule, f != nullptr ? f->who() : party{}, place);
 }
 
-void fail_against(const char* what, holder who, const char* but, holder whom) noexcept {
+void fail_against(const char* what, holder who, const char* but, holder whom,
+                  std::source_location place) noexcept {
     line rule;
     rule.text(what).text(", ").text(but).text(" ");
     if (whom == 0) {
@@ -36,7 +37,7 @@ void fail_against(const char* what, holder who, const char* but, holder whom) no
         rule.text(p.kind).text(" ").number(p.id);
         if (p.name != nullptr) rule.text(" \"").text(p.name).text("\"");
     }
-    fail(rule.terminate().data(), party_of(who));
+    fail(rule.terminate().data(), party_of(who), place);
 }
 
 }  // namespace weft::detail

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 
 #include "weft/sync/word_queue.hpp"
 #include "weft/wait/flow.hpp"
@@ -52,10 +53,11 @@ inline void count_lock(int n) noexcept {
 }
 
 // Ends the program, and names the flow in which it happens.
-[[noreturn]] void fail_unknown(const char* rule) noexcept;
+[[noreturn]] void fail_unknown(const char* rule, std::source_location place) noexcept;
 
 // What `what` (a thing and a rule: "unlock of a mutex") was done by, and against whom. Ends the
 // program.
-[[noreturn]] void fail_against(const char* what, holder who, const char* but, holder whom) noexcept;
+[[noreturn]] void fail_against(const char* what, holder who, const char* but, holder whom,
+                               std::source_location place) noexcept;
 
 }  // namespace weft::detail

@@ -18,26 +18,27 @@ public:
         return static_cast<std::ptrdiff_t>(detail::gate::most / 2);
     }
 
-    explicit latch(std::ptrdiff_t expected) noexcept
-        : gate_(static_cast<std::size_t>(expected), "a latch") {
-        WEFT_ASSERT(expected >= 0 && expected <= max(), "a latch begins outside of its range");
-    }
+    explicit latch(std::ptrdiff_t expected,
+                   std::source_location place = std::source_location::current()) noexcept
+        : gate_(count_of(expected, place), "a latch", place) {}
     latch(const latch&) = delete;
     latch& operator=(const latch&) = delete;
 
     // Ends the program if the count falls below zero.
-    void count_down(std::ptrdiff_t n = 1) noexcept {
-        WEFT_ASSERT(n >= 0, "a latch is counted down by less than nothing");
-        gate_.remove(static_cast<std::size_t>(n));
+    void count_down(std::ptrdiff_t n = 1,
+                    std::source_location place = std::source_location::current()) noexcept {
+        WEFT_ASSERT_AT(n >= 0, "a latch is counted down by less than nothing", place);
+        gate_.remove(static_cast<std::size_t>(n), place);
     }
     bool try_wait() const noexcept { return gate_.is_open(); }
     // These throw stopped.
-    void wait() {
-        if (!try_wait()) await(async_wait());
+    void wait(std::source_location place = std::source_location::current()) {
+        if (!try_wait()) await(async_wait(), place);
     }
-    void arrive_and_wait(std::ptrdiff_t n = 1) {
-        count_down(n);
-        wait();
+    void arrive_and_wait(std::ptrdiff_t n = 1,
+                         std::source_location place = std::source_location::current()) {
+        count_down(n, place);
+        wait(place);
     }
     // Whether the count is zero; not so at the deadline. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
@@ -52,6 +53,12 @@ public:
     }
 
 private:
+    static std::size_t count_of(std::ptrdiff_t expected, std::source_location place) noexcept {
+        WEFT_ASSERT_AT(expected >= 0 && expected <= max(), "a latch begins outside of its range",
+                       place);
+        return static_cast<std::size_t>(expected);
+    }
+
     detail::gate gate_;
 };
 

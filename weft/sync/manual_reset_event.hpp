@@ -17,7 +17,8 @@ namespace weft {
 
 class manual_reset_event {
 public:
-    explicit manual_reset_event(bool set = false) noexcept : gate_(set ? 0 : 1, "an event") {}
+    explicit manual_reset_event(bool set = false) noexcept
+        : gate_(set ? 0 : 1, "an event", unknown_place) {}
     manual_reset_event(const manual_reset_event&) = delete;
     manual_reset_event& operator=(const manual_reset_event&) = delete;
 
@@ -26,8 +27,8 @@ public:
     void reset() noexcept { gate_.set_bars(1); }
 
     // Throws stopped.
-    void wait() {
-        if (!is_set()) await(async_wait());
+    void wait(std::source_location place = std::source_location::current()) {
+        if (!is_set()) await(async_wait(), place);
     }
     // Whether it was set; not so at the deadline. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }

@@ -5,7 +5,7 @@ namespace detail {
 
 lock_operation::~lock_operation() {
     if (node_.given) [[unlikely]]
-        mutex_->unlock_slowly(node_.as);  // its frame was destroyed in between
+        mutex_->unlock_slowly(node_.as, unknown_place);  // its frame was destroyed in between
 }
 
 bool lock_operation::start(waiter& w, bool gives_up) noexcept {
@@ -17,7 +17,7 @@ bool lock_operation::start(waiter& w, bool gives_up) noexcept {
         return false;
     }
     if (held == me && me != unknown_holder && !gives_up) [[unlikely]]
-        fail_against("lock of a mutex", me, "which is held by", held);
+        fail_against("lock of a mutex", me, "which is held by", held, place_);
     node_.as = me;
     node_.enlist(w, mutex_->queue_, "a mutex");
     mutex_->queue_.unlock(held);
@@ -26,12 +26,12 @@ bool lock_operation::start(waiter& w, bool gives_up) noexcept {
 
 }  // namespace detail
 
-void mutex::lock_slowly() { await(async_lock()); }
+void mutex::lock_slowly(std::source_location place) { await(async_lock(place), place); }
 
-bool mutex::unlock_slowly(detail::holder me) noexcept {
+bool mutex::unlock_slowly(detail::holder me, std::source_location place) noexcept {
     const detail::holder held = queue_.lock();
     if (held != me && held != detail::unknown_holder) [[unlikely]]
-        detail::fail_against("unlock of a mutex", me, "which is held by", held);
+        detail::fail_against("unlock of a mutex", me, "which is held by", held, place);
     auto* next = static_cast<detail::lock_operation::node*>(queue_.claim_first());
     if (next != nullptr) next->given = true;
     queue_.unlock(next != nullptr ? next->as : 0);

@@ -15,6 +15,8 @@
 //
 //   co_await m.async_lock();
 //   const std::lock_guard held(m, std::adopt_lock);
+//
+// Model: test/model/locks_test.cpp
 #pragma once
 
 #include "weft/sync/holder.hpp"
@@ -31,9 +33,9 @@ class [[nodiscard]] lock_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    explicit lock_operation(mutex& m) noexcept : mutex_(&m) {}
+    lock_operation(mutex& m, std::source_location place) noexcept : mutex_(&m), place_(place) {}
     // Before it is awaited.
-    lock_operation(lock_operation&& other) noexcept : mutex_(other.mutex_) {}
+    lock_operation(lock_operation&& other) noexcept : lock_operation(*other.mutex_, other.place_) {}
     lock_operation& operator=(const lock_operation&) = delete;
     ~lock_operation();
 
@@ -47,6 +49,7 @@ public:
 
 protected:
     bool start(waiter& w, bool gives_up) noexcept;
+    std::source_location place() const noexcept { return place_; }
 
 private:
     friend class weft::mutex;
@@ -55,6 +58,7 @@ private:
     };
 
     mutex* mutex_;
+    std::source_location place_;  // of the call, for messages
     node node_;
 };
 
@@ -71,11 +75,15 @@ public:
     constexpr mutex() noexcept : queue_(0) {}
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
-    ~mutex() { WEFT_ASSERT(queue_.load() == 0, "a mutex is destroyed while it is held"); }
+    ~mutex() {
+        if (const auto held = queue_.load()) [[unlikely]]
+            detail::fail_against("a mutex is destroyed", detail::holder_here(), "which is held by",
+                                 detail::word_queue::value_of(held), unknown_place);
+    }
 
     // Throws stopped.
-    void lock() {
-        if (!try_lock()) lock_slowly();
+    void lock(std::source_location place = std::source_location::current()) {
+        if (!try_lock()) lock_slowly(place);
     }
     [[nodiscard]] bool try_lock() noexcept {
         detail::word_queue::word nobody = 0;
@@ -91,15 +99,20 @@ public:
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
         return try_lock() || await(async_lock_until(after(now(), d)));
     }
-    void unlock() noexcept {
+    void unlock(std::source_location place = std::source_location::current()) noexcept {
         const detail::holder me = detail::holder_here();
         detail::word_queue::word w = queue_.load();
-        if ((w == me && queue_.change(w, 0)) || unlock_slowly(me)) detail::count_lock(-1);
+        if ((w == me && queue_.change(w, 0)) || unlock_slowly(me, place)) detail::count_lock(-1);
     }
 
-    detail::lock_operation async_lock() noexcept { return detail::lock_operation(*this); }
-    detail::timed_lock_operation async_lock_until(time_point deadline) noexcept {
-        return detail::timed_lock_operation(deadline, *this);
+    detail::lock_operation async_lock(
+        std::source_location place = std::source_location::current()) noexcept {
+        return detail::lock_operation(*this, place);
+    }
+    detail::timed_lock_operation async_lock_until(
+        time_point deadline,
+        std::source_location place = std::source_location::current()) noexcept {
+        return detail::timed_lock_operation(deadline, *this, place);
     }
 
     // Whether the caller holds it, as far as that is known.
@@ -108,9 +121,9 @@ public:
 private:
     friend class detail::lock_operation;
 
-    WEFT_NOINLINE void lock_slowly();
-    WEFT_NOINLINE bool unlock_slowly(
-        detail::holder me) noexcept;  // whether it was known who held it
+    WEFT_NOINLINE void lock_slowly(std::source_location place);
+    // Whether it was known who held it.
+    WEFT_NOINLINE bool unlock_slowly(detail::holder me, std::source_location place) noexcept;
 
     detail::word_queue queue_;
 };

@@ -15,15 +15,16 @@ void permits::hand_out(word free) noexcept {
     word_queue::wake_all(woken);
 }
 
-void permits::release(std::size_t n) noexcept {
+void permits::release(std::size_t n, std::source_location place) noexcept {
     word w = queue_.load();
     while ((w & (word_queue::busy | word_queue::waiters)) == 0) {
-        WEFT_ASSERT(n <= limit_ && w / unit <= limit_ - n,
-                    "release of a semaphore above its maximum");
+        WEFT_ASSERT_AT(n <= limit_ && w / unit <= limit_ - n,
+                       "release of a semaphore above its maximum", place);
         if (queue_.change(w, w + n * unit)) return;
     }
     const word v = queue_.lock();
-    WEFT_ASSERT(n <= limit_ && v / unit <= limit_ - n, "release of a semaphore above its maximum");
+    WEFT_ASSERT_AT(n <= limit_ && v / unit <= limit_ - n,
+                   "release of a semaphore above its maximum", place);
     hand_out(v + n * unit);
 }
 

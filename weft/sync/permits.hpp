@@ -6,9 +6,12 @@
 //
 // Invariants:
 // P1  where somebody waits, no permit is free
+//
+// Model: test/model/locks_test.cpp
 #pragma once
 
 #include <cstddef>
+#include <source_location>
 
 #include "weft/sync/timed.hpp"
 #include "weft/sync/word_queue.hpp"
@@ -34,7 +37,7 @@ public:
     }
 
     // n more; ends the program if that are more than the limit.
-    void release(std::size_t n) noexcept;
+    void release(std::size_t n, std::source_location place) noexcept;
     // One more, if the limit allows.
     void release_within_limit() noexcept;
     void clear() noexcept;  // none

@@ -42,11 +42,12 @@ private:
 class recursive_mutex {
 public:
     // Throws stopped.
-    void lock() {
-        if (!try_lock()) await(async_lock());
+    void lock(std::source_location place = std::source_location::current()) {
+        if (!try_lock()) await(async_lock(place), place);
     }
-    [[nodiscard]] bool try_lock() noexcept {
-        if (!is_mine() && !mutex_.try_lock()) return false;
+    [[nodiscard]] bool try_lock(
+        std::source_location place = std::source_location::current()) noexcept {
+        if (!is_mine(place) && !mutex_.try_lock()) return false;
         ++depth_;
         return true;
     }
@@ -58,21 +59,23 @@ public:
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
         return try_lock_until(after(now(), d));
     }
-    void unlock() noexcept {
-        if (is_mine() && --depth_ != 0) return;
-        mutex_.unlock();
+    void unlock(std::source_location place = std::source_location::current()) noexcept {
+        if (is_mine(place) && --depth_ != 0) return;
+        mutex_.unlock(place);
     }
 
-    detail::recursive<detail::lock_operation> async_lock() noexcept {
-        return detail::recursive<detail::lock_operation>(*this, mutex_);
+    detail::recursive<detail::lock_operation> async_lock(
+        std::source_location place = std::source_location::current()) noexcept {
+        return detail::recursive<detail::lock_operation>(*this, mutex_, place);
     }
-    detail::recursive<detail::timed_lock_operation> async_lock_until(time_point t) noexcept {
-        return detail::recursive<detail::timed_lock_operation>(*this, t, mutex_);
+    detail::recursive<detail::timed_lock_operation> async_lock_until(
+        time_point t, std::source_location place = std::source_location::current()) noexcept {
+        return detail::recursive<detail::timed_lock_operation>(*this, t, mutex_, place);
     }
 
-    bool is_mine() const noexcept {
-        WEFT_ASSERT(detail::holder_here() != detail::unknown_holder,
-                    "a recursive_mutex is used by a coroutine in no flow");
+    bool is_mine(std::source_location place = std::source_location::current()) const noexcept {
+        WEFT_ASSERT_AT(detail::holder_here() != detail::unknown_holder,
+                       "a recursive_mutex is used by a coroutine in no flow", place);
         return mutex_.is_mine();
     }
 
@@ -88,7 +91,8 @@ template <class Op>
 bool detail::recursive<Op>::ready() noexcept {
     const holder me = holder_in_coroutine();
     if (me == unknown_holder) [[unlikely]]
-        fail_unknown("async_lock of a recursive_mutex in a coroutine that is no task of its own");
+        fail_unknown("async_lock of a recursive_mutex in a coroutine that is no task of its own",
+                     Op::place());
     return mutex_->is_mine() || Op::ready();
 }
 

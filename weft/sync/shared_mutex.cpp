@@ -7,7 +7,8 @@ shared_lock_operation::~shared_lock_operation() {
     if (!node_.given) [[likely]]
         return;
     // Its frame was destroyed in between.
-    node_.how == sharing::shared ? mutex_->unlock_shared() : mutex_->give_up();
+    node_.how == sharing::shared ? mutex_->unlock_shared(unknown_place)
+                                 : mutex_->give_up(unknown_place);
 }
 
 bool shared_lock_operation::try_now(holder me) noexcept {
@@ -25,7 +26,7 @@ bool shared_lock_operation::start(waiter& w, bool gives_up) noexcept {
     }
     if (v == shared_mutex::writer && me != unknown_holder && !gives_up &&
         mutex_->held_by_.load(std::memory_order_relaxed) == me) [[unlikely]]
-        fail_against("lock of a shared_mutex", me, "which is written by", me);
+        fail_against("lock of a shared_mutex", me, "which is written by", me, place_);
     node_.mutex = mutex_;
     node_.as = me;
     node_.enlist(w, q, "a shared_mutex");
@@ -75,32 +76,39 @@ void shared_mutex::belongs_to(detail::holder me) noexcept {
     if (me != detail::unknown_holder) detail::count_lock(1);
 }
 
-void shared_mutex::unlock() noexcept {
+void shared_mutex::unlock(std::source_location place) noexcept {
     const detail::holder me = detail::holder_here();
     const detail::holder held = held_by_.load(std::memory_order_relaxed);  // see there
     if (held != me && held != detail::unknown_holder) [[unlikely]]
-        detail::fail_against("unlock of a shared_mutex", me, "which is written by", held);
+        detail::fail_against("unlock of a shared_mutex", me, "which is written by", held, place);
     held_by_.store(0, std::memory_order_relaxed);
     if (held == me) detail::count_lock(-1);
-    give_up();
+    give_up(place);
 }
 
-void shared_mutex::give_up() noexcept {
+void shared_mutex::fail_held(word_queue::word w) const noexcept {
+    const detail::holder here = detail::holder_here();
+    if ((w & writer) == 0) fail("a shared_mutex is destroyed while it is read", {}, unknown_place);
+    detail::fail_against("a shared_mutex is destroyed", here, "which is written by",
+                         held_by_.load(std::memory_order_relaxed), unknown_place);
+}
+
+void shared_mutex::give_up(std::source_location place) noexcept {
     word_queue::word w = writer;
     if (queue_.change(w, 0)) return;
     const word_queue::word v = queue_.lock();
-    WEFT_ASSERT(v == writer, "unlock of a shared_mutex that no writer holds");
+    WEFT_ASSERT_AT(v == writer, "unlock of a shared_mutex that no writer holds", place);
     hand_on(0);
 }
 
-void shared_mutex::unlock_shared() noexcept {
+void shared_mutex::unlock_shared(std::source_location place) noexcept {
     word_queue::word w = queue_.load();
     while ((w & (word_queue::busy | word_queue::waiters)) == 0) {
-        WEFT_ASSERT(w >= reader, "unlock_shared of a shared_mutex that no reader holds");
+        WEFT_ASSERT_AT(w >= reader, "unlock_shared of a shared_mutex that no reader holds", place);
         if (queue_.change(w, w - reader)) return;
     }
     const word_queue::word v = queue_.lock();
-    WEFT_ASSERT(v >= reader, "unlock_shared of a shared_mutex that no reader holds");
+    WEFT_ASSERT_AT(v >= reader, "unlock_shared of a shared_mutex that no reader holds", place);
     hand_on(v - reader);
 }
 

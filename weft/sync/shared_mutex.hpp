@@ -12,6 +12,8 @@
 // are.
 //
 // Works with std::unique_lock and std::shared_lock.
+//
+// Model: test/model/locks_test.cpp
 #pragma once
 
 #include "weft/sync/holder.hpp"
@@ -31,10 +33,13 @@ class [[nodiscard]] shared_lock_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    shared_lock_operation(shared_mutex& m, sharing how) noexcept : mutex_(&m) { node_.how = how; }
+    shared_lock_operation(shared_mutex& m, sharing how, std::source_location place) noexcept
+        : mutex_(&m), place_(place) {
+        node_.how = how;
+    }
     // Before it is awaited.
     shared_lock_operation(shared_lock_operation&& other) noexcept
-        : shared_lock_operation(*other.mutex_, other.node_.how) {}
+        : shared_lock_operation(*other.mutex_, other.node_.how, other.place_) {}
     shared_lock_operation& operator=(const shared_lock_operation&) = delete;
     ~shared_lock_operation();
 
@@ -57,6 +62,7 @@ private:
     static void withdraw(waiter& w) noexcept;
 
     shared_mutex* mutex_;
+    std::source_location place_;  // of the call, for messages
     node node_;
 };
 
@@ -76,15 +82,16 @@ public:
     shared_mutex(const shared_mutex&) = delete;
     shared_mutex& operator=(const shared_mutex&) = delete;
     ~shared_mutex() {
-        WEFT_ASSERT(queue_.load() == 0, "a shared_mutex is destroyed while it is held");
+        if (const auto held = queue_.load()) [[unlikely]]
+            fail_held(held);
     }
 
     // Throw stopped.
-    void lock() {
-        if (!try_lock()) await(async_lock());
+    void lock(std::source_location place = std::source_location::current()) {
+        if (!try_lock()) await(async_lock(place), place);
     }
-    void lock_shared() {
-        if (!try_lock_shared()) await(async_lock_shared());
+    void lock_shared(std::source_location place = std::source_location::current()) {
+        if (!try_lock_shared()) await(async_lock_shared(place), place);
     }
     [[nodiscard]] bool try_lock() noexcept { return try_lock_as(detail::holder_here()); }
     [[nodiscard]] bool try_lock_shared() noexcept;
@@ -104,8 +111,8 @@ public:
     }
 
     // End the program where nobody holds it so, or the writer is another.
-    void unlock() noexcept;
-    void unlock_shared() noexcept;
+    void unlock(std::source_location place = std::source_location::current()) noexcept;
+    void unlock_shared(std::source_location place = std::source_location::current()) noexcept;
 
     // Whether the caller is the writer, as far as that is known; whether there are readers.
     bool is_mine() const noexcept {
@@ -113,15 +120,21 @@ public:
     }
     bool is_shared() const noexcept { return queue_.value() >= reader; }
 
-    detail::shared_lock_operation async_lock() noexcept { return {*this, detail::sharing::none}; }
-    detail::shared_lock_operation async_lock_shared() noexcept {
-        return {*this, detail::sharing::shared};
+    detail::shared_lock_operation async_lock(
+        std::source_location place = std::source_location::current()) noexcept {
+        return {*this, detail::sharing::none, place};
     }
-    detail::timed_shared_lock_operation async_lock_until(time_point t) noexcept {
-        return detail::timed_shared_lock_operation(t, *this, detail::sharing::none);
+    detail::shared_lock_operation async_lock_shared(
+        std::source_location place = std::source_location::current()) noexcept {
+        return {*this, detail::sharing::shared, place};
     }
-    detail::timed_shared_lock_operation async_lock_shared_until(time_point t) noexcept {
-        return detail::timed_shared_lock_operation(t, *this, detail::sharing::shared);
+    detail::timed_shared_lock_operation async_lock_until(
+        time_point t, std::source_location place = std::source_location::current()) noexcept {
+        return detail::timed_shared_lock_operation(t, *this, detail::sharing::none, place);
+    }
+    detail::timed_shared_lock_operation async_lock_shared_until(
+        time_point t, std::source_location place = std::source_location::current()) noexcept {
+        return detail::timed_shared_lock_operation(t, *this, detail::sharing::shared, place);
     }
 
 private:
@@ -136,9 +149,10 @@ private:
         return how == detail::sharing::shared ? v + reader : writer;
     }
     bool try_lock_as(detail::holder me) noexcept;
-    void belongs_to(detail::holder me) noexcept;  // the writer's own part
-    void give_up() noexcept;                      // his lock
-    void hand_on(word_queue::word v) noexcept;    // under the lock, which it releases
+    [[noreturn]] void fail_held(word_queue::word w) const noexcept;  // at its end
+    void belongs_to(detail::holder me) noexcept;                     // the writer's own part
+    void give_up(std::source_location place) noexcept;               // his lock
+    void hand_on(word_queue::word v) noexcept;  // under the lock, which it releases
 
     word_queue queue_;
     // The writer, from when he has taken note that he has the lock to when he gives it back.

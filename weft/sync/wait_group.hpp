@@ -15,20 +15,27 @@ namespace weft {
 
 class wait_group {
 public:
-    explicit wait_group(std::size_t count = 0) noexcept : gate_(count, "a wait_group") {}
+    explicit wait_group(std::size_t count = 0,
+                        std::source_location place = std::source_location::current()) noexcept
+        : gate_(count, "a wait_group", place) {}
     wait_group(const wait_group&) = delete;
     wait_group& operator=(const wait_group&) = delete;
 
     // Before what is counted begins. From zero, not while others still come back from wait().
-    void add(std::size_t n = 1) noexcept { gate_.add(n); }
+    void add(std::size_t n = 1,
+             std::source_location place = std::source_location::current()) noexcept {
+        gate_.add(n, place);
+    }
     // Ends the program if the count falls below zero.
-    void done() noexcept { gate_.remove(1); }
+    void done(std::source_location place = std::source_location::current()) noexcept {
+        gate_.remove(1, place);
+    }
     std::size_t count() const noexcept { return gate_.bars(); }
 
     bool try_wait() const noexcept { return gate_.is_open(); }
     // Throws stopped.
-    void wait() {
-        if (!try_wait()) await(async_wait());
+    void wait(std::source_location place = std::source_location::current()) {
+        if (!try_wait()) await(async_wait(), place);
     }
     // Whether the count was zero; not so at the deadline. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
