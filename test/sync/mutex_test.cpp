@@ -195,6 +195,37 @@ TEST(mutex, a_loop_of_timed_tries_is_ended_by_a_stop) {
     m.unlock();
 }
 
+// In one round: while it yields in between, the holder can run.
+TEST(mutex, a_fiber_that_tries_in_vain_without_end_is_reported_in_a_debug_build) {
+    weft::loop l;
+    weft::mutex m;
+    const auto told_of = [&](bool yields) {
+        ::testing::internal::CaptureStderr();
+        EXPECT_TRUE(m.try_lock());
+        unsigned tries = 0;
+        weft::fiber f(
+            [&] {
+                while (!m.try_lock() && ++tries != 3 * weft::detail::many_failed_tries)
+                    if (yields) weft::this_fiber::yield();
+            },
+            {.name = "eager", .on = &l});
+        l.run();
+        f.join();
+        m.unlock();
+        return ::testing::internal::GetCapturedStderr();
+    };
+    const std::string report = told_of(false);
+    if (WEFT_DEBUG != 0) {
+        EXPECT_EQ(report.find("weft: try_lock has failed 10000 times in one turn of fiber "), 0u);
+        EXPECT_NE(report.find("\"eager\""), std::string::npos) << report;
+        EXPECT_NE(report.find("mutex_test.cpp:"), std::string::npos) << report;
+        EXPECT_EQ(report.find('\n'), report.size() - 1) << "one line";
+    } else {
+        EXPECT_EQ(report, "");
+    }
+    EXPECT_EQ(told_of(true), "");
+}
+
 TEST(mutex_death, an_unlock_by_a_stranger_names_both) {
     EXPECT_DEATH(
         {

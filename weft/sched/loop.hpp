@@ -171,7 +171,7 @@ public:
     // How many flows live in it.
     std::size_t flow_count() const noexcept { return living_.count(); }
     // Turns since the beginning.
-    std::uint64_t turn_count() const noexcept { return turn_count_; }
+    std::uint64_t turn_count() const noexcept override { return turn_count_; }
 
     void post(runnable& r) noexcept override;
     void post_in_order(runnable& r) noexcept override;

@@ -1,7 +1,22 @@
 #include "weft/sync/holder.hpp"
 
 #include "weft/base/line.hpp"
+#include "weft/base/tls.hpp"
 #include "weft/wait/thread_host.hpp"
+
+namespace weft::detail {
+
+// Of the flow that runs, as long as its executor counts the same turns.
+struct failed_tries {
+    const flow* by;  // compared only
+    std::uint64_t turns;
+    unsigned count;
+};
+
+}  // namespace weft::detail
+
+WEFT_DECLARE_THREAD_LOCAL(weft::detail::failed_tries, weft_tls_failed_tries, this_thread_tries);
+WEFT_DEFINE_THREAD_LOCAL(weft::detail::failed_tries, weft_tls_failed_tries);
 
 namespace weft::detail {
 namespace {
@@ -19,6 +34,22 @@ holder holder_without_flow() noexcept {
     const executor* e = current_executor();
     if (e != nullptr && e != &host) return unknown_holder;
     return holder_of(&host.own_flow());
+}
+
+void count_failed_try(std::source_location place) noexcept {
+    const flow* const f = current_flow();
+    if (f == nullptr || f->kind->suspend == nullptr || current_executor() == nullptr) return;
+    const std::uint64_t turns = current_executor()->turn_count();
+    failed_tries& seen = this_thread_tries();
+    if (seen.by != f || seen.turns != turns) seen = {f, turns, 0};
+    if (turns == executor::no_turns || ++seen.count != many_failed_tries) return;
+    const party p = f->who();
+    line l;
+    l.text("weft: try_lock has failed ").number(many_failed_tries).text(" times in one turn of ");
+    l.text(p.kind).text(" ").number(p.id);
+    if (p.name != nullptr && p.name[0] != '\0') l.text(" \"").text(p.name).text("\"");
+    l.text(", whose thread runs nothing else meanwhile (").text(place.file_name()).text(":");
+    l.number(place.line()).text(")").newline().write(2);
 }
 
 void fail_unknown(const char* rule, std::source_location place) noexcept {

@@ -52,6 +52,11 @@ inline void count_lock(int n) noexcept {
     if (flow* f = current_flow()) f->locks += static_cast<std::uint32_t>(n);
 }
 
+// A fiber has tried a lock in vain. So many times in one round of its executor, and one line tells
+// which fiber it is, and where: it may wait for what only its own thread can give it.
+inline constexpr unsigned many_failed_tries = 10'000;
+void count_failed_try(std::source_location place) noexcept;
+
 // Ends the program, and names the flow in which it happens.
 [[noreturn]] void fail_unknown(const char* rule, std::source_location place) noexcept;
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 
 #include "weft/base/clock.hpp"
@@ -82,6 +83,10 @@ public:
     // The living: an executor that ends, ends them. On its own thread.
     virtual void enroll(flow& f) noexcept = 0;
     virtual void strike_off(flow& f) noexcept = 0;
+
+    // How many turns it has given, as of some moment in the present round. On its own thread.
+    static constexpr std::uint64_t no_turns = ~std::uint64_t{0};  // it does not count
+    virtual std::uint64_t turn_count() const noexcept { return no_turns; }
 
     // What it sleeps on; null: nothing that others could use. On its own thread.
     virtual driver* driven_by() noexcept { return nullptr; }
