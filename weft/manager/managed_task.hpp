@@ -16,6 +16,8 @@
 // M2  `kept` is a value that it was resumed with and has never taken; once it has left its slot
 // M3  the errand is posted as the first turn of a coroutine, and after that for a kill, once at a
 //     time
+//
+// Model: test/model/managed_state_test.cpp
 #pragma once
 
 #include <concepts>

@@ -5,6 +5,8 @@
 //
 // Its one idea: it owns no thread and runs nothing. It knows who lives (task_table), what time it
 // is (a timer of an executor, or who calls tick), and who waits until nobody does.
+//
+// Model: test/model/live_count_test.cpp, test/model/task_table_test.cpp
 #pragma once
 
 #include <source_location>

@@ -1,7 +1,6 @@
 #include "weft/manager/manager_timer.hpp"
 
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "weft/wait/flow.hpp"
@@ -42,7 +41,7 @@ bool manager_timer::want(time_point t) noexcept {
 
 void manager_timer::let_go() noexcept {
     bool post;
-    for (;; std::this_thread::yield()) {
+    for (;; spin_yield()) {
         const std::lock_guard held(lock_);
         if (calling_) continue;
         owner_ = nullptr;

@@ -5,6 +5,8 @@
 // timer go off for nothing, once.
 //
 // It is on the heap and goes by itself, on the executor's thread, when its owner has let go of it.
+//
+// Model: test/model/manager_timer_test.cpp
 #pragma once
 
 #include "weft/base/spin_lock.hpp"

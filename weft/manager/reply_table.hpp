@@ -5,6 +5,8 @@
 // alone may complete him. What comes for a number that nobody has, or has any more, is counted.
 //
 // Sharded by number. Any thread.
+//
+// Model: test/model/reply_table_test.cpp
 #pragma once
 
 #include <array>

@@ -24,6 +24,8 @@
 // T3  `next` of a shard is not later than what its wheel has next, as of the last who had its lock
 // T4  a slot's mail is who waits in suspend() and nobody has taken, or a value that is kept for
 //     him; who takes the one, under the lock, ends that wait, and has it posted once
+//
+// Model: test/model/task_table_test.cpp
 #pragma once
 
 #include <array>

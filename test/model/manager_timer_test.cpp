@@ -1,0 +1,179 @@
+// weft/manager/manager_timer.cpp under every interleaving of its executor's thread, of who needs it
+// and of its owner's end. The executor is a queue of one message and one armed timer. Bounded by
+// deviations.
+#include "weft/manager/manager_timer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "model/expect.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::require;
+using weft::never;
+using weft::time_point;
+using weft::detail::manager_timer;
+
+constexpr time_point early{std::chrono::seconds(1)};
+constexpr time_point late{std::chrono::seconds(2)};
+
+// What runs the timer: one thread calls turn() and fire().
+class one_loop final : public weft::executor {
+public:
+    void post(weft::runnable& r) noexcept override {
+        const std::lock_guard held(lock_);
+        require(posted_ == nullptr, "the message is posted once at a time");
+        posted_ = &r;
+    }
+    // Runs what was posted; false: nothing.
+    bool turn() {
+        weft::runnable* r;
+        {
+            const std::lock_guard held(lock_);
+            r = std::exchange(posted_, nullptr);
+        }
+        if (r == nullptr) return false;
+        r->handle.resume();
+        return true;
+    }
+    void fire() {
+        if (armed_ == nullptr) return;
+        weft::timer_node& t = *armed_;
+        disarm(t);
+        t.fire(t);
+    }
+    time_point armed_for() const { return armed_ != nullptr ? armed_->deadline : never; }
+
+    void arm(weft::timer_node& t) noexcept override {
+        require(armed_ == nullptr, "one timer");
+        t.armed = true;
+        armed_ = &t;
+    }
+    void disarm(weft::timer_node& t) noexcept override {
+        t.armed = false;
+        armed_ = nullptr;
+    }
+    time_point now() const noexcept override { return {}; }
+    void forget(weft::runnable&) noexcept override { model::fail("forget"); }
+    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { model::fail("defer"); }
+    void enroll(weft::flow&) noexcept override {}
+    void strike_off(weft::flow&) noexcept override {}
+    bool is_here() const noexcept override { return here; }
+
+    // The model's threads are one to the system: who calls says whose turn it is.
+    bool here = false;
+
+private:
+    weft::spin_lock lock_;
+    weft::runnable* posted_ = nullptr;
+    weft::timer_node* armed_ = nullptr;
+};
+
+// The owner: what it has due, and whether it is there.
+struct owner {
+    weft::spin_lock lock;
+    time_point due = never;
+    bool gone = false;
+    int calls = 0;
+
+    static time_point work(void* self) noexcept {
+        auto& o = *static_cast<owner*>(self);
+        require(!o.gone, "no call of an owner that has gone");
+        ++o.calls;
+        const std::lock_guard held(o.lock);
+        return o.due;
+    }
+};
+
+// Two need it, for different times: it is armed for the earlier one.
+TEST(manager_timer, is_armed_for_the_earliest) {
+    expect_right(explore(
+                     [](execution& run) {
+                         one_loop on;
+                         owner o;
+                         auto& t = *new manager_timer(on, owner::work, &o);
+                         run.thread("needs it", [&] { t.need(late); });
+                         run.thread("needs it sooner", [&] { t.need(early); });
+                         run.thread("loop", [&] { on.turn(); });
+                         run.go();
+                         while (on.turn()) {
+                         }
+                         require(on.armed_for() == early, "the earlier one");
+                         t.let_go();
+                         require(on.turn() && !on.turn(), "it goes by its message");
+                         require(on.armed_for() == never, "and leaves nothing armed");
+                     },
+                     {.deviations = 4}),
+                 bounded);
+}
+
+// The owner goes while the timer goes off, and another needs it still: no call comes afterwards.
+TEST(manager_timer, calls_no_owner_that_has_let_go) {
+    expect_right(explore(
+                     [](execution& run) {
+                         one_loop on;
+                         owner o;
+                         auto& t = *new manager_timer(on, owner::work, &o);
+                         t.need(late);
+                         on.turn();
+                         require(on.armed_for() == late, "armed");
+                         run.thread("loop", [&] {
+                             on.fire();
+                             on.turn();
+                         });
+                         run.thread("owner", [&] {
+                             t.need(early);
+                             t.let_go();
+                             o.gone = true;
+                         });
+                         run.go();
+                         while (on.turn()) {
+                         }
+                         require(on.armed_for() == never, "nothing is armed");
+                     },
+                     {.deviations = 4}),
+                 bounded);
+}
+
+// One takes its deadline back while another sets one: that one is not lost.
+TEST(manager_timer, loses_no_need_to_a_rest) {
+    expect_right(explore(
+                     [](execution& run) {
+                         one_loop on;
+                         owner o;
+                         auto& t = *new manager_timer(on, owner::work, &o);
+                         t.need(early);
+                         on.turn();
+                         run.thread("rests", [&] {
+                             t.rest();
+                             const std::lock_guard held(o.lock);
+                             // As manager_core::rest_timer: somebody may have set one meanwhile.
+                             if (o.due != never) t.need(o.due);
+                         });
+                         run.thread("needs", [&] {
+                             {
+                                 const std::lock_guard held(o.lock);
+                                 o.due = late;
+                             }
+                             t.need(late);
+                         });
+                         run.thread("loop", [&] { on.turn(); });
+                         run.go();
+                         while (on.turn()) {
+                         }
+                         require(on.armed_for() <= late, "it is armed in time");
+                         t.let_go();
+                         on.turn();
+                     },
+                     {.deviations = 4}),
+                 bounded);
+}
+
+}  // namespace
