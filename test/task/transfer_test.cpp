@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "test/support/allocation_fails.hpp"
 #include "test/task/parties.hpp"
 #include "test/task/small_stack.hpp"
 #include "test/task/tasks.hpp"
@@ -41,6 +42,27 @@ TEST(transfer, a_million_awaits_that_complete_at_once_need_no_stack) {
         EXPECT_EQ(t.get(), many);
     });
 }
+
+#if !WEFT_ASAN && !WEFT_TSAN
+// Each is begun by hand below the one before, so that where a body has no tail calls it needs a
+// trampoline of its own: so many were never in use at once.
+task<int> begin_below(int depth) {
+    if (depth == 0) co_return 0;
+    task<int> next = begin_below(depth - 1);
+    task<int> awaited = number(1);
+    {
+        const weft::testing::allocation_fails no_memory(1);
+        next.start();
+    }
+    co_return next.get() + co_await awaited;
+}
+TEST(transfer, goes_on_where_there_is_no_memory_for_a_trampoline) {
+    task<int> t = begin_below(50);
+    t.start();
+    ASSERT_TRUE(t.done());
+    EXPECT_EQ(t.get(), 50);
+}
+#endif
 
 task<int> chain(int depth) {
     if (depth == 0) co_return 0;

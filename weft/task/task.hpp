@@ -160,7 +160,7 @@ void task<T>::start(std::source_location place) {
     if (p.goes_straight())
         frame_.resume();
     else
-        detail::hand_over_slowly(nullptr, frame_, false);
+        detail::hand_over_slowly(nullptr, frame_, false).resume();
 }
 
 }  // namespace weft

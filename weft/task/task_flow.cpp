@@ -117,7 +117,7 @@ void task_flow::begin(frame* f) {
     if (p.goes_straight())
         task.resume();
     else
-        hand_over_slowly(nullptr, task, false);
+        hand_over_slowly(nullptr, task, false).resume();
 }
 
 // The body has ended and is suspended for the last time.

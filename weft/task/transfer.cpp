@@ -81,21 +81,23 @@ void trampoline::resume_next() {
 constinit std::mutex free_mutex;
 constinit trampoline* free_list = nullptr;
 
-// A trampoline in use.
+// A trampoline in use; none, where there is no memory for another.
 class borrowed_trampoline {
 public:
-    borrowed_trampoline() {
+    borrowed_trampoline() noexcept {
         const std::lock_guard hold(free_mutex);
-        if (free_list == nullptr) free_list = new trampoline;
+        if (free_list == nullptr) free_list = new (std::nothrow) trampoline;
         here_ = free_list;
-        free_list = here_->next_free;
+        if (here_ != nullptr) free_list = here_->next_free;
     }
     borrowed_trampoline(const borrowed_trampoline&) = delete;
     ~borrowed_trampoline() {
+        if (here_ == nullptr) return;
         const std::lock_guard hold(free_mutex);
         here_->next_free = free_list;
         free_list = here_;
     }
+    explicit operator bool() const noexcept { return here_ != nullptr; }
     trampoline& operator*() const noexcept { return *here_; }
 
 private:
@@ -116,6 +118,7 @@ std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_han
         if (from->goes_straight()) return to;
     }
     const borrowed_trampoline here;
+    if (!here) return to;  // as a call then, for as long as the stack lasts
     (*here).leave_next(to, to_is_foreign, nullptr);
     (*here).run();
     return std::noop_coroutine();

@@ -53,7 +53,7 @@ public:
 
 // The long way from the running task `from`, or from another coroutine or function (null), to `to`:
 // leaves it at the trampoline below, or where there is none, runs it here, and all that follows
-// from it, or goes straight after all. The result is that of await_suspend.
+// from it, or goes straight after all. The result is that of await_suspend: what is to be resumed.
 std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_handle<> to,
                                          bool to_is_foreign);
 
