@@ -10,12 +10,15 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/allocation_fails.hpp"
+#include "test/support/allocations.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/stopped.hpp"
+#include "weft/wait/thread_host.hpp"
 
 namespace {
 
@@ -44,6 +47,20 @@ void on_a_loop(F f) {
     weft::loop l;
     fiber main(std::move(f), {.on = &l});
     l.run();
+}
+
+TEST(blocking, runs_on_the_caller_where_there_is_no_memory_for_a_thread) {
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer has operators of its own";
+    blocking_pool p;
+    static_cast<void>(weft::detail::this_thread_host());  // made before
+    const auto here = std::this_thread::get_id();
+    const auto call = [&] {
+        const weft::testing::allocation_fails no_memory(1);
+        return blocking([] { return std::this_thread::get_id(); }, p);
+    };
+    EXPECT_EQ(call(), here);
+    EXPECT_EQ(p.thread_count(), 0u);
+    EXPECT_NE(blocking([] { return std::this_thread::get_id(); }, p), here);
 }
 
 TEST(blocking, keeps_a_thread_for_as_long_as_it_is_told) {

@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <system_error>
+#include <cstddef>
+#include <new>
 
 namespace weft {
 
@@ -30,8 +31,9 @@ void detail::blocking_call::interrupt(waiter& w, stop_reason) noexcept {
 }
 
 blocking_pool& default_blocking_pool() noexcept {
-    static blocking_pool* const the_one = new blocking_pool();
-    return *the_one;
+    alignas(blocking_pool) static std::byte storage[sizeof(blocking_pool)];
+    static blocking_pool& the_one = *::new (storage) blocking_pool;
+    return the_one;
 }
 
 blocking_pool::~blocking_pool() {
@@ -76,7 +78,7 @@ bool blocking_pool::begin_thread() noexcept {
         std::thread([this] { work(); }).detach();
         ++thread_count_;
 #if WEFT_EXCEPTIONS
-    } catch (const std::system_error&) {
+    } catch (...) {  // no thread, or no memory for it
         begun = false;
     }
 #endif
