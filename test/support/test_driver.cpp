@@ -1,9 +1,10 @@
-// The driver of each loop and each worker that these tests make without one: WEFT_TEST_DRIVER=epoll,
-// io_uring or poll; without it, or where it is empty, the word that they have for themselves. Takes
-// the place of weft::detail::driver_of_a_loop by being linked.
+// The driver of each loop and each worker that these tests make without one:
+// WEFT_TEST_DRIVER=epoll, io_uring or poll; without it, or where it is empty, the word that they
+// have for themselves. Takes the place of weft::detail::driver_of_a_loop by being linked.
 //
 // Where the system refuses the one that was asked for, the program says so and ends with 77, which
 // CTest shows as a test that was skipped.
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include "weft/io/driver_uring.hpp"
 #include "weft/io/io_driver.hpp"
 #include "weft/sched/driver_futex.hpp"
+#include "weft/sched/loop.hpp"
 
 namespace {
 
@@ -29,6 +31,19 @@ weft::io_kind kind_asked_for() {
     std::printf("SKIPPED: WEFT_TEST_DRIVER=%s: %s\n", asked, why);
     std::fflush(stdout);
     ::_exit(name == "io_uring" ? 77 : 2);
+}
+
+// Else all the rest would say nothing of it.
+TEST(test_driver, is_that_of_every_loop) {
+    const char* const asked = std::getenv("WEFT_TEST_DRIVER");
+    weft::loop l;
+    const weft::io_driver* const io = l.driven_by()->io();
+    if (asked == nullptr || *asked == '\0') {
+        EXPECT_EQ(io, nullptr);
+    } else {
+        ASSERT_NE(io, nullptr);
+        EXPECT_STREQ(io->name(), asked);
+    }
 }
 
 }  // namespace
