@@ -1,20 +1,19 @@
-// The blocks of what is checked are those of the checker's own weft; the threads of an execution
-// keep none themselves. In place of weft/base/block_cache.cpp.
+// In place of weft/base/block_cache.cpp: no thread keeps a list, each block is one of operator
+// new's, so that a sanitizer sees what is used after its end.
 #include "weft/base/block_cache.hpp"
 
-namespace checked = weft::detail;
-#undef weft
-namespace weft::detail {
-void* acquire_slow(std::size_t bytes) noexcept;
-void release_slow(void* p, std::size_t bytes) noexcept;
-[[noreturn]] void throw_out_of_memory();
-}  // namespace weft::detail
+#include <new>
 
-constinit checked::free_block checked::shut_list{nullptr, 0, nullptr};
-void* checked::acquire_slow(std::size_t bytes) noexcept {
-    return weft::detail::acquire_slow(bytes);
+namespace weft::detail {
+
+constinit free_block shut_list{nullptr, 0, nullptr};
+
+constexpr std::align_val_t alignment{block_cache::alignment};
+
+void* acquire_slow(std::size_t bytes) noexcept {
+    return ::operator new(bytes, alignment, std::nothrow);
 }
-void checked::release_slow(void* p, std::size_t bytes) noexcept {
-    weft::detail::release_slow(p, bytes);
-}
-void checked::throw_out_of_memory() { weft::detail::throw_out_of_memory(); }
+void release_slow(void* p, std::size_t) noexcept { ::operator delete(p, alignment); }
+void throw_out_of_memory() { throw std::bad_alloc(); }
+
+}  // namespace weft::detail
