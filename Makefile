@@ -14,7 +14,7 @@ CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test test-clients bench bench-net soak mutate check claims tidy format \
+.PHONY: help run test test-clients bench bench-net soak mutate model check claims tidy format \
 	format-check clean
 .NOTPARALLEL:
 
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-net  servers under load; writes their sections of docs/benchmarks.md"
 	@echo "make soak     mixed load for SECONDS=600: does it grow? then all storms, from SEED=..."
 	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
+	@echo "make model    which walk of the model checker is whole, and what bounds the others"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
 	@echo "make claims   docs/claims.md against the tests that ran"
 	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples"
@@ -89,6 +90,12 @@ COUNT := 600
 mutate:
 	@tools/bootstrap test
 	@python3 tools/mutate.py --count $(COUNT) $(if $(LAYER),--layer $(LAYER)) $(if $(SEED),--seed $(SEED))
+
+model:
+	@tools/bootstrap run test
+	$(CONFIGURE_QUIETLY) release
+	@$(BUILD) release --target weft_model_test
+	@python3 tools/model_table.py build/release/test/model/weft_model_test
 
 check:
 	@tools/bootstrap check

@@ -43,6 +43,7 @@ TEST(checker, walks_every_interleaving_once_per_bound) {
         },
         {.deviations = 10});
     expect_right(r);
+    EXPECT_EQ(r.extent, "whole");
     EXPECT_EQ(seen.size(), 20u);  // 6 over 3
     EXPECT_EQ(r.deviations, 4u);  // a b a b a b: not the end of a, but the others before it
 }
@@ -57,6 +58,8 @@ TEST(checker, a_bound_that_cuts_is_not_complete) {
     const report r = explore(body, {.deviations = 1});
     EXPECT_TRUE(r.passed);
     EXPECT_FALSE(r.complete);
+    EXPECT_EQ(r.extent, "bounded: at most 1 deviations");
+    EXPECT_EQ(explore(body, {.random_schedules = 2}).extent, "bounded: drawn by lot");
     const report capped = explore(body, {.deviations = 9, .most_schedules = 500});
     expect_found(capped, "more than 500 schedules");
     EXPECT_FALSE(capped.complete);

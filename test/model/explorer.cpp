@@ -1,6 +1,7 @@
 #include "model/explorer.hpp"
 
 #include <array>
+#include <cstdio>
 #include <stdexcept>
 
 #include "weft/stack/malloc_stack.hpp"
@@ -44,6 +45,12 @@ report explorer::run() {
     }
     report_.passed = report_.failure.empty();
     report_.complete = report_.passed && bounded_ && !cut_;
+    if (report_.complete)
+        report_.extent = "whole";
+    else if (bounded_)
+        report_.extent = "bounded: at most " + std::to_string(report_.deviations) + " deviations";
+    else
+        report_.extent = options_.replay.empty() ? "bounded: drawn by lot" : "one, replayed";
     return report_;
 }
 
@@ -298,7 +305,12 @@ explorer& present() {
 }  // namespace detail
 
 report explore(const std::function<void(execution&)>& body, const options& o) {
-    return detail::explorer(body, o).run();
+    report r = detail::explorer(body, o).run();
+    // For tools/model_table.py, which knows by the lines around it of which test it is.
+    if (r.passed)
+        std::printf("[   WALK   ] %s, %llu executions\n", r.extent.c_str(),
+                    static_cast<unsigned long long>(r.schedules));
+    return r;
 }
 
 void execution::thread(std::string name, std::function<void()> f) {

@@ -66,6 +66,7 @@ struct report {
     bool complete = false;        // no choice was left out because of a bound
     std::uint64_t schedules = 0;  // executions walked, in all bounds
     unsigned deviations = 0;      // the bound of the last ones; in the failing one, how many
+    std::string extent = {};      // "whole", or what bounds it; is printed with what passed
     std::string failure = {};     // what failed
     std::string replay = {};      // for options::replay
     std::string text = {};        // all of it, with the schedule, a line for each operation
