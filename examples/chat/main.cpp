@@ -1,13 +1,17 @@
 // chat: whoever connects says a name, and reads what all the others write.
 //
-// Shows: lines of text, a channel for each reader, so that one who is slow keeps nobody waiting,
-// and destructors that tidy up however a connection ends.
+// Shows: lines of text, a channel for each reader, so that one who is slow keeps nobody waiting, a
+// limit of time for one who does not read at all, so that he keeps no memory either, and
+// destructors that tidy up however a connection ends.
 //
 //   build/release/examples/chat 127.0.0.1:7002        # then: nc 127.0.0.1 7002
 //
+// A second argument is how many seconds a guest may leave a line unread: 10, unless it is said.
 // Port 0 listens at a free one. It runs until a signal ends it.
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <list>
 #include <memory>
 #include <string>
@@ -59,7 +63,8 @@ bool read_line(weft::tcp_stream& s, std::string& rest, std::string& text) {
     return true;
 }
 
-void serve(weft::tcp_stream s, room& r) {
+void serve(weft::tcp_stream s, room& r, std::chrono::seconds limit) {
+    s.set_options({.write_timeout = limit});
     std::string rest;
     std::string name;
     if (!s.write_all(weft::bytes_of("your name? ")) || !read_line(s, rest, name)) return;
@@ -67,7 +72,7 @@ void serve(weft::tcp_stream s, room& r) {
     weft::nursery writing;
     writing.spawn([&] {
         while (auto l = me.lines.recv())
-            if (!s.write_all(weft::bytes_of(**l))) return s.close();
+            if (!s.write_all(weft::bytes_of(**l))) return s.abort();  // does not read, or is gone
     });
     r.say("* " + name + " is here\n", &me);
     for (std::string text; read_line(s, rest, text);) r.say(name + ": " + text + "\n", &me);
@@ -79,8 +84,9 @@ void serve(weft::tcp_stream s, room& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: chat ADDRESS:PORT\n");
+    const std::chrono::seconds limit(argc == 3 ? std::atoi(argv[2]) : 10);
+    if (argc < 2 || argc > 3 || limit.count() <= 0) {
+        std::fprintf(stderr, "usage: chat ADDRESS:PORT [SECONDS]\n");
         return 2;
     }
     return weft::run([&] {
@@ -93,7 +99,9 @@ int main(int argc, char** argv) {
         std::fflush(stdout);
         room r;
         while (auto s = listener->accept())
-            weft::fiber([s = *std::move(s), &r]() mutable { serve(std::move(s), r); }).detach();
+            weft::fiber([s = *std::move(s), &r, limit]() mutable {
+                serve(std::move(s), r, limit);
+            }).detach();
         return 0;
     });
 }

@@ -1,16 +1,19 @@
 // http_hello: answers every request with "Hello, World!", a fiber for each connection.
 //
 // Shows: plain blocking code under a load generator; the parser is Node's old one (http-parser),
-// fed with what comes, so requests may come in parts, or many in one.
+// fed with what comes, so requests may come in parts, or many in one. A client has a limit of time
+// for each request, however it draws it out, and for taking each answer.
 //
 //   build/release/examples/http_hello 8080 &  wrk -t1 -c256 -d5 http://127.0.0.1:8080/
 //
-// Port 0 takes a free one. It runs until a signal ends it.
+// Port 0 takes a free one. A second argument is the limit in seconds, 30 unless it is said. It runs
+// until a signal ends it.
 
 #include <http_parser.h>
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -39,7 +42,7 @@ int on_complete(http_parser* p) {
     return 0;
 }
 
-void serve(weft::tcp_stream s) {
+void serve(weft::tcp_stream s, std::chrono::seconds limit) {
     http_parser parser;
     http_parser_init(&parser, HTTP_REQUEST);
     http_parser_settings settings;
@@ -49,13 +52,26 @@ void serve(weft::tcp_stream s) {
     parser.data = &r;
 
     std::array<std::byte, 2048> buffer;
-    while (const std::size_t n = s.read(buffer).value_or(0)) {
+    weft::time_point due = weft::after(weft::now(), limit);
+    for (;;) {
+        s.set_options({.read_timeout = due - weft::now(), .write_timeout = limit});
+        const std::size_t n = s.read(buffer).value_or(0);
+        if (n == 0) return;  // the end, or too late
         const auto* text = reinterpret_cast<const char*>(buffer.data());
         const bool well = http_parser_execute(&parser, &settings, text, n) == n && !parser.upgrade;
         if (!well) r.answers += refusal;
+        if (r.answers.empty()) continue;
         if (!s.write_all(weft::bytes_of(r.answers)) || !well || r.last) return;
         r.answers.clear();
+        due = weft::after(weft::now(), limit);
     }
+}
+
+// All of the text, as a number.
+template <class Number>
+bool read_number(std::string_view text, Number& n) {
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), n);
+    return read.ec == std::errc() && read.ptr == text.data() + text.size();
 }
 
 int fail(const char* what, const std::string& why) {
@@ -67,10 +83,10 @@ int fail(const char* what, const std::string& why) {
 
 int main(int argc, char** argv) {
     std::uint16_t port = 0;
-    const std::string_view text = argc == 2 ? argv[1] : "";
-    const auto number = std::from_chars(text.data(), text.data() + text.size(), port);
-    if (text.empty() || number.ec != std::errc() || number.ptr != text.data() + text.size())
-        return fail("usage", "http_hello PORT");
+    int limit = 30;
+    if (argc < 2 || argc > 3 || !read_number(argv[1], port) ||
+        (argc == 3 && !read_number(argv[2], limit)) || limit <= 0)
+        return fail("usage", "http_hello PORT [SECONDS]");
     return weft::run([&] {
         auto listener =
             weft::tcp_listener::bind(weft::endpoint(weft::ip_address::loopback(), port));
@@ -78,7 +94,9 @@ int main(int argc, char** argv) {
         std::printf("http://%s/\n", listener->local_endpoint().to_string().c_str());
         std::fflush(stdout);
         while (auto s = listener->accept())
-            weft::fiber([s = *std::move(s)]() mutable { serve(std::move(s)); }).detach();
+            weft::fiber([s = *std::move(s), limit]() mutable {
+                serve(std::move(s), std::chrono::seconds(limit));
+            }).detach();
         return 0;
     });
 }

@@ -5,11 +5,14 @@
 //
 //   build/release/examples/tcp_proxy 127.0.0.1:7001 example.org:80
 //
-// Port 0 listens at a free one. It runs until a signal ends it.
+// Port 0 listens at a free one. A third argument is how many seconds a connection may be silent,
+// 300 unless it is said: both ways, so that a client who only reads keeps his download. It runs
+// until a signal ends it.
 
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <system_error>
@@ -23,20 +26,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// When bytes last came, from either side.
+struct activity {
+    std::chrono::seconds limit;
+    weft::time_point last = weft::now();
+
+    bool is_recent() const { return weft::now() < weft::after(last, limit); }
+};
+
 // Until `from` has ended; then `to` is told, and may go on answering.
-void pass(weft::tcp_stream& from, weft::tcp_stream& to) {
+void pass(weft::tcp_stream& from, weft::tcp_stream& to, activity& a) {
     std::array<std::byte, 16384> buffer;
     for (;;) {
         const auto n = from.read(buffer);
+        if (!n && n.error() == std::errc::timed_out && a.is_recent()) continue;  // the other way
         if (!n) throw std::system_error(n.error());
         if (*n == 0) break;
+        a.last = weft::now();
         const weft::transferred sent = to.write_all(std::span(buffer).first(*n));
         if (!sent) throw std::system_error(sent.error);
     }
     static_cast<void>(to.shutdown(weft::direction::write));  // it may be gone already
 }
 
-void serve(weft::tcp_stream client, const std::string& target) {
+void serve(weft::tcp_stream client, const std::string& target, std::chrono::seconds limit) {
     auto server = weft::tcp_stream::connect(target, 10s);
     if (!server) {
         std::fprintf(stderr, "tcp_proxy: %s: %s\n", target.c_str(),
@@ -44,12 +57,13 @@ void serve(weft::tcp_stream client, const std::string& target) {
         client.abort();
         return;
     }
-    client.set_options({.read_timeout = 5min, .write_timeout = 1min});
-    server->set_options({.read_timeout = 5min, .write_timeout = 1min});
+    client.set_options({.read_timeout = limit, .write_timeout = 1min});
+    server->set_options({.read_timeout = limit, .write_timeout = 1min});
+    activity a{limit};
     try {
         weft::nursery both;
-        both.spawn([&] { pass(client, *server); });
-        both.spawn([&] { pass(*server, client); });
+        both.spawn([&] { pass(client, *server, a); });
+        both.spawn([&] { pass(*server, client, a); });
         both.join();
     } catch (const std::system_error&) {
         client.abort();  // one of the two is gone: the other is not left waiting
@@ -60,8 +74,9 @@ void serve(weft::tcp_stream client, const std::string& target) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3) {
-        std::fprintf(stderr, "usage: tcp_proxy ADDRESS:PORT HOST:PORT\n");
+    const std::chrono::seconds limit(argc == 4 ? std::atoi(argv[3]) : 300);
+    if (argc < 3 || argc > 4 || limit.count() <= 0) {
+        std::fprintf(stderr, "usage: tcp_proxy ADDRESS:PORT HOST:PORT [SECONDS]\n");
         return 2;
     }
     const std::string target = argv[2];
@@ -75,8 +90,8 @@ int main(int argc, char** argv) {
         std::printf("%s\n", listener->local_endpoint().to_string().c_str());
         std::fflush(stdout);
         while (auto s = listener->accept())
-            weft::fiber([s = *std::move(s), &target]() mutable {
-                serve(std::move(s), target);
+            weft::fiber([s = *std::move(s), &target, limit]() mutable {
+                serve(std::move(s), target, limit);
             }).detach();
         return 0;
     });

@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import time
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
@@ -41,6 +42,27 @@ class Chat(unittest.TestCase):
                 ann.sendall(line + b"\n")
                 self.assertEqual(read_until(bob, b"\n"), b"ann: " + line + b"\n")
 
+    def test_who_never_reads_is_sent_away(self):
+        for driver in ("epoll", "io_uring", "poll"):
+            with self.subTest(driver), running(PROGRAM, "127.0.0.1:0", "1",
+                                               driver=driver) as where:
+                deaf = self.join(where, b"deaf")
+                ann = self.join(where, b"ann")
+                ann.settimeout(0.001)
+                heard = b""
+                until = time.monotonic() + 10
+                while time.monotonic() < until:
+                    ann.sendall(b"x" * 4000 + b"\n")
+                    try:
+                        heard += ann.recv(4096)
+                    except TimeoutError:
+                        pass
+                    if b"* deaf is gone\n" in heard:
+                        break
+                else:
+                    self.fail("what is never read is kept for ever")
+                deaf.close()
+
     def test_a_line_without_end_is_the_end(self):
         with running(PROGRAM, "127.0.0.1:0") as where:
             ann = self.join(where, b"ann")
@@ -52,6 +74,7 @@ class Chat(unittest.TestCase):
 
     def test_bad_arguments_are_told_in_a_line(self):
         self.assertIn("usage", refuses(PROGRAM))
+        self.assertIn("usage", refuses(PROGRAM, "127.0.0.1:0", "0"))
         self.assertIn("nonsense", refuses(PROGRAM, "nonsense"))
         with running(PROGRAM, "127.0.0.1:0") as (host, port):
             self.assertIn("in use", refuses(PROGRAM, f"{host}:{port}"))

@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import time
 import unittest
 import urllib.request
 
@@ -45,8 +46,36 @@ class HttpHello(unittest.TestCase):
             self.assertTrue(read_until(s, b"close\r\n\r\n").startswith(b"HTTP/1.1 400 "))
             self.assertEqual(s.recv(1), b"")
 
+    def test_a_client_has_a_limit_of_time_for_a_request_however_it_draws_it_out(self):
+        for driver in ("epoll", "io_uring", "poll"):
+            with self.subTest(driver), running(PROGRAM, "0", "1", driver=driver) as where, \
+                    connect(where) as silent, connect(where) as slow:
+                for byte in REQUEST * 4:  # a byte each 50 ms: for more than 5 s
+                    try:
+                        slow.sendall(bytes([byte]))
+                        slow.settimeout(0.05)
+                        if slow.recv(1) == b"":
+                            break
+                    except TimeoutError:
+                        continue
+                    except OSError:
+                        break  # reset
+                else:
+                    self.fail("a request took as long as its client liked")
+                try:
+                    self.assertEqual(silent.recv(1), b"")
+                except ConnectionResetError:
+                    pass
+
+    def test_a_connection_may_live_longer_than_a_request(self):
+        with running(PROGRAM, "0", "1") as where, connect(where) as s:
+            for _ in range(4):
+                s.sendall(REQUEST)
+                self.assertTrue(read_until(s, BODY).endswith(BODY))
+                time.sleep(0.4)
+
     def test_bad_arguments_are_told_in_a_line(self):
-        for arguments in ([], ["x"], ["70000"], ["80", "81"]):
+        for arguments in ([], ["x"], ["70000"], ["80", "x"], ["80", "0"], ["80", "1", "2"]):
             self.assertIn("http_hello PORT", refuses(PROGRAM, *arguments))
         with running(PROGRAM, "0") as (_, port):
             self.assertIn("in use", refuses(PROGRAM, str(port)))

@@ -4,6 +4,7 @@ import pathlib
 import socket
 import sys
 import threading
+import time
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
@@ -72,8 +73,31 @@ class Proxy(unittest.TestCase):
                         while s.recv(1):
                             pass
 
+    def test_who_only_reads_keeps_a_connection_on_which_something_comes(self):
+        def trickle(listener):
+            s, _ = listener.accept()
+            with s:
+                for _ in range(10):
+                    s.sendall(b"x")
+                    time.sleep(0.3)
+        for driver in ("epoll", "io_uring", "poll"):
+            with self.subTest(driver), socket.create_server(("127.0.0.1", 0)) as listener, \
+                    running(PROGRAM, "127.0.0.1:0", "%s:%d" % listener.getsockname(), "1",
+                            driver=driver) as where:
+                threading.Thread(target=trickle, args=[listener], daemon=True).start()
+                with connect(where) as s:
+                    self.assertEqual(read_all(s), b"x" * 10)
+
+    def test_a_connection_that_is_silent_both_ways_ends(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener, \
+                running(PROGRAM, "127.0.0.1:0", "%s:%d" % listener.getsockname(), "1") as where, \
+                connect(where) as s:
+            with self.assertRaises(ConnectionResetError):
+                s.recv(1)
+
     def test_bad_arguments_are_told_in_a_line(self):
         self.assertIn("usage", refuses(PROGRAM, "127.0.0.1:0"))
+        self.assertIn("usage", refuses(PROGRAM, "127.0.0.1:0", "x:1", "0"))
         self.assertIn("nonsense", refuses(PROGRAM, "nonsense", "x:1"))
 
 
