@@ -61,7 +61,7 @@ test-clients:
 	$(CLIENTS) build/release
 	$(CONFIGURE) asan
 	@$(BUILD) asan --target weft_clients
-	@GTEST_FILTER='*kill*:*death*' $(CLIENTS) build/asan
+	@GTEST_FILTER='*stop*:*kill*:*death*' $(CLIENTS) build/asan
 
 bench:
 	@tools/bootstrap bench

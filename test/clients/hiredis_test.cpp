@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using weft::testing::expect_all_told;
 using weft::testing::expect_killed_at_once;
+using weft::testing::expect_stopped_at_once;
 using weft::testing::freed_by;
 using weft::testing::loopback_port;
 using weft::testing::stopwatch;
@@ -143,20 +144,30 @@ TEST_P(hiredis, is_told_of_its_servers_death) {
     EXPECT_EQ(text(ask(connected(), "PING")), "PONG");
 }
 
-TEST_P(hiredis_in, can_be_killed) {
-    expect_killed_at_once("redisCommand(BLPOP)", [](bool& inside) {
+TEST_P(hiredis_in, can_be_stopped) {
+    expect_stopped_at_once("redisCommand(BLPOP)", [](bool& inside) {
         const context c(::redisConnect("127.0.0.1", server().port.number()));
         if (c->err != 0) return;
         inside = true;
         EXPECT_FALSE(ask(c, "BLPOP never 0"));
         EXPECT_EQ(c->err, REDIS_ERR_IO) << c->errstr;
     });
-    expect_killed_at_once("redisConnect by name, redisCommand", [](bool& inside) {
+    expect_stopped_at_once("redisConnect by name, redisCommand", [](bool& inside) {
         const context c(::redisConnect("localhost", server().port.number()));
         if (c->err != 0) return;
         inside = true;
         EXPECT_FALSE(ask(c, "BLPOP never 0"));
         EXPECT_NE(c->err, 0);
+    });
+}
+
+TEST_P(hiredis_in, unwinds_when_it_is_killed) {
+    expect_killed_at_once("redisCommand(BLPOP)", [](bool& inside) {
+        const context c(::redisConnect("127.0.0.1", server().port.number()));
+        ASSERT_EQ(c->err, 0) << c->errstr;
+        inside = true;
+        const reply r = ask(c, "BLPOP never 0");
+        ADD_FAILURE() << "the call came back";
     });
 }
 

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using weft::testing::all_at_once;
 using weft::testing::expect_all_told;
-using weft::testing::expect_killed_at_once;
+using weft::testing::expect_stopped_at_once;
 using weft::testing::freed_by;
 using weft::testing::identity;
 using weft::testing::kind;
@@ -289,7 +289,7 @@ comparison compare(void (*mine)(customers&), void (*theirs)(customers&)) {
     constexpr std::size_t rounds = 31;
     void (*const ways[2])(customers&) = {mine, theirs};
     customers of[2];
-    for (const std::size_t which : {0, 1}) ways[which](of[which]);
+    for (const std::size_t which : {0u, 1u}) ways[which](of[which]);
     std::array<seconds, rounds> took[2];
     std::array<double, rounds> throughputs;
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -348,14 +348,14 @@ TEST_P(libcurl, is_told_of_its_servers_death) {
     EXPECT_EQ(get(handle(body), server().http() + "/1"), CURLE_OK);
 }
 
-TEST_P(libcurl_in, can_be_killed) {
+TEST_P(libcurl_in, can_be_stopped) {
     loopback_port silent;
     silent.be_silent();
     for (const std::string& url :
          {server().http() + "/slow/large", server().http_by_name() + "/slow/large",
           server().https() + "/slow/large", "http://127.0.0.1:" + silent.text(),
           "https://127.0.0.1:" + silent.text()})
-        expect_killed_at_once("curl_easy_perform(" + url + ")", [&](bool& inside) {
+        expect_stopped_at_once("curl_easy_perform(" + url + ")", [&](bool& inside) {
             std::string body;
             const easy e = handle(body);
             inside = true;

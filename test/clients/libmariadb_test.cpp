@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using weft::testing::expect_all_told;
-using weft::testing::expect_killed_at_once;
+using weft::testing::expect_stopped_at_once;
 using weft::testing::expect_within;
 using weft::testing::freed_by;
 using weft::testing::loopback_port;
@@ -199,8 +199,8 @@ TEST_P(libmariadb, is_told_of_its_servers_death) {
     EXPECT_EQ(ask(connected(), "select 1"), "1");
 }
 
-TEST_P(libmariadb_in, can_be_killed) {
-    expect_killed_at_once("mysql_real_query", [](bool& inside) {
+TEST_P(libmariadb_in, can_be_stopped) {
+    expect_stopped_at_once("mysql_real_query", [](bool& inside) {
         const connection c = unconnected();
         if (!connect(c, server().port())) return;
         inside = true;
@@ -209,7 +209,7 @@ TEST_P(libmariadb_in, can_be_killed) {
     });
     loopback_port silent;
     silent.be_silent();
-    expect_killed_at_once("mysql_real_connect", [&](bool& inside) {
+    expect_stopped_at_once("mysql_real_connect", [&](bool& inside) {
         const connection c = unconnected();
         inside = true;
         EXPECT_FALSE(connect(c, silent.number()));

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using weft::testing::expect_all_told;
-using weft::testing::expect_killed_at_once;
+using weft::testing::expect_stopped_at_once;
 using weft::testing::freed_by;
 using weft::testing::loopback_port;
 using weft::testing::stopwatch;
@@ -217,10 +217,10 @@ TEST_P(libmemcached, is_told_of_its_servers_death) {
     EXPECT_TRUE(set(connected(), "key", "value"));
 }
 
-TEST_P(libmemcached_in, can_be_killed) {
+TEST_P(libmemcached_in, can_be_stopped) {
     const asleep night;
     for (const protocol p : {protocol::text, protocol::binary}) {
-        expect_killed_at_once("memcached_get", [p](bool& inside) {
+        expect_stopped_at_once("memcached_get", [p](bool& inside) {
             const client c = connected(p);
             inside = true;
             // By the binary protocol, what no server can be asked for is not found.
@@ -228,7 +228,7 @@ TEST_P(libmemcached_in, can_be_killed) {
             EXPECT_TRUE(::memcached_fatal(how) || how == MEMCACHED_NOTFOUND)
                 << ::memcached_strerror(c.get(), how);
         });
-        expect_killed_at_once("memcached_set", [p](bool& inside) {
+        expect_stopped_at_once("memcached_set", [p](bool& inside) {
             const client c = connected(p);
             inside = true;
             EXPECT_FALSE(set(c, "key", std::string(500'000, 'x')));

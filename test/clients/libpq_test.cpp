@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using weft::testing::expect_all_told;
-using weft::testing::expect_killed_at_once;
+using weft::testing::expect_stopped_at_once;
 using weft::testing::freed_by;
 using weft::testing::identity;
 using weft::testing::loopback_port;
@@ -218,20 +218,20 @@ TEST_P(libpq, is_told_of_its_servers_death) {
     EXPECT_EQ(text(ask(connected(), "select 1")), "1");
 }
 
-TEST_P(libpq_in, can_be_killed) {
+TEST_P(libpq_in, can_be_stopped) {
     for (const std::string& how : {server().in_the_clear(), server().over_tls()})
-        expect_killed_at_once(how == server().over_tls() ? "PQexec over TLS" : "PQexec",
-                              [&](bool& inside) {
-                                  const connection c(::PQconnectdb(how.c_str()));
-                                  if (::PQstatus(c.get()) != CONNECTION_OK) return;
-                                  inside = true;
-                                  const answer a = ask(c, "select pg_sleep(60)");
-                                  EXPECT_EQ(::PQresultStatus(a.get()), PGRES_FATAL_ERROR);
-                                  EXPECT_STRNE(::PQerrorMessage(c.get()), "");
-                              });
+        expect_stopped_at_once(how == server().over_tls() ? "PQexec over TLS" : "PQexec",
+                               [&](bool& inside) {
+                                   const connection c(::PQconnectdb(how.c_str()));
+                                   if (::PQstatus(c.get()) != CONNECTION_OK) return;
+                                   inside = true;
+                                   const answer a = ask(c, "select pg_sleep(60)");
+                                   EXPECT_EQ(::PQresultStatus(a.get()), PGRES_FATAL_ERROR);
+                                   EXPECT_STRNE(::PQerrorMessage(c.get()), "");
+                               });
     loopback_port silent;
     silent.be_silent();
-    expect_killed_at_once("PQconnectdb", [&](bool& inside) {
+    expect_stopped_at_once("PQconnectdb", [&](bool& inside) {
         const std::string how = "host=127.0.0.1 port=" + silent.text();
         inside = true;
         const connection c(::PQconnectdb(how.c_str()));
