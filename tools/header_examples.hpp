@@ -87,7 +87,7 @@ extern weft::stop_token token;
 namespace weft::example {
 
 namespace base_assert {
-extern int count;
+extern bool is_over;
 extern std::uint64_t id;
 extern const char* name;
 }  // namespace base_assert
@@ -422,6 +422,10 @@ extern std::vector<weft::task<int>> tasks;
 weft::task<int> a();
 weft::task<int> b();
 }  // namespace task_when_all
+namespace task_when_all_ready {
+weft::task<int> price(const char*);
+extern weft::channel<int> channel;
+}  // namespace task_when_all_ready
 namespace task_when_any {
 extern int k;
 weft::task<int> from_cache(int);

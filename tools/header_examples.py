@@ -41,7 +41,7 @@ STATEMENT = re.compile(r"weft::.*[;{]\s*(//.*)?$|WEFT_\w+\(.*;|co_await .*;")
 # What begins a function, or what else must stand at namespace scope.
 AT_NAMESPACE_SCOPE = re.compile(
     r"(?! )(template|namespace|(struct|enum class) [\w: <>]+ \{\s*(//.*)?$|"
-    r"WEFT_D\w+\(|[\w:<>&* ]+ \w+\([^;]*\) \{( co_.*\}| .*; \})?"
+    r"WEFT_D\w+\(|[\w:<>&* ]+ \w+\([^;]*\)(?: const| noexcept)* \{( co_.*\}| .*; \})?"
     r"\s*(//.*)?$)")
 # Three dots stand for code that the reader thinks of.
 DOTS = ((r"^\s*\.\.\.\s*(//.*)?$", ""), (r"\{ ?\.\.\. ?\}", "{}"),

@@ -76,6 +76,10 @@ class HeaderExamples(unittest.TestCase):
                     "struct pair {", "    int a;", "    int sum() { return a; }", "};",
                     "weft::tell(twice(pair{1}.sum()));")
 
+    def test_a_function_that_throws_nothing_is_one_too(self):
+        self.passes("int half(int n = weft::answer(1)) noexcept {", "    return n / 2;", "}",
+                    "weft::tell(half());")
+
     def test_a_picture_is_no_example(self):
         self.passes("weft --> answer", count=0)
 

@@ -12,6 +12,7 @@
 //   void release(long n, std::source_location place = std::source_location::current()) noexcept {
 //       WEFT_ASSERT_AT(n >= 0, "release of a semaphore by less than nothing", place);
 //       if (is_over) weft::fail("resume of a finished coroutine", {"coroutine", id, name}, place);
+//   }
 //
 // prints, for the second:
 //   weft: resume of a finished coroutine: coroutine 7 "login" (server.cpp:31)
