@@ -28,6 +28,8 @@ NOT_TOGETHER = {"weft/context/switch_ucontext.hpp"}
 
 # Headers without a test of their own, and the reason.
 TESTED_ELSEWHERE = {
+    "weft/sched/launch_inbox.hpp": "model/parking_test: with parking; pool_test goes through it",
+    "weft/sched/parking.hpp": "model/parking_test; pool_test goes through it",
     "weft/hook/calls.hpp": "differential_test makes every call of calls.def",
     "weft/hook/symbols.hpp": "a table; hook_test and differential_test go through it",
     "weft/hook/in_process.hpp": "hook_test: fibers, threads, children of both kinds",

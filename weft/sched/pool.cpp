@@ -11,9 +11,10 @@
 #include <optional>
 #include <thread>
 
-#include "weft/base/spin_lock.hpp"
 #include "weft/base/system_error.hpp"
 #include "weft/sched/fork_place.hpp"
+#include "weft/sched/launch_inbox.hpp"
+#include "weft/sched/parking.hpp"
 #include "weft/wait/flow.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place);
@@ -40,31 +41,6 @@ unsigned processor_count() noexcept {
 // turn:
 //     nothing in P1's places waits for ever behind what launches itself again
 struct pool::core {
-    // What other threads launch: any worker takes from it.
-    class inbox_of_all {
-    public:
-        void push(runnable& r) noexcept {
-            const std::lock_guard held(lock_);
-            queue_.push_back(r);
-            // Relaxed: who looks for work has the fences of idle_set around his look.
-            count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        }
-        ready_turn pop() noexcept {
-            if (empty()) return {};
-            const std::lock_guard held(lock_);
-            const runnable* const r = queue_.pop_front();
-            if (r == nullptr) return {};
-            count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-            return {r->handle, r->of};
-        }
-        bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
-
-    private:
-        spin_lock lock_;
-        forward_queue<runnable> queue_;
-        atomic<std::size_t> count_{0};
-    };
-
     // Made before what refers to it, and destroyed when the worker says.
     struct has_loop {
         std::optional<loop> loop_{std::in_place};
@@ -72,7 +48,11 @@ struct pool::core {
     class worker final : has_loop, public detail::fork_place, public work_source {
     public:
         worker(core& c, unsigned index)
-            : fork_place(*loop_, c.idle), core_(c), index_(index), marks_(c.options_count) {
+            : fork_place(*loop_, c.idle),
+              core_(c),
+              index_(index),
+              parking_(c.idle, index),
+              marks_(c.options_count) {
             loop_->set_source(this);
         }
 
@@ -128,7 +108,7 @@ struct pool::core {
 
         core& core_;
         const unsigned index_;
-        bool searching_ = false;
+        detail::parking parking_;
         bool found_lately_ = false;   // since it slept last
         bool fair_next_ = false;      // the next take is one of those
         bool outside_first_ = false;  // in the last of them
@@ -156,7 +136,7 @@ struct pool::core {
     pool* const owner;
     const unsigned options_count;
     idle_set idle;
-    inbox_of_all inbox;
+    detail::launch_inbox inbox;  // what other threads launch
     std::vector<std::unique_ptr<worker>> workers;
 
     std::mutex quiet_lock;
@@ -178,7 +158,7 @@ struct pool::core {
 ready_turn pool::core::worker::take(bool busy) noexcept {
     if (busy) {
         // It was woken for something that is not its own, and has its own to do.
-        if (searching_) stop_searching();
+        stop_searching();
         if (const ready_turn t = take_in_turn(); t.handle != nullptr) return t;
         if (own().is_behind() && core_.idle.idle_count() != 0) own().give_away();
         return {};
@@ -191,7 +171,7 @@ ready_turn pool::core::worker::take(bool busy) noexcept {
     if (t.handle == nullptr) t = pop();
     if (t.handle == nullptr) t = take_from_outside();
     if (t.handle == nullptr) return search();
-    if (searching_) stop_searching();
+    stop_searching();
     return t;
 }
 
@@ -214,22 +194,16 @@ void pool::core::worker::receive(flow& f) noexcept {
     count(given_count);
     if (push(f.turn)) return;
     core_.inbox.push(f.turn);
-    if (const unsigned i = core_.idle.claim(); i != idle_set::none) wake(i);
+    detail::parking::offer(core_.idle, [this](unsigned i) { wake(i); });
 }
 
-// It has found something. If nobody searches any more, somebody must for what was launched while
-// it did.
 void pool::core::worker::stop_searching() noexcept {
-    searching_ = false;
-    found_lately_ = true;
-    if (!core_.idle.end_search()) return;
-    if (const unsigned i = core_.idle.claim(); i != idle_set::none) wake(i);
+    if (parking_.end_search([this](unsigned i) { wake(i); })) found_lately_ = true;
 }
 
 ready_turn pool::core::worker::search() noexcept {
     if (core_.workers.size() == 1) return {};
-    if (!searching_ && !core_.idle.begin_search()) return {};
-    searching_ = true;
+    if (!parking_.begin_search()) return {};
     // Who found something a moment ago looks for a little longer: to sleep and be woken costs more.
     const int rounds = found_lately_ ? 64 : 1;
     for (int n = 0; n != rounds; ++n) {
@@ -271,12 +245,7 @@ ready_turn pool::core::worker::steal_one() noexcept {
 bool pool::core::worker::rest() noexcept {
     found_lately_ = false;
     flow_count.store(own().flow_count(), std::memory_order_relaxed);  // released by announce()
-    core_.idle.announce(index_, std::exchange(searching_, false));    // P2
-    // While somebody else searches, what is there is his to find, or to see by such a look.
-    if (core_.idle.searching_count() == 0 && core_.has_work()) {
-        searching_ = !core_.idle.retract(index_);
-        return false;
-    }
+    if (!parking_.begin_sleep([this] { return core_.has_work(); })) return false;  // P2
     count(rest_count);
     // Sequentially consistent with wait_until_quiet: both have a heavy fence in between.
     if (core_.waiting_for_quiet.load(std::memory_order_relaxed) != 0 &&
@@ -287,7 +256,7 @@ bool pool::core::worker::rest() noexcept {
     return true;
 }
 
-void pool::core::worker::rested() noexcept { searching_ = !core_.idle.retract(index_); }
+void pool::core::worker::rested() noexcept { parking_.end_sleep(); }
 
 void pool::core::worker::run() noexcept {
     detail::this_thread_forks() = this;
@@ -410,8 +379,8 @@ void pool::launch(runnable& r) noexcept {
     detail::fork_place* const here = detail::fork_place_here();
     if (here != nullptr && &here->home()->begins_on() == this && here->push(r)) return;
     core_->inbox.push(r);
-    if (const unsigned i = core_->idle.claim(); i != idle_set::none)
-        core_->workers[i]->own().look_round();
+    detail::parking::offer(core_->idle,
+                           [this](unsigned i) { core_->workers[i]->own().look_round(); });
 }
 
 void pool::launch_again(runnable& r) noexcept {

@@ -1,0 +1,45 @@
+// launch_inbox: where any thread puts what any worker of a pool may begin, first in first out.
+//
+// Its one idea: a queue under a spin lock, and its length beside it, so that a worker looks whether
+// there is something without the lock. The look orders nothing: who must not miss what was put
+// before it has the fences of an idle_set around it (parking.hpp).
+//
+// Model: test/model/parking_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+
+#include "weft/base/atomic.hpp"
+#include "weft/base/forward_queue.hpp"
+#include "weft/base/spin_lock.hpp"
+#include "weft/wait/runnable.hpp"
+
+namespace weft::detail {
+
+class launch_inbox {
+public:
+    void push(runnable& r) noexcept {
+        const std::lock_guard held(lock_);
+        queue_.push_back(r);
+        // Relaxed, both: the lock has the other writers, see above for who reads.
+        count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    // The first; its handle is null if there is none.
+    ready_turn pop() noexcept {
+        if (empty()) return {};
+        const std::lock_guard held(lock_);
+        const runnable* const r = queue_.pop_front();
+        if (r == nullptr) return {};
+        count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+        return {r->handle, r->of};
+    }
+    bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+
+private:
+    spin_lock lock_;  // guards the queue
+    forward_queue<runnable> queue_;
+    atomic<std::size_t> count_{0};
+};
+
+}  // namespace weft::detail
