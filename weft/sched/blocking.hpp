@@ -12,6 +12,8 @@
 // A stop ends the wait of a call that has not begun; one that has runs to its end, and its result
 // counts. A frame that is destroyed meanwhile waits for it, with its whole thread. What leaves the
 // call as an exception leaves the wait.
+//
+// Model: none, one mutex guards all of it, and the flag of a stop that came too late is a hint.
 #pragma once
 
 #include <concepts>

@@ -2,6 +2,8 @@
 //
 // Its one idea: one word under a mutex and a condition variable, which on Linux is a futex; and,
 // once a foreign loop has asked for it, an eventfd beside them.
+//
+// Model: none, one mutex guards all of it.
 #pragma once
 
 #include <condition_variable>

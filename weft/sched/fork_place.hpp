@@ -3,6 +3,8 @@
 //
 // Its one idea: an entry is one word: a frame, which is resumed in no flow; or, with its lowest bit
 // set, a runnable, for what has a flow already.
+//
+// Model: test/model/steal_deque_test.cpp
 #pragma once
 
 #include <coroutine>

@@ -24,6 +24,8 @@
 // One thread at a time runs a loop, and not from what it runs; post(), stop() and native_handle()
 // are for any. A loop that ends asks what lives in it to stop, runs it on, and ends what is left by
 // unwinding it. In a process that was forked a loop of the parent cannot be run.
+//
+// Model: test/model/inbox_test.cpp
 #pragma once
 
 #include <atomic>

@@ -23,6 +23,8 @@
 // may live in it any more: co_await async_wait_until_idle() first. It goes before its pool does.
 //
 // Limit: its sockets are told by a thread of the library, and not by the workers' own drivers.
+//
+// Model: none, one lock guards all that several threads use, and the count is read under it.
 #pragma once
 
 #include <concepts>

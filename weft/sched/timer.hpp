@@ -11,6 +11,8 @@
 // A periodic timer is called at begin + n * period; calls that would have come while the executor
 // was busy are left out. The function must not throw and not block; it runs in no flow, with the
 // bindings (context_local.hpp) of who made the timer. It may stop or destroy its own timer.
+//
+// Model: none, one lock guards all that several threads use, beside a count of references.
 #pragma once
 
 #include <chrono>

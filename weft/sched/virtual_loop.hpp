@@ -10,6 +10,8 @@
 //   EXPECT_EQ(l.trace_hash(), expected);
 //
 // explore() runs a test under many seeds and prints the first that fails, to be set as WEFT_SEED.
+//
+// Model: none, one flag is exchanged, and the clock has one writer.
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,8 @@
 // once a second while all is idle.
 //
 // A pool has one by itself: {.hold_limit = 100ms}.
+//
+// Model: none, one writes, one reads between two looks at a number, and an error is a wrong line.
 #pragma once
 
 #include <condition_variable>
