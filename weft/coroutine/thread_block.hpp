@@ -15,6 +15,8 @@
 // T1  while a coroutine runs, its thread's `running` is that coroutine and `resumer` is where its
 //     yield goes; whoever resumes restores both when control is back.
 // T2  no address of a thread_block is used after a switch by a party that may have migrated.
+//
+// Model: none, a counter of which threads take runs of numbers.
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,8 @@
 // Limits: x86-64's registers; on another processor only `why` and `pad` mean something. The table
 // grows and never shrinks: it holds an entry for each suspended call that was ever killed. A module
 // of which it knows an address stays loaded.
+//
+// Model: none, a rule is published whole by one release of its address, and changes no more.
 #pragma once
 
 #include <cstddef>

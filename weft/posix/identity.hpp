@@ -12,6 +12,8 @@
 //     ends, and read by who has waited for that
 // N2  it is in the table for as long as it exists
 // N3  while `joining`, only who joins takes it out
+//
+// Model: none, one table under one lock.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,8 @@
 //      room_    zeros                     T
 //
 //   weft::mutex* m = detail::in_place<weft::mutex>(*c);      // null: it was destroyed
+//
+// Model: none, who finds zeros takes them by one exchange, and publishes by one release.
 #pragma once
 
 #include <atomic>

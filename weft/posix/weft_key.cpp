@@ -1,3 +1,4 @@
+// Model: none, keys change under one lock, and a destructor is read before the number that owns it.
 #include <errno.h>
 
 #include <memory>

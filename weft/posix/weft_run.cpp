@@ -1,3 +1,4 @@
+// Model: none, one pointer, published once by a release, under a lock.
 #include <pthread.h>
 
 #include <memory>

@@ -14,6 +14,8 @@
 // What translates addresses is laid out in sets as well, by the number of the page. At an even
 // distance the tops of all stacks would share half of them or fewer, so stacks lie an odd number of
 // pages apart: with a thousand of them that is a factor of two in a switch (docs/rationale.md).
+//
+// Model: none, a counter of which only the variety matters.
 #pragma once
 
 #include <atomic>

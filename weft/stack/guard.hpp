@@ -9,6 +9,8 @@
 //      | guard bytes ........ [canary 64] | limit ... usable ...
 //
 // Whoever installs remembers the kind, to look at a canary and to give the budget back.
+//
+// Model: none, a counter, and nothing is published through it.
 #pragma once
 
 #include <cstddef>

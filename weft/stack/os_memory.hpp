@@ -5,6 +5,8 @@
 // changes it, and only while no other thread is in this layer.
 //
 // A call says that it failed by its return value (null, false); errno may be changed.
+//
+// Model: none, a hint that one call is missing, which may come late.
 #pragma once
 
 #include <cstddef>

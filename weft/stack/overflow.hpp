@@ -19,6 +19,8 @@
 //
 //   weft::install_overflow_report(describe);         // once, any thread
 //   weft::prepare_thread_for_overflow_report();      // each thread that runs coroutines
+//
+// Model: none, one pointer to a function, stored before the handler is installed.
 #pragma once
 
 #include <cstddef>

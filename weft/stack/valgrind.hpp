@@ -7,6 +7,8 @@
 // underneath.
 //
 //   valgrind_stack::begin(s);  ...  valgrind_stack::end(s);
+//
+// Model: none, one table under one lock.
 #pragma once
 
 #include "weft/base/platform.hpp"

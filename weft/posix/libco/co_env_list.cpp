@@ -3,6 +3,8 @@
 //
 // getenv is called by others before main, by allocators among them: it calls nothing that may
 // allocate, and not the system's getenv, which would first have to be found.
+//
+// Model: none, one pointer, published once.
 #include <dlfcn.h>
 #include <errno.h>
 #include <unistd.h>

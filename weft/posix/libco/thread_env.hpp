@@ -3,6 +3,8 @@
 // It is made by the first call that needs it, and goes with the thread: what is suspended then is
 // unwound. It stays, and everything in it, where that cannot be: in a process that was forked, and
 // where the thread is ended from within a coroutine (exit).
+//
+// Model: none, a counter of forks, which only the forking thread changes.
 #pragma once
 
 #include <cstdint>
