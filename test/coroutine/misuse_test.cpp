@@ -80,7 +80,10 @@ TEST(coroutine_misuse_death, resume_with_of_one_that_cannot_be_resumed) {
 
 TEST(coroutine_misuse_death, yield_outside_of_a_coroutine) {
     EXPECT_DEATH(this_coroutine::yield(), "weft: yield outside a coroutine.*misuse_test.cpp");
-    EXPECT_DEATH(this_coroutine::yield<int()>(1), "weft: yield outside a coroutine");
+    EXPECT_DEATH(this_coroutine::yield<int()>(1),
+                 "weft: yield outside a coroutine.*misuse_test.cpp");
+    EXPECT_DEATH(this_coroutine::yield<void(int)>(),
+                 "weft: yield outside a coroutine.*misuse_test.cpp");
     // Also on a thread that has met coroutines before.
     coroutine<>([] {}).resume();
     EXPECT_DEATH(this_coroutine::yield(), "weft: yield outside a coroutine");
@@ -94,7 +97,8 @@ TEST(coroutine_misuse_death, yield_with_another_signature_than_the_coroutine_has
         },
         login());
     EXPECT_DEATH(c.resume(),
-                 "weft: a yield whose signature is not that of its coroutine: coroutine .*login");
+                 "weft: a yield whose signature is not that of its coroutine: coroutine .*login.*"
+                 "misuse_test.cpp");
 }
 
 TEST(coroutine_misuse_death, plain_yield_where_a_value_is_due) {

@@ -176,19 +176,22 @@ public:
 
     // Suspends the running coroutine, which must be one of this signature. As
     // this_coroutine::yield.
-    static WEFT_ALWAYS_INLINE input yield()
+    static WEFT_ALWAYS_INLINE input
+    yield(std::source_location place = std::source_location::current())
         requires std::is_void_v<output>
     {
-        detail::control* c = detail::current_typed<Signature>();
-        detail::yield(std::source_location::current());
+        detail::control* c = detail::current_typed<Signature>(place);
+        detail::yield(place);
         return typed::of(c).in.take();
     }
     template <class Value = output>
         requires(!std::is_void_v<Value>)
-    static WEFT_ALWAYS_INLINE input yield(std::type_identity_t<Value> out) {
-        detail::control* c = detail::current_typed<Signature>();
+    static WEFT_ALWAYS_INLINE input
+    yield(std::type_identity_t<Value> out,
+          std::source_location place = std::source_location::current()) {
+        detail::control* c = detail::current_typed<Signature>(place);
         typed::of(c).out.put(std::forward<Value>(out));
-        detail::yield(std::source_location::current());
+        detail::yield(place);
         return typed::of(c).in.take();
     }
 
@@ -249,9 +252,17 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location:
 
 // The same with values: yield<int(std::string)>(1) gives 1 to the resumer and returns the next
 // resume's string. The signature must be the coroutine's own.
-template <class Signature, class... Value>
-WEFT_ALWAYS_INLINE decltype(auto) yield(Value&&... out) {
-    return coroutine<Signature>::yield(std::forward<Value>(out)...);
+template <class Signature>
+    requires std::is_void_v<typename coroutine<Signature>::output>
+WEFT_ALWAYS_INLINE decltype(auto) yield(
+    std::source_location place = std::source_location::current()) {
+    return coroutine<Signature>::yield(place);
+}
+template <class Signature, class Value>
+    requires(!std::is_void_v<typename coroutine<Signature>::output>)
+WEFT_ALWAYS_INLINE decltype(auto) yield(
+    Value&& out, std::source_location place = std::source_location::current()) {
+    return coroutine<Signature>::yield(std::forward<Value>(out), place);
 }
 
 // The running coroutine's private object; null when there is none of this type.

@@ -147,12 +147,12 @@ struct body_block : typed_control<Signature> {
 
 // Aborts unless the running coroutine has this signature.
 template <class Signature>
-WEFT_ALWAYS_INLINE control* current_typed() {
+WEFT_ALWAYS_INLINE control* current_typed(std::source_location place) {
     control* c = current();
     if (c == nullptr) [[unlikely]]
-        fail_outside(std::source_location::current());
+        fail_outside(place);
     if (c->verbs->signature != &signature_tag<Signature>) [[unlikely]]
-        fail("a yield whose signature is not that of its coroutine", c->who());
+        fail("a yield whose signature is not that of its coroutine", c->who(), place);
     return c;
 }
 
