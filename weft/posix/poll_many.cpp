@@ -66,7 +66,9 @@ int wait_for(int fd, fd_events events, time_point until) {
     return came.error().value();
 }
 
-int wait_for_any(std::span<const pollfd> fds, time_point until) {
+// Out of line, as is fail_with: the address of errno is a thread's, and a compiler takes it for a
+// constant of the function; each of them asks for it before it waits, or after.
+WEFT_NOINLINE int wait_for_any(std::span<const pollfd> fds, time_point until) {
     if (fds.size() == 1 && (fds[0].events & (reading | writing)) != 0) {
         const bool reads = (fds[0].events & reading) != 0;
         const bool writes = (fds[0].events & writing) != 0;
@@ -76,6 +78,11 @@ int wait_for_any(std::span<const pollfd> fds, time_point until) {
     }
     const fd_set_of_epoll set(fds);
     return set.number() < 0 ? errno : wait_for(set.number(), fd_events::read, until);
+}
+
+WEFT_NOINLINE int fail_with(int error) noexcept {
+    errno = error;
+    return -1;
 }
 
 bool names_any(std::span<const pollfd> fds) noexcept {
@@ -100,10 +107,7 @@ int poll_many(pollfd* fds, nfds_t count, time_point until) {
     for (;;) {
         const int ready = ::poll(fds, count, 0);
         if (ready != 0 || now() >= until) return ready;
-        if (const int error = wait_for_any(all, until); error != 0) {
-            errno = error;
-            return -1;
-        }
+        if (const int error = wait_for_any(all, until); error != 0) return fail_with(error);
     }
 }
 
