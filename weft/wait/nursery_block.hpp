@@ -13,7 +13,7 @@
 // A nursery that nobody's child has failed in costs the flow nothing: the list, which is one for
 // the process, holds the blocks of failures that are being told, and mostly none.
 //
-// Model: none, one lock guards all that is shared, and flow::call has a model of its own.
+// Model: none, one lock guards all that is shared.
 #pragma once
 
 #include <atomic>
