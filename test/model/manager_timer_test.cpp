@@ -88,6 +88,7 @@ struct owner {
         require(!o.gone, "no call of an owner that has gone");
         ++o.calls;
         const std::lock_guard held(o.lock);
+        require(!o.gone, "nor does it go during one");
         return o.due;
     }
 };

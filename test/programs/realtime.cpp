@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <ctime>
 #include <mutex>
+#include <set>
 
+#include "weft/manager/task_manager.hpp"
 #include "weft/run/run.hpp"
 #include "weft/sched/timer.hpp"
 #include "weft/sync/channel.hpp"
@@ -159,6 +161,27 @@ void of_a_loop() {
     });
 }
 
+// An id is a place and how often that was given out: no clock has a part in it.
+void of_a_manager() {
+    weft::loop l;
+    weft::task_manager<> m({.on = &l, .timers = &l});
+    const int before = monotonic_reads;
+    std::set<std::uint64_t> ids;
+    for (int n = 0; n < 10'000; ++n) {
+        const auto id = m.spawn([] {}, {.launch = weft::launch::lazy});
+        ids.insert(*id);
+        m.kill(*id);
+    }
+    expect(ids.size() == 10'000, "an id was given twice");
+    expect(monotonic_reads == before, "an id took the time");
+    waits_3_ms("timeout of a managed task", [&] {
+        expect(m.spawn([] { weft::this_fiber::sleep_for(1h); }, {.timeout = 3ms}).has_value(),
+               "there is room");
+        l.run();
+    });
+    expect(m.statistics().timed_out == 1, "it is late");
+}
+
 void of_a_thread() {
     weft::channel<int> silent;
     waits_3_ms("recv_for on a thread", [&] { expect(!silent.recv_for(3ms), "nobody sends"); });
@@ -177,6 +200,7 @@ int main() {
     weft::run(of_a_fiber);
     of_a_loop();
     of_a_thread();
+    of_a_manager();
     expect(real_time_reads == 0, "somebody asked what time it is for people");
     std::printf("asked: monotonic %d times, real time %d times; %d faults\n", monotonic_reads,
                 real_time_reads, faults);
