@@ -18,6 +18,8 @@
 // until the request is delivered; who closes waits for that.
 //
 // Neither word knows what a future is; test/model walks both.
+//
+// Model: test/model/future_state_test.cpp
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,8 @@
 //
 // The last thing that publish() does to the word is to make it ready; so who sees that may destroy
 // it.
+//
+// Model: test/model/poll_state_test.cpp
 #pragma once
 
 #include <cstdint>
