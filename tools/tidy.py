@@ -117,6 +117,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LAYER = re.compile(r"^\s*weft_layer\(([^)]*)\)")
 DROP_IN = re.compile(r"^\s*weft_drop_in\(([^)]*)\)")
 MARK = re.compile(r"\b(TO[D]O|FIX[M]E)\b(?:\((\w+)\):)?")
+COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+# A use of std::memory_order alone is of an atomic that another file has.
+SHARED = re.compile(r"\b(?:(?:std|weft)::)?atomic(?:_ref)?<|\bstd::atomic_(?!thread_fence|signal_fence)"
+                    r"\w+|\b__atomic_\w+|\b(?:spin_lock|pthread_mutex_t|"
+                    r"std::(?:recursive_|shared_)?(?:timed_)?mutex)\s+\w+")
+MODEL = re.compile(r"^// Model:.*$", re.MULTILINE)
+MODEL_TESTS = re.compile(r"// Model: (test/model/\w+_test\.cpp(?:, test/model/\w+_test\.cpp)*)")
+NO_MODEL = re.compile(r"// Model: none, \S.*\.")
 CUT = re.compile(r"^<!-- cut: (\S+)(?: \[(\w+)\])? -->$")
 
 
@@ -261,6 +269,29 @@ def check_tests(tree):
     for name in TESTED_ELSEWHERE:
         if (tree.root / name).parent.is_dir() and not (tree.root / name).is_file():
             tree.fault(name, 1, "is no file; strike it from TESTED_ELSEWHERE in tools/tidy.py")
+
+
+def check_models(tree):
+    paths = list(tree.files("weft", suffixes={".hpp", ".cpp", ".h"}))
+    named = {path: [m.group() for m in MODEL.finditer(tree.text(path))] for path in paths}
+    for path in paths:
+        for said in named[path]:
+            line = tree.lines(path).index(said) + 1
+            tests = MODEL_TESTS.fullmatch(said)
+            if not tests and not NO_MODEL.fullmatch(said):
+                tree.fault(path, line, "neither `// Model: test/model/<x>_test.cpp` nor "
+                                       "`// Model: none, <reason>.`")
+            for test in tests.group(1).split(", ") if tests else ():
+                if not (tree.root / test).is_file():
+                    tree.fault(path, line, f"there is no {test}")
+        if len(named[path]) > 1:
+            tree.fault(path, 1, "two lines of `// Model:`")
+        pair = [path.with_suffix(suffix) for suffix in (".hpp", ".cpp", ".h")]
+        code = COMMENT_OR_TEXT.sub(lambda m: "\n" * m.group().count("\n"), tree.text(path))
+        shared = SHARED.search(code)
+        if shared and not any(named.get(p) for p in pair):
+            tree.fault(path, code.count("\n", 0, shared.start()) + 1,
+                       f"{shared.group()} and no `// Model:`: which test in test/model has it?")
 
 
 def check_marks(tree):

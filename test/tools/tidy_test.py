@@ -116,6 +116,52 @@ class Tidy(unittest.TestCase):
         self.refuses({"test/middle/pool_test.cpp": None},
                      "weft/middle/pool.hpp:1: has no test test/middle/pool_test.cpp")
 
+    def models(self, changes, *beginnings):
+        """`changes` to the clean tree yield these faults of the rule about models."""
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in {**CLEAN, **changes}.items():
+                (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+                (Path(folder) / path).write_text(text)
+            tree = tidy.Tree(Path(folder))
+            tidy.check_models(tree)
+        said = [f"{path}:{line}: {message}" for path, line, message in sorted(tree.faults)]
+        self.assertEqual(len(said), len(beginnings), said)
+        for fault, beginning in zip(said, beginnings):
+            self.assertTrue(fault.startswith(beginning), f"{fault}\nis not\n{beginning}")
+
+    def test_an_atomic_or_a_lock_without_a_model_is_refused(self):
+        for what in ("std::atomic<int> n;", "weft::atomic<int> n;", "atomic<int> n;",
+                     "atomic_ref<int> r(n);", "std::atomic_flag f;", "__atomic_load_n(p, 0);",
+                     "spin_lock lock_;", "static std::mutex m;", "std::shared_timed_mutex m;",
+                     "pthread_mutex_t m;"):
+            with self.subTest(what):
+                self.models({"weft/top/a.cpp": f"// It.\n\n{what}\n"}, "weft/top/a.cpp:3: ")
+
+    def test_a_model_test_or_a_reason_is_enough_and_either_of_a_pair_may_have_it(self):
+        shared = "std::atomic<int> n;\n"
+        self.models({"test/model/a_test.cpp": "", "test/model/b_test.cpp": "",
+                     "weft/top/a.cpp": "// Model: test/model/a_test.cpp\n" + shared,
+                     "weft/top/b.cpp": "// Model: test/model/a_test.cpp, test/model/b_test.cpp\n"
+                                       + shared,
+                     "weft/top/c.hpp": "// Model: none, one thread writes it.\n",
+                     "weft/top/c.cpp": shared})
+
+    def test_what_only_speaks_of_atomics_needs_no_model(self):
+        self.models({"weft/top/a.cpp": '#include <atomic>\n// std::atomic<int>\n/* spin_lock l; */\n'
+                                       'const char* s = "std::mutex m";\n'
+                                       "void f(spin_lock& l, pthread_mutex_t* m);\n"
+                                       "word.load(std::memory_order_acquire);\n"})
+
+    def test_a_model_that_is_not_there_is_refused(self):
+        self.models({"weft/top/a.cpp": "\n// Model: test/model/a_test.cpp\nstd::atomic<int> n;\n"},
+                    "weft/top/a.cpp:2: there is no test/model/a_test.cpp")
+
+    def test_a_reason_that_is_none_is_refused(self):
+        for line in ("// Model: none", "// Model: none.", "// Model: none, ", "// Model: later",
+                     "// Model: none, no full stop", "// Model: test/top/top_test.cpp"):
+            with self.subTest(line):
+                self.models({"weft/top/a.cpp": line + "\n"}, "weft/top/a.cpp:1: neither")
+
     def test_a_bare_mark_is_refused_wherever_it_stands(self):
         self.refuses({"bench/x.cpp": "// TO" "DO: later\n", "tools/x.py": "\n# FIX" "ME\n",
                       "examples/CMakeLists.txt": "# TO" "DO(later): unknown kind\n"},
