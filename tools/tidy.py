@@ -4,6 +4,10 @@
   layers    an #include that points against the weft_layer() lines of CMakeLists.txt
   headers   a header that does not compile alone, or not with all the others
   tests     a header weft/<layer>/<x>.hpp without test/<layer>/<x>_test.cpp
+  models    a file of weft/ with an atomic or a lock of its own that neither names its model test
+            nor says why it has none, in one line: `// Model: test/model/<x>_test.cpp` (several
+            with ", " between them) or `// Model: none, <reason>.`; of a .hpp and the .cpp of its
+            name, one line is enough
   marks     a mark of unfinished work that does not say of what kind
   readme    a ```cpp block of README.md that is not cut from examples/
 
@@ -105,6 +109,44 @@ TESTED_ELSEWHERE = {
     "weft/sync/select_core.hpp": "select_test",
     "weft/sync/timed.hpp": "cancel_test ends each timed wait, the other tests let them time out",
     "weft/sync/word_queue.hpp": "every test of the layer: all of it waits in one",
+}
+
+# TODO(test): files that are yet to name their model; no other comes to them.
+MODEL_OWED = {
+    "weft/coroutine/fast_unwind/fast_unwind.cpp",
+    "weft/coroutine/thread_block.cpp",
+    "weft/coroutine/unwind.cpp",
+    "weft/coroutine/unwind_cache.cpp",
+    "weft/future/future_core.hpp",
+    "weft/future/future_state.hpp",
+    "weft/parallel/fork_core.hpp",
+    "weft/poll/poll_state.hpp",
+    "weft/posix/identity.hpp",
+    "weft/posix/in_place.hpp",
+    "weft/posix/libco/co_env_list.cpp",
+    "weft/posix/libco/co_specific.cpp",
+    "weft/posix/libco/thread_env.cpp",
+    "weft/posix/weft_key.cpp",
+    "weft/posix/weft_run.cpp",
+    "weft/sched/blocking.hpp",
+    "weft/sched/driver_futex.hpp",
+    "weft/sched/loop.cpp",
+    "weft/sched/loop.hpp",
+    "weft/sched/pool.cpp",
+    "weft/sched/strand.cpp",
+    "weft/sched/timer.cpp",
+    "weft/sched/virtual_loop.cpp",
+    "weft/sched/watchdog.cpp",
+    "weft/sched/watchdog.hpp",
+    "weft/stack/colour.hpp",
+    "weft/stack/guard.cpp",
+    "weft/stack/os_memory.cpp",
+    "weft/stack/overflow.cpp",
+    "weft/stack/valgrind.cpp",
+    "weft/task/shared_task.hpp",
+    "weft/task/task_flow.cpp",
+    "weft/task/task_flow.hpp",
+    "weft/task/transfer.cpp",
 }
 
 COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",
@@ -289,7 +331,7 @@ def check_models(tree):
         pair = [path.with_suffix(suffix) for suffix in (".hpp", ".cpp", ".h")]
         code = COMMENT_OR_TEXT.sub(lambda m: "\n" * m.group().count("\n"), tree.text(path))
         shared = SHARED.search(code)
-        if shared and not any(named.get(p) for p in pair):
+        if shared and str(path) not in MODEL_OWED and not any(named.get(p) for p in pair):
             tree.fault(path, code.count("\n", 0, shared.start()) + 1,
                        f"{shared.group()} and no `// Model:`: which test in test/model has it?")
 
@@ -403,6 +445,7 @@ def main():
     check_layers(tree, may)
     check_headers(tree)
     check_tests(tree)
+    check_models(tree)
     check_marks(tree)
     check_readme(tree)
     report_longest(tree)

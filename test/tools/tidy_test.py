@@ -137,6 +137,9 @@ class Tidy(unittest.TestCase):
             with self.subTest(what):
                 self.models({"weft/top/a.cpp": f"// It.\n\n{what}\n"}, "weft/top/a.cpp:3: ")
 
+    def test_the_rule_about_models_is_one_of_those_that_run(self):
+        self.refuses({"weft/top/a.cpp": "// Model: none, not ended"}, "weft/top/a.cpp:1: neither")
+
     def test_a_model_test_or_a_reason_is_enough_and_either_of_a_pair_may_have_it(self):
         shared = "std::atomic<int> n;\n"
         self.models({"test/model/a_test.cpp": "", "test/model/b_test.cpp": "",

@@ -4,7 +4,7 @@
 // itself, or one that joins one that joins it. Only tasks of one manager are looked at, and only
 // what they join directly.
 //
-// Model: none, the joiners are a wait_queue and the circles are looked for under one lock
+// Model: none, the joiners are a wait_queue and the circles are looked for under one lock.
 #pragma once
 
 #include <optional>
