@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -90,6 +91,59 @@ TEST(thread_cache, a_thread_that_ends_uses_the_pools_directly) {
     EXPECT_EQ(pool.statistics().used_count, 0u);
     EXPECT_EQ(pool.statistics().free_count, 1u);
     EXPECT_EQ(pool.trim(), 1u);
+}
+
+// An allocator of the user's, over another pool.
+struct borrower {
+    heap_pool* from;
+    stack acquire() noexcept { return from->acquire(); }
+    void release(stack s) noexcept { from->release(s); }
+    std::size_t stack_bytes() const noexcept { return from->stack_bytes(); }
+};
+
+TEST(thread_cache, an_idle_thread_gives_back_to_an_allocator_that_is_itself_over_a_pool) {
+    heap_pool inner(4096);
+    stack_pool<borrower> outer{borrower{&inner}};
+    std::thread([&] {
+        std::vector<stack> out;
+        for (int n = 0; n != 80; ++n) out.push_back(outer.acquire());
+        for (const stack s : out) outer.release(s);
+    }).join();
+    EXPECT_EQ(outer.statistics().free_count, 80u);
+    std::thread([&] {  // has no cache of the inner one yet
+        time_point now = steady_now();
+        for (int n = 0; n != 10; ++n) {
+            static_cast<void>(cache_registry::give_back(now));
+            now += 2 * give_back_period;
+        }
+    })
+        .join();
+    EXPECT_LT(outer.statistics().free_count, 80u);
+}
+
+// The pool is no longer used by the thread that keeps one of its stacks: ThreadSanitizer looks on.
+TEST(thread_cache, an_idle_thread_looks_while_others_destroy_the_pools_that_it_has_used) {
+    std::atomic<heap_pool*> given{nullptr};
+    std::atomic<int> used{0};
+    std::atomic<bool> over{false};
+    std::thread idle([&] {
+        time_point now = steady_now();
+        while (!over) {
+            if (heap_pool* p = given.exchange(nullptr)) {
+                p->release(p->acquire());
+                ++used;
+            }
+            static_cast<void>(cache_registry::give_back(now += give_back_period));
+        }
+    });
+    for (int n = 1; n <= 300; ++n) {
+        auto p = std::make_unique<heap_pool>(4096);
+        given = p.get();
+        while (used != n) std::this_thread::yield();
+    }
+    over = true;
+    idle.join();
+    EXPECT_EQ(used, 300);
 }
 
 }  // namespace

@@ -100,13 +100,16 @@ time_point pool_core::give_back(time_point now) noexcept {
 
 void pool_core::clear() noexcept {
     const std::lock_guard held(lock_);
-    for (thread_cache* c = caches_; c != nullptr; c = c->next) drain(*c, c->count());
-    destroy_oldest(list_count());
+    clear_locked();
 }
 
-void pool_core::note_new_size() noexcept {
-    const std::lock_guard held(lock_);
+void pool_core::settle_all() noexcept {
     for (thread_cache* c = caches_; c != nullptr; c = c->next) settle(*c);
+}
+
+void pool_core::clear_locked() noexcept {
+    for (thread_cache* c = caches_; c != nullptr; c = c->next) drain(*c, c->count());
+    destroy_oldest(list_count());
 }
 
 void pool_core::set_limits(pool_limits limits) noexcept {

@@ -127,7 +127,15 @@ public:
     time_point give_back(time_point now) noexcept;
     static bool any_is_listed() noexcept;  // in any pool
     void clear() noexcept;
-    void note_new_size() noexcept;  // the allocator's stack_bytes has changed, clear() came before
+    // Gives back every free stack, and has `change` alter the allocator's stack_bytes; an idle
+    // thread that asks for what lies unused finds the one size or the other.
+    template <class F>
+    void change_size(F change) noexcept {
+        const std::lock_guard held(lock_);
+        clear_locked();
+        change();
+        settle_all();
+    }
     void set_limits(pool_limits) noexcept;
     pool_limits limits() const noexcept;
     pool_statistics statistics() const noexcept;
@@ -157,7 +165,9 @@ private:
     void destroy_oldest(std::size_t count) noexcept;
     void bring_unused(thread_cache&, time_point now) noexcept;
     void drain(thread_cache&, std::size_t count) noexcept;  // the oldest go to the list
+    void clear_locked() noexcept;
     void settle(thread_cache&) noexcept;
+    void settle_all() noexcept;
     void recall() noexcept;
     void note_peak() const noexcept;
     std::size_t alive_count() const noexcept { return created_count_ - destroyed_count_; }

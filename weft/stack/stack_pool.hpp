@@ -76,9 +76,7 @@ public:
     void set_stack_bytes(std::size_t stack_bytes) noexcept
         requires detail::resizable_allocator<A>
     {
-        core_.clear();
-        allocator_.set_stack_bytes(stack_bytes);
-        core_.note_new_size();
+        core_.change_size([&]() noexcept { allocator_.set_stack_bytes(stack_bytes); });
     }
 
     // A maximum below what exists lets nothing new in, and each release brings it nearer.

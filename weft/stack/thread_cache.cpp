@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <thread>
 
 #include "weft/base/give_back.hpp"
 #include "weft/stack/os_memory.hpp"
@@ -21,8 +22,9 @@ struct leave_at_exit {
 };
 thread_local leave_at_exit at_exit;
 
-constinit std::mutex registry_lock;
+constinit std::mutex registry_lock;  // guards the next two
 constinit pool_core* pools[index_count] = {};
+constinit unsigned visitors[index_count + 1] = {};  // of a pool, which does not go meanwhile
 constinit memory_keeper keeper{cache_registry::give_back};
 
 std::uint32_t assign_index(pool_core& p) noexcept {
@@ -61,7 +63,13 @@ thread_cache* cache_registry::make(pool_core& p) noexcept {
 }
 
 void cache_registry::forget(pool_core& p) noexcept {
-    const std::lock_guard held(registry_lock);
+    std::unique_lock held(registry_lock);
+    // A visit is some hundred microseconds' work.
+    while (visitors[p.index_.load(std::memory_order_relaxed)] != 0) {
+        held.unlock();
+        std::this_thread::yield();
+        held.lock();
+    }
     while (thread_cache* c = p.caches_) {
         p.caches_ = c->next;
         *c->home = nullptr;
@@ -83,14 +91,31 @@ void cache_registry::leave() noexcept {
     }
 }
 
-// Another thread in here does the same, or makes a cache.
+// What a thread keeps can only be seen under the registry's lock, as others may destroy the pools.
+bool cache_registry::keeps_any(const thread_table& mine) noexcept {
+    const std::lock_guard held(registry_lock);
+    for (std::uint32_t i = 1; i <= mine.highest; ++i)
+        if (mine.entries[i] != nullptr && mine.entries[i]->count() != 0) return true;
+    return false;
+}
+
+// A pool is visited without the registry's lock: its allocator may take stacks from another pool.
 time_point cache_registry::give_back(time_point now) noexcept {
-    if (!pool_core::any_is_listed() && !this_thread_stacks().has_free_stacks()) return never;
-    const std::unique_lock held(registry_lock, std::try_to_lock);
-    if (!held) return after(now, give_back_period);
+    thread_table& mine = this_thread_stacks();
+    if (!pool_core::any_is_listed() && (mine.highest == 0 || !keeps_any(mine))) return never;
     time_point next = never;
-    for (pool_core* p : pools)
-        if (p != nullptr) next = std::min(next, p->give_back(now));
+    for (std::uint32_t i = 1; i < index_count; ++i) {
+        pool_core* p;
+        {
+            const std::lock_guard held(registry_lock);
+            p = pools[i];
+            if (p == nullptr) continue;
+            ++visitors[i];
+        }
+        next = std::min(next, p->give_back(now));
+        const std::lock_guard held(registry_lock);
+        --visitors[i];
+    }
     return next;
 }
 

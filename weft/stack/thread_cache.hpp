@@ -64,15 +64,10 @@ struct thread_table {
     thread_cache* entries[pool_count + 1];
     std::uint32_t highest;  // the highest index of a cache that was made here
     bool ended;
-
-    bool has_free_stacks() const noexcept {
-        for (std::uint32_t i = 1; i <= highest; ++i)
-            if (entries[i] != nullptr && entries[i]->count() != 0) return true;
-        return false;
-    }
 };
 
-// Who has caches where. Its lock comes before a pool's.
+// Which thread has caches of which pools. Its lock comes before a pool's, and no allocator is
+// called under it.
 struct cache_registry {
     // A cache for the calling thread, or null: no more indices, no memory, a thread that has ended.
     static thread_cache* make(pool_core&) noexcept;
@@ -86,6 +81,9 @@ struct cache_registry {
     // The calling thread is idle: every pool that any thread has a cache of gives back what lies
     // unused, see base/give_back.hpp.
     static time_point give_back(time_point now) noexcept;
+
+private:
+    static bool keeps_any(const thread_table& mine) noexcept;
 };
 
 }  // namespace weft::detail
