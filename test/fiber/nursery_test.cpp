@@ -14,6 +14,7 @@
 #include "weft/sched/pool.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/channel.hpp"
+#include "weft/sync/manual_reset_event.hpp"
 #include "weft/task/when_all.hpp"
 #include "weft/task/with_nursery.hpp"
 #include "weft/wait/shield.hpp"
@@ -464,6 +465,57 @@ TEST(nursery_of_fibers, a_child_stops_a_block_of_a_plain_thread) {
                   i);
     }
     sleep_for(1us);
+}
+
+TEST(nursery_of_fibers,
+     a_join_after_the_failure_was_met_lasts_until_all_have_ended_and_tells_it_once) {
+    in_a_fiber([] {
+        bool slow_ended = false;
+        nursery n;
+        n.spawn([] {
+            sleep_for(5ms);
+            throw 7;
+        });
+        n.spawn([&] {
+            const weft::shield on_purpose;
+            sleep_for(100ms);
+            slow_ended = true;
+        });
+        EXPECT_THROW(sleep_for(1s), int) << "a wait of the block meets it";
+        EXPECT_THROW(n.join(), int);
+        EXPECT_TRUE(slow_ended);
+        sleep_for(1ms);
+    });
+}
+
+// The end of the inner one takes its own failure away from the block, and not the outer one's.
+TEST(nursery_of_fibers, a_failure_of_the_outer_outlasts_the_end_of_the_inner_that_failed_too) {
+    EXPECT_LT(in_a_fiber([] {
+                  weft::manual_reset_event never_set;
+                  try {
+                      nursery outer;
+                      outer.spawn([] { throw 1; });
+                      try {
+                          nursery inner;
+                          inner.spawn([] { throw 2; });
+                          {
+                              const weft::shield both_fail_meanwhile;
+                              sleep_for(30ms);
+                          }
+                          never_set.wait();
+                      } catch (int) {
+                      }
+                      weft::fiber rescue([&] {
+                          sleep_for(1h);
+                          never_set.set();
+                      });
+                      never_set.wait();
+                      ADD_FAILURE() << "a wait of the outer's block did not end";
+                  } catch (int n) {
+                      EXPECT_EQ(n, 1);
+                  }
+              }),
+              1min);
 }
 
 TEST(child_fiber, that_has_ended_cannot_be_stopped_and_needs_no_loop_for_it) {

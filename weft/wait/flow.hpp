@@ -149,9 +149,10 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // Has that done, for a block of it that has failed (nursery_block.hpp). Any thread; the caller
     // sees to it that the flow exists.
     void call() noexcept;
-    // On its own thread: such a block has ended.
+    // On its own thread: such a block has ended. Another of it may have failed as well.
     void forget_stop() noexcept {
-        if (!stop.stop_requested()) attention &= static_cast<std::uint8_t>(~stop_call);
+        if (requested_stop() == stop_reason::none)
+            attention &= static_cast<std::uint8_t>(~stop_call);
     }
     // What asks it to stop now: a child that has failed, or a request; none. On its own thread.
     stop_reason requested_stop() const noexcept;
