@@ -248,4 +248,11 @@ TEST(when_all, of_members_of_other_threads_ends_once) {
     }
 }
 
+TEST(when_all_death, refuses_a_future_that_is_named_twice) {
+    weft::loop l;
+    auto f = make_ready(l, 7);
+    EXPECT_DEATH(static_cast<void>(weft::when_all(std::move(f), std::move(f))),
+                 "use of a future that is empty");
+}
+
 }  // namespace

@@ -247,8 +247,9 @@ private:
         using next = future<typename std::decay_t<Body>::result>;
         if constexpr (block::may_take_block)
             if (block::can_take_block(c)) {
+                core* const made = block::make_in_block(home, c, std::move(body));
                 core_ = nullptr;
-                return next(block::make_in_block(home, c, std::move(body)));
+                return next(made);
             }
         core* const made = block::make(home, std::move(detail::value_of<T>(c)), std::move(body));
         detail::let_go(std::exchange(core_, nullptr));

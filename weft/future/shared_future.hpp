@@ -156,7 +156,9 @@ public:
 
     shared_future() noexcept = default;  // empty
     explicit shared_future(future<T>&& f) {
-        if (f.valid()) core_ = detail::shared_block<T>::make(*detail::core_of_future::take(f));
+        if (!f.valid()) return;
+        core_ = detail::shared_block<T>::make(detail::core_of_future::core(f));  // throws bad_alloc
+        static_cast<void>(detail::core_of_future::take(f));
     }
     shared_future(const shared_future& other) noexcept : core_(other.core_) {
         if (core_ != nullptr) core_->keep();

@@ -168,7 +168,8 @@ future<typename Rule::result> group_of(std::size_t needed, Rule rule, future<Ts>
     const std::array<future_core*, sizeof...(Ts)> ups{&core_of_future::core(fs)...};
     future_core& c = group_block<Rule>::make(*ups[0]->home, ups.size(),
                                              std::min(needed, ups.size()), std::move(rule));
-    (static_cast<void>(core_of_future::take(fs)), ...);
+    for (const bool was_there : {core_of_future::take(fs) != nullptr...})
+        WEFT_ASSERT(was_there, "use of a future that is empty");  // it is named twice
     return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
 }
 template <class Rule, class R>
