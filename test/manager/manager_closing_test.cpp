@@ -129,4 +129,13 @@ TEST(manager_closing, wakes_what_waits_for_the_last) {
     }
 }
 
+TEST(manager_closing, of_nobody_keeps_no_timer) {
+    weft::loop l;
+    task_manager<> m({.on = &l, .timers = &l});
+    const weft::time_point before = weft::steady_now();
+    l.post([&] { m.stop_all(weft::stop_reason::shutdown, 1h); });
+    l.run();
+    EXPECT_LT(weft::steady_now() - before, 1min);
+}
+
 }  // namespace

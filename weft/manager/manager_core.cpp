@@ -155,7 +155,7 @@ std::error_code manager_core::set_deadline(std::uint64_t id, time_point t) noexc
     const weft::tick deadline = tick_of(t);
     if (!table_.set_deadline(id, deadline)) return manager_errc::no_such_task;
     need_timer(deadline);
-    if (timer_ != nullptr && deadline == tick_never) rest_timer();
+    if (timer_ != nullptr) rest_timer();  // the task may have ended before the timer was asked
     return {};
 }
 
@@ -215,6 +215,7 @@ void manager_core::stop_all(stop_reason reason, duration grace) noexcept {
         }
     });
     need_timer(last);
+    if (timer_ != nullptr) rest_timer();  // there may be nobody whom it is for
 }
 
 manager_statistics manager_core::statistics() const noexcept {
