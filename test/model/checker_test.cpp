@@ -48,6 +48,29 @@ TEST(checker, walks_every_interleaving_once_per_bound) {
     EXPECT_EQ(r.deviations, 4u);  // a b a b a b: not the end of a, but the others before it
 }
 
+// What a thread does in front of its first operation is done when it is picked for that, and not
+// when all begin: so a word that is no weft::atomic, of which the walk knows nothing, is found.
+TEST(checker, a_thread_begins_when_it_is_picked) {
+    std::set<std::pair<int, int>> seen;
+    expect_right(explore([&](execution& run) {
+        weft::atomic<int> x{0};
+        int unknown = 0;
+        std::pair<int, int> saw;
+        run.thread("writes", [&] {
+            unknown = 1;
+            x.fetch_add(1);
+        });
+        run.thread("reads", [&] {
+            saw.first = unknown;
+            x.fetch_add(1);
+            saw.second = unknown;
+        });
+        run.go();
+        seen.insert(saw);
+    }));
+    EXPECT_EQ(seen, (std::set<std::pair<int, int>>{{0, 0}, {1, 1}}));
+}
+
 TEST(checker, a_bound_that_cuts_is_not_complete) {
     const auto body = [](execution& run) {
         weft::atomic<int> x{0};

@@ -95,7 +95,7 @@ void explorer::execute() {
     spent_ = 0;
     steps_ = changed_at_ = 0;
     thread_count_ = 0;
-    starting_ = weakness_shown_ = peeking_ = atomic_ = false;
+    weakness_shown_ = peeking_ = atomic_ = false;
     active = this;
     prepare("the body", [this] {
         execution run;
@@ -123,7 +123,7 @@ thread& explorer::prepare(std::string name, std::function<void()> f) {
     t.f = std::move(f);
     t.waits_for = nullptr;
     t.spun_at = 0;
-    t.over = false;
+    t.begun = t.over = false;
     return t;
 }
 
@@ -178,13 +178,15 @@ std::size_t explorer::deviate(std::size_t count, source_location place) {
     return pick;
 }
 
-// In front of each operation: another thread may go first.
+// In front of each operation: another thread may go first. Not in front of a thread's first one,
+// for which it has just been picked.
 void explorer::point(source_location place) {
     if (++steps_ > options_.most_steps)
         fail("no end after " + std::to_string(options_.most_steps) + " steps", place);
     if (running_ == 0 || atomic_) return;
-    threads_[running_]->spun_at = 0;
-    leave_to(starting_ ? 0 : pick_next(true, place));
+    thread& t = *threads_[running_];
+    t.spun_at = 0;
+    if (std::exchange(t.begun, true)) leave_to(pick_next(true, place));
 }
 
 bool explorer::holds(const predicate& p) {
@@ -242,13 +244,8 @@ void explorer::resume(party p) {
 }
 
 void explorer::go() {
-    starting_ = true;  // each thread comes as far as its first operation: there is no choice yet
-    for (party p = 1; p < thread_count_; ++p) {
-        if (threads_[p]->over) continue;
-        memory_.begin(p);
-        resume(p);
-    }
-    starting_ = false;
+    for (party p = 1; p < thread_count_; ++p)
+        if (!threads_[p]->over) memory_.begin(p);
     next_ = pick_next(false, {});
     while (next_ != 0) {
         const party p = next_;
@@ -290,8 +287,10 @@ void explorer::spin(source_location place) {
     if (++steps_ > options_.most_steps)
         fail("no end after " + std::to_string(options_.most_steps) + " steps", place);
     note("spins", place);
-    threads_[running_]->spun_at = steps_;
-    leave_to(starting_ ? 0 : pick_next(false, place));
+    thread& t = *threads_[running_];
+    t.begun = true;
+    t.spun_at = steps_;
+    leave_to(pick_next(false, place));
 }
 
 namespace {

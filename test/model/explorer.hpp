@@ -38,6 +38,7 @@ struct thread {
     const predicate* waits_for = nullptr;
     source_location waits_at;
     std::uint64_t spun_at = 0;  // the step at which it has seen nothing new; 0: it does not spin
+    bool begun = false;         // it has come to its first operation
     bool over = false;
 };
 
@@ -120,10 +121,9 @@ private:
     unsigned spent_ = 0;
     std::uint64_t steps_ = 0;
     std::uint64_t changed_at_ = 0;  // the last step that gave an atomic another value
-    bool starting_ = false;
-    bool weakness_shown_ = false;  // a compare_exchange_weak has failed for no reason
-    bool peeking_ = false;         // a predicate is tried: it sees the newest, and learns nothing
-    bool atomic_ = false;          // a predicate has come true: it sees the newest, at once
+    bool weakness_shown_ = false;   // a compare_exchange_weak has failed for no reason
+    bool peeking_ = false;          // a predicate is tried: it sees the newest, and learns nothing
+    bool atomic_ = false;           // a predicate has come true: it sees the newest, at once
     bool failed_ = false;
 };
 

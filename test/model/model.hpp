@@ -19,6 +19,8 @@
 // value sees it, and two accesses to a model::var race unless something orders them.
 //
 // What it does not find: races on plain fields that are no model::var (put one into the payload);
+// orders among words that are neither (a std::atomic), for what is done to them belongs to the
+// operation in front of it, and before a thread's first one to that;
 // what needs a store to become older than one that ran before it, or a load to see a store that
 // runs later (so not 2+2W and load buffering, which relaxed operations may show on ARM and POWER);
 // a failing compare_exchange_strong that sees an old value; and what takes more deviations, threads
