@@ -1,15 +1,23 @@
-// weft/wait/flow.hpp under every interleaving of those who ask a flow's home for something (a stop,
-// a turn between two of its own) and the flow that moves to another, after which its old home ends.
-// Bounded by deviations, as the move spins while it waits.
+// weft/wait/flow.hpp and weft/wait/nursery_block.hpp under every interleaving of those who ask a
+// flow's home for something (a stop, a turn between two of its own), of a child that fails in a
+// block of the flow, and of the flow, which takes in what it is told and moves to another home,
+// after which its old one ends. Bounded by deviations, as the move spins while it waits, and so
+// does who finds the lock of the failed blocks taken.
 #include "weft/wait/flow.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <exception>
+#include <optional>
+#include <set>
+#include <string>
 
 #include "model/expect.hpp"
 #include "model/model.hpp"
 #include "weft/wait/executor.hpp"
+#include "weft/wait/nursery_block.hpp"
+#include "weft/wait/waiter.hpp"
 
 namespace {
 
@@ -115,6 +123,229 @@ TEST(flow, leaves_a_home_when_the_last_of_several_has_left_it) {
         expect_right(move_while({.posts = 2, .to_another = to_another}, 4), bounded);
         expect_right(move_while({.stops = true, .posts = 1, .to_another = to_another}, 4), bounded);
     }
+}
+
+// -- what it was asked for, it is told ----------------------------------------------------------
+
+// An executor whose thread runs what is posted to it, in that order, and drops the rest at its end.
+class place final : public weft::executor {
+public:
+    explicit place(unsigned posters) : posters_(posters) {}
+
+    // On its thread: until every poster has left. look() is called before each turn.
+    template <class F>
+    void run(F look) {
+        weft::detail::this_thread_runs() = {nullptr, this};
+        for (;;) {
+            look();
+            model::wait_until([&] {
+                return due() != nullptr || left_.load(std::memory_order_acquire) == posters_;
+            });
+            weft::runnable* const r = take();
+            if (r == nullptr) return;
+            r->handle.resume();
+        }
+    }
+    // The same of what is there now.
+    void run_due() {
+        weft::detail::this_thread_runs() = {nullptr, this};
+        while (weft::runnable* const r = take()) r->handle.resume();
+    }
+    void end() {
+        while (weft::runnable* const r = take()) r->handle.destroy();
+        life_.write(0);
+    }
+    void leave() { left_.fetch_add(1, std::memory_order_release); }
+    unsigned post_count() const { return post_count_.load(); }
+
+    void post(weft::runnable& r) noexcept override {
+        static_cast<void>(life_.read());
+        const unsigned i = post_count_.fetch_add(1, std::memory_order_relaxed);
+        model::require(i < posts_.size(), "there is room for every post");
+        posts_[i].store(&r, std::memory_order_release);
+    }
+    weft::time_point now() const noexcept override { return {}; }
+    void enroll(weft::flow&) noexcept override {}
+    void strike_off(weft::flow&) noexcept override {}
+    bool is_here() const noexcept override { return weft::current_executor() == this; }
+    void forget(weft::runnable&) noexcept override { unused(); }
+    void arm(weft::timer_node&) noexcept override { unused(); }
+    void disarm(weft::timer_node&) noexcept override { unused(); }
+    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
+
+private:
+    weft::runnable* due() const {
+        return run_count_ == posts_.size() ? nullptr
+                                           : posts_[run_count_].load(std::memory_order_acquire);
+    }
+    weft::runnable* take() {
+        weft::runnable* const r = due();
+        run_count_ += r != nullptr;
+        return r;
+    }
+    [[noreturn]] static void unused() { model::fail("a place is asked for more than to run"); }
+
+    const unsigned posters_;
+    std::array<weft::atomic<weft::runnable*>, 6> posts_{};
+    weft::atomic<unsigned> post_count_{0};
+    weft::atomic<unsigned> left_{0};
+    std::size_t run_count_ = 0;
+    model::var<int> life_;
+};
+
+// A flow that waits in the block of a nursery, notes why it is to end, and waits again until that
+// was a stop.
+class line : weft::detail::frame {
+public:
+    explicit line(place& at) : frame{arrive, nullptr}, turns_(&at) {
+        f.home = &at;
+        f.turn.handle = frame::handle();
+        block.emplace(&f);
+    }
+
+    void wait() {
+        waiter_.emplace(f);
+        waiter_->enlist("a request", nullptr, this, [](weft::waiter&) noexcept {}, hear);
+        waiter_->engage();
+    }
+    void go_on() {
+        while (turns_ == weft::current_executor() && std::exchange(has_heard_, false)) {
+            no_wait();
+            if (heard.back() == 's') return;
+            weft::detail::this_thread_runs().current = &f;
+            block->forget_failure();
+            weft::detail::this_thread_runs().current = nullptr;
+            wait();
+        }
+    }
+    void no_wait() {
+        if (waiter_) waiter_->conclude();
+        waiter_.reset();
+    }
+    // By leave_home in a wait that is over, and settle_here; or by move_to, between two waits.
+    void move(place& to, bool roams) {
+        go_on();
+        own_.write(1);
+        turns_ = nullptr;
+        if (roams) {
+            f.leave_home();
+        } else {
+            waits_again_ = waiter_.has_value();
+            no_wait();
+            f.move_to(&to);
+        }
+        to.post(f.turn);
+    }
+    void check(bool fails, bool stops) {
+        no_wait();
+        block.reset();
+        model::require(!stops || heard.find('s') != heard.npos, "the flow is told of a stop");
+        model::require(!fails || !heard.empty(), "the flow is told of a failure");
+        model::require(references == 0, "each message has let go of the flow");
+    }
+
+    static inline int references = 0;
+    weft::flow f{kept};
+    std::optional<weft::detail::nursery_block> block;
+    std::string heard;  // f: a failure, s: a stop
+
+private:
+    static constexpr weft::flow_kind kept = {
+        "test",
+        nullptr,
+        [](weft::flow&) noexcept {},
+        [](weft::flow&) noexcept { ++references; },
+        [](weft::flow&) noexcept { --references; },
+        [](const weft::flow&) noexcept { return weft::party{}; }};
+
+    static void hear(weft::waiter& w, weft::stop_reason why) noexcept {
+        line& self = w.operation<line>();
+        self.own_.write(2);  // a race where it is not on the flow's thread
+        self.heard += why == weft::stop_reason::sibling_failed ? 'f' : 's';
+        self.has_heard_ = true;
+    }
+    static void arrive(frame* fr) {
+        line& self = *static_cast<line*>(fr);
+        self.own_.write(3);
+        self.turns_ = weft::current_executor();
+        self.f.settle_here();
+        if (self.waits_again_) self.wait();
+    }
+
+    std::optional<weft::waiter> waiter_;
+    weft::executor* turns_;  // where they are; null: on the way
+    bool has_heard_ = false;
+    bool waits_again_ = false;
+    model::var<int> own_;
+};
+
+struct telling {
+    bool fails = false;
+    bool stops = false;
+    bool moves = false;
+    bool roams = false;      // for a while it has no home
+    bool first_ends = true;  // the home that it has left drops its message, else runs it
+};
+
+report tell(telling t, unsigned deviations, std::set<std::string>* orders = nullptr) {
+    const std::exception_ptr error = std::make_exception_ptr(1);
+    return explore(
+        [=](execution& run) {
+            const unsigned posters = unsigned{t.fails} + t.stops + t.moves;
+            place first(posters);
+            place second(posters);
+            line::references = 0;
+            line l(first);
+            place& last = t.moves ? second : first;
+            if (t.fails)
+                run.thread("fails", [&] {
+                    l.block->fail(error);
+                    last.leave();
+                });
+            if (t.stops)
+                run.thread("stops", [&] {
+                    model::require(l.f.request_stop(weft::stop_reason::user), "it is the first");
+                    last.leave();
+                });
+            run.thread("first", [&] {
+                l.wait();
+                if (!t.moves) return first.run([&] { l.go_on(); });
+                first.run_due();
+                l.move(second, t.roams);
+                if (t.first_ends)
+                    first.end();
+                else
+                    first.run_due();
+                second.leave();
+            });
+            if (t.moves) run.thread("second", [&] { second.run([&] { l.go_on(); }); });
+            run.go();
+            l.check(t.fails, t.stops);
+            if (orders != nullptr)
+                orders->insert(l.heard + std::to_string(first.post_count() + second.post_count()));
+        },
+        {.deviations = deviations});
+}
+
+TEST(flow, is_told_of_a_stop_and_of_a_failure_in_a_block) {
+    std::set<std::string> orders;
+    expect_right(tell({.fails = true}, 12));
+    expect_right(tell({.stops = true}, 12));
+    expect_right(tell({.fails = true, .stops = true}, 3, &orders), bounded);
+    // By one message, or by two in each order; a flow that was stopped waits no more.
+    EXPECT_EQ(orders, (std::set<std::string>{"fs1", "fs2", "s2"}));
+}
+
+TEST(flow, that_moves_is_told_what_came_before_and_after) {
+    for (bool roams : {false, true})
+        for (bool first_ends : {false, true}) {
+            telling t{.fails = true, .moves = true, .roams = roams, .first_ends = first_ends};
+            expect_right(tell(t, 3), bounded);
+            t.stops = true;
+            expect_right(tell(t, 2), bounded);
+            t.fails = false;
+            expect_right(tell(t, 3), bounded);
+        }
 }
 
 }  // namespace
