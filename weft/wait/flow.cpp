@@ -38,7 +38,9 @@ void stop_message::arrived(stop_message* m) noexcept {
 // Its executor ends.
 void stop_message::dropped(stop_message* m) noexcept {
     flow& to = *static_cast<flow*>(m);
-    to.called.exchange(false, std::memory_order_acq_rel);  // see above
+    // Release: pairs with send, which posts it again. It does not look why: it is sent on, or the
+    // flow ends here.
+    to.called.exchange(false, std::memory_order_release);
     if (!to.is_at(current_executor())) to.call();
     to.kind->release(to);
 }
@@ -65,13 +67,13 @@ bool flow::request_stop(stop_reason reason) noexcept {
     return true;
 }
 
-// Acquire and release: of this and the look in move_to the second sees what was written before the
-// first: the stop, or the new home. F4
+// Acquire: pairs with the release of the look in move_to, of which the new home is seen. F4
 flow::visit::visit(flow& f) noexcept
     : flow_(f),
-      home_((f.visitors.fetch_add(1, std::memory_order_acq_rel),
+      home_((f.visitors.fetch_add(1, std::memory_order_acquire),
              atomic_ref<executor*>(f.home).load(std::memory_order_relaxed))) {}
-// Release: pairs with move_to, which may let the executor end.
+// Release: pairs with move_to, which sees what was asked for before the visit, F4, and may let the
+// executor end.
 flow::visit::~visit() { flow_.visitors.fetch_sub(1, std::memory_order_release); }
 
 void flow::send(executor& at) noexcept {
