@@ -62,6 +62,15 @@ TEST(shield, keeps_a_stop_from_the_wait_and_the_next_wait_finds_it) {
     }
 }
 
+TEST(shield_death, more_than_can_be_counted_are_refused_where_the_last_is_raised) {
+    manual_executor on;
+    coroutine_flow f(on);
+    for (unsigned n = 0; n != 0xffff; ++n) f.raise_shield();
+    const auto one_more = [&] { on.call([] { const shield s; }, &f); };
+    EXPECT_DEATH(one_more(), "more shields than can be counted: .*shield_test[.]cpp:");
+    for (unsigned n = 0; n != 0xffff; ++n) f.lower_shield();
+}
+
 TEST(shield, keeps_a_stop_that_came_before_it_from_the_wait) {
     manual_executor on;
     coroutine_flow f(on);

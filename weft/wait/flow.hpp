@@ -29,6 +29,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <source_location>
 
 #include "weft/base/assert.hpp"
 #include "weft/base/atomic.hpp"
@@ -159,7 +160,10 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
 
     // On its own thread: none of its waits is ended early until it was lowered as often. Those that
     // stand beside the one who lowers the last then hear of a stop that came meanwhile.
-    void raise_shield() noexcept { ++shields; }
+    void raise_shield(std::source_location place = std::source_location::current()) noexcept {
+        if (++shields == 0) [[unlikely]]
+            fail("more shields than can be counted", who(), place);
+    }
     void lower_shield() noexcept {
         if (--shields == 0 && waiting != nullptr && (attention & stop_call) != 0) deliver_stop();
     }

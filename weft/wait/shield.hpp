@@ -8,14 +8,17 @@
 // flow nothing ends a wait, and there is nothing to do.
 #pragma once
 
+#include <source_location>
+
 #include "weft/wait/thread_host.hpp"
 
 namespace weft {
 
 class shield {
 public:
-    shield() noexcept : flow_(detail::flow_here()) {
-        if (flow_ != nullptr) flow_->raise_shield();
+    explicit shield(std::source_location place = std::source_location::current()) noexcept
+        : flow_(detail::flow_here()) {
+        if (flow_ != nullptr) flow_->raise_shield(place);
     }
     shield(const shield&) = delete;
     shield& operator=(const shield&) = delete;
