@@ -224,6 +224,28 @@ TEST_P(a_file, says_why_it_cannot_be_used) {
     });
 }
 
+TEST_P(a_file, one_that_was_moved_from_or_never_was_says_so) {
+    run([&] {
+        file f = fresh();
+        const file there = std::move(f);
+        file never;
+        for (file* none : {&f, &never}) {
+            std::string s(4, 0);
+            EXPECT_FALSE(*none);
+            EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_at(room(s), 1).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_exact(room(s)).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->size().error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->resize(1).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->sync().error(), std::errc::bad_file_descriptor);
+            none->seek(7);
+            EXPECT_EQ(none->position(), 0u);
+            none->close();
+        }
+    });
+}
+
 TEST_P(a_file, options_say_what_becomes_of_what_is_in_it) {
     run([&] {
         EXPECT_TRUE(fresh().write_all(bytes_of("before")));

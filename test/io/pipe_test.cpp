@@ -165,6 +165,28 @@ TEST_P(a_pipe, serves_plain_threads) {
     far.join();
 }
 
+TEST_P(a_pipe, an_end_that_was_moved_from_or_never_was_says_so) {
+    run([] {
+        auto [reader, writer] = open_pipe();
+        const auto there = std::pair(std::move(reader), std::move(writer));
+        weft::pipe_reader never_read;
+        for (weft::pipe_reader* none : {&reader, &never_read}) {
+            std::string s(1, 0);
+            EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->receive().error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_exact(room(s)).error, std::errc::bad_file_descriptor);
+            none->set_options({});
+            none->close();
+        }
+        weft::pipe_writer never_written;
+        for (weft::pipe_writer* none : {&writer, &never_written}) {
+            EXPECT_EQ(none->write(bytes_of("x")).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->options().write_timeout, weft::duration::max());
+        }
+    });
+}
+
 TEST_P(a_pipe, a_second_reader_is_refused) {
     run([] {
         auto [reader, writer] = open_pipe();

@@ -40,6 +40,34 @@ TEST_P(tcp, carries_bytes_both_ways) {
     });
 }
 
+TEST_P(tcp, one_that_was_moved_from_or_never_was_says_so) {
+    run([] {
+        connection c = connected();
+        const tcp_stream there = std::move(c.client);
+        tcp_stream never;
+        for (tcp_stream* none : {&c.client, &never}) {
+            std::string s(4, 0);
+            EXPECT_FALSE(*none);
+            EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->receive().error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_exact(room(s)).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_until(s, "\n").error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write(bytes_of("x")).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->close_gracefully(weft::never).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->shutdown(weft::direction::both).error(),
+                      std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->set_no_delay(true).error(), std::errc::bad_file_descriptor);
+            none->set_options({.read_timeout = 1ms});
+            EXPECT_EQ(none->options().read_timeout, weft::duration::max());
+            none->abort();
+            none->close();
+            EXPECT_EQ(none->native_handle(), -1);
+        }
+        EXPECT_TRUE(there);
+    });
+}
+
 TEST_P(tcp, read_gives_what_there_is) {
     run([] {
         connection c = connected();

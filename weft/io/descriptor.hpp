@@ -193,6 +193,16 @@ private:
 
 namespace detail {
 
+// What an object of io has: its own core, or, where it has none or was moved from, one without a
+// descriptor, which every call finds closed.
+template <class Core, class Owner>
+Core& core_or_none(const Owner& own) noexcept {
+    if (own != nullptr) [[likely]]
+        return *own;
+    static Core none;
+    return none;
+}
+
 // The entry of an event's number; null if it was never adopted.
 io_entry* find_entry(int number) noexcept;
 

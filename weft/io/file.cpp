@@ -65,7 +65,7 @@ file_transfer::file_transfer(file_core& c, io_request::kind what, const std::byt
                      what == io_request::read_at ? "bytes of a file" : "a file to be written"),
       core_(&c),
       left_(bytes),
-      by_position_(at.is_position) {
+      by_position_(at.is_position && c.owned) {
     request_.data = const_cast<std::byte*>(data);
     request_.bytes = std::min(bytes, piece_bytes);
     if (all) enough_ = next_piece;

@@ -236,34 +236,34 @@ public:
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
     [[nodiscard]] detail::file_read async_read(std::span<std::byte> into) noexcept {
-        return {*core_, into};
+        return {core(), into};
     }
     [[nodiscard]] detail::file_read async_read_at(std::span<std::byte> into,
                                                   std::uint64_t offset) noexcept {
-        return {*core_, into, offset};
+        return {core(), into, offset};
     }
     [[nodiscard]] detail::file_read_exact async_read_exact(std::span<std::byte> into) noexcept {
-        return {*core_, into};
+        return {core(), into};
     }
     [[nodiscard]] detail::file_read_exact async_read_exact_at(std::span<std::byte> into,
                                                               std::uint64_t offset) noexcept {
-        return {*core_, into, offset};
+        return {core(), into, offset};
     }
     [[nodiscard]] detail::file_write_all async_write_all(std::span<const std::byte> from) noexcept {
-        return {*core_, from};
+        return {core(), from};
     }
     [[nodiscard]] detail::file_write_all async_write_all_at(std::span<const std::byte> from,
                                                             std::uint64_t offset) noexcept {
-        return {*core_, from, offset};
+        return {core(), from, offset};
     }
-    [[nodiscard]] detail::file_size async_size() noexcept { return detail::file_size(*core_); }
+    [[nodiscard]] detail::file_size async_size() noexcept { return detail::file_size(core()); }
     // Cuts it off there, or fills it up with zeroes.
     [[nodiscard]] detail::file_change async_resize(std::uint64_t bytes) noexcept {
-        return {*core_, detail::io_request::resize, bytes, "a file to be resized"};
+        return {core(), detail::io_request::resize, bytes, "a file to be resized"};
     }
     // All that was written so far is on the disk then.
     [[nodiscard]] detail::file_change async_sync() noexcept {
-        return {*core_, detail::io_request::sync, 0, "a disk"};
+        return {core(), detail::io_request::sync, 0, "a disk"};
     }
 
     result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
@@ -307,8 +307,10 @@ public:
     }
 
     // Where read, read_exact and write_all go on. Not while one of them is under way.
-    std::uint64_t position() const noexcept { return core_->position; }
-    void seek(std::uint64_t position) noexcept { core_->position = position; }
+    std::uint64_t position() const noexcept { return core().position; }
+    void seek(std::uint64_t position) noexcept {
+        if (core_ != nullptr) core_->position = position;
+    }
 
     // It is gone for everybody: calls that are under way end first, and what has not begun is told
     // errc::closed. Does not wait for them. Any thread.
@@ -319,6 +321,10 @@ public:
 
 private:
     explicit file(std::unique_ptr<detail::file_core> c) noexcept : core_(std::move(c)) {}
+    detail::file_core& core() const noexcept {
+        return detail::core_or_none<detail::file_core>(core_);
+    }
+
     std::unique_ptr<detail::file_core> core_;
 };
 

@@ -38,8 +38,10 @@ public:
         if (core_ != nullptr) core_->owned.ref().close();
     }
     // Limits of each operation from now on. Of an end.
-    void set_options(const stream_options& o) noexcept { core_->set_options(o); }
-    const stream_options& options() const noexcept { return core_->options; }
+    void set_options(const stream_options& o) noexcept {
+        if (core_ != nullptr) core_->set_options(o);
+    }
+    const stream_options& options() const noexcept { return core().options; }
 
     int native_handle() const noexcept { return core_ != nullptr ? core_->owned.number() : -1; }
 
@@ -54,6 +56,10 @@ protected:
 
     static result<std::shared_ptr<detail::stream_core>> hold(int number) noexcept;
 
+    detail::stream_core& core() const noexcept {
+        return detail::core_or_none<detail::stream_core>(core_);
+    }
+
     std::shared_ptr<detail::stream_core> core_;
 };
 
@@ -67,15 +73,15 @@ public:
 
     // Some: at least one byte; zero: the end.
     [[nodiscard]] detail::read_operation async_read(std::span<std::byte> into) noexcept {
-        return {*core_, into, 1};
+        return {core(), into, 1};
     }
     [[nodiscard]] detail::read_exact_operation async_read_exact(
         std::span<std::byte> into) noexcept {
-        return {*core_, into};
+        return {core(), into};
     }
     // The same, in a buffer that is lent when something has come (lent_bytes.hpp).
     [[nodiscard]] detail::receive_operation async_receive() noexcept {
-        return detail::receive_operation(*core_);
+        return detail::receive_operation(core());
     }
     result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read(into);
@@ -102,11 +108,11 @@ public:
     static result<pipe_writer> adopt(int number) noexcept;
 
     [[nodiscard]] detail::write_operation async_write(std::span<const std::byte> from) noexcept {
-        return {*core_, from, 1};
+        return {core(), from, 1};
     }
     [[nodiscard]] detail::write_all_operation async_write_all(
         std::span<const std::byte> from) noexcept {
-        return {*core_, from};
+        return {core(), from};
     }
     result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current()) {
         auto op = async_write(from);

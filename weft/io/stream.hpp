@@ -112,8 +112,8 @@ protected:
     // False: somebody else has it, and this is refused.
     bool take_turn() noexcept {
         held_ = !turn().exchange(true, std::memory_order_acquire);
-        refused_ = !held_;
-        return held_;
+        refused_ = !held_ && request_.of;  // of none there are many
+        return !refused_;
     }
     bool refused() const noexcept { return refused_; }
     WEFT_ALWAYS_INLINE void let_go() noexcept {
@@ -279,25 +279,25 @@ public:
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
     [[nodiscard]] detail::read_operation async_read(std::span<std::byte> into) noexcept {
-        return {*core_, into, 1};
+        return {core(), into, 1};
     }
     [[nodiscard]] detail::read_exact_operation async_read_exact(
         std::span<std::byte> into) noexcept {
-        return {*core_, into};
+        return {core(), into};
     }
     [[nodiscard]] detail::write_operation async_write(std::span<const std::byte> from) noexcept {
-        return {*core_, from, 1};
+        return {core(), from, 1};
     }
     [[nodiscard]] detail::write_all_operation async_write_all(
         std::span<const std::byte> from) noexcept {
-        return {*core_, from};
+        return {core(), from};
     }
 
     result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current());
     // As read(); what has come lies in a buffer of the driver's (lent_bytes.hpp). Empty: the peer
     // has ended.
     [[nodiscard]] detail::receive_operation async_receive() noexcept {
-        return detail::receive_operation(*core_);
+        return detail::receive_operation(core());
     }
     result<lent_bytes> receive(place_t place = place_t::current());
     transferred read_exact(std::span<std::byte> into, place_t place = place_t::current());
@@ -307,7 +307,7 @@ public:
     [[nodiscard]] detail::read_until_operation async_read_until(std::string& text,
                                                                 std::string_view mark,
                                                                 std::size_t most = 65536) noexcept {
-        return {*core_, text, mark, most};
+        return {core(), text, mark, most};
     }
     result<std::size_t> read_until(std::string& text, std::string_view mark,
                                    std::size_t most = 65536, place_t place = place_t::current());
@@ -329,7 +329,7 @@ public:
     // closed in any case but one: operation_in_progress, somebody else reads.
     [[nodiscard]] detail::closing_operation async_close_gracefully(
         time_point deadline, std::size_t most = 16u << 20) noexcept {
-        return {*core_, deadline, most};
+        return {core(), deadline, most};
     }
     transferred close_gracefully(time_point deadline, std::size_t most = 16u << 20,
                                  place_t place = place_t::current());
@@ -337,8 +337,10 @@ public:
     void abort() noexcept;
 
     // Limits of each operation from now on.
-    void set_options(const stream_options& o) noexcept { core_->set_options(o); }
-    const stream_options& options() const noexcept { return core_->options; }
+    void set_options(const stream_options& o) noexcept {
+        if (core_ != nullptr) core_->set_options(o);
+    }
+    const stream_options& options() const noexcept { return core().options; }
 
     endpoint local_endpoint() const noexcept { return endpoint::of_socket(native_handle()); }
     endpoint remote_endpoint() const noexcept { return endpoint::of_peer(native_handle()); }
@@ -346,6 +348,10 @@ public:
 
 protected:
     explicit stream(std::shared_ptr<detail::stream_core> c) noexcept : core_(std::move(c)) {}
+    detail::stream_core& core() const noexcept {
+        return detail::core_or_none<detail::stream_core>(core_);
+    }
+
     std::shared_ptr<detail::stream_core> core_;
 };
 
