@@ -21,8 +21,7 @@ namespace {
 // Where the library ends the program, aloud, because there is nothing else that it could do.
 constexpr const char* allowed_ends[] = {
     "Fatal glibc error: failed to register TLS destructor",  // a thread's first use of the library
-    "weft: out of memory: ",                                 // a wake has nobody to tell
-    "weft: no stack for the copier of a shared stack",       // a switch has nobody to tell
+    "weft: out of memory: ",  // a wake, a kill and a yield have nobody to tell
 };
 
 constexpr unsigned most_seconds = 30;  // of one child

@@ -111,6 +111,67 @@ void shared_stacks() {
     ALLOC_CHECK(ended == 5);
 }
 
+// For a coroutine that throws nothing itself: a resume without memory has changed nothing.
+void resume_or_again(coroutine<>& c) {
+    try {
+        c.resume();
+    } catch (const std::bad_alloc&) {
+        c.resume();
+    }
+}
+
+void shared_by_resumers() {
+    int ended = 0;
+    {
+        shared_stack_group stacks(1, 64 * 1024);
+        const auto yields = [&] {
+            const ends e{ended};
+            std::array<char, 3000> much{};
+            much[7] = 1;
+            this_coroutine::yield();
+            if (much[7] != 1) std::abort();
+        };
+        const coroutine_options shared{.shared = &stacks};
+        coroutine<> inner(yields, shared), other(yields, shared);
+        coroutine<> outer(
+            [&] {
+                const ends e{ended};
+                std::array<char, 5000> more{};
+                more[7] = 1;
+                resume_or_again(inner);
+                this_coroutine::yield();
+                resume_or_again(other);
+                resume_or_again(inner);
+                if (more[7] != 1) std::abort();
+            },
+            shared);
+        resume_or_again(other);
+        resume_or_again(outer);
+        resume_or_again(outer);
+        ALLOC_CHECK(inner.done() && other.done() && outer.done());
+    }
+    ALLOC_CHECK(ended == 3);
+}
+
+void shared_by_fibers() {
+    int ended = 0;
+    weft::run([&] {
+        shared_stack_group stacks(1, 64 * 1024);
+        std::vector<fiber> all;
+        for (int i = 0; i < 3; ++i)
+            all.emplace_back(
+                [&] {
+                    std::array<char, 3000> much{};
+                    much[7] = 1;
+                    this_fiber::yield();
+                    ended += much[7];
+                },
+                fiber_options{.shared = &stacks});
+        for (fiber& f : all) f.join();
+    });
+    ALLOC_CHECK(ended == 3);
+}
+
 // -- fibers and what they wait for ---------------------------------------------------------------
 
 fiber_local<std::string> name_of_fiber;
@@ -421,13 +482,22 @@ void c_fibers() {
 }
 
 constexpr scenario every[] = {
-    {"coroutine", coroutines}, {"shared_stacks", shared_stacks},
-    {"fiber", fibers},         {"sync", syncs},
-    {"task", tasks},           {"task_on_thread", tasks_of_threads, true},
-    {"future", futures},       {"sched", pools, true},
-    {"parallel", forks, true}, {"io", sockets, true},
-    {"file", files, true},     {"names", names, true},
-    {"manager", managed},      {"poll", polls},
+    {"coroutine", coroutines},
+    {"shared_stacks", shared_stacks},
+    {"shared_by_resumers", shared_by_resumers},
+    {"shared_by_fibers", shared_by_fibers},
+    {"fiber", fibers},
+    {"sync", syncs},
+    {"task", tasks},
+    {"task_on_thread", tasks_of_threads, true},
+    {"future", futures},
+    {"sched", pools, true},
+    {"parallel", forks, true},
+    {"io", sockets, true},
+    {"file", files, true},
+    {"names", names, true},
+    {"manager", managed},
+    {"poll", polls},
     {"posix", c_fibers},
 };
 

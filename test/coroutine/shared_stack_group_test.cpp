@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "test/coroutine/counted.hpp"
+#include "test/support/allocations.hpp"
 #include "weft/coroutine/coroutine.hpp"
 
 namespace weft {
@@ -265,6 +266,85 @@ TEST(shared_stack_group, counts_those_that_are_made_while_others_end) {
     ends.join();
     EXPECT_EQ(group.statistics().coroutines, 0u);
 }
+
+// Calls f with so much of the stack in use that a buffer of its own is needed to copy it out.
+template <std::size_t Bytes, class F>
+WEFT_NOINLINE void in_frame_of(F f) {
+    volatile char much[Bytes];
+    much[0] = 1;
+    much[Bytes - 1] = 1;
+    f();
+    EXPECT_EQ(much[0] + much[Bytes - 1], 2);
+}
+
+// Which call for memory is the first, and how large a frame is, is asked of GCC's code only; with
+// every call for memory that fails, and every compiler, test/alloc has the same law.
+#if !WEFT_TEST_ASAN && !WEFT_TEST_TSAN && !WEFT_CLANG
+
+TEST(shared_stack_group, is_as_it_was_when_a_resume_finds_no_memory) {
+    shared_stack_group group;
+    int ran = 0;
+    coroutine<> c(
+        [&] {
+            ++ran;
+            this_coroutine::yield();
+            ++ran;
+        },
+        {.shared = &group});
+    const auto refused_once = [&](coroutine_state is) {
+        const std::size_t saved = group.statistics().saved_bytes;
+        {
+            const testing::allocation_fails no_memory(1);
+            EXPECT_THROW(c.resume(), std::bad_alloc);
+        }
+        EXPECT_EQ(c.state(), is);
+        EXPECT_EQ(group.statistics().saved_bytes, saved);
+        c.resume();
+    };
+    coroutine<> outer(
+        [&] {
+            in_frame_of<4000>([&] { refused_once(coroutine_state::ready); });
+            this_coroutine::yield();
+            in_frame_of<9000>([&] { refused_once(coroutine_state::suspended); });
+        },
+        {.shared = &group});
+    outer.resume();
+    EXPECT_EQ(ran, 1);
+    outer.resume();
+    EXPECT_EQ(ran, 2);
+    EXPECT_TRUE(c.done() && outer.done());
+}
+
+TEST(shared_stack_group_death, kill_and_yield_without_memory) {
+    shared_stack_group group;
+    const auto yields = [] {
+        this_coroutine::yield();
+        in_frame_of<20000>([] {
+            const testing::allocation_fails no_memory(1);
+            this_coroutine::yield();
+        });
+    };
+    coroutine<> c(yields, {.name = "inner", .shared = &group});
+    coroutine<> kills(
+        [&] {
+            c.resume();
+            in_frame_of<9000>([&] {
+                const testing::allocation_fails no_memory(2);  // the first is of the request
+                c.kill();
+            });
+        },
+        {.shared = &group});
+    EXPECT_DEATH(kills.resume(), "weft: out of memory: no room .* that is killed.*inner");
+    coroutine<> twice(
+        [&] {
+            c.resume();
+            c.resume();
+        },
+        {.shared = &group});
+    EXPECT_DEATH(twice.resume(), "weft: out of memory: no room .* that yields.*inner");
+}
+
+#endif
 
 TEST(shared_stack_group, refuses_resume_with_only_on_the_same_stack) {
     shared_stack_group group;

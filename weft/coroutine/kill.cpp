@@ -1,6 +1,7 @@
 #include "weft/coroutine/kill.hpp"
 
 #include <memory>
+#include <new>
 
 #include "weft/base/line.hpp"
 #include "weft/coroutine/life.hpp"
@@ -86,7 +87,9 @@ bool kill(control* c, std::source_location place) {
     }
     const control* killer = current();
     if (killer != nullptr && killer->word.has(on_shared_stack)) {
-        const auto request = std::make_unique<kill_request>();
+        const std::unique_ptr<kill_request> request(new (std::nothrow) kill_request);
+        if (request == nullptr)
+            fail("out of memory: no room for the kill of a coroutine", c->who(), place);
         kill_suspended(*c, *request, place);
     } else {
         kill_request request;

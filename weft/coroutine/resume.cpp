@@ -14,6 +14,7 @@ namespace weft::detail {
 
 on_top over{nullptr};
 on_top introduced{nullptr};
+on_top no_room{nullptr};
 
 namespace {
 
@@ -151,11 +152,26 @@ WEFT_ALWAYS_INLINE control* pass_error(control* who) {
     return who;
 }
 
+// Where there is no memory to copy out who is on its stack, a coroutine stays what it was: one that
+// began has its live part copied out.
+[[noreturn]] WEFT_COLD void refuse_without_room(control& c, int flags) {
+    if ((flags & being_killed) != 0)  // most are killed by their destructor
+        fail("out of memory: no room on its shared stack for a coroutine that is killed", c.who(),
+             c.killing->place);
+    const bool began = c.seat.saved != nullptr;
+    if (!began) c.stack = {};  // I2
+    c.word.set_all(state_word::of(began ? coroutine_state::suspended : coroutine_state::ready,
+                                  flags));  // I1
+    throw_no_stack(c);
+}
+
 WEFT_NOINLINE control* settle_rarely(control* who, void* word, int flags) {
     if (word == &introduced) {
         who->word.set(coroutine_state::suspended);  // I1
         return who;
     }
+    if (word == &no_room) [[unlikely]]
+        refuse_without_room(*who, flags);
     who->retire();
     if ((flags & on_shared_stack) == 0) give_stack_back(*who);
     who->stack = {};

@@ -2,9 +2,6 @@
 // it.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "weft/coroutine/resume.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 
@@ -14,19 +11,13 @@ namespace weft::detail {
 // Invariants:
 // S1  occupant is the coroutine whose live part is in place, null when none is: every other started
 //     coroutine with a seat here has `saved` set.
-// S2  an occupant that runs (it resumed another) and is displaced stands in `displaced`, with the
-//     coroutine that displaced it, which brings it back when it leaves.
+// S2  a coroutine that leaves brings back the one that it displaced while that one ran: the nearest
+//     of its resumers that has a seat here.
 struct shared_slot {
-    struct displacement {
-        control* by;
-        control* who;
-    };
-
     shared_group* group = nullptr;
     weft::stack stack;
-    control* occupant = nullptr;          // S1
-    std::vector<displacement> displaced;  // S2
-    std::byte* vacated = nullptr;         // [vacated, stack.top) holds the pattern; debug builds
+    control* occupant = nullptr;   // S1
+    std::byte* vacated = nullptr;  // [vacated, stack.top) holds the pattern; debug builds
 };
 
 void take_seat(control& c, shared_stack_group& group);
@@ -41,7 +32,8 @@ weft::stack shared_slot_stack(shared_slot& slot) noexcept;
 std::size_t shared_stack_bytes(const shared_slot& slot) noexcept;
 
 // Where to switch in order to enter c: c itself when its live part is in place, or has been
-// brought; else the copier, which brings it and goes on to c. c is t.current already.
+// brought; else the copier, which brings it and goes on to c, or comes back with no_room: nothing
+// has changed then. c is t.running already.
 annotated_context& enter_shared(control& c, thread_block& t);
 
 // The same for leaving c, towards its resumer. c's context is saved by the switch that follows.

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,7 @@ struct shared_group {
     std::byte* free_buffers[4 * 48] = {};
 
     // The copier: a context on a little stack of its own, for an exchange that takes away the stack
-    // of whoever asks for it.
+    // of whoever asks for it. There from the first start on.
     annotated_context copier{};
     weft::stack copier_stack;
     shared_slot* slot = nullptr;            // what it is asked for:
@@ -73,11 +74,12 @@ struct shared_group {
     }
     ~shared_group();
 
-    annotated_context& by_copier(shared_slot& s, control* in, annotated_context& next);
-    void exchange(shared_slot& s, control* in, thread_block& t);
-    void save(control& c, thread_block& t);
-    void restore(control& c);
-    std::byte* acquire_buffer(std::size_t bytes);
+    bool have_copier() noexcept;
+    annotated_context& by_copier(shared_slot& s, control* in, annotated_context& next) noexcept;
+    [[nodiscard]] bool exchange(shared_slot& s, control* in, thread_block& t) noexcept;
+    [[nodiscard]] bool save(control& c, thread_block& t) noexcept;
+    void restore(control& c) noexcept;
+    std::byte* try_acquire_buffer(std::size_t bytes) noexcept;
     void release_buffer(std::byte* p, std::size_t bytes) noexcept;
     void note_copy(std::size_t more_saved) noexcept {
         constexpr auto relaxed = std::memory_order_relaxed;
@@ -117,9 +119,19 @@ void copier_enter(context* from, context* self, void* word) {
     arrival a = arrived(copier, {word, from, self});
     for (;;) {
         thread_block& t = this_thread();
-        shared_group& g = *t.running.party()->seat.slot->group;
-        g.exchange(*g.slot, g.bring, t);
-        a = annotated_switch(copier, *g.go_on_to, a.word);
+        const control& asks = *t.running.party();
+        shared_group& g = *asks.seat.slot->group;
+        annotated_context* next = g.go_on_to;
+        if (!g.exchange(*g.slot, g.bring, t) && g.bring != nullptr) {
+            if (next == &t.resumer)  // a yield has nobody to tell
+                fail(
+                    "out of memory: no room to copy out a coroutine that yields to one on its "
+                    "stack",
+                    asks.who());
+            next = &t.resumer;
+            a.word = &no_room;
+        }
+        a = annotated_switch(copier, *next, a.word);
     }
 }
 const entry_point copier_entry = {copier_enter, nullptr, nullptr};
@@ -150,12 +162,13 @@ shared_group::~shared_group() {
     }
 }
 
-std::byte* shared_group::acquire_buffer(std::size_t bytes) {
+// Null when there is none.
+std::byte* shared_group::try_acquire_buffer(std::size_t bytes) noexcept {
     if (bytes <= block_cache::maximum_block_bytes)
-        return static_cast<std::byte*>(block_cache::acquire(bytes));
+        return static_cast<std::byte*>(block_cache::try_acquire(bytes));
     const buffer_class its = class_of(bytes);
     std::byte*& head = free_buffers[its.index];
-    if (head == nullptr) return static_cast<std::byte*>(::operator new(its.bytes));
+    if (head == nullptr) return static_cast<std::byte*>(::operator new(its.bytes, std::nothrow));
     std::byte* p = head;
     std::memcpy(&head, p, sizeof head);
     return p;
@@ -168,17 +181,19 @@ void shared_group::release_buffer(std::byte* p, std::size_t bytes) noexcept {
     head = p;
 }
 
-void shared_group::save(control& c, thread_block& t) {
+bool shared_group::save(control& c, thread_block& t) noexcept {
     const std::byte* sp = stack_pointer_of(c, t);
     const auto bytes = static_cast<std::size_t>(c.stack.top - sp);
-    std::byte* buffer = acquire_buffer(sizeof(saved_part) + bytes);
+    std::byte* buffer = try_acquire_buffer(sizeof(saved_part) + bytes);
+    if (buffer == nullptr) return false;
     auto* part = ::new (buffer) saved_part{bytes};
     copy_part(part->data(), sp, bytes);
     c.seat.saved = buffer;
     note_copy(bytes);
+    return true;
 }
 
-void shared_group::restore(control& c) {
+void shared_group::restore(control& c) noexcept {
     auto* part = reinterpret_cast<saved_part*>(c.seat.saved);
     const std::size_t bytes = part->bytes;
     valgrind_stack::open_down_to(c.stack, c.stack.top - bytes);
@@ -188,10 +203,11 @@ void shared_group::restore(control& c) {
     note_copy(-bytes);
 }
 
-// Puts `in` in place of the occupant. Runs on neither's stack.
-void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
+// Puts `in` in place of the occupant. Runs on neither's stack. False when there is no memory for
+// the occupant's live part; nothing has changed then.
+bool shared_group::exchange(shared_slot& s, control* in, thread_block& t) noexcept {
     control* out = s.occupant;
-    if (out != nullptr) save(*out, t);
+    if (out != nullptr && !save(*out, t)) return false;
     unpoison(s.stack);
     if (WEFT_DEBUG && s.vacated != nullptr) {
         for (const std::byte* p = s.vacated; p != s.stack.top; ++p) {
@@ -217,14 +233,18 @@ void shared_group::exchange(shared_slot& s, control* in, thread_block& t) {
         poison(s.stack);
     }
     s.occupant = in;  // S1
+    return true;
 }
 
-annotated_context& shared_group::by_copier(shared_slot& s, control* in, annotated_context& next) {
-    if (!copier_stack) {
-        copier_stack = take_stack(smallest_default_stack_bytes);
-        if (!copier_stack) fail("no stack for the copier of a shared stack");
-        copier.make(copier_stack.limit, copier_stack.top, copier_entry);
-    }
+bool shared_group::have_copier() noexcept {
+    if (copier_stack) return true;
+    copier_stack = take_stack(smallest_default_stack_bytes);
+    if (copier_stack) copier.make(copier_stack.limit, copier_stack.top, copier_entry);
+    return static_cast<bool>(copier_stack);
+}
+
+annotated_context& shared_group::by_copier(shared_slot& s, control* in,
+                                           annotated_context& next) noexcept {
     slot = &s;
     bring = in;
     go_on_to = &next;
@@ -245,11 +265,23 @@ void give_up_seat(control& c) noexcept {
 }
 
 weft::stack shared_slot_stack(shared_slot& slot) noexcept {
-    if (!slot.stack) slot.stack = take_stack(slot.group->stack_bytes);
+    if (!slot.stack && slot.group->have_copier()) slot.stack = take_stack(slot.group->stack_bytes);
     return slot.stack;
 }
 
 std::size_t shared_stack_bytes(const shared_slot& slot) noexcept { return slot.group->stack_bytes; }
+
+namespace {
+
+// S2: the one that c displaced, if it did.
+control* displaced_by(const control& c) noexcept {
+    control* r = c.resumer;
+    while (r != nullptr && !(r->word.has(on_shared_stack) && r->seat.slot == c.seat.slot))
+        r = r->resumer;
+    return r;
+}
+
+}  // namespace
 
 annotated_context& enter_shared(control& c, thread_block& t) {
     shared_slot& s = *c.seat.slot;
@@ -260,20 +292,15 @@ annotated_context& enter_shared(control& c, thread_block& t) {
     if (s.occupant == &c) return c;
     const control* resumer = c.resumer;
     const bool resumer_is_here = resumer != nullptr && resumer == s.occupant;
-    if (s.occupant != nullptr && s.occupant->word.state() == coroutine_state::running)
-        s.displaced.push_back({&c, s.occupant});  // S2
-    if (resumer_is_here) return g.by_copier(s, &c, c);
-    g.exchange(s, &c, t);
+    // Where there is no memory it is the copier that says so.
+    if (resumer_is_here || !g.exchange(s, &c, t)) return g.by_copier(s, &c, c);
     return c;
 }
 
 annotated_context& leave_shared(control& c, thread_block& t) {
     shared_slot& s = *c.seat.slot;
-    if (!s.displaced.empty() && s.displaced.back().by == &c) {  // S2
-        control* back = s.displaced.back().who;
-        s.displaced.pop_back();
+    if (control* const back = displaced_by(c); back != nullptr)
         return s.group->by_copier(s, back, t.resumer);
-    }
     if (watchful) return s.group->by_copier(s, nullptr, t.resumer);
     return t.resumer;
 }

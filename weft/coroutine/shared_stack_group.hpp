@@ -22,6 +22,10 @@
 // of an escaped address is reported: at once under ASan, at the next resume otherwise (writes
 // only).
 //
+// Without memory to copy out who is on the stack, a resume throws bad_alloc, and nothing has
+// changed. A kill, a yield to a resumer on the same stack and the wake of a fiber have nobody to
+// tell, and end the program.
+//
 // Coroutines are made on any thread, also several at once. Limits: they all are resumed, and end,
 // on the thread that resumes first. The group outlives them; statistics() may be asked on any
 // thread, and once it has no coroutines the group may be destroyed. switch_to and resume_with are

@@ -142,6 +142,8 @@ void fiber_core::run() {
     } catch (const stopped& s) {
         stopped_by = s.reason;
     } catch (...) {
+        if (own()->word.state() == coroutine_state::suspended)  // a wake has nobody to tell
+            fail("out of memory: no room for a fiber on its shared stack", who());
         error() = std::current_exception();
     }
 #else
