@@ -758,8 +758,10 @@ TEST(fiber, whose_stack_cannot_be_had_fails_before_its_function_is_called) {
     loop l;
     no_stack source;
     int ran = 0;
-    fiber f([&] { ++ran; }, {.stack = stack_source(source), .on = &l});
+    auto kept = std::make_shared<int>();
+    fiber f([&ran, kept] { ++ran; }, {.stack = stack_source(source), .on = &l});
     l.run();
+    EXPECT_EQ(kept.use_count(), 1) << "what it holds ends with it";
     EXPECT_THROW(f.join(), std::bad_alloc);
     EXPECT_EQ(ran, 0);
 }

@@ -145,6 +145,8 @@ void fiber_core::run() {
         if (own()->word.state() == coroutine_state::suspended)  // a wake has nobody to tell
             fail("out of memory: no room for a fiber on its shared stack", who());
         error() = std::current_exception();
+        // There was no stack: what its function holds ends with the fiber all the same.
+        kill(own(), std::source_location::current());
     }
 #else
     detail::resume(own(), nullptr, std::source_location::current());
