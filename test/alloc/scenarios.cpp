@@ -455,18 +455,23 @@ void polls() {
 // -----------------------------------------------------------------------------------------------
 
 void* in_c(void* result) {
+    weft_attr_t large;  // each from a mapping of its own
+    weft_attr_init(&large);
+    weft_attr_setstacksize(&large, std::size_t{16} << 20);
     weft_t t[3];
     int begun = 0;
     for (weft_t& x : t) {
         if (weft_create(
-                &x, nullptr, [](void*) -> void* { return weft_usleep(1), nullptr; }, nullptr) != 0)
+                &x, &large, [](void*) -> void* { return weft_usleep(1), nullptr; }, nullptr) != 0)
             break;
         ++begun;
     }
-    for (int i = 0; i < begun; ++i) weft_join(t[i], nullptr);
+    int error = 0;
+    for (int i = 0; i < begun; ++i)
+        if (const int of_this = weft_join(t[i], nullptr); of_this != 0) error = of_this;
     weft_key_t key;
     int value = 0;
-    int error = weft_key_create(&key, nullptr);
+    if (error == 0) error = weft_key_create(&key, nullptr);
     if (error == 0) {
         error = weft_setspecific(key, &value);
         if (error == 0 && weft_getspecific(key) != &value) std::abort();

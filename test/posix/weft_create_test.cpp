@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "test/posix/in_c.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/virtual_loop.hpp"
+#include "weft/stack/default_stacks.hpp"
 
 namespace {
 
@@ -33,6 +36,18 @@ TEST(weft_create, begins_nobody_before_its_caller_waits) {
         weft_yield();
         EXPECT_TRUE(began);
         joined_in_c(t);
+    });
+}
+
+TEST(weft_create, says_that_there_is_no_stack_so_large) {
+    run_in_c([] {
+        weft_attr_t attr;
+        weft_attr_init(&attr);
+        weft_attr_setstacksize(&attr, 2 * weft::largest_default_stack_bytes);
+        weft_t t = WEFT_NOBODY;
+        const auto never_runs = [](void*) -> void* { std::abort(); };
+        EXPECT_EQ(weft_create(&t, &attr, never_runs, nullptr), EAGAIN);
+        EXPECT_EQ(t, WEFT_NOBODY);
     });
 }
 

@@ -51,15 +51,23 @@ void forget(identity& i) noexcept {
     delete &i;
 }
 
+void forget_detached(identity& i) noexcept {
+    if (i.lacks_memory) fail("out of memory: no room for a detached fiber to begin", i.core->who());
+    forget(i);
+}
+
 void own_identity::end() noexcept {
     identities& all = identities::all();
+    // Before its function began: there was no stack for it.
+    if (identity_->core != nullptr && identity_->core->error() != nullptr)
+        identity_->lacks_memory = true;
     {
         const std::lock_guard held(all);
         identity_->over = true;
         if (identity_->how != identity::claim::detached) return;
         all.remove(*identity_);
     }
-    forget(*identity_);
+    forget_detached(*identity_);
 }
 
 }  // namespace weft::detail

@@ -8,8 +8,8 @@
 // It stays until it was joined, or has ended detached.
 //
 // Invariants:
-// N1  all but `result` is guarded by the table's lock; `result` is written by the fiber before it
-//     ends, and read by who has waited for that
+// N1  all but `result` and `lacks_memory` is guarded by the table's lock; those two are written by
+//     the fiber before it is over, and read by who has waited for that, or has seen it
 // N2  it is in the table for as long as it exists
 // N3  while `joining`, only who joins takes it out
 //
@@ -36,6 +36,7 @@ struct identity {
     weft_t joins = WEFT_NOBODY;  // whom it waits for
     claim how = claim::joinable;
     bool over = false;
+    bool lacks_memory = false;  // there was none to begin: the function was not called
 
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
     static void operator delete(void* p, std::size_t bytes) noexcept {
@@ -71,6 +72,8 @@ private:
 
 // It was taken out of the table, and has ended or is to end by itself.
 void forget(identity& i) noexcept;
+// The same for one that nobody joins. It ends the program where there was no memory to begin.
+void forget_detached(identity& i) noexcept;
 
 // What a fiber's function holds, run or not: its destruction is the fiber's end.
 class own_identity {

@@ -104,11 +104,14 @@ int weft_stacks_destroy(weft_stacks_t *stacks); /* EBUSY: fibers use it */
 int weft_attr_setstacks(weft_attr_t *attr, weft_stacks_t *stacks);
 int weft_attr_getstacks(const weft_attr_t *attr, weft_stacks_t **stacks);
 
-/* EAGAIN: there is no memory. EINVAL: common stacks, and no one thread to run on. */
+/* EAGAIN: there is no memory. EINVAL: common stacks, and no one thread to run on. A fiber takes its
+ * stack when it begins. Where there is none left then, its function is not called: a join says so,
+ * and one that is detached ends the program. */
 int weft_create(weft_t *fiber, const weft_attr_t *attr, weft_start_t start, void *arg);
 
 /* ESRCH: it is no more. EINVAL: detached, or joined by another. EDEADLK: it is the caller, or waits
- * for him. A point of cancellation; the fiber can then be joined still. */
+ * for him. EAGAIN: it is joined, but there was no memory for it to begin. A point of cancellation;
+ * the fiber can then be joined still. */
 int weft_join(weft_t fiber, void **value);
 int weft_tryjoin(weft_t fiber, void **value); /* EBUSY: it runs */
 int weft_timedjoin(weft_t fiber, void **value, const struct timespec *until); /* ETIMEDOUT */

@@ -8,6 +8,7 @@
 #include "weft/posix/identity.hpp"
 #include "weft/posix/moment.hpp"
 #include "weft/posix/stacks.hpp"
+#include "weft/stack/default_stacks.hpp"
 #include "weft/sync/timed.hpp"
 
 namespace weft::detail {
@@ -20,7 +21,8 @@ struct started {
     void* arg;
 
     void operator()() const {
-        caller_here().id = self->id;
+        if (!knows_itself()) return;
+        self->core->detached = true;  // what leaves start is for on_unhandled
 #if WEFT_EXCEPTIONS
         try {
             self->result = start(arg);
@@ -31,7 +33,33 @@ struct started {
         self->result = start(arg);
 #endif
     }
+
+private:
+    bool knows_itself() const {
+#if WEFT_EXCEPTIONS
+        try {
+            caller_here().id = self->id;
+        } catch (const std::bad_alloc&) {
+            self->lacks_memory = true;
+            return false;
+        }
+#else
+        caller_here().id = self->id;
+#endif
+        return true;
+    }
 };
+
+// Whether there is a stack at the moment, so that it is most often the call that fails and not the
+// fiber. It takes one when it begins: many that are made and end in turn use the same.
+bool has_stack(const weft_attr_t* attr) noexcept {
+    if (attr != nullptr && attr->stacks_ != nullptr) return true;
+    const stack_source from =
+        default_stacks(attr != nullptr ? attr->stack_bytes_ : default_stack_bytes);
+    const stack s = from.acquire();
+    if (s) from.release(s);
+    return static_cast<bool>(s);
+}
 
 fiber_options options_of(const weft_attr_t* attr, launcher& on) noexcept {
     fiber_options o{.launch = launch::lazy, .on = &on};
@@ -61,7 +89,6 @@ identity& make_fiber(launcher& on, const weft_attr_t* attr, weft_start_t start, 
     } undo{all, made.get()};
     fiber f(started{own_identity(*made), start, arg}, options_of(attr, on));
     made->core = core_taken_from(f);
-    made->core->detached = true;  // what leaves its function is for on_unhandled
     undo.who = nullptr;
     return *made.release();
 }
@@ -70,6 +97,7 @@ identity& make_fiber(launcher& on, const weft_attr_t* attr, weft_start_t start, 
 
 int begin_fiber(launcher& on, weft_t& id, const weft_attr_t* attr, weft_start_t start, void* arg) {
     if (attr != nullptr && attr->stacks_ != nullptr && on.only_executor() == nullptr) return EINVAL;
+    if (!has_stack(attr)) return EAGAIN;
     identity* who = nullptr;
 #if WEFT_EXCEPTIONS
     try {
@@ -126,9 +154,10 @@ int join(weft_t fiber, void** value, time_point until, bool tries) {
         then.joined = await(timed<join_operation>(until, *who->core));
         if (!then.joined) return ends.went_on(ETIMEDOUT);
     }
-    if (value != nullptr) *value = who->result;  // N1
+    const int error = who->lacks_memory ? EAGAIN : 0;          // N1
+    if (value != nullptr && error == 0) *value = who->result;  // N1
     forget(*who);
-    return ends.went_on(0);
+    return ends.went_on(error);
 }
 
 int join_or_no_memory(weft_t fiber, void** value, time_point until, bool tries) {
@@ -186,7 +215,7 @@ int weft_detach(weft_t fiber) {
             over = who;
         }
     }
-    if (over != nullptr) detail::forget(*over);
+    if (over != nullptr) detail::forget_detached(*over);
     return 0;
 }
 
