@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "test/support/nothing_spare.hpp"
+
 namespace {
 
 using weft::block_cache;
@@ -189,6 +191,115 @@ TEST(block_cache, threads_that_exchange_blocks_never_share_one) {
     for (auto& t : threads) t.join();
     for (auto [p, bytes] : slots)
         if (p != nullptr) block_cache::release(p, bytes);
+}
+
+std::vector<void*> acquire_many(std::size_t count, std::size_t bytes) {
+    std::vector<void*> blocks(count);
+    for (void*& p : blocks) p = block_cache::acquire(bytes);
+    return blocks;
+}
+void release_all(const std::vector<void*>& blocks, std::size_t bytes) {
+    for (void* p : blocks) block_cache::release(p, bytes);
+}
+
+// An idle loop's turns until it has to wait for the next period. How many there were.
+int idle(weft::time_point now) {
+    int turns = 1;
+    while (weft::detail::give_back(now) <= now) ++turns;
+    return turns;
+}
+
+TEST(block_cache, blocks_that_lie_unused_go_back) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    weft::time_point now = weft::testing::nothing_spare();
+    const std::size_t before = chunk_bytes();
+    release_all(acquire_many(20'000, 512), 512);
+    const std::size_t peak = chunk_bytes();
+    EXPECT_GE(peak, 20'000u * 512);
+    idle(now);
+    EXPECT_EQ(chunk_bytes(), peak);  // they were used a moment ago
+    int periods = 0;
+    for (std::size_t had = peak; weft::detail::give_back(now) != weft::never; ++periods) {
+        now += weft::detail::give_back_period;
+        idle(now);
+        EXPECT_GE(chunk_bytes(), had * 2 / 5) << "more than about half at once";
+        had = chunk_bytes();
+        if (had < peak / 10) had = 0;
+    }
+    EXPECT_LE(periods, 10);
+    EXPECT_LE(chunk_bytes(), before);
+}
+
+TEST(block_cache, goes_back_a_little_at_a_time) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    weft::time_point now = weft::testing::nothing_spare();
+    release_all(acquire_many(20'000, 512), 512);
+    idle(now);
+    now += weft::detail::give_back_period;
+    for (bool more = true; more;) {
+        const std::size_t had = chunk_bytes();
+        more = weft::detail::give_back(now) <= now;
+        EXPECT_LE(had - chunk_bytes(), 512u * 1024);
+    }
+    weft::testing::nothing_spare();
+}
+
+TEST(block_cache, a_steady_load_has_none_made_anew) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    weft::time_point now = weft::testing::nothing_spare();
+    release_all(acquire_many(5000, 704), 704);
+    const std::size_t grown = chunk_bytes();
+    for (int round = 0; round < 20; ++round) {
+        idle(now);
+        EXPECT_EQ(chunk_bytes(), grown);
+        release_all(acquire_many(5000, 704), 704);
+        EXPECT_EQ(chunk_bytes(), grown);
+        now += weft::detail::give_back_period;
+    }
+    weft::testing::nothing_spare();
+}
+
+TEST(block_cache, what_one_thread_releases_of_another_one_s_goes_back) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    weft::testing::nothing_spare();
+    const std::size_t before = chunk_bytes();
+    std::vector<void*> blocks;
+    on_a_thread([&] { blocks = acquire_many(5000, 320); });
+    on_a_thread([&] { release_all({blocks.begin(), blocks.begin() + 2500}, 320); });
+    weft::testing::nothing_spare();
+    EXPECT_GE(chunk_bytes(), 2500u * 320);
+    release_all({blocks.begin() + 2500, blocks.end()}, 320);
+    weft::testing::nothing_spare();
+    EXPECT_LE(chunk_bytes(), before);
+}
+
+TEST(block_cache, a_block_in_use_keeps_its_chunk_whose_others_are_used_again) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    weft::testing::nothing_spare();
+    const std::size_t before = chunk_bytes();
+    std::vector<void*> blocks = acquire_many(10'000, 192), kept;
+    for (std::size_t n = 0; n < blocks.size(); ++n)
+        if (n % 500 == 0)
+            kept.push_back(std::memset(blocks[n], static_cast<int>(n / 500), 192));
+        else
+            block_cache::release(blocks[n], 192);
+    weft::testing::nothing_spare();
+    const std::size_t pinned = chunk_bytes();
+    EXPECT_LE(pinned - std::min(pinned, before), kept.size() * 64 * 1024);
+    EXPECT_LE(pinned - std::min(pinned, before), 10'000u * 192 * 3 / 4);
+    for (std::size_t n = 0; n < kept.size(); ++n) {
+        const auto* p = static_cast<unsigned char*>(kept[n]);
+        EXPECT_TRUE(std::all_of(p, p + 192, [n](unsigned char c) { return c == n; }));
+    }
+    blocks = acquire_many((pinned - used_bytes()) / 192 / 2, 192);
+    EXPECT_EQ(chunk_bytes(), pinned);
+    std::vector<void*> all = blocks;
+    all.insert(all.end(), kept.begin(), kept.end());
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+    release_all(all, 192);
+    weft::testing::nothing_spare();
+    EXPECT_LE(chunk_bytes(), before);
 }
 
 // Destroyed after the thread's lists, as it was constructed before them.

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/nothing_spare.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,15 +30,16 @@ weft::time_point second_answer = weft::never;
 constinit memory_keeper second([](weft::time_point) noexcept { return second_answer; });
 
 TEST(give_back, asks_every_keeper_and_gives_the_earliest_answer) {
+    const weft::time_point now = weft::testing::nothing_spare();
     first.enter();
     second.enter();
-    first_answer = start + 2s;
-    second_answer = start + 1s;
-    EXPECT_EQ(give_back(start), start + 1s);
+    first_answer = now + 2s;
+    second_answer = now + 1s;
+    EXPECT_EQ(give_back(now), now + 1s);
     second_answer = weft::never;
-    EXPECT_EQ(give_back(start), start + 2s);
+    EXPECT_EQ(give_back(now), now + 2s);
     first_answer = weft::never;
-    EXPECT_EQ(give_back(start), weft::never);
+    EXPECT_EQ(give_back(now), weft::never);
 }
 
 TEST(give_back, asks_a_keeper_once_however_often_it_was_entered) {

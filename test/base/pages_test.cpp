@@ -4,9 +4,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace {
 
@@ -30,9 +32,29 @@ TEST(pages, are_gone_when_they_are_released) {
     EXPECT_EQ(errno, ENOMEM);
 }
 
+TEST(pages, are_aligned_to_their_size_where_that_is_asked_for) {
+    constexpr std::size_t bytes = 64 * 1024;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<void*> aligned, between;
+    for (int n = 0; n < 20; ++n) {
+        between.push_back(weft::detail::try_acquire_pages(page));
+        aligned.push_back(weft::detail::try_acquire_aligned_pages(bytes));
+        ASSERT_NE(aligned.back(), nullptr);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned.back()) % bytes, 0u);
+        std::memset(aligned.back(), n, bytes);
+    }
+    for (int n = 0; n < 20; ++n) {
+        const auto* p = static_cast<unsigned char*>(aligned[static_cast<std::size_t>(n)]);
+        EXPECT_TRUE(std::all_of(p, p + bytes, [n](unsigned char c) { return c == n; }));
+        EXPECT_TRUE(weft::detail::release_pages(aligned[static_cast<std::size_t>(n)], bytes));
+        EXPECT_TRUE(weft::detail::release_pages(between[static_cast<std::size_t>(n)], page));
+    }
+}
+
 TEST(pages, that_cannot_be_had_are_null_and_errno_is_kept) {
     errno = 5;
     EXPECT_EQ(weft::detail::try_acquire_pages(SIZE_MAX / 4), nullptr);
+    EXPECT_EQ(weft::detail::try_acquire_aligned_pages(SIZE_MAX / 4 + 1), nullptr);
     EXPECT_EQ(errno, 5);
 }
 

@@ -954,6 +954,7 @@ public:
     }
     void wake() noexcept override { woken_ = true; }
     time_point now() const noexcept override { return now_; }
+    bool keeps_real_time() const noexcept override { return false; }
     int native_handle() noexcept override { return -1; }
 
 private:

@@ -1,10 +1,14 @@
 #include "weft/base/block_cache.hpp"
 
-#include <cstdlib>
+#include <algorithm>
+#include <cstdint>
 #include <mutex>
 #include <new>
 
 #include "weft/base/assert.hpp"
+#include "weft/base/atomic.hpp"
+#include "weft/base/give_back.hpp"
+#include "weft/base/pages.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists);
 
@@ -16,20 +20,24 @@ constinit free_block shut_list{nullptr, 0, nullptr};
 namespace {
 
 constexpr std::size_t class_count = block_lists::class_count;
-constexpr std::size_t least_chunk_bytes = 4 * 1024;
-constexpr std::size_t largest_chunk_bytes = 64 * 1024;
+constexpr std::size_t batch_bytes = 4 * 1024;
+constexpr std::size_t chunk_bytes = 64 * 1024;
 
 constexpr std::size_t block_bytes(std::size_t i) { return (i + 1) * block_lists::step_bytes; }
 
 // A batch is what is handed over in one go: about a page, but never so few blocks that the lock is
 // felt.
 constexpr std::size_t batch_count(std::size_t i) {
-    const std::size_t n = least_chunk_bytes / block_bytes(i);
+    const std::size_t n = batch_bytes / block_bytes(i);
     return n < 16 ? 16 : n;
 }
 constexpr std::size_t spare_limit(std::size_t i) { return 256 * 1024 / block_bytes(i); }
 
-static_assert(batch_count(class_count - 1) * block_bytes(class_count - 1) <= largest_chunk_bytes);
+// What goes back to the chunks at one call, which is some hundred microseconds' work, and what goes
+// at least in a period.
+constexpr std::size_t most_bytes_at_a_call = 256 * 1024;
+constexpr std::size_t least_in_a_period(std::size_t i) { return 16 * batch_count(i); }
+
 static_assert(sizeof(free_block) <= block_lists::step_bytes);
 
 // Where lists and batches of a class end. Never written to.
@@ -47,6 +55,34 @@ free_block* alone(std::size_t i, free_block* b) {
     b->next = &ends.of_class[i];
     b->left = batch_count(i) - 1;
     return b;
+}
+
+// What a chunk begins with. It is aligned to its size, so that each of its blocks finds it. Guarded
+// by the depot's mutex.
+//
+// Invariants:
+// I3  it is in its class's list of open chunks exactly if it has room: free or uncut blocks
+struct chunk {
+    chunk* next = nullptr;  // of the open ones, or of those that go
+    chunk* previous = nullptr;
+    free_block* free = nullptr;  // what has come back
+    std::byte* uncut;            // [uncut, end) has never been out
+    std::byte* end;
+    std::size_t out_count = 0;  // blocks in users' hands, lists and batches
+
+    explicit chunk(std::size_t i) noexcept
+        : uncut(reinterpret_cast<std::byte*>(this) + block_lists::step_bytes),
+          end(uncut + count(i) * block_bytes(i)) {}
+    // The blocks of a chunk of this class.
+    static constexpr std::size_t count(std::size_t i) {
+        return (chunk_bytes - block_lists::step_bytes) / block_bytes(i);
+    }
+    bool has_room() const noexcept { return free != nullptr || uncut != end; }
+};
+static_assert(sizeof(chunk) <= block_lists::step_bytes);
+
+chunk& chunk_of(free_block* b) noexcept {
+    return *reinterpret_cast<chunk*>(reinterpret_cast<std::uintptr_t>(b) & ~(chunk_bytes - 1));
 }
 
 // Batches, each with at least one block.
@@ -75,6 +111,20 @@ struct thread_record {
 
     state now = state::unborn;
     batch_stack spare[class_count];
+    std::size_t spare_count = 0;           // blocks in all of them
+    std::size_t lowest[class_count] = {};  // the blocks that `spare` came down to in the period
+    time_point period_end = time_point::min();
+
+    void push(std::size_t i, free_block* batch) noexcept {
+        spare_count += length(i, batch);
+        spare[i].push(i, batch);
+    }
+    free_block* pop(std::size_t i) noexcept {
+        free_block* const batch = spare[i].pop(i);
+        if (batch != nullptr) spare_count -= length(i, batch);
+        lowest[i] = std::min(lowest[i], spare[i].block_count);
+        return batch;
+    }
 };
 
 constinit thread_local thread_record this_record;
@@ -91,23 +141,31 @@ constinit thread_local thread_exit this_exit;
 //
 // Invariants:
 // I2  every chunk is cut into blocks of one class; its blocks are in users' hands, in a thread's
-//     list or spare, in a batch here, or not cut yet
+//     list or spare, in a batch here, or in the chunk: free or not cut yet
 struct depot {
     struct size_class {
         batch_stack batches;
-        std::byte* uncut = nullptr;  // [uncut, end) of the newest chunk
-        std::byte* end = nullptr;
-        std::size_t next_chunk_bytes = 0;
+        unused unused_blocks;  // of the batches
+        chunk* open = nullptr;
+        std::size_t block_count = 0;  // of all chunks
+        std::size_t room_count = 0;   // of these, those in their chunks
     };
 
     std::mutex mutex;
     size_class classes[class_count];
-    std::size_t chunk_bytes = 0;
+    chunk* kept = nullptr;         // of no class: the system did not take them back
+    atomic<std::size_t> stock{0};  // blocks in all batches; read without the lock, as a hint
 
+    void push(std::size_t i, free_block* batch) noexcept;
+    free_block* pop(std::size_t i) noexcept;
     free_block* take(std::size_t i) noexcept;
     free_block* take_one(std::size_t i) noexcept;
     bool grow(std::size_t i) noexcept;
     free_block* cut(std::size_t i) noexcept;
+    void bring_unused(thread_record& r, time_point now) noexcept;
+    chunk* put_back(std::size_t i, free_block* batch, chunk* gone) noexcept;
+    void open(std::size_t i, chunk& c) noexcept;
+    void close(std::size_t i, chunk& c) noexcept;
 };
 
 // Never destroyed: blocks are released by the last destructor of the program too.
@@ -117,51 +175,78 @@ depot& the_depot() noexcept {
     return d;
 }
 
+void depot::push(std::size_t i, free_block* batch) noexcept {
+    // Relaxed: written under the lock, and a hint to all others.
+    stock.store(stock.load(std::memory_order_relaxed) + length(i, batch),
+                std::memory_order_relaxed);
+    classes[i].batches.push(i, batch);
+}
+
+free_block* depot::pop(std::size_t i) noexcept {
+    free_block* const batch = classes[i].batches.pop(i);
+    if (batch != nullptr)
+        stock.store(stock.load(std::memory_order_relaxed) - length(i, batch),
+                    std::memory_order_relaxed);
+    return batch;
+}
+
 // A batch, or null when there is no memory.
 free_block* depot::take(std::size_t i) noexcept {
-    free_block* batch = classes[i].batches.pop(i);
+    free_block* batch = pop(i);
+    classes[i].unused_blocks.taken(classes[i].batches.block_count);
     return batch != nullptr ? batch : cut(i);
 }
 
 // For a thread that keeps no list.
 free_block* depot::take_one(std::size_t i) noexcept {
     free_block* batch = take(i);
-    if (batch != nullptr && length(i, batch) > 1) classes[i].batches.push(i, batch->next);
+    if (batch != nullptr && length(i, batch) > 1) push(i, batch->next);
     return batch;
 }
 
-// Opens a new chunk; the chunks of a class double from one batch to the largest. malloc's memory,
-// not operator new's, so that a program may replace that one by this cache.
+// Opens a new chunk. Pages of their own and not the heap's, where what lives above would keep them.
 bool depot::grow(std::size_t i) noexcept {
-    size_class& c = classes[i];
-    const std::size_t batch_bytes = batch_count(i) * block_bytes(i);
-    if (c.next_chunk_bytes == 0) c.next_chunk_bytes = batch_bytes;
-    const std::size_t bytes = c.next_chunk_bytes;
-    auto* chunk = static_cast<std::byte*>(std::aligned_alloc(block_cache::alignment, bytes));
-    if (chunk == nullptr) return false;
-    c.uncut = chunk;
-    c.end = chunk + bytes;
-    if (2 * bytes <= largest_chunk_bytes) c.next_chunk_bytes = 2 * bytes;
-    chunk_bytes += bytes;
+    void* pages = kept;
+    if (pages != nullptr)
+        kept = kept->next;
+    else if (pages = try_acquire_aligned_pages(chunk_bytes); pages == nullptr)
+        return false;
+    classes[i].block_count += chunk::count(i);
+    classes[i].room_count += chunk::count(i);
+    open(i, *::new (pages) chunk(i));
     return true;
 }
 
-// Cuts the next batch, linked in the order of addresses.
+// Makes the next batch out of what the chunks have, and of a new one if they have nothing. What has
+// never been out is linked in the order of addresses.
 free_block* depot::cut(std::size_t i) noexcept {
-    size_class& c = classes[i];
-    if (c.uncut == c.end && !grow(i)) return nullptr;
-    const std::size_t bytes = block_bytes(i);
-    const std::size_t uncut_count = static_cast<std::size_t>(c.end - c.uncut) / bytes;
-    std::size_t count = uncut_count < batch_count(i) ? uncut_count : batch_count(i);
-    std::byte* at = c.uncut + count * bytes;
-    c.uncut = at;
+    size_class& in = classes[i];
+    if (in.open == nullptr && !grow(i)) return nullptr;
     free_block* first = &ends.of_class[i];
-    for (; count != 0; --count) {
-        at -= bytes;
-        first = ::new (at) free_block{first, first->left - 1, nullptr};
+    while (first->left != 0 && in.open != nullptr) {
+        chunk& c = *in.open;
+        const std::size_t left = first->left;
+        while (c.free != nullptr && first->left != 0) {
+            free_block* const b = c.free;
+            c.free = b->next;
+            first = ::new (b) free_block{first, first->left - 1, nullptr};
+        }
+        std::size_t count =
+            std::min(first->left, static_cast<std::size_t>(c.end - c.uncut) / block_bytes(i));
+        std::byte* at = c.uncut += count * block_bytes(i);
+        for (; count != 0; --count) {
+            at -= block_bytes(i);
+            first = ::new (at) free_block{first, first->left - 1, nullptr};
+        }
+        c.out_count += left - first->left;
+        in.room_count -= left - first->left;
+        if (!c.has_room()) close(i, c);
     }
     return first;
 }
+
+time_point give_back_blocks(time_point now) noexcept;
+constinit memory_keeper keeper{give_back_blocks};
 
 free_block*& list_of_this_thread(std::size_t i) noexcept {
     return this_block_lists().heads[i].first;
@@ -172,6 +257,7 @@ void open(thread_record& r) noexcept {
     for (std::size_t i = 0; i < class_count; ++i) list_of_this_thread(i) = &ends.of_class[i];
     r.now = thread_record::state::open;
     this_exit.watched = true;  // the first use is what has the destructor run
+    keeper.enter();
 }
 
 thread_exit::~thread_exit() {
@@ -180,9 +266,9 @@ thread_exit::~thread_exit() {
     const std::lock_guard hold(d.mutex);
     for (std::size_t i = 0; i < class_count; ++i) {
         free_block*& first = list_of_this_thread(i);
-        if (first->next != nullptr) d.classes[i].batches.push(i, first);
+        if (first->next != nullptr) d.push(i, first);
         first = &shut_list;
-        while (free_block* batch = r.spare[i].pop(i)) d.classes[i].batches.push(i, batch);
+        while (free_block* batch = r.pop(i)) d.push(i, batch);
     }
     r.now = thread_record::state::closed;
 }
@@ -190,7 +276,7 @@ thread_exit::~thread_exit() {
 // The list is empty: a batch becomes the list, and its first block goes out.
 free_block* refill(std::size_t i) noexcept {
     thread_record& r = this_record;
-    free_block* batch = r.spare[i].pop(i);
+    free_block* batch = r.pop(i);
     if (batch == nullptr) {
         if (r.now == thread_record::state::unborn) open(r);
         depot& d = the_depot();
@@ -211,7 +297,7 @@ void spill(free_block* b, std::size_t i) noexcept {
     depot& d = the_depot();
     if (r.now == thread_record::state::closed) {
         const std::lock_guard hold(d.mutex);
-        d.classes[i].batches.push(i, alone(i, b));
+        d.push(i, alone(i, b));
         return;
     }
     free_block*& first = list_of_this_thread(i);
@@ -220,14 +306,102 @@ void spill(free_block* b, std::size_t i) noexcept {
         b->next = first;
     } else {
         if (r.spare[i].block_count < spare_limit(i)) {
-            r.spare[i].push(i, first);
+            r.push(i, first);
         } else {
             const std::lock_guard hold(d.mutex);
-            d.classes[i].batches.push(i, first);
+            d.push(i, first);
         }
         alone(i, b);
     }
     first = b;
+}
+
+// What the thread has not come down to since it was last here, once a period; and its lists, whose
+// few blocks may each keep a chunk.
+void depot::bring_unused(thread_record& r, time_point now) noexcept {
+    if (r.now != thread_record::state::open || now < r.period_end) return;
+    r.period_end = after(now, give_back_period);
+    for (std::size_t i = 0; i < class_count; ++i) {
+        const std::size_t rest = r.spare[i].block_count - r.lowest[i];
+        while (r.spare[i].block_count > rest) push(i, r.pop(i));
+        r.lowest[i] = r.spare[i].block_count;
+        free_block*& first = list_of_this_thread(i);
+        if (first->next != nullptr) push(i, first);
+        first = &ends.of_class[i];
+    }
+}
+
+// Its blocks go to their chunks. Those of which none is out any more are linked before `gone`; the
+// first of these is returned.
+chunk* depot::put_back(std::size_t i, free_block* batch, chunk* gone) noexcept {
+    size_class& in = classes[i];
+    for (free_block* b = batch; b->next != nullptr;) {
+        free_block* const next = b->next;
+        chunk& c = chunk_of(b);
+        if (!c.has_room()) open(i, c);
+        b->next = c.free;
+        c.free = b;
+        ++in.room_count;
+        if (--c.out_count == 0) {
+            close(i, c);
+            in.room_count -= chunk::count(i);
+            in.block_count -= chunk::count(i);
+            c.next = gone;
+            gone = &c;
+        }
+        b = next;
+    }
+    return gone;
+}
+
+void depot::open(std::size_t i, chunk& c) noexcept {  // I3
+    chunk*& first = classes[i].open;
+    c.previous = nullptr;
+    c.next = first;
+    if (first != nullptr) first->previous = &c;
+    first = &c;
+}
+
+void depot::close(std::size_t i, chunk& c) noexcept {
+    (c.previous != nullptr ? c.previous->next : classes[i].open) = c.next;
+    if (c.next != nullptr) c.next->previous = c.previous;
+}
+
+time_point give_back_blocks(time_point now) noexcept {
+    depot& d = the_depot();
+    thread_record& r = this_record;
+    // Relaxed: a hint.
+    if (d.stock.load(std::memory_order_relaxed) == 0 && r.spare_count == 0) return never;
+    time_point next = never;
+    chunk* gone = nullptr;
+    {
+        const std::lock_guard hold(d.mutex);
+        d.bring_unused(r, now);
+        std::size_t bytes = 0;
+        for (std::size_t i = 0; i < class_count; ++i) {
+            depot::size_class& in = d.classes[i];
+            std::size_t spare =
+                in.unused_blocks.spare(now, in.batches.block_count, least_in_a_period(i));
+            while (spare != 0 && bytes < most_bytes_at_a_call) {
+                free_block* const batch = d.pop(i);
+                const std::size_t count = length(i, batch);
+                gone = d.put_back(i, batch, gone);
+                in.unused_blocks.given(count);
+                spare -= std::min(count, spare);
+                bytes += count * block_bytes(i);
+            }
+            if (in.batches.block_count != 0) next = std::min(next, in.unused_blocks.next(now));
+        }
+    }
+    while (gone != nullptr) {
+        chunk* const c = gone;
+        gone = c->next;
+        if (release_pages(c, chunk_bytes)) continue;
+        const std::lock_guard hold(d.mutex);
+        c->next = d.kept;
+        d.kept = c;
+    }
+    return r.spare_count != 0 ? std::min(next, r.period_end) : next;
 }
 
 constexpr std::align_val_t block_alignment{block_cache::alignment};
@@ -265,11 +439,11 @@ block_cache_statistics block_cache::statistics() noexcept {
     using namespace detail;
     depot& d = the_depot();
     const std::lock_guard hold(d.mutex);
-    block_cache_statistics s{d.chunk_bytes, 0, 0, 0};
+    block_cache_statistics s{};
     for (std::size_t i = 0; i < class_count; ++i) {
         const depot::size_class& c = d.classes[i];
-        s.depot_bytes += c.batches.block_count * block_bytes(i);
-        s.depot_bytes += static_cast<std::size_t>(c.end - c.uncut);
+        s.chunk_bytes += c.block_count * block_bytes(i);
+        s.depot_bytes += (c.batches.block_count + c.room_count) * block_bytes(i);
         if (this_record.now == thread_record::state::open)
             s.cached_bytes += block_bytes(i) * (this_record.spare[i].block_count +
                                                 length(i, list_of_this_thread(i)));

@@ -17,22 +17,27 @@
 //                      |                      ^
 //                      v                      |
 //                  depot: [batch] [batch] [batch]          the process's, one mutex
-//                                   ^
-//                  chunks of 4 to 64 KiB, kept until the process ends
+//                      |                      ^
+//                      v  unused for long     |
+//                  chunks of 64 KiB, each with its free blocks and how many are out
 //
 // A block may be released on another thread than it was acquired on: it joins that thread's list,
 // whose overflow reaches the others by way of the depot. At thread exit all of its blocks go there.
 // It may be used at any time: in destructors of statics and thread_locals too (these meet the depot
 // directly once the thread's lists are gone), but not in a signal handler.
 //
-// Limits: chunks are reused but never given back, so that memory stays at the highest use. When
-// block_cache.cpp is compiled for AddressSanitizer every block is its own allocation, so that use
-// after release and leaks are found.
+// What an idle program does not use goes back, a little at a time (base/give_back.hpp): a thread's
+// blocks to the depot, those of the depot each to its chunk, and a chunk of which no block is out
+// to the system. Only there is anything counted for each block.
+//
+// Limits: one block that is in use keeps its chunk. A thread that never is idle in a loop keeps
+// what it has. When block_cache.cpp is compiled for AddressSanitizer every block is its own
+// allocation, so that use after release and leaks are found.
 //
 //   void* p = weft::block_cache::acquire(bytes);
 //   weft::block_cache::release(p, bytes);
 //
-// Model: none, one mutex guards what threads share.
+// Model: none, one mutex guards what threads share, but for a hint which may come late.
 #pragma once
 
 #include <cstddef>
@@ -88,7 +93,7 @@ namespace weft {
 // All in blocks of whole classes, exact; what operator new serves is not counted.
 struct block_cache_statistics {
     std::size_t chunk_bytes;   // taken from the system
-    std::size_t depot_bytes;   // in the depot, or not cut yet
+    std::size_t depot_bytes;   // in the depot, or in their chunks
     std::size_t cached_bytes;  // in the list and spare batches of this thread
     std::size_t used_bytes;  // the rest: in the hands of users, and cached by other living threads
 };
