@@ -93,6 +93,7 @@ time_point pool_core::give_back(time_point now) noexcept {
     if (c != nullptr) bring_unused(*c, now);
     const std::size_t spare = unused_.spare(now, list_count(), least_in_a_period);
     destroy_oldest(std::min({spare, above_minimum(), most_at_a_call}));
+    if (list_count() == 0 || unused_.next(now) != now) drop_unused_room();
     if (above_minimum() == 0) return never;
     if (list_count() != 0) return unused_.next(now);
     return c != nullptr && c->count() != 0 ? c->period_end : never;
@@ -277,6 +278,13 @@ void pool_core::destroy_oldest(std::size_t count) noexcept {
     first_ += count;
     listed.fetch_sub(count, relaxed);
     unused_.given(count);
+}
+
+// The list keeps its place, and where it is empty not the pages.
+void pool_core::drop_unused_room() noexcept {
+    const auto at = [this](std::size_t i) { return reinterpret_cast<std::byte*>(list_ + i); };
+    drop_pages(at(0), at(first_));
+    drop_pages(at(last_), at(capacity_));
 }
 
 // What the owner has not come down to since it last looked at the pool, once a period.

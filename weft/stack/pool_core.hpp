@@ -163,6 +163,7 @@ private:
     bool make_room() noexcept;
     void push(std::span<const stack>) noexcept;
     void destroy_oldest(std::size_t count) noexcept;
+    void drop_unused_room() noexcept;
     void bring_unused(thread_cache&, time_point now) noexcept;
     void drain(thread_cache&, std::size_t count) noexcept;  // the oldest go to the list
     void clear_locked() noexcept;
