@@ -1,4 +1,4 @@
-// weft/sync/channel_core.hpp under every interleaving of a few parties, who send and receive as
+// weft/sync/channel_core.hpp under the interleavings of a few parties, who send and receive as
 // channel<T> has it.
 #include "weft/sync/channel_core.hpp"
 

@@ -1,4 +1,4 @@
-// weft/sync/condition_variable.hpp, with its mutex, under every interleaving of a few who wait,
+// weft/sync/condition_variable.hpp, with its mutex, under the interleavings of a few who wait,
 // notify, and stop the token of a wait. The walks are bounded by deviations.
 #include "weft/sync/condition_variable.hpp"
 

@@ -1,4 +1,4 @@
-// weft/wait/flow.hpp and weft/wait/nursery_block.hpp under every interleaving of those who ask a
+// weft/wait/flow.hpp and weft/wait/nursery_block.hpp under the interleavings of those who ask a
 // flow's home for something (a stop, a turn between two of its own), of a child that fails in a
 // block of the flow, and of the flow, which takes in what it is told and moves to another home,
 // after which its old one ends. Bounded by deviations, as the move spins while it waits, and so

@@ -1,4 +1,4 @@
-// weft/future/group.hpp, and prompted.hpp beneath it, under every interleaving of those who give
+// weft/future/group.hpp, and prompted.hpp beneath it, under the interleavings of those who give
 // the members their outcomes, of a stop, and of the home where the group counts and is freed: up to
 // so many deviations, which is where a prompt that came after the push was found with one.
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// weft/future/future_state.hpp under every interleaving of a few parties.
+// weft/future/future_state.hpp under the interleavings of a few parties.
 #include "weft/future/future_state.hpp"
 
 #include <gtest/gtest.h>

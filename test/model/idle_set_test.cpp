@@ -1,4 +1,4 @@
-// weft/queue/idle_set.hpp under every interleaving of a producer and workers, who do what a pool's
+// weft/queue/idle_set.hpp under the interleavings of a producer and workers, who do what a pool's
 // do (sched/pool.cpp). The box stands for all places where work lies.
 #include "weft/queue/idle_set.hpp"
 

@@ -1,4 +1,4 @@
-// weft/queue/inbox.hpp under every interleaving of a few threads.
+// weft/queue/inbox.hpp under the interleavings of a few threads.
 #include "weft/queue/inbox.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// weft/manager/live_count.hpp under every interleaving of two or three who admit, leave, close and
+// weft/manager/live_count.hpp under the interleavings of two or three who admit, leave, close and
 // wait. Tasks are admissions and leaves alone; what a task does between is no part of the word.
 #include "weft/manager/live_count.hpp"
 

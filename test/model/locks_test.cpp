@@ -1,4 +1,4 @@
-// weft/sync's locks, counts and events, by the calls that a fiber makes, under every interleaving
+// weft/sync's locks, counts and events, by the calls that a fiber makes, under the interleavings
 // of a few of them. All are a word_queue, whose walks with deadlines, stops and ends of frames are
 // in word_queue_test.cpp; here are the ways past its lock that each has of its own. The walks are
 // bounded by deviations.

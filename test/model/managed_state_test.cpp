@@ -1,5 +1,5 @@
-// weft/manager/managed_state.hpp under every interleaving of who begins a task, who ends it, and
-// its own end. Each walk is whole.
+// weft/manager/managed_state.hpp under the interleavings of who begins a task, who ends it, and
+// its own end. The walks are whole but for one, which is bounded by 5 deviations.
 #include "weft/manager/managed_state.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// weft/manager/manager_timer.cpp under every interleaving of its executor's thread, of who needs it
+// weft/manager/manager_timer.cpp under the interleavings of its executor's thread, of who needs it
 // and of its owner's end. The executor is a queue of one message and one armed timer. Bounded by
 // deviations.
 #include "weft/manager/manager_timer.hpp"

@@ -1,4 +1,4 @@
-// explore(body): runs a test of a few threads under every interleaving, instead of under luck.
+// explore(body): runs a test of a few threads under its interleavings, all or up to a bound.
 //
 // Its one idea: the threads are weft's own coroutines on one thread, which change over only at
 // operations on atomics. There each choice (who goes on; which value a load sees) is taken, noted,

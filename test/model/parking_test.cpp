@@ -1,5 +1,5 @@
 // weft/sched/parking.hpp and launch_inbox.hpp with idle_set.hpp: workers that do what a pool's do,
-// and threads that launch, in every interleaving up to the deviations named below; no walk of it is
+// and threads that launch, in the interleavings up to the deviations named below; no walk of it is
 // complete. What stands for the driver is a flag a worker waits for. Laws: whatever was launched is
 // taken, once, and whoever takes it sees what was written before it was launched.
 #include "weft/sched/parking.hpp"

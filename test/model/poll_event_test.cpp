@@ -1,4 +1,4 @@
-// weft/future/poll_event.hpp, with the futures that wait for it (poll.hpp), under every
+// weft/future/poll_event.hpp, with the futures that wait for it (poll.hpp), under the
 // interleaving of a set, the event's end, a stop and the home where the future is asked and freed.
 // The walks are bounded by their deviations.
 #include "weft/future/poll_event.hpp"

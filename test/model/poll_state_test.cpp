@@ -1,4 +1,4 @@
-// weft/poll/poll_state.hpp under every interleaving: who sets a value, who awaits it, and what ends
+// weft/poll/poll_state.hpp under the interleavings: who sets a value, who awaits it, and what ends
 // the wait before.
 #include "weft/poll/poll_state.hpp"
 

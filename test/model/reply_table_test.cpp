@@ -1,4 +1,4 @@
-// weft/manager/reply_table.cpp under every interleaving of who awaits a reply, who brings it, and
+// weft/manager/reply_table.cpp under the interleavings of who awaits a reply, who brings it, and
 // who gives up. Bounded by deviations, as who spins at a lock may always do so once more.
 #include "weft/manager/reply_table.hpp"
 

@@ -1,4 +1,4 @@
-// weft/base/spin_lock.hpp under every interleaving of a few threads.
+// weft/base/spin_lock.hpp under the interleavings of a few threads.
 #include "weft/base/spin_lock.hpp"
 
 #include <gtest/gtest.h>

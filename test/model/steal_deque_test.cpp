@@ -1,4 +1,4 @@
-// weft/queue/steal_deque.hpp under every interleaving of an owner and a few thieves.
+// weft/queue/steal_deque.hpp under the interleavings of an owner and a few thieves.
 #include "weft/queue/steal_deque.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// weft/stop/stop_core.hpp under every interleaving of who requests a stop, who attaches and
+// weft/stop/stop_core.hpp under the interleavings of who requests a stop, who attaches and
 // detaches a callback meanwhile, and who destroys the source. The walks are bounded by deviations.
 #include "weft/stop/stop_core.hpp"
 

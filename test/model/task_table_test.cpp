@@ -1,4 +1,4 @@
-// weft/manager/task_table.cpp under every interleaving of who enters, closes and walks; of who
+// weft/manager/task_table.cpp under the interleavings of who enters, closes and walks; of who
 // resumes, cancels and stops a suspended task; and of who looks for one that goes. One shard, as
 // the model's threads are one to the system. Bounded by deviations, as who spins at a lock may
 // always do so once more.

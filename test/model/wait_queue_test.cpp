@@ -1,4 +1,4 @@
-// weft/wait/wait_queue.hpp under every interleaving of a few parties.
+// weft/wait/wait_queue.hpp under the interleavings of a few parties.
 #include "weft/wait/wait_queue.hpp"
 
 #include <gtest/gtest.h>

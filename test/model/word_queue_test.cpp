@@ -1,4 +1,4 @@
-// weft/sync/word_queue.hpp under every interleaving of a few parties.
+// weft/sync/word_queue.hpp under the interleavings of a few parties.
 #include "weft/sync/word_queue.hpp"
 
 #include <gtest/gtest.h>
