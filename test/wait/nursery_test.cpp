@@ -7,6 +7,7 @@
 #include "weft/task/task_handle.hpp"
 #include "weft/task/with_deadline.hpp"
 #include "weft/task/with_nursery.hpp"
+#include "weft/wait/shield.hpp"
 #include "weft/wait/timeout_scope.hpp"
 
 namespace {
@@ -99,6 +100,32 @@ TEST(nursery, a_deadline_that_ends_children_is_told_to_who_joins_them) {
     f.join();
     g.join();
     EXPECT_EQ(holders, 0);
+}
+
+TEST(nursery, a_deadline_that_was_told_is_not_told_again_by_a_later_join) {
+    weft::testing::virtual_loop l(1);
+    int holders = 0;
+    weft::fiber f(
+        [&] {
+            nursery n;
+            n.spawn(hold_for_an_hour(holders));
+            {
+                const weft::timeout_scope limit(5ms);
+                EXPECT_THROW(n.join(), weft::stopped);
+            }
+            bool ended = false;
+            n.spawn([&] {
+                const weft::shield to_its_end;
+                weft::this_fiber::sleep_for(20ms);
+                ended = true;
+            });
+            const weft::timeout_scope limit(5ms);
+            EXPECT_NO_THROW(n.join());
+            EXPECT_TRUE(ended);
+        },
+        {.on = l});
+    l.run();
+    f.join();
 }
 
 TEST(nursery, join_waits_for_all_and_throws_the_first_error) {

@@ -1,6 +1,7 @@
 #include "weft/wait/scope.hpp"
 
 #include <mutex>
+#include <utility>
 
 #include "weft/wait/nursery_block.hpp"
 #include "weft/wait/off_stack.hpp"
@@ -110,7 +111,8 @@ bool scope::join_operation::start(waiter& w) noexcept {
 
 void scope::join_operation::take(const waiter* w, wait_status how) const {
     // Written before the last child left, which has woken us. An error is told in its place.
-    const bool late = w != nullptr && w->reason() == stop_reason::deadline && scope_->cut_short_ &&
+    const bool cut_short = std::exchange(scope_->cut_short_, false);  // told once
+    const bool late = w != nullptr && w->reason() == stop_reason::deadline && cut_short &&
                       scope_->failed_.empty();
     if (how == wait_status::stopped || late) detail::throw_stopped(w->reason());
 }
