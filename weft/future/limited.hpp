@@ -13,7 +13,7 @@
 
 namespace weft::detail {
 
-// The part that does not know T. All but the two words of `calls` is its own thread's.
+// The part that does not know T. All but the word of `calls` is its own thread's.
 struct limited_core {
     prompted calls;
     future_core* up;

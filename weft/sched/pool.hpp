@@ -26,7 +26,7 @@
 // begin is not that of launching: a worker begins the latest first, but of sixteen that it begins
 // one is the eldest of its own, or of what came from outside, by turns; and one in each round of
 // its loop (64 turns at most, fewer where they are long), where that has something to run already.
-// A strand that has more to run stands behind all others.
+// Before a strand that has more to run goes on, its worker takes one of those that wait longest.
 //
 // Many may be in a process, and come and go. Not from what it runs: its destructor asks all that
 // lives in it to stop, waits a second, and ends what is left by unwinding it.
@@ -102,7 +102,7 @@ private:
     struct core;
 
     // For strands.
-    void launch_again(runnable& r) noexcept;  // behind what is to be begun already
+    void launch_again(runnable& r) noexcept;  // after one of what waits longest
     unsigned next_strand_clock() noexcept;
     void count_strand(int more) noexcept;
     void count_strand_flow(int more) noexcept;  // by what a worker runs

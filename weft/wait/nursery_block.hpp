@@ -10,8 +10,8 @@
 //                                              ^                        |
 //      a wait's throw_stopped -----------------+ <----------------------+
 //
-// A nursery that nobody's child has failed in costs the flow nothing: the list, which is one for
-// the process, holds the blocks of failures that are being told, and mostly none.
+// A nursery in which no child fails costs its flow two changes of a reference count: the list,
+// which is one for the process, holds the blocks of failures that are being told, and mostly none.
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
