@@ -20,7 +20,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-CELLS = {"gcc": ["debug", "release"], "clang": ["clang-debug", "clang-release"],
+CELLS = {"gcc": ["debug", "release"], "clang": ["clang-asan", "clang-tsan"],
          "ucontext": ["ucontext-debug", "ucontext-release"],
          "sanitizers": ["asan", "tsan", "clang-asan", "clang-tsan"]}
 PRESETS = {"debug", "release", "asan", "tsan", "clang-debug", "clang-release", "clang-asan",
