@@ -155,14 +155,16 @@ TEST(fairness, neither_the_inbox_nor_the_deque_of_a_worker_hides_the_other) {
 // A strand with a fiber in it that yields until it is told or gives up.
 struct busy_strand {
     strand on;
+    std::atomic<bool> counts;  // its turns
     long turns = 0;
     fiber f;
 
-    busy_strand(pool& p, const std::atomic<bool>& over)
+    busy_strand(pool& p, const std::atomic<bool>& over, bool from_the_start = true)
         : on(p),
+          counts(from_the_start),
           f(
               [this, &over] {
-                  while (!over && ++turns != give_up) this_fiber::yield();
+                  while (!over && (!counts || ++turns != give_up)) this_fiber::yield();
               },
               {.on = &on}) {}
 };
@@ -173,15 +175,16 @@ TEST(fairness, as_many_busy_strands_as_workers_leave_others_their_turn) {
         std::atomic<bool> over = false;
         std::vector<std::unique_ptr<busy_strand>> busy;
         for (unsigned n = 0; n != workers; ++n)
-            busy.push_back(std::make_unique<busy_strand>(p, over));
+            busy.push_back(std::make_unique<busy_strand>(p, over, false));
         strand other(p);
-        std::latch ran(2);
-        p.post([&] { ran.count_down(); });
-        other.post([&] { ran.count_down(); });
-        std::thread([&] {
-            ran.wait();
-            over = true;
-        }).join();
+        std::atomic<int> left = 2;
+        const auto ran = [&] {
+            if (--left == 0) over = true;
+        };
+        p.post(ran);
+        other.post(ran);
+        // Counted from here: this thread may have waited for a processor before it could post.
+        for (const auto& b : busy) b->counts = true;
         for (const auto& b : busy) {
             b->f.join();
             EXPECT_LT(b->turns, give_up);

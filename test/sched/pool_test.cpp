@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/support/nothing_spare.hpp"
 #include "test/support/slow.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/nursery.hpp"
@@ -420,6 +421,7 @@ TEST(pool, loses_no_wake_between_its_workers) {
 
 //
 TEST(pool, that_is_idle_costs_nothing) {
+    testing::nothing_spare();
     pool p(2);
     spawn([] { return spawn([] { return 1; }).get(); }, {.on = &p}).get();
     fiber f([] { this_fiber::sleep_for(1h); }, {.on = &p});
@@ -428,7 +430,8 @@ TEST(pool, that_is_idle_costs_nothing) {
     const std::size_t rests = p.stats().rest_count;
     std::this_thread::sleep_for(1s);
     EXPECT_LT(processor_time() - before, 2ms * (testing::slow ? 10 : 1));
-    EXPECT_LE(p.stats().rest_count, rests + 1);
+    // Each worker once: it has the memory given back that it has used and uses no more.
+    EXPECT_LE(p.stats().rest_count, rests + 2);
     f.request_stop();
     f.join();
 }
