@@ -37,25 +37,52 @@ std::uint32_t assign_index(pool_core& p) noexcept {
     return index_count;
 }
 
+// Keeps the pool of an index, if there is one, from going: without the registry's lock, as under a
+// pool's lock its allocator may take stacks from another pool.
+class visit {
+public:
+    explicit visit(std::uint32_t index) noexcept : index_(index) {
+        const std::lock_guard held(registry_lock);
+        pool_ = pools[index];
+        if (pool_ != nullptr) ++visitors[index];
+    }
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+    ~visit() {
+        if (pool_ == nullptr) return;
+        const std::lock_guard held(registry_lock);
+        --visitors[index_];
+    }
+    pool_core* pool() const noexcept { return pool_; }
+
+private:
+    const std::uint32_t index_;
+    pool_core* pool_;
+};
+
 }  // namespace
 
 thread_cache* cache_registry::make(pool_core& p) noexcept {
     thread_table& mine = this_thread_stacks();
     if (mine.ended) return nullptr;
-    const std::lock_guard held(registry_lock);
-    std::uint32_t index = p.index_.load(std::memory_order_relaxed);
-    if (index == 0) {
-        index = assign_index(p);
-        p.index_.store(index, std::memory_order_relaxed);
+    thread_cache* c;
+    {
+        const std::lock_guard held(registry_lock);
+        std::uint32_t index = p.index_.load(std::memory_order_relaxed);
+        if (index == 0) {
+            index = assign_index(p);
+            p.index_.store(index, std::memory_order_relaxed);
+        }
+        if (index == index_count) return nullptr;
+        c = mine.entries[index];
+        if (c != nullptr) return c;
+        void* memory = os.allocate(sizeof(thread_cache));
+        if (memory == nullptr) return nullptr;
+        c = new (memory) thread_cache;
+        c->home = &mine.entries[index];
+        *c->home = c;
+        mine.highest = std::max(mine.highest, index);
     }
-    if (index == index_count) return nullptr;
-    if (thread_cache* c = mine.entries[index]) return c;
-    void* memory = os.allocate(sizeof(thread_cache));
-    if (memory == nullptr) return nullptr;
-    auto* c = new (memory) thread_cache;
-    c->home = &mine.entries[index];
-    *c->home = c;
-    mine.highest = std::max(mine.highest, index);
     p.attach(*c);
     at_exit.arm();
     keeper.enter();
@@ -80,12 +107,13 @@ void cache_registry::forget(pool_core& p) noexcept {
 }
 
 void cache_registry::leave() noexcept {
-    const std::lock_guard held(registry_lock);
     thread_table& mine = this_thread_stacks();
     mine.ended = true;
-    for (thread_cache*& c : mine.entries) {
-        if (c == nullptr) continue;
-        c->pool->detach(*c);
+    for (std::uint32_t i = 1; i <= mine.highest; ++i) {
+        const visit v(i);
+        thread_cache*& c = mine.entries[i];
+        if (v.pool() == nullptr || c == nullptr) continue;
+        v.pool()->detach(*c);
         os.free(c);
         c = nullptr;
     }
@@ -99,23 +127,12 @@ bool cache_registry::keeps_any(const thread_table& mine) noexcept {
     return false;
 }
 
-// A pool is visited without the registry's lock: its allocator may take stacks from another pool.
 time_point cache_registry::give_back(time_point now) noexcept {
     thread_table& mine = this_thread_stacks();
     if (!pool_core::any_is_listed() && (mine.highest == 0 || !keeps_any(mine))) return never;
     time_point next = never;
-    for (std::uint32_t i = 1; i < index_count; ++i) {
-        pool_core* p;
-        {
-            const std::lock_guard held(registry_lock);
-            p = pools[i];
-            if (p == nullptr) continue;
-            ++visitors[i];
-        }
-        next = std::min(next, p->give_back(now));
-        const std::lock_guard held(registry_lock);
-        --visitors[i];
-    }
+    for (std::uint32_t i = 1; i < index_count; ++i)
+        if (const visit v(i); v.pool() != nullptr) next = std::min(next, v.pool()->give_back(now));
     return next;
 }
 

@@ -66,8 +66,8 @@ struct thread_table {
     bool ended;
 };
 
-// Which thread has caches of which pools. Its lock comes before a pool's, and no allocator is
-// called under it.
+// Which thread has caches of which pools. Its lock may be taken under a pool's, whose allocator may
+// be over another pool, and so no pool's is taken under it.
 struct cache_registry {
     // A cache for the calling thread, or null: no more indices, no memory, a thread that has ended.
     static thread_cache* make(pool_core&) noexcept;
