@@ -301,7 +301,7 @@ protected:
         EXPECT_EQ(maps.refused_count(), tally_.unborn + sessions_unborn)
             << "who has no stack is told, and nobody else";
         EXPECT_GT(maps.refused_count(), 0);
-        EXPECT_EQ(maps.mapped_count(), 0);
+        EXPECT_LE(maps.mapped_count(), 0) << "what was mapped before may have gone back as well";
         EXPECT_LE(tally_.cut, static_cast<int>(refused) + sessions_unborn + tally_.impatient)
             << "a connection was lost for no reason";
         if (!is_lossy_) {

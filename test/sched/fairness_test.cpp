@@ -136,7 +136,7 @@ TEST(fairness, neither_the_inbox_nor_the_deque_of_a_worker_hides_the_other) {
     pool p(1);
     busy_function busy;
     long ran_at = give_up;
-    int from_outside = 0;
+    std::atomic<int> from_outside = 0;
     busy.on_turn = [&] {  // the inbox is never empty, and the latest is always this one
         if (busy.turns <= 200) post_from_outside(p, [&] { ++from_outside; });
     };
