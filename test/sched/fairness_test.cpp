@@ -85,9 +85,10 @@ TEST(fairness, a_loop_fires_what_is_due_however_busy_it_is) {
             },
             fiber_options{.on = &l});
     long due_at = 0;
+    time_point until{};  // it is looked at when the sleeper has ended
     fiber sleeper(
         [&] {
-            const time_point until = after(now(), 20ms);
+            until = after(now(), 20ms);
             busy.on_turn = [&] {
                 if (due_at == 0 && steady_now() >= after(until, 1ms)) due_at = busy.turns;
                 if (busy.turns == give_up - 1) busy.turns = 1;  // until its time has come

@@ -167,11 +167,14 @@ TEST(strand, keeps_a_deadline_that_comes_during_a_turn_of_it) {
         {.on = &s});
     asleep.wait();
     // Worker 0 is held till worker 1 is at the turn, and then is free to ring.
+    std::latch held(1);
     fiber holder(
         [&] {
+            held.count_down();
             while (!turn_began) std::this_thread::yield();
         },
         {.on = &p.worker(0)});
+    held.wait();  // else the turn could be worker 0's
     s.post([&] {
         turn_began = true;
         while (!rung) std::this_thread::yield();
