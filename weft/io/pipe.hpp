@@ -6,9 +6,9 @@
 // the program's own standard input.
 //
 //   auto p = weft::pipe::open().value();
-//   auto w = p.writer.write_all(weft::bytes_of("hello\n"));   // broken_pipe if nobody reads; no
-//   SIGPIPE p.writer.close(); auto n = p.reader.read(buffer);                     // zero: whoever
-//   wrote has closed
+//   auto w = p.writer.write_all(weft::bytes_of("hello\n"));  // broken_pipe if nobody reads
+//   p.writer.close();
+//   auto n = p.reader.read(buffer);  // zero: the writer has closed
 //
 //   auto in = weft::pipe_reader::adopt(::dup(0)).value();
 //
