@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles the examples in the opening comments of weft's headers, as a user compiles his program:
+"""Compiles the examples in the opening comments of weft's headers, as a user would compile them:
 -Wall -Wextra -Werror. One line per fault, `path:line: what the compiler says`.
 
 An example is a run of comment lines, indented by two or more, that has a statement in it; a picture

@@ -1,7 +1,7 @@
 // chat: whoever connects says a name, and reads what all the others write.
 //
-// Shows: lines of text, a channel for each reader, so that one who is slow keeps nobody waiting, a
-// limit of time for one who does not read at all, so that he keeps no memory either, and
+// Shows: lines of text, a channel for each reader, so that a slow reader keeps no other waiting, a
+// limit of time for a client that does not read at all, so that it keeps no memory either, and
 // destructors that tidy up however a connection ends.
 //
 //   build/release/examples/chat 127.0.0.1:7002        # then: nc 127.0.0.1 7002

@@ -6,7 +6,7 @@
 //   build/release/examples/tcp_proxy 127.0.0.1:7001 example.org:80
 //
 // Port 0 listens at a free one. A third argument is how many seconds a connection may be silent,
-// 300 unless it is said: both ways, so that a client who only reads keeps his download. It runs
+// 300 unless it is said: both ways, so that a client that only reads keeps its download. It runs
 // until a signal ends it.
 
 #include <array>

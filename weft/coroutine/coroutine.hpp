@@ -77,7 +77,7 @@ public:
 
     // Runs the body until it yields or returns, and gives what it yielded or returned. Throws what
     // the body throws, and bad_alloc when there is no stack for the first resume, or on a shared
-    // one no memory to copy out who is on it: it is as it was then.
+    // one no memory to copy out what lies on it: it is as it was then.
     WEFT_ALWAYS_INLINE output resume(std::source_location place = std::source_location::current())
         requires std::is_void_v<input>
     {

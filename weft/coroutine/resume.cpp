@@ -152,8 +152,8 @@ WEFT_ALWAYS_INLINE control* pass_error(control* who) {
     return who;
 }
 
-// Where there is no memory to copy out who is on its stack, a coroutine stays what it was: one that
-// began has its live part copied out.
+// Where there is no memory to copy out what lies on its stack, a coroutine stays what it was: one
+// that began has its live part copied out.
 [[noreturn]] WEFT_COLD void refuse_without_room(control& c, int flags) {
     if ((flags & being_killed) != 0)  // most are killed by their destructor
         fail("out of memory: no room on its shared stack for a coroutine that is killed", c.who(),

@@ -32,7 +32,8 @@ struct on_top {
 // The words a coroutine leaves with: when it is over, and when it was entered by switch_to.
 extern on_top over;
 extern on_top introduced;
-// The word a resume gets back when there is no memory to copy out who is on the coroutine's stack.
+// The word a resume gets back when there is no memory to copy out what lies on the coroutine's
+// stack.
 extern on_top no_room;
 
 // How a coroutine is run, or left. The first five know that nothing is in flight, the first two

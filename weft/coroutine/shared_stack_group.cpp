@@ -62,7 +62,7 @@ struct shared_group {
     std::byte* free_buffers[4 * 48] = {};
 
     // The copier: a context on a little stack of its own, for an exchange that takes away the stack
-    // of whoever asks for it. There from the first start on.
+    // of its requester. There from the first start on.
     annotated_context copier{};
     weft::stack copier_stack;
     shared_slot* slot = nullptr;            // what it is asked for:

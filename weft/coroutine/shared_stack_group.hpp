@@ -22,7 +22,7 @@
 // of an escaped address is reported: at once under ASan, at the next resume otherwise (writes
 // only).
 //
-// Without memory to copy out who is on the stack, a resume throws bad_alloc, and nothing has
+// Without memory to copy out what lies on the stack, a resume throws bad_alloc, and nothing has
 // changed. A kill, a yield to a resumer on the same stack and the wake of a fiber have nobody to
 // tell, and end the program.
 //

@@ -51,7 +51,7 @@ struct fiber_locals {
 
 namespace {
 
-// A plain thread's. Nothing destroys these two words, so that whoever runs after the thread's
+// A plain thread's. Nothing destroys these two words, so that what runs after the thread's
 // locals have gone, the destructors of statics among them, finds them gone and begins anew.
 struct locals_of_thread {
     fiber_locals* all = nullptr;

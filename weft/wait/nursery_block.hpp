@@ -13,7 +13,7 @@
 // A nursery in which no child fails costs its flow two changes of a reference count: the list,
 // which is one for the process, holds the blocks of failures that are being told, and mostly none.
 //
-// Model: none, one lock guards all that is shared.
+// Model: test/model/flow_test.cpp
 #pragma once
 
 #include <atomic>
