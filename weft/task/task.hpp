@@ -102,7 +102,9 @@ public:
         task(std::move(other)).swap(*this);
         return *this;
     }
-    ~task() {
+    // Inlined by force: it lies on the way of each co_await, and GCC, which weighs the whole body,
+    // makes a call of it otherwise.
+    WEFT_ALWAYS_INLINE ~task() {
         if (frame_) detail::destroy_task(frame_);
     }
     void swap(task& other) noexcept { std::swap(frame_, other.frame_); }
