@@ -66,6 +66,7 @@ TESTED_ELSEWHERE = {
     "weft/future/prompted.hpp": "poll_test, limited_test and when_test: all who call for turns",
     "weft/future/group.hpp": "when_test",
     "weft/wait/nursery_block.hpp": "nursery_test of fiber: a child that fails stops the block",
+    "weft/base/thread_mutex.hpp": "two names; model/thread_mutex_test has the checker's",
     "weft/wait/launcher.hpp": "an interface; pool_test and the tests of loop and fiber launch",
     "weft/sched/fork_place.hpp": "pool_test and fork_join_test: what is taken, and by whom",
     "weft/parallel/fork_core.hpp": "fork_join_test",
@@ -129,7 +130,6 @@ MODEL_OWED = {
     "weft/posix/weft_key.cpp",
     "weft/posix/weft_run.cpp",
     "weft/sched/blocking.hpp",
-    "weft/sched/driver_futex.hpp",
     "weft/sched/loop.cpp",
     "weft/sched/loop.hpp",
     "weft/sched/pool.cpp",
@@ -162,7 +162,7 @@ MARK = re.compile(r"\b(TO[D]O|FIX[M]E)\b(?:\((\w+)\):)?")
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 # A use of std::memory_order alone is of an atomic that another file has.
 SHARED = re.compile(r"\b(?:(?:std|weft)::)?atomic(?:_ref)?<|\bstd::atomic_(?!thread_fence|signal_fence)"
-                    r"\w+|\b__atomic_\w+|\b(?:spin_lock|pthread_mutex_t|"
+                    r"\w+|\b__atomic_\w+|\b(?:spin_lock|thread_mutex|pthread_mutex_t|"
                     r"std::(?:recursive_|shared_)?(?:timed_)?mutex)\s+\w+")
 MODEL = re.compile(r"^// Model:.*$", re.MULTILINE)
 MODEL_TESTS = re.compile(r"// Model: (test/model/\w+_test\.cpp(?:, test/model/\w+_test\.cpp)*)")

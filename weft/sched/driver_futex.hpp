@@ -3,13 +3,12 @@
 // Its one idea: one word under a mutex and a condition variable, which on Linux is a futex; and,
 // once a foreign loop has asked for it, an eventfd beside them.
 //
-// Model: none, one mutex guards all of it.
+// Model: test/model/driver_futex_test.cpp
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
+#include "weft/base/thread_mutex.hpp"
 #include "weft/sched/driver.hpp"
 
 namespace weft {
@@ -30,8 +29,8 @@ public:
 private:
     void forget() noexcept;  // under the lock
 
-    std::mutex lock_;
-    std::condition_variable woken_;
+    thread_mutex lock_;
+    thread_condition woken_;
     bool wake_ = false;  // a wake that no wait has seen; event_fd_ is readable meanwhile
     bool asleep_ = false;
     int event_fd_ = -1;

@@ -1,0 +1,167 @@
+// weft/sched/driver_futex.cpp under the interleavings of the owner, who waits, and of threads that
+// wake it, of the moment in which a wait's time has come, and of another driver that takes its
+// place. Laws: whoever wakes after it has told of something has the owner look at it; the owner
+// may end the driver once it has seen the wake. The walks are whole but for those that are said to
+// be bounded, by their deviations.
+#include "weft/sched/driver_futex.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <chrono>
+#include <memory>
+
+#include "model/expect.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::report;
+using weft::driver;
+using weft::driver_futex;
+using weft::never;
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+// What a waker tells of. Relaxed: that the owner sees it is the driver's doing.
+struct news {
+    weft::atomic<bool> told{false};
+
+    void tell(driver& d) {
+        told.store(true, relaxed);
+        d.wake();
+    }
+    bool is_there() const { return told.load(relaxed); }
+};
+
+weft::time_point soon() { return weft::after(weft::steady_now(), std::chrono::hours(1)); }
+
+bool is_readable(int fd) {
+    ::pollfd one{fd, POLLIN, 0};
+    return ::poll(&one, 1, 0) == 1;
+}
+
+// Two wake it. The owner's first wait has a deadline, which comes at any moment.
+report wait_for_two(bool with_a_deadline, const model::options& o) {
+    return explore(
+        [=](execution& run) {
+            model::time_has_passed.store(false);
+            driver_futex d;
+            news of[2];
+            run.thread("owner", [&] {
+                if (with_a_deadline) static_cast<void>(d.wait(soon()));
+                while (!of[0].is_there() || !of[1].is_there()) static_cast<void>(d.wait(never));
+            });
+            for (news& n : of) run.thread("waker", [&] { n.tell(d); });
+            if (with_a_deadline) run.thread("clock", [] { model::let_time_pass(); });
+            run.go();
+        },
+        o);
+}
+
+TEST(driver_futex, loses_no_wake) { expect_right(wait_for_two(false, {.deviations = 4}), bounded); }
+
+TEST(driver_futex, loses_no_wake_at_the_end_of_a_wait) {
+    expect_right(wait_for_two(true, {.deviations = 2}), bounded);
+}
+
+TEST(driver_futex, loses_no_wake_for_who_looks_after_it_has_forgotten_them) {
+    expect_right(explore(
+        [](execution& run) {
+            driver_futex d;
+            news n;
+            run.thread("owner", [&] {
+                d.forget_wake();
+                while (!n.is_there()) static_cast<void>(d.wait(never));
+            });
+            run.thread("waker", [&] { n.tell(d); });
+            run.go();
+        },
+        {.deviations = 20}));
+}
+
+// A wait that comes back by a wake shows that waker's call is over, as far as the driver goes.
+TEST(driver_futex, may_go_when_its_owner_has_seen_the_wake) {
+    expect_right(explore(
+        [](execution& run) {
+            auto d = std::make_unique<driver_futex>();
+            run.thread("owner", [&] {
+                static_cast<void>(d->wait(never));
+                d.reset();
+            });
+            run.thread("waker", [at = d.get()] { at->wake(); });
+            run.go();
+        },
+        {.deviations = 20}));
+}
+
+// The owner, who has looked before and waits by the second from then on, misses no wake of the
+// first.
+TEST(driver_futex, wakes_what_took_its_place) {
+    expect_right(explore(
+                     [](execution& run) {
+                         driver_futex first;
+                         driver_futex second;
+                         news of[2];
+                         run.thread("owner", [&] {
+                             bool all = of[0].is_there() && of[1].is_there();
+                             model::require(first.give_way(&second), "nobody watches it");
+                             while (!all) {
+                                 static_cast<void>(second.wait(never));
+                                 all = of[0].is_there() && of[1].is_there();
+                             }
+                         });
+                         for (news& n : of) run.thread("waker", [&] { n.tell(first); });
+                         run.go();
+                     },
+                     {.deviations = 3}),
+                 bounded);
+}
+
+// A foreign loop sleeps on the descriptor: it is made at any moment, and is readable for each wake.
+report watch_the_handle(bool forgets_first, const model::options& o) {
+    return explore(
+        [=](execution& run) {
+            driver_futex d;
+            news of[2];
+            run.thread("foreign loop", [&] {
+                const int fd = d.native_handle();
+                while (true) {
+                    if (forgets_first) d.forget_wake();
+                    const bool all = of[0].is_there() && of[1].is_there();
+                    if (all) return;
+                    if (!forgets_first) d.forget_wake();  // wrong: of a wake that came meanwhile
+                    model::wait_until([&] { return is_readable(fd); });
+                }
+            });
+            for (news& n : of) run.thread("waker", [&] { n.tell(d); });
+            run.go();
+        },
+        o);
+}
+
+TEST(driver_futex, has_a_descriptor_that_is_readable_for_a_wake_before_it_was_made) {
+    expect_right(explore(
+        [](execution& run) {
+            driver_futex d;
+            news n;
+            run.thread("foreign loop", [&] {
+                if (n.is_there()) return;
+                const int fd = d.native_handle();
+                model::wait_until([&] { return is_readable(fd); });
+            });
+            run.thread("waker", [&] { n.tell(d); });
+            run.go();
+        },
+        {.deviations = 20}));
+}
+
+TEST(driver_futex, has_a_descriptor_that_is_readable_until_the_wake_is_forgotten) {
+    expect_right(watch_the_handle(true, {.deviations = 4}), bounded);
+    model::expect_found(watch_the_handle(false, {}), "deadlock: foreign loop");
+}
+
+}  // namespace

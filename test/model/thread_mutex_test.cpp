@@ -1,0 +1,125 @@
+// The checker's own mutex and condition variable (weft/base/thread_mutex.hpp): that they do what
+// std's do, and that what is wrong with those is wrong with these. Small walks, whole unless they
+// are said to be bounded.
+#include "weft/base/thread_mutex.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "model/expect.hpp"
+
+namespace {
+
+using model::execution;
+using model::expect_found;
+using model::expect_right;
+using model::explore;
+using model::report;
+
+TEST(thread_mutex, lets_one_in_at_a_time_that_sees_what_the_former_did) {
+    expect_right(explore(
+        [](execution& run) {
+            weft::thread_mutex lock;
+            model::var<int> count;
+            for (int n = 0; n != 2; ++n)
+                run.thread("adds", [&] {
+                    const std::lock_guard held(lock);
+                    count.write(count.read() + 1);
+                });
+            run.go();
+            model::require(count.read() == 2, "both have added");
+        },
+        {.deviations = 20}));
+}
+
+enum class manner { as_told, tests_before_the_lock, sets_without_the_lock };
+
+report tell_of_a_flag(manner how) {
+    return explore(
+        [how](execution& run) {
+            weft::thread_mutex lock;
+            weft::thread_condition changed;
+            weft::atomic<bool> flag{false};
+            const auto is_set = [&] { return flag.load(std::memory_order_relaxed); };
+            run.thread("waits", [&] {
+                if (how == manner::tests_before_the_lock && is_set()) return;
+                std::unique_lock held(lock);
+                while (how == manner::tests_before_the_lock || !is_set()) {
+                    changed.wait(held);
+                    if (how == manner::tests_before_the_lock) return;
+                }
+            });
+            run.thread("tells", [&] {
+                {
+                    std::unique_lock held(lock, std::defer_lock);
+                    if (how != manner::sets_without_the_lock) held.lock();
+                    flag.store(true, std::memory_order_relaxed);
+                }
+                changed.notify_one();
+            });
+            run.go();
+        },
+        {.deviations = 20});
+}
+
+TEST(thread_condition, tells_of_a_flag_that_is_set_under_the_lock) {
+    expect_right(tell_of_a_flag(manner::as_told));
+}
+
+TEST(thread_condition, loses_what_it_tells_of_otherwise) {
+    expect_found(tell_of_a_flag(manner::tests_before_the_lock), "deadlock: waits");
+    expect_found(tell_of_a_flag(manner::sets_without_the_lock), "deadlock: waits");
+}
+
+TEST(thread_condition, ends_a_wait_when_its_time_has_come) {
+    expect_right(explore(
+        [](execution& run) {
+            model::time_has_passed.store(false);
+            weft::thread_mutex lock;
+            weft::thread_condition changed;
+            run.thread("waits", [&] {
+                std::unique_lock held(lock);
+                const auto how = changed.wait_until(held, 0);
+                model::require(how == std::cv_status::timeout, "and says so");
+            });
+            run.thread("clock", [] { model::let_time_pass(); });
+            run.go();
+        },
+        {.deviations = 20}));
+}
+
+// Whoever waits may be the owner of both, and end them when it comes back.
+report end_it(bool notifies_under_the_lock) {
+    return explore(
+        [=](execution& run) {
+            struct both {
+                weft::thread_mutex lock;
+                weft::thread_condition changed;
+                bool flag = false;
+            };
+            auto it = std::make_unique<both>();
+            run.thread("owner", [&] {
+                {
+                    std::unique_lock held(it->lock);
+                    while (!it->flag) it->changed.wait(held);
+                }
+                it.reset();
+            });
+            run.thread("tells", [&, at = it.get()] {
+                std::unique_lock held(at->lock);
+                at->flag = true;
+                if (!notifies_under_the_lock) held.unlock();
+                at->changed.notify_one();
+            });
+            run.go();
+        },
+        {.deviations = 20});
+}
+
+TEST(thread_condition, is_notified_under_the_lock_if_it_may_end_after_that) {
+    expect_right(end_it(true));
+    expect_found(end_it(false), "");
+}
+
+}  // namespace

@@ -1,0 +1,36 @@
+// thread_mutex, thread_condition: std's own, unless the build has a checker stand in for them.
+//
+// Its one idea: as for atomic<T> (atomic.hpp): what blocks a whole thread is spelt by these two
+// names, so that test/model can compile the very same sources, and walk the orders in which threads
+// take the mutex, sleep, are notified and come too late. Elsewhere they are using-declarations.
+//
+// The checker knows lock, try_lock and unlock; wait and wait_until; notify_one and notify_all. A
+// wait with a deadline ends there when the test says so (model/thread_mutex.hpp).
+//
+//   weft::thread_mutex lock;
+//   std::unique_lock held(lock);
+//   while (!ready) changed.wait(held);
+//
+// Model: test/model/thread_mutex_test.cpp
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "weft/base/atomic.hpp"
+
+#if WEFT_MODEL
+#include <model/thread_mutex.hpp>
+#endif
+
+namespace weft {
+
+#if WEFT_MODEL
+using model::thread_condition;
+using model::thread_mutex;
+#else
+using thread_condition = std::condition_variable;
+using thread_mutex = std::mutex;
+#endif
+
+}  // namespace weft
