@@ -32,6 +32,8 @@
 // - Where a shadow stack is active (CET SHSTK) only _Unwind_ForcedUnwind is used.
 // - `finished` is entered on a stack on which TSan has seen no return: give a fresh TSan fiber to
 //   whatever runs there next.
+//
+// Model: none, what is shared is fast_unwind's flag, which guards nothing.
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,8 @@
 // too, which stays right.
 //
 //   assert(weft::fast_unwind::linked());
+//
+// Model: none, a flag that guards nothing, and a pointer to code that all who look for it find.
 #pragma once
 
 namespace weft::fast_unwind {

@@ -1,3 +1,4 @@
+// Model: none, a key is a number, and its first exchange decides which.
 #include <errno.h>
 
 #include <atomic>
