@@ -2,6 +2,7 @@
 """Changes the sources of weft, a small thing at a time, and looks whether a test fails.
 
   tools/mutate.py --layer sync                 all layers where none is named
+  tools/mutate.py --layer sync --layer wait --count 50    50 of each
   tools/mutate.py --count 600 --seed 7         600 of them, spread over rules and files
   tools/mutate.py --at weft/sched/strand.cpp:151   all mutations of that line
   tools/mutate.py --list --layer wheel         says them, and builds nothing
@@ -17,14 +18,15 @@ copy and its builds lie in build/mutate; nothing else is written.
   equivalent   it survived, and tools/mutate_equivalent.txt says why it changes nothing
   uncompiled   it does not compile, and is not counted
 
-The tests are the layer's, and those of test/model where a file has one. A memory order is tried
+The tests are those of the file's layer, and of test/model where the file has one. A memory order is tried
 under the model checker, or, where the file has no model, under ThreadSanitizer; a call that was left
 out and survived is tried once more under AddressSanitizer (--sanitize no: neither). A test that fails
 without any mutation ends the run before it begins; one that fails with a mutation is run again
 without it, and is no witness if it fails then too.
 
 Results are appended to build/mutate/results.jsonl, a line for each mutation, and what stands there
-of the same source, line and build of the tests is not tried again (--fresh: all are).
+of the same source is not tried again (--fresh: all are); what survived is, when the layer's tests
+have changed, or when a sanitizer is to look that has not.
 Exit: 0 at most --most percent survived, 1 more did, 2 misuse, or a test fails by itself.
 """
 
@@ -54,6 +56,7 @@ COPIED = ("weft", "test", "cmake", "bench", "examples", "tools", "CMakeLists.txt
 SETTINGS = {"none": "-O0", "address": "-O1 -g1", "thread": "-O1 -g1"}
 ENVIRONMENT = {"ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1",
                "TSAN_OPTIONS": "halt_on_error=1"}
+NICE = 10            # all but the terminal goes before it
 CHEAP_MS = 60        # of a test that is run before the others
 SLOWER = 6           # times its usual time, and a test hangs
 GRACE_S = 10         # and this besides
@@ -73,13 +76,14 @@ def misuse(message):
 # Which mutations
 
 
-def sources(root, layer):
-    """The files of a layer, or of all of them."""
-    folder = root / "weft" / layer if layer else root / "weft"
-    if not folder.is_dir():
-        misuse(f"there is no layer {layer}")
-    return sorted(str(p.relative_to(root)) for p in folder.rglob("*")
-                  if p.suffix in (".hpp", ".cpp") and len(p.relative_to(root).parts) > 2)
+def sources(root, layers):
+    """The files of some layers, or of all of them."""
+    for layer in layers or ():
+        if not (root / "weft" / layer).is_dir():
+            misuse(f"there is no layer {layer}")
+    return sorted(str(p.relative_to(root)) for p in (root / "weft").rglob("*")
+                  if p.suffix in (".hpp", ".cpp") and len(p.relative_to(root).parts) > 2
+                  and (not layers or p.relative_to(root).parts[1] in layers))
 
 
 def layer_of(path):
@@ -217,8 +221,8 @@ class Build:
 
     def make(self, targets):
         """What the compiler said; None when all compiled."""
-        done = subprocess.run(["nice", "-n", "19", "cmake", "--build", str(self.folder), "-j",
-                               str(self.jobs), "--target", *targets, "--", "-k", "0"],
+        done = subprocess.run(["cmake", "--build", str(self.folder), "-j", str(self.jobs),
+                               "--target", *targets, "--", "-k", "0"],
                               capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
         self.log.write_text(done.stdout + done.stderr)
         return None if done.returncode == 0 else done.stdout + done.stderr
@@ -291,7 +295,7 @@ class Program:
                        **(extra or {})}
         if tests is not None:
             environment["GTEST_FILTER"] = ":".join(tests)
-        command = ["nice", "-n", "19", str(self.path), "--gtest_fail_fast"]
+        command = [str(self.path), "--gtest_fail_fast"]
         if self.sanitize == "thread":
             command = ["setarch", "-R", *command]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -440,14 +444,36 @@ class Session:
                 m.path == path and m.line <= int(line) <= m.last_line for path, line in places)]
         for number, m in enumerate(everything, 1):
             m.number = number
-        if o.count and o.count < len(everything):
-            return sorted(spread(everything, o.count, o.seed), key=lambda m: m.number)
-        return everything
+        if not o.count:
+            return everything
+        chosen = []
+        for layer in o.layer or [None]:
+            of_layer = [m for m in everything if layer in (None, layer_of(m.path))]
+            chosen += spread(of_layer, o.count, o.seed)
+        return sorted(chosen, key=lambda m: m.number)
 
     def key(self, m):
         """What a result is of: the text of the file, the place in it, and the change."""
         text = self.texts.setdefault(m.path, (self.root / m.path).read_text())
         return hashlib.sha256(f"{m.path}\0{m.rule}\0{m.change}\0{m.start}\0{text}".encode()).hexdigest()[:16]
+
+    def tests(self, layer):
+        """A digest of what a layer is tested with."""
+        if layer not in self.digests:
+            digest = hashlib.sha256()
+            for folder in (layer, "model", "support"):
+                for path in sorted((self.root / "test" / folder).rglob("*")):
+                    if path.suffix in (".hpp", ".cpp", ".txt"):
+                        digest.update(path.read_bytes())
+            self.digests[layer] = digest.hexdigest()[:16]
+        return self.digests[layer]
+
+    def stands(self, result):
+        """Whether a result is still one: what survived may be caught by a test that is new."""
+        return result["verdict"] not in ("survived", "unreached") or (
+            result["tests"] == self.tests(layer_of(result["path"]))
+            and (result["sanitized"] or not self.options.sanitize
+                 or result["rule"] not in SANITIZED or result["verdict"] == "unreached"))
 
     def known(self):
         found = {}
@@ -455,15 +481,23 @@ class Session:
             for line in self.results_file.read_text().splitlines():
                 result = json.loads(line)
                 found[result["key"]] = result
-        return found
+        return {key: result for key, result in found.items() if self.stands(result)}
+
+    def explained(self, m, verdict):
+        """What the verdict is, given the reasons that stand now, and the reason."""
+        reason = self.equivalents.reason(m)
+        if verdict in ("survived", "unreached") and reason:
+            return "equivalent", reason
+        return ("survived" if verdict == "equivalent" and not reason else verdict), reason
 
     def finish(self, m, verdict, by="", how=""):
-        reason = self.equivalents.reason(m) if verdict in ("survived", "unreached") else None
-        if reason:
-            verdict, by = "equivalent", reason
+        verdict, reason = self.explained(m, verdict)
+        if verdict == "equivalent":
+            by = reason
         result = {"key": self.key(m), "verdict": verdict, "path": m.path, "line": m.line,
                   "rule": m.rule, "change": m.change, "source": m.source, "by": by, "how": how,
-                  "seed": self.options.seed}
+                  "seed": self.options.seed, "tests": self.tests(layer_of(m.path)),
+                  "sanitized": self.options.sanitize}
         with self.lock:
             self.done.append(result)
             with self.results_file.open("a") as file:
@@ -506,7 +540,7 @@ class Session:
         return inside, outside, programs
 
     def run(self):
-        self.texts = {}
+        self.texts, self.digests = {}, {}
         chosen = self.choose()
         known = self.known()
         self.show(f"seed {self.options.seed}: {len(chosen)} mutations")
@@ -514,7 +548,9 @@ class Session:
             for m in chosen:
                 print(f"{m.path}:{m.line}: {m.rule}: {m.change}")
             return 0
-        old = [known[self.key(m)] for m in chosen if self.key(m) in known]
+        old = [{**known[self.key(m)],
+                "verdict": self.explained(m, known[self.key(m)]["verdict"])[0]}
+               for m in chosen if self.key(m) in known]
         todo = [m for m in chosen if self.key(m) not in known]
         self.total = len(chosen)
         self.done = old
@@ -542,10 +578,13 @@ class Session:
         return self.conclude()
 
     def try_all(self, mutations, programs, again):
+        own = {layer: self.stages([layer], True) for layer in {layer_of(m.path) for m in mutations}}
+
         def one(m):
             reached = False
             for program in sorted(programs, key=lambda p: p.path.name != "weft_model_test"):
-                if not program.reaching(m.number):
+                if not program.reaching(m.number) or not any(
+                        program.path.name in stage for stage in own[layer_of(m.path)]):
                     continue
                 model = program.path.name == "weft_model_test"
                 reached = True
@@ -600,9 +639,9 @@ def main():
     a = Arguments(prog="tools/mutate.py", description=__doc__,
                   formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("--root", type=Path, default=TOOLS.parent, help="the repository")
-    a.add_argument("--layer", help="only files of weft/LAYER")
+    a.add_argument("--layer", action="append", help="only files of weft/LAYER")
     a.add_argument("--rule", action="append", choices=sorted(rules.RULES), help="only of this rule")
-    a.add_argument("--count", type=int, help="so many of them; without it all")
+    a.add_argument("--count", type=int, help="so many, of each layer that is named; without it all")
     a.add_argument("--seed", type=int, default=None, help="which of them, when not all are chosen")
     a.add_argument("--at", metavar="FILE:LINE", action="append", help="all mutations of a line")
     a.add_argument("--most", type=float, default=3.0, help="percent that may survive")
@@ -629,6 +668,7 @@ def main():
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             misuse("another one runs in build/mutate")
+        os.nice(max(0, NICE - os.nice(0)))
         return session.run()
 
 

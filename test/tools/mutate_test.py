@@ -170,6 +170,27 @@ class Tiny(unittest.TestCase):
             self.assertIn(f"{len(results)} are known", said)
             self.assertNotIn("builds", said)
 
+    def test_what_survived_is_tried_again_with_new_tests_and_explained_by_a_new_reason(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.make(folder, **{"tools/mutate_equivalent.txt": ""})
+            arguments = ("--layer", "tiny", "--rule", "compare", "--rule", "arithmetic", "--sanitize",
+                         "no", "--grace", "1")
+            _, said = self.run_on(folder, *arguments)
+            self.assertIn("survived: weft/tiny/tiny.hpp:3: arithmetic", said)
+            self.assertIn("survived: weft/tiny/tiny.hpp:4: compare", said)
+            self.make(folder, **{"test/tiny/tiny_test.cpp": TINY["test/tiny/tiny_test.cpp"] +
+                                 "TEST(tiny, doubles) { EXPECT_EQ(survived(1), 2); }\n"})
+            _, said = self.run_on(folder, *arguments)
+            self.assertNotIn("survived: weft/tiny/tiny.hpp:3: arithmetic", said)
+            self.assertIn("equivalent: weft/tiny/tiny.hpp:4: compare", said)
+
+    def test_a_count_is_of_each_layer_that_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.make(folder, **{"weft/large/large.hpp": TINY["weft/tiny/tiny.hpp"]})
+            _, said = self.run_on(folder, "--layer", "tiny", "--layer", "large", "--count", "3",
+                                  "--list")
+            self.assertEqual([said.count(f"weft/{layer}/") for layer in ("tiny", "large")], [3, 3])
+
     def test_tests_that_fail_by_themselves_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             self.make(folder, **{"test/tiny/tiny_test.cpp":
