@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "test/support/loop_thread.hpp"
+#include "test/support/manual_executor.hpp"
 #include "test/support/slow.hpp"
 #include "weft/manager/task_manager.hpp"
 #include "weft/sched/pool.hpp"
@@ -294,6 +295,29 @@ TEST(manager_races, a_kill_meets_a_task_where_it_arrives) {
     there.run_until_idle();
     EXPECT_TRUE(gone);
     EXPECT_TRUE(h.over());
+}
+
+// The kill is posted to the executor that the task is about to leave, and which ends then.
+TEST(manager_races, a_kill_follows_a_task_that_has_left_an_executor_which_ends) {
+    weft::testing::manual_executor here;
+    weft::loop there;
+    task_manager<> m({.on = &here});
+    bool gone = false;
+    const auto h = m.spawn_held([&]() -> weft::task<> {
+                        const std::shared_ptr<void> end(nullptr, [&](void*) { gone = true; });
+                        co_await weft::resume_on(there);
+                        const weft::shield from_stops;
+                        co_await weft::this_managed::async_suspend<int>();
+                    }).value();
+    here.in_next_strike_off([&] { EXPECT_FALSE(m.kill(h.id())); });
+    EXPECT_TRUE(here.run_one());
+    EXPECT_EQ(here.pending_count(), 1u) << "the kill";
+    here.drop_all();
+    there.run_until_idle();
+    EXPECT_TRUE(gone);
+    EXPECT_TRUE(h.over());
+    m.resume(h.id(), 1);  // if it lives still
+    there.run_until_idle();
 }
 
 }  // namespace

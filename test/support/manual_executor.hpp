@@ -47,6 +47,10 @@ public:
         detail::run_turn(*this, e.handle, e.of);
         return true;
     }
+    // What is ready goes unrun, as where an executor ends.
+    void drop_all() {
+        for (entry e; take(e);) call([&] { e.handle.destroy(); });
+    }
     // Runs f here and now, as a turn of `of`.
     template <class F>
     void call(F f, flow* of = nullptr) {
@@ -83,6 +87,8 @@ public:
 
     // What happens meanwhile: called once, within the next post.
     void in_next_post(std::function<void()> f) { meanwhile_ = std::move(f); }
+    // The same, when the next flow leaves it.
+    void in_next_strike_off(std::function<void()> f) { as_one_leaves_ = std::move(f); }
 
     void post(runnable& r) noexcept override {
         if (const auto f = std::exchange(meanwhile_, nullptr)) f();
@@ -110,7 +116,10 @@ public:
     }
     time_point now() const noexcept override { return now_; }
     void enroll(flow&) noexcept override { ++enrolled_; }
-    void strike_off(flow&) noexcept override { --enrolled_; }
+    void strike_off(flow&) noexcept override {
+        if (const auto f = std::exchange(as_one_leaves_, nullptr)) f();
+        --enrolled_;
+    }
     bool is_here() const noexcept override { return current_executor() == this; }
 
 private:
@@ -142,6 +151,7 @@ private:
     std::multimap<time_point, timer_node*> timers_;
     time_point now_{std::chrono::hours(1)};
     std::function<void()> meanwhile_;
+    std::function<void()> as_one_leaves_;
     int enrolled_ = 0;
 };
 

@@ -103,8 +103,10 @@ void managed_task::come_to_kill(frame* f) noexcept {
     auto own = managed_ref::adopt(static_cast<managed_task&>(*f));
     own->kill_here();
 }
+// The executor that it was posted to ends, and with it what lives there.
 void managed_task::give_up_kill(frame* f) noexcept {
-    static_cast<void>(managed_ref::adopt(static_cast<managed_task&>(*f)));
+    auto own = managed_ref::adopt(static_cast<managed_task&>(*f));
+    if (!own->line->is_at(current_executor())) own->pursue();
 }
 
 void managed_task::kill_here() noexcept {

@@ -116,8 +116,9 @@ public:
     task_manager& operator=(const task_manager&) = delete;
 
     // -- begin ----------------------------------------------------------------------------------
-    // errc::closed after stop_all(); manager_errc::too_many_tasks at the limit: then nothing was
-    // taken. Throw bad_alloc.
+    // errc::closed after stop_all(); manager_errc::too_many_tasks at the limit: what was given is
+    // as it was. Where stop_all() comes during the call, or no id is left, it was moved from and is
+    // destroyed, and has not run. Throw bad_alloc.
     template <detail::spawnable X>
         requires(!std::same_as<Ids, given_ids>)
     result<Id> spawn(X&& x, spawn_options o = {},
