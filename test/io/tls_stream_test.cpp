@@ -109,6 +109,29 @@ TEST_P(tls, carries_bytes_both_ways) {
     });
 }
 
+TEST_P(tls, one_that_was_moved_from_or_never_was_says_so) {
+    run([] {
+        tls_pair p = unshaken();
+        const tls_stream there = std::move(p.client);
+        tls_stream never;
+        for (tls_stream* none : {&p.client, &never}) {
+            std::string s(4, 0);
+            EXPECT_FALSE(*none);
+            EXPECT_EQ(none->handshake().error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read(room(s)).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->read_exact(room(s)).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->write_all(bytes_of("x")).error, std::errc::bad_file_descriptor);
+            EXPECT_EQ(none->shutdown().error(), std::errc::bad_file_descriptor);
+            none->under().set_options({.read_timeout = 1ms});
+            EXPECT_EQ(none->under().options().read_timeout, weft::duration::max());
+            EXPECT_EQ(none->native_handle(), nullptr);
+            EXPECT_STREQ(none->version(), "");
+            none->close();
+        }
+        EXPECT_TRUE(there);
+    });
+}
+
 TEST_P(tls, serves_the_version_before) {
     run([] {
         const tls_context old = client_context();

@@ -47,7 +47,7 @@ private:
 // L1  OpenSSL's object and what goes with it is used under the lock, and nothing waits under it
 // L2  what OpenSSL has written is sent in its order: nothing is while there is a rest
 struct tls_core {
-    explicit tls_core(tcp_stream&& s) noexcept
+    explicit tls_core(tcp_stream&& s = {}) noexcept
         : under(std::move(s)), of(descriptor_ref::find(under.native_handle())) {}
 
     tcp_stream under;
@@ -205,11 +205,16 @@ void tls_stream::close() noexcept {
     if (core_ != nullptr) core_->under.close();
 }
 
-tcp_stream& tls_stream::under() noexcept { return core_->under; }
+tls_core& tls_stream::core() const noexcept { return detail::core_or_none<tls_core>(core_); }
 
-::ssl_st* tls_stream::native_handle() const noexcept { return core_->ssl.get(); }
+tcp_stream& tls_stream::under() noexcept { return core().under; }
 
-const char* tls_stream::version() const noexcept { return ::SSL_get_version(native_handle()); }
+::ssl_st* tls_stream::native_handle() const noexcept { return core().ssl.get(); }
+
+const char* tls_stream::version() const noexcept {
+    const SSL* const ssl = native_handle();
+    return ssl != nullptr ? ::SSL_get_version(ssl) : "";
+}
 
 namespace detail {
 namespace {
@@ -298,6 +303,8 @@ void tls_operation::let_go() noexcept {
 }
 
 bool tls_operation::ready() noexcept {
+    // Before a turn is taken: of none there are many.
+    if (!core_->of) return end(std::make_error_code(std::errc::bad_file_descriptor));
     if (!take_turn()) return end(std::make_error_code(std::errc::operation_in_progress));
     return step();
 }

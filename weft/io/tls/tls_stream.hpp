@@ -149,19 +149,19 @@ public:
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
     [[nodiscard]] detail::tls_turn async_handshake() noexcept {
-        return {*core_, detail::tls_operation::handshake};
+        return {core(), detail::tls_operation::handshake};
     }
     [[nodiscard]] detail::tls_read async_read(std::span<std::byte> into) noexcept {
-        return {*core_, into};
+        return {core(), into};
     }
     [[nodiscard]] detail::tls_read_exact async_read_exact(std::span<std::byte> into) noexcept {
-        return {*core_, into};
+        return {core(), into};
     }
     [[nodiscard]] detail::tls_write_all async_write_all(std::span<const std::byte> from) noexcept {
-        return {*core_, from};
+        return {core(), from};
     }
     [[nodiscard]] detail::tls_turn async_shutdown() noexcept {
-        return {*core_, detail::tls_operation::shutdown};
+        return {core(), detail::tls_operation::shutdown};
     }
 
     result<void> handshake(place_t place = place_t::current()) {
@@ -189,14 +189,16 @@ public:
     void close() noexcept;
     // For its options and its endpoints; not to be read or written.
     tcp_stream& under() noexcept;
-    // "TLSv1.3", after the handshake.
+    // "TLSv1.3", after the handshake; of none "".
     const char* version() const noexcept;
-    // Not while an operation is under way.
+    // Not while an operation is under way. Of none null.
     ::ssl_st* native_handle() const noexcept;
 
 private:
     explicit tls_stream(std::unique_ptr<detail::tls_core> c) noexcept;
     static result<tls_stream> over(tcp_stream&& s, const tls_context& c);
+    detail::tls_core& core() const noexcept;
+
     std::unique_ptr<detail::tls_core> core_;
 };
 
