@@ -38,7 +38,7 @@ weft::duration in_a_fiber(F f) {
     const weft::time_point before = l.now();
     weft::fiber root(f, {.on = l});
     l.run();
-    root.join();
+    EXPECT_FALSE(root.join().stopped());
     return l.now() - before;
 }
 

@@ -112,18 +112,22 @@ TEST(when_all, of_a_range_that_is_stopped_for_a_sibling_of_its_own_is_stopped) {
     int returned = 0;
     weft::stop_reason why = weft::stop_reason::none;
     const auto sleeps = []() -> task<> { co_await weft::sleep_for(1h); };
+    const auto awaits_two = [&]() -> task<> {
+        std::vector<task<>> all;
+        for (int i = 0; i < 2; ++i) all.push_back(sleeps());
+        try {
+            co_await when_all(std::move(all));
+            ++returned;
+        } catch (const weft::stopped& s) {
+            why = s.reason;
+            throw;
+        }
+    };
     const auto body = [&]() -> task<> {
         co_await weft::with_nursery([&](weft::nursery& n) -> task<> {
             n.spawn(failing_in(2ms, 9));
-            std::vector<task<>> all;
-            for (int i = 0; i < 2; ++i) all.push_back(sleeps());
-            try {
-                co_await when_all(std::move(all));
-                ++returned;
-            } catch (const weft::stopped& s) {
-                why = s.reason;
-                throw;
-            }
+            n.spawn(awaits_two());
+            co_await n.async_join();
         });
     };
     EXPECT_THROW(run(body()), int);

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/loop_thread.hpp"
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/nursery.hpp"
+#include "weft/task/sync_wait.hpp"
 #include "weft/task/task_handle.hpp"
 #include "weft/task/with_deadline.hpp"
 #include "weft/task/with_nursery.hpp"
@@ -14,6 +16,18 @@ namespace {
 
 using namespace on_loop;
 using weft::nursery;
+using weft::task;
+
+// Runs f in a fiber, which comes to its end by itself; how long that took.
+template <class F>
+weft::duration in_a_fiber(F f) {
+    weft::testing::virtual_loop l(1);
+    const weft::time_point before = l.now();
+    weft::fiber root(f, {.on = l});
+    l.run();
+    EXPECT_FALSE(root.join().stopped());
+    return l.now() - before;
+}
 
 TEST(nursery, in_a_fiber_gives_the_results_of_its_children) {
     weft::testing::virtual_loop l(1);
@@ -57,48 +71,39 @@ TEST(nursery, asks_those_who_are_left_to_stop_and_waits) {
 
 // One that ends by itself before the deadline, or in spite of it, is no reason to say so.
 TEST(nursery, a_deadline_that_ends_children_is_told_to_who_joins_them) {
-    weft::testing::virtual_loop l(1);
     int holders = 0;
-    weft::fiber f(
-        [&] {
-            for (const bool lasts : {true, false}) {
-                nursery n;
+    in_a_fiber([&] {
+        for (const bool lasts : {true, false}) {
+            nursery n;
+            if (lasts)
+                n.spawn(hold_for_an_hour(holders));
+            else
+                n.spawn(number_in(2ms, 1));
+            const weft::timeout_scope limit(50ms);
+            bool told = false;
+            try {
+                n.join();
+            } catch (const weft::stopped& s) {
+                told = s.reason == weft::stop_reason::deadline && limit.expired();
+            }
+            EXPECT_EQ(told, lasts);
+            EXPECT_EQ(n.living_count(), 0u);
+        }
+    });
+    in_a_fiber([&] {
+        for (const bool lasts : {true, false}) {
+            const auto said = weft::await(weft::with_nursery([&](nursery& n) -> task<bool> {
                 if (lasts)
                     n.spawn(hold_for_an_hour(holders));
                 else
                     n.spawn(number_in(2ms, 1));
-                const weft::timeout_scope limit(50ms);
-                bool told = false;
-                try {
-                    n.join();
-                } catch (const weft::stopped& s) {
-                    told = s.reason == weft::stop_reason::deadline && limit.expired();
-                }
-                EXPECT_EQ(told, lasts);
+                const auto r = co_await weft::with_timeout(n.async_join(), 50ms);
                 EXPECT_EQ(n.living_count(), 0u);
-            }
-        },
-        {.on = l});
-    weft::fiber g(
-        [&] {
-            for (const bool lasts : {true, false}) {
-                const auto said =
-                    weft::await(weft::with_nursery([&](nursery& n) -> weft::task<bool> {
-                        if (lasts)
-                            n.spawn(hold_for_an_hour(holders));
-                        else
-                            n.spawn(number_in(2ms, 1));
-                        const auto r = co_await weft::with_timeout(n.async_join(), 50ms);
-                        EXPECT_EQ(n.living_count(), 0u);
-                        co_return !r && r.error() == std::errc::timed_out;
-                    }));
-                EXPECT_EQ(said, lasts);
-            }
-        },
-        {.on = l});
-    l.run();
-    f.join();
-    g.join();
+                co_return !r && r.error() == std::errc::timed_out;
+            }));
+            EXPECT_EQ(said, lasts);
+        }
+    });
     EXPECT_EQ(holders, 0);
 }
 
@@ -235,6 +240,134 @@ TEST(nursery, on_a_thread_stops_a_child_that_begins_while_the_block_is_left_by_a
         char);
     EXPECT_LE(weft::steady_now() - before, 30min);
     EXPECT_EQ(holders, 0);
+}
+
+// -- a fiber's block and a task's: the same -----------------------------------------------------
+
+task<int> failing_under_a_shield_in(weft::duration d, int n) {
+    const weft::shield s;
+    co_await weft::sleep_for(d);
+    throw n;
+}
+
+// The number that ends a wait of an hour; -1: it was stopped.
+task<int> what_a_wait_throws() {
+    try {
+        co_await weft::sleep_for(1h);
+    } catch (const weft::stopped&) {
+        co_return -1;
+    } catch (int e) {
+        co_return e;
+    }
+    co_return 0;
+}
+
+TEST(nursery, request_stop_asks_the_children_alone) {
+    int holders = 0;
+    EXPECT_EQ(in_a_fiber([&] {
+                  nursery n;
+                  n.spawn(hold_for_an_hour(holders));
+                  weft::this_fiber::sleep_for(1ms);
+                  EXPECT_TRUE(n.request_stop());
+                  weft::this_fiber::sleep_for(1ms);
+                  EXPECT_EQ(holders, 0);
+                  n.join();
+              }),
+              2ms);
+    EXPECT_EQ(in_a_fiber([&] {
+                  weft::await(weft::with_nursery([&](nursery& n) -> task<> {
+                      n.spawn(hold_for_an_hour(holders));
+                      co_await weft::sleep_for(1ms);
+                      EXPECT_TRUE(n.request_stop());
+                      co_await weft::sleep_for(1ms);
+                      EXPECT_EQ(holders, 0);
+                      co_await n.async_join();
+                  }));
+              }),
+              2ms);
+}
+
+TEST(nursery, a_child_that_fails_ends_each_wait_of_the_block_by_its_error) {
+    EXPECT_EQ(in_a_fiber([] {
+                  EXPECT_THROW(
+                      {
+                          nursery n;
+                          n.spawn(failing_in(2ms, 7));
+                          EXPECT_THROW(weft::this_fiber::sleep_for(1h), int);
+                          weft::this_fiber::sleep_for(1h);
+                      },
+                      int);
+                  weft::this_fiber::sleep_for(1ms);
+              }),
+              3ms);
+    const auto block = [](nursery& n) -> task<> {
+        n.spawn(failing_in(2ms, 7));
+        EXPECT_EQ(co_await what_a_wait_throws(), 7);
+        co_await weft::sleep_for(1h);
+    };
+    EXPECT_EQ(in_a_fiber([&] {
+                  EXPECT_THROW(weft::await(weft::with_nursery(block)), int);
+                  weft::this_fiber::sleep_for(1ms);
+              }),
+              3ms);
+}
+
+TEST(nursery, a_child_that_fails_after_a_request_stop_stops_the_block_all_the_same) {
+    EXPECT_EQ(in_a_fiber([] {
+                  EXPECT_THROW(
+                      {
+                          nursery n;
+                          n.spawn(failing_under_a_shield_in(2ms, 7));
+                          weft::this_fiber::sleep_for(1ms);
+                          n.request_stop();
+                          weft::this_fiber::sleep_for(1h);
+                      },
+                      int);
+              }),
+              2ms);
+    const auto block = [](nursery& n) -> task<> {
+        n.spawn(failing_under_a_shield_in(2ms, 7));
+        co_await weft::sleep_for(1ms);
+        n.request_stop();
+        EXPECT_EQ(co_await what_a_wait_throws(), 7);
+    };
+    EXPECT_EQ(in_a_fiber([&] { EXPECT_THROW(weft::await(weft::with_nursery(block)), int); }), 2ms);
+}
+
+// What spawns may be no coroutine, and then it is no part of the block that its children stop.
+TEST(nursery, a_child_that_was_spawned_before_the_block_began_stops_it) {
+    weft::testing::loop_thread there;
+    const auto sleeps = []() -> task<> { co_await weft::sleep_for(1h); };
+    for (int i = 1; i <= 20; ++i)
+        EXPECT_THROW(weft::sync_wait(weft::with_nursery([&](nursery& n) {
+                         n.spawn(failing_in(0ms, i), &there.loop());
+                         return sleeps();
+                     })),
+                     int);
+}
+
+TEST(nursery, a_stop_of_the_caller_is_the_blocks) {
+    const auto block = [](nursery& n) -> task<> {
+        n.spawn(number_in(1h, 1));
+        co_await weft::sleep_for(1h);
+    };
+    weft::testing::virtual_loop l(1);
+    weft::fiber f(
+        [] {
+            nursery n;
+            n.spawn(number_in(1h, 1));
+            weft::this_fiber::sleep_for(1h);
+        },
+        {.on = l});
+    weft::fiber g([&] { weft::await(weft::with_nursery(block)); }, {.on = l});
+    l.loop().run_until_idle();
+    const weft::time_point before = l.now();
+    f.request_stop();
+    g.request_stop();
+    l.run();
+    EXPECT_TRUE(f.join().stopped());
+    EXPECT_TRUE(g.join().stopped());
+    EXPECT_EQ(l.now(), before);
 }
 
 }  // namespace

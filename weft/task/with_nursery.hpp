@@ -4,10 +4,11 @@
 //       while (auto peer = co_await listener.async_accept()) n.spawn(session(std::move(*peer)));
 //   });
 //
-// The function's task is the block; its result is that of the co_await. When it ends, those who are
-// left are asked to stop and waited for; so they are when it fails, and then its exception leaves.
-// If a child fails, the others are stopped and the block is too; all are waited for, and the
-// child's error leaves. The function lies in the frame: a lambda may capture what it likes.
+// The function's task is the block; its result is that of the co_await. When it ends, the children
+// that are left are asked to stop and waited for; so they are when it fails, and then its exception
+// leaves. If a child fails, the others are stopped, and each wait of the block throws the child's
+// error; all are waited for, and that error leaves. All is as nursery.hpp says of a fiber's block.
+// The function lies in the frame: a lambda may capture what it likes.
 //
 // To wait for the children instead of stopping them: co_await n.async_join() at its end.
 #pragma once
@@ -22,18 +23,16 @@
 namespace weft {
 namespace detail {
 
-// Waits for the block. It is stopped with the children, but is none of them: it may join them.
+// Waits for the block. A stop of the caller is the block's, which hands it on where it joins.
 template <class T>
 class block_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    block_operation(nursery& n, task_run<T>& block) noexcept
-        : nursery_(n), block_(block), with_children_(*block) {}
+    explicit block_operation(task_run<T>& block) noexcept : block_(block) {}
     bool ready() const noexcept { return false; }
     bool start(waiter& w) {
         end_.emplace(*block_, true);
-        with_children_.attach(nursery_.get_stop_token());
         block_->post_first_turn();
         return end_->start(w);
     }
@@ -42,19 +41,7 @@ public:
     }
 
 private:
-    struct stop_of_children : stop_node {
-        task_flow& block;
-
-        explicit stop_of_children(task_flow& t) noexcept : stop_node(ask), block(t) {}
-        ~stop_of_children() { detach(); }
-        static void ask(stop_node& n, stop_reason reason) noexcept {
-            static_cast<stop_of_children&>(n).block.request_stop(reason);
-        }
-    };
-
-    nursery& nursery_;
     task_run<T>& block_;
-    stop_of_children with_children_;
     std::optional<task_end> end_;
 };
 
@@ -72,7 +59,8 @@ task<T> with_nursery(F block) {
     nursery n(nullptr);  // of a block that is a task of its own
     const detail::end_of_frame guard(n);
     detail::task_run<T> run(block(n), detail::executor_here());
-    co_await detail::block_operation<T>(n, run);
+    n.begin_block(*run);
+    co_await detail::block_operation<T>(run);
     const bool failed_first = run->member.failed() && !n.has_failed();
     {
         const shield from_our_own_stop;

@@ -41,7 +41,7 @@ namespace weft {
 class nursery {
 public:
     nursery() noexcept : nursery(detail::flow_here()) {}
-    // One whose block is elsewhere, and is ended by who runs it: see with_nursery.
+    // One whose block has a flow of its own, which begin_block() names: see with_nursery.
     explicit nursery(std::nullptr_t) noexcept : nursery(static_cast<flow*>(nullptr)) {}
     nursery(const nursery&) = delete;
     nursery& operator=(const nursery&) = delete;
@@ -81,12 +81,20 @@ public:
     // By spawn_into: before the child can end.
     void admit(scope_member& m) noexcept { children_.enter(m); }
 
+    // By with_nursery: f, which has not begun, is to run the block.
+    void begin_block(flow& f) noexcept {
+        block_.begin(f);
+        children_.tell(block_);
+    }
+
 private:
     explicit nursery(flow* f) noexcept
-        : block_(f), exceptions_before_(std::uncaught_exceptions()) {}
+        : block_(f),
+          children_({.one_fails_all_stop = true, .block = f != nullptr ? &block_ : nullptr}),
+          exceptions_before_(std::uncaught_exceptions()) {}
 
     detail::nursery_block block_;
-    scope children_{{.one_fails_all_stop = true, .block = &block_}};
+    scope children_;
     const int exceptions_before_;
     bool reported_ = false;
 };

@@ -20,6 +20,11 @@ nursery_block::nursery_block(flow* f) noexcept : flow_(f) {
     if (flow_ != nullptr) flow_->kind->retain(*flow_);
 }
 
+void nursery_block::begin(flow& f) noexcept {
+    flow_ = &f;
+    flow_->kind->retain(*flow_);
+}
+
 nursery_block::~nursery_block() {
     // Without the lock: whoever could fail is no longer there.
     if (state_ == failed) forget_failure();
@@ -27,7 +32,6 @@ nursery_block::~nursery_block() {
 }
 
 void nursery_block::fail(std::exception_ptr why) noexcept {
-    if (flow_ == nullptr) return;
     {
         const std::lock_guard held(lock_of_failed);
         if (state_ != waits) return;

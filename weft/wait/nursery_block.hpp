@@ -29,8 +29,10 @@ namespace detail {
 
 class nursery_block {
 public:
-    // Of code that runs in f; null: in no flow, and nothing is stopped.
+    // Of code that runs in f; null: in none, or in one that begin() names, before which it is told
+    // of no failure.
     explicit nursery_block(flow* f) noexcept;
+    void begin(flow& f) noexcept;
     nursery_block(const nursery_block&) = delete;
     nursery_block& operator=(const nursery_block&) = delete;
     ~nursery_block();
@@ -51,7 +53,7 @@ public:
 private:
     static constinit atomic<unsigned> failed_count;
 
-    flow* const flow_;
+    flow* flow_;
     // These under the lock.
     enum : unsigned char { waits, failed, told } state_ = waits;
     nursery_block* next_ = nullptr;  // in the list of the failed

@@ -18,6 +18,14 @@ scope::~scope() {
     while (scope_member* m = failed_.pop_front()) m->child->kind->release(*m->child);
 }
 
+void scope::tell(detail::nursery_block& block) noexcept {
+    {
+        const std::lock_guard held(queue_);
+        block_ = &block;
+    }
+    if (std::exception_ptr before = first_error()) block.fail(std::move(before));
+}
+
 void scope::enter(scope_member& m) noexcept {
     detail::refuse_on_shared_stack(this, "a nursery, or another scope, lies on a shared stack");
     m.within = this;
@@ -33,22 +41,24 @@ void scope::enter(scope_member& m) noexcept {
 void scope::leave(scope_member& m) noexcept {
     m.detach();  // from here on nobody asks it
     bool ask_others;
+    detail::nursery_block* told = nullptr;
     {
         const std::lock_guard held(queue_);
         m.place = ++ended_count_;
-        ask_others = ended_count_ == rules_.enough || (m.failed() && rules_.one_fails_all_stop);
+        ask_others = ended_count_ == enough_ || (m.failed() && one_fails_all_stop_);
         living_.remove(m);
         cut_short_ |= m.stopped_by == stop_reason::deadline;
         if (m.failed()) {
             m.child->kind->retain(*m.child);
             failed_.push_back(m);
+            told = block_;
         }
     }
     // Without the lock, as this runs the callbacks of whoever holds the token. The scope stays
     // meanwhile: the child is still counted. C1
     if (ask_others)
         stop_.request_stop(m.failed() ? stop_reason::sibling_failed : stop_reason::user);
-    if (m.failed() && rules_.block != nullptr) rules_.block->fail(first_error());
+    if (told != nullptr) told->fail(first_error());
     wait_list woken;
     {
         const std::lock_guard held(queue_);

@@ -58,14 +58,19 @@ public:
         // When so many have ended, however they did, the others are stopped.
         std::size_t enough = std::numeric_limits<std::size_t>::max();
         bool one_fails_all_stop = false;
-        detail::nursery_block* block = nullptr;  // is told of who fails, and there for longer
+        detail::nursery_block* block = nullptr;  // is told of a failure, and there for longer
     };
 
     scope() noexcept = default;
-    explicit scope(rules r) noexcept : rules_(r) {}
+    explicit scope(rules r) noexcept
+        : enough_(r.enough), one_fails_all_stop_(r.one_fails_all_stop), block_(r.block) {}
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
     ~scope();  // nobody lives in it any more
+
+    // In place of rules::block, where the block is known later only: it is told as well of what has
+    // failed before. Any thread.
+    void tell(detail::nursery_block& block) noexcept;
 
     // The child has its home, unless it is to find it in its first turn. Any thread, as long as
     // somebody lives in the scope or its owner calls.
@@ -109,8 +114,10 @@ public:
 
 private:
     stop_source stop_;
-    const rules rules_{};
+    const std::size_t enough_ = rules{}.enough;
+    const bool one_fails_all_stop_ = false;
     mutable wait_queue queue_;  // the lock of what follows, and who joins
+    detail::nursery_block* block_ = nullptr;
     list<scope_member> living_;
     list<scope_member> failed_;  // their children are kept
     std::size_t living_count_ = 0;
