@@ -273,6 +273,23 @@ TEST(block_cache, what_one_thread_releases_of_another_one_s_goes_back) {
     EXPECT_LE(chunk_bytes(), before);
 }
 
+// So that going over them is going over one piece.
+TEST(block_cache, the_chunks_of_many_blocks_lie_one_behind_the_other) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    weft::testing::nothing_spare();
+    constexpr std::size_t bytes = 832, count = 10'000;
+    const std::vector<void*> blocks = acquire_many(count, bytes);
+    std::size_t gaps = 0;
+    for (std::size_t n = 1; n < count; ++n) {
+        const auto from = reinterpret_cast<std::uintptr_t>(blocks[n - 1]);
+        const auto to = reinterpret_cast<std::uintptr_t>(blocks[n]);
+        if (to - from > 3 * bytes) ++gaps;  // backwards too
+    }
+    EXPECT_LE(gaps, 16u) << "of more than a hundred chunks";
+    release_all(blocks, bytes);
+    weft::testing::nothing_spare();
+}
+
 TEST(block_cache, a_block_in_use_keeps_its_chunk_whose_others_are_used_again) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     weft::testing::nothing_spare();
