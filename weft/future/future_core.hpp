@@ -22,6 +22,8 @@
 //     destroyed: whoever else has claimed it finds `up` there
 // K4  the target is there while the stop word is open; and what may be asked is `begun`
 // K5  who publishes touches nothing afterwards, or holds a reference that only it lets go of
+//
+// Model: test/model/future_core_test.cpp
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,8 @@
 //
 // Its one idea: it waits for that one, also after it has asked: what the loser holds is free when
 // the outcome is there. If the deadline was first and it did stop, that is std::errc::timed_out.
+//
+// Model: test/model/future_core_test.cpp
 #pragma once
 
 #include <utility>

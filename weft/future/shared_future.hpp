@@ -11,6 +11,8 @@
 //
 // A stop of one that was made by then() stops that one alone; request_stop() of the shared one asks
 // what it was made of.
+//
+// Model: test/model/future_core_test.cpp
 #pragma once
 
 #include <source_location>
