@@ -252,7 +252,19 @@ TEST(when_all_death, refuses_a_future_that_is_named_twice) {
     weft::loop l;
     auto f = make_ready(l, 7);
     EXPECT_DEATH(static_cast<void>(weft::when_all(std::move(f), std::move(f))),
-                 "use of a future that is empty");
+                 "weft: a group has a future that is empty, or named twice\n");
+}
+
+TEST(when_all_death, of_a_range_names_the_line_of_the_call) {
+    weft::loop l;
+    std::vector<future<int>> fs(2);
+    const char* const rule = "a group has a future that is empty, or named twice .*when_test.cpp";
+    EXPECT_DEATH(static_cast<void>(weft::when_all(fs)), rule);
+    EXPECT_DEATH(static_cast<void>(weft::when_any(fs)), rule);
+    EXPECT_DEATH(static_cast<void>(weft::when_n(1, fs)), rule);
+    const auto is_there = [](int) { return true; };
+    EXPECT_DEATH(static_cast<void>(weft::when_n_if(1, fs, is_there)), rule);
+    EXPECT_DEATH(static_cast<void>(weft::when_any_if(fs, is_there)), rule);
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ public:
         time_point deadline, std::source_location place = std::source_location::current()) {
         return detail::future_wait(checked(place), deadline);
     }
-    auto operator co_await() { return detail::operation_holder(async_get()); }
+    auto operator co_await() { return detail::operation_holder(async_get(unknown_place)); }
 
     // False: there is an outcome, or somebody has asked before. Any thread that has the future.
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
@@ -130,86 +130,102 @@ public:
 
     // f(value), or f(future). The future of what it returns; this one is empty then.
     template <class F>
-    auto then(F&& f) {
-        return then_by<detail::fiber_way>(std::forward<F>(f));
+    auto then(F&& f, std::source_location place = std::source_location::current()) {
+        return then_by<detail::fiber_way>(std::forward<F>(f), place);
     }
     template <class F>
-    auto then(plain_t, F&& f) {
-        return then_by<detail::plain_way>(std::forward<F>(f));
+    auto then(plain_t, F&& f, std::source_location place = std::source_location::current()) {
+        return then_by<detail::plain_way>(std::forward<F>(f), place);
     }
 
     // The same value, but if f(value) says that it is not wanted: then it is stopped.
     template <class F>
-    future cancel_if(F&& f) {
+    future cancel_if(F&& f, std::source_location place = std::source_location::current()) {
         return continued<detail::fiber_way>(
-            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)});
+            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, place);
     }
     template <class F>
-    future cancel_if(plain_t, F&& f) {
+    future cancel_if(plain_t, F&& f, std::source_location place = std::source_location::current()) {
         return continued<detail::plain_way>(
-            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)});
+            detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, place);
     }
 
     // The same value when f(value) has said true. It is asked when the value is there, and again in
     // each turn of the executor, as if it yielded in between; or after each `interval`; or when
     // `e` is set. Asked `count` times in vain it is std::errc::resource_unavailable_try_again.
     template <class F>
-    future poll(F&& f) {
-        return polled<detail::fiber_way>({}, std::forward<F>(f));
+    future poll(F&& f, std::source_location place = std::source_location::current()) {
+        return polled<detail::fiber_way>({}, std::forward<F>(f), place);
     }
     template <class F>
-    future poll(plain_t, F&& f) {
-        return polled<detail::plain_way>({}, std::forward<F>(f));
+    future poll(plain_t, F&& f, std::source_location place = std::source_location::current()) {
+        return polled<detail::plain_way>({}, std::forward<F>(f), place);
     }
     template <class F>
-    future poll(std::size_t count, F&& f) {
-        return polled<detail::fiber_way>({.count = count}, std::forward<F>(f));
+    future poll(std::size_t count, F&& f,
+                std::source_location place = std::source_location::current()) {
+        return polled<detail::fiber_way>({.count = count}, std::forward<F>(f), place);
     }
     template <class F>
-    future poll(plain_t, std::size_t count, F&& f) {
-        return polled<detail::plain_way>({.count = count}, std::forward<F>(f));
+    future poll(plain_t, std::size_t count, F&& f,
+                std::source_location place = std::source_location::current()) {
+        return polled<detail::plain_way>({.count = count}, std::forward<F>(f), place);
     }
     template <class Rep, class Period, class F>
-    future poll_every(std::chrono::duration<Rep, Period> interval, F&& f) {
-        return polled<detail::fiber_way>({.interval = saturated(interval)}, std::forward<F>(f));
+    future poll_every(std::chrono::duration<Rep, Period> interval, F&& f,
+                      std::source_location place = std::source_location::current()) {
+        return polled<detail::fiber_way>({.interval = saturated(interval)}, std::forward<F>(f),
+                                         place);
     }
     template <class Rep, class Period, class F>
-    future poll_every(plain_t, std::chrono::duration<Rep, Period> interval, F&& f) {
-        return polled<detail::plain_way>({.interval = saturated(interval)}, std::forward<F>(f));
+    future poll_every(plain_t, std::chrono::duration<Rep, Period> interval, F&& f,
+                      std::source_location place = std::source_location::current()) {
+        return polled<detail::plain_way>({.interval = saturated(interval)}, std::forward<F>(f),
+                                         place);
     }
     template <class F>
-    future poll_on(poll_event& e, F&& f) {
-        return polled<detail::fiber_way>({.event = &detail::core_of(e)}, std::forward<F>(f));
+    future poll_on(poll_event& e, F&& f,
+                   std::source_location place = std::source_location::current()) {
+        return polled<detail::fiber_way>({.event = &detail::core_of(e)}, std::forward<F>(f), place);
     }
     template <class F>
-    future poll_on(plain_t, poll_event& e, F&& f) {
-        return polled<detail::plain_way>({.event = &detail::core_of(e)}, std::forward<F>(f));
+    future poll_on(plain_t, poll_event& e, F&& f,
+                   std::source_location place = std::source_location::current()) {
+        return polled<detail::plain_way>({.event = &detail::core_of(e)}, std::forward<F>(f), place);
     }
 
     // The same value, not before a moment, or so long after it came.
-    future delay_until(time_point t) {
-        return polled<detail::plain_way>({.first = t}, detail::always{});
+    future delay_until(time_point t, std::source_location place = std::source_location::current()) {
+        return polled<detail::plain_way>({.first = t}, detail::always{}, place);
     }
     template <class Rep, class Period>
-    future delay_for(std::chrono::duration<Rep, Period> d) {
+    future delay_for(std::chrono::duration<Rep, Period> d,
+                     std::source_location place = std::source_location::current()) {
         return polled<detail::plain_way>({.interval = saturated(d), .delayed = true},
-                                         detail::always{});
+                                         detail::always{}, place);
     }
 
     // The same outcome, if it comes by then; else it is asked to stop, and if it does,
     // std::errc::timed_out.
-    future with_deadline(time_point deadline) { return limited(deadline, {}); }
+    future with_deadline(time_point deadline,
+                         std::source_location place = std::source_location::current()) {
+        return limited(deadline, {}, place);
+    }
     template <class Rep, class Period>
-    future with_timeout(std::chrono::duration<Rep, Period> d) {
-        executor& on = home();
-        return limited(after(on.now(), d), {});
+    future with_timeout(std::chrono::duration<Rep, Period> d,
+                        std::source_location place = std::source_location::current()) {
+        executor& on = home(place);
+        return limited(after(on.now(), d), {}, place);
     }
     // It is asked to stop when the token is; its source outlives the future that this gives.
-    future with_stop(stop_token token) { return limited(never, token); }
+    future with_stop(stop_token token,
+                     std::source_location place = std::source_location::current()) {
+        return limited(never, token, place);
+    }
 
     // What continues it, runs on another executor.
-    future via(executor& other) {
-        return continued<detail::plain_way>(detail::then_body<T, detail::same<T>>{}, &other);
+    future via(executor& other, std::source_location place = std::source_location::current()) {
+        return continued<detail::plain_way>(detail::then_body<T, detail::same<T>>{}, place, &other);
     }
 
     // For several who want it: see shared_future.hpp.
@@ -218,31 +234,32 @@ public:
 private:
     friend struct detail::core_of_future;
 
-    core& checked(std::source_location place = std::source_location::current()) const {
+    core& checked(std::source_location place) const {
         if (core_ == nullptr) [[unlikely]]
             fail("use of a future that is empty", {}, place);
         return *core_;
     }
 
     template <class Way, class F>
-    auto then_by(F&& f) {
+    auto then_by(F&& f, std::source_location place) {
         using function = std::decay_t<F>;
         if constexpr (detail::takes_value<T, function>) {
-            return continued<Way>(detail::then_body<T, function>{std::forward<F>(f)});
+            return continued<Way>(detail::then_body<T, function>{std::forward<F>(f)}, place);
         } else {
             static_assert(std::invocable<function&, future>,
                           "the function takes the value, nothing, or the future");
             using body = detail::after_body<future, function>;
-            return followed<detail::future_source<future>, Way>(body{std::forward<F>(f)}, nullptr);
+            return followed<detail::future_source<future>, Way>(body{std::forward<F>(f)}, nullptr,
+                                                                place);
         }
     }
     // What is there already goes into the room of what continues it.
     template <class Way, class Body>
-    auto continued(Body&& body, executor* on = nullptr) {
-        core& c = checked();
+    auto continued(Body&& body, std::source_location place, executor* on = nullptr) {
+        core& c = checked(place);
         executor& home = on != nullptr ? *on : *c.home;
         if (!c.word.is_done() || !c.has_value() || current_executor() != &home)
-            return followed<detail::value_source<T>, Way>(std::move(body), &home);
+            return followed<detail::value_source<T>, Way>(std::move(body), &home, place);
         using block = detail::ready_continuation<T, std::decay_t<Body>, Way>;
         using next = future<typename std::decay_t<Body>::result>;
         if constexpr (block::may_take_block)
@@ -256,8 +273,8 @@ private:
         return next(made);
     }
     template <class Source, class Way, class Body>
-    auto followed(Body&& body, executor* on) {
-        core& c = checked();
+    auto followed(Body&& body, executor* on, std::source_location place) {
+        core& c = checked(place);
         executor& home = on != nullptr ? *on : *c.home;
         core* const next =
             detail::continuation<Source, std::decay_t<Body>, Way>::make(home, c, std::move(body));
@@ -265,15 +282,15 @@ private:
         return future<typename std::decay_t<Body>::result>(next);
     }
     template <class Way, class F>
-    future polled(const detail::poll_manner& how, F&& f) {
-        core& c = checked();
+    future polled(const detail::poll_manner& how, F&& f, std::source_location place) {
+        core& c = checked(place);
         core* const next =
             detail::poll_block<T, std::decay_t<F>, Way>::make(c, how, std::forward<F>(f));
         core_ = nullptr;
         return future(next);
     }
-    future limited(time_point deadline, stop_token token) {
-        core* const next = detail::limited_block<T>::make(checked(), deadline, token);
+    future limited(time_point deadline, stop_token token, std::source_location place) {
+        core* const next = detail::limited_block<T>::make(checked(place), deadline, token);
         core_ = nullptr;
         return future(next);
     }

@@ -175,7 +175,9 @@ public:
     bool valid() const noexcept { return core_ != nullptr; }
     bool is_ready() const noexcept { return core_ != nullptr && core_->word.is_done(); }
     bool has_value() const noexcept { return is_ready() && core_->has_value(); }
-    executor& home() const { return *checked().home; }
+    executor& home(std::source_location place = std::source_location::current()) const {
+        return *checked(place).home;
+    }
 
     // As of a future, but it stays what it is.
     reference get(std::source_location place = std::source_location::current()) const {
@@ -202,16 +204,16 @@ public:
         core& c = checked(place);
         return detail::shared_wait(c, detail::shared_part::of<T>(c), deadline);
     }
-    auto operator co_await() const { return detail::operation_holder(async_get()); }
+    auto operator co_await() const { return detail::operation_holder(async_get(unknown_place)); }
 
     // The future of what f(const T&) returns.
     template <class F>
-    auto then(F&& f) const {
-        return then_by<detail::fiber_way>(std::forward<F>(f));
+    auto then(F&& f, std::source_location place = std::source_location::current()) const {
+        return then_by<detail::fiber_way>(std::forward<F>(f), place);
     }
     template <class F>
-    auto then(plain_t, F&& f) const {
-        return then_by<detail::plain_way>(std::forward<F>(f));
+    auto then(plain_t, F&& f, std::source_location place = std::source_location::current()) const {
+        return then_by<detail::plain_way>(std::forward<F>(f), place);
     }
 
     // Of what it was made of. False: there is an outcome, or somebody has asked before.
@@ -220,14 +222,14 @@ public:
     }
 
 private:
-    core& checked(std::source_location place = std::source_location::current()) const {
+    core& checked(std::source_location place) const {
         if (core_ == nullptr) [[unlikely]]
             fail("use of a shared_future that is empty", {}, place);
         return *core_;
     }
     template <class Way, class F>
-    auto then_by(F&& f) const {
-        core& c = checked();
+    auto then_by(F&& f, std::source_location place) const {
+        core& c = checked(place);
         using body = detail::then_body<reference, std::decay_t<F>>;
         c.keep();
         core* const next = detail::continuation<detail::shared_source<T>, body, Way>::make(

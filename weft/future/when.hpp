@@ -19,6 +19,7 @@
 #include <array>
 #include <concepts>
 #include <ranges>
+#include <source_location>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -161,28 +162,34 @@ struct where : Rule {
     }
 };
 
+[[noreturn]] WEFT_COLD inline void fail_empty_member(std::source_location place) {
+    fail("a group has a future that is empty, or named twice", {}, place);
+}
+
 // They are taken when nothing can fail any more.
 template <class Rule, class... Ts>
 future<typename Rule::result> group_of(std::size_t needed, Rule rule, future<Ts>&... fs) {
-    for (const bool valid : {fs.valid()...}) WEFT_ASSERT(valid, "use of a future that is empty");
+    if (!(fs.valid() && ...)) fail_empty_member(unknown_place);
     const std::array<future_core*, sizeof...(Ts)> ups{&core_of_future::core(fs)...};
     future_core& c = group_block<Rule>::make(*ups[0]->home, ups.size(),
                                              std::min(needed, ups.size()), std::move(rule));
     for (const bool was_there : {core_of_future::take(fs) != nullptr...})
-        WEFT_ASSERT(was_there, "use of a future that is empty");  // it is named twice
+        if (!was_there) fail_empty_member(unknown_place);
     return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
 }
 template <class Rule, class R>
-future<typename Rule::result> group_of_range(std::size_t needed, Rule rule, R&& range) {
+future<typename Rule::result> group_of_range(std::size_t needed, Rule rule, R&& range,
+                                             std::source_location place) {
     std::vector<future_core*> ups;
     ups.reserve(std::ranges::size(range));
     for (auto& f : range) {
-        WEFT_ASSERT(f.valid(), "use of a future that is empty");
+        if (!f.valid()) fail_empty_member(place);
         ups.push_back(&core_of_future::core(f));
     }
     executor& on = ups.empty() ? executor_of_caller() : *ups[0]->home;
     future_core& c = group_block<Rule>::make(on, ups.size(), needed, std::move(rule));
-    for (auto& f : range) static_cast<void>(core_of_future::take(f));
+    for (auto& f : range)
+        if (core_of_future::take(f) == nullptr) fail_empty_member(place);
     return future<typename Rule::result>(group_block<Rule>::begin(c, ups.data()));
 }
 
@@ -194,16 +201,19 @@ future<std::tuple<detail::kept_t<Ts>...>> when_all(future<Ts>&&... fs) {
     return detail::group_of(sizeof...(Ts), detail::mixed_all<Ts...>(), fs...);
 }
 template <class T>
-future<std::vector<detail::kept_t<T>>> when_all(std::span<future<T>> range) {
-    return detail::group_of_range(range.size(), detail::range_all<T>(), range);
+future<std::vector<detail::kept_t<T>>> when_all(
+    std::span<future<T>> range, std::source_location place = std::source_location::current()) {
+    return detail::group_of_range(range.size(), detail::range_all<T>(), range, place);
 }
 template <class T>
-auto when_all(std::vector<future<T>>& range) {
-    return when_all(std::span(range));
+auto when_all(std::vector<future<T>>& range,
+              std::source_location place = std::source_location::current()) {
+    return when_all(std::span(range), place);
 }
 template <class T>
-auto when_all(std::vector<future<T>>&& range) {
-    return when_all(std::span(range));
+auto when_all(std::vector<future<T>>&& range,
+              std::source_location place = std::source_location::current()) {
+    return when_all(std::span(range), place);
 }
 
 template <class... Ts>
@@ -213,16 +223,19 @@ future<indexed<std::variant<detail::kept_t<Ts>...>>> when_any(future<Ts>&&... fs
 }
 // Of none it is errc::unsatisfied.
 template <class T>
-future<indexed<detail::kept_t<T>>> when_any(std::span<future<T>> range) {
-    return detail::group_of_range(1, detail::range_any<T>(), range);
+future<indexed<detail::kept_t<T>>> when_any(
+    std::span<future<T>> range, std::source_location place = std::source_location::current()) {
+    return detail::group_of_range(1, detail::range_any<T>(), range, place);
 }
 template <class T>
-auto when_any(std::vector<future<T>>& range) {
-    return when_any(std::span(range));
+auto when_any(std::vector<future<T>>& range,
+              std::source_location place = std::source_location::current()) {
+    return when_any(std::span(range), place);
 }
 template <class T>
-auto when_any(std::vector<future<T>>&& range) {
-    return when_any(std::span(range));
+auto when_any(std::vector<future<T>>&& range,
+              std::source_location place = std::source_location::current()) {
+    return when_any(std::span(range), place);
 }
 
 // The first n that end; all, where there are not so many.
@@ -233,26 +246,28 @@ future<std::vector<indexed<std::variant<detail::kept_t<Ts>...>>>> when_n(std::si
     return detail::group_of(n, detail::mixed_n<Ts...>(), fs...);
 }
 template <detail::range_of_futures R>
-auto when_n(std::size_t n, R&& range) {
+auto when_n(std::size_t n, R&& range,
+            std::source_location place = std::source_location::current()) {
     const std::size_t needed = std::min<std::size_t>(n, std::ranges::size(range));
     return detail::group_of_range(needed, detail::range_n<detail::range_value_of<R>>(),
-                                  std::forward<R>(range));
+                                  std::forward<R>(range), place);
 }
 
 // The first n of whose values f says true.
 template <detail::range_of_futures R, class F>
-auto when_n_if(std::size_t n, R&& range, F&& f) {
+auto when_n_if(std::size_t n, R&& range, F&& f,
+               std::source_location place = std::source_location::current()) {
     using T = detail::range_value_of<R>;
     using rule = detail::where<detail::range_n<T>, T, std::decay_t<F>>;
     return detail::group_of_range(n, rule(std::in_place, std::forward<F>(f)),
-                                  std::forward<R>(range));
+                                  std::forward<R>(range), place);
 }
 template <detail::range_of_futures R, class F>
-auto when_any_if(R&& range, F&& f) {
+auto when_any_if(R&& range, F&& f, std::source_location place = std::source_location::current()) {
     using T = detail::range_value_of<R>;
     using rule = detail::where<detail::range_any<T>, T, std::decay_t<F>>;
     return detail::group_of_range(1, rule(std::in_place, std::forward<F>(f)),
-                                  std::forward<R>(range));
+                                  std::forward<R>(range), place);
 }
 
 }  // namespace weft
