@@ -251,7 +251,7 @@ TEST(poll_future_death, set_twice_or_taken_too_early) {
             f.set(1);
             f.set(2);
         },
-        "a poll_future that is ready is set once more");
+        "a poll_future that is ready is set once more .*poll_future_test.cpp");
     EXPECT_DEATH(poll_future<int>().take(), "the value of a poll_future that is pending");
 }
 

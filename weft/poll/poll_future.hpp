@@ -75,16 +75,22 @@ public:
         return is_ready();
     }
 
-    // Makes it ready, once. What making the value throws leaves it pending.
+    // Makes it ready, once. What making the value throws leaves it pending. Of several values none
+    // can be the place.
+    void set(std::source_location place = std::source_location::current()) { set_at(place); }
+    template <class V>
+    void set(V&& value, std::source_location place = std::source_location::current()) {
+        set_at(place, std::forward<V>(value));
+    }
     template <class... V>
-    void set(V&&... value) {
-        expect_pending();
-        slot_.fill(std::forward<V>(value)...);
-        state_.publish();
+        requires(sizeof...(V) > 1)
+    void set(V&&... values) {
+        set_at(unknown_place, std::forward<V>(values)...);
     }
     // The same with what is to be thrown in its place.
-    void set_exception(std::exception_ptr e) noexcept {
-        expect_pending();
+    void set_exception(std::exception_ptr e,
+                       std::source_location place = std::source_location::current()) noexcept {
+        expect_pending(place);
         error_ = std::move(e);
         state_.publish();
     }
@@ -145,6 +151,13 @@ protected:
 private:
     template <class>
     friend class detail::poll_promise;  // sets it in two steps
+
+    template <class... V>
+    void set_at(std::source_location place, V&&... value) {
+        expect_pending(place);
+        slot_.fill(std::forward<V>(value)...);
+        state_.publish();
+    }
 
     template <class Waker>
     void ask(poll_context<Waker>& c) noexcept {

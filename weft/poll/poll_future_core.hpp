@@ -34,7 +34,8 @@ protected:
 
     poll_future_core() noexcept = default;
     ~poll_future_core() {
-        WEFT_ASSERT(!state_.is_awaited(), "a poll_future is destroyed while it is awaited");
+        WEFT_ASSERT_AT(!state_.is_awaited(), "a poll_future is destroyed while it is awaited",
+                       unknown_place);
         if (by_ != nullptr) part();
     }
 
@@ -61,8 +62,8 @@ protected:
     }
 
     // Before what is to be made ready is written.
-    void expect_pending() const noexcept {
-        WEFT_ASSERT(is_pending(), "a poll_future that is ready is set once more");
+    void expect_pending(std::source_location place) const noexcept {
+        WEFT_ASSERT_AT(is_pending(), "a poll_future that is ready is set once more", place);
     }
 
     // Of somebody else's news no executor can know whether they will come.

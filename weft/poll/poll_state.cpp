@@ -6,7 +6,8 @@ namespace weft::detail {
 
 void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
     for (;;) {
-        WEFT_ASSERT(seen != ready && seen != busy, "a poll_future that is ready is set once more");
+        WEFT_ASSERT_AT(seen != ready && seen != busy,
+                       "a poll_future that is ready is set once more", unknown_place);
         // One that has withdrawn meanwhile leaves it pending.
         const std::uintptr_t next = seen == pending ? ready : busy;
         const std::uintptr_t before = seen;
@@ -25,7 +26,7 @@ void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
 
 void poll_state::refuse_second(waiter& w) noexcept {
     fail("a second one awaits a poll_future that is awaited",
-         w.of != nullptr ? w.of->who() : party{});
+         w.of != nullptr ? w.of->who() : party{}, unknown_place);
 }
 
 }  // namespace weft::detail

@@ -147,14 +147,19 @@ class [[nodiscard]] poll_task : public poll_future<detail::polled_t<A>, detail::
 public:
     explicit poll_task(A&& a) : future(std::forward<A>(a)) {}
 
-    bool poll() { return expect_first(), future::poll(); }
-    bool ready() { return expect_first(), future::ready(); }
+    bool poll(std::source_location place = std::source_location::current()) {
+        return expect_first(place), future::poll();
+    }
+    bool ready(std::source_location place = std::source_location::current()) {
+        return expect_first(place), future::ready();
+    }
     // What it awaits says itself whether it comes from outside.
     bool start(waiter& w) noexcept { return this->start_wait(w, false); }
 
 private:
-    void expect_first() {
-        WEFT_ASSERT(this->asked_ || !this->data().begun(), "a poll_task has given its value away");
+    void expect_first(std::source_location place) {
+        WEFT_ASSERT_AT(this->asked_ || !this->data().begun(),
+                       "a poll_task has given its value away", place);
     }
 };
 template <class A>
