@@ -160,7 +160,8 @@ TEST(eager_task_death, second_await_of_an_eager_task_is_refused) {
         eager_task<int> t = eager(order, 1ms, 4);
         co_await weft::when_all(awaits(t), awaits(t));
     };
-    EXPECT_DEATH(run(twice()), "weft: second await of an eager_task: task [0-9]+");
+    EXPECT_DEATH(run(twice()),
+                 "weft: second await of an eager_task: task [0-9]+.*eager_task_test.cpp");
 }
 
 //

@@ -116,4 +116,11 @@ TEST(some, of_fewer_gives_all) {
     EXPECT_EQ(run(body()), 2u);
 }
 
+TEST(when_any_death, of_none_names_the_file_of_the_call) {
+    const auto none = [] { return std::vector<task<int>>(); };
+    const auto first = [&]() -> task<> { co_await when_any(none()); };
+    EXPECT_DEATH(run(first()), "weft: when_any of an empty range .*when_any_test.cpp");
+    EXPECT_DEATH(static_cast<void>(some(0, none())), "weft: some of none .*when_any_test.cpp");
+}
+
 }  // namespace

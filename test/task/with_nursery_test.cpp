@@ -259,7 +259,9 @@ TEST(task_handle_death, a_second_get_is_refused) {
             co_await x.async_get();
         });
     };
-    EXPECT_DEATH(run(body()), "weft: the result of a task_handle is asked for twice: task [0-9]+");
+    EXPECT_DEATH(
+        run(body()),
+        "weft: the result of a task_handle is asked for twice: task [0-9]+.*with_nursery_test.cpp");
 }
 
 TEST(task_handle, tells_id_and_status_and_can_stop_its_task_alone) {

@@ -63,7 +63,8 @@ private:
         else if constexpr (std::is_default_constructible_v<T>)
             made = std::make_unique<T>();
         else
-            fail("a fiber_local without a function for a type without a default");
+            fail("a fiber_local without a function for a type without a default", {},
+                 unknown_place);
         detail::add_local(key_, made.get(), [](void* p) noexcept { delete static_cast<T*>(p); });
         return *made.release();
     }

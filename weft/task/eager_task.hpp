@@ -49,7 +49,9 @@ public:
     }
 
     // It is an operation itself: co_await it, or weft::await, or sync_wait.
-    bool ready() const { return checked()->has_ended(); }
+    bool ready(std::source_location place = std::source_location::current()) const {
+        return checked(place)->has_ended();
+    }
     bool start(waiter& w) noexcept { return end_.emplace(*run_, true).start(w); }
     T take(const waiter* w, wait_status how) {
         if (how == wait_status::stopped) detail::throw_stopped(w->reason());
@@ -58,15 +60,16 @@ public:
     }
 
 private:
-    const detail::task_run<T>& checked() const {
-        if (!run_) fail("await of an eager_task that is empty");
-        if (end_) fail("second await of an eager_task", run_->who());
+    const detail::task_run<T>& checked(std::source_location place) const {
+        if (!run_) fail("await of an eager_task that is empty", {}, place);
+        if (end_) fail("second await of an eager_task", run_->who(), place);
         return run_;
     }
     void end() noexcept {
         if (done()) return;
         if (!run_->is_at(&detail::executor_here()))
-            fail("an eager_task is destroyed that runs on another executor", run_->who());
+            fail("an eager_task is destroyed that runs on another executor", run_->who(),
+                 unknown_place);
         if (run_.get() == current_flow())
             run_->request_stop(stop_reason::user);  // its frame goes with its last turn
         else

@@ -110,7 +110,8 @@ private:
 
     promise_base& promise() const noexcept { return frame_.promise(); }
     promise_base& promise_to_nest() const {
-        if (frame_.promise().begun()) fail("elements_of a generator that has begun");
+        if (frame_.promise().begun())
+            fail("elements_of a generator that has begun", {}, unknown_place);
         return frame_.promise();
     }
 

@@ -25,14 +25,15 @@ class task_result_operation : public detail::task_end {
 public:
     T take(const waiter* w, wait_status how) {
         task_end::take(w, how);
-        return of_->result();
+        return of_->result(place_);
     }
 
 private:
     friend task_handle<T>;
-    explicit task_result_operation(task_handle<T>& h) noexcept
-        : task_end(*h.run_, false), of_(&h) {}
+    task_result_operation(task_handle<T>& h, std::source_location place) noexcept
+        : task_end(*h.run_, false), of_(&h), place_(place) {}
     task_handle<T>* of_;
+    std::source_location place_;  // of the call, for messages
 };
 
 template <class T>
@@ -47,7 +48,7 @@ public:
     [[nodiscard]] task_result_operation<T> async_get(
         std::source_location place = std::source_location::current()) {
         if (!run_) fail("the result of a task_handle that has no task", {}, place);
-        return task_result_operation<T>(*this);
+        return task_result_operation<T>(*this, place);
     }
 
     explicit operator bool() const noexcept { return static_cast<bool>(run_); }
@@ -61,9 +62,9 @@ public:
 private:
     friend task_result_operation<T>;
 
-    T result() {
+    T result(std::source_location place) {
         if (std::exchange(given_away_, true))
-            fail("the result of a task_handle is asked for twice", run_->who());
+            fail("the result of a task_handle is asked for twice", run_->who(), place);
         return run_.take();
     }
 

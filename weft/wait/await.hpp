@@ -51,11 +51,11 @@ decltype(auto) block_with(waiter& w, Op& op) {
 }
 
 template <class Op>
-bool ready_for_who_blocks(Op& op) {
+bool ready_to_block(Op& op, std::source_location place) {
     if constexpr (requires { op.blocking_ready(); })
         return op.blocking_ready();
     else
-        return op.ready();
+        return is_ready(op, place);
 }
 
 // A wait off the stack, with its operation or for one that lies elsewhere.
@@ -68,19 +68,19 @@ struct moved_wait {
 
 // On a shared stack. It has not been asked whether it is ready: until then it may be moved.
 template <class Op>
-WEFT_NOINLINE auto block_off_stack(Op& op, flow& f)
+WEFT_NOINLINE auto block_off_stack(Op& op, flow& f, std::source_location place)
     -> decltype(op.take(nullptr, wait_status::woken)) {
     if constexpr (std::is_move_constructible_v<Op>) {
         if (f.kind->has_on_stack(f, std::addressof(op))) {
             const auto there = std::make_unique<in_block<moved_wait<Op>>>(std::move(op), f);
             Op& moved = there->value.op;
-            if (ready_for_who_blocks(moved)) return moved.take(nullptr, wait_status::woken);
+            if (ready_to_block(moved, place)) return moved.take(nullptr, wait_status::woken);
             return block_with(there->value.w, moved);
         }
     } else if (f.kind->has_on_stack(f, std::addressof(op))) {
-        fail("an operation that cannot be moved is awaited on a shared stack", f.who());
+        fail("an operation that cannot be moved is awaited on a shared stack", f.who(), place);
     }
-    if (ready_for_who_blocks(op)) return op.take(nullptr, wait_status::woken);
+    if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
     const auto there = std::make_unique<in_block<waiter>>(f);
     return block_with(there->value, op);
 }
@@ -90,7 +90,7 @@ template <class Op>
 decltype(auto) block_unready(Op& op, std::source_location place) {
     flow& f = blocking_flow(place);
     if (f.shares_stack()) [[unlikely]]
-        return block_off_stack(op, f);
+        return block_off_stack(op, f, place);
     waiter w(f);
     return block_with(w, op);
 }
@@ -98,8 +98,8 @@ decltype(auto) block_unready(Op& op, std::source_location place) {
 template <class Op>
 decltype(auto) block_for(Op& op, std::source_location place) {
     if (flow* const f = current_flow(); f != nullptr && f->shares_stack()) [[unlikely]]
-        return block_off_stack(op, *f);
-    if (ready_for_who_blocks(op)) return op.take(nullptr, wait_status::woken);
+        return block_off_stack(op, *f, place);
+    if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
     return block_unready(op, place);
 }
 
@@ -258,11 +258,11 @@ bridge<await_result_t<A>> bridge_with(std::remove_cvref_t<A> a) {
 }
 
 template <class A>
-await_result_t<A> bridge_off_stack(A&& a, flow& f) {
+await_result_t<A> bridge_off_stack(A&& a, flow& f, std::source_location place) {
     if constexpr (std::is_constructible_v<std::remove_cvref_t<A>, A&&>)
         return bridge_with<A>(std::forward<A>(a)).wait(f);
     else
-        fail("what cannot be moved is awaited on a shared stack", f.who());
+        fail("what cannot be moved is awaited on a shared stack", f.who(), place);
 }
 
 }  // namespace detail
@@ -277,7 +277,7 @@ decltype(auto) await(A&& a, std::source_location place = std::source_location::c
         flow& f = detail::blocking_flow(place);
         const detail::unwinding_shield until_it_is_through(f);
         if (detail::is_on_shared_stack(std::addressof(a))) [[unlikely]]
-            return detail::bridge_off_stack(std::forward<A>(a), f);
+            return detail::bridge_off_stack(std::forward<A>(a), f, place);
         return detail::bridge_to(std::forward<A>(a)).wait(f);
     }
 }

@@ -78,8 +78,8 @@ public:
         binding(const binding&) = delete;
         ~binding() {
             detail::context_node*& top = detail::context_here();
-            WEFT_ASSERT(&top == where_, "a binding ends in another flow");
-            WEFT_ASSERT(top == node_, "a binding ends out of turn");
+            WEFT_ASSERT_AT(&top == where_, "a binding ends in another flow", unknown_place);
+            WEFT_ASSERT_AT(top == node_, "a binding ends out of turn", unknown_place);
             top = node_->before;
             detail::context_node::keep(top);
             detail::context_node::let_go(node_);

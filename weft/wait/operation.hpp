@@ -29,6 +29,7 @@
 #include <concepts>
 #include <coroutine>
 #include <optional>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -57,6 +58,14 @@ time_point deadline_of(const Op& op) noexcept {
         return never;
 }
 
+template <class Op>
+bool is_ready(Op& op, std::source_location place) {
+    if constexpr (requires { op.ready(place); })
+        return op.ready(place);
+    else
+        return op.ready();
+}
+
 // Whether an event need not be the end.
 template <class Op>
 concept repeated = requires(Op& op, waiter& w) {
@@ -75,7 +84,9 @@ class operation_awaiter {
 public:
     explicit operation_awaiter(Op& op) noexcept : op_(op) {}
 
-    bool await_ready() { return op_.ready(); }
+    bool await_ready(std::source_location place = std::source_location::current()) {
+        return is_ready(op_, place);
+    }
     bool await_suspend(std::coroutine_handle<> h) {
         flow* f = current_flow();
         waiter& w = f != nullptr ? waiter_.emplace(*f) : waiter_.emplace(home_of_nobody());

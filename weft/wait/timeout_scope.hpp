@@ -15,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <source_location>
 
 #include "weft/wait/thread_host.hpp"
 
@@ -23,10 +24,12 @@ namespace weft {
 class timeout_scope {
 public:
     template <class Rep, class Period>
-    explicit timeout_scope(std::chrono::duration<Rep, Period> d) noexcept
-        : timeout_scope(after(now(), d)) {}
-    explicit timeout_scope(time_point deadline) noexcept
-        : flow_(bounded_flow()),
+    explicit timeout_scope(std::chrono::duration<Rep, Period> d,
+                           std::source_location place = std::source_location::current()) noexcept
+        : timeout_scope(after(now(), d), place) {}
+    explicit timeout_scope(time_point deadline,
+                           std::source_location place = std::source_location::current()) noexcept
+        : flow_(bounded_flow(place)),
           deadline_(deadline),
           outer_(flow_.deadline),
           counts_(deadline <= outer_) {
@@ -44,9 +47,9 @@ public:
     }
 
 private:
-    static flow& bounded_flow() noexcept {
+    static flow& bounded_flow(std::source_location place) noexcept {
         flow* const f = detail::flow_here();
-        WEFT_ASSERT(f != nullptr, "a timeout_scope in what runs in no flow");
+        WEFT_ASSERT_AT(f != nullptr, "a timeout_scope in what runs in no flow", place);
         return *f;
     }
 
