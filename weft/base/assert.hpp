@@ -6,8 +6,8 @@
 // invariants is WEFT_DEBUG_ASSERT and costs nothing under NDEBUG. Neither throws, allocates or
 // unwinds.
 //
-// The place is the caller's, who broke the rule, and not the line in weft that found it: a function
-// that a user calls takes it as its last parameter and hands it on, as far down as the check is.
+// The place is the line of the caller that broke the rule, and not the one in weft that found it: a
+// function that users call takes it as its last parameter and hands it on, down to the check.
 //
 //   void release(long n, std::source_location place = std::source_location::current()) noexcept {
 //       WEFT_ASSERT_AT(n >= 0, "release of a semaphore by less than nothing", place);
@@ -17,9 +17,9 @@
 // prints, for the second:
 //   weft: resume of a finished coroutine: coroutine 7 "login" (server.cpp:31)
 //
-// A destructor, and an operator, has no such parameter: there `unknown_place` leaves the place out,
-// and the party, or what it was about, says more than a line of weft's. WEFT_ASSERT names its own
-// line: for what no user calls.
+// A destructor, an operator and a function that takes a pack have no such parameter: there
+// `unknown_place` leaves the place out, and the party, or what it was about, says more than a line
+// of weft's. WEFT_ASSERT names its own line: for what no user calls.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct party {
     const char* name = nullptr;  // optional
 };
 
-// In the place of one: nobody knows it.
+// In the place of one that is not known.
 inline constexpr std::source_location unknown_place{};
 
 // Prints one line to standard error and aborts. Any thread, async-signal-safe.

@@ -30,7 +30,7 @@ namespace weft::detail {
 // An idle program wakes no more often than this to give back.
 inline constexpr duration give_back_period = std::chrono::seconds(1);
 
-// One who keeps memory. It lives as long as the process.
+// Something that keeps memory. It lives as long as the process.
 class memory_keeper {
 public:
     // Gives back a part of what is spare, in some hundred microseconds at most: what belongs to the
@@ -57,7 +57,7 @@ private:
 // Asks every keeper, and returns the earliest moment of their answers. Any thread.
 time_point give_back(time_point now) noexcept;
 
-// How much of a stock nobody has used for a period. Guarded by what guards the stock.
+// How much of a stock has not been used for a period. Guarded by what guards the stock.
 //
 // Invariants:
 // U1  lowest_ is the least that the stock came down to since the period began

@@ -20,14 +20,14 @@ namespace weft::detail {
 
 class shared_seats {
 public:
-    // Which of the stacks the new one is to share: they take turns. Relaxed: who takes a seat holds
-    // the group, and publishes the coroutine by other means.
+    // Which of the stacks the new one is to share: they take turns. Relaxed: the caller holds the
+    // group, and publishes the coroutine by other means.
     std::size_t take(std::size_t stack_count) noexcept {
         return (word_.fetch_add(one_given + 1, std::memory_order_relaxed) >> 32) % stack_count;
     }
 
     // Nothing of the group may be touched afterwards: this may be the last. Release: pairs with
-    // taken(), so that who finds none may free what the coroutines used.
+    // taken(), whose caller may free what the coroutines used when it finds none.
     void give_up() noexcept { word_.fetch_sub(1, std::memory_order_release); }
 
     // Acquire: pairs with give_up().

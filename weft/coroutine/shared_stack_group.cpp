@@ -123,7 +123,7 @@ void copier_enter(context* from, context* self, void* word) {
         shared_group& g = *asks.seat.slot->group;
         annotated_context* next = g.go_on_to;
         if (!g.exchange(*g.slot, g.bring, t) && g.bring != nullptr) {
-            if (next == &t.resumer)  // a yield has nobody to tell
+            if (next == &t.resumer)  // a yield cannot report it
                 fail(
                     "out of memory: no room to copy out a coroutine that yields to one on its "
                     "stack",

@@ -23,8 +23,8 @@
 // only).
 //
 // Without memory to copy out what lies on the stack, a resume throws bad_alloc, and nothing has
-// changed. A kill, a yield to a resumer on the same stack and the wake of a fiber have nobody to
-// tell, and end the program.
+// changed. A kill, a yield to a resumer on the same stack and the wake of a fiber cannot report it,
+// and end the program.
 //
 // Coroutines are made on any thread, also several at once. Limits: they all are resumed, and end,
 // on the thread that resumes first. The group outlives them; statistics() may be asked on any

@@ -142,7 +142,7 @@ void fiber_core::run() {
     } catch (const stopped& s) {
         stopped_by = s.reason;
     } catch (...) {
-        if (own()->word.state() == coroutine_state::suspended)  // a wake has nobody to tell
+        if (own()->word.state() == coroutine_state::suspended)  // a wake cannot report it
             fail("out of memory: no room for a fiber on its shared stack", who());
         error() = std::current_exception();
         // There was no stack: what its function holds ends with the fiber all the same.

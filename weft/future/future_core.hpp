@@ -21,7 +21,7 @@
 // K3  a future that follows another holds it (up) until its own turn has claimed it, or until it is
 //     destroyed: whoever else has claimed it finds `up` there
 // K4  the target is there while the stop word is open; and what may be asked is `begun`
-// K5  who publishes touches nothing afterwards, or holds a reference that only it lets go of
+// K5  what publishes touches nothing afterwards, or holds a reference that only it lets go of
 //
 // Model: test/model/future_core_test.cpp
 #pragma once
@@ -116,7 +116,7 @@ struct future_core : frame {
         }
     }
     // The same by a caller that uses another's reference, as set_value() does the promise's:
-    // whoever is told may let go of that one, and of the future's too. K5
+    // the listener may let go of that one, and of the future's too. K5
     void publish_held() noexcept {
         if (word.publish_to_nobody()) return;
         keep();
@@ -168,7 +168,7 @@ private:
 };
 static_assert(WEFT_MODEL || sizeof(future_core) == 48);
 
-// The end of a core that nobody has any more, and of its block.
+// The end of a core without references, and of its block.
 inline void release_block(future_core& c, std::size_t bytes, std::size_t alignment) noexcept {
     std::destroy_at(&c);
     block_cache::release(&c, bytes, alignment);

@@ -68,7 +68,7 @@ public:
         const bits word = word_.fetch_or(done, std::memory_order_acq_rel);
         return reinterpret_cast<listener*>(word & ~flags);
     }
-    // The same where nobody is attached: nothing is touched afterwards. False: somebody is, and
+    // The same where no listener is attached: nothing is touched afterwards. False: one is, and
     // nothing has changed. Release: pairs with is_done() and attach().
     [[nodiscard]] bool publish_to_nobody() noexcept {
         bits word = word_.load(std::memory_order_relaxed);

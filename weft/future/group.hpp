@@ -2,7 +2,7 @@
 // types.
 //
 // Its one idea: a member that ends calls for a turn of the group (prompted.hpp), which alone
-// counts. So nobody looks through those that are pending, and all that is decided is decided at
+// counts. So those that are pending are never looked through, and all that is decided is decided at
 // home, in the order in which they ended.
 //
 //      member ended --> [stack] --> the group's turn: counts; enough: asks the others to stop

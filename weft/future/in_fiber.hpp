@@ -22,8 +22,8 @@ struct lent_turn {
     void (*run)(future_core&);      // in the fiber
     void (*ended)(void*) noexcept;  // of the core, which got what left run() as its failure, or
                                     // a stop where its executor has ended
-    void (*refused)(
-        future_core&) noexcept;  // there is no fiber, or no stack, for it, and it was not run
+    // There is no fiber, or no stack, for it, and it was not run.
+    void (*refused)(future_core&) noexcept;
 };
 
 // Runs it in the turn of c, with bindings of a context_local, which it takes.

@@ -90,7 +90,7 @@ public:
         return future<R>(core_);
     }
 
-    // Once: nobody else has it, so a second call is no race that is lost but a broken rule. What
+    // Once: it has one owner, so a second call is no race that is lost but a broken rule. What
     // the function throws goes into the future.
     void operator()(Args... args, std::source_location place = std::source_location::current()) {
         if (core_ == nullptr)

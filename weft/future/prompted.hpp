@@ -2,9 +2,9 @@
 // a stop.
 //
 // Its one idea: all that calls for a turn is one word: causes, which are bits, and a stack of the
-// members that have ended. Who makes it non-zero posts the turn, which takes all of it. So its one
-// runnable is never in two queues, and what comes of the causes is decided in one place, on one
-// thread.
+// members that have ended. The call that makes it non-zero posts the turn, which takes all of it.
+// So its one runnable is never in two queues, and what comes of the causes is decided in one place,
+// on one thread.
 //
 //      word:  | the member pushed last -> ... | event | stop | told |      zero: no turn is due
 //

@@ -6,7 +6,7 @@
 // the program's own standard input.
 //
 //   auto p = weft::pipe::open().value();
-//   auto w = p.writer.write_all(weft::bytes_of("hello\n"));  // broken_pipe if nobody reads
+//   auto w = p.writer.write_all(weft::bytes_of("hello\n"));  // broken_pipe: no reader
 //   p.writer.close();
 //   auto n = p.reader.read(buffer);  // zero: the writer has closed
 //

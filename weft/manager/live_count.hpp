@@ -15,7 +15,8 @@
 // Invariants:
 // L1  the count goes up only while `closed` is not set
 // L2  `awaited` is set and cleared under the queue's lock, and set only while the count is not
-//     zero; who takes the count to zero clears it in the same step and wakes the queue
+//     zero; the leave that takes the count to zero clears it in the same step and wakes the
+//     queue
 // L3  after its leave a task touches nothing of the manager, but for the lock's release, which
 //     alone() waits for
 //
@@ -87,7 +88,7 @@ public:
     }
     void withdraw(wait_node& n) noexcept { queue_.withdraw(n); }
 
-    // By who saw that it is empty and closed: waits until the last has let go of the lock. L3
+    // Once it was seen to be empty and closed: waits until the last leave has released the lock. L3
     void alone() noexcept { const std::lock_guard held(queue_); }
 
 private:
@@ -105,7 +106,7 @@ private:
             do {
                 left = seen - one;
                 if (left < one) left &= ~awaited_bit;  // L2
-                // Release: as in leave. Acquire: pairs with those who left before, since who waits
+                // Release: as in leave. Acquire: pairs with the leaves before, since a waiter
                 // is ordered behind this one only.
             } while (!word_.compare_exchange_weak(seen, left, std::memory_order_acq_rel,
                                                   std::memory_order_relaxed));

@@ -16,7 +16,8 @@
 // S2  `begun` is never set after a cause
 // S3  a kill is sent only between `begun` and `finished`
 // S4  `awaits_arrival` is set while the kill has found its task on its way to another executor, and
-//     whoever clears it has the kill: the task when it arrives, what looks once more, or the end
+//     what clears it has the kill: the task when it arrives, the sender when it looks once more,
+//     or the end
 //
 // Model: test/model/managed_state_test.cpp
 #pragma once

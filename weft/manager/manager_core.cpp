@@ -67,7 +67,7 @@ result<std::uint64_t> manager_core::enter(managed_task& t, duration timeout) {
 
 void manager_core::leave(managed_task& t) noexcept {
     const bool timed = table_.remove(t, t.state.cause());
-    if (timed && timer_ != nullptr) rest_timer();  // perhaps nobody needs it any more
+    if (timed && timer_ != nullptr) rest_timer();  // it may have been the last that needs it
     live_.leave();
 }
 
@@ -215,7 +215,7 @@ void manager_core::stop_all(stop_reason reason, duration grace) noexcept {
         }
     });
     need_timer(last);
-    if (timer_ != nullptr) rest_timer();  // there may be nobody whom it is for
+    if (timer_ != nullptr) rest_timer();  // there may be no task that needs it
 }
 
 manager_statistics manager_core::statistics() const noexcept {

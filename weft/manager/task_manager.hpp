@@ -275,7 +275,8 @@ public:
         core_.stop_all(reason, grace);
     }
     void reopen() noexcept { core_.reopen(); }
-    // Until there was a moment at which none lived: timed_out, or operation_canceled of who waits.
+    // Until there was a moment at which none lived. Errors: timed_out, or operation_canceled where
+    // the caller was stopped.
     result<void> wait_empty(time_point deadline = never) {
         return await(async_wait_empty(deadline));
     }

@@ -9,7 +9,7 @@
 //
 // Invariants:
 // N1  all but `result` and `lacks_memory` is guarded by the table's lock; those two are written by
-//     the fiber before it is over, and read by who has waited for that, or has seen it
+//     the fiber before it is over, and read after that was waited for, or seen
 // N2  it is in the table for as long as it exists
 // N3  while `joining`, only who joins takes it out
 //
@@ -72,7 +72,7 @@ private:
 
 // It was taken out of the table, and has ended or is to end by itself.
 void forget(identity& i) noexcept;
-// The same for one that nobody joins. It ends the program where there was no memory to begin.
+// The same for a detached one. It ends the program where there was no memory to begin.
 void forget_detached(identity& i) noexcept;
 
 // What a fiber's function holds, run or not: its destruction is the fiber's end.

@@ -8,7 +8,7 @@
 //
 //   weft::mutex* m = detail::in_place<weft::mutex>(*c);      // null: it was destroyed
 //
-// Model: none, who finds zeros takes them by one exchange, and publishes by one release.
+// Model: none, zeros are taken by one exchange, and what was made is published by one release.
 #pragma once
 
 #include <atomic>

@@ -12,7 +12,7 @@
 //   I3  a stack of another size than the present one is in no cache and not in the list
 //   I4  free stacks are poisoned, others are not (asan_stack.hpp)
 //
-// Free stacks that nobody uses go back by themselves: an idle loop asks for them (give_back.hpp).
+// Free stacks that are not used go back by themselves: an idle loop asks for them (give_back.hpp).
 // At the end of each period half of those in the list that were not needed in it may go, a few at a
 // call; a thread that asks first brings what lay unused in its own cache to the list. So a load
 // that comes and goes within a period finds all of its stacks, and an idle program keeps none.

@@ -63,7 +63,7 @@ public:
         return core_.trim(max_count);
     }
 
-    // As an idle loop does: gives back at most 32 free stacks that nobody has used for a second,
+    // As an idle loop does: gives back at most 32 free stacks that were not used for a second,
     // what the calling thread keeps included, never going below the minimum. Returns when to call
     // again: `now` where more may go at once, `never` where nothing is left.
     time_point give_back(time_point now) noexcept { return core_.give_back(now); }

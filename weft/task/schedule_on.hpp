@@ -9,8 +9,9 @@
 // so handed over on another thread than it was asked for on; the fiber, the thread or the scope
 // that waits for the line stays where it is. No wait, and so no place where a stop ends the task.
 //
-// A frame that is destroyed on its way is taken back from an executor; on its way to a pool no
-// worker has it yet that could give it back, and to destroy it there ends the program.
+// A frame that is destroyed on its way to an executor is taken back: by the thread that runs the
+// executor, or while none does. Any worker of a pool may run it at any moment, so that a frame on
+// its way there cannot be destroyed without a race: it ends the program.
 //
 // A loop that ends while what lives in it waits for a task elsewhere asks that to stop and waits
 // for its end, for a second at most: what does not end then ends the program.

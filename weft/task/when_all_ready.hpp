@@ -8,7 +8,7 @@
 // They begin and end as for when_all, and none stops another. Where that throws the first error,
 // this has an outcome for each, in the order of the arguments: in a tuple, or of a range in a
 // vector. So the value of one is not lost with the failure of another, and it is known which
-// failed. A stop of who awaits is a stop of each, and they are waited for; only one that came
+// failed. A stop of the awaiter is a stop of each, and they are waited for; only one that came
 // before they began is thrown.
 #pragma once
 
