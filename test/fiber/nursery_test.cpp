@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <ctime>
 #include <latch>
 #include <list>
 #include <memory>
@@ -10,10 +11,12 @@
 #include <thread>
 
 #include "test/support/loop_thread.hpp"
+#include "test/support/slow.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/channel.hpp"
+#include "weft/sync/latch.hpp"
 #include "weft/sync/manual_reset_event.hpp"
 #include "weft/task/when_all.hpp"
 #include "weft/task/with_nursery.hpp"
@@ -328,6 +331,42 @@ TEST(nursery_of_fibers,
     l.run();
     stopper.join();
     EXPECT_EQ(what_leaves([&] { f.join(); }), 7);
+}
+
+// So many fibers with a nursery each, in all of which a child fails before any of them is told.
+double cpu_seconds_of_failing(int count) {
+    const auto now = [] {
+        timespec t;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+    };
+    const double before = now();
+    int told = 0;
+    in_a_fiber([&] {
+        weft::latch all_failed(count);
+        nursery all;
+        const auto block = [&](int i) {
+            nursery n;
+            n.spawn([=] { throw i; });
+            {
+                const weft::shield s;
+                while (!n.has_failed()) weft::this_fiber::yield();
+                all_failed.arrive_and_wait();
+            }
+            sleep_for(1h);
+        };
+        for (int i = 1; i <= count; ++i)
+            all.spawn([&, i] { told += what_leaves([&] { block(i); }) == i; });
+        all.join();
+    });
+    EXPECT_EQ(told, count);
+    return now() - before;
+}
+
+// Four times as many take four times as long, and were it each with each, sixteen times.
+TEST(nursery_of_fibers, the_cost_of_failures_is_in_proportion_to_their_number) {
+    const int count = weft::testing::slow ? 500 : 2000;
+    EXPECT_LT(cpu_seconds_of_failing(4 * count), 9 * cpu_seconds_of_failing(count));
 }
 
 TEST(nursery_of_fibers, a_failure_reaches_a_block_deep_in_what_it_awaits) {

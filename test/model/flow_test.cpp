@@ -198,14 +198,20 @@ private:
     model::var<int> life_;
 };
 
-// A flow that waits in the block of a nursery, notes why it is to end, and waits again until that
-// was a stop.
+// A flow that waits in the blocks of two nurseries, notes why it is to end, and waits again until
+// that was a stop.
 class line : weft::detail::frame {
+    using nursery_block = weft::detail::nursery_block;
+
 public:
+    static inline const std::exception_ptr error = std::make_exception_ptr(1);
+    static inline const std::exception_ptr others_error = std::make_exception_ptr(2);
+
     explicit line(place& at) : frame{arrive, nullptr}, turns_(&at) {
         f.home = &at;
         f.turn.handle = frame::handle();
         block.emplace(&f);
+        other.emplace(&f);
     }
 
     void wait() {
@@ -221,10 +227,11 @@ public:
             wait();
         }
     }
-    // The block ends, or has told the failure.
+    // The block ends, or has told the failure; the other one only if that is the first to fail.
     void forget() {
+        const bool of_other = nursery_block::failure_in(f) == others_error;
         weft::detail::this_thread_runs().current = &f;
-        block->forget_failure();
+        (of_other ? other : block)->forget_failure();
         weft::detail::this_thread_runs().current = nullptr;
     }
     void no_wait() {
@@ -245,18 +252,22 @@ public:
         }
         to.post(f.turn);
     }
-    void check(bool fails, bool stops) {
+    void check(bool fails, bool other_fails, bool stops) {
         no_wait();
         block.reset();
+        other.reset();
         model::require(!stops || heard.find('s') != heard.npos, "the flow is told of a stop");
         model::require(!fails || !heard.empty(), "the flow is told of a failure");
+        model::require(!other_fails || heard.find('o') != heard.npos || heard.back() == 's',
+                       "the flow is told of each block's failure until it is stopped");
         model::require(references == 0, "each message has let go of the flow");
     }
 
     static inline int references = 0;
     weft::flow f{kept};
-    std::optional<weft::detail::nursery_block> block;
-    std::string heard;  // f: a failure, s: a stop
+    std::optional<nursery_block> block;
+    std::optional<nursery_block> other;
+    std::string heard;  // f: a failure, o: one in the other block, s: a stop
 
 private:
     static constexpr weft::flow_kind kept = {
@@ -270,7 +281,8 @@ private:
     static void hear(weft::waiter& w, weft::stop_reason why) noexcept {
         line& self = w.operation<line>();
         self.own_.write(2);  // a race where it is not on the flow's thread
-        self.heard += why == weft::stop_reason::sibling_failed ? 'f' : 's';
+        const bool of_other = nursery_block::failure_in(self.f) == others_error;
+        self.heard += why != weft::stop_reason::sibling_failed ? 's' : of_other ? 'o' : 'f';
         self.has_heard_ = true;
     }
     static void arrive(frame* fr) {
@@ -290,6 +302,7 @@ private:
 
 struct telling {
     bool fails = false;
+    bool other_fails = false;
     bool stops = false;
     bool forgets = false;  // the block may end before the message of its failure comes
     bool moves = false;
@@ -298,10 +311,9 @@ struct telling {
 };
 
 report tell(telling t, unsigned deviations, std::set<std::string>* orders = nullptr) {
-    const std::exception_ptr error = std::make_exception_ptr(1);
     return explore(
         [=](execution& run) {
-            const unsigned posters = unsigned{t.fails} + t.stops + t.moves;
+            const unsigned posters = unsigned{t.fails} + t.other_fails + t.stops + t.moves;
             model::var<int> link;
             place first(posters, link);
             place second(posters, link);
@@ -310,7 +322,12 @@ report tell(telling t, unsigned deviations, std::set<std::string>* orders = null
             place& last = t.moves ? second : first;
             if (t.fails)
                 run.thread("fails", [&] {
-                    l.block->fail(error);
+                    l.block->fail(line::error);
+                    last.leave();
+                });
+            if (t.other_fails)
+                run.thread("other fails", [&] {
+                    l.other->fail(line::others_error);
                     last.leave();
                 });
             if (t.stops)
@@ -332,7 +349,7 @@ report tell(telling t, unsigned deviations, std::set<std::string>* orders = null
             });
             if (t.moves) run.thread("second", [&] { second.run([&] { l.go_on(); }); });
             run.go();
-            l.check(t.fails && !t.forgets, t.stops);
+            l.check(t.fails && !t.forgets, t.other_fails, t.stops);
             if (orders != nullptr)
                 orders->insert(l.heard + std::to_string(first.post_count() + second.post_count()));
         },
@@ -345,6 +362,9 @@ TEST(flow, is_told_of_a_stop_and_of_a_failure_in_a_block) {
     expect_right(tell({.stops = true}, 12));
     expect_right(tell({.fails = true, .stops = true}, 3, &orders), bounded);
     expect_right(tell({.fails = true, .stops = true, .forgets = true}, 3), bounded);
+    // Each is told, though the one may be forgotten as the other comes.
+    expect_right(tell({.fails = true, .other_fails = true}, 3), bounded);
+    expect_right(tell({.fails = true, .other_fails = true, .stops = true}, 1), bounded);
     // By one message, or by two in each order; a flow that was stopped waits no more.
     EXPECT_EQ(orders, (std::set<std::string>{"fs1", "fs2", "s2"}));
 }

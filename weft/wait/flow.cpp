@@ -126,15 +126,9 @@ void flow::settle_here() noexcept {
 
 stop_reason flow::pending_stop_slowly() const noexcept {
     if (shields != 0) return stop_reason::none;
-    if (const stop_reason r = requested_stop(); r != stop_reason::none) return r;
+    if (const stop_reason r = known_stop(); r != stop_reason::none) return r;
     if (deadline != never && deadline <= home->now()) return stop_reason::deadline;
     return stop_reason::none;
-}
-
-// The failure first: it is the cause, and it is told in this way only.
-stop_reason flow::requested_stop() const noexcept {
-    return detail::nursery_block::has_failed_in(*this) ? stop_reason::sibling_failed
-                                                       : stop.reason();
 }
 
 void flow::deliver_stop() noexcept {

@@ -117,9 +117,12 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
     stop_root stop;
     atomic<unsigned> visitors{0};  // F4, F5
-    bool roams = false;            // nobody has said where it is to be, and others may be given it
-    bool ending = false;           // kind->end is at it: what it destroys cannot suspend
+    bool roams : 1 = false;        // nobody has said where it is to be, and others may be given it
+    bool ending : 1 = false;       // kind->end is at it: what it destroys cannot suspend
     atomic<bool> called{false};    // its message is on the way
+    // Some nursery_block of it stands among the failed. Under the lock of those; relaxed, as who
+    // asks without it, the flow, was told.
+    atomic<bool> has_failed_block{false};
 
     explicit flow(const flow_kind& k) noexcept : flow_hot{&k} { turn.of = this; }
     flow(const flow&) = delete;
@@ -155,8 +158,17 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
         if (requested_stop() == stop_reason::none)
             attention &= static_cast<std::uint8_t>(~stop_call);
     }
-    // What asks it to stop now: a child that has failed, or a request; none. On its own thread.
-    stop_reason requested_stop() const noexcept;
+    // What asks it to stop now: a child that has failed, or a request; none. The failure first: it
+    // is the cause, and it is told in this way only. On its own thread.
+    stop_reason requested_stop() const noexcept {
+        return has_failed_block.load(std::memory_order_relaxed) ? stop_reason::sibling_failed
+                                                                : stop.reason();
+    }
+    // The same, but a failure only from when the flow was told of it, which is between two turns:
+    // whatever asks twice in one turn has one answer.
+    stop_reason known_stop() const noexcept {
+        return (attention & stop_call) != 0 ? requested_stop() : stop.reason();
+    }
 
     // On its own thread: none of its waits is ended early until it was lowered as often. Those that
     // stand beside the one who lowers the last then hear of a stop that came meanwhile.

@@ -1,20 +1,52 @@
 #include "weft/wait/nursery_block.hpp"
 
+#include <array>
 #include <mutex>
+#include <utility>
 
 #include "weft/base/spin_lock.hpp"
 #include "weft/wait/thread_host.hpp"
 
 namespace weft::detail {
-namespace {
 
-// The failed blocks, the latest last.
-constinit spin_lock lock_of_failed;
-constinit nursery_block* first_failed = nullptr;
+// Failed blocks, the earliest first; those of one flow are all in one list.
+class nursery_block::failed_list {
+public:
+    static failed_list& of(const flow& f) noexcept {
+        constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
+        return all[(reinterpret_cast<std::uintptr_t>(&f) * golden) >> (64 - bits)];
+    }
 
-}  // namespace
+    void lock() noexcept { lock_.lock(); }
+    void unlock() noexcept { lock_.unlock(); }
 
-constinit atomic<unsigned> nursery_block::failed_count{0};
+    // These under the lock.
+    void push_back(nursery_block& b) noexcept {
+        b.before_ = last_;
+        (last_ != nullptr ? last_->next_ : first_) = &b;
+        last_ = &b;
+    }
+    void remove(nursery_block& b) noexcept {
+        (b.before_ != nullptr ? b.before_->next_ : first_) = b.next_;
+        (b.next_ != nullptr ? b.next_->before_ : last_) = b.before_;
+    }
+    nursery_block* first_of(const flow& f) const noexcept {
+        nursery_block* b = first_;
+        while (b != nullptr && b->flow_ != &f) b = b->next_;
+        return b;
+    }
+
+private:
+    static constexpr unsigned bits = WEFT_MODEL ? 1 : 12;
+    static constinit std::array<failed_list, 1 << bits> all;  // zeros: no page before it is used
+
+    spin_lock lock_;
+    nursery_block* first_ = nullptr;
+    nursery_block* last_ = nullptr;
+};
+
+constinit std::array<nursery_block::failed_list, 1 << nursery_block::failed_list::bits>
+    nursery_block::failed_list::all{};
 
 nursery_block::nursery_block(flow* f) noexcept : flow_(f) {
     if (flow_ != nullptr) flow_->kind->retain(*flow_);
@@ -26,42 +58,42 @@ void nursery_block::begin(flow& f) noexcept {
 }
 
 nursery_block::~nursery_block() {
-    // Without the lock: whoever could fail is no longer there.
+    // Without the lock: whatever could fail is no longer there.
     if (state_ == failed) forget_failure();
     if (flow_ != nullptr) flow_->kind->release(*flow_);
 }
 
 void nursery_block::fail(std::exception_ptr why) noexcept {
     {
-        const std::lock_guard held(lock_of_failed);
+        failed_list& l = failed_list::of(*flow_);
+        const std::lock_guard held(l);
         if (state_ != waits) return;
         state_ = failed;
         error_.swap(why);
-        nursery_block** at = &first_failed;
-        while (*at != nullptr) at = &(*at)->next_;
-        *at = this;
-        // Relaxed: who is called in the flow sees it, and nobody else looks.
-        failed_count.fetch_add(1, std::memory_order_relaxed);
+        l.push_back(*this);
+        flow_->has_failed_block.store(true, std::memory_order_relaxed);  // see there
     }
     flow_->call();
 }
 
 void nursery_block::forget_failure() noexcept {
+    if (flow_ == nullptr) return;
     {
-        const std::lock_guard held(lock_of_failed);
+        failed_list& l = failed_list::of(*flow_);
+        const std::lock_guard held(l);
         if (std::exchange(state_, told) != failed) return;
-        nursery_block** at = &first_failed;
-        while (*at != this) at = &(*at)->next_;
-        *at = next_;
-        failed_count.fetch_sub(1, std::memory_order_relaxed);  // see above
+        l.remove(*this);
+        if (l.first_of(*flow_) == nullptr)
+            flow_->has_failed_block.store(false, std::memory_order_relaxed);
     }
     if (flow_ == flow_here()) flow_->forget_stop();
 }
 
 std::exception_ptr nursery_block::failure_in(const flow& f) noexcept {
-    const std::lock_guard held(lock_of_failed);
-    const nursery_block* b = first_failed;
-    while (b != nullptr && b->flow_ != &f) b = b->next_;
+    if (!f.has_failed_block.load(std::memory_order_relaxed)) return nullptr;  // see there
+    failed_list& l = failed_list::of(f);
+    const std::lock_guard held(l);
+    const nursery_block* const b = l.first_of(f);
     return b != nullptr ? b->error_ : nullptr;
 }
 

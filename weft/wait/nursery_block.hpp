@@ -6,20 +6,19 @@
 // nursery has told the error, or is gone.
 //
 //      child fails, any thread          under the lock           a post to the flow's home
-//      scope::leave -> nursery_block::fail ---> list of failed blocks -> flow::deliver_stop
+//      scope::leave -> nursery_block::fail ---> failed blocks, and a mark -> flow::deliver_stop
 //                                              ^                        |
 //      a wait's throw_stopped -----------------+ <----------------------+
 //
-// A nursery in which no child fails costs its flow two changes of a reference count: the list,
-// which is one for the process, holds the blocks of failures that are being told, and mostly none.
+// A nursery in which no child fails costs its flow two changes of a reference count. The blocks of
+// failures that are being told, mostly none, stand in a table of the process, by their flows: a
+// flow has no room for more than the mark that it has some there (flow::has_failed_block), and does
+// not look unless it has.
 //
 // Model: test/model/flow_test.cpp
 #pragma once
 
-#include <atomic>
 #include <exception>
-
-#include "weft/base/atomic.hpp"
 
 namespace weft {
 
@@ -42,21 +41,17 @@ public:
     // The failure has been told: it ends no wait any more. In the block.
     void forget_failure() noexcept;
 
-    // Whether the code that runs in f is to end because a child has failed.
-    static bool has_failed_in(const flow& f) noexcept {
-        // Relaxed: who was called in f comes after the failure, see flow::call.
-        return failed_count.load(std::memory_order_relaxed) != 0 && failure_in(f) != nullptr;
-    }
-    // The first such child's error; null where none is.
+    // The error of the child that was the first to fail in a block of f; null where none has.
     static std::exception_ptr failure_in(const flow& f) noexcept;
 
 private:
-    static constinit atomic<unsigned> failed_count;
+    class failed_list;
 
     flow* flow_;
-    // These under the lock.
+    // These under the lock of the list.
     enum : unsigned char { waits, failed, told } state_ = waits;
-    nursery_block* next_ = nullptr;  // in the list of the failed
+    nursery_block* next_ = nullptr;
+    nursery_block* before_ = nullptr;
     std::exception_ptr error_;
 };
 

@@ -29,7 +29,7 @@ void waiter::arm(time_point until) noexcept {
     }
     // One that came while the operation was started found no wait to end.
     if (!bounded) return;
-    if (const stop_reason r = of->requested_stop(); r != stop_reason::none) stop(r);
+    if (const stop_reason r = of->known_stop(); r != stop_reason::none) stop(r);
 }
 
 void waiter::park_outer() {
