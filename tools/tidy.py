@@ -123,8 +123,6 @@ MODEL_OWED = {
     "weft/sched/loop.cpp",
     "weft/sched/loop.hpp",
     "weft/sched/pool.cpp",
-    "weft/sched/strand.cpp",
-    "weft/sched/timer.cpp",
     "weft/sched/virtual_loop.cpp",
     "weft/sched/watchdog.cpp",
     "weft/sched/watchdog.hpp",

@@ -24,7 +24,7 @@
 //
 // Limit: its sockets are told by a thread of the library, and not by the workers' own drivers.
 //
-// Model: none, one lock guards all that several threads use, and the count is read under it.
+// Model: test/model/strand_test.cpp
 #pragma once
 
 #include <concepts>

@@ -24,7 +24,7 @@ struct timer_core : timer_node, frame {
     wait_queue queue;       // guards what follows; who waits for the end of a call
     phase state = waiting;  // ended: no call begins any more
     bool calling = false;
-    bool posted = false;
+    bool posted = false;  // the message that arms it is on its way
     atomic<unsigned> references{2};
 
     timer_core(executor& on, time_point first, duration every, std::unique_ptr<timer_function> f)
@@ -87,21 +87,16 @@ struct timer_core : timer_node, frame {
 
         wait_list woken;
         bool again;
-        bool owed;
         {
             const std::lock_guard held(queue);
             calling = false;
             again = state != ended;
-            owed = posted;  // a message that will let go
             queue.claim_all(woken);
         }
         wait_queue::wake_all(woken);
-        if (again) {
-            deadline = next_after(home.now());
-            home.arm(*this);
-        } else if (!owed) {
-            let_go();
-        }
+        if (!again) return let_go();
+        deadline = next_after(home.now());
+        home.arm(*this);
     }
 
     // The first moment of the period after the present; those that were missed may be any number.
@@ -138,7 +133,6 @@ bool stop_timer(timer_core& t) noexcept {
         prevented = !t.calling || t.period > duration::zero();
         // Who is calling sees the end by himself, and a message on its way will.
         post = !t.posted && !t.calling;
-        if (post) t.posted = true;
     }
     if (!post) return prevented;
     if (t.home.is_here())

@@ -12,7 +12,7 @@
 // was busy are left out. The function must not throw and not block; it runs in no flow, with the
 // bindings (context_local.hpp) of who made the timer. It may stop or destroy its own timer.
 //
-// Model: none, one lock guards all that several threads use, beside a count of references.
+// Model: test/model/timer_test.cpp
 #pragma once
 
 #include <chrono>
