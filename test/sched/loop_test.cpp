@@ -601,6 +601,38 @@ TEST(loop, a_wake_ends_the_next_sleep_and_no_other) {
     EXPECT_GE(l.now(), until);
 }
 
+// Whatever else ended the sleep that it found.
+TEST(loop, a_wake_ends_one_call_though_that_has_run_something) {
+    struct interrupted final : driver {
+        std::function<void()> meanwhile;
+        int waits = 0;
+
+        bool wait(time_point) noexcept override {
+            ++waits;
+            if (const auto f = std::exchange(meanwhile, nullptr)) std::thread(f).join();
+            return true;
+        }
+        void wake() noexcept override {}
+        time_point now() const noexcept override { return {}; }
+        bool keeps_real_time() const noexcept override { return false; }
+        int native_handle() noexcept override { return -1; }
+    };
+    auto d = std::make_unique<interrupted>();
+    interrupted& slept = *d;
+    loop l(std::move(d));
+    int ran = 0;
+    slept.meanwhile = [&] {
+        l.wake();
+        l.post([&] { ++ran; });
+    };
+    EXPECT_TRUE(l.run_once(never));
+    EXPECT_EQ(ran, 1);
+    slept.meanwhile = [&] { l.post([&] { ++ran; }); };
+    EXPECT_TRUE(l.run_once(never));  // sleeps, until that
+    EXPECT_EQ(ran, 2);
+    EXPECT_EQ(slept.waits, 2);
+}
+
 TEST(loop, run_goes_on_after_a_wake_and_leaves_none_behind) {
     loop l;
     fiber f([] { this_fiber::sleep_for(5ms); }, {.on = &l});

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <thread>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/give_back.hpp"
 #include "weft/base/line.hpp"
 #include "weft/sched/driver_futex.hpp"
@@ -101,7 +101,7 @@ bool loop::spare_turn() noexcept {
 
 void loop::forget(runnable& r) noexcept {
     // Who claimed it may be about to post it still.
-    for (;; std::this_thread::yield()) {
+    for (;; spin_yield()) {
         take_posted();
         if (slot_.handle == r.handle) {
             slot_ = {};
@@ -389,8 +389,9 @@ bool loop::run_once(time_point until, place at) {
     // Acquire: pairs with stop().
     while (!ran && !stop_.exchange(false, std::memory_order_acquire) && !take_wake()) {
         if (!sleep(std::min(until, next_due()))) break;
-        ran = run_round() != 0;  // else the wake told of what has run already
-        if (now() >= until) break;
+        const bool woken = take_wake();  // before the round: it ends this call, whatever that runs
+        ran = run_round() != 0;          // else the driver told of what has run already
+        if (woken || now() >= until) break;
     }
     stop_.exchange(false, std::memory_order_acquire);  // pairs with stop(), which this obeys
     return ran;
@@ -502,7 +503,7 @@ void loop::end_all() noexcept {
     // Whoever posted last, or stopped it, may be about to wake the driver.
     while (wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
            telling_count_.load(std::memory_order_acquire) != 0)
-        std::this_thread::yield();
+        spin_yield();
 }
 
 // Some turns for each that lives, and no more: one that yields for ever is ended as well. A round
