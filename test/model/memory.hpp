@@ -24,7 +24,7 @@
 namespace model::detail {
 
 inline constexpr std::size_t most_parties = 8;
-inline constexpr std::size_t most_atomics = 32;
+inline constexpr std::size_t most_atomics = 48;
 
 using party = std::size_t;  // 0 is the body of the test, 1 and up are its threads
 

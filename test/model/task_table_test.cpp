@@ -12,14 +12,6 @@
 #include "model/party.hpp"
 #include "weft/base/errc.hpp"
 
-// What a task is besides its entry is no part of this: it is made, and goes, in the test.
-namespace weft::detail {
-managed_task::managed_task(const managed_kind& k, flow& f, manager_core& c, bool launched) noexcept
-    : frame{nullptr, nullptr}, core(c), line(&f), kind(&k), state(launched) {}
-managed_task::~managed_task() = default;
-void managed_task::free() noexcept { kind->free(*this); }
-}  // namespace weft::detail
-
 namespace {
 
 using model::bounded;

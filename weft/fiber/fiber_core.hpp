@@ -111,7 +111,7 @@ struct fiber_core : frame, flow {
     }
 };
 
-static_assert(sizeof(fiber_core) <= 4 * cache_line_bytes);
+static_assert(WEFT_MODEL || sizeof(fiber_core) <= 4 * cache_line_bytes);
 
 // One that runs one thing after the other (weft/future): what it runs now, how that is told that
 // the fiber is over, and what is next.

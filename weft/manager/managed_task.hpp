@@ -17,7 +17,7 @@
 // M3  the errand is posted as the first turn of a coroutine, and after that for a kill, once at a
 //     time
 //
-// Model: test/model/managed_state_test.cpp
+// Model: test/model/managed_task_test.cpp, test/model/managed_state_test.cpp
 #pragma once
 
 #include <concepts>
