@@ -2,8 +2,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/io_uring.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "test/io/drivers.hpp"
 
@@ -51,6 +58,42 @@ TEST_P(watch, tells_when_a_descriptor_is_ready) {
             p.read();
             writer.join();
         }
+    });
+}
+
+std::vector<int> rings_of_this_process() {
+    std::vector<int> rings;
+    for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        if (std::filesystem::read_symlink(fd.path(), gone) == "anon_inode:[io_uring]")
+            rings.push_back(std::stoi(fd.path().filename()));
+    }
+    return rings;
+}
+
+// The system ends a poll that stays when its result finds no room in the ring: it is begun again.
+TEST_P(watch, outlives_more_events_than_its_driver_has_room_for) {
+    run([] {
+        const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        const fd_watch w(event);
+        fiber writer([&] { EXPECT_EQ(::eventfd_write(event, 1), 0); });
+        EXPECT_TRUE(w.wait(fd_events::read));  // from now on the driver watches it
+        writer.join();
+        const std::vector<int> rings = rings_of_this_process();
+        for (int i = 0; i < 10'000; ++i) {
+            EXPECT_EQ(::eventfd_write(event, 1), 0);
+            // As the loop would, but nobody takes the results.
+            for (const int ring : rings)
+                ::syscall(SYS_io_uring_enter, ring, 0, 0, IORING_ENTER_GETEVENTS, nullptr, 0);
+        }
+        ::eventfd_t value = 0;
+        EXPECT_EQ(::eventfd_read(event, &value), 0);
+        EXPECT_EQ(w.wait(fd_events::read, weft::after(weft::now(), 20ms)).error(),
+                  std::errc::timed_out);
+        fiber again([&] { EXPECT_EQ(::eventfd_write(event, 1), 0); });
+        EXPECT_TRUE(w.wait(fd_events::read));
+        again.join();
+        ::close(event);
     });
 }
 

@@ -1,0 +1,109 @@
+#include "weft/io/io_operation.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+
+#include "test/io/drivers.hpp"
+#include "weft/wait/await.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::descriptor;
+using weft::descriptor_ref;
+using weft::detail::io_entry;
+using weft::detail::io_operation;
+using weft::detail::io_request;
+
+class an_io_operation : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(an_io_operation);
+
+descriptor owned_of(int number) {
+    std::error_code error;
+    return descriptor(descriptor_ref::adopt(number, 0, error));
+}
+
+// The end of a pipe that is read, and there is nothing.
+struct quiet_pipe {
+    quiet_pipe() {
+        std::array<int, 2> numbers{};
+        EXPECT_EQ(::pipe2(numbers.data(), O_CLOEXEC | O_NONBLOCK), 0);
+        reader = owned_of(numbers[0]);
+        other_end = numbers[1];
+    }
+    quiet_pipe(const quiet_pipe&) = delete;
+    quiet_pipe& operator=(const quiet_pipe&) = delete;
+    ~quiet_pipe() { ::close(other_end); }
+
+    descriptor reader;
+    int other_end = -1;
+};
+
+// Waits to read, and `meanwhile` happens between the try and the waiter's enlisting, as a driver of
+// another thread or a close there could have it.
+template <class F>
+class interrupted : public io_operation {
+public:
+    interrupted(const descriptor_ref& of, F meanwhile)
+        : io_operation(io_request::read, true, of, &byte_, 1, 1, 5s, "a byte"),
+          meanwhile_(meanwhile) {}
+
+    bool ready() noexcept {
+        if (io_operation::ready()) return true;
+        meanwhile_();
+        return false;
+    }
+    weft::result<std::size_t> take(const weft::waiter* w, weft::wait_status how) const noexcept {
+        return some(w, how);
+    }
+
+private:
+    F meanwhile_;
+    inline static char byte_;
+};
+
+// The driver has taken the event off the system by then, and will not see it again.
+TEST_P(an_io_operation, misses_no_event_that_comes_before_it_enlists) {
+    run([this] {
+        quiet_pipe p;
+        const descriptor_ref of = p.reader.ref();
+        interrupted warm(of, [] {});
+        weft::fiber writer([&] { EXPECT_EQ(::write(p.other_end, "a", 1), 1); });
+        EXPECT_TRUE(weft::await(warm));  // from now on it is watched
+        writer.join();
+        const auto event = [&] {
+            EXPECT_EQ(::write(p.other_end, "b", 1), 1);
+            // The driver of poll asks for nobody who does not wait.
+            while (GetParam() != weft::io_kind::poll &&
+                   of.entry().is_unready(of.generation(), io_entry::readable))
+                weft::detail::io_driver_here()->poll();
+        };
+        interrupted op(of, event);
+        EXPECT_TRUE(weft::await(op));
+    });
+}
+
+TEST_P(an_io_operation, does_not_enlist_with_the_next_opening_of_its_number) {
+    run([] {
+        quiet_pipe first;
+        const int of_first = first.reader.number();
+        std::unique_ptr<quiet_pipe> second;
+        const auto reopened = [&] {
+            first.reader.close();
+            second = std::make_unique<quiet_pipe>();
+            interrupted look(second->reader.ref(), [] {});
+            EXPECT_FALSE(look.ready());
+        };
+        interrupted op(first.reader.ref(), reopened);
+        const weft::result<std::size_t> r = weft::await(op);
+        EXPECT_TRUE(!r && r.error() == weft::errc::closed);
+        EXPECT_EQ(of_first, second->reader.number());
+    });
+}
+
+}  // namespace
