@@ -470,10 +470,14 @@ class Session:
 
     def stands(self, result):
         """Whether a result is still one: what survived may be caught by a test that is new."""
-        return result["verdict"] not in ("survived", "unreached") or (
-            result["tests"] == self.tests(layer_of(result["path"]))
-            and (result["sanitized"] or not self.options.sanitize
-                 or result["rule"] not in SANITIZED or result["verdict"] == "unreached"))
+        return (result["verdict"] not in ("survived", "unreached")
+                or result["tests"] == self.tests(layer_of(result["path"])))
+
+    def awaits_sanitizer(self, m, result, with_model):
+        """Whether it has survived the tests, and only a sanitizer has not looked at it."""
+        return (self.options.sanitize and not result["sanitized"] and result["verdict"] == "survived"
+                and m.rule in SANITIZED and not (m.rule == "order" and m.path in with_model)
+                and not self.equivalents.reason(m))
 
     def known(self):
         found = {}
@@ -548,17 +552,21 @@ class Session:
             for m in chosen:
                 print(f"{m.path}:{m.line}: {m.rule}: {m.change}")
             return 0
+        with_model = modelled(self.root)
+        again = collections.defaultdict(list)
+        for m in chosen:
+            if self.key(m) in known and self.awaits_sanitizer(m, known[self.key(m)], with_model):
+                again[SANITIZED[m.rule]].append(m)
+        begun = {m.number for mutations in again.values() for m in mutations}
         old = [{**known[self.key(m)],
                 "verdict": self.explained(m, known[self.key(m)]["verdict"])[0]}
-               for m in chosen if self.key(m) in known]
+               for m in chosen if self.key(m) in known and m.number not in begun]
         todo = [m for m in chosen if self.key(m) not in known]
         self.total = len(chosen)
         self.done = old
         if old:
             self.show(f"{len(old)} are known from {self.results_file.relative_to(self.root)}")
-        again = collections.defaultdict(list)
         if todo:
-            with_model = modelled(self.root)
             models = any(m.path in with_model for m in todo)
             stages = self.stages({layer_of(m.path) for m in todo}, models)
             inside, outside, programs = self.trial(todo, "none", stages)
@@ -602,7 +610,7 @@ class Session:
                     with self.lock:
                         again[SANITIZED[m.rule]].append(m)
                     return
-            self.finish(m, "survived" if reached else "unreached")
+            self.finish(m, "survived" if reached or again is None else "unreached")
 
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
             for done in [pool.submit(one, m) for m in mutations]:

@@ -6,10 +6,11 @@ Its one idea: a mutation is a choice at run time, so that one build holds many o
 
 A source is cut into tokens and no more: what does not compile is left out again by mutate.py. What
 is evaluated by the compiler has no run-time choice; where it stands is known by its keywords, and
-nothing is changed there. No line is added, so that a message names the line of the original.
+nothing is changed there, nor in what is for another machine or for a sanitizer alone. No line is added, so that a message names the line of the original.
 """
 
 import dataclasses
+import platform
 import re
 
 RULES = {
@@ -71,6 +72,20 @@ INVARIANT = re.compile(r"\b[A-Z]\d+\b")
 CONSTANT_CALLS = {"static_assert", "alignas", "noexcept", "sizeof", "decltype", "alignof", "requires",
                   "asm", "__asm__", "WEFT_DEBUG_ASSERT", "__attribute__", "explicit", "offsetof"}
 CONSTANT_STATEMENTS = {"using", "typedef", "case", "concept", "constinit", "goto", "friend"}
+
+# What the preprocessor knows in a build without a sanitizer; of other names both sides are taken.
+X86_64 = platform.machine() == "x86_64"
+MACROS = {"WEFT_ASAN": False, "WEFT_TSAN": False, "WEFT_X86_64": X86_64,
+          "WEFT_BACKEND_UCONTEXT": not X86_64, "WEFT_LINUX": True, "WEFT_EXCEPTIONS": True}
+
+
+def is_taken(condition):
+    """Whether an #if is; None if that is not known."""
+    words = re.findall(r"\w+|&&|\|\||[!()]|\S", condition.split("//")[0])
+    python = {"&&": "and", "||": "or", "!": "not", "(": "(", ")": ")"}
+    if not words or any(w not in MACROS and w not in python for w in words):
+        return None
+    return bool(eval(" ".join(python.get(w) or str(MACROS[w]) for w in words)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,6 +193,25 @@ class Source:
             i = self.pair.get(i, i) + 1 if self.word(i) in CLOSES else i + 1
         return i
 
+    def not_compiled(self):
+        """The tokens that the preprocessor takes out."""
+        stack = []  # of each #if: (is one of its parts known to be taken, is this part left out)
+        for i, t in enumerate(self.tokens):
+            m = re.match(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)", t.text) if (
+                t.kind == "directive") else None
+            if m is None:
+                if any(out for _, out in stack):
+                    yield i
+            elif m[1].startswith("if"):
+                now = is_taken(m[2]) if m[1] == "if" else None
+                stack.append((now is True, now is False))
+            elif stack and m[1] == "endif":
+                stack.pop()
+            elif stack:
+                before, _ = stack.pop()
+                now = is_taken(m[2]) if m[1] == "elif" else None
+                stack.append((before or now is True, before or now is False))
+
     def constants(self):
         """Which tokens the compiler evaluates."""
         yes = [False] * len(self.tokens)
@@ -186,6 +220,8 @@ class Source:
             for k in range(max(first, 0), min(last + 1, len(yes))):
                 yes[k] = True
 
+        for i in self.not_compiled():
+            mark(i, i)
         for i, t in enumerate(self.tokens):
             if t.kind == "directive":
                 mark(i, i)
@@ -204,7 +240,10 @@ class Source:
                     INVARIANT.search(self.word(self.pair[i + 1] - 1))):
                 mark(i, self.pair[i + 1])
             elif t.text == "if" and self.word(i + 1) == "constexpr":
-                mark(i, self.pair.get(i + 2, i + 2))
+                closes = self.pair.get(i + 2, i + 2)
+                mark(i, closes)
+                if is_taken(" ".join(self.word(k) for k in range(i + 3, closes))) is False:
+                    mark(i, self.pair.get(closes + 1, self.statement_end(closes + 1)))
             elif t.text in CONSTANT_STATEMENTS or (t.text == "requires" and self.word(i + 1) != "("):
                 mark(i, self.statement_end(i))
             elif t.text == "[" and self.word(i + 1) == "[":

@@ -45,6 +45,11 @@ class Rules(unittest.TestCase):
                      "WEFT_DEBUG_ASSERT(n == 3);", "using a = b<3>;", 'WEFT_ASSERT(n == 3, "x: I1");'):
             self.assertEqual(changes(code, "constant", "compare"), [], code)
 
+    def test_what_another_build_compiles_is_left_alone(self):
+        code = ("#if WEFT_TSAN\na = 1;\n#elif WEFT_LINUX && !WEFT_ASAN\na = 2;\n#else\na = 3;\n#endif\n"
+                "#if other\na = 4;\n#else\na = 5;\n#endif\nif constexpr (WEFT_ASAN) { a = 6; }")
+        self.assertEqual(changes(code, "constant"), [f"{n} -> {n} + 1" for n in (2, 4, 5)])
+
     def test_calls_and_assignments_are_left_out_and_declarations_are_not(self):
         self.assertEqual(changes("a->b(c, [&] { d(); });", "call"),
                          ["a->b(c, [&] { d(); }); left out", "d(); left out"])
