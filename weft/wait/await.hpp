@@ -246,9 +246,10 @@ bridge<await_result_t<A>> bridge_to(A&& a) {
 }
 
 // The same of what lies on a shared stack, and moves, or if it stays the caller's is copied, into
-// the coroutine.
+// the coroutine: in its first turn, in which the caller still runs.
 template <class A>
-bridge<await_result_t<A>> bridge_with(std::remove_cvref_t<A> a) {
+bridge<await_result_t<A>> bridge_with(A&& on_stack) {
+    std::remove_cvref_t<A> a(std::forward<A>(on_stack));
     if constexpr (std::is_reference_v<awaiter_t<A>>) {
         auto&& awaiter = awaiter_of(static_cast<A&&>(a));
         co_return co_await awaiter;
