@@ -1,8 +1,8 @@
 // flow_registry: the flows that live in an executor.
 //
 // Its one idea: whatever a flow is told may end it, end others, or begin new ones, here and now. So
-// a walk that tells takes the list empty first, and puts each flow back before it is told: whoever
-// leaves meanwhile leaves a whole list, whichever of the two it is in.
+// a walk that tells takes the list empty first, and puts each flow back before it is told: a flow
+// that leaves meanwhile leaves a whole list, whichever of the two it is in.
 //
 //      taken: [d] [e]          c is told          flows: [a] [b] [c] <- enroll()
 //
@@ -37,7 +37,7 @@ public:
 
     std::size_t count() const noexcept { return count_; }
     flow* youngest() const noexcept { return flows_.back(); }
-    // For a look that calls nobody.
+    // For a look that calls nothing.
     const list<flow>& flows() const noexcept { return flows_; }
 
 private:

@@ -1,8 +1,8 @@
 // launch_inbox: where any thread puts what any worker of a pool may begin, first in first out.
 //
 // Its one idea: a queue under a spin lock, and its length beside it, so that a worker looks whether
-// there is something without the lock. The look orders nothing: who must not miss what was put
-// before it has the fences of an idle_set around it (parking.hpp).
+// there is something without the lock. The look orders nothing: a worker that must not miss
+// what was put before it has the fences of an idle_set around it (parking.hpp).
 //
 // Model: test/model/parking_test.cpp
 #pragma once
@@ -22,7 +22,7 @@ public:
     void push(runnable& r) noexcept {
         const std::lock_guard held(lock_);
         queue_.push_back(r);
-        // Relaxed, both: the lock has the other writers, see above for who reads.
+        // Relaxed, both: the lock has the other writers, see above for the readers.
         count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     // The first; its handle is null if there is none.

@@ -318,8 +318,8 @@ WEFT_NOINLINE void loop::resume_observed(entry e) {
     if (turns_until_ != never && now() >= turns_until_) turns_left_ = 0;
 }
 
-// Before each sleep, until the answer is a moment, and then not before it. So who had nothing to
-// spare a moment ago and has now is found, though nothing ever wakes the loop again.
+// Before each sleep, until the answer is a moment, and then not before it. So a keeper that had
+// nothing to spare a moment ago and has now is found, though nothing ever wakes the loop again.
 void loop::give_back() noexcept {
     if (!now_on().keeps_real_time()) return;
     const time_point present = now();
@@ -425,7 +425,7 @@ void loop::stop() noexcept {
 void loop::wake() noexcept { tell(woken_); }
 
 void loop::tell(atomic<bool>& what) noexcept {
-    // Relaxed: who sees that it was told sees that somebody is here.
+    // Relaxed: a reader that sees `what` set sees this count as well.
     telling_count_.fetch_add(1, std::memory_order_relaxed);
     what.store(true, std::memory_order_release);  // pairs with run() and take_wake()
     now_on().wake();

@@ -282,7 +282,7 @@ private:
     const unsigned fork_count_ = fork_count();  // of the process that it was made in
     atomic<bool> stop_{false};
     atomic<bool> woken_{false};
-    atomic<unsigned> telling_count_{0};  // who is within stop() or wake()
+    atomic<unsigned> telling_count_{0};  // calls within stop() or wake()
 };
 
 // The rest is how post(f) makes something to run of a function.

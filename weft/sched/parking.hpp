@@ -2,10 +2,10 @@
 // them asleep.
 //
 // Its one idea: the steps of idle_set in the one order that is right, and beside them whether this
-// worker searches. Whoever puts work puts it first and then offers it; a worker announces itself
+// worker searches. A launcher puts work first and then offers it; a worker announces itself
 // first and then looks.
 //
-//      worker                                            whoever has work
+//      worker                                            launcher
 //
 //      nothing found --> begin_sleep(look) --> sleep     put; offer(all, wake)
 //                             | there is something
@@ -37,8 +37,8 @@ public:
     [[nodiscard]] bool begin_search() noexcept {
         return searching_ = searching_ || all_.begin_search();
     }
-    // It has found something, there or elsewhere. False: it did not search. If nobody searches any
-    // more, somebody must, for what was put while it did.
+    // It has found something, there or elsewhere. False: it did not search. If no worker
+    // searches any more, one must, for what was put while it did.
     template <class Wake>
     bool end_search(Wake wake) noexcept {
         if (!std::exchange(searching_, false)) return false;
@@ -56,7 +56,7 @@ public:
         end_sleep();
         return false;
     }
-    // Who was claimed searches.
+    // One that was claimed searches.
     void end_sleep() noexcept { searching_ = !all_.retract(index_); }
 
 private:

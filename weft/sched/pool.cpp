@@ -37,9 +37,8 @@ unsigned processor_count() noexcept {
 // P1  what was launched lies in one deque or in the inbox until one worker takes it
 // P2  a worker sleeps only after it has announced itself and then seen nothing in P1's places
 // P3  a loop is destroyed by its own thread, when no worker runs anything any more
-// P4  of fair_takes takes one is of what waits longest, and so is the take after a strand's turn,
-// so
-//     that nothing in P1's places waits for ever behind what launches itself again
+// P4  of fair_takes takes one is of what waits longest, and so is the take after a strand's turn:
+//     nothing in P1's places waits for ever behind what launches itself again
 struct pool::core {
     // Made before what refers to it, and destroyed when the worker says.
     struct has_loop {

@@ -43,11 +43,11 @@ class recursive_mutex {
 public:
     // Throws stopped.
     void lock(std::source_location place = std::source_location::current()) {
-        if (!try_lock()) await(async_lock(place), place);
+        if (!try_lock(place)) await(async_lock(place), place);
     }
     [[nodiscard]] bool try_lock(
         std::source_location place = std::source_location::current()) noexcept {
-        if (!is_mine(place) && !mutex_.try_lock()) return false;
+        if (!is_mine(place) && !mutex_.try_lock(place)) return false;
         ++depth_;
         return true;
     }

@@ -151,7 +151,7 @@ private:
     bool try_lock_as(detail::holder me) noexcept;
     [[noreturn]] void fail_held(word_queue::word w) const noexcept;  // at its end
     void belongs_to(detail::holder me) noexcept;                     // the writer's own part
-    void give_up(std::source_location place) noexcept;               // his lock
+    void give_up(std::source_location place) noexcept;               // the writer's lock
     void hand_on(word_queue::word v) noexcept;  // under the lock, which it releases
 
     word_queue queue_;

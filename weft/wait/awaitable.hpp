@@ -57,7 +57,7 @@ concept lazy_coroutine =
         { p.initial_suspend() } -> std::same_as<std::suspend_always>;
     };
 
-// Wherever a function is taken that returns a T, and is called by others than who gave it.
+// Wherever a function is taken that returns a T, and is called later or elsewhere.
 template <class T>
 consteval bool runs_when_called() {
     static_assert(!lazy_coroutine<T>,
