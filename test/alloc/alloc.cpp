@@ -21,7 +21,7 @@ namespace {
 // Where the library ends the program, aloud, because there is nothing else that it could do.
 constexpr const char* allowed_ends[] = {
     "Fatal glibc error: failed to register TLS destructor",  // a thread's first use of the library
-    "weft: out of memory: ",  // a wake, a kill and a yield have nobody to tell
+    "weft: out of memory: ",  // a wake, a kill and a yield cannot report it
 };
 
 constexpr unsigned most_seconds = 30;  // of one child

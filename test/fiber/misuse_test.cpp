@@ -194,7 +194,7 @@ TEST(misuse, switch_while_unwinding) {
     EXPECT_EQ(right, 4);
 }
 
-// A handler may do nothing with weft but what it may do anyway; who waits for the signal runs in a
+// A handler may do nothing with weft but what it may do anyway; the waiter for the signal runs in a
 // turn like any other, between those of others.
 TEST(misuse, signal_handler_context) {
     loop l;

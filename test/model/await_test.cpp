@@ -1,5 +1,5 @@
-// weft/wait/await.hpp: the meeting of a coroutine that ends and of whoever blocks for it, under
-// every interleaving of the two: the walk is whole.
+// weft/wait/await.hpp: the meeting of a coroutine that ends and of the party that blocks for it,
+// under every interleaving of the two: the walk is whole.
 #include "weft/wait/await.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(await, meets_the_end_of_a_coroutine_and_goes_on_with_what_it_gave) {
                 a.run([&] {
                     end->wait(*weft::current_flow());
                     model::require(value.read() == 1, "what it gave is there");
-                    end.reset();  // it lies in the frame of who waits
+                    end.reset();  // it lies in the waiter's frame
                 });
             });
             run.go();

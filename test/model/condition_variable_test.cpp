@@ -34,7 +34,7 @@ struct scene {
                 changed.wait(lock, is_ready);
             else if (!changed.wait(lock, stop.get_token(), is_ready))
                 model::require(stop.stop_requested(), "nothing else ends it");
-            model::require(m.is_mine(), "whoever comes back holds the mutex");
+            model::require(m.is_mine(), "a waiter that comes back holds the mutex");
         });
     }
     void notify(std::size_t who, bool all) {
@@ -48,7 +48,7 @@ struct scene {
     }
     void check() {
         for (const agent& a : agents) a.check();
-        model::require(m.try_lock(), "nobody holds the mutex");
+        model::require(m.try_lock(), "the mutex is free");
         m.unlock();
     }
 };

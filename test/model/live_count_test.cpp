@@ -1,4 +1,4 @@
-// weft/manager/live_count.hpp under the interleavings of two or three who admit, leave, close and
+// weft/manager/live_count.hpp under the interleavings of two or three that admit, leave, close and
 // wait. Tasks are admissions and leaves alone; what a task does between is no part of the word.
 #include "weft/manager/live_count.hpp"
 
@@ -47,7 +47,7 @@ struct manager {
     }
 };
 
-// Bounded by deviations, and for three who come once whole.
+// Bounded by deviations, and for three that come once whole.
 TEST(live_count, never_passes_its_limit_and_refuses_only_at_it) {
     expect_right(explore([](execution& run) {
                      live_count c;
@@ -55,7 +55,7 @@ TEST(live_count, never_passes_its_limit_and_refuses_only_at_it) {
                      const auto one = [&] {
                          const verdict v = c.admit(2);
                          require(v == verdict::admitted,
-                                 "two who have one each do not meet a limit of two");
+                                 "two that have one each do not meet a limit of two");
                          require(living.fetch_add(1) < 2, "it is not passed");
                          living.fetch_sub(1);
                          c.leave();
@@ -84,7 +84,7 @@ TEST(live_count, never_passes_its_limit_and_refuses_only_at_it) {
 }
 
 // A table of one lock, as task_table's shard: what enters looks at the bit, what closes walks.
-// Bounded by deviations, as who spins at the lock may always do so once more.
+// Bounded by deviations, as a thread that spins at the lock may always do so once more.
 TEST(live_count, hides_no_entry_from_who_walks_after_the_closing) {
     expect_right(explore(
                      [](execution& run) {
@@ -117,7 +117,7 @@ TEST(live_count, hides_no_entry_from_who_walks_after_the_closing) {
 }
 
 // Tasks leave, each after it has begun the next; what waits is woken when there was none, and not
-// before; and who is woken destroys the manager. Bounded by deviations.
+// before; and the one that is woken destroys the manager. Bounded by deviations.
 void ends_with(int chains, fate f, unsigned deviations) {
     expect_right(explore(
                      [=](execution& run) {
@@ -170,7 +170,7 @@ TEST(live_count, lets_a_wait_end_otherwise) {
     ends_with(1, fate::end, 4);
 }
 
-// Without closing: who waits is woken at one moment of emptiness, though others come afterwards.
+// Without closing: a waiter is woken at one moment of emptiness, though others come afterwards.
 TEST(live_count, wakes_who_waits_though_the_next_comes_at_once) {
     expect_right(explore(
                      [](execution& run) {
@@ -191,7 +191,7 @@ TEST(live_count, wakes_who_waits_though_the_next_comes_at_once) {
                  bounded);
 }
 
-// What a task wrote is seen by who finds that it has left.
+// What a task wrote is seen by a thread that finds that it has left.
 TEST(live_count, shows_what_was_written_to_who_sees_it_empty) {
     expect_right(explore([](execution& run) {
         manager m;

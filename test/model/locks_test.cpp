@@ -49,7 +49,7 @@ struct under_mutex {
     }
     void check() {
         const std::unique_lock held(m, std::try_to_lock);
-        model::require(held.owns_lock(), "nobody holds it");
+        model::require(held.owns_lock(), "it is free");
     }
 };
 
@@ -73,7 +73,7 @@ struct under_shared_mutex {
     }
     void check() {
         const std::unique_lock held(m, std::try_to_lock);
-        model::require(held.owns_lock(), "nobody holds it");
+        model::require(held.owns_lock(), "it is free");
     }
 };
 

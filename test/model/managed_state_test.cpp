@@ -1,4 +1,4 @@
-// weft/manager/managed_state.hpp under the interleavings of who begins a task, who ends it, and
+// weft/manager/managed_state.hpp under the interleavings of threads that begin a task, end it, and
 // its own end. The walks are whole but for one, which is bounded by 5 deviations.
 #include "weft/manager/managed_state.hpp"
 
@@ -21,8 +21,8 @@ using owed = managed_state::owed;
 
 constexpr model::options whole = {.deviations = 20};
 
-// A launched task's first turn and two who end it: one is first; the function is called or the end
-// is told, and never both; and what was written before the end is seen by who then looks.
+// A launched task's first turn and two that end it: one is first; the function is called or the end
+// is told, and never both; and what was written before the end is seen by a thread that then looks.
 TEST(managed_state, has_one_first_cause_and_begins_only_without_one) {
     expect_right(explore(
         [](execution& run) {
@@ -53,7 +53,7 @@ TEST(managed_state, has_one_first_cause_and_begins_only_without_one) {
         whole));
 }
 
-// Of a lazy one: launched, or dropped by who ends it.
+// Of a lazy one: launched, or dropped by its end.
 TEST(managed_state, is_launched_once_or_dropped) {
     expect_right(explore(
         [](execution& run) {

@@ -1,5 +1,5 @@
-// weft/manager/reply_table.cpp under the interleavings of who awaits a reply, who brings it, and
-// who gives up. Bounded by deviations, as who spins at a lock may always do so once more.
+// weft/manager/reply_table.cpp under the interleavings of threads that await a reply, bring it, and
+// give up. Bounded by deviations, as a thread that spins at a lock may always do so once more.
 #include "weft/manager/reply_table.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(reply_table, gives_one_reply_to_one) {
                      [](execution& run) {
                          reply_table t;
                          auto r = std::make_unique<reply>(5);
-                         require(t.insert(*r), "nobody has the number");
+                         require(t.insert(*r), "the number is free");
                          std::array<bool, 3> has{};
                          for (std::size_t i = 0; i < 2; ++i)
                              run.thread("brings", [&, i] {
@@ -57,7 +57,7 @@ TEST(reply_table, gives_one_reply_to_one) {
                  bounded);
 }
 
-// Two who await come to a table without room: neither is lost while it grows, and of one number
+// Two that await come to a table without room: neither is lost while it grows, and of one number
 // there is one.
 TEST(reply_table, loses_none_while_it_grows) {
     expect_right(explore(

@@ -36,7 +36,7 @@ TEST(shared_seats, are_counted_whatever_threads_take_them_and_give_them_up) {
 }
 
 // The group's stacks, its buffers and itself: used by the loop's thread until the last seat is
-// given up, freed by whoever finds that none is taken.
+// given up, freed by the thread that finds that none is taken.
 TEST(shared_seats, that_are_all_given_up_let_the_group_be_destroyed) {
     expect_right(explore([](execution& run) {
         shared_seats seats;

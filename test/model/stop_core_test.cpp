@@ -1,5 +1,5 @@
-// weft/stop/stop_core.hpp under the interleavings of who requests a stop, who attaches and
-// detaches a callback meanwhile, and who destroys the source. The walks are bounded by deviations.
+// weft/stop/stop_core.hpp under the interleavings of threads that request a stop, attach and
+// detach a callback meanwhile, and destroy the source. The walks are bounded by deviations.
 #include "weft/stop/stop_core.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(stop_core, calls_a_callback_once_at_most_and_never_after_it_is_detached) {
                              weft::stop_source all;
                              std::optional<weft::stop_source> one;
                              if (child) one.emplace(all.get_token());
-                             model::var<int> calls{0};  // of the frame of who waits
+                             model::var<int> calls{0};  // of the waiter's frame
                              run.thread("waits", [&] {
                                  const auto note = [&](weft::stop_reason) noexcept {
                                      calls.write(calls.read() + 1);
@@ -41,7 +41,7 @@ TEST(stop_core, calls_a_callback_once_at_most_and_never_after_it_is_detached) {
                              });
                              run.thread("stops", [&] { all.request_stop(); });
                              run.go();
-                             model::require(calls.read() == 0, "nobody calls it afterwards");
+                             model::require(calls.read() == 0, "it is not called afterwards");
                              all.check();
                          },
                          {.deviations = 4}),
@@ -69,7 +69,7 @@ TEST(stop_core, has_one_first_request_which_every_callback_hears_of) {
                  bounded);
 }
 
-// Who sees the request may destroy the source while another thread is still at it.
+// A thread that sees the request may destroy the source while another thread is still at it.
 TEST(stop_core, waits_at_its_end_for_a_request_that_is_under_way) {
     expect_right(explore(
                      [](execution& run) {

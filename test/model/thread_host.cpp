@@ -1,4 +1,4 @@
-// What a plain thread waits by is not in the model: whoever waits there is a flow of the test. In
+// What a plain thread waits by is not in the model: what waits there is a flow of the test. In
 // place of weft/wait/thread_host.cpp.
 #include "weft/wait/thread_host.hpp"
 

@@ -3,7 +3,7 @@
 // selects over eight cases, while some are stopped and some channels are closed early.
 //
 // The law: what was sent is received once, and what was not sent is not; the items of a sender
-// leave a channel in the order in which they came; everybody ends.
+// leave a channel in the order in which they came; every party ends.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -52,10 +52,10 @@ public:
         for (std::size_t p = 1; p < party_count_; ++p)
             begin(living_sends_, p, [this, p](random& mine) { send_and_receive(p, mine); });
         for (std::uint64_t n = r_.below(4); n != 0; --n) disturb();
-        STORM_CHECK(living_sends_.wait_for(30s) && "everybody ends");
+        STORM_CHECK(living_sends_.wait_for(30s) && "every party ends");
         for (auto& c : bounded_) c.close();
         for (auto& c : unbounded_) c.close();
-        STORM_CHECK(living_drains_.wait_for(30s) && "everybody ends");
+        STORM_CHECK(living_drains_.wait_for(30s) && "every party ends");
         for (weft::fiber& f : fibers_) f.join();
         for (std::thread& t : threads_) t.join();
         return judge();
@@ -83,7 +83,7 @@ private:
             }
             living.done();
         };
-        // The first cannot be stopped, as nobody knows a thread's flow.
+        // The first cannot be stopped, as a thread's flow is not known.
         const std::uint64_t where = p == 0 ? 0 : r_.below(5);
         if (where == 0)
             threads_.emplace_back(whole);

@@ -248,7 +248,8 @@ std::uint64_t one_round(random& r) {
             outside.emplace_back(post_from_outside, std::ref(w), n, r.next());
         for (auto& t : outside) t.join();
         tasks.join();
-        // Who only sleeps is asked by what it lives in: strand, loop and pool end while others end.
+        // What only sleeps is asked by what it lives in: strand, loop and pool end while others
+        // end.
         std::atomic<unsigned> ended{0};
         unsigned asleep = 0;
         for (auto n = r.below(6); n-- != 0; ++asleep)
