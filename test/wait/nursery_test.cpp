@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <thread>
+
 #include "test/support/loop_thread.hpp"
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/nursery.hpp"
@@ -368,6 +373,37 @@ TEST(nursery, a_stop_of_the_caller_is_the_blocks) {
     EXPECT_TRUE(f.join().stopped());
     EXPECT_TRUE(g.join().stopped());
     EXPECT_EQ(l.now(), before);
+}
+
+// -- whose block it is --------------------------------------------------------------------------
+
+// The failure of a child is told to nothing then, and the flow of the block is there all the same.
+TEST(nursery_death, that_a_thread_has_left_behind_is_destroyed_by_no_other) {
+    weft::testing::loop_thread there;
+    alignas(nursery) static std::byte place[sizeof(nursery)];  // there is no destructor to be had
+    nursery* left_behind = nullptr;
+    std::thread maker([&] {
+        left_behind = new (place) nursery;
+        left_behind->spawn(failing_in(0ms, 7), &there.loop());
+    });
+    maker.join();
+    while (left_behind->living_count() != 0) std::this_thread::yield();
+    EXPECT_EQ(left_behind->errors().size(), 1u);
+    EXPECT_DEATH(left_behind->~nursery(),
+                 "weft: a nursery is destroyed by another than its maker, whose block it is: "
+                 "thread [0-9]+");
+}
+
+TEST(nursery_death, of_a_fiber_is_destroyed_by_no_other_fiber) {
+    EXPECT_DEATH(
+        {
+            weft::testing::virtual_loop l(1);
+            std::optional<nursery> n;
+            weft::fiber maker([&] { n.emplace(), weft::this_fiber::sleep_for(1h); }, {.on = l});
+            weft::fiber other([&] { n.reset(); }, {.on = l});
+            l.run();
+        },
+        "weft: a nursery is destroyed by another than its maker, whose block it is: fiber [0-9]+");
 }
 
 }  // namespace

@@ -6,6 +6,10 @@ namespace weft {
 
 nursery::~nursery() noexcept(false) {
     const flow* const f = current_flow();
+    // The block keeps its flow, so that no other has this address.
+    if (maker_ != nullptr && maker_ != f && maker_ != detail::flow_here()) [[unlikely]]
+        fail("a nursery is destroyed by another than its maker, whose block it is", maker_->who(),
+             unknown_place);
     const bool is_forced = f != nullptr && f->ending;
     if (!children_.empty()) {
         const stop_reason own = f != nullptr ? f->stop.reason() : stop_reason::none;

@@ -18,8 +18,8 @@
 // - A block that fails stops the children, and its exception leaves.
 // - request_stop() asks the children alone.
 //
-// The block is that of the flow that makes the nursery, which also destroys it. A coroutine has
-// with_nursery instead, as a destructor cannot co_await.
+// The block is that of the flow that makes the nursery, which also destroys it: another that does
+// ends the program. A coroutine has with_nursery instead, as a destructor cannot co_await.
 //
 // Limit: a loop that ends asks the children of its nurseries to stop, and waits for those on other
 // executors, for a second at most: one that does not end then ends the program.
@@ -90,10 +90,12 @@ public:
 private:
     explicit nursery(flow* f) noexcept
         : block_(f),
+          maker_(f),
           children_({.one_fails_all_stop = true, .block = f != nullptr ? &block_ : nullptr}),
           exceptions_before_(std::uncaught_exceptions()) {}
 
     detail::nursery_block block_;
+    const flow* const maker_;  // compared only
     scope children_;
     const int exceptions_before_;
     bool reported_ = false;

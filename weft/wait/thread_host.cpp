@@ -1,6 +1,7 @@
 #include "weft/wait/thread_host.hpp"
 
-#include <thread>
+#include <new>
+#include <utility>
 
 #include "weft/base/platform.hpp"
 
@@ -8,45 +9,77 @@ namespace weft::detail {
 
 namespace {
 
-thread_local thread_host host;
+constinit thread_local thread_host* host = nullptr;
 
-std::uint64_t number_of_this_thread() noexcept {
-    return std::hash<std::thread::id>()(std::this_thread::get_id());
+// What a destructor of another thread-local asks for later gets one that nothing ends.
+WEFT_COLD void make_host() noexcept {
+    host = new (std::nothrow) thread_host;
+    if (host == nullptr) fail("out of memory: a thread's first use of the library");
+    struct at_end {
+        ~at_end() { std::exchange(host, nullptr)->end(); }
+    };
+    static thread_local const at_end of_thread;
+}
+
+std::uint64_t new_number() noexcept {
+    static constinit atomic<std::uint64_t> given{0};
+    return given.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness
 }
 
 }  // namespace
 
-WEFT_NOINLINE thread_host& this_thread_host() noexcept { return host; }
+WEFT_NOINLINE thread_host& this_thread_host() noexcept {
+    if (host == nullptr) [[unlikely]]
+        make_host();
+    return *host;
+}
 
 flow* flow_without_turn() noexcept {
     return current_executor() == nullptr ? &this_thread_host().own_flow() : nullptr;
 }
 
-const flow_kind thread_host::kind = {"thread", suspend, keep, keep, keep, who};
+// No executor ends it.
+const flow_kind thread_host::kind = {"thread", suspend, nullptr, keep, let_go, who};
 
-thread_host::thread_host() noexcept : frame{come_back, come_back}, flow_(kind) {
+thread_host::thread_host() noexcept
+    : frame{come_back, come_back}, number_(new_number()), flow_(*this) {
     flow_.set_handle(frame::handle());
     flow_.home = this;
 }
 
-thread_host::~thread_host() {
+void thread_host::end() noexcept {
+    flow_.move_to(nullptr);  // from here on nothing is sent to it
     runnable* left = queue_.pop_front();
-    if (left == &flow_.message) left = queue_.pop_front();  // a stop that came too late
+    if (left == &flow_.message) {  // a stop that came too late
+        left = queue_.pop_front();
+        let_go(flow_);
+    }
     if (left != nullptr || !timers_.empty())
         fail("a thread ends while what was begun on it still waits", who(flow_));
+    let_go(flow_);
 }
 
-party thread_host::who(const flow&) noexcept {
-    return {"thread", number_of_this_thread(), nullptr};
+// Relaxed: the caller has a reference.
+void thread_host::keep(flow& f) noexcept {
+    of(f).references_.fetch_add(1, std::memory_order_relaxed);
+}
+void thread_host::let_go(flow& f) noexcept {
+    thread_host& self = of(f);
+    // Acquire and release: whatever is last sees what the others did.
+    if (self.references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &self;
 }
 
-bool thread_host::is_here() const noexcept { return this == &host; }
+party thread_host::who(const flow& f) noexcept {
+    return {"thread", static_cast<const thread_flow&>(f).of.number_, nullptr};
+}
+
+bool thread_host::is_here() const noexcept { return this == host; }
 
 void thread_host::come_back(frame* f) noexcept { static_cast<thread_host*>(f)->back_ = true; }
 
 // Runs what is posted until its own waiter was run.
 void thread_host::suspend(flow& f) {
-    thread_host& self = *static_cast<thread_host*>(f.home);
+    thread_host& self = of(f);
     while (!self.back_) {
         self.fire_due();  // each time: what is posted may never end
         if (runnable* r = self.take()) run_turn(self, r->handle, r->of != &f ? r->of : nullptr);

@@ -6,12 +6,13 @@
 // a stop, or C++20 tasks that were begun on it. So a thread waits by the same waiters as a fiber,
 // and sync_wait of a task needs no other thread.
 //
-// One for each thread that ever waited, made at first use. What is posted to a thread that waits
-// for nothing runs when it waits next. What a waiting thread runs may not block it again. A thread
-// that ends while something that was begun on it has still to run, or has a deadline, ends the
-// program.
+// One for each thread that ever waited, made at first use; it stays for longer than the thread
+// where something still refers to the thread's flow, which then has no home any more. What is
+// posted to a thread that waits for nothing runs when it waits next. What a waiting thread runs may
+// not block it again. A thread that ends while something that was begun on it has still to run, or
+// has a deadline, ends the program.
 //
-// Model: none, std::mutex and std::condition_variable guard its queue.
+// Model: none, std::mutex and std::condition_variable guard its queue, and the rest is a count.
 #pragma once
 
 #include <condition_variable>
@@ -27,9 +28,10 @@ public:
     thread_host() noexcept;
     thread_host(const thread_host&) = delete;
     thread_host& operator=(const thread_host&) = delete;
-    ~thread_host();
 
     flow& own_flow() noexcept { return flow_; }
+    // 1, 2, ... in the order of their first use; no later thread has it again.
+    std::uint64_t number() const noexcept { return number_; }
 
     void post(runnable& r) noexcept override;
     void defer(std::coroutine_handle<>, flow*) noexcept override;
@@ -41,18 +43,32 @@ public:
     time_point now() const noexcept override { return steady_now(); }
     bool is_here() const noexcept override;
 
+    void end() noexcept;  // with its thread, by that
+
 private:
+    // It knows its thread also where it has no home any more.
+    struct thread_flow : flow {
+        thread_host& of;
+        explicit thread_flow(thread_host& h) noexcept : flow(thread_host::kind), of(h) {}
+    };
+
+    ~thread_host() = default;
+
+    static thread_host& of(flow& f) noexcept { return static_cast<thread_flow&>(f).of; }
     static void come_back(frame*) noexcept;
     static void suspend(flow&);
-    static void keep(flow&) noexcept {}
+    static void keep(flow&) noexcept;
+    static void let_go(flow&) noexcept;
     static party who(const flow&) noexcept;
     static const flow_kind kind;
 
     runnable* take() noexcept;  // sleeps; null when a deadline has come
     void fire_due() noexcept;
 
-    flow flow_;
-    bool back_ = false;  // its own waiter was run
+    const std::uint64_t number_;
+    thread_flow flow_;
+    atomic<unsigned> references_{1};  // the thread's, and of what keeps its flow
+    bool back_ = false;               // its own waiter was run
     timer_heap timers_;
 
     std::mutex lock_;  // guards the queue
