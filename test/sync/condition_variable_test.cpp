@@ -357,7 +357,7 @@ TEST(condition_variable_death, a_wait_without_the_mutex) {
             std::unique_lock lock(m, std::defer_lock);
             c.wait(lock);
         },
-        "a wait for a condition without its mutex");
+        "a wait for a condition without its mutex \\(.*condition_variable_test\\.cpp:");
 }
 
 }  // namespace

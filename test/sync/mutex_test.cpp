@@ -2,15 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/support/parties.hpp"
 #include "weft/sched/virtual_loop.hpp"
+#include "weft/sync/auto_reset_event.hpp"
+#include "weft/sync/condition_variable.hpp"
+#include "weft/sync/latch.hpp"
 #include "weft/sync/manual_reset_event.hpp"
+#include "weft/sync/recursive_mutex.hpp"
+#include "weft/sync/shared_mutex.hpp"
 #include "weft/sync/wait_group.hpp"
+#include "weft/task/sync_wait.hpp"
 #include "weft/task/with_nursery.hpp"
 
 using namespace std::chrono_literals;
@@ -216,7 +225,8 @@ TEST(mutex, a_fiber_that_tries_in_vain_without_end_is_reported_in_a_debug_build)
     };
     const std::string report = told_of(false);
     if (WEFT_DEBUG != 0) {
-        EXPECT_EQ(report.find("weft: try_lock has failed 10000 times in one turn of fiber "), 0u);
+        EXPECT_EQ(report.find("weft: try_lock has failed 10000 times in one round of its loop"),
+                  0u);
         EXPECT_NE(report.find("\"eager\""), std::string::npos) << report;
         EXPECT_NE(report.find("mutex_test.cpp:"), std::string::npos) << report;
         EXPECT_EQ(report.find('\n'), report.size() - 1) << "one line";
@@ -346,6 +356,99 @@ TEST(mutex_death, that_is_destroyed_while_somebody_waits_for_it) {
             m.reset();
         },
         "weft: a mutex is destroyed, which is held by thread [0-9]+: thread [0-9]+\n");
+}
+
+// -- the holder is a thread that has ended ------------------------------------------------------
+
+// A Mutex that has no destructor and is held by a thread that has ended, and that one's number.
+template <class Mutex>
+std::uint64_t held_by_one_that_has_ended(Mutex& m) {
+    std::uint64_t number = 0;
+    std::thread([&] {
+        m.lock();
+        number = weft::detail::this_thread_host().number();
+    }).join();
+    return number;
+}
+std::string thread_named(std::uint64_t number) { return "thread " + std::to_string(number); }
+
+template <class Mutex>
+class mutex_of_any_kind_death : public ::testing::Test {};
+using mutexes = ::testing::Types<weft::mutex, weft::shared_mutex>;
+TYPED_TEST_SUITE(mutex_of_any_kind_death, mutexes);
+
+TYPED_TEST(mutex_of_any_kind_death, what_a_thread_held_at_its_end_is_named_by_that_thread) {
+    alignas(TypeParam) static std::byte place[sizeof(TypeParam)];
+    auto& m = *new (place) TypeParam;
+    const std::string holder = thread_named(held_by_one_that_has_ended(m));
+    const std::string me = thread_named(weft::detail::this_thread_host().number());
+    EXPECT_NE(holder, me);
+    EXPECT_DEATH(m.unlock(), holder + ": " + me + " \\(.*mutex_test\\.cpp:");
+    EXPECT_DEATH(m.~TypeParam(), holder + ": " + me + "\n");
+    // Nor is one that comes later, at the same place in memory, its holder.
+    for (int i = 0; i < 3; ++i) std::thread([&] { EXPECT_FALSE(m.is_mine()); }).join();
+    EXPECT_FALSE(m.try_lock_for(0ms));
+}
+
+// -- the place of the call ----------------------------------------------------------------------
+
+// A blocking wait in the body of a coroutine, so that it is refused by its line.
+template <class F>
+void in_a_coroutine(F wait) {
+    const auto body = [&]() -> weft::task<> {
+        wait();
+        co_return;
+    };
+    weft::sync_wait(body());
+}
+
+TEST(lock_death, a_wait_that_is_refused_is_named_by_the_line_of_the_call) {
+    weft::mutex m;
+    weft::shared_mutex s;
+    weft::recursive_mutex r;
+    const std::lock_guard m_held(m);
+    const std::lock_guard s_held(s);
+    const std::lock_guard r_held(r);
+    const auto later = weft::now() + 1h;
+    const std::string refused = "a blocking wait in a coroutine: co_await it: task [0-9]+ ";
+    const std::string here = refused + "\\(.*/mutex_test\\.cpp:";
+    EXPECT_DEATH(in_a_coroutine([&] { m.lock(); }), here);
+    EXPECT_DEATH(in_a_coroutine([&] { static_cast<void>(m.try_lock_until(later)); }), here);
+    EXPECT_DEATH(in_a_coroutine([&] { static_cast<void>(m.try_lock_for(1h)); }), here);
+    EXPECT_DEATH(in_a_coroutine([&] { s.lock_shared(); }), here);
+    EXPECT_DEATH(in_a_coroutine([&] { static_cast<void>(s.try_lock_for(1h)); }), here);
+    EXPECT_DEATH(in_a_coroutine([&] { static_cast<void>(s.try_lock_shared_for(1h)); }), here);
+    EXPECT_DEATH(in_a_coroutine([&] { r.lock(); }), here);
+    EXPECT_DEATH(in_a_coroutine([&] { static_cast<void>(r.try_lock_for(1h)); }), here);
+    weft::condition_variable changed;
+    EXPECT_DEATH(in_a_coroutine([&] {
+                     weft::mutex own;
+                     std::unique_lock held(own);
+                     changed.wait_for(held, 1h, [] { return false; });
+                 }),
+                 here);
+    weft::latch never(1);
+    EXPECT_DEATH(in_a_coroutine([&] { static_cast<void>(never.wait_for(1h)); }), here);
+    weft::auto_reset_event unset;
+    EXPECT_DEATH(in_a_coroutine([&] { unset.wait(); }), here);
+}
+
+TEST(recursive_mutex, tried_in_vain_without_end_names_the_line_of_the_call) {
+    weft::loop l;
+    weft::recursive_mutex m;
+    m.lock();
+    ::testing::internal::CaptureStderr();
+    weft::fiber f(
+        [&] {
+            for (unsigned i = 0; i != weft::detail::many_failed_tries; ++i)
+                EXPECT_FALSE(m.try_lock());
+        },
+        {.on = &l});
+    l.run();
+    f.join();
+    m.unlock();
+    const std::string report = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(report.find("/mutex_test.cpp:") != std::string::npos, WEFT_DEBUG != 0) << report;
 }
 
 }  // namespace

@@ -406,4 +406,20 @@ TEST(nursery_death, of_a_fiber_is_destroyed_by_no_other_fiber) {
         "weft: a nursery is destroyed by another than its maker, whose block it is: fiber [0-9]+");
 }
 
+TEST(nursery_death, what_cannot_be_spawned_is_named_by_the_line_of_the_call) {
+    const std::string here = " \\(.*/nursery_test\\.cpp:";
+    EXPECT_DEATH(
+        {
+            nursery n;
+            n.spawn(task<>());
+        },
+        "a task that is empty or has begun is to be run" + here);
+    EXPECT_DEATH(
+        {
+            nursery n;
+            n.spawn([] {});
+        },
+        "a fiber is made outside of any executor: name one, .*" + here);
+}
+
 }  // namespace

@@ -114,8 +114,8 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
 }
 template <class F>
     requires std::invocable<std::decay_t<F>>
-auto spawn_into(nursery& n, F&& f) {
-    return spawn_into(n, std::forward<F>(f), fiber_options());
+auto spawn_into(nursery& n, F&& f, std::source_location place = std::source_location::current()) {
+    return spawn_into(n, std::forward<F>(f), fiber_options(), place);
 }
 
 }  // namespace weft

@@ -24,15 +24,19 @@ public:
     void reset() noexcept { permits_.clear(); }
 
     // Throws stopped.
-    void wait() {
-        if (!try_wait()) await(async_wait());
+    void wait(std::source_location place = std::source_location::current()) {
+        if (!try_wait()) await(async_wait(), place);
     }
     [[nodiscard]] bool try_wait() noexcept { return permits_.try_acquire(); }
     // Whether it passed; not so at the deadline. Throws stopped.
-    [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
+    [[nodiscard]] bool wait_until(time_point deadline,
+                                  std::source_location place = std::source_location::current()) {
+        return await(async_wait_until(deadline), place);
+    }
     template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
-        return wait_until(after(now(), d));
+    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d,
+                                std::source_location place = std::source_location::current()) {
+        return wait_until(after(now(), d), place);
     }
 
     detail::acquire_operation async_wait() noexcept { return detail::acquire_operation(permits_); }

@@ -131,11 +131,17 @@ public:
         receiver& operator=(const receiver&) = delete;
 
         // Errors: errc::closed, after the last item; lagged; operation_canceled; timed_out.
-        result<T> recv() { return await(async_recv()); }
-        result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
+        result<T> recv(std::source_location place = std::source_location::current()) {
+            return await(async_recv(), place);
+        }
+        result<T> recv_until(time_point deadline,
+                             std::source_location place = std::source_location::current()) {
+            return await(async_recv_until(deadline), place);
+        }
         template <class Rep, class Period>
-        result<T> recv_for(std::chrono::duration<Rep, Period> d) {
-            return recv_until(after(now(), d));
+        result<T> recv_for(std::chrono::duration<Rep, Period> d,
+                           std::source_location place = std::source_location::current()) {
+            return recv_until(after(now(), d), place);
         }
         // Errors: closed, lagged, resource_unavailable_try_again.
         result<T> try_recv() {

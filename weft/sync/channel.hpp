@@ -180,12 +180,14 @@ public:
         }
         return send_waiting(std::move(item));
     }
-    result<void> send_until(T item, time_point deadline) {
-        return await(async_send_until(std::move(item), deadline));
+    result<void> send_until(T item, time_point deadline,
+                            std::source_location place = std::source_location::current()) {
+        return await(async_send_until(std::move(item), deadline), place);
     }
     template <class Rep, class Period>
-    result<void> send_for(T item, std::chrono::duration<Rep, Period> d) {
-        return send_until(std::move(item), after(now(), d));
+    result<void> send_for(T item, std::chrono::duration<Rep, Period> d,
+                          std::source_location place = std::source_location::current()) {
+        return send_until(std::move(item), after(now(), d), place);
     }
     // Where it fails, the item is as it was. Errors: closed, resource_unavailable_try_again.
     result<void> try_send(T&& item) noexcept {
@@ -212,10 +214,14 @@ public:
         slot.item.~T();
         return item;
     }
-    result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
+    result<T> recv_until(time_point deadline,
+                         std::source_location place = std::source_location::current()) {
+        return await(async_recv_until(deadline), place);
+    }
     template <class Rep, class Period>
-    result<T> recv_for(std::chrono::duration<Rep, Period> d) {
-        return recv_until(after(now(), d));
+    result<T> recv_for(std::chrono::duration<Rep, Period> d,
+                       std::source_location place = std::source_location::current()) {
+        return recv_until(after(now(), d), place);
     }
     result<T> try_recv() { return detail::try_recv<T>(core_); }
 

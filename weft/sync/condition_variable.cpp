@@ -9,8 +9,8 @@ namespace detail {
 void notice::hand_on() noexcept { condition->notify_one(); }
 
 condition_awaiter::condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock,
-                                     time_point until) noexcept
-    : frame{notified, drop}, lock_(lock), until_(until), notice_(c) {}
+                                     time_point until, std::source_location place) noexcept
+    : frame{notified, drop}, lock_(lock), until_(until), place_(place), notice_(c) {}
 
 condition_awaiter::~condition_awaiter() {
     for_lock_.reset();  // while it cannot be stopped
@@ -22,7 +22,7 @@ waiter& condition_awaiter::make(std::optional<waiter>& w) noexcept {
 }
 
 bool condition_awaiter::await_suspend(std::coroutine_handle<> h) {
-    WEFT_ASSERT(lock_.owns_lock(), "a wait for a condition without its mutex");
+    WEFT_ASSERT_AT(lock_.owns_lock(), "a wait for a condition without its mutex", place_);
     awaiting_ = h;
     flow_ = current_flow();
     waiter& w = make(for_notice_);
@@ -34,7 +34,7 @@ bool condition_awaiter::await_suspend(std::coroutine_handle<> h) {
     }
     // The lock owns nothing meanwhile: the frame may be destroyed.
     mutex_ = lock_.release();
-    notice_.condition->enlist_and_release(notice_, w, *mutex_);
+    notice_.condition->enlist_and_release(notice_, w, *mutex_, place_);
     w.engage(until_);
     return true;
 }
@@ -51,7 +51,7 @@ bool condition_awaiter::begin_lock() {
         flow_->raise_shield();  // no stop ends the second wait
         shielded_ = true;
     }
-    lock_operation& op = locking_.emplace(*mutex_, unknown_place);
+    lock_operation& op = locking_.emplace(*mutex_, place_);
     if (op.ready()) return false;
     waiter& w = make(for_lock_);
     w.handle = awaiting_;
@@ -101,17 +101,18 @@ void condition_variable::notify(detail::notice& n) noexcept {
     if (waits) n.owner->wake();
 }
 
-void condition_variable::enlist_and_release(detail::notice& n, waiter& w, mutex& m) noexcept {
+void condition_variable::enlist_and_release(detail::notice& n, waiter& w, mutex& m,
+                                            std::source_location place) noexcept {
     queue_.lock();
     n.enlist(w, queue_, "a condition");
     queue_.unlock(0);
-    m.unlock();
+    m.unlock(place);
 }
 
 std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_point until,
-                                         stop_token token) {
-    WEFT_ASSERT(lock.owns_lock(), "a wait for a condition without its mutex");
-    flow& f = detail::blocking_flow(std::source_location::current());
+                                         stop_token token, std::source_location place) {
+    WEFT_ASSERT_AT(lock.owns_lock(), "a wait for a condition without its mutex", place);
+    flow& f = detail::blocking_flow(place);
     struct wait {
         detail::notice n;
         waiter w;
@@ -124,7 +125,7 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
     if (w.admit(false, true)) {
         // The lock owns nothing meanwhile: the fiber may be killed.
         mutex& m = *lock.release();
-        enlist_and_release(n, w, m);
+        enlist_and_release(n, w, m, place);
         detail::refuse_on_shared_stack(this, "a condition_variable lies on a shared stack");
         {
             const auto wake_it = [this, &n](stop_reason) noexcept { notify(n); };
@@ -132,7 +133,7 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
             w.park(until);
         }
         const shield from_a_second_stop;
-        m.lock();
+        m.lock(place);
         lock = std::unique_lock(m, std::adopt_lock);
         n.given = false;
     }

@@ -48,8 +48,8 @@ struct notice : queue_node {
 // which wakes the coroutine.
 class condition_awaiter : frame {
 public:
-    condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock,
-                      time_point until) noexcept;
+    condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock, time_point until,
+                      std::source_location place) noexcept;
     condition_awaiter(const condition_awaiter&) = delete;
     condition_awaiter& operator=(const condition_awaiter&) = delete;
     ~condition_awaiter();
@@ -70,6 +70,7 @@ private:
     std::unique_lock<mutex>& lock_;
     mutex* mutex_ = nullptr;  // while it is not held
     const time_point until_;
+    const std::source_location place_;  // of the call, for messages
     wait_status status_ = wait_status::woken;
     stop_reason reason_ = stop_reason::none;
     std::coroutine_handle<> awaiting_;
@@ -97,16 +98,18 @@ public:
 template <class Result>
 class [[nodiscard]] condition_wait {
 public:
-    condition_wait(condition_variable& c, std::unique_lock<mutex>& lock, time_point until) noexcept
-        : condition_(&c), lock_(&lock), until_(until) {}
+    condition_wait(condition_variable& c, std::unique_lock<mutex>& lock, time_point until,
+                   std::source_location place) noexcept
+        : condition_(&c), lock_(&lock), until_(until), place_(place) {}
     typed_condition_awaiter<Result> operator co_await() const noexcept {
-        return {*condition_, *lock_, until_};
+        return {*condition_, *lock_, until_, place_};
     }
 
 private:
     condition_variable* condition_;
     std::unique_lock<mutex>* lock_;
     time_point until_;
+    std::source_location place_;
 };
 
 }  // namespace detail
@@ -121,67 +124,81 @@ public:
     void notify_all() noexcept;
 
     // All waits throw stopped, with the mutex held.
-    void wait(std::unique_lock<mutex>& lock) { wait_until(lock, never); }
+    void wait(std::unique_lock<mutex>& lock,
+              std::source_location place = std::source_location::current()) {
+        wait_until(lock, never, place);
+    }
     template <class Predicate>
-    void wait(std::unique_lock<mutex>& lock, Predicate p) {
-        while (!p()) wait(lock);
+    void wait(std::unique_lock<mutex>& lock, Predicate p,
+              std::source_location place = std::source_location::current()) {
+        while (!p()) wait(lock, place);
     }
 
-    std::cv_status wait_until(std::unique_lock<mutex>& lock, time_point deadline) {
-        return block(lock, deadline, stop_token());
+    std::cv_status wait_until(std::unique_lock<mutex>& lock, time_point deadline,
+                              std::source_location place = std::source_location::current()) {
+        return block(lock, deadline, stop_token(), place);
     }
     // What the predicate says in the end.
     template <class Predicate>
-    bool wait_until(std::unique_lock<mutex>& lock, time_point deadline, Predicate p) {
+    bool wait_until(std::unique_lock<mutex>& lock, time_point deadline, Predicate p,
+                    std::source_location place = std::source_location::current()) {
         while (!p())
-            if (wait_until(lock, deadline) == std::cv_status::timeout) return p();
+            if (wait_until(lock, deadline, place) == std::cv_status::timeout) return p();
         return true;
     }
     template <class Rep, class Period>
-    std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> d) {
-        return wait_until(lock, after(now(), d));
+    std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> d,
+                            std::source_location place = std::source_location::current()) {
+        return wait_until(lock, after(now(), d), place);
     }
     template <class Rep, class Period, class Predicate>
-    bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> d,
-                  Predicate p) {
-        return wait_until(lock, after(now(), d), std::move(p));
+    bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> d, Predicate p,
+                  std::source_location place = std::source_location::current()) {
+        return wait_until(lock, after(now(), d), std::move(p), place);
     }
 
     // These end as well when a stop of the token is requested, and do not throw then.
     template <class Predicate>
-    bool wait(std::unique_lock<mutex>& lock, stop_token token, Predicate p) {
-        return wait_until(lock, token, never, std::move(p));
+    bool wait(std::unique_lock<mutex>& lock, stop_token token, Predicate p,
+              std::source_location place = std::source_location::current()) {
+        return wait_until(lock, token, never, std::move(p), place);
     }
     template <class Predicate>
     bool wait_until(std::unique_lock<mutex>& lock, stop_token token, time_point deadline,
-                    Predicate p) {
+                    Predicate p, std::source_location place = std::source_location::current()) {
         while (!token.stop_requested()) {
             if (p()) return true;
-            if (block(lock, deadline, token) == std::cv_status::timeout) break;
+            if (block(lock, deadline, token, place) == std::cv_status::timeout) break;
         }
         return p();
     }
     template <class Rep, class Period, class Predicate>
     bool wait_for(std::unique_lock<mutex>& lock, stop_token token,
-                  std::chrono::duration<Rep, Period> d, Predicate p) {
-        return wait_until(lock, token, after(now(), d), std::move(p));
+                  std::chrono::duration<Rep, Period> d, Predicate p,
+                  std::source_location place = std::source_location::current()) {
+        return wait_until(lock, token, after(now(), d), std::move(p), place);
     }
 
     // For co_await: nothing, and a cv_status.
-    detail::condition_wait<void> async_wait(std::unique_lock<mutex>& lock) noexcept {
-        return {*this, lock, never};
+    detail::condition_wait<void> async_wait(
+        std::unique_lock<mutex>& lock,
+        std::source_location place = std::source_location::current()) noexcept {
+        return {*this, lock, never, place};
     }
-    detail::condition_wait<std::cv_status> async_wait_until(std::unique_lock<mutex>& lock,
-                                                            time_point deadline) noexcept {
-        return {*this, lock, deadline};
+    detail::condition_wait<std::cv_status> async_wait_until(
+        std::unique_lock<mutex>& lock, time_point deadline,
+        std::source_location place = std::source_location::current()) noexcept {
+        return {*this, lock, deadline, place};
     }
 
 private:
     friend class detail::condition_awaiter;
 
-    std::cv_status block(std::unique_lock<mutex>& lock, time_point until, stop_token token);
+    std::cv_status block(std::unique_lock<mutex>& lock, time_point until, stop_token token,
+                         std::source_location place);
     // Enlists first, so that a notification between the two is not missed.
-    void enlist_and_release(detail::notice& n, waiter& w, mutex& m) noexcept;
+    void enlist_and_release(detail::notice& n, waiter& w, mutex& m,
+                            std::source_location place) noexcept;
     void notify(detail::notice& n) noexcept;  // this one, if it still waits
 
     detail::word_queue queue_;

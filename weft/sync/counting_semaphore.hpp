@@ -46,12 +46,15 @@ public:
     }
     [[nodiscard]] bool try_acquire() noexcept { return permits_.try_acquire(); }
     // False at the deadline. Throws stopped.
-    [[nodiscard]] bool try_acquire_until(time_point deadline) {
-        return await(async_acquire_until(deadline));
+    [[nodiscard]] bool try_acquire_until(
+        time_point deadline, std::source_location place = std::source_location::current()) {
+        return await(async_acquire_until(deadline), place);
     }
     template <class Rep, class Period>
-    [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> d) {
-        return try_acquire_until(after(now(), d));
+    [[nodiscard]] bool try_acquire_for(
+        std::chrono::duration<Rep, Period> d,
+        std::source_location place = std::source_location::current()) {
+        return try_acquire_until(after(now(), d), place);
     }
 
     detail::acquire_operation async_acquire() noexcept {

@@ -8,8 +8,8 @@ namespace weft::detail {
 
 // Of the flow that runs, as long as its executor counts the same turns.
 struct failed_tries {
-    const flow* by;  // compared only
-    std::uint64_t turns;
+    const flow* by;       // compared only
+    std::uint64_t turns;  // as counted in that round
     unsigned count;
 };
 
@@ -23,6 +23,7 @@ namespace {
 
 party party_of(holder h) noexcept {
     if (h == unknown_holder) return {"a coroutine that is no task of its own", 0, nullptr};
+    if ((h & unknown_holder) != 0) return {"thread", h / numbers, nullptr};
     return reinterpret_cast<const flow*>(h)->who();
 }
 
@@ -33,7 +34,7 @@ holder holder_without_flow() noexcept {
     thread_host& host = this_thread_host();
     const executor* e = current_executor();
     if (e != nullptr && e != &host) return unknown_holder;
-    return holder_of(&host.own_flow());
+    return holder_of(host);
 }
 
 void count_failed_try(std::source_location place) noexcept {
@@ -45,10 +46,11 @@ void count_failed_try(std::source_location place) noexcept {
     if (turns == executor::no_turns || ++seen.count != many_failed_tries) return;
     const party p = f->who();
     line l;
-    l.text("weft: try_lock has failed ").number(many_failed_tries).text(" times in one turn of ");
+    l.text("weft: try_lock has failed ").number(many_failed_tries);
+    l.text(" times in one round of its loop, which the holder may need to come to its unlock: ");
     l.text(p.kind).text(" ").number(p.id);
     if (p.name != nullptr && p.name[0] != '\0') l.text(" \"").text(p.name).text("\"");
-    l.text(", whose thread runs nothing else meanwhile (").text(place.file_name()).text(":");
+    l.text(" (").text(place.file_name()).text(":");
     l.number(place.line()).text(")").newline().write(2);
 }
 

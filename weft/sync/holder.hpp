@@ -5,6 +5,10 @@
 // run beside others in the flow that began it, or in none, and nothing tells one such from another:
 // what they lock by co_await has no known holder, and it is not noticed who unlocks it.
 //
+//      a fiber, a task        its flow's address: it ends the program if it ends and holds a lock
+//      a thread               its number, which no later one has, and a bit: it may have ended
+//      the unknown            the bit alone
+//
 // Limits: a coroutine that blocks or tries, in place of co_await, does so for the fiber or thread
 // that runs it. A task that begins others by hand is one party with them.
 #pragma once
@@ -13,17 +17,21 @@
 #include <source_location>
 
 #include "weft/sync/word_queue.hpp"
-#include "weft/wait/flow.hpp"
+#include "weft/wait/thread_host.hpp"
 
 namespace weft::detail {
 
 using holder = std::uintptr_t;
 
-// No flow has this address.
+// No flow has this bit in its address.
 inline constexpr holder unknown_holder = word_queue::unit;
-static_assert(alignof(flow) >= word_queue::unit, "a flow's address is a value of a word_queue");
+inline constexpr holder numbers = 2 * unknown_holder;
+static_assert(alignof(flow) >= numbers, "a flow's address is a value of a word_queue, and even");
 
 inline holder holder_of(const flow* f) noexcept { return reinterpret_cast<holder>(f); }
+inline holder holder_of(const thread_host& t) noexcept {
+    return t.number() * numbers | unknown_holder;
+}
 
 // The plain thread, or the unknown.
 holder holder_without_flow() noexcept;
@@ -44,7 +52,9 @@ inline holder holder_in_coroutine() noexcept {
 inline holder holder_of(const waiter& w) noexcept {
     const flow* f = w.of;
     if (f == nullptr) return unknown_holder;
-    return f->kind->suspend == nullptr || w.handle == f->handle ? holder_of(f) : unknown_holder;
+    if (f->kind->suspend != nullptr && w.handle != f->handle) return unknown_holder;
+    const thread_host* const t = thread_host::of_own(*f);
+    return t != nullptr ? holder_of(*t) : holder_of(f);
 }
 
 // Whoever runs here has got a lock, or given one up: a flow that ends with one ends the program.
@@ -52,8 +62,9 @@ inline void count_lock(int n) noexcept {
     if (flow* f = current_flow()) f->locks += static_cast<std::uint32_t>(n);
 }
 
-// A fiber has tried a lock in vain. So many times in one round of its executor, and one line tells
-// which fiber it is, and where: it may wait for what only its own thread can give it.
+// A fiber has tried a lock in vain. So many times in one round of its executor, in which few others
+// have a turn or none, and one line tells which fiber it is, and where: it may wait for what only
+// its own thread can give it.
 inline constexpr unsigned many_failed_tries = 10'000;
 void count_failed_try(std::source_location place) noexcept;
 

@@ -100,12 +100,14 @@ public:
         return true;
     }
     // False at the deadline. Throws stopped.
-    [[nodiscard]] bool try_lock_until(time_point deadline) {
-        return try_lock() || await(async_lock_until(deadline));
+    [[nodiscard]] bool try_lock_until(
+        time_point deadline, std::source_location place = std::source_location::current()) {
+        return try_lock(place) || await(async_lock_until(deadline, place), place);
     }
     template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
-        return try_lock() || await(async_lock_until(after(now(), d)));
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
+                                    std::source_location place = std::source_location::current()) {
+        return try_lock(place) || await(async_lock_until(after(now(), d), place), place);
     }
     void unlock(std::source_location place = std::source_location::current()) noexcept {
         const detail::holder me = detail::holder_here();
@@ -143,6 +145,6 @@ inline bool detail::lock_operation::ready() noexcept {
     if (me != unknown_holder) count_lock(1);
     return true;
 }
-inline bool detail::lock_operation::blocking_ready() noexcept { return mutex_->try_lock(); }
+inline bool detail::lock_operation::blocking_ready() noexcept { return mutex_->try_lock(place_); }
 
 }  // namespace weft

@@ -33,11 +33,17 @@ public:
         return send(T(item));
     }
 
-    result<T> recv() { return await(async_recv()); }
-    result<T> recv_until(time_point deadline) { return await(async_recv_until(deadline)); }
+    result<T> recv(std::source_location place = std::source_location::current()) {
+        return await(async_recv(), place);
+    }
+    result<T> recv_until(time_point deadline,
+                         std::source_location place = std::source_location::current()) {
+        return await(async_recv_until(deadline), place);
+    }
     template <class Rep, class Period>
-    result<T> recv_for(std::chrono::duration<Rep, Period> d) {
-        return recv_until(after(now(), d));
+    result<T> recv_for(std::chrono::duration<Rep, Period> d,
+                       std::source_location place = std::source_location::current()) {
+        return recv_until(after(now(), d), place);
     }
     result<T> try_recv() { return detail::try_recv<T>(core_); }
     detail::recv_operation<T> async_recv() noexcept { return detail::recv_operation<T>(core_); }

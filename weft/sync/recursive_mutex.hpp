@@ -52,12 +52,14 @@ public:
         return true;
     }
     // False at the deadline. Throws stopped.
-    [[nodiscard]] bool try_lock_until(time_point deadline) {
-        return await(async_lock_until(deadline));
+    [[nodiscard]] bool try_lock_until(
+        time_point deadline, std::source_location place = std::source_location::current()) {
+        return await(async_lock_until(deadline, place), place);
     }
     template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
-        return try_lock_until(after(now(), d));
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
+                                    std::source_location place = std::source_location::current()) {
+        return try_lock_until(after(now(), d), place);
     }
     void unlock(std::source_location place = std::source_location::current()) noexcept {
         if (is_mine(place) && --depth_ != 0) return;
@@ -93,12 +95,12 @@ bool detail::recursive<Op>::ready() noexcept {
     if (me == unknown_holder) [[unlikely]]
         fail_unknown("async_lock of a recursive_mutex in a coroutine that is no task of its own",
                      Op::place());
-    return mutex_->is_mine() || Op::ready();
+    return mutex_->is_mine(Op::place()) || Op::ready();
 }
 
 template <class Op>
 bool detail::recursive<Op>::blocking_ready() noexcept {
-    return mutex_->is_mine() || Op::blocking_ready();
+    return mutex_->is_mine(Op::place()) || Op::blocking_ready();
 }
 
 template <class Op>

@@ -97,17 +97,24 @@ public:
     [[nodiscard]] bool try_lock_shared() noexcept;
 
     // False at the deadline. Throw stopped.
-    [[nodiscard]] bool try_lock_until(time_point t) { return await(async_lock_until(t)); }
-    [[nodiscard]] bool try_lock_shared_until(time_point t) {
-        return await(async_lock_shared_until(t));
+    [[nodiscard]] bool try_lock_until(
+        time_point t, std::source_location place = std::source_location::current()) {
+        return await(async_lock_until(t, place), place);
+    }
+    [[nodiscard]] bool try_lock_shared_until(
+        time_point t, std::source_location place = std::source_location::current()) {
+        return await(async_lock_shared_until(t, place), place);
     }
     template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
-        return try_lock_until(after(now(), d));
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d,
+                                    std::source_location place = std::source_location::current()) {
+        return try_lock_until(after(now(), d), place);
     }
     template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> d) {
-        return try_lock_shared_until(after(now(), d));
+    [[nodiscard]] bool try_lock_shared_for(
+        std::chrono::duration<Rep, Period> d,
+        std::source_location place = std::source_location::current()) {
+        return try_lock_shared_until(after(now(), d), place);
     }
 
     // End the program where nobody holds it so, or the writer is another.

@@ -38,10 +38,14 @@ public:
         if (!try_wait()) await(async_wait(), place);
     }
     // Whether the count was zero; not so at the deadline. Throws stopped.
-    [[nodiscard]] bool wait_until(time_point deadline) { return await(async_wait_until(deadline)); }
+    [[nodiscard]] bool wait_until(time_point deadline,
+                                  std::source_location place = std::source_location::current()) {
+        return await(async_wait_until(deadline), place);
+    }
     template <class Rep, class Period>
-    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
-        return wait_until(after(now(), d));
+    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d,
+                                std::source_location place = std::source_location::current()) {
+        return wait_until(after(now(), d), place);
     }
 
     detail::gate_operation async_wait() noexcept { return detail::gate_operation(gate_); }

@@ -74,12 +74,19 @@ private:
 
 // What nursery::spawn does with a task.
 template <class T>
-task_handle<T> spawn_into(nursery& n, task<T>&& t, launcher* on = nullptr) {
+task_handle<T> spawn_into(nursery& n, task<T>&& t, launcher* on,
+                          std::source_location place = std::source_location::current()) {
     launcher& there = on != nullptr ? *on : detail::launcher_here();
-    detail::task_run<T> run(std::move(t), there.only_executor());
+    detail::task_run<T> run(std::move(t), there.only_executor(), place);
     n.admit(run->member);
     run->post_first_turn(there);
     return task_handle<T>(std::move(run));
+}
+
+template <class T>
+task_handle<T> spawn_into(nursery& n, task<T>&& t,
+                          std::source_location place = std::source_location::current()) {
+    return spawn_into(n, std::move(t), nullptr, place);
 }
 
 }  // namespace weft

@@ -47,10 +47,16 @@ public:
     nursery& operator=(const nursery&) = delete;
     ~nursery() noexcept(false);
 
-    // What becomes of x is for who defines what it is: spawn_into(nursery&, x, options...).
-    template <class X, class... Options>
-    auto spawn(X&& x, Options&&... options) {
-        return spawn_into(*this, std::forward<X>(x), std::forward<Options>(options)...);
+    // What becomes of x is said where it is defined: spawn_into(nursery&, x, place), and with an
+    // option spawn_into(nursery&, x, option, place).
+    template <class X>
+    auto spawn(X&& x, std::source_location place = std::source_location::current()) {
+        return spawn_into(*this, std::forward<X>(x), place);
+    }
+    template <class X, class Option>
+    auto spawn(X&& x, Option&& option,
+               std::source_location place = std::source_location::current()) {
+        return spawn_into(*this, std::forward<X>(x), std::forward<Option>(option), place);
     }
 
     // Waits until all have ended. Throws the first error. A stop of the caller is theirs, and so is

@@ -30,6 +30,10 @@ public:
     thread_host& operator=(const thread_host&) = delete;
 
     flow& own_flow() noexcept { return flow_; }
+    // Whose own flow f is; null: no thread's.
+    static const thread_host* of_own(const flow& f) noexcept {
+        return f.kind == &kind ? &static_cast<const thread_flow&>(f).of : nullptr;
+    }
     // 1, 2, ... in the order of their first use; no later thread has it again.
     std::uint64_t number() const noexcept { return number_; }
 
