@@ -69,7 +69,8 @@ struct shared_group {
     control* bring = nullptr;               //   bring this one in (null: nobody),
     annotated_context* go_on_to = nullptr;  //   and go on there with the same word
 
-    shared_group(std::size_t count, std::size_t bytes) : slots(count), stack_bytes(bytes) {
+    shared_group(std::size_t count, std::size_t bytes)
+        : slots(count), stack_bytes(bytes), seats(count, &this_thread()) {
         for (shared_slot& s : slots) s.group = this;
     }
     ~shared_group();
@@ -255,13 +256,13 @@ shared_group& group_of(shared_stack_group& group) noexcept { return *group.group
 
 void take_seat(control& c, shared_stack_group& group) {
     shared_group& g = group_of(group);
-    c.seat = {&g.slots[g.seats.take(g.slots.size())], nullptr};
+    c.seat = {&g.slots[g.seats.take(&this_thread())], nullptr};
     c.word.raise(on_shared_stack);
 }
 
 void give_up_seat(control& c) noexcept {
     shared_slot* const s = std::exchange(c.seat.slot, nullptr);
-    if (s != nullptr) s->group->seats.give_up();
+    if (s != nullptr) s->group->seats.give_up(&this_thread());
 }
 
 weft::stack shared_slot_stack(shared_slot& slot) noexcept {
