@@ -57,7 +57,7 @@ word to_word(T x) {
 template <class T>
 T from_word(word w) {
     T x;
-    std::memcpy(&x, &w, sizeof(T));
+    std::memcpy(static_cast<void*>(&x), &w, sizeof(T));
     return x;
 }
 

@@ -25,7 +25,7 @@
 // are for any. A loop that ends asks what lives in it to stop, runs it on, and ends what is left by
 // unwinding it. In a process that was forked a loop of the parent cannot be run.
 //
-// Model: test/model/inbox_test.cpp
+// Model: test/model/loop_test.cpp, test/model/inbox_test.cpp
 #pragma once
 
 #include <atomic>
@@ -118,8 +118,9 @@ public:
     // present turn is over; from another thread, soon. Any thread.
     void stop() noexcept;
 
-    // Ends the sleep of the present run_once(), or of the next one that would sleep, and it returns
-    // that nothing ran; a run() only looks round. Any thread.
+    // Ends the sleep of the present run_once(), or of the next one that would sleep, which returns
+    // after one more round; so each wake ends one call at most. A run() only looks round. Any
+    // thread.
     void wake() noexcept;
 
     // The earliest moment at which run_once has something to do by itself; `never`: none.

@@ -11,7 +11,7 @@
 //
 // explore() runs a test under many seeds and prints the first that fails, to be set as WEFT_SEED.
 //
-// Model: none, one flag is exchanged, and the clock has one writer.
+// Model: test/model/loop_test.cpp
 #pragma once
 
 #include <cstdint>
