@@ -2,6 +2,9 @@
 #include "weft/base/asymmetric_fence.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <thread>
 #include <type_traits>
@@ -17,6 +20,9 @@ static_assert(std::is_trivially_copyable_v<asymmetric_fence>);
 TEST(asymmetric_fence, is_free_where_the_kernel_fences_others) {
     EXPECT_EQ(asymmetric_fence().is_free(), detail::membarrier_works());
     EXPECT_FALSE(asymmetric_fence::full().is_free());
+    const long offers = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    const bool offered = offers > 0 && (offers & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
+    EXPECT_EQ(asymmetric_fence().is_free(), offered && !WEFT_TSAN);
     if (WEFT_TSAN) {
         EXPECT_FALSE(asymmetric_fence().is_free()) << "ThreadSanitizer does not see it";
     }

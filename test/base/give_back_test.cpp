@@ -86,6 +86,14 @@ TEST(unused, spares_nothing_of_what_was_used_in_the_period) {
     EXPECT_EQ(u.spare(start + 2 * give_back_period, 85, 1), 0u);
 }
 
+TEST(unused, does_not_count_what_has_gone_when_others_come_in_its_place) {
+    unused u;
+    static_cast<void>(u.spare(start, 20, 1));
+    EXPECT_EQ(u.spare(start + give_back_period, 20, 1), 10u);
+    u.given(10);
+    EXPECT_EQ(u.spare(start + 2 * give_back_period, 20, 1), 5u) << "ten are new";
+}
+
 TEST(unused, takes_back_what_it_spared_where_it_is_used_after_all) {
     unused u;
     static_cast<void>(u.spare(start, 100, 1));

@@ -1,5 +1,6 @@
 #include "weft/base/pages.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -49,6 +51,31 @@ TEST(pages, are_aligned_to_their_size_where_that_is_asked_for) {
         EXPECT_TRUE(weft::detail::release_pages(aligned[static_cast<std::size_t>(n)], bytes));
         EXPECT_TRUE(weft::detail::release_pages(between[static_cast<std::size_t>(n)], page));
     }
+}
+
+std::size_t mapped_pages() {
+    char text[64] = {};
+    const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    EXPECT_GT(::read(fd, text, sizeof text - 1), 0);
+    ::close(fd);
+    return std::strtoull(text, nullptr, 10);
+}
+
+TEST(pages, that_are_aligned_leave_no_others_beside_them) {
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer maps pages of its own";
+    constexpr std::size_t bytes = 64 * 1024;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    void* kept[20] = {};
+    void* between[20] = {};
+    const std::size_t before = mapped_pages();
+    for (int n = 0; n < 20; ++n) {
+        between[n] = weft::detail::try_acquire_pages(page);
+        kept[n] = weft::detail::try_acquire_aligned_pages(bytes);
+    }
+    EXPECT_EQ(mapped_pages() - before, 20 * (1 + bytes / page));
+    for (void* p : between) weft::detail::release_pages(p, page);
+    for (void* p : kept) weft::detail::release_pages(p, bytes);
+    EXPECT_EQ(mapped_pages(), before);
 }
 
 TEST(pages, that_cannot_be_had_are_null_and_errno_is_kept) {

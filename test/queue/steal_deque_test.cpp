@@ -46,6 +46,19 @@ TEST(steal_deque, gives_the_owner_the_last_and_a_thief_the_first) {
     deque.check();
 }
 
+TEST(steal_deque, gives_the_owner_a_certain_one_only_where_it_is_the_last) {
+    weft::detail::steal_core deque(4, asymmetric_fence());
+    int a = 0, b = 0;
+    ASSERT_TRUE(deque.try_push(&a));
+    EXPECT_TRUE(deque.try_pop(&a)) << "the only one";
+    EXPECT_FALSE(deque.try_pop(&a)) << "it is gone";
+    ASSERT_TRUE(deque.try_push(&a));
+    ASSERT_TRUE(deque.try_push(&b));
+    EXPECT_FALSE(deque.try_pop(&a));
+    EXPECT_TRUE(deque.try_pop(&b));
+    EXPECT_EQ(deque.pop(), &a);
+}
+
 TEST(steal_deque, is_empty_to_both_when_it_is) {
     steal_deque<loot> deque;
     const auto find_nothing = [&] {

@@ -32,6 +32,7 @@ TEST(stackless, goes_on_behind_the_yield_and_ends_at_the_end) {
     EXPECT_FALSE(c.done());
     EXPECT_EQ(c(), -1);
     EXPECT_TRUE(c.done());
+    EXPECT_TRUE(c.is_parent()) << "it was made by no fork";
     EXPECT_EQ(c(), -1);
 }
 

@@ -61,6 +61,24 @@ TEST(executor, runs_what_is_posted_in_order_and_not_within_the_post) {
     EXPECT_EQ(ran, (std::vector{1, 2}));
 }
 
+// On its own thread nobody else looks, and a deferral costs less.
+TEST(executor, launches_by_a_post_and_on_its_own_thread_by_a_deferral) {
+    std::vector<int> ran;
+    noted a(ran, 1);
+    noted b(ran, 2);
+    manual_executor on;
+    bool posted = false;
+    on.in_next_post([&] { posted = true; });
+    on.launch(a.node);
+    EXPECT_TRUE(posted);
+    posted = false;
+    on.in_next_post([&] { posted = true; });
+    on.call([&] { on.launch(b.node); });
+    EXPECT_FALSE(posted);
+    on.run_all();
+    EXPECT_EQ(ran, (std::vector{1, 2}));
+}
+
 TEST(executor, forgets_what_has_not_run) {
     std::vector<int> ran;
     noted a(ran, 1);

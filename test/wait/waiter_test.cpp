@@ -54,6 +54,24 @@ TEST(waiter, a_wake_is_posted_and_never_runs_the_party_on_the_spot) {
     EXPECT_EQ(passed, 1);
 }
 
+struct told_late {
+    static constexpr bool reports_stop = true;
+    int thing = 0;
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        w.enlist("a thing", nullptr, this, [](waiter&) noexcept {});
+        w.wait_for(&thing);
+        EXPECT_EQ(w.thing(), &thing);
+        return false;
+    }
+    void take(const waiter*, wait_status) {}
+};
+
+TEST(waiter, knows_what_it_waits_for_though_it_learns_that_late) {
+    told_late op;
+    sync_wait(op);
+}
+
 struct hasty {
     static constexpr bool reports_stop = true;
     bool ready() { return false; }

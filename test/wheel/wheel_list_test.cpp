@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 namespace weft::detail {
@@ -28,6 +29,20 @@ TEST(wheel_list, gives_back_in_the_order_of_adding) {
     EXPECT_FALSE(list.empty());
     EXPECT_EQ(&list.pop_front(), &c);
     EXPECT_TRUE(list.empty());
+}
+
+TEST(wheel_list_death, check_finds_a_link_that_leads_to_another_than_leads_back) {
+    wheel_list list;
+    wheel_node a, b;
+    list.push_back(a);
+    list.push_back(b);
+    auto& links = reinterpret_cast<wheel_links&>(b);
+    wheel_links* const right = std::exchange(links.previous, &links);
+    EXPECT_DEATH(static_cast<void>(nodes_of(list)), "wheel_list: a node's links");
+    links.previous = right;
+    EXPECT_EQ(nodes_of(list), (order{&a, &b}));
+    wheel_list::unlink(a);
+    wheel_list::unlink(b);
 }
 
 TEST(wheel_list, a_node_leaves_from_anywhere_and_the_last_one_tells_which_list_is_empty) {
