@@ -1,5 +1,5 @@
-// agent: whoever blocks, in one thread of a test, by the very calls that a fiber makes: a flow that
-// can suspend, and an executor that brings it back, by a word.
+// agent: a party that blocks, in one thread of a test, by the very calls that a fiber makes: a flow
+// that can suspend, and an executor that brings it back, by a word.
 //
 //   model::agent a;
 //   run.thread("locks", [&] { a.run([&] { const std::lock_guard held(m); ... }); });
@@ -7,13 +7,13 @@
 //   a.check();
 #pragma once
 
-#include "model/model.hpp"
+#include "model/bare_executor.hpp"
 #include "weft/wait/flow.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace model {
 
-class agent final : public weft::executor {
+class agent final : public bare_executor {
 public:
     agent() : flow_(kind) {
         flow_.home = this;
@@ -31,16 +31,9 @@ public:
     void check() const { require(posts_.load() == waits_, "each wait is woken once"); }
 
     void post(weft::runnable&) noexcept override {
-        static_cast<void>(frame_.read());  // who is woken when it has gone on, races
+        static_cast<void>(frame_.read());  // a wake after it has gone on races
         posts_.fetch_add(1, std::memory_order_release);
     }
-    void forget(weft::runnable&) noexcept override { unused(); }
-    void arm(weft::timer_node&) noexcept override { unused(); }
-    void disarm(weft::timer_node&) noexcept override { unused(); }
-    weft::time_point now() const noexcept override { return {}; }
-    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
-    void enroll(weft::flow&) noexcept override { unused(); }
-    void strike_off(weft::flow&) noexcept override { unused(); }
     bool is_here() const noexcept override { return weft::current_executor() == this; }
 
 private:
@@ -53,7 +46,6 @@ private:
     static void nothing(weft::flow&) noexcept {}
     static weft::party who(const weft::flow&) noexcept { return {"agent", 0, nullptr}; }
     static constexpr weft::flow_kind kind = {"agent", suspend, nothing, nothing, nothing, who};
-    [[noreturn]] static void unused() { fail("an agent is asked for more than to wait"); }
 
     weft::flow flow_;
     weft::atomic<int> posts_{0};

@@ -9,12 +9,12 @@
 #include <array>
 #include <cstddef>
 
-#include "model/model.hpp"
+#include "model/bare_executor.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace model {
 
-class home final : public weft::executor {
+class home final : public bare_executor {
 public:
     explicit home(unsigned posters) : posters_(posters) {}
 
@@ -41,19 +41,12 @@ public:
     }
     void arm(weft::timer_node& t) noexcept override { t.armed = true; }
     void disarm(weft::timer_node& t) noexcept override { t.armed = false; }
-    weft::time_point now() const noexcept override { return {}; }
-    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
-    void forget(weft::runnable&) noexcept override { unused(); }
-    void enroll(weft::flow&) noexcept override { unused(); }
-    void strike_off(weft::flow&) noexcept override { unused(); }
-    bool is_here() const noexcept override { return false; }
 
 private:
     weft::runnable* due() const {
         return run_count_ == posts_.size() ? nullptr
                                            : posts_[run_count_].load(std::memory_order_acquire);
     }
-    [[noreturn]] static void unused() { fail("a home is asked for more than to run"); }
 
     const unsigned posters_;
     std::array<weft::atomic<weft::runnable*>, 12> posts_{};

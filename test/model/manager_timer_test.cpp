@@ -1,6 +1,6 @@
-// weft/manager/manager_timer.cpp under the interleavings of its executor's thread, of who needs it
-// and of its owner's end. The executor is a queue of one message and one armed timer. Bounded by
-// deviations.
+// weft/manager/manager_timer.cpp under the interleavings of its executor's thread, of threads that
+// need it, and of its owner's end. The executor is a queue of one message and one armed timer.
+// Bounded by deviations.
 #include "weft/manager/manager_timer.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "model/bare_executor.hpp"
 #include "model/expect.hpp"
 
 namespace {
@@ -25,7 +26,7 @@ constexpr time_point early{std::chrono::seconds(1)};
 constexpr time_point late{std::chrono::seconds(2)};
 
 // What runs the timer: one thread calls turn() and fire().
-class one_loop final : public weft::executor {
+class one_loop final : public model::bare_executor {
 public:
     void post(weft::runnable& r) noexcept override {
         const std::lock_guard held(lock_);
@@ -42,6 +43,10 @@ public:
         if (r == nullptr) return false;
         r->handle.resume();
         return true;
+    }
+    void run_out() {
+        while (turn()) {
+        }
     }
     void fire() {
         if (armed_ == nullptr) return;
@@ -60,15 +65,6 @@ public:
         t.armed = false;
         armed_ = nullptr;
     }
-    time_point now() const noexcept override { return {}; }
-    void forget(weft::runnable&) noexcept override { model::fail("forget"); }
-    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { model::fail("defer"); }
-    void enroll(weft::flow&) noexcept override {}
-    void strike_off(weft::flow&) noexcept override {}
-    bool is_here() const noexcept override { return here; }
-
-    // The model's threads are one to the system: who calls says whose turn it is.
-    bool here = false;
 
 private:
     weft::spin_lock lock_;
@@ -93,88 +89,80 @@ struct owner {
     }
 };
 
-// Two need it, for different times: it is armed for the earlier one.
-TEST(manager_timer, is_armed_for_the_earliest) {
+// The walks of `body`, which begins with an owner, its timer and the loop that runs it.
+template <class Body>
+void walk(Body body) {
     expect_right(explore(
-                     [](execution& run) {
+                     [&](execution& run) {
                          one_loop on;
                          owner o;
-                         auto& t = *new manager_timer(on, owner::work, &o);
-                         run.thread("needs it", [&] { t.need(late); });
-                         run.thread("needs it sooner", [&] { t.need(early); });
-                         run.thread("loop", [&] { on.turn(); });
-                         run.go();
-                         while (on.turn()) {
-                         }
-                         require(on.armed_for() == early, "the earlier one");
-                         t.let_go();
-                         require(on.turn() && !on.turn(), "it goes by its message");
-                         require(on.armed_for() == never, "and leaves nothing armed");
+                         body(run, on, o, *new manager_timer(on, owner::work, &o));
                      },
                      {.deviations = 4}),
                  bounded);
+}
+
+// Two need it, for different times: it is armed for the earlier one.
+TEST(manager_timer, is_armed_for_the_earliest) {
+    walk([](execution& run, one_loop& on, owner&, manager_timer& t) {
+        run.thread("needs it", [&] { t.need(late); });
+        run.thread("needs it sooner", [&] { t.need(early); });
+        run.thread("loop", [&] { on.turn(); });
+        run.go();
+        on.run_out();
+        require(on.armed_for() == early, "the earlier one");
+        t.let_go();
+        require(on.turn() && !on.turn(), "it goes by its message");
+        require(on.armed_for() == never, "and leaves nothing armed");
+    });
 }
 
 // The owner goes while the timer goes off, and another needs it still: no call comes afterwards.
 TEST(manager_timer, calls_no_owner_that_has_let_go) {
-    expect_right(explore(
-                     [](execution& run) {
-                         one_loop on;
-                         owner o;
-                         auto& t = *new manager_timer(on, owner::work, &o);
-                         t.need(late);
-                         on.turn();
-                         require(on.armed_for() == late, "armed");
-                         run.thread("loop", [&] {
-                             on.fire();
-                             on.turn();
-                         });
-                         run.thread("owner", [&] {
-                             t.need(early);
-                             t.let_go();
-                             o.gone = true;
-                         });
-                         run.go();
-                         while (on.turn()) {
-                         }
-                         require(on.armed_for() == never, "nothing is armed");
-                     },
-                     {.deviations = 4}),
-                 bounded);
+    walk([](execution& run, one_loop& on, owner& o, manager_timer& t) {
+        t.need(late);
+        on.turn();
+        require(on.armed_for() == late, "armed");
+        run.thread("loop", [&] {
+            on.fire();
+            on.turn();
+        });
+        run.thread("owner", [&] {
+            t.need(early);
+            t.let_go();
+            o.gone = true;
+        });
+        run.go();
+        on.run_out();
+        require(on.armed_for() == never, "nothing is armed");
+    });
 }
 
 // One takes its deadline back while another sets one: that one is not lost.
 TEST(manager_timer, loses_no_need_to_a_rest) {
-    expect_right(explore(
-                     [](execution& run) {
-                         one_loop on;
-                         owner o;
-                         auto& t = *new manager_timer(on, owner::work, &o);
-                         t.need(early);
-                         on.turn();
-                         run.thread("rests", [&] {
-                             t.rest();
-                             const std::lock_guard held(o.lock);
-                             // As manager_core::rest_timer: somebody may have set one meanwhile.
-                             if (o.due != never) t.need(o.due);
-                         });
-                         run.thread("needs", [&] {
-                             {
-                                 const std::lock_guard held(o.lock);
-                                 o.due = late;
-                             }
-                             t.need(late);
-                         });
-                         run.thread("loop", [&] { on.turn(); });
-                         run.go();
-                         while (on.turn()) {
-                         }
-                         require(on.armed_for() <= late, "it is armed in time");
-                         t.let_go();
-                         on.turn();
-                     },
-                     {.deviations = 4}),
-                 bounded);
+    walk([](execution& run, one_loop& on, owner& o, manager_timer& t) {
+        t.need(early);
+        on.turn();
+        run.thread("rests", [&] {
+            t.rest();
+            const std::lock_guard held(o.lock);
+            // As manager_core::rest_timer: one may have been set meanwhile.
+            if (o.due != never) t.need(o.due);
+        });
+        run.thread("needs", [&] {
+            {
+                const std::lock_guard held(o.lock);
+                o.due = late;
+            }
+            t.need(late);
+        });
+        run.thread("loop", [&] { on.turn(); });
+        run.go();
+        on.run_out();
+        require(on.armed_for() <= late, "it is armed in time");
+        t.let_go();
+        on.turn();
+    });
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 
 #include <optional>
 
-#include "model/model.hpp"
+#include "model/bare_executor.hpp"
 #include "weft/wait/executor.hpp"
 #include "weft/wait/waiter.hpp"
 
@@ -31,7 +31,7 @@ enum class fate {
     end    // its frame is destroyed
 };
 
-class party final : public weft::executor {
+class party final : public bare_executor {
 public:
     // Waits once. `start` is an operation's. How it ended; with its frame, `stopped`.
     template <class Start>
@@ -74,10 +74,6 @@ public:
         t.armed = false;
         timer_ = nullptr;
     }
-    weft::time_point now() const noexcept override { return {}; }
-    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
-    void enroll(weft::flow&) noexcept override { unused(); }
-    void strike_off(weft::flow&) noexcept override { unused(); }
     bool is_here() const noexcept override { return true; }
 
 private:
@@ -90,7 +86,6 @@ private:
         disarm(t);
         t.fire(t);
     }
-    [[noreturn]] static void unused() { fail("a party is asked for more than to wait"); }
 
     weft::atomic<int> posts_{0};
     int waits_ = 0;

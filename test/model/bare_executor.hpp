@@ -1,0 +1,31 @@
+// bare_executor: what the executors of the tests have in common. Each of them overrides what its
+// test is about; to be asked for anything else is a fault.
+#pragma once
+
+#include "model/model.hpp"
+#include "weft/wait/executor.hpp"
+
+namespace model {
+
+class bare_executor : public weft::executor {
+public:
+    void post(weft::runnable&) noexcept override { unused(); }
+    void forget(weft::runnable&) noexcept override { unused(); }
+    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
+    void arm(weft::timer_node&) noexcept override { unused(); }
+    void disarm(weft::timer_node&) noexcept override { unused(); }
+    void enroll(weft::flow&) noexcept override { unused(); }
+    void strike_off(weft::flow&) noexcept override { unused(); }
+    weft::time_point now() const noexcept override { return {}; }
+    bool is_here() const noexcept override { return false; }
+
+protected:
+    ~bare_executor() = default;
+
+private:
+    [[noreturn]] static void unused() {
+        fail("an executor is asked for something that its test is not about");
+    }
+};
+
+}  // namespace model
