@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "weft/base/assert.hpp"
+
 namespace {
 
 using weft::detail::line;
@@ -36,6 +38,14 @@ TEST(line, takes_null_for_no_text) {
     line l;
     l.text("a").text(nullptr).text("b");
     EXPECT_EQ(view(l), "ab");
+}
+
+TEST(line, names_a_party_by_what_it_has) {
+    const auto named = [](const weft::party& p) { return std::string(view(line{}.who(p))); };
+    EXPECT_EQ(named({"fiber", 7, "login"}), "fiber 7 \"login\"");
+    EXPECT_EQ(named({"fiber", 7, ""}), "fiber 7");
+    EXPECT_EQ(named({"fiber", 7}), "fiber 7");
+    EXPECT_EQ(named({}), "");
 }
 
 TEST(line, keeps_what_fits_and_drops_the_rest) {

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "weft/base/assert.hpp"
+
 namespace weft::detail {
 
 line& line::text(const char* s) noexcept {
@@ -34,6 +36,17 @@ line& line::hex(std::uint64_t n) noexcept {
     *--p = 'x';
     *--p = '0';
     return text(p);
+}
+
+line& line::who(const party& p) noexcept {
+    if (p.kind == nullptr) return *this;
+    text(p.kind).text(" ").number(p.id);
+    if (p.name != nullptr && p.name[0] != '\0') text(" \"").text(p.name).text("\"");
+    return *this;
+}
+
+line& line::place(std::source_location at) noexcept {
+    return text(at.file_name()).text(":").number(at.line());
 }
 
 line& line::terminate() noexcept {

@@ -8,14 +8,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 
-namespace weft::detail {
+namespace weft {
+
+struct party;  // assert.hpp
+
+namespace detail {
 
 class line {
 public:
     line& text(const char* s) noexcept;      // null counts as ""
     line& number(std::uint64_t n) noexcept;  // decimal
     line& hex(std::uint64_t n) noexcept;     // 0x...
+    line& who(const party& p) noexcept;      // fiber 7 "login"; one without a kind is left out
+    line& place(std::source_location at) noexcept;  // server.cpp:31
     line& newline() noexcept { return text("\n"); }
     line& terminate() noexcept;         // makes data() a C string
     void write(int fd) const noexcept;  // keeps errno
@@ -28,4 +35,5 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace weft::detail
+}  // namespace detail
+}  // namespace weft

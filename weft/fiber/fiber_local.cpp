@@ -43,8 +43,7 @@ struct fiber_locals {
         l.text("weft: destructors of fiber_locals make others anew without end: ")
             .number(in_order.size())
             .text(" are left");
-        if (who.kind != nullptr) l.text(" by ").text(who.kind).text(" ").number(who.id);
-        if (who.name != nullptr) l.text(" \"").text(who.name).text("\"");
+        if (who.kind != nullptr) l.text(" by ").who(who);
         l.newline().write(2);
     }
 };

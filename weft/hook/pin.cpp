@@ -17,13 +17,9 @@ void report_pin(fiber_core& f, const char* what) noexcept {
     if (const pin_handler h = pin_teller.load(std::memory_order_acquire))  // pairs with on_pin
         return h({&f, what, f.foreign_locks});
     if (before >= most_told) return;
-    const party who = f.who();
     detail::line{}
-        .text("weft: pin: fiber ")
-        .number(who.id)
-        .text(who.name != nullptr ? " \"" : "")
-        .text(who.name)
-        .text(who.name != nullptr ? "\"" : "")
+        .text("weft: pin: ")
+        .who(f.who())
         .text(" waits for ")
         .text(what)
         .text(" and holds a pthread mutex")

@@ -553,11 +553,6 @@ void loop::report_deadlock() noexcept {
 
 namespace {
 
-void name(detail::line& text, const party& who) noexcept {
-    text.text(who.kind).text(" ").number(who.id);
-    if (who.name != nullptr) text.text(" \"").text(who.name).text("\"");
-}
-
 // A set of what stands in one report.
 class things {
 public:
@@ -598,14 +593,14 @@ void loop::print_waiting(int fd) const noexcept {
             text.text("  and others, ").number(living_.count()).text(" in all\n").write(fd);
             return;
         }
-        name(text.text("  "), f.who());
+        text.text("  ").who(f.who());
         const void* const thing = f.waiting != nullptr ? f.waiting->thing() : nullptr;
         if (f.waiting == nullptr)
             text.text(" does not wait");
         else
             text.text(" waits for ").text(f.waiting->what());
         if (that_are_flows.contains(thing))
-            name(text.text(": "), static_cast<const flow*>(thing)->who());
+            text.text(": ").who(static_cast<const flow*>(thing)->who());
         else if (thing != nullptr)
             text.text(" at ").hex(reinterpret_cast<std::uintptr_t>(thing));
         text.text("\n").write(fd);

@@ -119,12 +119,10 @@ void watchdog::look_now_and_then() noexcept {
 void watchdog::print(const long_turn& t) {
     detail::line text;
     text.text("weft: ");
-    if (t.kind == nullptr) {
+    if (t.kind == nullptr)
         text.text("a function");
-    } else {
-        text.text(t.kind).text(" ").number(t.id);
-        if (t.name[0] != '\0') text.text(" \"").text(t.name).text("\"");
-    }
+    else
+        text.who({t.kind, t.id, t.name});
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(t.lasted).count();
     text.text(" has held its thread for ").number(static_cast<std::uint64_t>(ms));
     text.text(" ms; nothing else runs there\n").write(2);

@@ -44,14 +44,10 @@ void count_failed_try(std::source_location place) noexcept {
     failed_tries& seen = this_thread_tries();
     if (seen.by != f || seen.turns != turns) seen = {f, turns, 0};
     if (turns == executor::no_turns || ++seen.count != many_failed_tries) return;
-    const party p = f->who();
     line l;
     l.text("weft: try_lock has failed ").number(many_failed_tries);
     l.text(" times in one round of its loop, which the holder may need to come to its unlock: ");
-    l.text(p.kind).text(" ").number(p.id);
-    if (p.name != nullptr && p.name[0] != '\0') l.text(" \"").text(p.name).text("\"");
-    l.text(" (").text(place.file_name()).text(":");
-    l.number(place.line()).text(")").newline().write(2);
+    l.who(f->who()).text(" (").place(place).text(")").newline().write(2);
 }
 
 void fail_unknown(const char* rule, std::source_location place) noexcept {
@@ -63,13 +59,10 @@ void fail_against(const char* what, holder who, const char* but, holder whom,
                   std::source_location place) noexcept {
     line rule;
     rule.text(what).text(", ").text(but).text(" ");
-    if (whom == 0) {
+    if (whom == 0)
         rule.text("nobody");
-    } else {
-        const party p = party_of(whom);
-        rule.text(p.kind).text(" ").number(p.id);
-        if (p.name != nullptr) rule.text(" \"").text(p.name).text("\"");
-    }
+    else
+        rule.who(party_of(whom));
     fail(rule.terminate().data(), party_of(who), place);
 }
 
