@@ -1,10 +1,9 @@
 #include "weft/sched/blocking.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <cstddef>
 #include <new>
+
+#include "weft/sched/detached_thread.hpp"
 
 namespace weft {
 
@@ -65,25 +64,12 @@ bool blocking_pool::submit(detail::blocking_job& j) noexcept {
     return true;
 }
 
-// Under the lock. A thread takes no signals: those are for who has set handlers.
+// Under the lock.
 bool blocking_pool::begin_thread() noexcept {
-    ::sigset_t all;
-    ::sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool begun = true;
-#if WEFT_EXCEPTIONS
-    try {
-#endif
-        std::thread([this] { work(); }).detach();
-        ++thread_count_;
-#if WEFT_EXCEPTIONS
-    } catch (...) {  // no thread, or no memory for it
-        begun = false;
-    }
-#endif
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return begun;
+    const auto run = [](void* self) noexcept { static_cast<blocking_pool*>(self)->work(); };
+    if (!detail::begin_detached_thread(run, this)) return false;
+    ++thread_count_;
+    return true;
 }
 
 bool blocking_pool::withdraw(detail::blocking_job& j) noexcept {

@@ -13,26 +13,23 @@
 // counts. A frame that is destroyed meanwhile waits for it, with its whole thread. What leaves the
 // call as an exception leaves the wait.
 //
-// Model: none, one mutex guards all of it, and the flag of a stop that came too late is a hint.
+// Model: test/model/blocking_test.cpp
 #pragma once
 
 #include <concepts>
-#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <source_location>
-#include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/clock.hpp"
 #include "weft/base/list.hpp"
+#include "weft/base/thread_mutex.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/awaitable.hpp"
 
@@ -108,9 +105,9 @@ private:
     void work() noexcept;
 
     const blocking_pool_options options_;
-    mutable std::mutex lock_;
-    std::condition_variable more_;  // for the threads
-    std::condition_variable less_;  // a call, or a thread, is over
+    mutable thread_mutex lock_;
+    thread_condition more_;  // for the threads
+    thread_condition less_;  // a call, or a thread, is over
     list<detail::blocking_job> queue_;
     std::size_t waiting_count_ = 0;
     std::size_t thread_count_ = 0;

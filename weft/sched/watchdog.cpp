@@ -4,79 +4,52 @@
 #include <cstring>
 #include <utility>
 
-#include "weft/base/atomic.hpp"
 #include "weft/base/line.hpp"
+#include "weft/sched/turn_record.hpp"
 
 namespace weft {
 
-// What a loop writes down of its turns, and the watching thread reads.
-//
-// Invariants:
-// D1  serial_ is odd while a turn lasts, and even between two and while the loop sleeps
-// D2  who it is was written before serial_ became odd, and is not touched until it is even
+// What a loop writes down of its turns (turn_record.hpp), and what the watching thread has seen.
 class watchdog::post final : public turn_watch {
 public:
     explicit post(loop& l) noexcept : loop_(l) { l.set_watch(this); }
     ~post() { loop_.set_watch(nullptr); }
 
     void begins(const flow* f) noexcept override {
-        long_turn t;
+        detail::turn_record::party p;
         if (f != nullptr) {
             const party who = f->who();
-            t.kind = who.kind;
-            t.id = who.id;
-            if (who.name != nullptr) std::strncpy(t.name, who.name, sizeof t.name - 1);
+            p.kind = who.kind;
+            p.id = who.id;
+            if (who.name != nullptr) std::strncpy(p.name, who.name, sizeof p.name - 1);
         }
-        std::uint64_t words[name_words];
-        std::memcpy(words, t.name, sizeof words);
-        // Release, all: who sees one of them sees that serial_ is even (D2); pairs with look().
-        kind_.store(t.kind, std::memory_order_release);
-        id_.store(t.id, std::memory_order_release);
-        for (std::size_t i = 0; i != name_words; ++i)
-            name_[i].store(words[i], std::memory_order_release);
-        raise();
+        turn_.begin(p);
     }
-    void ended() noexcept override { raise(); }
+    void ended() noexcept override { turn_.end(); }
 
     // What lasts since the last look; false: nothing, or it is known.
     bool look(time_point now, duration limit, long_turn& t) noexcept {
-        const std::uint64_t s = serial_.load(std::memory_order_acquire);  // pairs with raise()
+        const std::uint64_t s = turn_.serial();
         if (s != seen_) {
             seen_ = s;
             since_ = now;
             told_ = false;
             return false;
         }
-        if (s % 2 == 0 || told_ || now - since_ < limit) return false;
-        // Acquire, all: what follows comes after them; pairs with begins().
-        t.kind = kind_.load(std::memory_order_acquire);
-        t.id = id_.load(std::memory_order_acquire);
-        std::uint64_t words[name_words];
-        for (std::size_t i = 0; i != name_words; ++i)
-            words[i] = name_[i].load(std::memory_order_acquire);
-        std::memcpy(t.name, words, sizeof words);
+        if (is_idle() || told_ || now - since_ < limit) return false;
+        detail::turn_record::party p;
+        if (!turn_.read(s, p)) return false;
+        t.kind = p.kind;
+        t.id = p.id;
         t.lasted = now - since_;
-        // Another turn may have begun meanwhile, and have written over it.
-        if (serial_.load(std::memory_order_relaxed) != s) return false;
-        told_ = true;
-        return true;
+        std::memcpy(t.name, p.name, sizeof t.name);
+        return told_ = true;
     }
-    bool is_idle() const noexcept { return seen_ % 2 == 0; }
+    bool is_idle() const noexcept { return !detail::turn_record::lasts(seen_); }
 
 private:
-    static constexpr std::size_t name_words = sizeof(long_turn::name) / 8;
-
-    // Release: pairs with look().
-    void raise() noexcept {
-        const std::uint64_t s = serial_.load(std::memory_order_relaxed) + 1;  // its own
-        serial_.store(s, std::memory_order_release);
-    }
-
     loop& loop_;
-    atomic<std::uint64_t> serial_{0};
-    atomic<const char*> kind_{nullptr};
-    atomic<std::uint64_t> id_{0};
-    atomic<std::uint64_t> name_[name_words] = {};
+    detail::turn_record turn_;
     // The watching thread's.
     std::uint64_t seen_ = 0;
     time_point since_{};

@@ -12,7 +12,7 @@
 //
 // A pool has one by itself: {.hold_limit = 100ms}.
 //
-// Model: none, one writes, one reads between two looks at a number, and an error is a wrong line.
+// Model: test/model/turn_record_test.cpp
 #pragma once
 
 #include <condition_variable>

@@ -1,0 +1,61 @@
+// weft/sched/turn_record.hpp under the interleavings of the loop's thread, which begins and ends
+// turns, and of the one that watches. Law: what is read of a turn that lasts is that turn's, all of
+// it. Bounded by deviations: older values are read wherever no order forbids it.
+#include "weft/sched/turn_record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "model/expect.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::require;
+using weft::detail::turn_record;
+
+constexpr const char* kinds[] = {"", "first", "second", "third"};
+
+turn_record::party party(std::uint64_t n) {
+    turn_record::party p{kinds[n], n, {}};
+    std::memset(p.name, static_cast<int>('0' + n), sizeof p.name - 1);
+    return p;
+}
+
+model::report watch(std::uint64_t turns, int looks, unsigned deviations) {
+    return explore(
+        [=](execution& run) {
+            turn_record t;
+            run.thread("loop", [&] {
+                for (std::uint64_t n = 1; n <= turns; ++n) {
+                    t.begin(party(n));
+                    t.end();
+                }
+            });
+            run.thread("watches", [&] {
+                for (int n = 0; n != looks; ++n) {
+                    const std::uint64_t s = t.serial();
+                    if (!turn_record::lasts(s)) continue;
+                    turn_record::party p;
+                    if (!t.read(s, p)) continue;
+                    const turn_record::party right = party((s + 1) / 2);
+                    require(p.id == right.id && p.kind == right.kind &&
+                                std::memcmp(p.name, right.name, sizeof p.name) == 0,
+                            "all of it is of that turn");
+                }
+            });
+            run.go();
+        },
+        {.deviations = deviations});
+}
+
+TEST(turn_record, is_read_of_one_turn) {
+    expect_right(watch(2, 1, 5), bounded);
+    expect_right(watch(3, 2, 3), bounded);
+}
+
+}  // namespace

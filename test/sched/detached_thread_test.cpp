@@ -1,0 +1,55 @@
+#include "weft/sched/detached_thread.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <thread>
+
+namespace weft {
+namespace {
+
+TEST(detached_thread, runs_the_function_elsewhere_and_takes_no_signals) {
+    struct seen {
+        std::thread::id where;
+        bool blocked[2] = {};
+        std::atomic<bool> over{false};
+    };
+    static seen there;  // the thread may be at its notification still when this function is over
+    ASSERT_TRUE(detail::begin_detached_thread(
+        [](void* of) noexcept {
+            auto& s = *static_cast<seen*>(of);
+            s.where = std::this_thread::get_id();
+            ::sigset_t mask;
+            ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+            s.blocked[0] = ::sigismember(&mask, SIGINT) == 1;
+            s.blocked[1] = ::sigismember(&mask, SIGUSR1) == 1;
+            s.over = true;
+            s.over.notify_one();
+        },
+        &there));
+    there.over.wait(false);
+    EXPECT_NE(there.where, std::this_thread::get_id());
+    EXPECT_TRUE(there.blocked[0] && there.blocked[1]);
+}
+
+TEST(detached_thread, leaves_the_signals_of_its_beginner_as_they_were) {
+    ::sigset_t before;
+    ::sigset_t after;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+    static std::atomic<bool> over;
+    over = false;
+    ASSERT_TRUE(detail::begin_detached_thread(
+        [](void*) noexcept {
+            over = true;
+            over.notify_one();
+        },
+        nullptr));
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+    for (int n = 1; n != NSIG; ++n) EXPECT_EQ(::sigismember(&before, n), ::sigismember(&after, n));
+    over.wait(false);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,13 @@
+// detached_thread: a thread of the library that nobody joins.
+//
+// It takes no signals: those are for who has set handlers.
+//
+//   if (!detail::begin_detached_thread(work, this)) ...      // there is no thread, or no memory
+#pragma once
+
+namespace weft::detail {
+
+// Runs f(of) there. False: it cannot be begun, and nothing has run.
+[[nodiscard]] bool begin_detached_thread(void (*f)(void*) noexcept, void* of) noexcept;
+
+}  // namespace weft::detail
