@@ -239,6 +239,33 @@ TEST(context, is_switched_under_signals_at_any_instruction) {
     EXPECT_GE(runs, enough);
 }
 
+void mask_one_signal(int how) {
+    ::sigset_t one;
+    ::sigemptyset(&one);
+    ::sigaddset(&one, SIGUSR1);
+    ::pthread_sigmask(how, &one, nullptr);
+}
+
+bool masks_it() {
+    ::sigset_t now;
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &now);
+    return ::sigismember(&now, SIGUSR1) == 1;
+}
+
+// A party that blocks a signal blocks it in its thread, whichever party runs there next.
+TEST(context, leaves_the_signal_mask_to_the_thread) {
+    other_party party([](other_party& p) {
+        mask_one_signal(SIG_BLOCK);
+        p.leave(nullptr);
+        p.leave(as_word(masks_it()));
+    });
+    party.run(nullptr);
+    EXPECT_TRUE(masks_it());
+    mask_one_signal(SIG_UNBLOCK);
+    EXPECT_FALSE(party.run(nullptr));
+    EXPECT_FALSE(masks_it());
+}
+
 // backtrace() goes down to the entry and stops there.
 TEST(context, ends_a_backtrace_at_its_entry) {
     static int depth;

@@ -2,6 +2,8 @@
 
 #if WEFT_BACKEND_UCONTEXT
 
+#include <signal.h>
+
 #include <cstdint>
 
 #include "weft/base/assert.hpp"
@@ -36,6 +38,8 @@ void enter(unsigned high, unsigned low) {
 
 arrival switch_to(context& from, context& to, void* word) noexcept {
     to.came = {word, &from, &to};
+    // The signal mask is the thread's, and swapcontext sets the one that it finds in the context.
+    pthread_sigmask(SIG_SETMASK, nullptr, &to.state.uc_sigmask);
     swapcontext(&from.state, &to.state);
     return from.came;
 }

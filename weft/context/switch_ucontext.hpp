@@ -1,7 +1,7 @@
 // The switch by POSIX ucontext: for processors that have no assembly here.
 //
-// swapcontext saves all that the ABI preserves, the signal mask (by a system call) and the
-// floating-point environment. The word and the sender travel in the target's own context.
+// swapcontext saves all that the ABI preserves and the floating-point environment. The signal mask
+// stays the thread's: one system call reads it, one sets it. Word and sender travel in the target.
 //
 // Limits: a hundred times slower than the assembly. The floating-point environment always belongs
 // to the party: it cannot be shared.
