@@ -167,15 +167,18 @@ int run_all(int argc, char** argv, std::span<const scenario> all) {
     std::uint64_t only_call = 0;
     for (int i = 1; i < argc; i += 2) {
         const std::string option = argv[i];
-        if (i + 1 == argc || (option != "--section" && option != "--kind" && option != "--call")) {
+        const char* const value = argv[i + 1];  // null behind the last
+        if (value != nullptr && option == "--section") {
+            section = value;
+        } else if (value != nullptr && option == "--kind") {
+            only_kind = value;
+        } else if (value != nullptr && option == "--call") {
+            only_call = std::strtoull(value, nullptr, 10);
+        } else {
             std::fprintf(stderr, "usage: %s [--section NAME] [--kind malloc] [--call N]\n",
                          argv[0]);
             return 2;
         }
-        (option == "--section" ? section
-         : option == "--kind"  ? only_kind
-                               : section) = option == "--call" ? section : argv[i + 1];
-        if (option == "--call") only_call = std::strtoull(argv[i + 1], nullptr, 10);
     }
     int faults = 0;
     for (const scenario& s : all) {

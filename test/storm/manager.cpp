@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "test/storm/storm.hpp"
+#include "test/support/loop_thread.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/manager/task_manager.hpp"
 #include "weft/sched/loop.hpp"
@@ -26,29 +27,11 @@ namespace {
 using namespace std::chrono_literals;
 using weft::managed_handle;
 using weft::managed_status;
+using weft::testing::loop_thread;
 using weft::testing::storm::random;
 
 constexpr std::size_t slot_count = 16;
 constexpr int thread_count = 4;
-
-// A loop on a thread of its own, for deadlines and as a place to go to.
-class loop_thread {
-public:
-    loop_thread()
-        : thread_([this] {
-              while (!over_) loop_.run_once(weft::never);
-          }) {}
-    ~loop_thread() {
-        loop_.post([this] { over_ = true; });
-        thread_.join();
-    }
-    weft::loop& loop() noexcept { return loop_; }
-
-private:
-    weft::loop loop_;
-    bool over_ = false;
-    std::thread thread_;
-};
 
 struct storm_round {
     weft::pool& pool;
@@ -68,6 +51,14 @@ struct storm_round {
         explicit life(storm_round& of) : r(of) { ++r.begun; }
         life(const life&) = delete;
         ~life() { ++r.gone; }
+    };
+
+    // A join, which is answered however it ends.
+    struct one_join {
+        storm_round& r;
+        explicit one_join(storm_round& of) : r(of) { ++r.joins; }
+        one_join(const one_join&) = delete;
+        ~one_join() { ++r.answers; }
     };
 
     std::uint64_t some_id(random& x) { return ids[x.below(slot_count)]; }
@@ -123,11 +114,7 @@ struct storm_round {
                     co_await weft::resume_on(pool);
                     break;
                 case 3: {
-                    ++joins;
-                    struct answered {
-                        std::atomic<std::uint64_t>& n;
-                        ~answered() { ++n; }
-                    } const once{answers};
+                    const one_join counted(*this);
                     static_cast<void>(co_await m.async_join(some_id(x)));
                     break;
                 }
@@ -141,11 +128,7 @@ struct storm_round {
         }
     }
     void join_one(random& x) {
-        ++joins;
-        struct answered {
-            std::atomic<std::uint64_t>& n;
-            ~answered() { ++n; }
-        } const once{answers};
+        const one_join counted(*this);
         static_cast<void>(m.join(some_id(x)));
     }
 
