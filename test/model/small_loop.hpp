@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/model.hpp"
+#include "model/bare_executor.hpp"
 #include "weft/base/forward_queue.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace model {
 
-class small_loop final : public weft::executor {
+class small_loop final : public bare_executor {
 public:
     // Fires so often: a periodic timer would never end.
     explicit small_loop(int posters, int fires = 100) : posters_(posters), fires_left_(fires) {}
@@ -53,11 +53,6 @@ public:
         t.armed = false;
         std::erase(armed_, &t);
     }
-    weft::time_point now() const noexcept override { return {}; }
-    void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
-    void forget(weft::runnable&) noexcept override { unused(); }
-    void enroll(weft::flow&) noexcept override { unused(); }
-    void strike_off(weft::flow&) noexcept override { unused(); }
     bool is_here() const noexcept override { return weft::current_executor() == this; }
 
 private:
@@ -78,7 +73,6 @@ private:
         return true;
     }
     bool all_have_left() const { return left_.load(std::memory_order_acquire) == posters_; }
-    [[noreturn]] static void unused() { fail("a small_loop is asked for more than to run"); }
 
     const int posters_;
     weft::forward_queue<weft::runnable> posted_;
