@@ -351,6 +351,50 @@ TEST(nursery, a_child_that_was_spawned_before_the_block_began_stops_it) {
                      int);
 }
 
+// Whether the failure comes before the join or meanwhile.
+TEST(nursery, a_join_lasts_until_all_have_ended_also_when_a_child_has_failed) {
+    for (const auto joins_at : {1ms, 5ms}) {
+        const auto block = [=](nursery& n) -> task<> {
+            n.spawn(failing_in(2ms, 7));
+            bool ended = false;
+            const auto slow = [](bool& at_end) -> task<> {
+                const weft::shield s;
+                co_await weft::sleep_for(9ms);
+                at_end = true;
+            };
+            n.spawn(slow(ended));
+            {
+                const weft::shield s;
+                co_await weft::sleep_for(joins_at);
+            }
+            co_await n.async_join();
+            EXPECT_TRUE(ended);
+            EXPECT_EQ(n.living_count(), 0u);
+            n.rethrow();
+        };
+        EXPECT_EQ(in_a_fiber([&] { EXPECT_THROW(weft::await(weft::with_nursery(block)), int); }),
+                  9ms);
+        EXPECT_EQ(in_a_fiber([&] {
+                      nursery n;
+                      n.spawn(failing_in(2ms, 7));
+                      n.spawn(failing_under_a_shield_in(9ms, 8));
+                      {
+                          const weft::shield s;
+                          weft::this_fiber::sleep_for(joins_at);
+                      }
+                      try {
+                          n.join();
+                          ADD_FAILURE() << "it tells the error";
+                      } catch (int e) {
+                          EXPECT_EQ(e, 7);
+                      }
+                      EXPECT_EQ(n.errors().size(), 2u);
+                      weft::this_fiber::sleep_for(1ms);  // and it is told
+                  }),
+                  10ms);
+    }
+}
+
 TEST(nursery, a_stop_of_the_caller_is_the_blocks) {
     const auto block = [](nursery& n) -> task<> {
         n.spawn(number_in(1h, 1));

@@ -142,5 +142,11 @@ TEST(shield, in_no_flow_has_nothing_to_do) {
     EXPECT_EQ(detail::this_thread_host().own_flow().shields, 0);
 }
 
+TEST(shield_death, one_that_was_not_raised_cannot_be_lowered) {
+    flow& own = detail::this_thread_host().own_flow();
+    if (WEFT_DEBUG == 0) GTEST_SKIP() << "it is an assertion";
+    EXPECT_DEATH(own.lower_shield(), "weft: a shield is lowered that was not raised");
+}
+
 }  // namespace
 }  // namespace weft

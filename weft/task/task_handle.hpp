@@ -4,11 +4,10 @@
 //   bytes b = x.get();                 // in a fiber, on a thread
 //   bytes c = co_await x.async_get();  // in a coroutine
 //
-// The result is given away once, and who asks again ends the program; the exception is thrown
-// instead. Of a task that was stopped
-// because a sibling failed, get() throws that one's error. Nothing happens when a handle is
-// destroyed: the nursery waits for the task. A stop of who waits in get() ends his wait, not the
-// task.
+// The result is given away once, and a second get() ends the program; what left the task is thrown
+// in its place. Of a task that was stopped because a sibling failed, get() throws that one's error.
+// Nothing happens when a handle is destroyed: the nursery waits for the task. A stop of the caller
+// of get() ends that wait, not the task.
 #pragma once
 
 #include "weft/task/task_run.hpp"

@@ -177,6 +177,7 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
             fail("more shields than can be counted", who(), place);
     }
     void lower_shield() noexcept {
+        WEFT_DEBUG_ASSERT(shields != 0, "a shield is lowered that was not raised");
         if (--shields == 0 && waiting != nullptr && (attention & stop_call) != 0) deliver_stop();
     }
 

@@ -1,7 +1,5 @@
 #include "weft/wait/nursery.hpp"
 
-#include "weft/wait/shield.hpp"
-
 namespace weft {
 
 nursery::~nursery() noexcept(false) {
@@ -24,19 +22,7 @@ nursery::~nursery() noexcept(false) {
 }
 
 void nursery::join(std::source_location place) {
-#if WEFT_EXCEPTIONS
-    try {
-        await(children_.join(), place);
-    } catch (...) {
-        // The failure of a child ends each wait of the block, and refuses this one where it came
-        // before: it is told when all have ended.
-        if (reported_ || !has_failed()) throw;
-        const shield until_all_have_ended;
-        await(children_.join(), place);
-    }
-#else
-    await(children_.join(), place);
-#endif
+    await(async_join(), place);
     rethrow();
 }
 

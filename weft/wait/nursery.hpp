@@ -15,6 +15,7 @@
 //
 // - A child that fails ends each wait of the block, until join() has told the error: a wait that
 //   throws when it is stopped throws the child's error, and one that returns a result is cancelled.
+//   Only a join of its siblings lasts until they have ended.
 // - A block that fails stops the children, and its exception leaves.
 // - request_stop() asks the children alone.
 //
@@ -27,6 +28,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <source_location>
 #include <utility>
 #include <vector>
@@ -34,6 +36,7 @@
 #include "weft/wait/await.hpp"
 #include "weft/wait/nursery_block.hpp"
 #include "weft/wait/scope.hpp"
+#include "weft/wait/shield.hpp"
 #include "weft/wait/thread_host.hpp"
 
 namespace weft {
@@ -63,7 +66,8 @@ public:
     // its deadline, but where that has ended one of them, it throws stopped{deadline}.
     void join(std::source_location place = std::source_location::current());
     // The same for co_await, but that errors stay for rethrow().
-    [[nodiscard]] scope::join_operation async_join() noexcept { return children_.join(); }
+    class joining;
+    [[nodiscard]] joining async_join() noexcept;
     void rethrow();  // the first error, once
 
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
@@ -106,5 +110,32 @@ private:
     const int exceptions_before_;
     bool reported_ = false;
 };
+
+// A failure of a child ends each wait of the block but this one, which lasts until all have ended
+// whether it has come before or comes meanwhile.
+class [[nodiscard]] nursery::joining : public scope::join_operation {
+public:
+    explicit joining(nursery& n) noexcept : join_operation(n.children_.join()), nursery_(&n) {}
+    // Before it is awaited.
+    joining(joining&& other) noexcept : joining(*other.nursery_) {}
+
+    bool ready() noexcept {
+        if (join_operation::ready()) return true;
+        // All have been asked to stop, so that there is nothing that a stop could add.
+        if (nursery_->has_failed() && !nursery_->reported_ && !until_all_have_ended_)
+            until_all_have_ended_.emplace();
+        return false;
+    }
+    void take(const waiter* w, wait_status how) {
+        until_all_have_ended_.reset();
+        join_operation::take(w, how);
+    }
+
+private:
+    nursery* nursery_;
+    std::optional<shield> until_all_have_ended_;
+};
+
+inline nursery::joining nursery::async_join() noexcept { return joining(*this); }
 
 }  // namespace weft
