@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <barrier>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -15,6 +13,7 @@
 #include "weft/sched/fork_place.hpp"
 #include "weft/sched/launch_inbox.hpp"
 #include "weft/sched/parking.hpp"
+#include "weft/sched/quiet.hpp"
 #include "weft/wait/flow.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place);
@@ -127,7 +126,7 @@ struct pool::core {
         return !inbox.empty() || std::any_of(workers.begin(), workers.end(),
                                              [](const auto& w) { return !w->empty(); });
     }
-    bool is_quiet() const noexcept;
+    bool has_nothing_left() const noexcept;
     bool wait_until_quiet(time_point until);
     void begin(const pool_options& options);
     void end() noexcept;
@@ -138,9 +137,7 @@ struct pool::core {
     detail::launch_inbox inbox;  // what other threads launch
     std::vector<std::unique_ptr<worker>> workers;
 
-    std::mutex quiet_lock;
-    std::condition_variable quiet;
-    atomic<unsigned> waiting_for_quiet{0};
+    detail::quiet quiet{idle};
 
     atomic<unsigned> strand_number{0};
     atomic<int> strand_count{0};
@@ -246,12 +243,7 @@ bool pool::core::worker::rest() noexcept {
     flow_count.store(own().flow_count(), std::memory_order_relaxed);  // released by announce()
     if (!parking_.begin_sleep([this] { return core_.has_work(); })) return false;  // P2
     count(rest_count);
-    // Sequentially consistent with wait_until_quiet: both have a heavy fence in between.
-    if (core_.waiting_for_quiet.load(std::memory_order_relaxed) != 0 &&
-        core_.idle.all_idle(core_.idle.look())) {
-        const std::lock_guard held(core_.quiet_lock);
-        core_.quiet.notify_all();
-    }
+    core_.quiet.worker_rests();
     return true;
 }
 
@@ -281,31 +273,16 @@ void pool::core::worker::drop_loop() noexcept {
 // -- the pool -------------------------------------------------------------------------------------
 
 // All sleep, nothing is to be begun and nothing lives.
-bool pool::core::is_quiet() const noexcept {
-    const idle_set::snapshot before = idle.look();
-    if (!idle.all_idle(before) || has_work()) return false;
-    if (strand_flow_count.load(std::memory_order_relaxed) != 0) return false;  // as the next
-    for (const auto& w : workers)
-        if (w->flow_count.load(std::memory_order_relaxed) != 0 || w->own().has_posted())
-            return false;  // relaxed: look() has acquired it
-    return idle.look() == before;
+// When all are idle. Relaxed, all: idle_set's look has acquired what the workers wrote before.
+bool pool::core::has_nothing_left() const noexcept {
+    if (has_work() || strand_flow_count.load(std::memory_order_relaxed) != 0) return false;
+    return std::none_of(workers.begin(), workers.end(), [](const auto& w) {
+        return w->flow_count.load(std::memory_order_relaxed) != 0 || w->own().has_posted();
+    });
 }
 
 bool pool::core::wait_until_quiet(time_point until) {
-    waiting_for_quiet.fetch_add(1, std::memory_order_relaxed);
-    asymmetric_fence::heavy();  // pairs with that of announce(), see rest()
-    bool is;
-    {
-        std::unique_lock held(quiet_lock);
-        while (!(is = is_quiet())) {
-            if (until == never)
-                quiet.wait(held);
-            else if (quiet.wait_until(held, until) == std::cv_status::timeout)
-                break;
-        }
-    }
-    waiting_for_quiet.fetch_sub(1, std::memory_order_relaxed);
-    return is;
+    return quiet.wait_until(until, [this] { return has_nothing_left(); });
 }
 
 void pool::core::begin(const pool_options& options) {
@@ -406,7 +383,7 @@ unsigned pool::next_strand_clock() noexcept {
 void pool::count_strand(int more) noexcept {
     core_->strand_count.fetch_add(more, std::memory_order_relaxed);  // see ~pool
 }
-// Relaxed: a worker says after it that it is idle, see is_quiet.
+// Relaxed: a worker says after it that it is idle, see has_nothing_left.
 void pool::count_strand_flow(int more) noexcept {
     core_->strand_flow_count.fetch_add(more, std::memory_order_relaxed);
 }

@@ -34,7 +34,7 @@
 // Limit: what has to be unwound then and waits for a task that swallows its stop on another worker,
 // ends the program (schedule_on.hpp).
 //
-// Model: test/model/parking_test.cpp, test/model/steal_deque_test.cpp
+// Model: test/model/parking_test.cpp, test/model/steal_deque_test.cpp, test/model/quiet_test.cpp
 #pragma once
 
 #include <concepts>

@@ -10,7 +10,7 @@
 //
 // Whoever installs remembers the kind, to look at a canary and to give the budget back.
 //
-// Model: none, a counter, and nothing is published through it.
+// Model: none, a counter that bounds a budget: one too few is harmless, and it orders nothing.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@
 //   weft::install_overflow_report(describe);         // once, any thread
 //   weft::prepare_thread_for_overflow_report();      // each thread that runs coroutines
 //
-// Model: none, one pointer to a function, stored before the handler is installed.
+// Model: none, each call stores one pointer, and the handler comes after what else it reads.
 #pragma once
 
 #include <cstddef>

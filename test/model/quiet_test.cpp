@@ -1,0 +1,114 @@
+// weft/sched/quiet.hpp with parking.hpp and launch_inbox.hpp: workers that do what a pool's do, and
+// a thread that launches and waits until all is quiet, beside another that launches. What stands
+// for a worker's driver is a flag. Laws: the wait comes back; what the waiter has launched has run
+// then, and is seen. Bounded by deviations.
+#include "weft/sched/quiet.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/expect.hpp"
+#include "weft/sched/launch_inbox.hpp"
+#include "weft/sched/parking.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::report;
+using model::require;
+using weft::idle_set;
+using weft::detail::launch_inbox;
+using weft::detail::parking;
+using weft::detail::quiet;
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+struct item {
+    weft::detail::frame words{nullptr, nullptr};
+    weft::runnable node;
+    model::var<int> ran{0};
+};
+
+struct crew {
+    explicit crew(unsigned workers) : idle(workers), all(idle) {}
+
+    void launch(item& x) {
+        x.node.handle = x.words.handle();
+        inbox.push(x.node);
+        parking::offer(idle, [this](unsigned i) { wake(i); });
+    }
+    void be_worker(unsigned i) {
+        parking mine(idle, i);
+        while (!over.load(relaxed)) {
+            if (mine.begin_search()) {
+                if (const weft::ready_turn t = inbox.pop(); t.handle != nullptr) {
+                    mine.end_search([this](unsigned k) { wake(k); });
+                    for (item& x : items)
+                        if (t.handle.address() == &x.words) x.ran.write(x.ran.read() + 1);
+                    continue;
+                }
+            }
+            if (!mine.begin_sleep([this] { return !inbox.empty(); })) continue;
+            all.worker_rests();
+            model::wait_until([this, i] { return woken[i].load(relaxed) || over.load(relaxed); });
+            woken[i].store(false, relaxed);
+            mine.end_sleep();
+        }
+    }
+    void wake(unsigned i) { woken[i].store(true, relaxed); }
+
+    idle_set idle;
+    quiet all;
+    launch_inbox inbox;
+    item items[2];
+    weft::atomic<bool> woken[2] = {};
+    weft::atomic<bool> over{false};
+};
+
+report wait_for_quiet(unsigned workers, bool another, const model::options& o) {
+    return explore(
+        [=](execution& run) {
+            model::time_has_passed.store(false);
+            crew c(workers);
+            weft::atomic<bool> launched{!another};
+            for (unsigned i = 0; i != workers; ++i)
+                run.thread("worker", [&c, i] { c.be_worker(i); });
+            run.thread("waits", [&] {
+                c.launch(c.items[0]);
+                require(c.all.wait_until(weft::never, [&] { return c.inbox.empty(); }), "quiet");
+                require(c.items[0].ran.read() == 1, "what it launched has run");
+                model::wait_until([&] { return launched.load(std::memory_order_acquire); });
+                require(c.all.wait_until(weft::never, [&] { return c.inbox.empty(); }), "quiet");
+                c.over.store(true, relaxed);
+            });
+            if (another)
+                run.thread("launches", [&] {
+                    c.launch(c.items[1]);
+                    launched.store(true, std::memory_order_release);
+                });
+            run.go();
+            require(c.items[1].ran.read() == (another ? 1 : 0), "and so has the other's");
+        },
+        o);
+}
+
+TEST(quiet, is_waited_for_until_what_was_launched_has_run) {
+    expect_right(wait_for_quiet(1, false, {.deviations = 3}), bounded);
+    expect_right(wait_for_quiet(1, true, {.deviations = 2}), bounded);
+    expect_right(wait_for_quiet(2, false, {.deviations = 2}), bounded);
+}
+
+// There a heavy fence is one of the thread's own, and each side needs its.
+TEST(quiet, is_waited_for_where_the_kernel_has_no_membarrier) {
+    model::has_membarrier = false;
+    expect_right(wait_for_quiet(1, false, {.deviations = 3}), bounded);
+    model::has_membarrier = true;
+}
+
+TEST(quiet, is_waited_for_until_what_was_launched_has_run_by_chance) {
+    expect_right(wait_for_quiet(2, true, {.random_schedules = 10'000}), bounded);
+}
+
+}  // namespace
