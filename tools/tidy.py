@@ -120,10 +120,6 @@ MODEL_OWED = {
     "weft/posix/in_place.hpp",
     "weft/posix/weft_key.cpp",
     "weft/posix/weft_run.cpp",
-    "weft/task/shared_task.hpp",
-    "weft/task/task_flow.cpp",
-    "weft/task/task_flow.hpp",
-    "weft/task/transfer.cpp",
 }
 
 COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",

@@ -11,6 +11,7 @@
 
 #include "model/expect.hpp"
 #include "model/home.hpp"
+#include "model/parcel.hpp"
 #include "model/party.hpp"
 #include "model/stopper.hpp"
 #include "weft/future/promise.hpp"
@@ -21,33 +22,14 @@ namespace {
 
 using model::bounded;
 using model::execution;
+using model::expect_freed;
 using model::expect_right;
 using model::explore;
 using model::fate;
 using model::home;
+using model::parcel;
 using weft::future;
 using weft::promise;
-
-// A value whose beginning and end write to a plain variable, and whose use reads it: where nothing
-// orders two of them, they race.
-class parcel {
-public:
-    explicit parcel(model::var<int>& at) : at_(&at) { at_->write(7); }
-    parcel(parcel&& other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
-    parcel& operator=(parcel&&) = delete;
-    ~parcel() {
-        if (at_ != nullptr) at_->write(0);
-    }
-    void look() const { model::require(at_->read() == 7, "the value is there"); }
-
-private:
-    model::var<int>* at_;
-};
-
-// The end of a body by which all handles are gone: the value was destroyed with the last of them.
-void expect_freed(const model::var<int>& content) {
-    model::require(content.read() == 0, "the value goes with the last reference");
-}
 
 // The last of the promise and the future frees what they share, whichever it is.
 TEST(future_core, goes_with_the_last_reference) {

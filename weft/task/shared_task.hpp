@@ -15,6 +15,8 @@
 // Limit: it lives where it was begun. A thread that begins it and ends before it leaves it behind
 // unfinished, and who else waits for it waits for ever: what several threads await is begun on a
 // loop, as by schedule_on.
+//
+// Model: test/model/shared_task_test.cpp
 #pragma once
 
 #include <memory>

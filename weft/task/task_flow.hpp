@@ -19,6 +19,8 @@
 // T1  `ended` is written once, under the joiners' lock, after everything else of the outcome
 // T2  it is enrolled with its home from its first turn to its end, except on the way to another
 // T3  the body goes with the last of: the run, and who wants the result
+//
+// Model: test/model/task_flow_test.cpp
 #pragma once
 
 #include <coroutine>

@@ -15,6 +15,8 @@
 // is inlined into it. A word in the promise tells, so that bodies of both kinds look alike and may
 // await each other. Who is resumed by an event, with no trampoline below, makes one at his first
 // transfer.
+//
+// Model: none, a trampoline is believed by what its own thread wrote, or was handed with the task.
 #pragma once
 
 #include <coroutine>

@@ -1,0 +1,32 @@
+// parcel: a value whose beginning and end write to a plain variable, and whose moves and uses read
+// it: where nothing orders two of them, they race. When the last is gone the variable is 0.
+#pragma once
+
+#include <utility>
+
+#include "model/model.hpp"
+
+namespace model {
+
+class parcel {
+public:
+    explicit parcel(var<int>& at) : at_(&at) { at_->write(7); }
+    parcel(parcel&& other) noexcept : at_(std::exchange(other.at_, nullptr)) {
+        if (at_ != nullptr) look();
+    }
+    parcel& operator=(parcel&&) = delete;
+    ~parcel() {
+        if (at_ != nullptr) at_->write(0);
+    }
+    void look() const { require(at_->read() == 7, "the value is there"); }
+
+private:
+    var<int>* at_;
+};
+
+// After all threads.
+inline void expect_freed(const var<int>& content) {
+    require(content.read() == 0, "the value goes with the last reference");
+}
+
+}  // namespace model

@@ -1,0 +1,141 @@
+// weft/task/task_flow.cpp under the interleavings of a task's end with those that wait for it,
+// take its result, do without it, or ask it to stop, while it may go over to another loop in the
+// turn that ends its wait. Bounded by deviations, as a move spins while a visitor is there; with
+// more of them, executions are chosen at random.
+#include "weft/task/task_flow.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+
+#include "model/expect.hpp"
+#include "model/loop.hpp"
+#include "model/parcel.hpp"
+#include "model/party.hpp"
+#include "model/signal.hpp"
+#include "weft/task/task_run.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_freed;
+using model::expect_right;
+using model::explore;
+using model::fate;
+using model::parcel;
+using model::require;
+using model::signal;
+using weft::operator co_await;
+using weft::task;
+using weft::detail::task_end;
+using weft::detail::task_run;
+
+// Its frame, and its result, are seen to go.
+task<parcel> makes(model::var<int>& content, model::var<int>& frame) {
+    const parcel of_frame(frame);
+    co_return parcel(content);
+}
+
+// What runs it may end with it.
+void tell_end(weft::detail::task_flow& f, weft::atomic<bool>& over) {
+    f.on_end_of = &over;
+    f.on_end = [](void* at) noexcept {
+        static_cast<weft::atomic<bool>*>(at)->store(true, std::memory_order_release);
+    };
+}
+
+enum class use { joins, gives_up, does_without };
+
+model::report end_beside(use how, fate f, unsigned deviations) {
+    return explore(
+        [=](execution& run) {
+            weft::atomic<bool> over{false};
+            model::loop on;
+            model::party waits;
+            model::var<int> content, frame;
+            std::optional<task_run<parcel>> r(std::in_place, makes(content, frame), on);
+            weft::detail::task_flow& t = **r;
+            tell_end(t, over);
+            t.references.fetch_add(1);  // as of a message that is late: the frame goes before it
+            t.post_first_turn();
+            run.thread("runs",
+                       [&] { on.run([&] { return over.load(std::memory_order_acquire); }); });
+            run.thread("has", [&] {
+                if (how != use::does_without) {
+                    task_end end(**r, false);
+                    const auto start = [&](weft::waiter& w) {
+                        return !end.ready() && end.start(w);
+                    };
+                    const weft::wait_status ended = waits.wait(start, f);
+                    if (how == use::joins && ended == weft::wait_status::woken) r->take().look();
+                }
+                r.reset();
+            });
+            run.go();
+            waits.check();
+            require(over.load(), "its end is told");
+            expect_freed(content);
+            expect_freed(frame);
+            t.let_go();
+        },
+        {.deviations = deviations});
+}
+
+TEST(task_flow, gives_its_result_to_one_that_waits_and_goes_with_it) {
+    expect_right(end_beside(use::joins, fate::none, 4), bounded);
+}
+TEST(task_flow, leaves_a_wait_alone_that_has_ended) {
+    for (const fate f : {fate::deadline, fate::stop, fate::end})
+        expect_right(end_beside(use::gives_up, f, 3), bounded);
+}
+TEST(task_flow, goes_with_its_end_where_nothing_wants_its_result) {
+    expect_right(end_beside(use::does_without, fate::none, 4), bounded);
+}
+
+task<> waits_for(signal& s, signal& never, model::var<int>& own) {
+    const parcel of_frame(own);
+    co_await signal::wait(s);
+    of_frame.look();
+    co_await signal::wait(never);
+}
+
+// A worker gives the turn to another in which the wait has ended, and a stop comes meanwhile: it is
+// told, here or there, in that wait or the next.
+model::report stop_beside_a_move(const model::options& how) {
+    return explore(
+        [=](execution& run) {
+            weft::atomic<bool> over{false};
+            model::loop a, b;
+            model::var<int> own;
+            signal s, never;
+            a.gives_one_to(b);
+            task_run<void> r(waits_for(s, never, own), nullptr);
+            tell_end(*r, over);
+            r->post_first_turn(a);
+            r->references.fetch_add(1);
+            run.thread("sets", [&] { s.set(); });
+            run.thread("stops", [&] {
+                require(r->request_stop(weft::stop_reason::user), "it is the first");
+                r->let_go();
+            });
+            const auto is_over = [&] { return over.load(std::memory_order_acquire); };
+            run.thread("a", [&] { a.run(is_over); });
+            run.thread("b", [&] { b.run(is_over); });
+            run.go();
+            require(r->member.stopped_by == weft::stop_reason::user, "the stop is told");
+            expect_freed(own);
+            r = {};
+            a.end(), b.end();
+            require(a.living() == 0 && b.living() == 0, "it is enrolled nowhere");
+        },
+        how);
+}
+
+TEST(task_flow, is_stopped_though_it_goes_over_meanwhile) {
+    expect_right(stop_beside_a_move({.deviations = 2}), bounded);
+    expect_right(stop_beside_a_move({.random_schedules = 10'000}), bounded);
+}
+
+}  // namespace
