@@ -18,6 +18,8 @@
 // F2  a child that was taken away has its flow from its first turn on, and ends by counted()
 // F3  the parent goes on when every child has ended or was dropped: `owed_` is the number of those
 //     that ended elsewhere, less those that it waits for
+//
+// Model: test/model/fork_core_test.cpp
 #pragma once
 
 #include <coroutine>

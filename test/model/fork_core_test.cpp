@@ -1,0 +1,137 @@
+// weft/parallel/fork_core.hpp under the interleavings of a task that forks two children, of a
+// thief that may take the second from its worker's deque and run it on a loop of its own, and of a
+// stop. Bounded by deviations, as a spinning thread may always look once more; with more of them,
+// executions are chosen at random.
+#include "weft/parallel/fork_core.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/expect.hpp"
+#include "model/loop.hpp"
+#include "model/parcel.hpp"
+#include "model/signal.hpp"
+#include "weft/parallel/fork_join.hpp"
+
+WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place);
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_freed;
+using model::expect_right;
+using model::explore;
+using model::parcel;
+using model::require;
+using model::signal;
+using weft::operator co_await;
+using weft::task;
+using weft::detail::task_run;
+
+// Of a pool whose other workers are all awake.
+struct place final : weft::detail::fork_place {
+    using fork_place::fork_place;
+    void wake(unsigned) noexcept override { model::fail("nobody is asleep"); }
+};
+
+struct contents {
+    model::var<int> first, second, of_second;
+    bool seen = false;
+    bool failed = false;
+};
+
+task<parcel> makes(model::var<int>& content) { co_return parcel(content); }
+task<parcel> waits(model::var<int>& content, signal& s) {
+    const parcel of_frame(content);
+    co_await signal::wait(s);
+    co_return parcel(content);
+}
+task<> fails(bool really) {
+    if (really) throw 1;
+    co_return;
+}
+
+task<> joins(contents& c) {
+    const auto [x, y] = co_await weft::fork_join(makes(c.first), makes(c.second));
+    x.look(), y.look();
+    c.seen = true;
+}
+// The second ends when it is told to, and not before.
+task<> joins_for_ever(contents& c, signal& never) {
+    co_await weft::fork_join(makes(c.first), waits(c.of_second, never));
+    c.seen = true;
+}
+task<> fails_one(contents& c, signal& never) {
+    try {
+        co_await weft::fork_join(fails(true), waits(c.of_second, never));
+        c.seen = true;
+    } catch (int) {
+        c.failed = true;
+    }
+}
+
+enum class ending { values, failure, stop };
+
+model::report fork(ending e, const model::options& how) {
+    return explore(
+        [=](execution& run) {
+            weft::atomic<bool> over{false};
+            model::loop a, b;
+            weft::idle_set all(2);
+            place forks(a, all);
+            contents c;
+            signal never;
+            task_run<void> r(e == ending::values ? joins(c)
+                             : e == ending::stop ? joins_for_ever(c, never)
+                                                 : fails_one(c, never),
+                             a);
+            r->on_end_of = &over;
+            r->on_end = [](void* at) noexcept {
+                static_cast<weft::atomic<bool>*>(at)->store(true, std::memory_order_release);
+            };
+            r->post_first_turn();
+            const auto is_over = [&] { return over.load(std::memory_order_acquire); };
+            run.thread("forks", [&] {
+                weft::detail::this_thread_forks() = &forks;
+                a.run(is_over);
+            });
+            run.thread("steals", [&] {
+                weft::detail::this_thread_runs() = {nullptr, &b};
+                const weft::steal_mark mark = forks.mark();
+                weft::asymmetric_fence::heavy();
+                const weft::ready_turn t = forks.steal(mark);
+                if (t.handle) weft::detail::run_turn(b, t.handle, t.of);
+                b.run(is_over);
+            });
+            if (e == ending::stop) {
+                r->references.fetch_add(1);
+                run.thread("stops", [&] {
+                    require(r->request_stop(weft::stop_reason::user), "it is the first");
+                    r->let_go();
+                });
+            }
+            run.go();
+            require(c.seen == (e == ending::values), "the parent goes on with the values");
+            require(c.failed == (e == ending::failure), "or with the failure");
+            require((r->member.stopped_by != weft::stop_reason::none) == (e == ending::stop),
+                    "or it is stopped");
+            r = {};
+            a.end(), b.end();
+            expect_freed(c.first), expect_freed(c.second), expect_freed(c.of_second);
+            require(a.living() == 0 && b.living() == 0, "no child is left");
+        },
+        how);
+}
+
+void fork_each(ending e, unsigned deviations) {
+    expect_right(fork(e, {.deviations = deviations}), bounded);
+    expect_right(fork(e, {.random_schedules = 10'000}), bounded);
+}
+
+TEST(fork_core, goes_on_when_all_children_have_ended_here_or_elsewhere) {
+    fork_each(ending::values, 3);
+}
+TEST(fork_core, stops_the_others_when_one_fails) { fork_each(ending::failure, 3); }
+TEST(fork_core, hands_a_stop_on_to_what_was_taken_away) { fork_each(ending::stop, 2); }
+
+}  // namespace
