@@ -14,7 +14,7 @@
 // grows and never shrinks: it holds an entry for each suspended call that was ever killed. A module
 // of which it knows an address stays loaded.
 //
-// Model: none, a rule is published whole by one release of its address, and changes no more.
+// Model: test/model/rule_table_test.cpp
 #pragma once
 
 #include <cstddef>
