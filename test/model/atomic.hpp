@@ -173,6 +173,15 @@ public:
         detail::store(cell(), detail::to_word(x), o, p);
         *of_ = x;
     }
+    bool compare_exchange_strong(T& expected, T desired, order o = order::seq_cst,
+                                 place p = place::current()) const noexcept {
+        detail::word seen = detail::to_word(expected);
+        const bool done = detail::compare_exchange(cell(), seen, detail::to_word(desired), false, o,
+                                                   detail::without_release(o), p);
+        expected = detail::from_word<T>(seen);
+        if (done) *of_ = desired;
+        return done;
+    }
 
 private:
     detail::cell& cell() const noexcept {

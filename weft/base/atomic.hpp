@@ -5,9 +5,9 @@
 // may let another thread go on, or a load see an older value. Elsewhere it is a using-declaration.
 //
 // The checker knows load, store, exchange, compare_exchange_weak and _strong, fetch_add, fetch_sub,
-// fetch_or, fetch_and, and fences; of atomic_ref load and store. T is trivially copyable and of at
-// most eight bytes. The build of the checker renames the namespace, so that both kinds of weft may
-// be in one program.
+// fetch_or, fetch_and, and fences; of atomic_ref load, store and compare_exchange_strong. T is
+// trivially copyable and of at most eight bytes. The build of the checker renames the namespace, so
+// that both kinds of weft may be in one program.
 //
 // A loop that spins says so by spin_pause(): the processor goes easy on it, and the checker lets
 // somebody else go on. One that has spun for long gives the processor away by spin_yield().

@@ -8,14 +8,13 @@
 //
 //   weft::mutex* m = detail::in_place<weft::mutex>(*c);      // null: it was destroyed
 //
-// Model: none, zeros are taken by one exchange, and what was made is published by one release.
+// Model: test/model/in_place_test.cpp
 #pragma once
 
-#include <atomic>
 #include <new>
-#include <thread>
 #include <utility>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft::detail {
@@ -39,13 +38,13 @@ template <class T, class C, class... Args>
 void make_in_place(C& c, Args&&... args) noexcept {
     ::new (static_cast<void*>(c.room_)) T(std::forward<Args>(args)...);
     // Release: pairs with in_place.
-    std::atomic_ref(c.state_).store(in_place_state::made, std::memory_order_release);
+    atomic_ref(c.state_).store(in_place_state::made, std::memory_order_release);
 }
 
 template <class T, class C>
 WEFT_NOINLINE T* in_place_slowly(C& c) noexcept {
     static_assert(sizeof(T) <= sizeof(c.room_) && alignof(T) <= alignof(decltype(c.room_)));
-    const std::atomic_ref state(c.state_);
+    const atomic_ref state(c.state_);
     unsigned seen = in_place_state::zeros;
     // Acquire: pairs with the release of who makes it.
     if (state.compare_exchange_strong(seen, in_place_state::making, std::memory_order_acquire)) {
@@ -53,7 +52,7 @@ WEFT_NOINLINE T* in_place_slowly(C& c) noexcept {
         return room_of<T>(c);
     }
     while (seen == in_place_state::making) {
-        std::this_thread::yield();
+        spin_yield();
         seen = state.load(std::memory_order_acquire);  // as above
     }
     return seen == in_place_state::made ? room_of<T>(c) : nullptr;
@@ -62,7 +61,7 @@ WEFT_NOINLINE T* in_place_slowly(C& c) noexcept {
 template <class T, class C>
 T* in_place(C& c) noexcept {
     // Acquire: pairs with make_in_place.
-    const unsigned seen = std::atomic_ref(c.state_).load(std::memory_order_acquire);
+    const unsigned seen = atomic_ref(c.state_).load(std::memory_order_acquire);
     return seen == in_place_state::made ? room_of<T>(c) : in_place_slowly<T>(c);
 }
 
@@ -71,7 +70,7 @@ template <class T, class C>
 void destroy_in_place(C& c) noexcept {
     room_of<T>(c)->~T();
     // Relaxed: who uses it after this breaks a rule, and need not see what was before.
-    std::atomic_ref(c.state_).store(in_place_state::destroyed, std::memory_order_relaxed);
+    atomic_ref(c.state_).store(in_place_state::destroyed, std::memory_order_relaxed);
 }
 
 }  // namespace weft::detail

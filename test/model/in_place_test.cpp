@@ -1,0 +1,53 @@
+// weft/posix/in_place.hpp under the interleavings of threads that come first to an object of C that
+// is nothing but zeros: it is made once, and each sees it made. The walk is bounded by deviations,
+// as a thread that comes while it is made looks again and again.
+#include "weft/posix/in_place.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "model/expect.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::require;
+using weft::detail::destroy_in_place;
+using weft::detail::in_place;
+
+int made = 0;
+struct thing {
+    model::var<int> content;
+    thing() { content.write(1), ++made; }
+    ~thing() { content.write(2); }
+};
+struct object {
+    unsigned state_ = 0;
+    std::uint64_t room_[(sizeof(thing) + 7) / 8] = {};
+};
+
+TEST(in_place, makes_it_once_and_shows_it_to_all_that_come) {
+    for (const std::size_t threads : {2u, 3u})
+        expect_right(explore(
+                         [=](execution& run) {
+                             object c;
+                             made = 0;
+                             for (std::size_t i = 0; i < threads; ++i)
+                                 run.thread("comes", [&] {
+                                     thing* const t = in_place<thing>(c);
+                                     require(t->content.read() == 1, "it is made");
+                                 });
+                             run.go();
+                             require(made == 1, "once");
+                             destroy_in_place<thing>(c);
+                             require(in_place<thing>(c) == nullptr, "and is no more");
+                         },
+                         {.deviations = threads == 2 ? 10u : 5u}),
+                     bounded);
+}
+
+}  // namespace
