@@ -354,6 +354,8 @@ class Program:
             if not outcome.failed:
                 return failing
             again = self.run([outcome.test], seconds=300) if outcome.test else outcome
+            if outcome.test and not again.failed:
+                self.no_witness.add(outcome.test)  # only in the company of others
             if again.failed or not outcome.test:
                 failing.append(outcome.test or f"{self.path.name} as a whole")
                 if not outcome.test or len(failing) > 20:
@@ -362,12 +364,13 @@ class Program:
     def reaching(self, number):
         return [t for t in self.by_mutation.get(number, ()) if t not in self.no_witness]
 
-    def stands(self, test, outcome):
-        """Whether a test that failed passes without the mutation. It is asked twice of each, and of
-        a hang always: a busy machine lets a test take long."""
-        if outcome.how != "hangs" and self.lately[test] >= 2:
+    def stands(self, batch, outcome, seconds):
+        """Whether the same tests pass without the mutation. It is asked twice of each that fails,
+        and always of a hang, for a busy machine lets a test take long, and of a crash, for what is
+        found at the end of a process, such as a leak, is no one test's."""
+        if outcome.how == "fails" and self.lately[outcome.test] >= 2:
             return True
-        return not self.run([test], 0, SLOWER * self.ms[test] / 1000 + self.grace).failed
+        return not self.run(batch, 0, seconds).failed
 
     def kills(self, number):
         """The outcome of the tests that come by a mutation, up to the first that fails."""
@@ -378,10 +381,11 @@ class Program:
             cheap = [t for t in left if t not in hot and self.ms[t] <= CHEAP_MS]
             batch = hot or cheap or left
             taken = sum(self.ms[t] for t in batch) / 1000
-            outcome = self.run(batch, number, SLOWER * taken + self.grace)
+            seconds = SLOWER * taken + self.grace
+            outcome = self.run(batch, number, seconds)
             if outcome.failed:
                 test = outcome.test
-                if test in batch and not self.stands(test, outcome):
+                if test in batch and not self.stands(batch, outcome, seconds):
                     self.no_witness.add(test)
                     left = [t for t in left if t != test]
                     continue
