@@ -31,9 +31,10 @@ void release(int n, std::source_location place = std::source_location::current()
 
 TEST(assert, names_the_place_that_it_is_given) {
     release(1);
+    const std::string says = "^weft: release of less than one \\(.*assert_test\\.cpp:";
+    // In one line: the place of a macro's argument may be any of the lines that the macro spans.
     const unsigned line = std::source_location::current().line() + 1;
-    EXPECT_DEATH(release(0),
-                 "^weft: release of less than one \\(.*assert_test\\.cpp:" + std::to_string(line));
+    EXPECT_DEATH(release(0), says + std::to_string(line));
 }
 
 TEST(assert, leaves_out_a_place_that_nobody_knows) {
