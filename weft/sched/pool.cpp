@@ -36,8 +36,9 @@ unsigned processor_count() noexcept {
 // P1  what was launched lies in one deque or in the inbox until one worker takes it
 // P2  a worker sleeps only after it has announced itself and then seen nothing in P1's places
 // P3  a loop is destroyed by its own thread, when no worker runs anything any more
-// P4  of fair_takes takes one is of what waits longest, and so is the take after a strand's turn:
-//     nothing in P1's places waits for ever behind what launches itself again
+// P4  of fair_takes takes one is of the inbox, and of eldest_takes one of the deque's eldest; the
+//     take after a strand's turn is of one of these, by turns: nothing in P1's places waits for
+//     ever behind what launches itself again
 struct pool::core {
     // Made before what refers to it, and destroyed when the worker says.
     struct has_loop {
@@ -79,8 +80,11 @@ struct pool::core {
         void drop_loop() noexcept;
 
     private:
-        // One take in so many looks at what waits for longest, and not at the latest.
+        // One take in so many is of what came from outside, and of these, one in so many of the
+        // eldest of its own instead: to begin that before the latest is through has both alive at
+        // a time, and so has each fork of a tree that is taken.
         static constexpr unsigned fair_takes = 16;
+        static constexpr unsigned eldest_takes = 256;
 
         void wake(unsigned i) noexcept override { core_.workers[i]->own().look_round(); }
         ready_turn take_from_outside() noexcept;
@@ -160,10 +164,11 @@ ready_turn pool::core::worker::take(bool busy) noexcept {
         return {};
     }
     ready_turn t;
-    if (++takes_ % fair_takes == 0 || fair_next_) {  // P4
-        fair_next_ = false;
+    ++takes_;
+    if (std::exchange(fair_next_, false))  // P4
         t = take_in_turn();
-    }
+    else if (takes_ % fair_takes == 0)
+        t = takes_ % eldest_takes == 0 ? take_eldest() : take_from_outside();
     if (t.handle == nullptr) t = pop();
     if (t.handle == nullptr) t = take_from_outside();
     if (t.handle == nullptr) return search();
