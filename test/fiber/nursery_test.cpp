@@ -562,6 +562,22 @@ TEST(nursery_of_fibers, a_failure_of_the_outer_outlasts_the_end_of_the_inner_tha
               1min);
 }
 
+TEST(child_fiber, that_lives_is_not_done_and_is_stopped_without_its_siblings) {
+    EXPECT_EQ(in_a_fiber([] {
+                  nursery n;
+                  auto stopped = n.spawn([] { sleep_for(1h); });
+                  auto left_alone = n.spawn([] { sleep_for(1ms); });
+                  weft::this_fiber::yield();
+                  EXPECT_FALSE(stopped.done());
+                  EXPECT_TRUE(stopped.request_stop());
+                  n.join();
+                  EXPECT_TRUE(stopped.done());
+                  EXPECT_TRUE(left_alone.done());
+              }),
+              1ms);
+    EXPECT_TRUE(weft::child_fiber<int>().done());
+}
+
 TEST(child_fiber, that_has_ended_cannot_be_stopped_and_needs_no_loop_for_it) {
     weft::child_fiber<int> x;
     {

@@ -146,7 +146,10 @@ TEST(promise, gives_what_making_the_value_throws) {
     weft::loop l;
     promise<throws_when_made> p(l);
     auto f = p.get_future();
+    EXPECT_FALSE(f.has_value()) << "it is not there yet";
     EXPECT_TRUE(p.set_value(4));
+    EXPECT_TRUE(f.is_ready());
+    EXPECT_FALSE(f.has_value());
     EXPECT_THROW(f.get(), int);
 }
 
