@@ -99,6 +99,7 @@ TESTED_ELSEWHERE = {
     "weft/posix/begin.hpp": "weft_create_test and weft_run_test",
     "weft/posix/caller.hpp": "weft_cancel_test: who is called, and how he may end",
     "weft/posix/identity.hpp": "weft_create_test: names, joins, circles",
+    "weft/posix/key_place.hpp": "model/key_place_test; weft_key_test goes through it",
     "weft/posix/mutex_part.hpp": "weft_mutex_test and weft_cond_test",
     "weft/posix/stacks.hpp": "weft_attr_test: common stacks",
     "weft/posix/libco/hooks.hpp": "libco_hooks_test",
@@ -112,12 +113,6 @@ TESTED_ELSEWHERE = {
     "weft/sync/select_core.hpp": "select_test",
     "weft/sync/timed.hpp": "cancel_test ends each timed wait, the other tests let them time out",
     "weft/sync/word_queue.hpp": "every test of the layer: all of it waits in one",
-}
-
-# TODO(test): files that are yet to name their model; no other comes to them.
-MODEL_OWED = {
-    "weft/posix/weft_key.cpp",
-    "weft/posix/weft_run.cpp",
 }
 
 COMPILE = ["-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wold-style-cast",
@@ -302,7 +297,7 @@ def check_models(tree):
         pair = [path.with_suffix(suffix) for suffix in (".hpp", ".cpp", ".h")]
         code = COMMENT_OR_TEXT.sub(lambda m: "\n" * m.group().count("\n"), tree.text(path))
         shared = SHARED.search(code)
-        if shared and str(path) not in MODEL_OWED and not any(named.get(p) for p in pair):
+        if shared and not any(named.get(p) for p in pair):
             tree.fault(path, code.count("\n", 0, shared.start()) + 1,
                        f"{shared.group()} and no `// Model:`: which test in test/model has it?")
 

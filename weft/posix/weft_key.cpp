@@ -1,23 +1,18 @@
-// Model: none, keys change under one lock, and a destructor is read before the number that owns it.
+// Model: test/model/key_place_test.cpp
 #include <errno.h>
 
 #include <memory>
 #include <mutex>
 
-#include "weft/base/atomic.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/fiber/fiber_local.hpp"
 #include "weft/posix/caller.hpp"
+#include "weft/posix/key_place.hpp"
 
 namespace weft::detail {
 namespace {
 
-// A key is a place for the number of a fiber_local, which is never given twice: so the values of a
-// key that was deleted are found by nobody who has the place next.
-struct key_place {
-    atomic<std::uint64_t> number{0};  // plus one; 0: free
-    atomic<void (*)(void*)> destructor{nullptr};
-};
+// A key's number is that of its fiber_local, plus one.
 constinit key_place keys[WEFT_KEYS_MAX];
 constinit spin_lock changing_keys;
 
@@ -30,16 +25,12 @@ struct key_value {
 
 void destroy_value(void* p) noexcept {
     const std::unique_ptr<key_value> v(static_cast<key_value*>(p));
-    const key_place& k = keys[v->key];
-    void (*const destructor)(void*) = k.destructor.load(std::memory_order_acquire);
-    // Acquire: pairs with weft_key_create. The number after the destructor: it is that one's.
-    const bool same = k.number.load(std::memory_order_acquire) == v->number;
-    if (same && destructor != nullptr && v->it != nullptr) destructor(v->it);
+    const key_place::destructor destroy = keys[v->key].destructor_of(v->number);
+    if (destroy != nullptr && v->it != nullptr) destroy(v->it);
 }
 
 std::uint64_t number_of(weft_key_t key) noexcept {
-    // Acquire: pairs with weft_key_create, for who got the key from another thread by chance.
-    return key < WEFT_KEYS_MAX ? keys[key].number.load(std::memory_order_acquire) : 0;
+    return key < WEFT_KEYS_MAX ? keys[key].number() : 0;
 }
 
 key_value* find_value(std::uint64_t number) noexcept {
@@ -63,10 +54,8 @@ int weft_key_create(weft_key_t* key, void (*destructor)(void*)) {
     const std::lock_guard held(detail::changing_keys);
     for (weft_key_t k = 0; k != WEFT_KEYS_MAX; ++k) {
         detail::key_place& p = detail::keys[k];
-        if (p.number.load(std::memory_order_relaxed) != 0) continue;  // under the lock
-        // Release: pairs with destroy_value and number_of.
-        p.destructor.store(destructor, std::memory_order_release);
-        p.number.store(detail::new_fiber_local_key() + 1, std::memory_order_release);
+        if (p.number() != 0) continue;
+        p.take(detail::new_fiber_local_key() + 1, destructor);
         *key = k;
         return 0;
     }
@@ -76,7 +65,7 @@ int weft_key_create(weft_key_t* key, void (*destructor)(void*)) {
 int weft_key_delete(weft_key_t key) {
     const std::lock_guard held(detail::changing_keys);
     if (detail::number_of(key) == 0) return EINVAL;
-    detail::keys[key].number.store(0, std::memory_order_release);  // pairs with number_of
+    detail::keys[key].leave();
     return 0;
 }
 

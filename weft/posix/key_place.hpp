@@ -1,0 +1,49 @@
+// key_place: the place of one weft_key_t, which is given again once its key was deleted.
+//
+// Its one idea: each key that has the place has a number of its own, never given twice. So a value
+// that outlives its key finds by its number that the place is another's, or nobody's.
+//
+//   weft::detail::key_place p;
+//   p.take(7, std::free);                              // under a lock that all who change it share
+//   if (auto* d = p.destructor_of(7)) d(nullptr);      // on any thread, at any time
+//   p.leave();                                         // under the lock
+//
+// Model: test/model/key_place_test.cpp
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/atomic.hpp"
+
+namespace weft::detail {
+
+class key_place {
+public:
+    using destructor = void (*)(void*);
+
+    // Of the key that has it; 0: none has. Acquire: pairs with take(), for a caller that has the
+    // key from another thread by chance.
+    std::uint64_t number() const noexcept { return number_.load(std::memory_order_acquire); }
+
+    // Null where there is none, and where another key has the place, or none.
+    destructor destructor_of(std::uint64_t number) const noexcept {
+        // Acquire: pairs with take(). Before the number: what is read of a later key comes with
+        // the end of the earlier one, and then the number is not the earlier one's.
+        const destructor d = destructor_.load(std::memory_order_acquire);
+        return this->number() == number ? d : nullptr;
+    }
+
+    void take(std::uint64_t number, destructor d) noexcept {
+        // Release, both: pairs with destructor_of() and number().
+        destructor_.store(d, std::memory_order_release);
+        number_.store(number, std::memory_order_release);
+    }
+    // Release: pairs with number().
+    void leave() noexcept { number_.store(0, std::memory_order_release); }
+
+private:
+    atomic<std::uint64_t> number_{0};
+    atomic<destructor> destructor_{nullptr};
+};
+
+}  // namespace weft::detail
