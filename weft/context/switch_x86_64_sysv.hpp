@@ -28,7 +28,8 @@
 //
 // Limits: GCC names the registers of AVX-512 and APX only where the whole file is compiled for
 // them: a function that gains them by a target attribute must not suspend inline. The tiles of AMX
-// and their configuration are the processor's, as over any call: code that suspends loads them anew.
+// and their configuration are the processor's, as over any call: code that suspends loads them
+// anew.
 #pragma once
 
 #include "weft/base/platform.hpp"
