@@ -8,8 +8,9 @@
 // wait with a deadline ends there when the test says so (model/thread_mutex.hpp).
 //
 //   weft::thread_mutex lock;
+//   weft::thread_condition changed;
 //   std::unique_lock held(lock);
-//   while (!ready) changed.wait(held);
+//   changed.wait_until(held, weft::after(weft::steady_now(), 5ms));
 //
 // Model: test/model/thread_mutex_test.cpp
 #pragma once
