@@ -12,6 +12,7 @@
 #include "test/support/allocation_fails.hpp"
 #include "test/support/counted.hpp"
 #include "test/support/slow.hpp"
+#include "weft/fiber/nursery.hpp"
 #include "weft/sync/channel.hpp"
 #include "weft/sync/mutex.hpp"
 #include "weft/wait/shield.hpp"
@@ -279,6 +280,60 @@ TEST(task_manager_kill, takes_with_it_what_the_task_awaits) {
     w.m.kill(*fiber);
     w.settle();
     EXPECT_EQ(gone, 4);
+}
+
+// Where they run in the same loop, also under a shield, and when one of them has failed before.
+TEST(task_manager_kill, takes_with_it_the_children_that_it_joins) {
+    for (const bool fails : {false, true}) {
+        managed_world w;
+        int gone = 0;
+        const auto h = w.m.spawn_held([&] {
+            weft::nursery n;
+            n.spawn([&] {
+                const weft::testing::counted c{gone};
+                const weft::shield s;
+                weft::this_fiber::sleep_for(1h);
+            });
+            if (fails) n.spawn([] { throw 1; });
+            n.join();
+        });
+        w.settle();
+        EXPECT_EQ(gone, 0);
+        EXPECT_FALSE(w.m.kill(h->id()));
+        w.settle();
+        EXPECT_EQ(gone, 1);
+        EXPECT_TRUE(h->over());
+        EXPECT_EQ(h->status(), managed_status::killed);
+    }
+}
+
+// No frame between the throw and the handler can be unwound once more: it is a stop then.
+TEST(task_manager_kill, lets_a_nursery_that_an_exception_leaves_wait_for_its_children) {
+    managed_world w;
+    int gone = 0;
+    int caught = 0;
+    const auto h = w.m.spawn_held([&] {
+        try {
+            weft::nursery n;
+            n.spawn([&] {
+                const weft::testing::counted c{gone};
+                const weft::shield s;
+                weft::this_fiber::sleep_for(1h);
+            });
+            weft::this_fiber::yield();
+            throw 1;
+        } catch (int) {
+            ++caught;
+        }
+    });
+    w.settle();
+    EXPECT_FALSE(w.m.kill(h->id()));
+    w.settle();
+    EXPECT_EQ(gone, 0);
+    w.l.run();
+    EXPECT_EQ(gone, 1);
+    EXPECT_EQ(caught, 1);
+    EXPECT_EQ(h->status(), managed_status::killed);
 }
 
 TEST(task_manager_kill, ends_one_that_holds_a_lock_with_the_lock_given_back) {

@@ -108,6 +108,7 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
     child_fiber<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
     core->become_child(std::make_unique<scope_member>(*core));
+    core->home = core->target->only_executor();  // nobody else knows of it yet
     n.admit(*core->member);
     core->begin(at_once);
     return handle;

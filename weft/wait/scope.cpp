@@ -1,5 +1,6 @@
 #include "weft/wait/scope.hpp"
 
+#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -114,7 +115,8 @@ bool scope::join_operation::start(waiter& w) noexcept {
         });
     const std::lock_guard held(scope_->queue_);
     if (scope_->living_count_ == 0) return false;
-    if (scope_->elsewhere_) w.await_others();
+    // Nor where an exception is on its way through a destructor: its frames cannot be unwound.
+    if (scope_->elsewhere_ || std::uncaught_exceptions() != 0) w.await_others();
     scope_->queue_.push_back(node_);
     return true;
 }
