@@ -34,7 +34,8 @@ class Claims(unittest.TestCase):
                                        + "".join(row + "\n" for row in rows),
                      "build/debug/junit.xml": JUNIT,
                      "build/debug/cases/task.shard_0.xml": CASES,
-                     "build/debug/cases/task.shard_1.xml": CASES.replace("runs", "hides")}
+                     "build/debug/cases/task.shard_1.xml": CASES.replace("runs", "hides")
+                     .replace('"fails"', '"breaks_there"')}
             for name, text in files.items():
                 (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 (Path(folder) / name).write_text(text)
@@ -80,6 +81,9 @@ class Claims(unittest.TestCase):
 
     def test_cases_of_a_process_that_failed_do_not_count(self):
         self.refuses("no test task.hides", "| It is so. | `task.hides` | debug |")
+
+    def test_what_failed_in_a_shard_that_failed_is_a_fault_beside_what_passed(self):
+        self.refuses("task.breaks_there failed", "| It is so. | `task.{runs,breaks_*}` | debug |")
 
     def test_each_of_a_list_must_have_run(self):
         self.refuses("io_uring was skipped",
