@@ -69,7 +69,7 @@ private:
 
 // The driver has taken the event off the system by then, and will not see it again.
 TEST_P(an_io_operation, misses_no_event_that_comes_before_it_enlists) {
-    run([this] {
+    run([] {
         quiet_pipe p;
         const descriptor_ref of = p.reader.ref();
         interrupted warm(of, [] {});
