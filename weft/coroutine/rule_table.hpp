@@ -1,7 +1,7 @@
 // rule_table: what was found out once of each of many addresses, found again without a lock.
 //
-// Its one idea: an open-addressed table of slots, published whole and replaced whole. Who has found
-// something out keeps it if nobody else writes at that moment, and else does without.
+// Its one idea: an open-addressed table of slots, published whole and replaced whole. A finder
+// keeps what it has found out if no other thread writes at that moment, and else does without.
 //
 //   const Value* v = table.find(address);    // null: it is not there
 //   if (v == nullptr) table.keep(address, found_out);

@@ -4,7 +4,7 @@
 // that outlives its key finds by its number that the place is another's, or nobody's.
 //
 //   weft::detail::key_place p;
-//   p.take(7, std::free);                              // under a lock that all who change it share
+//   p.take(7, std::free);                              // under the lock of all changes
 //   if (auto* d = p.destructor_of(7)) d(nullptr);      // on any thread, at any time
 //   p.leave();                                         // under the lock
 //

@@ -110,7 +110,7 @@ int weft_attr_getstacks(const weft_attr_t *attr, weft_stacks_t **stacks);
 int weft_create(weft_t *fiber, const weft_attr_t *attr, weft_start_t start, void *arg);
 
 /* ESRCH: it is no more. EINVAL: detached, or joined by another. EDEADLK: it is the caller, or waits
- * for him. EAGAIN: it is joined, but there was no memory for it to begin. A point of cancellation;
+ * for the caller. EAGAIN: it is joined, but there was no memory for it to begin. A point of cancellation;
  * the fiber can then be joined still. */
 int weft_join(weft_t fiber, void **value);
 int weft_tryjoin(weft_t fiber, void **value); /* EBUSY: it runs */

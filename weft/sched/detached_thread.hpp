@@ -1,6 +1,6 @@
-// detached_thread: a thread of the library that nobody joins.
+// detached_thread: a thread of the library that is never joined.
 //
-// It takes no signals: those are for who has set handlers.
+// It takes no signals: those are for the threads of the program, which has set the handlers.
 //
 //   if (!detail::begin_detached_thread(work, this)) ...      // there is no thread, or no memory
 #pragma once

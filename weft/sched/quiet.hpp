@@ -1,14 +1,14 @@
 // quiet: how a thread waits until all workers of a pool sleep, and nothing is left for them.
 //
-// Its one idea: whoever waits says so first and then looks; a worker says first that it is idle
-// (idle_set.hpp) and then looks whether anybody waits. Between the two steps of each is a heavy
+// Its one idea: the waiter says so first and then looks; a worker says first that it is idle
+// (idle_set.hpp) and then looks for a waiter. Between the two steps of each is a heavy
 // fence, so that one of them sees the other. All are idle for good if a second look at them, after
 // one at what is left, finds the same word.
 //
-//      worker                                   whoever waits
+//      worker                                   waiter
 //
 //      announce(i)                              waiting + 1
-//      somebody waits, and all are idle:        until all are idle, nothing is left, and all are
+//      there is a waiter, and all are idle:     until all are idle, nothing is left, and all are
 //          notify                               idle still: sleep
 //
 // Model: test/model/quiet_test.cpp

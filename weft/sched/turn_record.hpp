@@ -9,7 +9,7 @@
 //
 // Invariants:
 // D1  serial_ is odd while a turn lasts, and even between two and while the loop sleeps
-// D2  who it is was written before serial_ became odd, and is not touched until it is even
+// D2  the party was written before serial_ became odd, and is not touched until it is even
 //
 // Model: test/model/turn_record_test.cpp
 #pragma once
@@ -34,7 +34,8 @@ public:
     void begin(const party& p) noexcept {
         std::uint64_t words[name_words];
         std::memcpy(words, p.name, sizeof words);
-        // Release, all: who sees one of them sees that serial_ is even (D2); pairs with read().
+        // Release, all: a reader that sees one of them sees that serial_ is even (D2); pairs with
+        // read().
         kind_.store(p.kind, std::memory_order_release);
         id_.store(p.id, std::memory_order_release);
         for (std::size_t i = 0; i != name_words; ++i)

@@ -55,15 +55,15 @@ void fail_unknown(const char* rule, std::source_location place) noexcept {
     fail(rule, f != nullptr ? f->who() : party{}, place);
 }
 
-void fail_against(const char* what, holder who, const char* but, holder whom,
+void fail_against(const char* what, holder by, const char* but, holder other,
                   std::source_location place) noexcept {
     line rule;
     rule.text(what).text(", ").text(but).text(" ");
-    if (whom == 0)
+    if (other == 0)
         rule.text("nobody");
     else
-        rule.who(party_of(whom));
-    fail(rule.terminate().data(), party_of(who), place);
+        rule.who(party_of(other));
+    fail(rule.terminate().data(), party_of(by), place);
 }
 
 }  // namespace weft::detail

@@ -71,9 +71,9 @@ void count_failed_try(std::source_location place) noexcept;
 // Ends the program, and names the flow in which it happens.
 [[noreturn]] void fail_unknown(const char* rule, std::source_location place) noexcept;
 
-// What `what` (a thing and a rule: "unlock of a mutex") was done by, and against whom. Ends the
-// program.
-[[noreturn]] void fail_against(const char* what, holder who, const char* but, holder whom,
+// What `what` (a thing and a rule: "unlock of a mutex") was done by, and against which other. Ends
+// the program.
+[[noreturn]] void fail_against(const char* what, holder by, const char* but, holder other,
                                std::source_location place) noexcept;
 
 }  // namespace weft::detail

@@ -103,7 +103,7 @@ public:
         bool ready() const noexcept { return scope_->empty(); }
         bool start(waiter& w) noexcept;
         // Children that were asked to stop have ended, so that this is no stop of the wait; but a
-        // deadline that has ended one of them is told, as whoever set it could not know.
+        // deadline that has ended one of them is told: its setter could not know.
         void take(const waiter* w, wait_status how) const;
 
     private:
