@@ -102,19 +102,32 @@ TEST(fairness, a_loop_fires_what_is_due_however_busy_it_is) {
     EXPECT_LE(due_at == 0 ? 0 : busy.turns - due_at, 2 * 64);
 }
 
-TEST(fairness, a_worker_takes_the_eldest_once_in_256_takes) {
+TEST(fairness, a_worker_takes_the_eldest_of_its_own_once_in_ten_milliseconds) {
     pool p(1);
     busy_function busy;
-    long ran_at = give_up;
+    long first_ran_at = give_up;
+    long second_due_at = 0;
+    long second_ran_at = give_up;
+    time_point second_due{};  // it is looked at when the first has run
+    busy.on_turn = [&] {
+        if (second_due_at != 0 || first_ran_at == give_up) return;
+        if (steady_now() >= second_due) second_due_at = busy.turns;
+        if (busy.turns == give_up - 1) busy.turns = 1;  // until its time has come
+    };
     p.post([&] {
         p.post([&] {
-            ran_at = busy.turns;
+            first_ran_at = busy.turns;
+            second_due = after(steady_now(), 10ms);
+        });
+        p.post([&] {
+            second_ran_at = busy.turns;
             busy.over = true;
         });
         busy.begin(p);  // the latest is begun first
     });
     busy.ended.wait();
-    EXPECT_LE(ran_at, 2 * 256);
+    EXPECT_LE(first_ran_at, 2 * 256);
+    EXPECT_LE(second_due_at == 0 ? 0 : second_ran_at - second_due_at, 2 * 256);
 }
 
 TEST(fairness, a_worker_looks_at_the_inbox_once_in_sixteen_takes) {

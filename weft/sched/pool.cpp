@@ -36,9 +36,9 @@ unsigned processor_count() noexcept {
 // P1  what was launched lies in one deque or in the inbox until one worker takes it
 // P2  a worker sleeps only after it has announced itself and then seen nothing in P1's places
 // P3  a loop is destroyed by its own thread, when no worker runs anything any more
-// P4  of fair_takes takes one is of the inbox, and of eldest_takes one of the deque's eldest; the
-//     take after a strand's turn is of one of these, by turns: nothing in P1's places waits for
-//     ever behind what launches itself again
+// P4  of fair_takes takes one is of the inbox, and in each eldest_period one is of the deque's
+//     eldest; the take after a strand's turn is of one of these, by turns: nothing in P1's places
+//     waits for ever behind what launches itself again
 struct pool::core {
     // Made before what refers to it, and destroyed when the worker says.
     struct has_loop {
@@ -80,12 +80,15 @@ struct pool::core {
         void drop_loop() noexcept;
 
     private:
-        // One take in so many is of what came from outside, and of these, one in so many of the
-        // eldest of its own instead: to begin that before the latest is through has both alive at
-        // a time, and so has each fork of a tree that is taken.
+        // One take in so many is of what came from outside. The eldest of its own is taken once in
+        // so much time instead: to begin that before the latest is through has both alive at a
+        // time, and so has each fork of a tree, whose eldest is the branch next to the root; in
+        // this time most of such a branch is through. The clock is asked once in so many takes.
         static constexpr unsigned fair_takes = 16;
-        static constexpr unsigned eldest_takes = 256;
+        static constexpr unsigned clock_takes = 256;
+        static constexpr duration eldest_period = std::chrono::milliseconds(10);
 
+        bool eldest_is_due() noexcept;
         void wake(unsigned i) noexcept override { core_.workers[i]->own().look_round(); }
         ready_turn take_from_outside() noexcept;
         ready_turn take_in_turn() noexcept;
@@ -115,6 +118,7 @@ struct pool::core {
         bool fair_next_ = false;      // the next take is one of those
         bool outside_first_ = false;  // in the last of them
         unsigned takes_ = 0;
+        time_point eldest_taken_ = time_point::min();
         std::uint32_t random_ = index_ * 2654435761u + 1;
         std::vector<steal_mark> marks_;
         end_order end_order_{*loop_};
@@ -168,12 +172,20 @@ ready_turn pool::core::worker::take(bool busy) noexcept {
     if (std::exchange(fair_next_, false))  // P4
         t = take_in_turn();
     else if (takes_ % fair_takes == 0)
-        t = takes_ % eldest_takes == 0 ? take_eldest() : take_from_outside();
+        t = eldest_is_due() ? take_eldest() : take_from_outside();
     if (t.handle == nullptr) t = pop();
     if (t.handle == nullptr) t = take_from_outside();
     if (t.handle == nullptr) return search();
     stop_searching();
     return t;
+}
+
+bool pool::core::worker::eldest_is_due() noexcept {
+    if (takes_ % clock_takes != 0) return false;
+    const time_point now = steady_now();
+    if (now < after(eldest_taken_, eldest_period)) return false;
+    eldest_taken_ = now;
+    return true;
 }
 
 ready_turn pool::core::worker::take_from_outside() noexcept {
