@@ -158,10 +158,12 @@ struct waves {
         }
         next.release(party_size);
     }
+    // `last`: where it was before. Once half of them have gone all may be at rest, so that the
+    // first to go are counted too.
     void compute(std::thread::id& last) {
         compute_for(300us);
         const auto here = this_thread_now();
-        if (last != std::thread::id() && here != last) ++moved;
+        if (here != last) ++moved;
         last = here;
         ++computed;
     }
@@ -171,7 +173,7 @@ TEST(pool, gives_tasks_that_have_begun_to_who_has_nothing_to_do) {
     waves w;
     pool p(2);
     const auto body = [&]() -> task<> {
-        std::thread::id last;
+        std::thread::id last = this_thread_now();
         for (++w.begun;;) {
             co_await w.next.async_acquire();
             if (w.over) co_return;
@@ -194,8 +196,8 @@ TEST(pool, gives_away_fibers_that_are_migratable) {
     pool p(2);
     std::vector<fiber> all;
     const auto body = [&] {
-        ++w.begun;
-        for (std::thread::id last;;) {
+        std::thread::id last = this_thread_now();
+        for (++w.begun;;) {
             w.next.acquire();
             if (w.over) return;
             this_fiber::yield();
