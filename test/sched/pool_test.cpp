@@ -438,6 +438,14 @@ TEST(pool, that_is_idle_costs_nothing) {
     f.join();
 }
 
+TEST(pool_death, waited_for_by_what_it_runs) {
+    const auto waits = [] {
+        pool p(1);
+        spawn([&] { p.wait_until_idle(); }, {.on = &p}).get();
+    };
+    EXPECT_DEATH(waits(), "weft: a pool is waited for by what it runs .*pool_test");
+}
+
 TEST(pool, leaves_nothing_for_ever_behind_who_is_busy) {
     pool p(1);
     std::atomic<bool> over = false;

@@ -57,6 +57,10 @@ TEST(broadcast, who_is_too_slow_learns_it_once_and_goes_on_with_the_oldest) {
     EXPECT_EQ(slow.recv().error(), weft::errc::closed);
 }
 
+TEST(broadcast_death, room_for_nothing) {
+    EXPECT_DEATH(weft::broadcast<int>(0), "a broadcast that keeps no item .*broadcast_test");
+}
+
 TEST(broadcast_death, a_second_wait_at_one_receiver) {
     EXPECT_DEATH(
         {
@@ -67,7 +71,7 @@ TEST(broadcast_death, a_second_wait_at_one_receiver) {
             weft::fiber two([&] { static_cast<void>(r.recv()); }, {.on = &l});
             l.run();
         },
-        "two wait at one receiver of a broadcast");
+        "two wait at one receiver of a broadcast\n");
 }
 
 TEST(broadcast_death, a_try_at_a_receiver_at_which_somebody_waits) {

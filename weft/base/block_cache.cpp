@@ -450,7 +450,7 @@ void throw_out_of_memory() {
 #if WEFT_EXCEPTIONS
     throw std::bad_alloc();
 #else
-    fail("out of memory");
+    fail("out of memory", {}, unknown_place);
 #endif
 }
 

@@ -51,9 +51,9 @@ std::size_t high_water(const control* c) noexcept {
 
 void destroy_slowly(control* c) {
     const coroutine_state s = c->word.state();
-    if (s == coroutine_state::running) fail("destruction of a running coroutine", c->who());
-    if (s == coroutine_state::ready || s == coroutine_state::suspended)
-        kill(c, std::source_location::current());
+    if (s == coroutine_state::running)
+        fail("destruction of a running coroutine", c->who(), unknown_place);
+    if (s == coroutine_state::ready || s == coroutine_state::suspended) kill(c, unknown_place);
     if (c->word.has(on_shared_stack)) give_up_seat(*c);
     destroy_extras(*c);
 }

@@ -51,7 +51,7 @@ WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
     static_cast<void>(c);
     throw std::bad_alloc();
 #else
-    fail("no stack for a coroutine", c.who());
+    fail("no stack for a coroutine", c.who(), unknown_place);
 #endif
 }
 
@@ -266,7 +266,8 @@ bool stands_on(const control* c, const control& outer) noexcept {
     static_cast<void>(outer);
     throw outer_killed();
 #else
-    fail("kill of a coroutine that waits in another, without exceptions", outer.who());
+    fail("kill of a coroutine that waits in another, without exceptions", outer.who(),
+         unknown_place);
 #endif
 }
 
@@ -281,7 +282,7 @@ void suspend_outer(control& outer) {
     control* c = t.running.party();
     if (!stands_on(c, outer))
         fail("a wait of a coroutine that did not resume the caller, or shares its stack",
-             outer.who());
+             outer.who(), unknown_place);
     const annotated_context resumer = t.resumer;
     const running_party running = t.running;
     const annotated_context context_of_outer = outer;

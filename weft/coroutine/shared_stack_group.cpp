@@ -326,7 +326,7 @@ shared_stack_group::shared_stack_group(std::size_t stack_count, std::size_t stac
 
 shared_stack_group::~shared_stack_group() {
     if (group_->seats.taken() != 0)
-        fail("destruction of a shared_stack_group whose coroutines live");
+        fail("destruction of a shared_stack_group whose coroutines live", {}, unknown_place);
 }
 
 shared_stack_statistics shared_stack_group::statistics() const noexcept {

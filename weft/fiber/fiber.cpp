@@ -90,7 +90,7 @@ void print_and_abort([[maybe_unused]] std::exception_ptr error, party who) {
         std::fputs("weft: an exception that is no std::exception\n", stderr);
     }
 #endif
-    fail("an exception left a fiber that nobody joins", who);
+    fail("an exception left a fiber that nobody joins", who, unknown_place);
 }
 
 atomic<unhandled_handler> unhandled{print_and_abort};
@@ -143,7 +143,7 @@ void fiber_core::run() {
         stopped_by = s.reason;
     } catch (...) {
         if (own()->word.state() == coroutine_state::suspended)  // a wake cannot report it
-            fail("out of memory: no room for a fiber on its shared stack", who());
+            fail("out of memory: no room for a fiber on its shared stack", who(), unknown_place);
         error() = std::current_exception();
         // There was no stack: what its function holds ends with the fiber all the same.
         kill(own(), std::source_location::current());
@@ -157,7 +157,7 @@ void fiber_core::run() {
     } else if (own()->word.state() != coroutine_state::suspended) {
         finish();
     } else if (waiting == nullptr) [[unlikely]] {
-        fail("a fiber yielded to nobody: this_fiber::yield", who());
+        fail("a fiber yielded to nobody: this_fiber::yield", who(), unknown_place);
     }
 }
 
@@ -196,7 +196,7 @@ bool fiber_core::request_stop(stop_reason reason) noexcept {
 // The end of the run, on its executor's thread.
 void fiber_core::finish() noexcept {
     if (locks != 0) [[unlikely]]
-        fail("a fiber ended and holds a mutex", who());
+        fail("a fiber ended and holds a mutex", who(), unknown_place);
     if (enrolled) home->strike_off(*this);  // F2
     move_to(nullptr);
     if (shares_stack()) give_up_seat(*own());  // who joins it may destroy the group

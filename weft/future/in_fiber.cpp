@@ -150,7 +150,7 @@ struct lent_body {
         if (self->locals != nullptr) destroy_locals(*self);
         if (self->context != nullptr) self->inherit_context(nullptr);
         if (self->locks != 0) [[unlikely]]
-            fail("a fiber ended and holds a mutex", self->who());
+            fail("a fiber ended and holds a mutex", self->who(), unknown_place);
     }
 };
 
@@ -180,7 +180,7 @@ void live_on(lent_fiber& f) noexcept {
         f.after_turn = fiber_core::suspended;
         f.home->defer(f.frame::handle(), &f);
     } else if (f.waiting == nullptr) [[unlikely]] {
-        fail("a fiber yielded to nobody: this_fiber::yield", f.who());
+        fail("a fiber yielded to nobody: this_fiber::yield", f.who(), unknown_place);
     }
     if (c.manner == manner::in_fiber) return;
     c.target = static_cast<flow*>(&f);

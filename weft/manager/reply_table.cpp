@@ -8,7 +8,8 @@
 namespace weft::detail {
 
 reply_table::~reply_table() {
-    WEFT_ASSERT(count() == 0, "a task_manager is destroyed while a reply is awaited from it");
+    WEFT_ASSERT_AT(count() == 0, "a task_manager is destroyed while a reply is awaited from it",
+                   unknown_place);
 }
 
 // By 2^64 divided by the golden ratio, so that numbers which follow each other lie far apart. Those

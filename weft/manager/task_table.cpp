@@ -29,7 +29,8 @@ task_table::task_table(std::size_t shard_count)
       shards_(std::make_unique<shard[]>(shard_mask_ + 1)) {}
 
 task_table::~task_table() {
-    WEFT_ASSERT(count().living == 0, "a task_manager is destroyed while tasks live in it");
+    WEFT_ASSERT_AT(count().living == 0, "a task_manager is destroyed while tasks live in it",
+                   unknown_place);
 }
 
 // Of slots: chunk 0 has 0 .. 63, chunk 1 has 64 .. 191, chunk 2 has 192 .. 447.

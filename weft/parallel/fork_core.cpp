@@ -118,7 +118,8 @@ void fork_core::abandon() noexcept {
         task_flow* const t = children_[i].flow;
         if (t != nullptr && t->has_ended()) continue;
         if (t == nullptr || !t->is_at(current_executor()))
-            fail("a frame is destroyed while what it has forked runs on another executor");
+            fail("a frame is destroyed while what it has forked runs on another executor", {},
+                 unknown_place);
         t->kind->end(*t);
     }
 }

@@ -52,7 +52,8 @@ void forget(identity& i) noexcept {
 }
 
 void forget_detached(identity& i) noexcept {
-    if (i.lacks_memory) fail("out of memory: no room for a detached fiber to begin", i.core->who());
+    if (i.lacks_memory)
+        fail("out of memory: no room for a detached fiber to begin", i.core->who(), unknown_place);
     forget(i);
 }
 

@@ -39,11 +39,11 @@ loop::loop(std::unique_ptr<driver> d)
     : first_driver_(std::move(d)), driver_(first_driver_.get()), epoch_(first_driver_->now()) {}
 
 loop::~loop() {
-    WEFT_ASSERT(!is_here(), "destruction of a loop by what it runs");
+    WEFT_ASSERT_AT(!is_here(), "destruction of a loop by what it runs", unknown_place);
     if (running_.load(std::memory_order_acquire))  // pairs with ~run_by
-        fail("destruction of a loop that another thread runs");
+        fail("destruction of a loop that another thread runs", {}, unknown_place);
     end_all();
-    WEFT_ASSERT(timers_.empty(), "destruction of a loop with timers in it");
+    WEFT_ASSERT_AT(timers_.empty(), "destruction of a loop with timers in it", unknown_place);
 }
 
 bool loop::adopt(driver* d) noexcept {
@@ -58,7 +58,7 @@ bool loop::adopt(driver* d) noexcept {
 
 WEFT_ALWAYS_INLINE void loop::put_last(entry e) noexcept {
     if (!ready_.try_push_back(e)) [[unlikely]]
-        fail("out of memory: no room for who is ready to run");
+        fail("out of memory: no room for who is ready to run", {}, unknown_place);
 }
 
 void loop::post(runnable& r) noexcept {

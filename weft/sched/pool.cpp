@@ -361,11 +361,11 @@ pool::pool(pool_options options) {
 }
 
 pool::~pool() {
-    WEFT_ASSERT(!is_here(), "destruction of a pool by what it runs");
+    WEFT_ASSERT_AT(!is_here(), "destruction of a pool by what it runs", unknown_place);
     core_->end();
     // Relaxed: whoever made or ended one has been joined, or is the caller.
     if (core_->strand_count.load(std::memory_order_relaxed) != 0)
-        fail("destruction of a pool while there are strands in it");
+        fail("destruction of a pool while there are strands in it", {}, unknown_place);
 }
 
 void pool::launch(runnable& r) noexcept {
@@ -405,8 +405,8 @@ void pool::count_strand_flow(int more) noexcept {
     core_->strand_flow_count.fetch_add(more, std::memory_order_relaxed);
 }
 
-void pool::wait_until_idle() {
-    WEFT_ASSERT(!is_here(), "a pool is waited for by what it runs");
+void pool::wait_until_idle(std::source_location place) {
+    WEFT_ASSERT_AT(!is_here(), "a pool is waited for by what it runs", place);
     static_cast<void>(core_->wait_until_quiet(never));
 }
 

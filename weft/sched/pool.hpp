@@ -40,6 +40,7 @@
 
 #include <concepts>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -93,7 +94,7 @@ public:
 
     // Blocks the calling thread, which is none of its own, until nothing lives in it and nothing is
     // to be begun.
-    void wait_until_idle();
+    void wait_until_idle(std::source_location place = std::source_location::current());
 
     // Since the beginning; each count by itself is exact once the pool is idle.
     pool_stats stats() const noexcept;

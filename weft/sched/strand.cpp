@@ -60,7 +60,7 @@ private:
     bool end_turn() noexcept;
     void put_last(ready_turn t) noexcept {
         if (!ready.try_push_back(t)) [[unlikely]]
-            fail("out of memory: no room for who is ready to run");
+            fail("out of memory: no room for who is ready to run", {}, unknown_place);
     }
     void take_posted() noexcept;
     void fire_due() noexcept;
@@ -241,11 +241,12 @@ void strand::core::end() noexcept {
         const std::lock_guard held(queue);
         if (is_idle()) return;
     }
-    if (is_here()) fail("a strand is destroyed by what it runs");
+    if (is_here()) fail("a strand is destroyed by what it runs", {}, unknown_place);
     const flow* const f = detail::flow_here();
     if (f != nullptr && f->ending) return seize();
     if (f == nullptr || f->kind->suspend == nullptr)
-        fail("a strand is destroyed in a coroutine, while something lives in it: it cannot wait");
+        fail("a strand is destroyed in a coroutine, while something lives in it: it cannot wait",
+             {}, unknown_place);
     post(end_order.node);
     const shield from_our_own_stop;
     await(idle_operation(*this));
@@ -290,7 +291,7 @@ bool strand::idle_operation::ready() noexcept {
 }
 
 bool strand::idle_operation::start(waiter& w) noexcept {
-    if (core_->is_here()) fail("a strand is waited for by what it runs");
+    if (core_->is_here()) fail("a strand is waited for by what it runs", {}, unknown_place);
     node_.owner = &w;
     w.enlist("the end of what lives in a strand", core_, this, [](waiter& me) noexcept {
         auto& self = me.operation<idle_operation>();

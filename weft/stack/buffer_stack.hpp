@@ -37,7 +37,8 @@ public:
     }
 
     void release(stack s) noexcept {
-        WEFT_ASSERT(out_ && s == whole_, "release of a stack that this buffer_stack has not given");
+        WEFT_ASSERT_AT(out_ && s == whole_,
+                       "release of a stack that this buffer_stack has not given", unknown_place);
         detail::unpoison_stack(s);
         out_ = false;
     }

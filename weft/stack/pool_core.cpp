@@ -30,7 +30,8 @@ constinit std::atomic<std::size_t> listed{0};
 
 pool_core::~pool_core() {
     clear();
-    WEFT_ASSERT(alive_count() == 0, "destruction of a stack_pool whose stacks are in use");
+    WEFT_ASSERT_AT(alive_count() == 0, "destruction of a stack_pool whose stacks are in use",
+                   unknown_place);
     cache_registry::forget(*this);
     os.free(list_);
 }
@@ -183,7 +184,7 @@ WEFT_COLD stack pool_core::acquire_slowly(thread_cache* c) noexcept {
 
 // There is no cache, it is full, it has been recalled, or the stack is not of the present size.
 WEFT_COLD void pool_core::release_slowly(thread_cache* c, stack s) noexcept {
-    WEFT_ASSERT(s, "release of an empty stack");
+    WEFT_ASSERT_AT(s, "release of an empty stack", unknown_place);
     if (c == nullptr) c = cache_registry::make(*this);
     const std::lock_guard held(lock_);
     note_peak();

@@ -93,7 +93,8 @@ struct slab_stack::place {
 };
 
 slab_stack::~slab_stack() {
-    WEFT_ASSERT(out_count_ == 0, "destruction of a stack allocator whose stacks are in use");
+    WEFT_ASSERT_AT(out_count_ == 0, "destruction of a stack allocator whose stacks are in use",
+                   unknown_place);
     while (slab_count_ != 0 && remove_slab(*slabs_[slab_count_ - 1])) continue;
     detail::os.free(slabs_);
 }
@@ -286,7 +287,8 @@ slab_stack::place slab_stack::find(stack s) const noexcept {
             static_cast<std::uint32_t>(static_cast<std::size_t>(s.limit - in->base) / in->stride);
         if (in->slots()[i].out && in->stack_of(i) == s) return {in, i};
     }
-    fail("release of a stack that is not out of this allocator (a stranger's, or released twice)");
+    fail("release of a stack that is not out of this allocator (a stranger's, or released twice)",
+         {}, unknown_place);
 }
 
 }  // namespace weft

@@ -27,9 +27,11 @@ stop_core::~stop_core() {
         spin_yield();
         state_.lock();
     }
-    WEFT_ASSERT(first_ == nullptr, "destruction of a stop source that has callbacks");
+    WEFT_ASSERT_AT(first_ == nullptr, "destruction of a stop source that has callbacks",
+                   unknown_place);
     if (request_ != nullptr) {  // from within a callback: the request goes on without it
-        WEFT_ASSERT(request_->top == this, "destruction of a stop source before its child");
+        WEFT_ASSERT_AT(request_->top == this, "destruction of a stop source before its child",
+                       unknown_place);
         request_->top = below_;  // I3
     }
 }

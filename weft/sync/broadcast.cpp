@@ -4,8 +4,8 @@
 
 namespace weft::detail {
 
-broadcast_core::broadcast_core(std::size_t capacity) : ring_(capacity) {
-    WEFT_ASSERT(capacity != 0, "a broadcast that keeps no item");
+broadcast_core::broadcast_core(std::size_t capacity, std::source_location at) : ring_(capacity) {
+    WEFT_ASSERT_AT(capacity != 0, "a broadcast that keeps no item", at);
 }
 
 void broadcast_core::enter(place& p) noexcept {
@@ -66,13 +66,13 @@ broadcast_core::outcome broadcast_core::start(place& p, item& into, queue_node& 
 }
 
 bool broadcast_wait::ready() noexcept {
-    WEFT_ASSERT(!place_->waits, "two wait at one receiver of a broadcast");
+    WEFT_ASSERT_AT(!place_->waits, "two wait at one receiver of a broadcast", unknown_place);
     outcome_ = core_->try_recv(*place_, item_);
     return outcome_ != broadcast_core::outcome::none;
 }
 
 bool broadcast_wait::start(waiter& w) noexcept {
-    WEFT_ASSERT(!place_->waits, "two wait at one receiver of a broadcast");
+    WEFT_ASSERT_AT(!place_->waits, "two wait at one receiver of a broadcast", unknown_place);
     enlisted_ = place_->waits = true;
     outcome_ = core_->start(*place_, item_, node_, w);
     return outcome_ == broadcast_core::outcome::none;

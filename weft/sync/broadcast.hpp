@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <vector>
 
 #include "weft/base/errc.hpp"
@@ -34,7 +35,7 @@ class broadcast_core {
 public:
     using item = std::shared_ptr<const void>;
 
-    explicit broadcast_core(std::size_t capacity);
+    broadcast_core(std::size_t capacity, std::source_location at);
 
     // What one receiver has come to.
     struct place {
@@ -114,7 +115,9 @@ public:
     using value_type = T;
 
     // Throws bad_alloc.
-    explicit broadcast(std::size_t capacity) : core_(capacity) {}
+    explicit broadcast(std::size_t capacity,
+                       std::source_location place = std::source_location::current())
+        : core_(capacity, place) {}
 
     // Does not wait. Error: errc::closed. Throws bad_alloc.
     result<void> send(T item) {

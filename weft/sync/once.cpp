@@ -5,7 +5,7 @@ namespace detail {
 
 once_operation::~once_operation() {
     if (node_.given) [[unlikely]]
-        flag_->leave(false);  // its frame was destroyed in between
+        flag_->leave(false, unknown_place);  // its frame was destroyed in between
 }
 
 bool once_operation::start(waiter& w) noexcept {
@@ -18,9 +18,9 @@ bool once_operation::start(waiter& w) noexcept {
 
 }  // namespace detail
 
-void once_flag::leave(bool succeeded) noexcept {
+void once_flag::leave(bool succeeded, std::source_location place) noexcept {
     const detail::word_queue::word v = queue_.lock();
-    WEFT_ASSERT(v == running, "leave() of a once_flag that nobody has entered");
+    WEFT_ASSERT_AT(v == running, "leave() of a once_flag that nobody has entered", place);
     wait_list woken;
     if (succeeded) {
         queue_.claim_all(woken);

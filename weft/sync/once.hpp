@@ -16,6 +16,7 @@
 #pragma once
 
 #include <functional>
+#include <source_location>
 #include <utility>
 
 #include "weft/sync/timed.hpp"
@@ -65,7 +66,8 @@ public:
     // Waits until it is done, or the caller's turn: then true, and the caller owes a leave(), which
     // a once_turn makes for him: true if it is done, false if the next one is to try.
     detail::once_operation async_enter() noexcept { return detail::once_operation(*this); }
-    void leave(bool succeeded) noexcept;
+    void leave(bool succeeded,
+               std::source_location place = std::source_location::current()) noexcept;
 
 private:
     friend class detail::once_operation;
@@ -84,7 +86,7 @@ public:
     explicit once_turn(once_flag& entered) noexcept : flag_(entered) {}
     once_turn(const once_turn&) = delete;
     once_turn& operator=(const once_turn&) = delete;
-    ~once_turn() { flag_.leave(succeeded_); }
+    ~once_turn() { flag_.leave(succeeded_, unknown_place); }
 
     void succeeded() noexcept { succeeded_ = true; }
 
@@ -96,7 +98,7 @@ private:
 // Throws stopped, and what f throws.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
-    if (flag.is_done() || !await(flag.async_enter())) return;
+    if (flag.is_done() || !await(flag.async_enter(), unknown_place)) return;
     once_turn mine(flag);
     std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
     mine.succeeded();

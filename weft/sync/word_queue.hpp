@@ -55,7 +55,10 @@ public:
     explicit constexpr word_queue(word value) noexcept : word_(value) {}
     word_queue(const word_queue&) = delete;
     word_queue& operator=(const word_queue&) = delete;
-    ~word_queue() { WEFT_ASSERT((load() & waiters) == 0, "what somebody waits for is destroyed"); }
+    ~word_queue() {
+        WEFT_ASSERT_AT((load() & waiters) == 0, "what somebody waits for is destroyed",
+                       unknown_place);
+    }
 
     // The word as it is. Acquire: pairs with change() and unlock().
     word load() const noexcept { return word_.load(std::memory_order_acquire); }

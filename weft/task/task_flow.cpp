@@ -72,7 +72,7 @@ void task_flow::run_to_end(flow& by) {
 
 void task_flow::leave_home(executor* for_other) noexcept {
     if (waiting != nullptr)
-        fail("resume_on in a task while another, begun by hand in it, waits", who());
+        fail("resume_on in a task while another, begun by hand in it, waits", who(), unknown_place);
     home->strike_off(*this);
     enrolled = false;  // T2
     move_to(for_other);
@@ -155,7 +155,7 @@ void task_flow::end(flow& f) noexcept {
 
 void task_flow::finish() noexcept {
     if (locks != 0) [[unlikely]]
-        fail("a task ended and holds a mutex", who());
+        fail("a task ended and holds a mutex", who(), unknown_place);
     if (enrolled) home->strike_off(*this);  // T2
     move_to(nullptr);
     scope* const parent = member.within;
@@ -244,7 +244,7 @@ void task_end::withdraw() noexcept {
     if (!forward_ || task_->has_ended()) return;
     if (!task_->is_at(current_executor()))
         fail("a frame is destroyed while the task it waits for runs on another executor",
-             task_->who());
+             task_->who(), unknown_place);
     task_->kind->end(*task_);
 }
 

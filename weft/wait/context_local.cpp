@@ -29,7 +29,8 @@ void flow::inherit_context(detail::context_node* those) noexcept {
 }
 
 flow::~flow() {
-    WEFT_ASSERT(waiting == nullptr, "a flow ends while a coroutine that began in it waits");
+    WEFT_ASSERT_AT(waiting == nullptr, "a flow ends while a coroutine that began in it waits",
+                   unknown_place);
     detail::context_node::let_go(context);
 }
 

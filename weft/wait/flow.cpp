@@ -20,7 +20,7 @@ void throw_stopped(stop_reason reason) {
     throw stopped{reason};
 #else
     static_cast<void>(reason);
-    fail("a wait that returns nothing was stopped");
+    fail("a wait that returns nothing was stopped", {}, unknown_place);
 #endif
 }
 

@@ -15,7 +15,8 @@ void scope_member::ask(stop_node& n, stop_reason reason) noexcept {
 }
 
 scope::~scope() {
-    WEFT_ASSERT(living_count_ == 0, "a scope is destroyed while flows live in it");
+    WEFT_ASSERT_AT(living_count_ == 0, "a scope is destroyed while flows live in it",
+                   unknown_place);
     while (scope_member* m = failed_.pop_front()) m->child->kind->release(*m->child);
 }
 
@@ -96,7 +97,8 @@ void scope::end_children() noexcept {
         if (m == nullptr) return;
         flow& f = *m->child;
         if (!f.is_at(current_executor()))
-            fail("a frame is destroyed while what it waits for runs on another executor", f.who());
+            fail("a frame is destroyed while what it waits for runs on another executor", f.who(),
+                 unknown_place);
         f.kind->end(f);
     }
 }

@@ -14,7 +14,8 @@ constinit thread_local thread_host* host = nullptr;
 // What a destructor of another thread-local asks for later gets one that nothing ends.
 WEFT_COLD void make_host() noexcept {
     host = new (std::nothrow) thread_host;
-    if (host == nullptr) fail("out of memory: a thread's first use of the library");
+    if (host == nullptr)
+        fail("out of memory: a thread's first use of the library", {}, unknown_place);
     struct at_end {
         ~at_end() { std::exchange(host, nullptr)->end(); }
     };
@@ -55,7 +56,7 @@ void thread_host::end() noexcept {
         let_go(flow_);
     }
     if (left != nullptr || !timers_.empty())
-        fail("a thread ends while what was begun on it still waits", who(flow_));
+        fail("a thread ends while what was begun on it still waits", who(flow_), unknown_place);
     let_go(flow_);
 }
 
@@ -108,7 +109,8 @@ void thread_host::post(runnable& r) noexcept {
 
 // All stand in one queue; a flow's own turn has its place there, and nothing else is deferred.
 void thread_host::defer(std::coroutine_handle<> handle, flow* of) noexcept {
-    if (of == nullptr || of->turn.handle != handle) fail("a yield in what a waiting thread runs");
+    if (of == nullptr || of->turn.handle != handle)
+        fail("a yield in what a waiting thread runs", {}, unknown_place);
     post(of->turn);
 }
 

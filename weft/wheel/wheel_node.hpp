@@ -43,7 +43,9 @@ public:
     wheel_node() noexcept : wheel_links{nullptr, nullptr} {}
     wheel_node(const wheel_node&) = delete;  // pinned: its neighbours point here
     wheel_node& operator=(const wheel_node&) = delete;
-    ~wheel_node() { WEFT_ASSERT(!linked(), "destruction of a node that is in a wheel"); }
+    ~wheel_node() {
+        WEFT_ASSERT_AT(!linked(), "destruction of a node that is in a wheel", unknown_place);
+    }
 
     // Whether it is in a wheel, and so will be handed over some time.
     bool linked() const noexcept { return next != nullptr; }

@@ -53,7 +53,8 @@ stCoCond_t* co_cond_alloc() { return new stCoCond_t; }
 int co_cond_free(stCoCond_t* cond) {
     {
         const std::lock_guard held(cond->waiting);
-        if (!cond->waiting.empty()) fail("co_cond_free of a condition that somebody waits for");
+        if (!cond->waiting.empty())
+            fail("co_cond_free of a condition that somebody waits for", {}, unknown_place);
     }
     delete cond;
     return 0;

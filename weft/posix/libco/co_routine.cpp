@@ -119,9 +119,11 @@ void end(stCoRoutine_t& co) noexcept {
     fiber_core* const core = std::exchange(co.core, nullptr);
     switch (state_of(*core)) {
         case coroutine_state::running:
-            fail("the end of a coroutine by what it runs: co_release, co_reset", core->who());
+            fail("the end of a coroutine by what it runs: co_release, co_reset", core->who(),
+                 unknown_place);
         case coroutine_state::suspended:
-            if (co.env != find_env()) fail("the end of another thread's coroutine", core->who());
+            if (co.env != find_env())
+                fail("the end of another thread's coroutine", core->who(), unknown_place);
             {
                 const as_it_was put_back;
                 this_thread_runs() = {nullptr, &co.env->loop};
@@ -166,7 +168,7 @@ int co_create(stCoRoutine_t** co, const stCoRoutineAttr_t* attr, pfn_co_routine_
 }
 
 void co_resume(stCoRoutine_t* co) {
-    if (co->core == nullptr) fail("co_resume of a thread's own coroutine");
+    if (co->core == nullptr) fail("co_resume of a thread's own coroutine", {}, unknown_place);
     stCoRoutineEnv_t& e = detail::env_here();
     if (co->env == nullptr) co->env = &e;
     if (co->env != &e) detail::fail_of(*co, "co_resume of another thread's coroutine");
@@ -180,7 +182,7 @@ void co_resume(stCoRoutine_t* co) {
 
 void co_yield_ct() {
     stCoRoutine_t* const co = running_routine();
-    if (co == nullptr) fail("co_yield_ct outside of any coroutine");
+    if (co == nullptr) fail("co_yield_ct outside of any coroutine", {}, unknown_place);
     await(detail::yield_operation(*co));
 }
 
@@ -188,7 +190,7 @@ void co_yield_of(stCoRoutine_t*) { co_yield_ct(); }
 void co_yield_env(stCoRoutineEnv_t*) { co_yield_ct(); }
 
 void co_release(stCoRoutine_t* co) {
-    if (co->core == nullptr) fail("co_release of a thread's own coroutine");
+    if (co->core == nullptr) fail("co_release of a thread's own coroutine", {}, unknown_place);
     if (co == running_routine()) {
         co->released = true;
         return;
@@ -200,7 +202,7 @@ void co_release(stCoRoutine_t* co) {
 void co_free(stCoRoutine_t* co) { co_release(co); }
 
 void co_reset(stCoRoutine_t* co) {
-    if (co->core == nullptr) fail("co_reset of a thread's own coroutine");
+    if (co->core == nullptr) fail("co_reset of a thread's own coroutine", {}, unknown_place);
     detail::end(*co);
     co->env = nullptr;
     co->hooked = false;
