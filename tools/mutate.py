@@ -20,7 +20,8 @@ copy and its builds lie in build/mutate; nothing else is written.
 
 The tests are those of the file's layer, and of test/model where the file has one. A memory order is tried
 under the model checker, or, where the file has no model, under ThreadSanitizer; a call that was left
-out and survived is tried once more under AddressSanitizer (--sanitize no: neither). A test that fails
+out and survived is tried once more under AddressSanitizer, or under ThreadSanitizer if it tells that
+something (--sanitize no: neither). A test that fails
 without any mutation ends the run before it begins; one that fails with a mutation is run again
 without it, and is no witness if it fails then too.
 
@@ -67,6 +68,11 @@ ERROR = re.compile(r"^(/[^:\n]+):(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
 PLACE = re.compile(r"(/[^:\s\n]+):(\d+):\d+:")
 
 
+def sanitizer_of(m):
+    """Which sanitizer may see what no test has seen; what is said to one itself, that one."""
+    return "thread" if "tsan" in m.source and m.rule in SANITIZED else SANITIZED.get(m.rule)
+
+
 def misuse(message):
     print(f"mutate: {message}", file=sys.stderr)
     sys.exit(2)
@@ -83,6 +89,7 @@ def sources(root, layers):
             misuse(f"there is no layer {layer}")
     return sorted(str(p.relative_to(root)) for p in (root / "weft").rglob("*")
                   if p.suffix in (".hpp", ".cpp") and len(p.relative_to(root).parts) > 2
+                  and not p.stem.endswith(rules.OTHER_BACKEND)
                   and (not layers or p.relative_to(root).parts[1] in layers))
 
 
@@ -560,7 +567,7 @@ class Session:
         again = collections.defaultdict(list)
         for m in chosen:
             if self.key(m) in known and self.awaits_sanitizer(m, known[self.key(m)], with_model):
-                again[SANITIZED[m.rule]].append(m)
+                again[sanitizer_of(m)].append(m)
         begun = {m.number for mutations in again.values() for m in mutations}
         old = [{**known[self.key(m)],
                 "verdict": self.explained(m, known[self.key(m)]["verdict"])[0]}
@@ -612,7 +619,7 @@ class Session:
                                for p in programs)
                 if not (m.rule == "order" and by_model) and not self.equivalents.reason(m):
                     with self.lock:
-                        again[SANITIZED[m.rule]].append(m)
+                        again[sanitizer_of(m)].append(m)
                     return
             self.finish(m, "survived" if reached or again is None else "unreached")
 

@@ -6,7 +6,8 @@ Its one idea: a mutation is a choice at run time, so that one build holds many o
 
 A source is cut into tokens and no more: what does not compile is left out again by mutate.py. What
 is evaluated by the compiler has no run-time choice; where it stands is known by its keywords, and
-nothing is changed there, nor in what is for another machine or for a sanitizer alone. No line is added, so that a message names the line of the original.
+nothing is changed there, nor in what is for another machine, for a sanitizer or for Valgrind alone.
+No line is added, so that a message names the line of the original.
 """
 
 import dataclasses
@@ -75,8 +76,11 @@ CONSTANT_STATEMENTS = {"using", "typedef", "case", "concept", "constinit", "goto
 
 # What the preprocessor knows in a build without a sanitizer; of other names both sides are taken.
 X86_64 = platform.machine() == "x86_64"
-MACROS = {"WEFT_ASAN": False, "WEFT_TSAN": False, "WEFT_X86_64": X86_64,
+MACROS = {"WEFT_ASAN": False, "WEFT_TSAN": False, "WEFT_VALGRIND": False, "WEFT_X86_64": X86_64,
           "WEFT_BACKEND_UCONTEXT": not X86_64, "WEFT_LINUX": True, "WEFT_EXCEPTIONS": True}
+
+# How the files of the other switch end, which this build does not include.
+OTHER_BACKEND = "_ucontext" if X86_64 else "_x86_64_sysv"
 
 
 def is_taken(condition):

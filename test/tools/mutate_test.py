@@ -92,6 +92,20 @@ class Rules(unittest.TestCase):
         self.assertEqual(some, mutate.spread(found, 8, 1))
         self.assertNotEqual(some, mutate.spread(found, 8, 2))
 
+    def test_what_this_build_does_not_run_is_left_alone(self):
+        text = "#if WEFT_VALGRIND\nvoid f() {\n    d();\n}\n#endif\n"
+        self.assertEqual(rules.mutations_of("x.cpp", text), [])
+        files = mutate.sources(ROOT, ["context"])
+        self.assertNotIn(f"weft/context/switch{rules.OTHER_BACKEND}.hpp", files)
+        self.assertIn("weft/context/annotated_context.hpp", files)
+
+    def test_what_is_told_to_a_sanitizer_is_tried_under_that_one(self):
+        text = "void f() {\n    d();\n    asan.leave();\n    tsan.leave();\n    b = 1;\n}\n"
+        under = {m.source: mutate.sanitizer_of(m) for m in rules.mutations_of("x.cpp", text)
+                 if m.rule != "constant"}
+        self.assertEqual(under, {"d();": "address", "asan.leave();": "address",
+                                 "tsan.leave();": "thread", "b = 1;": None})
+
 
 # One function for each verdict.
 TINY = {
