@@ -46,6 +46,8 @@ TEST(buffer_stack, has_nothing_to_give_without_room) {
     buffer_stack tiny(std::span<std::byte>(callers_memory + 1, 10));
     EXPECT_FALSE(tiny.acquire());
     EXPECT_EQ(tiny.stack_bytes(), 0u);
+    buffer_stack less_than_a_line(std::span<std::byte>(callers_memory, 63));
+    EXPECT_FALSE(less_than_a_line.acquire());
 }
 
 TEST(buffer_stack_death, release_of_what_is_not_out_aborts) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+#include <string>
+
 #include "test/stack/memory_probe.hpp"
 #include "test/support/touch.hpp"
 
@@ -34,6 +38,17 @@ TEST_F(guard_death, by_marker_faults_after_its_memory_was_dropped) {
     }
     system_memory.advise(page, advice::drop);
     EXPECT_DEATH(touch(page.begin), "");
+}
+
+TEST_F(guard, by_marker_is_not_believed_before_it_has_faulted) {
+    EXPECT_EQ(a_marker_faults(system_memory), markers_work());
+    os_memory emulated = system_memory;
+    emulated.advise = [](memory_range, advice) noexcept { return true; };
+    EXPECT_FALSE(a_marker_faults(emulated));
+    emulated.advise = [](memory_range, advice) noexcept { return false; };
+    EXPECT_FALSE(a_marker_faults(emulated));
+    emulated.map = [](std::size_t) noexcept -> std::byte* { return nullptr; };
+    EXPECT_FALSE(a_marker_faults(emulated));
 }
 
 TEST_F(guard_death, by_protection_faults) {
@@ -78,6 +93,15 @@ TEST_F(guard, leaves_half_of_all_mappings_to_others) {
     EXPECT_EQ(got + before, protection_budget());
     while (got-- != 0) forget_guard(guard_kind::protection);
     EXPECT_EQ(protection_count(), before);
+}
+
+TEST_F(guard, takes_at_most_half_of_the_mappings_that_the_system_allows) {
+    const std::string file = ::testing::TempDir() + "weft_guard_test_mappings";
+    std::ofstream(file) << "10427\n";
+    EXPECT_EQ(mapping_limit(file.c_str()), 10427u);
+    std::remove(file.c_str());
+    EXPECT_EQ(mapping_limit(file.c_str()), 65530u) << "the kernel's default";
+    EXPECT_EQ(protection_budget(), mapping_limit() / 4) << "each guard takes two";
 }
 
 TEST_F(guard, by_canary_notices_the_byte_below_the_limit) {

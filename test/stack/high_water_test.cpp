@@ -1,6 +1,7 @@
 #include "weft/stack/high_water.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "test/stack/memory_probe.hpp"
 #include "weft/stack/mapped_stack.hpp"
@@ -62,6 +63,21 @@ TEST(high_water, of_a_suspended_coroutine_begins_anew_below_its_stack_pointer) {
     EXPECT_GE(high_water_bytes(s), 10'000u);
     EXPECT_LT(high_water_bytes(s), 10'000u + 128 + page);
     EXPECT_EQ(*sp, std::byte{9});
+    stacks.release(s);
+}
+
+TEST(high_water, is_known_without_a_descriptor_to_be_had) {
+    mapped_stack stacks(256 * 1024);
+    const stack s = stacks.acquire();
+    test::use(s, 100'000);
+    rlimit before = {};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none = {0, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    const std::size_t deepest = high_water_bytes(s);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_GE(deepest, 100'000u - 64);
+    EXPECT_LT(deepest, 100'000u + page);
     stacks.release(s);
 }
 

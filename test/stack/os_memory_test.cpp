@@ -1,6 +1,7 @@
 #include "weft/stack/os_memory.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,14 +56,18 @@ TEST(os_memory, drops_nothing_where_there_is_no_whole_page) {
     EXPECT_EQ(*m.page(0), std::byte{7});
 }
 
+// process_madvise on oneself, Linux 6.15.
+bool kernel_advises_many(const memory_range& r) {
+    return ::syscall(440, -10000, &r, 1, static_cast<int>(advice::drop), 0u) >= 0;
+}
+
 TEST(os_memory, advises_many_ranges_from_the_first_on) {
     mapping m(6);
+    if (!kernel_advises_many(m.range)) GTEST_SKIP() << "this kernel advises one range at a time";
     for (std::size_t i = 0; i < 6; ++i) *m.page(i) = std::byte{7};
     const memory_range ranges[] = {
         {m.page(0), page_bytes()}, {m.page(2), 2 * page_bytes()}, {m.page(5), page_bytes()}};
-    const std::size_t done = os.advise_many(ranges, 3, advice::drop);
-    if (done == 0) GTEST_SKIP() << "this kernel advises one range at a time";
-    EXPECT_EQ(done, 3u);
+    EXPECT_EQ(os.advise_many(ranges, 3, advice::drop), 3u);
     const std::byte expected[] = {std::byte{0}, std::byte{7}, std::byte{0},
                                   std::byte{0}, std::byte{7}, std::byte{0}};
     for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(*m.page(i), expected[i]) << i;

@@ -5,11 +5,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csetjmp>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
 
+#include "test/stack/memory_probe.hpp"
 #include "test/support/touch.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/stack/mapped_stack.hpp"
@@ -256,7 +258,31 @@ TEST_F(overflow_death, installing_twice_changes_only_who_is_asked) {
         "^weft: stack overflow in fiber 3 \\(16 KiB.*32 KiB or more\\)\n$");
 }
 
-TEST(overflow, gives_a_thread_an_alternate_stack_and_takes_it_away) {
+// ThreadSanitizer looks on: another thread faults, which nothing else orders behind the installing.
+TEST_F(overflow_death, describes_with_what_was_there_before_it_was_installed) {
+    static stack there;
+    EXPECT_EXIT(
+        {
+            set_handler(SIGSEGV, [](int, siginfo_t*, void*) { std::_Exit(7); });
+            std::atomic<bool> installed{false};
+            std::thread other([&] {
+                while (!installed.load(std::memory_order_relaxed)) std::this_thread::yield();
+                touch(running.limit - 1);
+            });
+            there = running;
+            install_overflow_report([](const void*, overflow_info& info) noexcept {
+                info.who = {"coroutine", 17, "login"};
+                info.limit = there.limit;
+                info.stack_bytes = 64 * 1024;
+                return true;
+            });
+            installed.store(true, std::memory_order_relaxed);
+            other.join();
+        },
+        ::testing::ExitedWithCode(7), line);
+}
+
+TEST(overflow, gives_a_thread_an_alternate_stack) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer's threads have one already";
     std::thread([] {
         stack_t now = {};
@@ -265,8 +291,21 @@ TEST(overflow, gives_a_thread_an_alternate_stack_and_takes_it_away) {
         prepare_thread_for_overflow_report();
         ASSERT_EQ(::sigaltstack(nullptr, &now), 0);
         EXPECT_EQ(now.ss_flags & SS_DISABLE, 0);
-        EXPECT_GE(now.ss_size, 64u * 1024);
+        const auto saved = static_cast<std::size_t>(::sysconf(_SC_MINSIGSTKSZ));
+        EXPECT_GE(now.ss_size, 64 * 1024 + saved) << "room for handlers above what a signal saves";
     }).join();
+}
+
+TEST(overflow, takes_the_alternate_stack_away_with_the_thread) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer's threads have one already";
+    test::failing_memory memory;
+    std::size_t during = 0;
+    std::thread([&] {
+        prepare_thread_for_overflow_report();
+        during = memory.mapping_count();
+    }).join();
+    EXPECT_EQ(during, 1u);
+    EXPECT_TRUE(memory.nothing_leaked());
 }
 
 TEST(overflow, leaves_a_threads_own_alternate_stack_in_place) {

@@ -117,6 +117,22 @@ TEST(slab_stack, many_released_at_once_have_no_memory) {
     stacks.release(kept);
 }
 
+TEST(slab_stack, neighbours_released_together_go_in_one_call) {
+    test::failing_memory memory;
+    slab_stack stacks(16384);
+    const stack kept = stacks.acquire();
+    std::vector<stack> all = take(stacks, 34);
+    ASSERT_EQ(memory.mapping_count(), 1u) << "of one slab";
+    for (int round = 0; round < 2; ++round) {
+        const int before = memory.advise_count;
+        stacks.release(all);
+        EXPECT_EQ(memory.advise_count, before + 1);
+        all = take(stacks, 34);  // the last first
+    }
+    give_back(stacks, all);
+    stacks.release(kept);
+}
+
 TEST(slab_stack, a_slab_without_a_stack_in_use_is_unmapped) {
     test::failing_memory memory;
     {

@@ -119,6 +119,16 @@ TEST(stack_pool, is_asked_by_every_idle_thread_for_what_that_keeps) {
     EXPECT_EQ(pool.statistics().free_count, 0u);
 }
 
+TEST(stack_pool, what_a_thread_took_along_and_did_not_use_others_find_when_it_is_idle) {
+    stack_pool<> pool(16 * kib);
+    on_another_thread([&] { give_back(pool, take(pool, 64)); });
+    const stack s = pool.acquire();  // and with it come some that this thread keeps
+    pool.give_back(steady_now());
+    on_another_thread([&] { give_back(pool, take(pool, 63)); });
+    EXPECT_EQ(pool.statistics().created_count, 64u);
+    pool.release(s);
+}
+
 TEST(stack_pool, never_hands_out_a_stack_twice) {
     stack_pool<> pool(16 * kib);
     std::mt19937 random(3);
@@ -290,6 +300,15 @@ TEST(stack_pool, with_a_lowered_maximum_shrinks_with_each_release) {
     const pool_statistics now = pool.statistics();
     EXPECT_EQ(now.used_count + now.free_count, 5u);
     EXPECT_EQ(now.destroyed_count, 15u);
+}
+
+TEST(stack_pool, a_thread_keeps_its_stacks_again_once_it_has_seen_new_limits) {
+    stack_pool<> pool(16 * kib);
+    give_back(pool, take(pool, 10));
+    pool.set_limits({.min_count = 1});
+    give_back(pool, take(pool, 10));
+    on_another_thread([&] { pool.release(pool.acquire()); });
+    EXPECT_EQ(pool.statistics().created_count, 11u) << "the ten are this thread's own";
 }
 
 TEST(stack_pool, trim_gives_back_at_most_the_count_it_is_given) {
@@ -472,6 +491,15 @@ TEST(stack_pool, trim_asks_other_threads_for_theirs) {
     EXPECT_GE(pool.trim(), 20u);
     step = 4;
     other.join();
+}
+
+TEST(stack_pool, keeps_no_memory_of_threads_that_have_ended) {
+    test::failing_memory memory;
+    {
+        stack_pool<> pool(16 * kib);
+        for (int i = 0; i < 3; ++i) on_another_thread([&] { give_back(pool, take(pool, 20)); });
+    }
+    EXPECT_TRUE(memory.nothing_leaked());
 }
 
 TEST(stack_pool, may_be_destroyed_while_threads_live_that_used_it) {

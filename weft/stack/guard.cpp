@@ -14,40 +14,25 @@ namespace {
 // A plain counter: nothing is published through it, so relaxed.
 constinit std::atomic<std::size_t> protections{0};
 
-bool try_marker() noexcept {
-    const memory_range page{system_memory.map(page_bytes()), page_bytes()};
-    if (page.begin == nullptr) return false;
-    // The kernel itself is made to write there, so that a fault is an error code. By a call whose
-    // result Valgrind does not read before it knows that it is there.
-    const bool faults = system_memory.advise(page, advice::guard_install) &&
-                        ::uname(reinterpret_cast<utsname*>(page.begin)) != 0 && errno == EFAULT;
-    system_memory.unmap(page);
-    return faults;
-}
-
-std::size_t read_budget() noexcept {
-    std::size_t mappings = 65530;  // the kernel's default
-    const int fd = ::open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        char text[24] = {};
-        if (::read(fd, text, sizeof text - 1) > 0) {
-            mappings = 0;
-            for (const char* p = text; *p >= '0' && *p <= '9'; ++p)
-                mappings = mappings * 10 + static_cast<std::size_t>(*p - '0');
-        }
-        ::close(fd);
-    }
-    return mappings / 4;  // two mappings for each guard, and half of all for everybody else
-}
-
 std::uint64_t canary_word(const std::byte* limit, std::size_t i) noexcept {
     return (reinterpret_cast<std::uintptr_t>(limit) + i) * 0x9e3779b97f4a7c15u;
 }
 
 }  // namespace
 
+bool a_marker_faults(const os_memory& by) noexcept {
+    const memory_range page{by.map(page_bytes()), page_bytes()};
+    if (page.begin == nullptr) return false;
+    // The kernel itself is made to write there, so that a fault is an error code. By a call whose
+    // result Valgrind does not read before it knows that it is there.
+    const bool faults = by.advise(page, advice::guard_install) &&
+                        ::uname(reinterpret_cast<utsname*>(page.begin)) != 0 && errno == EFAULT;
+    by.unmap(page);
+    return faults;
+}
+
 bool markers_work() noexcept {
-    static const bool answer = try_marker();
+    static const bool answer = a_marker_faults(system_memory);
     return answer;
 }
 
@@ -83,8 +68,24 @@ bool canary_intact(const std::byte* limit) noexcept {
     return true;
 }
 
+std::size_t mapping_limit(const char* file) noexcept {
+    std::size_t mappings = 65530;  // the kernel's default
+    const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        char text[24] = {};
+        if (::read(fd, text, sizeof text - 1) > 0) {
+            mappings = 0;
+            for (const char* p = text; *p >= '0' && *p <= '9'; ++p)
+                mappings = mappings * 10 + static_cast<std::size_t>(*p - '0');
+        }
+        ::close(fd);
+    }
+    return mappings;
+}
+
 std::size_t protection_budget() noexcept {
-    static const std::size_t answer = read_budget();
+    // Two mappings for each guard, and half of all for everybody else.
+    static const std::size_t answer = mapping_limit() / 4;
     return answer;
 }
 

@@ -24,6 +24,7 @@ enum class guard_kind : std::uint8_t { none, marker, protection, canary };
 
 // Does the kernel have markers, and do they really fault? (Emulators say yes to anything.)
 bool markers_work() noexcept;
+bool a_marker_faults(const os_memory&) noexcept;  // tried now, by these calls
 
 // Marks several ranges at once; how many, from the first on, are marked now.
 std::size_t install_markers(const memory_range* ranges, std::size_t count) noexcept;
@@ -38,6 +39,10 @@ void forget_guard(guard_kind) noexcept;
 inline constexpr std::size_t canary_bytes = 64;
 void write_canary(std::byte* limit) noexcept;
 bool canary_intact(const std::byte* limit) noexcept;
+
+// How many mappings a process may have: what is in that file, or the kernel's default where it
+// cannot be read.
+std::size_t mapping_limit(const char* file = "/proc/sys/vm/max_map_count") noexcept;
 
 // How many guards by mprotect there may be, and are.
 std::size_t protection_budget() noexcept;

@@ -68,7 +68,7 @@ std::size_t high_water_bytes(stack s) noexcept {
         if (first != count) break;
     }
     errno = saved_errno;
-    return p < s.top ? static_cast<std::size_t>(s.top - p) : 0;
+    return static_cast<std::size_t>(s.top - std::min(p, s.top));
 }
 
 void reset_high_water(stack s) noexcept { detail::drop_pages(s.limit, s.top); }

@@ -118,10 +118,8 @@ public:
         stack_t mine = {};
         mine.ss_sp = base + guard;
         mine.ss_size = bytes;
-        if (::sigaltstack(&mine, nullptr) == 0)
-            mapping_ = {base, guard + bytes};
-        else
-            detail::os.unmap({base, guard + bytes});
+        mapping_ = {base, guard + bytes};
+        ::sigaltstack(&mine, nullptr);  // refused, it goes with the thread as well
     }
 
     ~signal_stack() {

@@ -160,7 +160,6 @@ thread_cache* pool_core::own_cache() const noexcept {
 WEFT_COLD stack pool_core::acquire_slowly(thread_cache* c) noexcept {
     if (c == nullptr) c = cache_registry::make(*this);
     const std::lock_guard held(lock_);
-    note_peak();
     stack s;
     if (list_count() == 0) {
         s = create();
@@ -217,7 +216,6 @@ void pool_core::attach(thread_cache& c) noexcept {
     c.pool = this;
     c.next = caches_;
     caches_ = &c;
-    settle(c);
 }
 
 void pool_core::detach(thread_cache& c) noexcept {

@@ -154,7 +154,7 @@ private:
     void release_slowly(thread_cache*, stack) noexcept;
 
     // Of the caches, called by the registry.
-    void attach(thread_cache&) noexcept;
+    void attach(thread_cache&) noexcept;  // whose owner settles it before it is used
     void detach(thread_cache&) noexcept;  // what it holds goes to the list
 
     // All of these under lock_.
