@@ -293,5 +293,30 @@ TEST(context, ends_a_backtrace_at_its_entry) {
 #endif
 }
 
+#if WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
+annotated_context below_the_chain;
+void* end_of_chain;
+
+void look_up_the_chain(context* from, context* self, void* word) {
+    auto& party = *static_cast<annotated_context*>(self);
+    arrived(party, {word, from, self});
+    end_of_chain = *static_cast<void**>(__builtin_frame_address(0));
+    annotated_switch_last(party, below_the_chain, nullptr);
+}
+
+// So that a profiler that goes by frame pointers stops there, whatever lay where the context is.
+TEST(context, ends_a_chain_of_frame_pointers_at_its_entry) {
+    static const entry_point point = {look_up_the_chain, nullptr, nullptr};
+    alignas(64) static std::byte memory[64 * 1024];
+    annotated_context party;
+    party.bp = end_of_chain = &party;
+    party.make(memory, memory + sizeof memory, point);
+    below_the_chain.adopt_running();
+    annotated_switch(below_the_chain, party, nullptr);
+    EXPECT_EQ(end_of_chain, nullptr);
+    party.retire();
+}
+#endif
+
 }  // namespace
 }  // namespace weft

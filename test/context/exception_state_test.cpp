@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <thread>
@@ -29,6 +30,15 @@ TEST(exception_state, is_not_empty_in_a_handler) {
         EXPECT_NE(thread_exception_state().caught, nullptr);
     }
     EXPECT_EQ(thread_exception_state().bits(), 0u);
+}
+
+// The words of a runtime: an exception lies above the first 64 KiB.
+TEST(exception_state, is_empty_only_where_both_words_are_zero) {
+    EXPECT_EQ((exception_state{nullptr, 0}.bits()), 0u);
+    EXPECT_NE((exception_state{nullptr, 1}.bits()), 0u);
+    EXPECT_NE((exception_state{nullptr, 0xffff}.bits()), 0u);
+    for (std::uintptr_t at = 0x10000; at < std::uintptr_t{1} << 47; at *= 2)
+        EXPECT_NE((exception_state{reinterpret_cast<void*>(at), 0}.bits()), 0u) << at;
 }
 
 TEST(exception_state, counts_what_is_uncaught) {

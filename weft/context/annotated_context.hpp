@@ -83,9 +83,9 @@ struct annotated_context : context {
 
     // For the party that runs now and is about to switch away.
     WEFT_ALWAYS_INLINE void adopt_running() noexcept { tsan.adopt_running(); }
+    // Once.
     void make(void* stack_limit, void* stack_top, const entry_point& begin) noexcept {
         make_context(*this, stack_top, begin);
-        asan = {};
         asan.on_stack(stack_limit, static_cast<std::size_t>(static_cast<char*>(stack_top) -
                                                             static_cast<char*>(stack_limit)));
         tsan.make();
