@@ -360,6 +360,21 @@ TEST(kill_death, yield_in_a_destructor_that_it_runs) {
     EXPECT_DEATH(die(), "weft: yield in a destructor that runs because.*killed.*lingering");
 }
 
+TEST(kill_death, yield_in_a_destructor_that_it_runs_after_it_was_swallowed) {
+    auto die = [] {
+        coroutine<> c(
+            [] {
+                yield_and_swallow();
+                at_exit bad([] { this_coroutine::yield(); });
+                this_coroutine::yield();
+            },
+            {.name = "lingering"});
+        c.resume();
+        c.kill();
+    };
+    EXPECT_DEATH(die(), "weft: yield in a destructor that runs because.*killed.*lingering");
+}
+
 [[gnu::noinline]] void fenced(tally& t) noexcept {
     counted inner(t, 'i');
     this_coroutine::yield();

@@ -109,6 +109,15 @@ TEST(coroutine_misuse_death, plain_yield_where_a_value_is_due) {
         },
         login());
     EXPECT_DEATH(c.resume(), "weft: a coroutine yielded without the value.*login");
+    coroutine<int()> later(
+        [] {
+            this_coroutine::yield<int()>(1);
+            this_coroutine::yield();
+            return 0;
+        },
+        login());
+    EXPECT_EQ(later.resume(), 1);
+    EXPECT_DEATH(later.resume(), "weft: a coroutine yielded without the value.*login");
 }
 
 TEST(coroutine_misuse_death, kill_and_destruction_and_reset_of_a_running_one) {

@@ -243,6 +243,24 @@ TEST(shared_stack_group, counts_members_and_what_is_copied_out) {
     EXPECT_EQ(group.statistics().coroutines, 1u);
 }
 
+TEST(shared_stack_group, gives_its_stacks_back_to_the_process) {
+    constexpr std::size_t bytes = 64 * 1024;
+    const std::size_t before = default_stack_pool(bytes)->statistics().used_count;
+    const std::size_t small = default_stack_pool(1)->statistics().used_count;
+    {
+        shared_stack_group group(2, bytes);
+        const coroutine_options shared = {.shared = &group};
+        std::vector<coroutine<>> all;
+        for (int i = 0; i < 4; ++i) {
+            all.emplace_back([] { this_coroutine::yield(); }, shared);
+            all.back().resume();
+        }
+        EXPECT_EQ(default_stack_pool(bytes)->statistics().used_count, before + 2);
+    }
+    EXPECT_EQ(default_stack_pool(bytes)->statistics().used_count, before);
+    EXPECT_EQ(default_stack_pool(1)->statistics().used_count, small);
+}
+
 // As weft_create() does on a plain thread: one makes what another runs and ends.
 TEST(shared_stack_group, counts_those_that_are_made_while_others_end) {
     constexpr int made_count = WEFT_TEST_TSAN ? 10'000 : 50'000;

@@ -58,6 +58,7 @@ TEST(lsda, has_nothing_to_run_for_a_call_without_a_pad) {
     const lsda table({{0, 8, 0, 0}, {8, 8, 40, 0}}, {});
     EXPECT_EQ(table.at(3).pad, 0u);
     EXPECT_EQ(table.at(3).why, nullptr);
+    EXPECT_TRUE(table.at(3).known);
 }
 
 TEST(lsda, enters_a_cleanup_with_selector_zero) {

@@ -9,12 +9,7 @@ coroutine_extras& extras_of(control& c) {
     return *c.extras;
 }
 
-void set_name(control& c, std::string_view name) {
-    coroutine_extras& extras = extras_of(c);
-    char* copy = new char[name.size() + 1];
-    copy[name.copy(copy, name.size())] = '\0';
-    delete[] std::exchange(extras.name, copy);
-}
+void set_name(control& c, std::string_view name) { extras_of(c).name = name; }
 
 void destroy_data(control& c) noexcept {
     if (c.extras == nullptr || c.extras->data == nullptr) return;
@@ -24,7 +19,6 @@ void destroy_data(control& c) noexcept {
 void destroy_extras(control& c) noexcept {
     if (c.extras == nullptr) return;
     destroy_data(c);
-    delete[] c.extras->name;
     delete std::exchange(c.extras, nullptr);
 }
 

@@ -1,6 +1,7 @@
 // extras: what few coroutines have, kept out of the control block: a name and private data.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "weft/coroutine/control.hpp"
@@ -8,7 +9,7 @@
 namespace weft::detail {
 
 struct coroutine_extras {
-    char* name = nullptr;  // zero-terminated copy, its own allocation
+    std::string name;
     void* data = nullptr;  // the private object
     const void* data_type = nullptr;
     void (*destroy_data)(void*) noexcept = nullptr;

@@ -42,11 +42,7 @@ void refused(unwinding& u, const char* why, void* pc) noexcept {
     fail(text.data(), r.victim->who(), r.place);
 }
 
-void run_kill(on_top& request, control&, context*) {
-    auto& r = static_cast<kill_request&>(request);
-    r.active = true;
-    unwind(r);
-}
+void run_kill(on_top& request, control&, context*) { unwind(static_cast<kill_request&>(request)); }
 
 void kill_suspended(control& c, kill_request& r, std::source_location place) {
     r.run = run_kill;

@@ -22,7 +22,7 @@ struct kill_request : on_top, unwinding {
     control* victim = nullptr;
     std::source_location place;  // of the kill, for messages
     unsigned swallows = 0;
-    bool active = false;   // cleanups are running
+    bool active = true;    // cleanups are running
     bool unwound = false;  // the whole stack was unwound
 };
 

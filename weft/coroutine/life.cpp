@@ -10,7 +10,7 @@
 namespace weft::detail {
 
 party control::who() const noexcept {
-    return {"coroutine", id, extras != nullptr ? extras->name : nullptr};
+    return {"coroutine", id, extras != nullptr ? extras->name.c_str() : nullptr};
 }
 
 void adopt_options(control& c, const coroutine_options& options) {

@@ -73,7 +73,8 @@ private:
         const std::size_t mask = (std::size_t{1} << t.bits) - 1;
         std::size_t i = (address * 0x9e3779b97f4a7c15) >> (64 - t.bits);
         for (;; i = (i + 1) & mask) {
-            const std::uintptr_t there = t.slots[i].address.load(std::memory_order_acquire);
+            // Relaxed: a finder looks at the slot once more, and else it is the writer's own.
+            const std::uintptr_t there = t.slots[i].address.load(std::memory_order_relaxed);
             if (there == address || there == 0) return t.slots[i];
         }
     }

@@ -73,16 +73,14 @@ public:
 
     // Goes from `from` to running if it is there; one of several threads wins. Acquire as load().
     bool claim(coroutine_state from) noexcept {
-        bits seen = static_cast<bits>((word_.load(std::memory_order_relaxed) & 0xff00) |
-                                      static_cast<bits>(from));
+        bits seen = with(from);
         return word_.compare_exchange_strong(seen, with(coroutine_state::running),
                                              std::memory_order_acquire, std::memory_order_relaxed);
     }
 
 private:
     bits with(coroutine_state s) const noexcept {
-        return static_cast<bits>((word_.load(std::memory_order_relaxed) & 0xff00) |
-                                 static_cast<bits>(s));
+        return of(s, flags(word_.load(std::memory_order_relaxed)));
     }
     void write(int w) noexcept { word_.store(static_cast<bits>(w), std::memory_order_relaxed); }
 
