@@ -2,10 +2,18 @@
 #include "weft/base/asymmetric_fence.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <linux/membarrier.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <thread>
 #include <type_traits>
 
@@ -33,6 +41,30 @@ TEST(asymmetric_fence, is_the_same_in_all_threads) {
     bool there = !here;
     std::thread([&] { there = asymmetric_fence().is_free(); }).join();
     EXPECT_EQ(there, here);
+}
+
+// As a sandbox may: membarrier is no longer there.
+bool forbid_membarrier() {
+    sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program = {std::size(filter), filter};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(asymmetric_fence_death, heavy_without_the_kernels_fence) {
+    if (!detail::membarrier_works()) GTEST_SKIP() << "both sides are full fences here";
+    const auto child = [] {
+        if (!forbid_membarrier())
+            std::fputs("weft: asymmetric_fence: not to be tried here", stderr);
+        asymmetric_fence::heavy();
+        std::abort();
+    };
+    EXPECT_DEATH(child(), "weft: asymmetric_fence: ");
 }
 
 // Each sets its own word and looks at the other's, in as many rounds: in none do both miss.

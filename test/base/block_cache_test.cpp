@@ -59,12 +59,14 @@ TEST(block_cache, blocks_begin_on_a_cache_line_and_do_not_overlap) {
 }
 
 TEST(block_cache, honours_any_alignment) {
+    const std::size_t used = used_bytes();
     for (std::size_t align = 1; align <= 4096; align *= 2) {
         void* p = block_cache::acquire(200, align);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % align, 0u);
         std::memset(p, 1, 200);
         block_cache::release(p, 200, align);
     }
+    EXPECT_EQ(used_bytes(), used);
 }
 
 TEST(block_cache, blocks_acquired_together_lie_together) {

@@ -45,6 +45,7 @@ TEST(line, names_a_party_by_what_it_has) {
     EXPECT_EQ(named({"fiber", 7, "login"}), "fiber 7 \"login\"");
     EXPECT_EQ(named({"fiber", 7, ""}), "fiber 7");
     EXPECT_EQ(named({"fiber", 7}), "fiber 7");
+    EXPECT_EQ(named({"main"}), "main 0");
     EXPECT_EQ(named({}), "");
 }
 
@@ -57,6 +58,12 @@ TEST(line, keeps_what_fits_and_drops_the_rest) {
     EXPECT_LT(capacity, 1000U);
     l.number(5).newline();
     EXPECT_EQ(view(l), std::string(capacity, 'x'));
+    EXPECT_EQ(l.terminate().data(), std::string(capacity - 1, 'x')) << "the last makes room";
+}
+
+TEST(line, terminated_is_a_string) {
+    line l;
+    for (int n = 0; n < 3; ++n) EXPECT_EQ(l.text("a").terminate().data(), std::string(n + 1u, 'a'));
 }
 
 TEST(line, write_hands_over_all_of_it_at_once) {

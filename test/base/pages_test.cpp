@@ -61,19 +61,23 @@ std::size_t mapped_pages() {
     return std::strtoull(text, nullptr, 10);
 }
 
+// So many and so large that the gaps of the process do not hold them, and what lies between them
+// puts the next out of line.
 TEST(pages, that_are_aligned_leave_no_others_beside_them) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer maps pages of its own";
-    constexpr std::size_t bytes = 64 * 1024;
+    constexpr std::size_t count = 32;
+    constexpr std::size_t bytes = 1024 * 1024;
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    void* kept[20] = {};
-    void* between[20] = {};
+    const std::size_t between_bytes = bytes / 2 + page;
+    void* kept[count] = {};
+    void* between[count] = {};
     const std::size_t before = mapped_pages();
-    for (int n = 0; n < 20; ++n) {
-        between[n] = weft::detail::try_acquire_pages(page);
+    for (std::size_t n = 0; n < count; ++n) {
+        between[n] = weft::detail::try_acquire_pages(between_bytes);
         kept[n] = weft::detail::try_acquire_aligned_pages(bytes);
     }
-    EXPECT_EQ(mapped_pages() - before, 20 * (1 + bytes / page));
-    for (void* p : between) weft::detail::release_pages(p, page);
+    EXPECT_EQ(mapped_pages() - before, count * (between_bytes + bytes) / page);
+    for (void* p : between) weft::detail::release_pages(p, between_bytes);
     for (void* p : kept) weft::detail::release_pages(p, bytes);
     EXPECT_EQ(mapped_pages(), before);
 }

@@ -3,29 +3,33 @@
 namespace weft::detail {
 namespace {
 
-constinit atomic<memory_keeper*> keepers{nullptr};
+constinit keeper_chain keepers;
 
 }  // namespace
 
-void memory_keeper::enter() noexcept {
+void keeper_chain::enter(memory_keeper& k) noexcept {
     // Relaxed: only one of the callers goes on.
-    if (entered_.load(std::memory_order_relaxed) ||
-        entered_.exchange(true, std::memory_order_relaxed))
+    if (k.entered_.load(std::memory_order_relaxed) ||
+        k.entered_.exchange(true, std::memory_order_relaxed))
         return;
-    next_ = keepers.load(std::memory_order_relaxed);  // a guess, tested below
+    k.next_ = first_.load(std::memory_order_relaxed);  // a guess, tested below
     // Release: pairs with give_back().
-    while (!keepers.compare_exchange_weak(next_, this, std::memory_order_release,
-                                          std::memory_order_relaxed)) {
+    while (!first_.compare_exchange_weak(k.next_, &k, std::memory_order_release,
+                                         std::memory_order_relaxed)) {
     }
 }
 
-time_point give_back(time_point now) noexcept {
+time_point keeper_chain::give_back(time_point now) const noexcept {
     time_point next = never;
     // Acquire: pairs with enter(), of this one and, through it, of those behind it.
-    for (const memory_keeper* k = keepers.load(std::memory_order_acquire); k != nullptr;
+    for (const memory_keeper* k = first_.load(std::memory_order_acquire); k != nullptr;
          k = k->next_)
         next = std::min(next, k->give_back_(now));
     return next;
 }
+
+void memory_keeper::enter() noexcept { keepers.enter(*this); }
+
+time_point give_back(time_point now) noexcept { return keepers.give_back(now); }
 
 }  // namespace weft::detail

@@ -13,7 +13,7 @@
 // has nothing to spare. It gives back what its stock has not come below for a period: `unused` says
 // how much that is.
 //
-// Model: none, the chain of keepers only grows, and a keeper is entered whole by one exchange.
+// Model: test/model/give_back_test.cpp
 //
 //   constinit detail::memory_keeper stacks{give_back_stacks};
 //   stacks.enter();                                          // where the first stack is kept
@@ -47,11 +47,21 @@ public:
     void enter() noexcept;
 
 private:
-    friend time_point give_back(time_point) noexcept;
+    friend class keeper_chain;
 
     const function give_back_;
     atomic<bool> entered_{false};
     memory_keeper* next_ = nullptr;  // written before the keeper is in the chain
+};
+
+// Those that are asked; the process has one.
+class keeper_chain {
+public:
+    void enter(memory_keeper&) noexcept;
+    time_point give_back(time_point now) const noexcept;
+
+private:
+    atomic<memory_keeper*> first_{nullptr};
 };
 
 // Asks every keeper, and returns the earliest moment of their answers. Any thread.

@@ -15,9 +15,8 @@ line& line::text(const char* s) noexcept {
 }
 
 line& line::number(std::uint64_t n) noexcept {
-    char digits[21];
+    char digits[21] = {};  // the last stays zero
     char* p = digits + sizeof digits - 1;
-    *p = '\0';
     do {
         *--p = static_cast<char>('0' + n % 10);
         n /= 10;
@@ -26,9 +25,8 @@ line& line::number(std::uint64_t n) noexcept {
 }
 
 line& line::hex(std::uint64_t n) noexcept {
-    char digits[19];
+    char digits[19] = {};
     char* p = digits + sizeof digits - 1;
-    *p = '\0';
     do {
         *--p = "0123456789abcdef"[n % 16];
         n /= 16;

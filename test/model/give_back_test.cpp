@@ -1,0 +1,86 @@
+// weft/base/give_back.cpp: keepers enter the chain while an idle thread asks those that are in it.
+// Each walk is whole, but for the one of three threads, which is bounded by deviations.
+#include "weft/base/give_back.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/expect.hpp"
+#include "model/model.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_right;
+using model::explore;
+using model::require;
+using weft::never;
+using weft::time_point;
+using weft::detail::keeper_chain;
+using weft::detail::memory_keeper;
+
+// What a keeper needs, made before it enters. A keeper's function knows nothing but what is static.
+struct stock {
+    model::var<int> made{0};
+    int asked = 0;
+};
+stock* stocks;
+
+template <int which>
+time_point ask(time_point) noexcept {
+    require(stocks[which].made.read() == 7, "what was made before a keeper entered is seen");
+    ++stocks[which].asked;
+    return never;
+}
+
+struct party {
+    party() { stocks = all; }
+    void enter(int which) {
+        all[which].made.write(7);
+        chain.enter(keepers[which]);
+    }
+    void asks() { static_cast<void>(chain.give_back(time_point{})); }
+
+    stock all[2];
+    memory_keeper keepers[2] = {memory_keeper(ask<0>), memory_keeper(ask<1>)};
+    keeper_chain chain;
+};
+
+TEST(give_back, asks_a_keeper_only_once_it_is_made) {
+    expect_right(explore([](execution& run) {
+        party p;
+        run.thread("keeps", [&] { p.enter(0); });
+        run.thread("idle", [&] { p.asks(); });
+        run.go();
+        p.asks();
+        require(p.all[0].asked >= 1, "one that has entered is asked");
+    }));
+}
+
+TEST(give_back, asks_those_behind_a_keeper_that_has_entered_since) {
+    const auto both = [](execution& run) {
+        party p;
+        run.thread("keeps", [&] { p.enter(0); });
+        run.thread("keeps too", [&] { p.enter(1); });
+        run.thread("idle", [&] { p.asks(); });
+        run.go();
+        for (stock& s : p.all) s.asked = 0;
+        p.asks();
+        for (const stock& s : p.all) require(s.asked == 1, "none is lost, and none is there twice");
+    };
+    expect_right(explore(both, {.deviations = 6}), bounded);
+}
+
+TEST(give_back, takes_in_a_keeper_once_that_two_threads_enter) {
+    const auto one = [](execution& run) {
+        party p;
+        p.all[0].made.write(7);
+        for (int n = 0; n < 2; ++n) run.thread("keeps", [&] { p.chain.enter(p.keepers[0]); });
+        run.go();
+        p.asks();
+        require(p.all[0].asked == 1, "it is there once");
+    };
+    expect_right(explore(one, {.deviations = 12}));
+}
+
+}  // namespace
