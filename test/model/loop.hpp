@@ -50,7 +50,11 @@ public:
         weft::detail::this_thread_runs() = {};
     }
 
+    // Its end: to use it afterwards, or in another thread beside it, is a race.
+    void close() { life_.write(1); }
+
     void post(weft::runnable& r) noexcept override {
+        static_cast<void>(life_.read());
         const unsigned i = post_count_.fetch_add(1, std::memory_order_relaxed);
         require(i < posts_.size(), "there is room for every post");
         posts_[i].store(&r, std::memory_order_release);
@@ -88,6 +92,7 @@ private:
     std::vector<weft::runnable*> forgotten_;  // and are to be passed over
     loop* gives_to_ = nullptr;
     int living_ = 0;
+    var<int> life_;
 };
 
 }  // namespace model

@@ -15,8 +15,7 @@
 // F3  its executor is there until `ended` is set; `home` is null until it is known: for a lazy one
 //     before it is started, in a pool before its first turn, and on the way to another
 //
-// Model: none, what its words order is the end of a coroutine, which the model does not switch.
-// TODO(test): ended and references as a state of their own, under the model.
+// Model: test/model/fiber_core_test.cpp
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,61 @@
+// What a fiber asks of its coroutine, in a program that switches no stacks: the function runs to
+// its end in one turn, on the stack of what resumes it. In place of weft/coroutine.
+#include "weft/coroutine/coroutine.hpp"
+
+#include "model/model.hpp"
+#include "weft/fiber/fiber_core.hpp"
+
+namespace weft::detail {
+namespace {
+
+[[noreturn]] void not_in_the_model() {
+    model::fail("a coroutine is asked for something that the model does not have");
+}
+
+// The state at the end, also when an exception leaves the function.
+struct runs_to_its_end {
+    control& c;
+    explicit runs_to_its_end(control& of) : c(of) { c.word.set(coroutine_state::running); }
+    ~runs_to_its_end() { c.word.set(coroutine_state::done); }
+};
+
+}  // namespace
+
+const decltype(default_sources) default_sources{};  // no function has a stack
+
+exception_state unprepared{&unprepared, 0};  // so that each resume comes to the rare one
+
+control* resume_rarely(control* c, on_top*, std::source_location) {
+    model::require(c->word.state() == coroutine_state::ready, "a function runs once");
+    const runs_to_its_end until_then(*c);
+    c->verbs->run(c);
+    return c;
+}
+
+bool kill(control* c, std::source_location) {
+    if (c->word.state() != coroutine_state::ready) return false;
+    c->verbs->destroy_body(c);
+    c->word.set(coroutine_state::killed);
+    return true;
+}
+void destroy_slowly(control* c) { kill(c, std::source_location::current()); }
+
+std::uint64_t more_ids(thread_block& t) noexcept { return ++t.next_id; }
+party control::who() const noexcept { return {"coroutine", id, nullptr}; }
+
+void yield_rarely(thread_block&, std::source_location) { not_in_the_model(); }
+void suspend_outer(control&) { not_in_the_model(); }
+void adopt_options(control&, const coroutine_options&) { not_in_the_model(); }
+void set_name(control&, std::string_view) { not_in_the_model(); }
+void give_up_seat(control&) noexcept { not_in_the_model(); }
+std::size_t high_water(const control*) noexcept { not_in_the_model(); }
+control* settle(control*, void*) { not_in_the_model(); }
+void run_on_top(control&, void*, context*) { not_in_the_model(); }
+bool lift_exceptions(thread_block&, exception_state&) noexcept { not_in_the_model(); }
+void lower_exceptions(const exception_state&) noexcept { not_in_the_model(); }
+annotated_context& leave_shared(control&, thread_block&) { not_in_the_model(); }
+void fail_shared_fp(const control&) { not_in_the_model(); }
+
+void destroy_locals(fiber_core&) noexcept { not_in_the_model(); }
+
+}  // namespace weft::detail

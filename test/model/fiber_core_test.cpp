@@ -1,0 +1,224 @@
+// weft/fiber/fiber.cpp under the interleavings of a fiber's end with those that join it, look
+// whether it is done, ask it to stop or let go of it, and after which its executor may end. The
+// function runs in one turn, as the model switches no stacks: how a fiber waits is flow_test's and
+// waiter_state_test's. Bounded by deviations, as what finds a lock taken spins; of three threads,
+// more executions are chosen at random.
+#include "weft/fiber/fiber_core.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "model/agent.hpp"
+#include "model/expect.hpp"
+#include "model/loop.hpp"
+#include "model/parcel.hpp"
+#include "model/party.hpp"
+#include "weft/fiber/nursery.hpp"
+
+namespace {
+
+using model::bounded;
+using model::execution;
+using model::expect_freed;
+using model::expect_right;
+using model::explore;
+using model::parcel;
+using model::report;
+using model::require;
+using weft::fiber;
+using weft::stop_reason;
+
+// What an exception is told to that left a fiber which nobody joins.
+model::var<int>* told = nullptr;
+void tell(std::exception_ptr, weft::party) { told->write(told->read() + 1); }
+
+enum class use { joins, looks, detaches, drops };
+
+// Its error is a value, which goes with the last that has it.
+struct error {
+    std::shared_ptr<parcel> held;
+};
+
+report end_beside(use how, bool fails, unsigned deviations) {
+    return explore(
+        [=](execution& run) {
+            model::loop on;
+            model::agent has;
+            model::var<int> result, content, unhandled;
+            bool ran = false;
+            told = &unhandled;
+            weft::on_unhandled(tell);
+            fiber f(
+                [&] {
+                    result.write(1);
+                    ran = true;
+                    if (fails) throw error{std::make_shared<parcel>(content)};
+                },
+                {.on = &on});
+            run.thread("runs", [&] { on.run([&] { return ran; }); });
+            run.thread("has", [&] {
+                has.run([&] {
+                    if (how == use::detaches) return f.detach();
+                    if (how == use::drops) f = fiber();
+                    if (how == use::looks && !f.done()) return;
+                    bool thrown = false;
+                    try {
+                        if (how == use::joins) f.join();
+                    } catch (const error& e) {
+                        thrown = true;
+                        e.held->look();
+                    }
+                    require(how != use::joins || thrown == fails, "a join throws its error");
+                    require(result.read() == 1, "what it did is seen");
+                });
+            });
+            run.go();
+            has.check();
+            on.close();
+            f = fiber();
+            require((unhandled.read() == 1) == (fails && how != use::joins),
+                    "an error is told once, to the one that joins or to the handler");
+            expect_freed(content);
+        },
+        {.deviations = deviations});
+}
+
+TEST(fiber_core, gives_its_outcome_to_the_one_that_joins) {
+    for (const bool fails : {false, true}) expect_right(end_beside(use::joins, fails, 4), bounded);
+}
+TEST(fiber_core, that_is_done_has_done_what_it_did) {
+    expect_right(end_beside(use::looks, false, 10));
+}
+TEST(fiber_core, tells_its_error_once_where_nobody_joins) {
+    for (const use how : {use::detaches, use::drops})
+        expect_right(end_beside(how, true, 3), bounded);
+}
+
+TEST(fiber_core, that_is_a_child_and_done_has_done_what_it_did) {
+    expect_right(explore(
+                     [](execution& run) {
+                         model::loop on;
+                         model::agent has;
+                         model::var<int> result;
+                         bool ran = false;
+                         run.thread("runs", [&] { on.run([&] { return ran; }); });
+                         run.thread("has", [&] {
+                             has.run([&] {
+                                 weft::nursery n;
+                                 const auto child = n.spawn(
+                                     [&] {
+                                         result.write(1);
+                                         ran = true;
+                                     },
+                                     weft::fiber_options{.on = &on});
+                                 if (child.done()) require(result.read() == 1, "that is seen");
+                                 n.join();
+                                 require(child.done(), "a join lasts until then");
+                             });
+                         });
+                         run.go();
+                         has.check();
+                     },
+                     {.deviations = 3}),
+                 bounded);
+}
+
+// -- its references -------------------------------------------------------------------------------
+
+// Its block is read by each that has a reference, and written by the end of the last.
+class block final : public weft::detail::watched_fiber {
+public:
+    template <class F>
+    block(model::var<int>& life, model::loop& on, F function)
+        : watched_fiber(look_at, this, end), life_(life) {
+        set_body(weft::detail::fiber_body<F>{this, std::move(function)});
+        target = &on;
+        home = &on;
+    }
+    void look() const { static_cast<void>(life_.read()); }
+
+private:
+    static void look_at(void* self) noexcept { static_cast<block*>(self)->look(); }
+    static void end(watched_fiber& f) noexcept {
+        auto* const self = static_cast<block*>(&f);
+        self->life_.write(1);
+        delete self;
+    }
+    model::var<int>& life_;
+};
+
+struct party_to_it {
+    bool joins = false;    // the handle waits for its end; else it lets go
+    bool stops = false;    // another asks it to stop, before it lets go
+    bool as_flow = false;  // as a nursery does, which does not ask whether it has ended
+    model::fate fate = model::fate::none;
+};
+
+// Its loop ends as soon as it is known to be done.
+report let_go_beside(party_to_it p, const model::options& how) {
+    return explore(
+        [=](execution& run) {
+            model::loop on;
+            model::party waits;
+            model::var<int> life;
+            bool ran = false;
+            auto* const f = new block(life, on, [&] {
+                ran = true;
+                weft::this_fiber::throw_if_stopped();
+            });
+            if (p.stops) f->keep();
+            f->begin(false);
+            run.thread("runs", [&] { on.run([&] { return ran; }); });
+            run.thread("has", [&] {
+                if (p.joins) {
+                    weft::detail::join_operation end(*f);
+                    if (!end.ready())
+                        static_cast<void>(
+                            waits.wait([&](weft::waiter& w) { return end.start(w); }, p.fate));
+                    if (end.ready()) on.close();
+                }
+                f->look();
+                f->abandon();
+            });
+            if (p.stops)
+                run.thread("stops", [&] {
+                    const bool asked =
+                        p.as_flow ? static_cast<weft::flow&>(*f).request_stop(stop_reason::user)
+                                  : f->request_stop(stop_reason::user);
+                    if (f->ended.load(std::memory_order_acquire))
+                        require(asked || f->stopped_by == stop_reason::none,
+                                "a request that ended it is told so");
+                    f->look();
+                    f->let_go();
+                });
+            run.go();
+            waits.check();
+            on.end();
+            require(on.living() == 0, "it is enrolled no longer than it lives");
+            require(life.read() == 1, "its block goes with the last reference");
+        },
+        how);
+}
+
+TEST(fiber_core, goes_with_the_last_that_has_a_reference) {
+    expect_right(let_go_beside({}, {.deviations = 4}), bounded);
+    expect_right(let_go_beside({.stops = true}, {.deviations = 2}), bounded);
+    expect_right(let_go_beside({.stops = true}, {.random_schedules = 10'000}), bounded);
+}
+TEST(fiber_core, needs_its_loop_no_more_once_it_is_done) {
+    expect_right(let_go_beside({.joins = true}, {.deviations = 4}), bounded);
+    for (const bool as_flow : {false, true}) {
+        const party_to_it both{.joins = true, .stops = true, .as_flow = as_flow};
+        expect_right(let_go_beside(both, {.deviations = 2}), bounded);
+        expect_right(let_go_beside(both, {.random_schedules = 10'000}), bounded);
+    }
+}
+TEST(fiber_core, leaves_a_join_alone_that_has_ended) {
+    for (const model::fate f : {model::fate::deadline, model::fate::stop, model::fate::end})
+        expect_right(let_go_beside({.joins = true, .fate = f}, {.deviations = 3}), bounded);
+}
+
+}  // namespace
