@@ -175,22 +175,10 @@ void fiber_core::begin(bool at_once) {
         there->launch(turn);
 }
 
+// Acquire: pairs with finish. It may have ended by the request, or without a look at it.
 bool fiber_core::request_stop(stop_reason reason) noexcept {
-    if (!stop.request_stop(reason)) return false;
-    {
-        const std::lock_guard held(joiners);
-        // Under the lock. It may have seen the request before this line, and ended by it.
-        if (ended.load(std::memory_order_relaxed)) return stopped_by == reason;
-        const visit v(*this);  // F3
-        executor* const at = v.home();
-        if (at == nullptr) return true;
-        if (!at->is_here()) {
-            send(*at);
-            return true;
-        }
-    }
-    deliver_stop();
-    return true;
+    return flow::request_stop(reason) &&
+           (!ended.load(std::memory_order_acquire) || stopped_by == reason);
 }
 
 // The end of the run, on its executor's thread.
@@ -198,7 +186,7 @@ void fiber_core::finish() noexcept {
     if (locks != 0) [[unlikely]]
         fail("a fiber ended and holds a mutex", who(), unknown_place);
     if (enrolled) home->strike_off(*this);  // F2
-    move_to(nullptr);
+    move_to(nullptr);                       // F3: waits for those that post a request to it there
     if (shares_stack()) give_up_seat(*own());  // who joins it may destroy the group
     scope* const parent = is_child ? member->within : nullptr;
     if (parent != nullptr) {
@@ -339,7 +327,8 @@ void fiber::detach(std::source_location place) {
 void fiber::end() noexcept {
     if (core_ == nullptr) return;
     detail::fiber_core& c = *core_;
-    if (c.started && !c.ended.load(std::memory_order_acquire)) {
+    // Relaxed: where it has ended, abandon() sees of what, by the lock.
+    if (c.started && !c.ended.load(std::memory_order_relaxed)) {
         c.request_stop(stop_reason::user);
         if (&c != detail::fiber_core::current()) {
             const shield from_our_own_stop;
