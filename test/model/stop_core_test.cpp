@@ -69,6 +69,41 @@ TEST(stop_core, has_one_first_request_which_every_callback_hears_of) {
                  bounded);
 }
 
+// By asking, or by being refused: as the second to request a stop, or with a callback, which is
+// then called on the spot.
+TEST(stop_core, that_is_seen_to_be_requested_shows_what_came_before_the_request) {
+    enum class by { asking, requesting, attaching };
+    for (const by how : {by::asking, by::requesting, by::attaching})
+        expect_right(explore(
+                         [=](execution& run) {
+                             weft::stop_source s;
+                             const weft::stop_token token = s.get_token();
+                             model::var<int> said{0};
+                             run.thread("stops", [&] {
+                                 said.write(1);
+                                 s.request_stop();
+                             });
+                             run.thread("sees", [&] {
+                                 const auto look = [&] {
+                                     model::require(said.read() == 1, "what was said is there");
+                                 };
+                                 if (how == by::asking) {
+                                     if (token.stop_requested()) look();
+                                 } else if (how == by::requesting) {
+                                     if (!s.request_stop()) look();
+                                 } else {
+                                     const auto called = [&](weft::stop_reason) noexcept {
+                                         look();
+                                     };
+                                     const weft::stop_callback c(token, called);
+                                 }
+                             });
+                             run.go();
+                         },
+                         {.deviations = 4}),
+                     how != by::asking);
+}
+
 // A thread that sees the request may destroy the source while another thread is still at it.
 TEST(stop_core, waits_at_its_end_for_a_request_that_is_under_way) {
     expect_right(explore(
