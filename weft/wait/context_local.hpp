@@ -18,7 +18,7 @@
 // the number of bindings in force. A binding belongs to the flow that made it: it ends there, in
 // the reverse order of the beginnings.
 //
-// Model: none, a count of references to what is never changed.
+// Model: test/model/context_local_test.cpp
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@
 //
 // The block is the one allocation; to complete allocates nothing.
 //
-// Model: none, one lock guards the outcome, and the atomics count references.
+// Model: test/model/from_callback_test.cpp
 #pragma once
 
 #include <concepts>
