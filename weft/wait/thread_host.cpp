@@ -23,8 +23,8 @@ WEFT_COLD void make_host() noexcept {
 }
 
 std::uint64_t new_number() noexcept {
-    static constinit atomic<std::uint64_t> given{0};
-    return given.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness
+    static constinit atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);  // only uniqueness
 }
 
 }  // namespace
@@ -60,14 +60,14 @@ void thread_host::end() noexcept {
     let_go(flow_);
 }
 
-// Relaxed: the caller has a reference.
+// Relaxed: the caller has a reference. Only its thread lets go, to which came, by the queue's lock,
+// whatever another thread has kept it for.
 void thread_host::keep(flow& f) noexcept {
     of(f).references_.fetch_add(1, std::memory_order_relaxed);
 }
 void thread_host::let_go(flow& f) noexcept {
     thread_host& self = of(f);
-    // Acquire and release: whatever is last sees what the others did.
-    if (self.references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &self;
+    if (self.references_.fetch_sub(1, std::memory_order_relaxed) == 1) delete &self;
 }
 
 party thread_host::who(const flow& f) noexcept {
