@@ -4,9 +4,11 @@
 
 #include <memory>
 
+#include "weft/base/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/virtual_loop.hpp"
+#include "weft/wait/thread_host.hpp"
 
 namespace weft::detail {
 namespace {
@@ -105,6 +107,57 @@ TEST(fiber_core, destroyed_by_its_executor_is_killed) {
     EXPECT_TRUE(f.done());
     EXPECT_EQ(l.next_deadline(), never) << "its wait was taken back";
     EXPECT_EQ(f.join().reason(), stop_reason::shutdown);
+}
+
+// -- what derives from it -------------------------------------------------------------------------
+
+TEST(fiber_core, gives_its_block_back) {
+    if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
+    loop l;
+    const auto run_one = [&] {
+        fiber f([] {}, {.on = &l});
+        l.run();
+        f.join();
+    };
+    run_one();  // the loop has what it keeps
+    const std::size_t before = block_cache::statistics().used_bytes;
+    run_one();
+    EXPECT_EQ(block_cache::statistics().used_bytes, before);
+    (new lent_fiber)->let_go();
+    EXPECT_EQ(block_cache::statistics().used_bytes, before) << "and all of a larger one";
+}
+
+struct has_an_end final : watched_fiber {
+    int ends = 0;
+    int& destroyed;
+    explicit has_an_end(int& d) noexcept
+        : watched_fiber([](void* self) noexcept { ++static_cast<has_an_end*>(self)->ends; }, this,
+                        [](watched_fiber& f) noexcept { delete static_cast<has_an_end*>(&f); }),
+          destroyed(d) {}
+    ~has_an_end() { ++destroyed; }
+};
+
+TEST(fiber_core, that_is_watched_is_known_as_that_tells_its_end_and_goes_as_what_it_is) {
+    loop l;
+    int destroyed = 0;
+    auto* const f = new has_an_end(destroyed);
+    watched_fiber* seen = nullptr;
+    const auto looks = [&] { seen = watched_fiber::of(*current_flow()); };
+    f->set_body(fiber_body<decltype(looks)>{f, looks});
+    f->target = &l;
+    f->home = &l;
+    f->begin(false);
+    l.run();
+    EXPECT_EQ(seen, f);
+    EXPECT_EQ(f->ends, 1);
+    EXPECT_EQ(destroyed, 0);
+    f->let_go();
+    EXPECT_EQ(destroyed, 1);
+    fiber other(looks, {.on = &l});
+    l.run();
+    other.join();
+    EXPECT_EQ(seen, nullptr);
+    EXPECT_EQ(watched_fiber::of(this_thread_host().own_flow()), nullptr);
 }
 
 }  // namespace

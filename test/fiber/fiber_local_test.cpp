@@ -283,6 +283,67 @@ TEST(fiber_local, used_after_those_of_its_thread_have_gone_is_made_anew) {
     EXPECT_TRUE(fine);
 }
 
+// Not only for one round: each use, and each end, comes after the end before.
+template <int>
+void note_late(fiber_local<noted>& n, ints& ends) {
+    struct notes {
+        fiber_local<noted>* n = nullptr;
+        ints* ends = nullptr;
+        ~notes() {
+            if (n != nullptr) (*n)->ends = ends, (*n)->mark = 1;
+        }
+    };
+    thread_local notes late;
+    late.n = &n;
+    late.ends = &ends;
+}
+TEST(fiber_local, made_anew_at_the_end_of_its_thread_goes_with_it_as_well) {
+    ints ends;
+    fiber_local<noted> n;
+    std::thread([&] {
+        note_late<0>(n, ends);
+        note_late<1>(n, ends);
+        n->ends = &ends, n->mark = 1;
+    }).join();
+    EXPECT_EQ(ends, (ints{-1, -1, -1}));
+}
+
+// There are as many rounds as thread_locals of weft's own that end them; what comes later stays.
+template <int>
+void use_late(bool& fine) {
+    thread_local uses_one_late late;
+    late.fine = &fine;
+}
+TEST(fiber_local_death, may_be_used_by_any_number_of_destructors_of_its_thread) {
+    const auto ends = [] {
+        std::thread([] {
+            static bool fine = false;
+            static thread_local const struct at_exit {
+                ~at_exit() { ::_exit(fine ? 3 : 4); }
+            } last;
+            static_cast<void>(last);
+            use_late<0>(fine);
+            use_late<1>(fine);
+            use_late<2>(fine);
+            use_late<3>(fine);
+            *used_late = 7;
+        }).join();
+    };
+    EXPECT_EXIT(ends(), ::testing::ExitedWithCode(3), "");
+}
+
+TEST(fiber_local_death, of_a_type_without_a_default_needs_a_function) {
+    struct number {
+        int value;
+        explicit number(int n) : value(n) {}
+    };
+    const fiber_local<number> with([] { return number(5); });
+    EXPECT_EQ(with->value, 5);
+    const fiber_local<number> without;
+    EXPECT_DEATH(static_cast<void>(*without),
+                 "a fiber_local without a function for a type without a default");
+}
+
 TEST(fiber_local_death, may_be_used_by_the_destructor_of_a_static) {
     const auto exits = [] {
         static bool fine = false;
