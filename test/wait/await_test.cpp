@@ -109,6 +109,13 @@ TEST(await, of_an_operation_blocks_until_it_is_woken) {
     EXPECT_FALSE(g.anybody_waits());
 }
 
+TEST(await, of_a_coroutine_keeps_no_memory) {
+    if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
+    const std::size_t before = block_cache::statistics().used_bytes;
+    EXPECT_EQ(sync_wait(ready_with<int>{5}), 5);
+    EXPECT_EQ(block_cache::statistics().used_bytes, before);
+}
+
 TEST(await, gives_back_whatever_an_awaitable_gives) {
     EXPECT_EQ(sync_wait(add(1, 2)), 3);  // a temporary, R-37
     auto named = add(3, 4);

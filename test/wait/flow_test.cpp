@@ -263,6 +263,34 @@ TEST(flow, leaves_no_executor_to_which_somebody_is_about_to_post) {
     f.home = &next;
 }
 
+// An executor gives away the turn that was to end a wait.
+TEST(flow, that_leaves_takes_the_deadline_of_its_wait_along) {
+    manual_executor a, b;
+    coroutine_flow f(a);
+    gate g;
+    const auto body = [](gate& of, time_point until) -> plain_coroutine {
+        EXPECT_EQ(co_await of.async_pass_until(until), wait_status::woken);
+    };
+    a.enroll(f);
+    plain_coroutine c = body(g, a.now() + 1ms);
+    c.start(a, &f);
+    EXPECT_EQ(a.timer_count(), 1u);
+    g.let_one_pass();
+    a.forget(*f.waiting);
+    a.call([&] { f.leave_home(); });
+    EXPECT_EQ(a.timer_count(), 0u);
+    EXPECT_EQ(f.home, nullptr);
+    b.call(
+        [&] {
+            f.settle_here();
+            c.handle().resume();
+        },
+        &f);
+    EXPECT_TRUE(c.done());
+    EXPECT_EQ(f.home, &b);
+    b.strike_off(f);
+}
+
 TEST(flow_death, that_ends_before_a_coroutine_that_waits_in_it) {
     EXPECT_DEATH(
         {

@@ -178,6 +178,11 @@ TEST(thread_host_death, a_thread_that_ends_before_what_was_begun_on_it) {
             std::thread([&] { c.handle().resume(); }).join();
         },
         "weft: a thread ends while what was begun on it still waits: thread [0-9]+");
+    const auto posts = [] {
+        runnable node;
+        std::thread([&] { detail::this_thread_host().post(node); }).join();
+    };
+    EXPECT_DEATH(posts(), "weft: a thread ends while what was begun on it still waits");
 }
 
 }  // namespace
