@@ -395,6 +395,28 @@ TEST(waiter, is_ended_by_a_stop_that_comes_while_its_operation_is_started) {
     EXPECT_EQ(f.waiting, nullptr);
 }
 
+// What an executor that ends asks of a flow's innermost wait.
+TEST(waiter, tells_of_those_around_it_that_others_end_them) {
+    manual_executor on;
+    coroutine_flow f(on);
+    waiter outer(f), inner(f);
+    for (waiter* w : {&outer, &inner}) {
+        w->enlist("something", nullptr, nullptr, [](waiter&) noexcept {});
+        w->engage();
+    }
+    EXPECT_FALSE(inner.awaits_others());
+    EXPECT_FALSE(inner.is_for_outside());
+    outer.await_outside();
+    EXPECT_FALSE(inner.awaits_others());
+    EXPECT_TRUE(inner.is_for_outside());
+    outer.await_others();
+    EXPECT_TRUE(inner.awaits_others());
+    EXPECT_TRUE(outer.awaits_others());
+    inner.conclude();
+    outer.conclude();
+    EXPECT_EQ(f.waiting, nullptr);
+}
+
 // --------------------------------------------------------------------------------------- threads
 
 // The event comes to many at about the time at which a deadline or a stop does. R-54
