@@ -9,6 +9,7 @@
 
 #include "test/future/values.hpp"
 #include "test/support/loop_thread.hpp"
+#include "test/support/outside.hpp"
 #include "test/support/parties.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/future/shared_future.hpp"
@@ -194,6 +195,11 @@ TEST_P(every_wait_of_future, is_taken_back_when_its_stack_is_unwound) {
     EXPECT_FALSE(returned);
     l.loop().post([&] { EXPECT_TRUE(w.is_intact(l.loop())); });
     l.run();
+}
+
+TEST_P(every_wait_of_future, is_no_deadlock_as_another_thread_may_end_it) {
+    EXPECT_TRUE(
+        weft::testing::waits_for_outside([&] { block([&] { return GetParam().blocks(w); }); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(future, every_wait_of_future, ::testing::ValuesIn(every_wait_for_a_future),

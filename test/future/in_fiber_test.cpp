@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <thread>
@@ -61,6 +62,27 @@ TEST(in_fiber, lets_many_wait_at_once_and_lends_their_fibers_again) {
                 make_ready().then([&] { this_fiber::sleep_for(1ms), ++through; }).detach();
         });
     EXPECT_EQ(through, 300);
+}
+
+TEST(in_fiber, keeps_few_of_the_stacks_that_a_peak_took_and_none_when_its_thread_ends) {
+    const auto used = [] { return weft::default_stack_pool()->statistics().used_count; };
+    const std::size_t before = used();
+    std::thread([&] {
+        virtual_loop l(1);
+        std::size_t peak = 0;
+        run(l, [&] {
+            for (int i = 0; i < 100; ++i)
+                make_ready()
+                    .then([&] {
+                        this_fiber::sleep_for(1ms);
+                        peak = std::max(peak, used());
+                    })
+                    .detach();
+        });
+        EXPECT_GE(peak, before + 100);
+        EXPECT_LE(used(), before + 16);
+    }).join();
+    EXPECT_EQ(used(), before);
 }
 
 TEST(in_fiber, yields_within_the_loop_and_keeps_it_running) {

@@ -55,6 +55,19 @@ TEST(limited, of_a_loop_that_ends_is_stopped) {
     EXPECT_EQ(f.error(), std::errc::operation_canceled);
 }
 
+TEST(limited, destroys_the_value_that_nobody_took_with_its_future) {
+    tracked::living = 0;
+    {
+        weft::loop l;
+        promise<tracked> p(l);
+        auto f = p.get_future().with_timeout(1h);
+        p.set_value(1);
+        l.run();
+        EXPECT_TRUE(f.has_value());
+    }
+    EXPECT_EQ(tracked::living, 0);
+}
+
 // A value that comes all the same is not lost, and what runs has ended.
 TEST(limited, waits_for_its_loser) {
     virtual_loop l(1);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -64,6 +65,18 @@ TEST(poll, that_is_asked_in_vain_often_enough_fails) {
     EXPECT_EQ(asked, 5);
     EXPECT_EQ(f.error(), std::errc::resource_unavailable_try_again);
     EXPECT_EQ(g.get(), 2);
+}
+
+// And not with the future, which may be kept for long.
+TEST(poll, lets_go_of_its_function_and_its_value_when_it_has_its_outcome) {
+    weft::loop l;
+    const auto held = std::make_shared<int>(1);
+    auto yes = make_ready(l, 1).poll([held] { return true; });
+    auto no = make_ready(l, held).poll(plain, 1, [held] { return false; });
+    l.run();
+    EXPECT_TRUE(yes.has_value());
+    EXPECT_EQ(no.error(), std::errc::resource_unavailable_try_again);
+    EXPECT_EQ(held.use_count(), 1);
 }
 
 TEST(poll, passes_a_failure_on_and_a_throw_of_its_function) {

@@ -10,6 +10,8 @@
 #include "test/future/values.hpp"
 #include "test/support/allocations.hpp"
 #include "test/support/slow.hpp"
+#include "weft/future/shared_future.hpp"
+#include "weft/future/when.hpp"
 
 namespace {
 
@@ -26,6 +28,50 @@ TEST(promise, gives_one_outcome_and_says_no_to_a_second) {
     EXPECT_FALSE(p.set_stopped());
     EXPECT_FALSE(f.request_stop());
     EXPECT_EQ(f.get(), 1);
+}
+
+TEST(promise, says_that_it_was_stopped_only_if_it_was) {
+    weft::loop l;
+    promise<int> p(l), q(l), empty = std::move(q);
+    q = std::move(empty);
+    EXPECT_FALSE(empty.stop_requested());
+    EXPECT_TRUE(p.set_value(1));
+    EXPECT_FALSE(p.stop_requested());
+    EXPECT_TRUE(q.set_stopped());
+    EXPECT_TRUE(q.stop_requested());
+}
+
+// Each kind of block, by who is last.
+TEST(promise, and_all_that_was_made_of_it_give_their_memory_back) {
+    if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
+    const auto used = weft::block_cache::statistics().used_bytes;
+    for (int last = 0; last < 2; ++last) {
+        auto l = std::make_unique<weft::loop>();
+        weft::poll_event e;
+        std::vector<promise<int>> given;
+        std::vector<future<>> ends;
+        const auto next = [&] { return given.emplace_back(*l).get_future(); };
+        const auto drop = [](const auto&) {};
+        ends.push_back(next().then(plain, [](int n) { return n; }).then(drop));
+        ends.push_back(next().then([](future<int> f) { return f; }).then(drop));
+        ends.push_back(next().share().then(drop));
+        ends.push_back(next().with_timeout(1h).then(drop));
+        ends.push_back(next().poll(plain, [] { return true; }).then(drop));
+        ends.push_back(next().poll_on(e, [] { return true; }).then(drop));
+        ends.push_back(weft::when_all(next(), next()).then(drop));
+        ends.push_back(weft::when_any(next(), next()).then(drop));
+        EXPECT_GT(weft::block_cache::statistics().used_bytes, used);
+        for (auto& p : given) p.set_value(1);
+        if (last == 0) {
+            l->run();
+            given.clear();
+        } else {
+            given.clear();
+            l->run();
+        }
+        for (auto& f : ends) EXPECT_TRUE(f.is_ready());
+    }
+    EXPECT_EQ(weft::block_cache::statistics().used_bytes, used);
 }
 
 TEST(promise, of_a_future_that_was_stopped_is_told_and_its_outcome_is_too_late) {

@@ -115,6 +115,51 @@ TEST(when_any, waits_for_its_losers) {
     EXPECT_EQ(l.now(), weft::time_point{} + 1ms);
 }
 
+// What a loser is asked to stop for, as what it runs sees it.
+TEST(future_group, tells_its_losers_whether_a_sibling_failed_or_they_are_not_needed) {
+    virtual_loop l(1);
+    stop_reason of_all = stop_reason::none, of_any = stop_reason::none, of_none = stop_reason::none;
+    const auto waits = [](stop_reason& why) {
+        return make_ready().then([&why] {
+            try {
+                weft::this_fiber::sleep_for(1h);
+            } catch (const weft::stopped& s) {
+                why = s.reason;
+            }
+        });
+    };
+    const auto ends = [](weft::duration d, std::error_code e) {
+        return make_ready().delay_for(d).then([e] {
+            if (e) throw std::system_error(e);
+        });
+    };
+    run(l, [&] {
+        weft::when_all(waits(of_all), ends(1ms, weft::errc::closed)).detach();
+        weft::when_any(waits(of_any), ends(1ms, {})).detach();
+        std::vector<future<>> none;
+        none.push_back(waits(of_none));
+        none.push_back(make_ready().delay_for(1ms));
+        weft::when_n_if(2, none, [] { return false; }).detach();
+    });
+    EXPECT_EQ(of_all, stop_reason::sibling_failed);
+    EXPECT_EQ(of_any, stop_reason::user);
+    EXPECT_EQ(of_none, stop_reason::user);
+}
+
+TEST(future_group, of_a_loop_that_ends_is_stopped_and_leaves_its_members) {
+    auto l = std::make_unique<weft::loop>();
+    promise<int> late(*l), open(*l);
+    bool told = false;
+    auto f = weft::when_all(late.get_future().with_timeout(1h), open.get_future())
+                 .then(plain, [&](const auto&) { told = true; });
+    l->run_until_idle();  // the timer is armed, and ends with the loop
+    l.reset();
+    EXPECT_TRUE(f.is_ready());
+    EXPECT_EQ(f.error(), std::errc::operation_canceled);
+    EXPECT_TRUE(open.set_value(2)) << "it was let go of";
+    EXPECT_FALSE(told);
+}
+
 TEST(when_n, gives_the_first_in_the_order_of_their_ending) {
     several s(4);
     auto f = weft::when_n(2, s.futures);
