@@ -10,6 +10,7 @@
 
 #include "test/poll/source.hpp"
 #include "test/support/on_stack.hpp"
+#include "test/support/outside.hpp"
 #include "test/support/parties.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/sched/virtual_loop.hpp"
@@ -260,6 +261,11 @@ TEST(awaited_poll_future, is_either_told_or_stopped) {
     EXPECT_EQ(s.interested(), 0u);
 }
 
+TEST(awaited_poll_future, is_no_deadlock_as_another_thread_may_set_it) {
+    poll_future<int> f;
+    EXPECT_TRUE(weft::testing::waits_for_outside([&] { weft::await(f); }));
+}
+
 TEST(awaited_poll_future, of_a_fiber_on_a_shared_stack_lies_elsewhere) {
     weft::testing::virtual_loop l(1);
     weft::shared_stack_group group;
@@ -292,6 +298,12 @@ TEST(awaited_poll_future_death, that_lies_on_a_shared_stack) {
                  "an operation that cannot be moved is awaited on a shared stack: fiber");
     EXPECT_DEATH(run_on_a_shared_stack([&] { source<int>::future(s).poll(); }),
                  "a poll_future that is polled lies on a shared stack: fiber");
+    const auto elsewhere = std::make_unique<poll_future<int>>();
+    EXPECT_DEATH(run_on_a_shared_stack([&] {
+                     source<int>::context c(s);
+                     elsewhere->poll(c);
+                 }),
+                 "a context that is polled lies on a shared stack: fiber");
 }
 
 }  // namespace

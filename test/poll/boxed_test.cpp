@@ -50,6 +50,16 @@ TEST(boxed, destroys_its_value_once) {
     EXPECT_EQ(counted.use_count(), 1);
 }
 
+TEST(boxed, gives_the_memory_of_its_value_back) {
+    if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
+    const auto used = weft::block_cache::statistics().used_bytes;
+    {
+        const boxed<std::array<char, 1000>> b(std::in_place);
+        EXPECT_GE(weft::block_cache::statistics().used_bytes, used + 1000);
+    }
+    EXPECT_EQ(weft::block_cache::statistics().used_bytes, used);
+}
+
 TEST(boxed, is_aligned_as_its_value_asks) {
     struct alignas(128) wide {
         char bytes[128] = {};

@@ -141,6 +141,28 @@ TEST(poll_future, destroys_a_value_that_nobody_took) {
     EXPECT_EQ(counted.use_count(), 1);
 }
 
+// A move of it is a copy, so that something is left to be destroyed.
+struct poll_counted {
+    int* living;
+    explicit poll_counted(int& n) : living(&n) { ++n; }
+    poll_counted(const poll_counted& other) : living(other.living) { ++*living; }
+    ~poll_counted() { --*living; }
+};
+
+TEST(poll_future, keeps_nothing_of_a_value_that_was_taken) {
+    int living = 0;
+    poll_future<poll_counted> f;
+    for (int i = 0; i < 2; ++i) {
+        f.set(living);
+        EXPECT_EQ(living, 1);
+        EXPECT_EQ(f.take().living, &living);
+        EXPECT_EQ(living, 0);
+        f.set_exception(std::make_exception_ptr(1));
+        EXPECT_THROW(f.take(), int);
+        EXPECT_TRUE(f.is_pending());
+    }
+}
+
 struct throws_when_made {
     explicit throws_when_made(bool now) {
         if (now) throw 'm';

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "test/support/outside.hpp"
 #include "weft/fiber/spawn.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/channel.hpp"
@@ -114,6 +115,17 @@ TEST(poll_task, throws_what_was_thrown) {
     }
 }
 
+TEST(poll_task, gives_the_memory_of_what_it_began_back) {
+    if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
+    const auto used = weft::block_cache::statistics().used_bytes;
+    {
+        poll_task value(std::suspend_never{});
+        EXPECT_TRUE(value.poll());
+        EXPECT_GT(weft::block_cache::statistics().used_bytes, used);
+    }
+    EXPECT_EQ(weft::block_cache::statistics().used_bytes, used);
+}
+
 TEST(poll_task, that_ends_takes_what_it_awaits_with_it) {
     weft::testing::virtual_loop l(1);
     weft::channel<int> c;
@@ -155,6 +167,14 @@ TEST(poll_task, ends_on_another_thread_than_it_is_awaited_on) {
     other.join();
     waits.join();
     EXPECT_EQ(got, 5);
+}
+
+TEST(poll_task, waits_for_the_outside_where_what_it_awaits_does) {
+    weft::channel<int> c;
+    EXPECT_FALSE(weft::testing::waits_for_outside(
+        [&] { static_cast<void>(weft::await(poll_task(c.async_recv()))); }));
+    weft::poll_future<int> from_anywhere;
+    EXPECT_TRUE(weft::testing::waits_for_outside([&] { weft::await(poll_task(from_anywhere)); }));
 }
 
 TEST(poll_task_death, that_awaits_what_cannot_come) {

@@ -11,8 +11,9 @@ void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
         // One that has withdrawn meanwhile leaves it pending.
         const std::uintptr_t next = seen == pending ? ready : busy;
         const std::uintptr_t before = seen;
+        // Release: pairs with is_ready() and enlist(). Acquire: with enlist(), which has made w.
         if (word_.compare_exchange_strong(seen, next, std::memory_order_acq_rel,
-                                          std::memory_order_acquire)) {
+                                          std::memory_order_relaxed)) {
             if (before == pending) return;
             break;
         }

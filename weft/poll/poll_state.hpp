@@ -38,34 +38,31 @@ public:
     // What was written before is there to be taken. Any thread, but one at a time.
     void publish() noexcept {
         std::uintptr_t seen = pending;
-        // Release: pairs with is_ready() and enlist(). Acquire: pairs with enlist().
-        if (!word_.compare_exchange_strong(seen, ready, std::memory_order_acq_rel,
-                                           std::memory_order_acquire)) [[unlikely]]
+        // Release: pairs with is_ready() and enlist(). Nothing is read of a waiter that is found
+        // here.
+        if (!word_.compare_exchange_strong(seen, ready, std::memory_order_release,
+                                           std::memory_order_relaxed)) [[unlikely]]
             publish_to_waiter(seen);
     }
 
     // By who awaits. False: it is ready.
     [[nodiscard]] bool enlist(waiter& w) noexcept {
         std::uintptr_t seen = pending;
-        // Release: pairs with publish(). Acquire: the same, where it was first.
-        if (word_.compare_exchange_strong(seen, word_of(w), std::memory_order_acq_rel,
-                                          std::memory_order_acquire))
+        // Release: pairs with publish_to_waiter().
+        if (word_.compare_exchange_strong(seen, word_of(w), std::memory_order_release,
+                                          std::memory_order_relaxed))
             return true;
-        if (seen != ready) refuse_second(w);
+        if (!is_ready()) refuse_second(w);
         return false;
     }
 
     // The wait of w has ended otherwise, or is through.
     void withdraw(waiter& w) noexcept {
         std::uintptr_t seen = word_of(w);
-        // Release: pairs with the publish() that goes on from there.
-        if (word_.compare_exchange_strong(seen, pending, std::memory_order_acq_rel,
-                                          std::memory_order_acquire))
-            return;
-        while (seen == busy) {
-            spin_pause();
-            seen = word_.load(std::memory_order_acquire);  // pairs with publish_to_waiter()
-        }
+        // Relaxed: where it was in time, w was not touched.
+        if (word_.compare_exchange_strong(seen, pending, std::memory_order_relaxed)) return;
+        // Acquire: pairs with publish_to_waiter(), which is through with w then.
+        while (word_.load(std::memory_order_acquire) == busy) spin_pause();
     }
 
     // By who took what was there. Release: pairs with is_ready() of who sets the next.
