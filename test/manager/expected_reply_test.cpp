@@ -10,7 +10,10 @@
 
 #include "test/manager/managed.hpp"
 #include "test/support/loop_thread.hpp"
+#include "test/support/on_stack.hpp"
+#include "test/support/outside.hpp"
 #include "test/support/slow.hpp"
+#include "weft/coroutine/shared_stack_group.hpp"
 
 using namespace std::chrono_literals;
 
@@ -125,6 +128,25 @@ TEST(expected_reply, tells_its_end_in_the_users_own_error) {
     EXPECT_TRUE(c.wait_until(weft::never));
 }
 
+TEST(expected_reply, is_no_deadlock_as_another_thread_may_complete_it) {
+    managed_world w;
+    EXPECT_TRUE(weft::testing::waits_for_outside(
+        [&] { static_cast<void>(w.m.wait<int>(5, weft::never)); }));
+}
+
+TEST(expected_reply_death, on_a_shared_stack) {
+    if (!weft::testing::locals_lie_on_the_stack) GTEST_SKIP() << "locals are kept elsewhere";
+    EXPECT_DEATH(
+        {
+            managed_world w;
+            weft::shared_stack_group group;
+            weft::fiber expects([&] { auto reply = w.m.expect<int>(5); },
+                                {.name = "tenant", .on = w.l, .shared = &group});
+            w.l.run();
+        },
+        "a reply is expected on a shared stack: fiber [0-9]+ \"tenant\"");
+}
+
 struct throws_when_copied {
     throws_when_copied() = default;
     throws_when_copied(const throws_when_copied&) { throw std::runtime_error("no copy"); }
@@ -136,6 +158,33 @@ TEST(expected_reply, tells_what_making_the_value_threw) {
     const throws_when_copied bad;
     EXPECT_TRUE(w.m.complete(1, bad));
     EXPECT_THROW(static_cast<void>(reply.wait_until(weft::never)), std::runtime_error);
+}
+
+// Says that it is being made, and is not before another thread has gone on for a while.
+struct slow_to_make {
+    slow_to_make() = default;
+    explicit slow_to_make(std::atomic<int>& step) : at(&step) {}
+    slow_to_make(const slow_to_make& other) : at(other.at) {
+        *at = 1;
+        while (*at != 2) std::this_thread::yield();
+        for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    }
+    std::atomic<int>* at = nullptr;
+};
+
+TEST(expected_reply, that_is_being_made_at_the_deadline_is_not_late) {
+    managed_world w;
+    for (int i = 0; i < 20; ++i) {
+        std::atomic<int> step{0};
+        auto reply = w.m.expect<slow_to_make>(1);
+        const slow_to_make made(step);
+        std::thread completes([&] { EXPECT_TRUE(w.m.complete(1, made)); });
+        while (step != 1) std::this_thread::yield();
+        step = 2;
+        const auto got = reply.wait_until(weft::steady_now());
+        EXPECT_TRUE(got.has_value() && got->at == &step);
+        completes.join();
+    }
 }
 
 // The reply comes from another thread, at about the moment at which it is too late.

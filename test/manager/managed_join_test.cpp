@@ -7,6 +7,9 @@
 
 #include "test/manager/managed.hpp"
 #include "test/support/loop_thread.hpp"
+#include "test/support/outside.hpp"
+#include "weft/poll/poll_task.hpp"
+#include "weft/sync/channel.hpp"
 #include "weft/wait/timeout_scope.hpp"
 
 using namespace std::chrono_literals;
@@ -134,6 +137,39 @@ TEST(managed_join, that_was_left_is_no_part_of_a_circle) {
     });
     w.l.run();
     EXPECT_TRUE(joined);
+}
+
+// One that is given up between two looks at it, and not where it is waited for.
+TEST(managed_join, that_is_dropped_while_it_is_pending_is_no_part_of_a_circle) {
+    managed_world w;
+    std::uint64_t ids[2];
+    bool joined = false;
+    ids[0] = *w.m.spawn([&] {
+        {
+            weft::poll_task looked_at(w.m.async_join(ids[1]));
+            EXPECT_FALSE(looked_at.poll());
+        }
+        weft::this_fiber::sleep_for(5s);
+    });
+    ids[1] = *w.m.spawn([&] {
+        weft::this_fiber::sleep_for(2s);
+        joined = w.m.join(ids[0]).has_value();
+    });
+    w.l.run();
+    EXPECT_TRUE(joined);
+}
+
+TEST(managed_join, is_a_deadlock_in_its_own_loop_alone) {
+    weft::task_manager<> m;
+    weft::loop elsewhere;
+    const auto there = m.spawn_held([] { weft::this_fiber::sleep_for(1h); }, {.on = &elsewhere});
+    elsewhere.run_until_idle();
+    EXPECT_TRUE(weft::testing::waits_for_outside([&] { static_cast<void>(there->join()); }));
+    weft::channel<int> c;
+    EXPECT_FALSE(weft::testing::waits_for_outside(
+        [&] { static_cast<void>(m.spawn_held([&] { static_cast<void>(c.recv()); })->join()); }));
+    m.kill(there->id());
+    elsewhere.run_until_idle();
 }
 
 TEST(managed_join, is_left_by_who_is_stopped_or_killed) {

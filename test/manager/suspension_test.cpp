@@ -8,6 +8,7 @@
 
 #include "test/manager/managed.hpp"
 #include "test/support/allocations.hpp"
+#include "test/support/outside.hpp"
 #include "test/support/slow.hpp"
 #include "weft/wait/shield.hpp"
 
@@ -252,6 +253,12 @@ TEST(managed_suspension, under_a_shield_ends_by_a_kill) {
     EXPECT_EQ(w.m.kill(h.id()), manager_errc::already_ending);
     w.settle();
     EXPECT_TRUE(h.over());
+}
+
+TEST(managed_suspension, is_no_deadlock_as_another_thread_may_resume_it) {
+    weft::task_manager<> m;
+    EXPECT_TRUE(weft::testing::waits_for_outside(
+        [&] { static_cast<void>(m.spawn_held([] { this_managed::suspend<int>(); })->join()); }));
 }
 
 TEST(managed_suspension, is_told_what_making_the_value_threw) {

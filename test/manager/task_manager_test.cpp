@@ -11,6 +11,7 @@
 #include "test/manager/managed.hpp"
 #include "test/support/allocation_fails.hpp"
 #include "test/support/counted.hpp"
+#include "test/support/outside.hpp"
 #include "test/support/slow.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/sync/channel.hpp"
@@ -201,6 +202,28 @@ TEST_P(managed_life, ends_by_itself_when_it_was_killed_but_runs) {
 }
 
 // -- what a kill cannot be kept from ------------------------------------------------------------
+
+// What it holds goes at once, and not with the last handle.
+TEST(task_manager_kill, of_one_that_has_not_begun_destroys_what_it_would_have_run) {
+    managed_world w;
+    const auto held = std::make_shared<int>(1);
+    const auto fiber = [held] { ADD_FAILURE(); };
+    const auto coroutine = [held]() -> weft::task<> {
+        ADD_FAILURE();
+        co_return;
+    };
+    const long before = held.use_count();
+    for (const weft::launch how : {weft::launch::lazy, weft::launch::post}) {
+        const auto a = w.m.spawn_held(fiber, {.launch = how}).value();
+        const auto b = w.m.spawn_held(coroutine, {.launch = how}).value();
+        EXPECT_EQ(held.use_count(), before + 2);
+        EXPECT_FALSE(w.m.kill(a.id()));
+        EXPECT_FALSE(w.m.kill(b.id()));
+        if (how != weft::launch::lazy) w.settle();
+        EXPECT_EQ(held.use_count(), before);
+        EXPECT_TRUE(a.over() && b.over());
+    }
+}
 
 TEST(task_manager_kill, ends_a_body_that_yields_for_ever) {
     weft::loop l;
@@ -695,6 +718,13 @@ TEST(task_manager, waits_for_emptiness_up_to_a_deadline) {
     EXPECT_TRUE(w.m.wait_empty()) << "on a thread, at once";
 }
 
+TEST(task_manager, is_waited_for_without_a_deadlock_as_its_tasks_may_end_elsewhere) {
+    managed_world w;
+    const auto lazy = w.m.spawn([] {}, {.launch = weft::launch::lazy});
+    EXPECT_TRUE(weft::testing::waits_for_outside([&] { static_cast<void>(w.m.wait_empty()); }));
+    EXPECT_FALSE(w.m.kill(*lazy));
+}
+
 // -- time by hand -------------------------------------------------------------------------------
 
 // A manager whose time is the test's.
@@ -746,7 +776,8 @@ TEST(task_manager_tick, catches_up_a_day_in_order_and_by_its_budget) {
     EXPECT_EQ(t.m.tick(later, 10), 10u);
     t.l.loop().run_until_idle();
     EXPECT_EQ(order.size(), 10u);
-    EXPECT_EQ(t.m.tick(later), static_cast<std::size_t>(count) - 10);
+    EXPECT_EQ(t.m.tick(later, 70), 70u) << "more than are ended at a time, and no more";
+    EXPECT_EQ(t.m.tick(later), static_cast<std::size_t>(count) - 80);
     t.l.loop().run_until_idle();
     ASSERT_EQ(order.size(), static_cast<std::size_t>(count));
     std::vector<int> sorted(order.begin(), order.end());

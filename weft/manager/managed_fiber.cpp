@@ -11,9 +11,9 @@ void managed_fiber_base::stop_fiber(managed_task& t, stop_reason reason) noexcep
     static_cast<fiber_core&>(of(t)).request_stop(reason);
 }
 
-killable managed_fiber_base::may_be_ended_fiber(const managed_task& t) noexcept {
-    // Without exceptions frames have nothing to unwind them by.
-    return WEFT_EXCEPTIONS && of(t).enrolled ? killable::now : killable::never;
+// One that has begun and is at home lives there. Without exceptions nothing unwinds its frames.
+killable managed_fiber_base::may_be_ended_fiber(const managed_task&) noexcept {
+    return WEFT_EXCEPTIONS ? killable::now : killable::never;
 }
 
 void managed_fiber_base::free_fiber(managed_task& t) noexcept { of(t).let_go(); }

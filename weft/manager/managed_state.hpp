@@ -109,7 +109,7 @@ public:
         return static_cast<managed_status>(c + static_cast<unsigned>(managed_status::done) - 1);
     }
     stop_reason reason() const noexcept {
-        const unsigned w = word_.load(std::memory_order_acquire);  // as above
+        const unsigned w = word_.load(std::memory_order_relaxed);  // it is all in the word
         return static_cast<stop_reason>((w & reason_mask) >> reason_shift);
     }
 
