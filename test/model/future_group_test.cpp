@@ -9,6 +9,7 @@
 
 #include "model/expect.hpp"
 #include "model/home.hpp"
+#include "model/parcel.hpp"
 #include "model/stopper.hpp"
 #include "weft/future/group.hpp"
 #include "weft/future/when.hpp"
@@ -17,9 +18,11 @@ namespace {
 
 using model::bounded;
 using model::execution;
+using model::expect_freed;
 using model::expect_right;
 using model::explore;
 using model::home;
+using model::parcel;
 using weft::future;
 using weft::promise;
 
@@ -35,16 +38,17 @@ model::report race_of_two(Make make, bool stops, const model::options& how) {
     return explore(
         [=](execution& run) {
             home on(stops ? 3 : 2);
-            std::optional<promise<int>> a(std::in_place, on), b(std::in_place, on);
+            model::var<int> of_a, of_b;
+            std::optional<promise<parcel>> a(std::in_place, on), b(std::in_place, on);
             auto all = make(a->get_future(), b->get_future());
             bool seen = false;
-            const auto give = [&](std::optional<promise<int>>& p) {
-                p->set_value(1);
+            const auto give = [&](std::optional<promise<parcel>>& p, model::var<int>& content) {
+                p->set_value(content);
                 p.reset();
                 on.leave();
             };
-            run.thread("a", [&] { give(a); });
-            run.thread("b", [&] { give(b); });
+            run.thread("a", [&] { give(a, of_a); });
+            run.thread("b", [&] { give(b, of_b); });
             std::optional<model::stopper> s;
             if (stops) {
                 s.emplace(all);
@@ -60,13 +64,15 @@ model::report race_of_two(Make make, bool stops, const model::options& how) {
             });
             run.go();
             model::require(seen, "there is an outcome");
+            expect_freed(of_a);
+            expect_freed(of_b);
         },
         how);
 }
-const auto all_of = [](future<int> a, future<int> b) {
+const auto all_of = [](future<parcel> a, future<parcel> b) {
     return weft::when_all(std::move(a), std::move(b));
 };
-const auto any_of = [](future<int> a, future<int> b) {
+const auto any_of = [](future<parcel> a, future<parcel> b) {
     return weft::when_any(std::move(a), std::move(b));
 };
 

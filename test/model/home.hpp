@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 
 #include "model/bare_executor.hpp"
 #include "weft/wait/flow.hpp"
@@ -29,6 +30,7 @@ public:
             weft::runnable* const r = due();
             if (r == nullptr) return look();
             ++run_count_;
+            static_cast<void>(links_.at(r).read());
             r->handle.resume();
         }
     }
@@ -37,6 +39,7 @@ public:
     void post(weft::runnable& r) noexcept override {
         const unsigned i = post_count_.fetch_add(1, std::memory_order_relaxed);
         require(i < posts_.size(), "there is room for every post");
+        links_[&r].write(0);
         posts_[i].store(&r, std::memory_order_release);
     }
     void arm(weft::timer_node& t) noexcept override { t.armed = true; }
@@ -53,6 +56,9 @@ private:
     weft::atomic<unsigned> post_count_{0};
     weft::atomic<unsigned> left_{0};
     std::size_t run_count_ = 0;  // by the thread that runs
+    // An inbox's link lies in the runnable: a post writes it, and a take reads it. So one that is
+    // posted again, and not ordered after its last turn, races.
+    std::map<weft::runnable*, var<int>> links_;
 };
 
 }  // namespace model

@@ -37,6 +37,7 @@ public:
     template <class Start>
     weft::wait_status wait(Start start, fate f = fate::none) {
         weft::waiter& w = waiter_.emplace(*this);
+        frame_.write(1);  // who wakes it comes after its making
         weft::wait_status how = weft::wait_status::stopped;
         if (!start(w)) {
             how = w.conclude();
