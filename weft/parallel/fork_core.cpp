@@ -56,9 +56,7 @@ void fork_core::ask(stop_reason reason) noexcept {
 void fork_core::begin_apart(frame* f) noexcept {
     fork_child& c = *static_cast<fork_child*>(f);
     fork_core& of = *c.of;
-    auto* const t =
-        new task_flow(c.body, (*of.errors_)[static_cast<std::size_t>(&c - of.children_)],
-                      current_executor());  // no memory: the end
+    auto* const t = new task_flow(c.body, current_executor());  // no memory: the end
     t->inherit_context(of.context_);
     t->on_end = counted;
     t->on_end_of = &of;
@@ -96,7 +94,7 @@ void fork_core::end_slowly() {
         if (has_failed || c.body == nullptr || !c.body.done()) continue;
         const bool is_stop = t != nullptr && t->member.stopped_by != stop_reason::none;
         if (first != nullptr && is_stop) continue;
-        if (std::exception_ptr e = (*errors_)[i](c.body)) {
+        if (std::exception_ptr e = error_of(c.promise())) {
             first = std::move(e);
             has_failed = !is_stop;
         }

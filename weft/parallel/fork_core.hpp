@@ -44,9 +44,7 @@ struct fork_child : frame {
 
     fork_child() noexcept {}  // the rest is set when it is known, and where it is needed
     fork_child(const fork_child&) = delete;
-    transfer_base& promise() const noexcept {
-        return std::coroutine_handle<transfer_base>::from_address(body.address()).promise();
-    }
+    transfer_base& promise() const noexcept { return promise_of(body); }
     void drop() noexcept {
         if (flow != nullptr)
             flow->unwant();
@@ -54,19 +52,6 @@ struct fork_child : frame {
             destroy_task(body);
     }
 };
-
-// How the errors of some tasks are found: the last stands for all that follow.
-template <class... Ts>
-inline constexpr task_flow::error_getter fork_errors_of[] = {task_run<Ts>::failure...};
-struct fork_errors_table {
-    const task_flow::error_getter* at;
-    std::size_t last;
-    task_flow::error_getter operator[](std::size_t i) const noexcept {
-        return at[i < last ? i : last];
-    }
-};
-template <class... Ts>
-inline constexpr fork_errors_table fork_errors{fork_errors_of<Ts...>, sizeof...(Ts) - 1};
 
 class fork_core : frame {
 public:
@@ -81,15 +66,13 @@ protected:
     // zero.
     template <std::size_t Count, class Awaiting>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> begin(std::coroutine_handle<Awaiting> h,
-                                                     fork_child* children, std::size_t count,
-                                                     const fork_errors_table& errors) {
+                                                     fork_child* children, std::size_t count) {
         constexpr bool is_task = std::is_base_of_v<transfer_base, Awaiting>;
         resume = child_ended<Count>;
         parent_ = h;
         parent_is_foreign_ = !is_task;
         children_ = children;
         count_ = count;
-        errors_ = &errors;
         offer();
         const std::coroutine_handle<> first = go_to(0, count);
         if constexpr (is_task) return hand_over(h.promise(), first, false);
@@ -174,7 +157,6 @@ private:
     std::size_t count_;
     std::size_t running_;
     std::size_t kept_;  // F1
-    const fork_errors_table* errors_;
     fork_place* place_;
     context_node* context_;  // in force in the parent
     std::coroutine_handle<> parent_;

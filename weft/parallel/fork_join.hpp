@@ -48,8 +48,7 @@ public:
     bool await_ready() const noexcept { return false; }
     template <class P>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(std::coroutine_handle<P> h) {
-        return this->template begin<sizeof...(Ts)>(h, children_, sizeof...(Ts),
-                                                   detail::fork_errors<Ts...>);
+        return this->template begin<sizeof...(Ts)>(h, children_, sizeof...(Ts));
     }
     WEFT_ALWAYS_INLINE std::tuple<detail::kept_t<Ts>...> await_resume() {
         this->end();
@@ -83,7 +82,7 @@ public:
     bool await_ready() const noexcept { return count_of_all_ == 0; }
     template <class P>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<P> h) {
-        return this->template begin<0>(h, children_.get(), count_of_all_, detail::fork_errors<T>);
+        return this->template begin<0>(h, children_.get(), count_of_all_);
     }
     std::vector<detail::kept_t<T>> await_resume() {
         this->end();

@@ -28,8 +28,8 @@ party task_party(const flow& f) noexcept {
 
 const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_party, leave};
 
-task_flow::task_flow(std::coroutine_handle<> task, error_getter e, executor* on) noexcept
-    : frame{begin, drop}, flow(task_kind), body(task), error_of(e), id(new_id()) {
+task_flow::task_flow(std::coroutine_handle<> task, executor* on) noexcept
+    : frame{begin, drop}, flow(task_kind), body(task), id(new_id()) {
     set_handle(frame::handle());
     home = on;
     inherit_context();
@@ -110,20 +110,19 @@ void task_flow::begin(frame* f) {
     self.resume = come_back;
     self.started.store(true, std::memory_order_relaxed);  // for status() alone
     self.settle();
-    auto task = std::coroutine_handle<transfer_base>::from_address(self.body.address());
-    transfer_base& p = task.promise();
+    transfer_base& p = promise_of(self.body);
     p.awaiter = self.frame::handle();
     p.word |= transfer_base::foreign;
     if (p.goes_straight())
-        task.resume();
+        self.body.resume();
     else
-        hand_over_slowly(nullptr, task, false).resume();
+        hand_over_slowly(nullptr, self.body, false).resume();
 }
 
 // The body has ended and is suspended for the last time.
 void task_flow::come_back(frame* f) noexcept {
     task_flow& self = *static_cast<task_flow*>(f);
-    if (std::exception_ptr e = self.error_of(self.body)) {
+    if (std::exception_ptr e = error_of(promise_of(self.body))) {
         self.member.error = e;
 #if WEFT_EXCEPTIONS
         try {

@@ -45,12 +45,8 @@ enum class task_status : std::uint8_t {
 namespace detail {
 
 struct task_flow final : frame, flow {
-    // What differs by the type of the result: how the body's exception is found.
-    using error_getter = std::exception_ptr (*)(std::coroutine_handle<>) noexcept;
-
     std::coroutine_handle<> body;  // null: ended by force
-    error_getter error_of;
-    std::uint64_t id;  // unique in the process
+    std::uint64_t id;              // unique in the process
     atomic<unsigned> references{1};
     atomic<bool> started{false};
     atomic<bool> ended{false};
@@ -66,7 +62,7 @@ struct task_flow final : frame, flow {
     scope_member member{*this};
 
     // Takes the body over. `on` is null where only who begins it knows, or runs it first.
-    task_flow(std::coroutine_handle<> task, error_getter e, executor* on) noexcept;
+    task_flow(std::coroutine_handle<> task, executor* on) noexcept;
 
     static const flow_kind task_kind;
     static task_flow& of(flow& f) noexcept { return static_cast<task_flow&>(f); }

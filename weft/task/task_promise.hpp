@@ -29,7 +29,7 @@ namespace detail {
 // Invariants:
 // I1  slot_ holds an exception if `error` is set; else, once the task has ended, a T, and `value`
 //     is set if that T has a destructor to run
-// I2  slot_ begins behind transfer_base, where destroy_task finds the exception
+// I2  slot_ begins behind transfer_base, where error_of and destroy_task find the exception
 template <class T>
 class task_state : public transfer_base, public frame_memory {
 public:
@@ -60,11 +60,6 @@ public:
     WEFT_COLD void unhandled_exception() noexcept {
         slot_.make_error(std::current_exception());
         word |= error;  // I1
-    }
-
-    // The exception that it ended with, or null.
-    std::exception_ptr failure() noexcept {
-        return (word & error) != 0 ? slot_.get_error() : nullptr;
     }
 
     // What the task ended with; the exception is thrown. Precondition: it has ended.

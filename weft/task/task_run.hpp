@@ -25,7 +25,7 @@ public:
     task_run(task<T>&& t, executor* on,
              std::source_location place = std::source_location::current()) {
         if (!t.frame_ || t.frame_.promise().begun()) fail_begun(place);
-        run_ = new task_flow(t.frame_, failure, on);
+        run_ = new task_flow(t.frame_, on);
         t.frame_ = nullptr;
     }
     task_run(task<T>&& t, executor& on,
@@ -39,7 +39,7 @@ public:
                       sizeof(Promise) == sizeof(task_promise<T>) &&
                       alignof(Promise) == alignof(task_promise<T>));
         task_run made;
-        made.run_ = new task_flow(h, failure, on);
+        made.run_ = new task_flow(h, on);
         return made;
     }
     task_run(task_run&& other) noexcept : run_(std::exchange(other.run_, nullptr)) {}
@@ -72,14 +72,11 @@ public:
     // Whether a task can be run so: it can also be awaited after it was begun by hand.
     static bool takes(const task<T>& t) noexcept { return t.frame_ && !t.frame_.promise().begun(); }
 
-    // For who runs the task's frame himself: it is his, how its error is found, and its result.
+    // For a caller that runs the task's frame itself: the frame and its result are the caller's.
     static std::coroutine_handle<> frame_of(task<T>&& t) noexcept {
         if (!takes(t)) [[unlikely]]
             fail_begun(std::source_location::current());
         return std::exchange(t.frame_, nullptr);
-    }
-    static std::exception_ptr failure(std::coroutine_handle<> h) noexcept {
-        return promise_of(h).failure();
     }
     static kept_t<T> take_of(std::coroutine_handle<> h) {
         if constexpr (std::is_void_v<T>) {

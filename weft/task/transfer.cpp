@@ -124,8 +124,19 @@ std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_han
     return std::noop_coroutine();
 }
 
-void drop_error(transfer_base& of) noexcept {
-    std::launder(reinterpret_cast<result_slot<void>*>(&of + 1))->destroy_error();
+namespace {
+
+// Where the error lies does not depend on the type of the result.
+result_slot<void>& slot_of(transfer_base& task) noexcept {  // transfer_base, I2
+    return *std::launder(reinterpret_cast<result_slot<void>*>(&task + 1));
 }
+
+}  // namespace
+
+std::exception_ptr error_of(transfer_base& of) noexcept {
+    return (of.word & transfer_base::error) != 0 ? slot_of(of).get_error() : nullptr;
+}
+
+void drop_error(transfer_base& of) noexcept { slot_of(of).destroy_error(); }
 
 }  // namespace weft::detail

@@ -21,6 +21,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 
 #include "weft/base/platform.hpp"
 
@@ -72,14 +73,22 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_back(transfer_base& from) {
     return hand_over(from, from.awaiter, (from.word & transfer_base::foreign) != 0);
 }
 
+// The exception that a task ended with, or null.
+std::exception_ptr error_of(transfer_base& of) noexcept;
+
 // Of a task that has ended with an error, and is about to be destroyed.
 void drop_error(transfer_base& of) noexcept;
+
+// Of any task, whatever its result is.
+inline transfer_base& promise_of(std::coroutine_handle<> task) noexcept {  // I2
+    return std::coroutine_handle<transfer_base>::from_address(task.address()).promise();
+}
 
 // By who owns a task: its frame goes, and before that the error that it ended with, if that was
 // one. In the promise's destructor the call that this takes would make each turn of each task save
 // a register for it.
 WEFT_ALWAYS_INLINE void destroy_task(std::coroutine_handle<> task) noexcept {
-    auto& p = std::coroutine_handle<transfer_base>::from_address(task.address()).promise();  // I2
+    transfer_base& p = promise_of(task);
     if (__builtin_expect((p.word & transfer_base::error) != 0, 0)) drop_error(p);
     task.destroy();
 }
