@@ -2,17 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <memory>
+#include <optional>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "test/support/gate.hpp"
 #include "test/support/slow.hpp"
 #include "weft/sched/pool.hpp"
 #include "weft/sync/manual_reset_event.hpp"
+#include "weft/task/eager_task.hpp"
 #include "weft/task/schedule_on.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/with_deadline.hpp"
@@ -278,6 +285,199 @@ TEST(fork_join, computes_the_same_on_many_workers_again_and_again) {
     pool p(4);
     for (int i = 0; i != (testing::slow ? 5 : 50); ++i)
         ASSERT_EQ(sync_wait(schedule_on(p, fib(16))), 987);
+}
+
+// Counts what lives.
+struct living {
+    explicit living(int& n) : count(&n) { ++n; }
+    living(living&& other) : count(std::exchange(other.count, nullptr)) {}
+    ~living() {
+        if (count != nullptr) --*count;
+    }
+    int* count;
+};
+
+TEST(fork_join, that_is_destroyed_at_once_takes_back_what_has_not_begun) {
+    pool p(1);
+    int living_count = 0;
+    bool begun = false;
+    const auto sleeps = [](living) -> task<> { co_await sleep_for(1h); };
+    const auto begins = [&](living) -> task<> {
+        begun = true;
+        co_return;
+    };
+    const auto forks = [&]() -> eager_task<> {
+        co_await fork_join(sleeps(living(living_count)), begins(living(living_count)),
+                           begins(living(living_count)));
+    };
+    const auto body = [&]() -> task<> {
+        {
+            const eager_task<> t = forks();
+            EXPECT_EQ(living_count, 3);
+        }
+        EXPECT_EQ(living_count, 0);
+        co_await sleep_for(1ms);
+    };
+    sync_wait(schedule_on(p, body()));
+    EXPECT_FALSE(begun);
+}
+
+TEST(fork_join, that_is_destroyed_ends_what_has_begun_beside_it) {
+    pool p(1);
+    int living_count = 0;
+    int begun_count = 0;
+    const auto sleeps = [&](living) -> task<> {
+        ++begun_count;
+        co_await sleep_for(1h);
+    };
+    const auto forks = [&]() -> eager_task<> {
+        co_await fork_join(sleeps(living(living_count)), sleeps(living(living_count)),
+                           sleeps(living(living_count)));
+    };
+    const auto body = [&]() -> task<> {
+        {
+            const eager_task<> t = forks();
+            while (begun_count != 3) co_await sleep_for(1ms);
+            EXPECT_EQ(living_count, 3);
+        }
+        EXPECT_EQ(living_count, 0);
+    };
+    sync_wait(schedule_on(p, body()));
+}
+
+TEST(fork_join, frees_what_was_begun_beside_it_when_it_is_over) {
+    pool p(1);
+    int living_count = 0;
+    testing::gate others_begun;
+    const auto waits = [&](living) -> task<> { co_await others_begun.async_pass(); };
+    const auto opens = [&](living) -> task<> {
+        others_begun.open();
+        co_return;
+    };
+    const auto body = [&]() -> task<> {
+        co_await fork_join(waits(living(living_count)), opens(living(living_count)));
+        EXPECT_EQ(living_count, 0);
+    };
+    sync_wait(schedule_on(p, body()));
+}
+
+// A stop makes one of them fail, and ends another.
+template <class Fork>
+void fails_when_stopped(Fork fork) {
+    pool p(1);
+    testing::gate last_begun;
+    flow* parent = nullptr;
+    const auto waits = [&]() -> task<> { co_await last_begun.async_pass(); };
+    const auto is_stopped = []() -> task<> { co_await sleep_for(1h); };
+    const auto fails = [&]() -> task<> {
+        last_begun.open();
+        parent->request_stop(stop_reason::user);
+        try {
+            co_await sleep_for(1h);
+        } catch (const stopped&) {
+            throw std::runtime_error("cannot stop");
+        }
+    };
+    const auto body = [&]() -> task<> {
+        parent = current_flow();
+        co_await fork(waits(), is_stopped(), fails());
+    };
+    EXPECT_THROW(sync_wait(schedule_on(p, body())), std::runtime_error);
+}
+TEST(fork_join, tells_a_failure_rather_than_the_stop_that_brought_it_about) {
+    fails_when_stopped([](auto... tasks) { return fork_join(std::move(tasks)...); });
+    fails_when_stopped([](auto... tasks) {
+        std::vector<task<>> all;
+        (all.push_back(std::move(tasks)), ...);
+        return fork_join(std::move(all));
+    });
+}
+
+TEST(fork_join, is_stopped_by_a_child_that_ends_with_the_loop_it_went_over_to) {
+    pool p(1);
+    std::optional<loop> other(std::in_place);
+    std::atomic<bool> arrived = false;
+    testing::gate has_ended;
+    const auto waits = [&]() -> task<int> {
+        co_await has_ended.async_pass();
+        co_return 1;
+    };
+    const auto goes = [&]() -> task<int> {
+        co_await resume_on(*other);
+        arrived = true;
+        co_await std::suspend_always();  // nothing will resume it
+        co_return 2;
+    };
+    const auto body = [&]() -> task<stop_reason> {
+        try {
+            co_await fork_join(waits(), goes());
+        } catch (const stopped& s) {
+            co_return s.reason;
+        }
+        co_return stop_reason::none;
+    };
+    detail::task_run<stop_reason> run(body(), nullptr);
+    run->post_first_turn(p);
+    while (!arrived) other->run_until_idle();
+    other.reset();
+    has_ended.open();
+    p.wait_until_idle();
+    EXPECT_EQ(run.take(), stop_reason::shutdown);
+}
+
+// Its clock jumps, and where no moment is left to wait for, others are let go on.
+class helped_driver final : public driver {
+public:
+    explicit helped_driver(std::function<void()> help) : help_(std::move(help)) {}
+
+    bool wait(time_point until) noexcept override {
+        if (until == never) {
+            help_();
+            woken_.acquire();
+        } else if (!woken_.try_acquire()) {
+            now_ = std::max(now_, until);
+        }
+        return true;
+    }
+    void wake() noexcept override { woken_.release(); }
+    time_point now() const noexcept override { return now_; }
+    bool keeps_real_time() const noexcept override { return false; }
+    int native_handle() noexcept override { return -1; }
+
+private:
+    std::function<void()> help_;
+    time_point now_{};
+    std::counting_semaphore<> woken_{0};
+};
+
+TEST(fork_join, that_went_over_to_a_loop_waits_there_for_the_others_and_calls_it_no_deadlock) {
+    static int reports;
+    reports = 0;
+    pool p(1);
+    testing::gate far_may_end;
+    loop other(std::make_unique<helped_driver>([&] { far_may_end.open(); }));
+    other.on_deadlock([](loop&) { ++reports; });
+    std::atomic<bool> far_began = false;
+    const auto goes = [&]() -> task<int> {
+        co_await resume_on(other);
+        co_return 1;
+    };
+    const auto far = [&]() -> task<int> {
+        far_began = true;
+        co_await far_may_end.async_pass();
+        co_return 2;
+    };
+    const auto body = [&]() -> task<int> {
+        auto [a, b] = co_await fork_join(goes(), far());
+        EXPECT_EQ(current_executor(), &other);
+        co_return a + b;
+    };
+    detail::task_run<int> run(body(), nullptr);
+    run->post_first_turn(p);
+    while (!far_began) std::this_thread::yield();  // the parent has left by then
+    other.run();
+    EXPECT_EQ(run.take(), 3);
+    EXPECT_EQ(reports, 0);
 }
 
 TEST(fork_join, ends_with_its_pool) {
