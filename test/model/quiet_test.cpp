@@ -100,6 +100,30 @@ TEST(quiet, is_waited_for_until_what_was_launched_has_run) {
     expect_right(wait_for_quiet(2, false, {.deviations = 2}), bounded);
 }
 
+// Whole. The worker was idle, and what it takes is gone from its place before it has run.
+TEST(quiet, is_not_there_while_a_worker_runs_what_it_has_taken) {
+    expect_right(explore(
+        [](execution& run) {
+            idle_set idle(1);
+            quiet all(idle);
+            weft::atomic<int> left{1};
+            model::var<int> ran{0};
+            idle.announce(0, false);
+            run.thread("worker", [&] {
+                require(idle.retract(0), "it was not claimed");
+                left.store(0, relaxed);
+                ran.write(1);
+                idle.announce(0, false);
+            });
+            run.thread("waits", [&] {
+                if (all.is_so([&] { return left.load(relaxed) == 0; }))
+                    require(ran.read() == 1, "it has run");
+            });
+            run.go();
+        },
+        {.deviations = 20}));
+}
+
 // There a heavy fence is one of the thread's own, and each side needs its.
 TEST(quiet, is_waited_for_where_the_kernel_has_no_membarrier) {
     model::has_membarrier = false;

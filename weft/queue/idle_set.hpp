@@ -68,8 +68,9 @@ public:
     [[nodiscard]] bool retract(unsigned i) noexcept {
         // Acquire: pairs with the release of a claim.
         if ((bits_[i / 64].fetch_and(~bit(i), std::memory_order_acq_rel) & bit(i)) == 0)
-            return false;                                                   // I1
-        state_.fetch_add(one_epoch - one_idle, std::memory_order_acq_rel);  // I2, I3
+            return false;  // I1
+        // Acquire: pairs with is_still(). It carries the releases of announce() on.
+        state_.fetch_add(one_epoch - one_idle, std::memory_order_acquire);  // I2, I3
         return true;
     }
 
@@ -100,14 +101,20 @@ public:
         return claim_any();
     }
 
-    // Whether all are; a second look that gives the same word saw them so all the time between.
+    // Whether all are; if it is still so at a second look, they were so all the time between.
     struct snapshot {
         word state;
-        bool operator==(const snapshot&) const = default;
     };
     // Acquire: pairs with the releases of announce().
     snapshot look() const noexcept { return {state_.load(std::memory_order_acquire)}; }
     bool all_idle(snapshot s) const noexcept { return idle_in(s.state) == worker_count_; }
+    // The second look. A read-modify-write, and no load, which could give the word of before a
+    // worker woke although the caller has read what that worker wrote since. Release: pairs with
+    // retract(): what wakes after this look writes nothing that was read before it. Acquire: as
+    // look().
+    [[nodiscard]] bool is_still(snapshot s) noexcept {
+        return state_.fetch_add(0, std::memory_order_acq_rel) == s.state;
+    }
 
     unsigned searching_count() const noexcept { return searching_in(look().state); }
     unsigned idle_count() const noexcept { return idle_in(look().state); }
@@ -137,7 +144,8 @@ private:
         // Acquire and release: pairs with retract().
         if ((bits_[i / 64].fetch_and(~bit(i), std::memory_order_acq_rel) & bit(i)) == 0)
             return false;  // I1
-        state_.fetch_add(one_epoch + one_searching - one_idle, std::memory_order_acq_rel);
+        // Relaxed: what is handed over goes by the bit. It carries the releases of announce() on.
+        state_.fetch_add(one_epoch + one_searching - one_idle, std::memory_order_relaxed);
         return true;
     }
 

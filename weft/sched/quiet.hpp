@@ -26,7 +26,7 @@ namespace weft::detail {
 
 class quiet {
 public:
-    explicit quiet(const idle_set& all) noexcept : all_(all) {}
+    explicit quiet(idle_set& all) noexcept : all_(all) {}
     quiet(const quiet&) = delete;
     quiet& operator=(const quiet&) = delete;
 
@@ -40,9 +40,9 @@ public:
 
     // `nothing_left` reads what the workers have written before they announced themselves.
     template <class Look>
-    bool is_so(Look nothing_left) const noexcept {
+    bool is_so(Look nothing_left) noexcept {
         const idle_set::snapshot before = all_.look();
-        return all_.all_idle(before) && nothing_left() && all_.look() == before;
+        return all_.all_idle(before) && nothing_left() && all_.is_still(before);
     }
     // False: it is not so at that time. None of the workers.
     template <class Look>
@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    const idle_set& all_;
+    idle_set& all_;
     thread_mutex lock_;
     thread_condition changed_;
     atomic<unsigned> waiting_{0};
