@@ -90,6 +90,9 @@ model::report fork(ending e, const model::options& how) {
                 static_cast<weft::atomic<bool>*>(at)->store(true, std::memory_order_release);
             };
             r->post_first_turn();
+            // What the parent wrote before it waited is seen by what wakes it, as the waiter is.
+            if (e == ending::values)
+                a.on_post = [&] { require(c.first.read() != 0, "the first child has run"); };
             const auto is_over = [&] { return over.load(std::memory_order_acquire); };
             run.thread("forks", [&] {
                 weft::detail::this_thread_forks() = &forks;

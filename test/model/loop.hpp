@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,11 @@ public:
     // Its end: to use it afterwards, or in another thread beside it, is a race.
     void close() { life_.write(1); }
 
+    // Called by each post, on the thread that posts.
+    std::function<void()> on_post;
+
     void post(weft::runnable& r) noexcept override {
+        if (on_post) on_post();
         static_cast<void>(life_.read());
         const unsigned i = post_count_.fetch_add(1, std::memory_order_relaxed);
         require(i < posts_.size(), "there is room for every post");

@@ -31,6 +31,7 @@ struct item {
 
 enum class manner {
     as_told,
+    at_once,          // the two steps and the fence are one call
     fences_first,     // wrong: the fence does not lie between the mark and the theft
     goes_on,          // wrong: steals a second time by the same fence
     without_a_fence,  // wrong
@@ -63,10 +64,14 @@ struct robbery {
         int last = -1;
         for (int n = 0; n < times; ++n) {
             if (how == manner::fences_first) asymmetric_fence::heavy();
-            const steal_mark m = deque.mark();
-            if (how == manner::as_told || (how == manner::goes_on && n == 0))
-                asymmetric_fence::heavy();
-            const weft::steal_result<item> r = deque.steal(m);
+            const auto in_two_steps = [&] {
+                const steal_mark m = deque.mark();
+                if (how == manner::as_told || (how == manner::goes_on && n == 0))
+                    asymmetric_fence::heavy();
+                return deque.steal(m);
+            };
+            const weft::steal_result<item> r =
+                how == manner::at_once ? deque.steal() : in_two_steps();
             model::require((r.status == steal_status::taken) == (r.item != nullptr),
                            "it says what it did");
             if (r.item == nullptr) continue;
@@ -128,6 +133,11 @@ TEST(steal_deque, gives_the_last_two_to_two_of_three) {
     expect_right(rob({.program = "++-", .thefts = {1, 1}, .deviations = 4}), bounded);
     expect_right(rob({.program = "++--", .thefts = {1, 1}, .deviations = 3}), bounded);
     expect_right(rob({.program = "++-", .thefts = {2}, .deviations = 5}), bounded);
+}
+
+TEST(steal_deque, gives_each_entry_to_one_where_a_theft_is_one_call) {
+    expect_right(rob({.program = "++-", .thefts = {1, 1}, .deviations = 4, .how = manner::at_once}),
+                 bounded);
 }
 
 TEST(steal_deque, tells_an_entry_from_a_later_one_in_its_place) {

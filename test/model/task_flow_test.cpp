@@ -68,8 +68,8 @@ model::report end_beside(use how, fate f, unsigned deviations) {
                     const auto start = [&](weft::waiter& w) {
                         return !end.ready() && end.start(w);
                     };
-                    const weft::wait_status ended = waits.wait(start, f);
-                    if (how == use::joins && ended == weft::wait_status::woken) r->take().look();
+                    waits.wait(start, f);
+                    if (how == use::joins) r->take().look();  // be it that it has ended already
                 }
                 r.reset();
             });
@@ -92,6 +92,31 @@ TEST(task_flow, leaves_a_wait_alone_that_has_ended) {
 }
 TEST(task_flow, goes_with_its_end_where_nothing_wants_its_result) {
     expect_right(end_beside(use::does_without, fate::none, 4), bounded);
+}
+
+task<> does_nothing(parcel) { co_return; }
+
+// Whole. Of the two that use it, the last to let go destroys the frame.
+TEST(task_flow, that_never_began_goes_with_its_last_reference) {
+    expect_right(explore(
+        [](execution& run) {
+            model::loop on;
+            model::var<int> argument;
+            task_run<void> r(does_nothing(parcel(argument)), on);
+            weft::detail::task_flow& t = *r;
+            t.references.fetch_add(1);
+            run.thread("has", [&] {
+                require(argument.read() != 0, "it is there");
+                r = {};
+            });
+            run.thread("tells", [&] {
+                require(argument.read() != 0, "it is there");
+                t.let_go();
+            });
+            run.go();
+            expect_freed(argument);
+        },
+        {.deviations = 20}));
 }
 
 task<> waits_for(signal& s, signal& never, model::var<int>& own) {

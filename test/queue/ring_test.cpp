@@ -1,7 +1,10 @@
 #include "weft/queue/ring.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -92,10 +95,24 @@ TEST(ring, gives_back_what_was_too_large_for_long) {
     drain(r);
     EXPECT_EQ(r.capacity(), 1024u);
     turn(r, 9 * 1024);
-    EXPECT_LE(r.capacity(), 512u);
+    EXPECT_EQ(r.capacity(), 512u) << "it looks eight times before it halves again";
     turn(r, 16 * 1024);
     EXPECT_EQ(r.capacity(), ring<int>::least_count);
     r.check();
+}
+
+TEST(ring, that_was_large_gives_its_pages_back_to_the_system) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    void* at;
+    {
+        ring<char> r;
+        r.reserve(8 * page);
+        r.push_back('a');
+        at = &r[0];
+    }
+    unsigned char is_resident;
+    EXPECT_EQ(::mincore(at, page, &is_resident), -1);
+    EXPECT_EQ(errno, ENOMEM);
 }
 
 TEST(ring, keeps_what_a_returning_burst_needs) {

@@ -153,6 +153,22 @@ TEST(eager_task, assigned_anew_is_awaited_anew) {
     run(body());
 }
 
+TEST(eager_task, assigned_anew_when_its_awaiter_is_gone_is_awaited_anew) {
+    const auto awaits = [](eager_task<int>& t) -> task<> { co_await t; };
+    const auto body = [&]() -> task<> {
+        std::string order;
+        eager_task<int> t = eager(order, 1ms, 4);
+        {
+            task<> other = awaits(t);
+            other.start();
+        }
+        EXPECT_TRUE(t.done()) << "it ends with what awaits it";
+        t = eager(order, 1ms, 5);
+        EXPECT_EQ(co_await t, 5);
+    };
+    run(body());
+}
+
 TEST(eager_task_death, second_await_of_an_eager_task_is_refused) {
     const auto awaits = [](eager_task<int>& t) -> task<int> { co_return co_await t; };
     const auto twice = [&]() -> task<> {

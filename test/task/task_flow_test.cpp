@@ -128,6 +128,28 @@ TEST(task_flow, of_one_that_is_not_begun_only_the_frame_is_freed) {
     EXPECT_EQ(holders, 0);
 }
 
+TEST(task_flow, its_memory_goes_with_the_last_that_uses_it) {
+    if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
+    weft::testing::virtual_loop l(1);
+    const auto used_after = [&](int count) {
+        for (int n = 0; n != count; ++n) EXPECT_EQ(run(l, number_in(0ms, n)), n);
+        return weft::block_cache::statistics().used_bytes;
+    };
+    const std::size_t before = used_after(1);
+    EXPECT_EQ(used_after(100), before);
+}
+
+using task_flow_death = ::testing::Test;
+
+TEST_F(task_flow_death, of_no_task_or_one_that_has_begun_is_refused) {
+    weft::testing::virtual_loop l(1);
+    const auto runs = [&](task<int> t) { weft::detail::task_run<int>(std::move(t), l.loop()); };
+    EXPECT_DEATH(runs({}), "a task that is empty or has begun is to be run.*task_flow_test.cpp");
+    task<int> begun = number_in(1ms, 1);
+    EXPECT_DEATH((begun.start(), runs(std::move(begun))),
+                 "a task that is empty or has begun is to be run.*task_flow_test.cpp");
+}
+
 TEST(this_task, tells_id_status_and_token) {
     weft::testing::virtual_loop l(1);
     EXPECT_EQ(weft::this_task::id(), 0u);

@@ -98,9 +98,9 @@ public:
         return head == nullptr || head == &watched_;
     }
 
-    // Walks what is in it; ends the program if it is broken. Owner; others may push meanwhile.
+    // Walks what is in it; ends the program if it is broken. Owner, while nothing is pushed.
     void check() const noexcept {
-        const link* top = head_.load(std::memory_order_acquire);  // pairs with push()
+        const link* top = head_.load(std::memory_order_relaxed);  // so it is the last
         if (top == nullptr || top == &watched_) return;
         const link* slow = top;
         bool move_slow = false;

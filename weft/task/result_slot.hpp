@@ -61,13 +61,13 @@ public:
 
 private:
     static constexpr std::size_t frame_alignment = 16;
-    static constexpr std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
-    static constexpr std::size_t most(std::size_t a, std::size_t b) { return a < b ? b : a; }
-    static constexpr std::size_t alignment =
-        most(least(alignof(stored), frame_alignment), alignof(std::exception_ptr));
     static constexpr std::size_t slack = alignof(stored) > frame_alignment
                                              ? alignof(stored) - frame_alignment
                                              : 0;
+    static constexpr std::size_t value_bytes = sizeof(stored) + slack;
+    static constexpr std::size_t bytes = value_bytes > sizeof(std::exception_ptr)
+                                             ? value_bytes
+                                             : sizeof(std::exception_ptr);
 
     void* place() noexcept {
         if constexpr (slack == 0) {
@@ -82,7 +82,7 @@ private:
         return *std::launder(reinterpret_cast<std::exception_ptr*>(bytes_));
     }
 
-    alignas(alignment) std::byte bytes_[most(sizeof(stored) + slack, sizeof(std::exception_ptr))];
+    alignas(std::exception_ptr) alignas(alignof(stored) - slack) std::byte bytes_[bytes];
 };
 
 }  // namespace weft::detail

@@ -11,8 +11,8 @@ namespace detail {
 namespace {
 
 std::uint64_t new_id() noexcept {
-    static constinit atomic<std::uint64_t> given{0};
-    return given.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness
+    static constinit atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);  // only uniqueness
 }
 
 void keep(flow& f) noexcept {
