@@ -45,7 +45,7 @@ TEST(line, names_a_party_by_what_it_has) {
     EXPECT_EQ(named({"fiber", 7, "login"}), "fiber 7 \"login\"");
     EXPECT_EQ(named({"fiber", 7, ""}), "fiber 7");
     EXPECT_EQ(named({"fiber", 7}), "fiber 7");
-    EXPECT_EQ(named({"main"}), "main 0");
+    EXPECT_EQ(named({"a coroutine", 0}), "a coroutine") << "it has no number";
     EXPECT_EQ(named({}), "");
 }
 

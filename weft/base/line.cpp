@@ -38,7 +38,8 @@ line& line::hex(std::uint64_t n) noexcept {
 
 line& line::who(const party& p) noexcept {
     if (p.kind == nullptr) return *this;
-    text(p.kind).text(" ").number(p.id);
+    text(p.kind);
+    if (p.id != 0) text(" ").number(p.id);
     if (p.name != nullptr && p.name[0] != '\0') text(" \"").text(p.name).text("\"");
     return *this;
 }
