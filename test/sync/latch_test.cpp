@@ -40,6 +40,14 @@ TEST(latch, counts_several_at_once) {
     EXPECT_TRUE(weft::latch(0).try_wait());
 }
 
+TEST(latch, counts_down_from_as_much_as_it_says) {
+    weft::latch l(weft::latch::max());
+    l.count_down(weft::latch::max() - 1);
+    EXPECT_FALSE(l.try_wait());
+    l.count_down();
+    EXPECT_TRUE(l.try_wait());
+}
+
 // Who has come back from wait() may destroy it, though the other is still in count_down().
 TEST(latch, may_be_destroyed_by_who_has_waited) {
     for (int i = 0; i < 300; ++i) {
@@ -57,6 +65,8 @@ TEST(latch_death, a_count_below_zero) {
 }
 
 TEST(latch_death, a_count_outside_of_its_range) {
+    EXPECT_DEATH(weft::latch(weft::latch::max() + 1),
+                 "a count of what is waited for begins beyond its maximum \\(.*latch_test\\.cpp:");
     EXPECT_DEATH(weft::latch(-3), "a latch begins outside of its range \\(.*latch_test\\.cpp:");
     EXPECT_DEATH(weft::latch(1).count_down(-1),
                  "a latch is counted down by less than nothing \\(.*latch_test\\.cpp:");

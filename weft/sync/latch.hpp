@@ -15,7 +15,7 @@ namespace weft {
 class latch {
 public:
     static constexpr std::ptrdiff_t max() noexcept {
-        return static_cast<std::ptrdiff_t>(detail::gate::most / 2);
+        return static_cast<std::ptrdiff_t>(detail::gate::most);
     }
 
     explicit latch(std::ptrdiff_t expected,
@@ -58,8 +58,7 @@ public:
 
 private:
     static std::size_t count_of(std::ptrdiff_t expected, std::source_location place) noexcept {
-        WEFT_ASSERT_AT(expected >= 0 && expected <= max(), "a latch begins outside of its range",
-                       place);
+        WEFT_ASSERT_AT(expected >= 0, "a latch begins outside of its range", place);
         return static_cast<std::size_t>(expected);
     }
 
