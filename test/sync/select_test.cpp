@@ -208,6 +208,39 @@ TEST(select, works_on_every_kind_of_channel_and_moves_what_can_only_be_moved) {
     EXPECT_EQ(sum, 7);
 }
 
+TEST(select, has_left_all_channels_when_its_case_runs) {
+    weft::loop l;
+    weft::channel<int> a;
+    auto b = std::make_unique<weft::channel<int>>();
+    weft::fiber f(
+        [&] {
+            weft::select(on_recv(a, [&](int) { b.reset(); }),
+                         on_recv(*b, [](int) { ADD_FAILURE(); }));
+        },
+        {.on = &l});
+    l.run_until_idle();
+    EXPECT_TRUE(a.try_send(1));
+    l.run();
+    EXPECT_EQ(b, nullptr);
+    f.join();
+}
+
+TEST(select, has_left_all_channels_when_its_frame_is_destroyed_before_it_ran) {
+    weft::loop l;
+    weft::channel<int> a, b;
+    const auto body = [&]() -> weft::task<> {
+        co_await weft::async_select(on_recv(a, [](int) {}), on_recv(b, [](int) {}));
+    };
+    auto t = std::make_unique<weft::task<>>(body());
+    l.post([&] {
+        t->start();
+        EXPECT_TRUE(a.try_send(1));
+        t.reset();
+        EXPECT_FALSE(b.try_send(2)) << "nobody waits there";
+    });
+    l.run_until_idle();
+}
+
 // With several ready, each is taken about as often as any other, wherever it stands.
 TEST(select, is_fair) {
     weft::channel<int> a(1), b(1), c(1), never_ready;

@@ -26,7 +26,6 @@ public:
     select_core(std::span<channel_node* const> nodes, std::span<channel_core*> channels) noexcept;
     select_core(const select_core&) = delete;
     select_core& operator=(const select_core&) = delete;
-    ~select_core() { leave(); }
 
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
@@ -38,7 +37,7 @@ public:
     bool start(waiter& w, bool can_end) noexcept;
     // After start(). Which case happened; none if no case can happen any more.
     std::size_t chosen() const noexcept { return chosen_ != none ? chosen_ : claimed(); }
-    // Out of all lines.
+    // Out of all lines. Also what the withdrawal of its wait does.
     void leave() noexcept;
 
 private:
