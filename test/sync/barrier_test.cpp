@@ -64,6 +64,12 @@ TEST(barrier, a_waiter_that_is_stopped_has_arrived) {
     EXPECT_FALSE(stops.join().stopped());
 }
 
+TEST(barrier_death, fewer_than_one_arrive) {
+    weft::barrier b(1);
+    EXPECT_DEATH(static_cast<void>(b.arrive(0)),
+                 "arrival of less than one at a barrier \\(.*barrier_test\\.cpp:");
+}
+
 TEST(barrier_death, more_arrive_than_are_expected) {
     EXPECT_DEATH(
         {

@@ -185,6 +185,37 @@ TEST(mutex, is_for_coroutines_that_run_side_by_side) {
     EXPECT_TRUE(living.try_wait());
 }
 
+// A lock that is given up between the look of another and its wait.
+struct freed_meanwhile : weft::detail::lock_operation {
+    weft::mutex& of;
+
+    explicit freed_meanwhile(weft::mutex& m)
+        : lock_operation(m, std::source_location::current()), of(m) {}
+    bool ready() noexcept { return lock_operation::ready() || (of.unlock(), false); }
+    bool blocking_ready() noexcept {
+        return lock_operation::blocking_ready() || (of.unlock(), false);
+    }
+};
+
+class mutex_between : public weft::testing::among {};
+
+TEST_P(mutex_between, is_had_at_once_by_who_finds_it_free_after_all) {
+    weft::mutex m;
+    int had = 0;
+    run_many(2, [&](auto wait) -> weft::task<> {
+        co_await wait(m.async_lock());
+        freed_meanwhile again(m);
+        co_await wait(again);
+        EXPECT_TRUE(m.is_mine());
+        ++had;
+        m.unlock();  // and ends, with no lock
+    });
+    EXPECT_EQ(had, 2);
+}
+
+WEFT_INSTANTIATE_AMONG_KINDS(mutex_between, weft::testing::kind::fiber, weft::testing::kind::task,
+                             weft::testing::kind::thread);
+
 // A try that fails says nothing of a stop: it throws, and so does not go on for ever.
 TEST(mutex, a_loop_of_timed_tries_is_ended_by_a_stop) {
     weft::testing::virtual_loop l(1);
@@ -247,6 +278,19 @@ TEST(mutex_death, an_unlock_by_a_stranger_names_both) {
             l.run();
         },
         "unlock of a mutex, which is held by fiber [0-9]+ \"alice\": fiber [0-9]+ \"bob\" "
+        "\\(.*mutex_test\\.cpp:");
+}
+
+TEST(mutex_death, an_unlock_by_what_is_in_no_flow) {
+    EXPECT_DEATH(
+        {
+            weft::loop l;
+            weft::mutex m;
+            m.lock();
+            l.post([&] { m.unlock(); });
+            l.run();
+        },
+        "unlock of a mutex, which is held by thread [0-9]+: a coroutine that is no task of its own "
         "\\(.*mutex_test\\.cpp:");
 }
 
