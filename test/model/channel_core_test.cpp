@@ -47,8 +47,7 @@ class scene {
     std::map<const item*, model::var<int>> places_;  // outlives the items that are left in `core`
 
 public:
-    explicit scene(std::size_t capacity)
-        : core(weft::detail::item_type_of<item>, capacity), capacity_(capacity) {
+    explicit scene(std::size_t capacity) : core(weft::detail::item_type_of<item>, capacity) {
         item::places = &places_;
     }
 
@@ -58,6 +57,14 @@ public:
             item x(static_cast<int>(p), n);
             const transfer t = send(p, x, f);
             if (t != transfer::done) return ended(t, f);
+            ++sent_[p];
+        }
+    }
+    // The same without a wait, as unbounded_channel<T> has it.
+    void send_growing(std::size_t p, int count) {
+        for (int n = 0; n < count; ++n) {
+            item x(static_cast<int>(p), n);
+            while (core.try_send(&x) != transfer::done) core.grow();
             ++sent_[p];
         }
     }
@@ -103,7 +110,8 @@ public:
         model::require(left == static_cast<int>(core.count()), "what was sent has come once");
         const bool closed = core.is_closed();
         model::require(core.may(wish::recv) == (closed || core.count() != 0), "the hint to recv");
-        model::require(core.may(wish::send) == (closed || core.count() < capacity_), "to send");
+        model::require(core.may(wish::send) == (closed || core.count() < core.capacity()),
+                       "to send");
         model::require(core.may(wish::end) == (closed && core.count() == 0), "to watch");
     }
 
@@ -131,7 +139,6 @@ private:
         int number;
     };
 
-    const std::size_t capacity_;
     std::array<model::party, parties> parties_;
     std::array<int, parties> sent_{};
     std::array<std::vector<origin>, parties> received_;
@@ -219,6 +226,37 @@ TEST(channel_core, has_handed_an_item_over_or_not_when_a_party_gives_up) {
                                  },
                                  {.deviations = 3}),
                              bounded);
+}
+
+TEST(channel_core, grows_beside_a_receiver) {
+    expect_right(explore(
+                     [](execution& run) {
+                         scene s(1);
+                         run.thread("sender", [&] {
+                             s.send_growing(0, 3);
+                             s.core.close();
+                         });
+                         run.thread("receiver", [&] { s.recv(1); });
+                         run.go();
+                         s.check();
+                         model::require(s.core.count() == 0, "all has come");
+                     },
+                     {.deviations = 3}),
+                 bounded);
+}
+
+TEST(channel_core, grows_for_two_senders_at_once) {
+    expect_right(explore(
+                     [](execution& run) {
+                         scene s(1);
+                         for (std::size_t p : {0u, 1u})
+                             run.thread("sender", [&s, p] { s.send_growing(p, 1 + int(p)); });
+                         run.thread("receiver", [&] { s.recv_one(2); });
+                         run.go();
+                         s.check();
+                     },
+                     {.deviations = 2}),
+                 bounded);
 }
 
 // Nobody closes it: an attempt at what is there, or a place in line, is all that brings it. Nor is
