@@ -13,7 +13,6 @@ bool detail::blocking_call::begin(waiter& w, const char* what) noexcept {
     w.await_outside();
     if (pool_.submit(*this)) return true;
     run(*this);  // here: late is better than never
-    state = phase::finished;
     return false;
 }
 
@@ -82,7 +81,7 @@ bool blocking_pool::withdraw(detail::blocking_job& j) noexcept {
 
 void blocking_pool::wait_for(detail::blocking_job& j) noexcept {
     std::unique_lock held(lock_);
-    while (j.state == detail::blocking_job::phase::begun) less_.wait(held);
+    while (j.under_way) less_.wait(held);
 }
 
 void blocking_pool::work() noexcept {
@@ -90,14 +89,14 @@ void blocking_pool::work() noexcept {
     for (;;) {
         if (detail::blocking_job* j = queue_.pop_front()) {
             --waiting_count_;
-            j->state = detail::blocking_job::phase::begun;
+            j->under_way = true;
             waiter* const w = j->owner;
             held.unlock();
             j->run(*j);
             held.lock();
             if (w == nullptr) continue;
             // Who has claimed meanwhile destroys the call when it sees that it is over.
-            j->state = detail::blocking_job::phase::finished;
+            j->under_way = false;
             const bool claimed = w->claim();
             less_.notify_all();
             if (!claimed) continue;

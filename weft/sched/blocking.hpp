@@ -46,11 +46,9 @@ namespace detail {
 
 // A call in the queue, or under way. Everything but run() is under the pool's lock.
 struct blocking_job : list_node<> {
-    enum class phase : unsigned char { in_queue, begun, finished };
-
     void (*run)(blocking_job&) noexcept = nullptr;
     waiter* owner = nullptr;  // null: nobody waits, and it destroys itself
-    phase state = phase::in_queue;
+    bool under_way = false;   // on a thread of the pool
 };
 
 // What an operation is that waits for a job of its own; it sets `run`.
