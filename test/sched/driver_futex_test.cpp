@@ -1,5 +1,6 @@
 #include "weft/sched/driver_futex.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -64,6 +65,13 @@ TEST(driver_futex, has_a_handle_that_is_readable_from_a_wake_to_the_next_wait) {
         EXPECT_TRUE(d.wait(d.now()));
         EXPECT_FALSE(readable(fd));
     }
+}
+
+TEST(driver_futex, has_a_handle_that_never_blocks_and_is_not_for_other_programs) {
+    driver_futex d;
+    const int fd = d.native_handle();
+    EXPECT_NE(::fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
 }
 
 TEST(driver_futex, makes_its_handle_readable_anew_for_each_wake_after_one_forgotten) {

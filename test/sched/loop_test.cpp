@@ -231,6 +231,17 @@ TEST(loop, destroys_a_posted_function_once_it_has_run) {
     EXPECT_EQ(kept.use_count(), 1);
 }
 
+TEST(loop, keeps_no_memory_of_a_posted_function_that_has_run) {
+    loop l;
+    const auto post_some = [&] {
+        for (int i = 0; i != 10; ++i) l.post([] {});
+        l.run_until_idle();
+        return block_cache::statistics().used_bytes;
+    };
+    const std::size_t used = post_some();
+    EXPECT_EQ(post_some(), used);
+}
+
 TEST(loop, says_to_what_it_runs_that_it_is_here) {
     loop l;
     loop other;
@@ -954,6 +965,23 @@ TEST(loop_death, names_who_waits_for_what_in_a_deadlock) {
                  "weft: deadlock.*\n"
                  "  fiber [0-9]+ \"fork\" waits for the end of a fiber: fiber [0-9]+ \"spoon\"\n"
                  "  fiber [0-9]+ \"spoon\" waits for the end of a fiber: fiber [0-9]+ \"fork\"");
+}
+
+TEST(loop, reports_after_a_second_too_what_an_earlier_run_has_left_waiting) {
+    static std::vector<time_point> reports;
+    reports.clear();
+    manual_driver::record time;
+    fiber a, b;
+    {
+        loop l(std::make_unique<manual_driver>(time));
+        l.on_deadlock([](loop& of) { reports.push_back(of.now()); });
+        a = fiber([&] { b.join(); }, {.on = &l});
+        b = fiber([&] { a.join(); }, {.on = &l});
+        l.run_until_idle();
+        l.run();
+    }
+    EXPECT_EQ(reports, (std::vector{time_point(1s)}));
+    a.join(), b.join();
 }
 
 TEST(loop, does_not_call_it_a_deadlock_when_another_thread_comes_to_help) {

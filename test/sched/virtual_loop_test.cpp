@@ -94,6 +94,22 @@ TEST(virtual_loop, hashes_who_began_in_which_order) {
     EXPECT_EQ(hashes.size(), orders.size());
 }
 
+TEST(virtual_loop, tells_a_flow_that_has_not_begun_from_a_function) {
+    std::set<ints> orders;
+    std::set<std::uint64_t> hashes;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        virtual_loop l(seed);
+        ints order;
+        fiber([&order] { order.push_back(1); }, {.on = l}).detach();
+        l.loop().post([&order] { order.push_back(2); });
+        l.run();
+        orders.insert(order);
+        hashes.insert(l.trace_hash());
+    }
+    EXPECT_EQ(orders.size(), 2u);
+    EXPECT_EQ(hashes.size(), 2u);
+}
+
 TEST(virtual_loop, hashes_when_a_timer_fired) {
     std::set<std::uint64_t> hashes;
     for (int round = 0; round < 2; ++round)

@@ -64,6 +64,46 @@ TEST(watchdog, names_the_fiber_that_holds_its_thread) {
     l.run();  // it may run unwatched afterwards
 }
 
+// In each round the first look comes, most likely, while the first turn lasts.
+TEST(watchdog, is_silent_about_a_turn_that_lasts_when_it_looks_first) {
+    told_turns& told = told_turns::present().cleared();
+    for (int round = 0; round != 20; ++round) {
+        loop l;
+        const watchdog w(l, 1h, told_turns::hear);
+        l.post([] {
+            for (const time_point until = steady_now() + 1ms; steady_now() < until;)
+                std::this_thread::yield();
+        });
+        l.run();
+    }
+    EXPECT_TRUE(told.copy().empty());
+}
+
+// It looks seldom only where nothing runs: here others have run before, all the time.
+TEST(watchdog, reports_within_two_limits_on_a_busy_loop) {
+    told_turns& told = told_turns::present().cleared();
+    loop l;
+    const watchdog w(l, 2ms, told_turns::hear);
+    duration until_told = 0s;
+    const auto pass = [&](duration d, auto done) {
+        const time_point begin = steady_now();
+        while (!done() && steady_now() < begin + d) std::this_thread::yield();
+        return steady_now() - begin;
+    };
+    fiber busy(
+        [&] {
+            for (const time_point until = steady_now() + 300ms; steady_now() < until;) {
+                static_cast<void>(pass(200us, [] { return false; }));
+                this_fiber::yield();
+            }
+            told.cleared();  // a short turn whose thread was kept waiting
+            until_told = pass(10s, [&] { return !told.copy().empty(); });
+        },
+        {.on = &l});
+    l.run();
+    EXPECT_LT(until_told, 250ms) << "two limits, and what a busy machine adds";
+}
+
 TEST(watchdog, names_a_function_that_runs_in_no_flow) {
     told_turns& told = told_turns::present().cleared();
     loop l;
