@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "co_routine.h"
 
@@ -53,6 +55,28 @@ TEST(co_environment, of_listed_names_is_the_coroutines_own) {
     co_release(b);
     EXPECT_EQ(::unsetenv("WEFT_TEST_OWN"), 0);
     EXPECT_STREQ(text_of("WEFT_TEST_OWN"), "(none)");
+}
+
+// Nothing else orders the two, so that a race would be seen.
+TEST(co_environment, may_be_given_its_names_while_others_ask_for_them) {
+    if (!WEFT_TEST_TSAN) GTEST_SKIP() << "it sees nothing, and a list that was replaced stays";
+    static constexpr auto relaxed = std::memory_order_relaxed;
+    static std::atomic<bool> asks, is_set;
+    std::thread other([] {
+        co_release(co_for([](void*) -> void* {
+            co_enable_hook_sys();
+            do {
+                asks.store(true, relaxed);
+                EXPECT_STREQ(text_of("WEFT_TEST_ALSO"), "(none)");
+            } while (!is_set.load(relaxed));
+            EXPECT_STREQ(text_of("WEFT_TEST_ALSO"), "(none)");
+            return nullptr;
+        }));
+    });
+    while (!asks.load(relaxed)) std::this_thread::yield();
+    co_set_env_list(own_name, 2);
+    is_set.store(true, relaxed);
+    other.join();
 }
 
 TEST(co_environment, of_other_names_is_the_processs) {

@@ -322,6 +322,29 @@ TEST(co_process, that_was_forked_has_coroutines_of_its_own) {
               7);
 }
 
+// What stands in the frames of a parent is its own to end.
+TEST(co_process, that_was_forked_ends_nothing_of_its_parent) {
+    if (WEFT_TEST_ASAN) GTEST_SKIP() << "it takes what is left to the parent for a leak";
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    struct tells {
+        int fd;
+        ~tells() { EXPECT_EQ(::write(fd, "x", 1), 1); }
+    };
+    auto f = [&] {
+        const tells at_the_end{ends[1]};
+        co_yield_ct();
+    };
+    stCoRoutine_t* const co = make_co(f);
+    co_resume(co);
+    EXPECT_EQ(status_of_child([] { std::exit(0); }), 0);  // with what its thread has to end
+    char buffer[2];
+    co_release(co);
+    EXPECT_EQ(::read(ends[0], buffer, sizeof buffer), 1) << "once, here";
+    ::close(ends[0]);
+    ::close(ends[1]);
+}
+
 TEST(co_process, may_exit_in_a_coroutine) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "it looks for leaks from the stack on which exit is called";
     EXPECT_EXIT(

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -51,6 +52,43 @@ TEST(weft_create, says_that_there_is_no_stack_so_large) {
     });
 }
 
+// Two that are made, and will begin, while there is a stack for one.
+struct one_stack_for_two {
+    static constexpr std::size_t bytes = std::size_t{64} << 20;  // of a size that no other has
+    weft_t first = WEFT_NOBODY;
+    weft_t second = WEFT_NOBODY;
+
+    one_stack_for_two() {
+        static auto waits = [] { weft_usleep(1000); };
+        weft_attr_t attr;
+        weft_attr_init(&attr);
+        weft_attr_setstacksize(&attr, bytes);
+        weft::default_stack_pool(bytes)->set_limits({.max_count = 1});
+        first = begin_in_c(waits, &attr);
+        second = begin_in_c(waits, &attr);
+    }
+    ~one_stack_for_two() { weft::default_stack_pool(bytes)->set_limits({}); }
+};
+
+TEST(weft_join, tells_of_one_that_found_no_stack_to_begin) {
+    run_in_c([] {
+        const one_stack_for_two t;
+        void* value = &value;
+        EXPECT_EQ(weft_join(t.second, &value), EAGAIN);
+        EXPECT_EQ(value, &value) << "it returned nothing";
+        joined_in_c(t.first);
+    });
+}
+
+TEST(weft_fiber_misuse, a_detached_one_that_finds_no_stack_ends_the_program) {
+    EXPECT_DEATH(run_in_c([] {
+                     const one_stack_for_two t;
+                     weft_detach(t.second);
+                     joined_in_c(t.first);
+                 }),
+                 "weft: out of memory: no room for a detached fiber to begin: fiber");
+}
+
 TEST(weft_create, on_a_plain_thread_uses_a_loop_of_the_library) {
     std::atomic<int> ran{0};
     auto f = [&] {
@@ -63,6 +101,28 @@ TEST(weft_create, on_a_plain_thread_uses_a_loop_of_the_library) {
     for (weft_t& t : all) t = begin_in_c(f);
     for (weft_t t : all) EXPECT_NE(joined_in_c(t), nullptr);
     EXPECT_EQ(ran, 3);
+}
+
+// Nothing else orders the two, so that a race would be seen. In a process that has no such loop
+// yet.
+TEST(weft_create, on_two_plain_threads_uses_one_loop_that_both_see_whole) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto creates = [] {
+        static auto f = [] {};
+        static std::atomic<bool> waits, is_made;
+        std::thread other([] {
+            waits.store(true, std::memory_order_relaxed);
+            while (!is_made.load(std::memory_order_relaxed)) std::this_thread::yield();
+            joined_in_c(begin_in_c(f));
+        });
+        while (!waits.load(std::memory_order_relaxed)) std::this_thread::yield();
+        const weft_t mine = begin_in_c(f);
+        is_made.store(true, std::memory_order_relaxed);
+        joined_in_c(mine);
+        other.join();
+        ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+    };
+    EXPECT_EXIT(creates(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(weft_join, a_name_that_is_no_more_is_told_from_every_other) {

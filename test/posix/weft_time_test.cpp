@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 
 #include "test/posix/in_c.hpp"
+#include "weft/base/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/virtual_loop.hpp"
 
@@ -41,6 +45,38 @@ TEST(weft_nanosleep, refuses_what_is_no_time) {
         EXPECT_EQ(weft_nanosleep(&t, nullptr), -1);
         EXPECT_EQ(errno, EINVAL);
     }
+}
+
+// From now on there is no block of memory to be had.
+void use_up_memory() {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_AS, &none);
+    for (std::size_t n = 64; n <= weft::block_cache::maximum_block_bytes; n += 64)
+        while (weft::block_cache::try_acquire(n) != nullptr) {
+        }
+}
+
+// Only a wait on a stack that is shared takes memory.
+TEST(weft_sleep, says_that_there_is_no_memory_to_wait_with) {
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer needs its address space";
+    const auto sleeps = [] {
+        weft_stacks_t* stacks = nullptr;
+        weft_stacks_create(&stacks, 1, 128 * 1024);
+        weft_attr_t attr;
+        weft_attr_init(&attr);
+        weft_attr_setstacks(&attr, stacks);
+        auto f = [] {
+            use_up_memory();
+            pollfd nothing{-1, 0, 0};
+            errno = 0;
+            const bool is_told = weft_usleep(1) == -1 && errno == ENOMEM;
+            errno = 0;
+            const bool is_told_too = weft_poll(&nothing, 1, 1) == -1 && errno == ENOMEM;
+            std::_Exit(is_told && is_told_too ? 0 : 1);
+        };
+        run_in_c([&] { joined_in_c(begin_in_c(f, &attr)); });
+    };
+    EXPECT_EXIT(sleeps(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(weft_sleep, blocks_a_plain_thread) {
