@@ -9,13 +9,13 @@
 
 namespace {
 
-class weft_mutate_listener : public testing::EmptyTestEventListener {
-    void OnTestStart(const testing::TestInfo&) override {
+class weft_mutate_listener : public ::testing::EmptyTestEventListener {
+    void OnTestStart(const ::testing::TestInfo&) override {
         if (weft_mutate::now.hits != nullptr)
             memset(weft_mutate::now.hits, 0, weft_mutate::now.count);
     }
 
-    void OnTestEnd(const testing::TestInfo& test) override {
+    void OnTestEnd(const ::testing::TestInfo& test) override {
         if (!test.result()->Passed() && !test.result()->Skipped()) return;
         FILE* log = fopen(getenv("WEFT_MUTANT_LOG"), "a");
         if (log == nullptr) abort();
@@ -33,7 +33,7 @@ const bool weft_mutate_listens = [] {
     if (getenv("WEFT_MUTANT_LOG") == nullptr || getenv("WEFT_MUTANT_PARENT") != nullptr)
         return false;
     setenv("WEFT_MUTANT_PARENT", "1", 1);
-    testing::UnitTest::GetInstance()->listeners().Append(new weft_mutate_listener);
+    ::testing::UnitTest::GetInstance()->listeners().Append(new weft_mutate_listener);
     return true;
 }();
 
