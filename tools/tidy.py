@@ -51,7 +51,6 @@ TESTED_ELSEWHERE = {
     "weft/io/connect_by_name.hpp": "tcp_stream_test: connects_by_name",
     "weft/io/connect.hpp": "tcp_stream_test and unix_stream_test, with each driver",
     "weft/io/listener.hpp": "tcp_listener_test and unix_stream_test, with each driver",
-    "weft/io/io_request.hpp": "plain data; tcp_stream_test makes each call",
     "weft/io/socket.hpp": "tcp_listener_test: what cannot be opened or bound",
     "weft/io/stream.hpp": "tcp_stream_test, with each driver",
     "weft/base/system_error.hpp": "one throw",

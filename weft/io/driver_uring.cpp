@@ -358,9 +358,10 @@ void driver_uring::wake() noexcept {
 
 void driver_uring::tell_foreign_loop() noexcept {
     const std::uint64_t one = 1;
-    // Acquire: pairs with native_handle(). Who comes too early for that has been in the word of
-    // wake_ before, which the loop's thread looks at before it takes what was posted.
-    if (const int fd = told_.load(std::memory_order_acquire); fd >= 0)
+    // Relaxed: the number is all that is told. A wake that comes too early to see it has been in
+    // the word of wake_ before, which the loop's thread looks at before it takes what was posted;
+    // one that comes after that look acquires from it there.
+    if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0)
         static_cast<void>(!::write(fd, &one, sizeof one));
 }
 
@@ -442,11 +443,8 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
     const bool again = (flags & IORING_CQE_F_MORE) == 0;  // a poll that stays has ended
     if ((what & tag_bits) == 0) {
         auto& r = *reinterpret_cast<io_request*>(static_cast<std::uintptr_t>(what));
-        if ((flags & IORING_CQE_F_BUFFER) != 0) {
-            r.borrow(buffers(), buffers().chosen(flags >> IORING_CQE_BUFFER_SHIFT));
-            if (n <= 0) r.give_back();
-        }
-        r.complete(n);
+        if ((flags & IORING_CQE_F_BUFFER) == 0) return r.complete(n);
+        r.complete_with(buffers(), buffers().chosen(flags >> IORING_CQE_BUFFER_SHIFT), n);
     } else if ((what & tag_bits) == detail::uring_accepts::tag) {
         accepts_.tell(what, n, !again);
     } else if (what == tag_wake_fd) {
@@ -472,7 +470,7 @@ int driver_uring::native_handle() noexcept {
         const int fd = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);  // for what came before
         if (fd < 0) return -1;
         ::io_uring_register_eventfd(&ring_, fd);
-        told_.store(fd, std::memory_order_release);  // pairs with tell_foreign_loop()
+        told_.store(fd, std::memory_order_relaxed);  // see tell_foreign_loop()
     }
     flush();
     return told_.load(std::memory_order_relaxed);

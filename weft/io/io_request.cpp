@@ -46,6 +46,12 @@ void io_request::give_back() noexcept {
     lender->give_back(static_cast<std::byte*>(std::exchange(data, nullptr)));
 }
 
+void io_request::complete_with(receive_buffers& from, std::byte* buffer, std::int64_t n) noexcept {
+    borrow(from, buffer);
+    if (n <= 0) give_back();
+    complete(n);
+}
+
 std::int64_t io_request::perform_lent() noexcept {
     io_driver* from = io_driver_here();
     if (from == nullptr) from = shared_io_driver();

@@ -95,10 +95,11 @@ struct io_request {
     // The same whatever its entry knows, where nobody watches it.
     std::int64_t try_anyway() noexcept;
 
-    // A buffer of the lender's, and back again.
-    void borrow(receive_buffers& from, std::byte* buffer) noexcept;
+    // A buffer that was lent goes back.
     void give_back() noexcept;
 
+    // By the driver: the result has come, and with it a buffer, which is kept for its bytes alone.
+    void complete_with(receive_buffers& from, std::byte* buffer, std::int64_t n) noexcept;
     // By the driver: the result has come. Its operation may be gone after this.
     void complete(std::int64_t n) noexcept {
         io_entry& e = of.entry();
@@ -109,6 +110,7 @@ struct io_request {
     }
 
 private:
+    void borrow(receive_buffers& from, std::byte* buffer) noexcept;
     std::int64_t perform_lent() noexcept;
 };
 
