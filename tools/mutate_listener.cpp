@@ -1,5 +1,6 @@
 // Compiled into each program of tests by tools/mutate.py: writes to $WEFT_MUTANT_LOG a line for
 // each test that passed, its name, its milliseconds, and the numbers of the mutations it came by.
+// What the program came by before its first test (constructors) is every test's.
 #include <gtest/gtest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,15 @@
 namespace {
 
 class weft_mutate_listener : public ::testing::EmptyTestEventListener {
+    void OnTestProgramStart(const ::testing::UnitTest&) override {
+        if (weft_mutate::now.hits == nullptr) return;
+        early = static_cast<unsigned char*>(malloc(weft_mutate::now.count));
+        memcpy(early, weft_mutate::now.hits, weft_mutate::now.count);
+    }
+
     void OnTestStart(const ::testing::TestInfo&) override {
         if (weft_mutate::now.hits != nullptr)
-            memset(weft_mutate::now.hits, 0, weft_mutate::now.count);
+            memcpy(weft_mutate::now.hits, early, weft_mutate::now.count);
     }
 
     void OnTestEnd(const ::testing::TestInfo& test) override {
@@ -26,6 +33,8 @@ class weft_mutate_listener : public ::testing::EmptyTestEventListener {
         fprintf(log, "\n");
         fclose(log);
     }
+
+    unsigned char* early = nullptr;
 };
 
 // The child of a death test is no program of its own: it has its parent's variable.
