@@ -41,8 +41,8 @@ void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags
             io_entry::generation_of(now) != of.generation())
             return;
         next = now & ~flags;
-    } while (!e.word.compare_exchange_weak(now, next, std::memory_order_acq_rel,
-                                           std::memory_order_relaxed));
+        // Relaxed: the word alone is concerned.
+    } while (!e.word.compare_exchange_weak(now, next, std::memory_order_relaxed));
 }
 
 int why_stopped(const waiter* w) noexcept {

@@ -60,8 +60,8 @@ several_wait::step several_wait::enlist(several::place& p, int direction) noexce
     for (bool shared = false; driver != nullptr; shared = true) {
         {
             const std::lock_guard held(e.lock);
-            // Acquire: pairs with the event.
-            const std::uint64_t now = e.word.load(std::memory_order_acquire);
+            // Relaxed: look() acquires, before the next query.
+            const std::uint64_t now = e.word.load(std::memory_order_relaxed);
             const auto flag = direction == 0 ? io_entry::readable : io_entry::writable;
             if (io_entry::generation_of(now) != p.of.generation() ||
                 (now & (flag | io_entry::closed)) != 0)

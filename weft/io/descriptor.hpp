@@ -95,8 +95,8 @@ struct io_entry {
         do {
             next = now - user;
             if (((now ^ seen) & events) == 0) next &= ~spent;
-            // Release: pairs with the last user's acquire, who closes.
-        } while (!word.compare_exchange_weak(now, next, std::memory_order_acq_rel,
+            // Release: pairs with the acquire of last_out(), which closes.
+        } while (!word.compare_exchange_weak(now, next, std::memory_order_release,
                                              std::memory_order_relaxed));
         if ((next & (owed | users)) == owed) [[unlikely]]
             last_out(next);

@@ -61,8 +61,8 @@ bool io_operation::enlist(io_driver* driver) noexcept {
         {
             const std::lock_guard held(e.lock);
             if (pause_until_ != never) return true;  // only the time is waited for
-            // Acquire: pairs with the event.
-            const std::uint64_t now = e.word.load(std::memory_order_acquire);
+            // Relaxed: enter() acquires, before the next call.
+            const std::uint64_t now = e.word.load(std::memory_order_relaxed);
             const bool same = io_entry::generation_of(now) == request_.of.generation();
             if (same && (now & (request_.flag() | io_entry::closed)) == 0) {
                 if (e.is_watched_by(*driver)) [[likely]] {

@@ -111,14 +111,14 @@ protected:
 
     // False: somebody else has it, and this is refused.
     bool take_turn() noexcept {
-        held_ = !turn().exchange(true, std::memory_order_acquire);
+        // Relaxed, here and below: nothing is handed on with the turn.
+        held_ = !turn().exchange(true, std::memory_order_relaxed);
         refused_ = !held_ && request_.of;  // of none there are many
         return !refused_;
     }
     bool refused() const noexcept { return refused_; }
     WEFT_ALWAYS_INLINE void let_go() noexcept {
-        // Release: pairs with the next one's acquire.
-        if (std::exchange(held_, false)) turn().store(false, std::memory_order_release);
+        if (std::exchange(held_, false)) turn().store(false, std::memory_order_relaxed);
     }
     stream_core* core_;
 
