@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -345,6 +346,29 @@ TEST_P(hooked, calls_wait_on_a_shared_stack) {
         b.join();
     });
     EXPECT_EQ(right, 2);
+}
+
+TEST_P(hooked, a_connection_to_one_that_is_full_is_tried_until_its_timeout) {
+    run([] {
+        sockaddr_un at{};
+        at.sun_family = AF_UNIX;
+        std::snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "weft-hook-full-%d", ::getpid());
+        const weft::testing::one_fd l(::socket(AF_UNIX, SOCK_STREAM, 0));
+        ASSERT_EQ(::bind(l.n, weft::testing::as_address(at), sizeof at), 0);
+        ASSERT_EQ(::listen(l.n, 0), 0);
+        const weft::testing::one_fd first(::socket(AF_UNIX, SOCK_STREAM, 0));
+        const weft::testing::one_fd second(::socket(AF_UNIX, SOCK_STREAM, 0));
+        ASSERT_EQ(::connect(first.n, weft::testing::as_address(at), sizeof at), 0);
+        weft::testing::set_timeout(second.n, SO_SNDTIMEO, 4);
+        timeval least;  // as the system rounds it
+        socklen_t bytes = sizeof least;
+        ASSERT_EQ(::getsockopt(second.n, SOL_SOCKET, SO_SNDTIMEO, &least, &bytes), 0);
+        const auto start = steady_now();
+        EXPECT_EQ(::connect(second.n, weft::testing::as_address(at), sizeof at), -1);
+        EXPECT_EQ(errno, EAGAIN);
+        EXPECT_GE(steady_now() - start,
+                  std::chrono::seconds(least.tv_sec) + std::chrono::microseconds(least.tv_usec));
+    });
 }
 
 std::atomic<int> signals_seen{0};

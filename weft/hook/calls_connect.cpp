@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
@@ -61,9 +62,8 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
         }
         int why = errno;
         if (why == EAGAIN) {
-            const time_point next = after(now(), full_wait);
-            if (deadline <= next) return errno = EAGAIN, -1;
-            why = until(next);
+            if (deadline <= now()) return errno = EAGAIN, -1;
+            why = until(std::min(after(now(), full_wait), deadline));
         } else if (why == EINPROGRESS || why == EALREADY) {
             why = until_ready(fd, seen, false, deadline);
             if (why == timed_out) why = EINPROGRESS;
