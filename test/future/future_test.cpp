@@ -8,6 +8,7 @@
 
 #include "test/future/values.hpp"
 #include "test/support/loop_thread.hpp"
+#include "test/support/nothing_spare.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/future/promise.hpp"
 #include "weft/future/when.hpp"
@@ -320,6 +321,7 @@ TEST(future, costs_no_time_while_it_is_pending) {
     }
     auto all = weft::when_all(std::move(futures));
     l.run_until_idle();
+    weft::testing::nothing_spare();
     const double before = cpu_seconds();
     EXPECT_FALSE(l.run_once(weft::after(l.now(), 500ms)));
     EXPECT_LE(cpu_seconds() - before, 0.05);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "test/io/drivers.hpp"
+#include "test/support/nothing_spare.hpp"
 #include "weft/wait/await.hpp"
 
 namespace {
@@ -154,6 +155,7 @@ TEST_P(driver_contract, sleeps_while_nothing_happens) {
         });
         fiber other([&] { weft::this_fiber::sleep_for(200ms); });
         weft::this_fiber::yield();
+        weft::testing::nothing_spare();
         const double before = cpu_seconds();
         const std::uint64_t turns = loop().turn_count();
         other.join();

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "test/io/drivers.hpp"
+#include "test/support/nothing_spare.hpp"
 #include "weft/io/unix_stream.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task.hpp"
@@ -148,6 +149,7 @@ protected:
     void SetUp() override {
         if (WEFT_TEST_ASAN || WEFT_TEST_TSAN)
             GTEST_SKIP() << "a sanitizer's runtime makes calls of its own";
+        weft::testing::nothing_spare();  // giving back is a call too
     }
     static std::optional<bill> bill_of(void (*body)()) {
         const auto all = trace(body);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "test/io/drivers.hpp"
+#include "test/support/nothing_spare.hpp"
 
 namespace {
 
@@ -140,6 +141,7 @@ void without_descriptors::refuses_cleanly_and_goes_on(const weft::listen_options
         const weft::endpoint to = l.local_endpoint();
         static_cast<void>(::connect(client, to.data(), to.size()));
 
+        weft::testing::nothing_spare();
         const double began = cpu_seconds();
         while (l.refused_count() == 0) weft::this_fiber::sleep_for(1ms);
         weft::this_fiber::sleep_for(300ms);
