@@ -109,7 +109,7 @@ TEST(lsda, says_when_it_does_not_know) {
 // Pads as compilers write them. Each begins a function, so that it has an address.
 extern "C" const unsigned char unwind_lsda_test_cleanup[], unwind_lsda_test_clang_noexcept[],
     unwind_lsda_test_gcc_noexcept[], unwind_lsda_test_handler[], unwind_lsda_test_typed[],
-    unwind_lsda_test_lost[];
+    unwind_lsda_test_aborts[], unwind_lsda_test_lost[];
 asm(R"(
     .text
 unwind_lsda_test_clang_call_terminate:
@@ -138,6 +138,12 @@ unwind_lsda_test_typed:
     cmp $2, %edx
     je unwind_lsda_test_handler
     jmp unwind_lsda_test_clang_noexcept
+unwind_lsda_test_aborts:
+    test %rax, %rax
+    je 3f
+    call *abort@GOTPCREL(%rip)
+    call _Unwind_Resume@PLT
+3:  call _ZSt9terminatev@PLT
 unwind_lsda_test_lost:
     jmp *%rax
 unwind_lsda_test_destructor:
@@ -154,6 +160,7 @@ TEST(pad, terminates_only_where_nothing_else_can_come_of_it) {
     EXPECT_TRUE(terminates(unwind_lsda_test_gcc_noexcept, 0));
     EXPECT_FALSE(terminates(unwind_lsda_test_handler, 1));
     EXPECT_TRUE(terminates(unwind_lsda_test_typed, 1));
+    EXPECT_TRUE(terminates(unwind_lsda_test_aborts, 0));
     EXPECT_FALSE(terminates(unwind_lsda_test_lost, 0));
 }
 #endif
