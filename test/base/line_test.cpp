@@ -63,7 +63,8 @@ TEST(line, keeps_what_fits_and_drops_the_rest) {
 
 TEST(line, terminated_is_a_string) {
     line l;
-    for (int n = 0; n < 3; ++n) EXPECT_EQ(l.text("a").terminate().data(), std::string(n + 1u, 'a'));
+    for (std::size_t n = 1; n < 4; ++n)
+        EXPECT_EQ(l.text("a").terminate().data(), std::string(n, 'a'));
 }
 
 TEST(line, write_hands_over_all_of_it_at_once) {
