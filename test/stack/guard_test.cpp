@@ -42,11 +42,15 @@ TEST_F(guard_death, by_marker_faults_after_its_memory_was_dropped) {
 
 TEST_F(guard, by_marker_is_not_believed_before_it_has_faulted) {
     EXPECT_EQ(a_marker_faults(system_memory), markers_work());
+    static int unmapped;
+    unmapped = 0;
     os_memory emulated = system_memory;
+    emulated.unmap = [](memory_range r) noexcept { return ++unmapped, system_memory.unmap(r); };
     emulated.advise = [](memory_range, advice) noexcept { return true; };
     EXPECT_FALSE(a_marker_faults(emulated));
     emulated.advise = [](memory_range, advice) noexcept { return false; };
     EXPECT_FALSE(a_marker_faults(emulated));
+    EXPECT_EQ(unmapped, 2) << "each page that was tried is gone";
     emulated.map = [](std::size_t) noexcept -> std::byte* { return nullptr; };
     EXPECT_FALSE(a_marker_faults(emulated));
 }

@@ -241,6 +241,18 @@ TEST(slab_stack, survives_a_system_that_takes_nothing_back) {
     EXPECT_EQ(stacks.mapped_bytes(), 0u);
 }
 
+TEST(slab_stack, drops_the_memory_of_a_slab_that_the_system_does_not_unmap) {
+    test::failing_memory memory;
+    slab_stack stacks(128 * 1024);
+    const stack s = stacks.acquire();
+    test::use(s, 8192);
+    const auto unmap = detail::os.unmap;
+    detail::os.unmap = [](detail::memory_range) noexcept { return false; };
+    stacks.release(s);
+    EXPECT_EQ(test::resident_pages(s), 0u);
+    detail::os.unmap = unmap;
+}
+
 TEST(slab_stack, asks_for_less_when_a_whole_slab_is_not_to_be_had) {
     test::failing_memory memory;
     detail::os.map = [](std::size_t bytes) noexcept -> std::byte* {

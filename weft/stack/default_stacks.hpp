@@ -8,6 +8,7 @@
 //   weft::trim_default_stacks();  // now; an idle loop does so by itself, a little at a time
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -37,8 +38,8 @@ extern const std::array<stack_source, size_class_count + 1> default_sources;
 }  // namespace detail
 
 inline stack_source default_stacks(std::size_t stack_bytes = default_stack_bytes) noexcept {
-    const std::size_t i = detail::size_class(stack_bytes);
-    return detail::default_sources[i < detail::size_class_count ? i : detail::size_class_count];
+    return detail::default_sources[std::min(detail::size_class(stack_bytes),
+                                            detail::size_class_count)];
 }
 
 // The pool behind it, to set limits and read statistics; null for an ask above the largest class.
