@@ -160,10 +160,10 @@ TEST(expected_reply, tells_what_making_the_value_threw) {
     EXPECT_THROW(static_cast<void>(reply.wait_until(weft::never)), std::runtime_error);
 }
 
-// Says that it is being made, and is not before another thread has gone on for a while.
+// Says that a copy is being made, which is not there before another thread has gone on for a while.
 struct slow_to_make {
-    slow_to_make() = default;
     explicit slow_to_make(std::atomic<int>& step) : at(&step) {}
+    slow_to_make(slow_to_make&&) = default;
     slow_to_make(const slow_to_make& other) : at(other.at) {
         *at = 1;
         while (*at != 2) std::this_thread::yield();
