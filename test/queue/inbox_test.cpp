@@ -141,12 +141,14 @@ TEST(inbox, loses_nothing_and_no_wake_when_watched) { converse(true); }
 #if GTEST_HAS_DEATH_TEST
 TEST(inbox_death, a_check_finds_a_circle) {
     inbox<item> box;
-    item a(1), b(2);
+    item a(1), b(2), c(3);
     static_cast<void>(box.push(a));
     static_cast<void>(box.push(b));
     weft::detail::forward_link& first = a;
     first.next = &b;
     EXPECT_DEATH(box.check(), "inbox: a circle");
+    static_cast<void>(box.push(c));
+    EXPECT_DEATH(box.check(), "inbox: a circle") << "though the last is not in it";
     first.next = nullptr;
     drained(box.take());
 }
