@@ -48,7 +48,7 @@ private:
 
     std::span<channel_node* const> nodes_;
     std::span<channel_core*> channels_;  // in order of address, each once
-    atomic<unsigned> hopes_{0};
+    atomic<unsigned> hopes_;             // written before any node stands in a line
     std::size_t chosen_ = none;
     bool enlisted_ = false;
 };

@@ -49,9 +49,12 @@ void destroy_object(void* p) noexcept {
 std::uint64_t number_of(std::uint64_t& key) noexcept {
     const std::atomic_ref k(key);
     std::uint64_t seen = k.load(std::memory_order_relaxed);
-    if (seen != 0) return seen - 1;
-    const std::uint64_t fresh = detail::new_fiber_local_key();
-    return k.compare_exchange_strong(seen, fresh + 1, std::memory_order_relaxed) ? fresh : seen - 1;
+    if (seen == 0) {
+        k.compare_exchange_strong(seen, detail::new_fiber_local_key() + 1,
+                                  std::memory_order_relaxed);
+        seen = k.load(std::memory_order_relaxed);
+    }
+    return seen - 1;
 }
 
 }  // namespace
