@@ -125,6 +125,22 @@ TEST_P(poll_many_with, tells_of_a_hang_up_that_nobody_asked_for) {
         [&] { p.hang_up(); });
 }
 
+TEST_P(poll_many_with, leaves_no_descriptor_behind) {
+    descriptor_pair p, q;
+    run(
+        [&] {
+            int lowest[2];  // that is free, after a wait
+            for (int& n : lowest) {
+                pollfd f[2] = {{p.ends[0], POLLIN, 0}, {q.ends[0], POLLIN, 0}};
+                EXPECT_EQ(poll_many(f, 2, weft::after(weft::now(), 1ms)), 0);
+                n = ::dup(p.ends[0]);
+                ::close(n);
+            }
+            EXPECT_EQ(lowest[0], lowest[1]);
+        },
+        [] {});
+}
+
 TEST_P(poll_many_with, gives_up_at_the_deadline) {
     descriptor_pair p, q;
     run(

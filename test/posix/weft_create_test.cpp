@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "test/posix/in_c.hpp"
+#include "weft/base/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/stack/default_stacks.hpp"
@@ -138,6 +139,20 @@ TEST(weft_join, a_name_that_is_no_more_is_told_from_every_other) {
         EXPECT_EQ(weft_join(t, nullptr), ESRCH);
         joined_in_c(next);
         EXPECT_EQ(weft_join(WEFT_NOBODY, nullptr), ESRCH);
+    });
+}
+
+TEST(weft_join, keeps_no_memory_of_what_was_joined) {
+    run_in_c([] {
+        const auto join_some = [] {
+            static auto f = [] {};
+            weft_t all[10];
+            for (weft_t& t : all) t = begin_in_c(f);
+            for (const weft_t t : all) joined_in_c(t);
+            return weft::block_cache::statistics().used_bytes;
+        };
+        const std::size_t used = join_some();
+        EXPECT_LE(join_some(), used);
     });
 }
 

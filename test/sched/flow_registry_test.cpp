@@ -82,6 +82,7 @@ TEST(flow_registry, asks_the_eldest_first_and_each_once) {
     EXPECT_EQ(c.told, (numbers{0, 1, 2, 3}));
     EXPECT_EQ(c.registry.count(), 4u);
     EXPECT_EQ(c.registry.youngest(), c.all[3]);
+    for (const told_flow* f : c.all) EXPECT_EQ(f->references, 1) << "it holds none afterwards";
 }
 
 // Whoever of five ends whomever of them, while they are told: those that are left are asked.

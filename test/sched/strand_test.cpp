@@ -287,6 +287,35 @@ TEST(strand, in_a_frame_that_is_destroyed_ends_what_lives_in_it_on_the_spot) {
     EXPECT_EQ(ended, 2);
 }
 
+// They have had turns before, and are ready again, one behind the other.
+TEST(strand, in_a_frame_that_is_destroyed_ends_what_is_ready_to_go_on) {
+    std::atomic<int> ended = 0;
+    {
+        pool p(2);
+        std::latch begun(3);
+        fiber(
+            [&] {
+                strand s(p);
+                for (int i = 0; i != 3; ++i)
+                    fiber(
+                        [&] {
+                            const counts_its_end at_end{ended};
+                            begun.count_down();
+                            const shield deaf;
+                            for (;;) this_fiber::yield();
+                        },
+                        {.on = &s})
+                        .detach();
+                const shield deaf;
+                this_fiber::sleep_for(1h);
+            },
+            {.on = &p})
+            .detach();
+        begun.wait();
+    }
+    EXPECT_EQ(ended, 3);
+}
+
 TEST(strand, lets_a_coroutine_wait_for_it) {
     pool p(2);
     int ran = 0;

@@ -43,7 +43,9 @@ WEFT_INSTANTIATE_AMONG(shared_mutex_among);
 
 TEST(shared_mutex, readers_together_writers_alone) {
     weft::shared_mutex m;
+    EXPECT_FALSE(m.is_shared());
     ASSERT_TRUE(m.try_lock_shared());
+    EXPECT_TRUE(m.is_shared());
     ASSERT_TRUE(m.try_lock_shared());
     EXPECT_FALSE(m.try_lock());
     EXPECT_FALSE(m.try_lock_for(0s));
