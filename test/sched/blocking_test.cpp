@@ -229,6 +229,17 @@ TEST(blocking, runs_what_nobody_waits_for) {
     d.open();
 }
 
+TEST(blocking, says_of_what_nobody_waits_for_that_there_is_no_memory) {
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer has operators of its own";
+    blocking_pool pool;
+    for (const long n : {1, 2}) {  // for the call, and for a thread
+        const weft::testing::allocation_fails no_memory(n);
+        EXPECT_FALSE(pool.post([] { ADD_FAILURE(); }));
+    }
+    EXPECT_EQ(pool.thread_count(), 0u);
+    EXPECT_EQ(pool.waiting_count(), 0u);
+}
+
 TEST(blocking, a_thousand_calls_from_two_loops_lose_none) {
     blocking_pool pool({.max_threads = 4});
     std::atomic<int> sum{0};
