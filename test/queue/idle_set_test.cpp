@@ -68,10 +68,11 @@ TEST(idle_set, tells_that_all_sleep_and_slept_all_the_time) {
     s.announce(1, false);
     const idle_set::snapshot before = s.look();
     EXPECT_TRUE(s.all_idle(before));
+    EXPECT_TRUE(s.is_still(before));
     EXPECT_TRUE(s.retract(1));
     s.announce(1, false);
     EXPECT_TRUE(s.all_idle(s.look()));
-    EXPECT_NE(s.look(), before) << "one was awake meanwhile";
+    EXPECT_FALSE(s.is_still(before)) << "one was awake meanwhile";
 }
 
 TEST(idle_set, finds_sleepers_among_many) {
