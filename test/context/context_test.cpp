@@ -165,6 +165,29 @@ TEST(context, keeps_what_either_side_has_in_registers) {
     EXPECT_EQ(wrong, 0u);
 }
 
+// The same in memory, which AddressSanitizer may keep elsewhere: it looks for use after return.
+[[gnu::noinline]] bool keeps_locals(other_party& p, bool inside, char mark) {
+    volatile char local[200];
+    for (volatile char& c : local) c = mark;
+    if (inside)
+        p.leave(as_word(1));
+    else
+        p.run(as_word(1));
+    bool kept = true;
+    for (volatile char& c : local) kept = kept && c == mark;
+    return kept;
+}
+
+TEST(context, keeps_what_either_side_has_in_memory) {
+    static bool kept;
+    kept = true;
+    other_party party([](other_party& p) {
+        for (char mark = 'a';; ++mark) kept = keeps_locals(p, true, mark) && kept;
+    });
+    for (char mark = 'A'; mark < 'Z'; ++mark) kept = keeps_locals(party, false, mark) && kept;
+    EXPECT_TRUE(kept);
+}
+
 #if WEFT_X86_64 && !WEFT_BACKEND_UCONTEXT
 // The same with known registers: each side fills all callee-saved ones with its own pattern, by
 // hand.
@@ -315,6 +338,23 @@ TEST(context, ends_a_chain_of_frame_pointers_at_its_entry) {
     annotated_switch(below_the_chain, party, nullptr);
     EXPECT_EQ(end_of_chain, nullptr);
     party.retire();
+}
+#endif
+
+#if WEFT_TSAN
+TEST(context, tells_thread_sanitizer_which_party_runs) {
+    static void* inside;
+    other_party party([](other_party& p) {
+        inside = __tsan_get_current_fiber();
+        p.leave(as_word(1));
+    });
+    void* const fiber = party.tsan.fiber;
+    party.run(nullptr);
+    EXPECT_EQ(inside, fiber);
+    EXPECT_EQ(__tsan_get_current_fiber(), party.main.tsan.fiber);
+    EXPECT_NE(inside, party.main.tsan.fiber);
+    party.retire();
+    EXPECT_EQ(party.tsan.fiber, nullptr) << "one that is not given back is leaked";
 }
 #endif
 
