@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "test/stack/memory_probe.hpp"
 #include "weft/stack/mapped_stack.hpp"
@@ -66,6 +69,18 @@ TEST(high_water, of_a_suspended_coroutine_begins_anew_below_its_stack_pointer) {
     stacks.release(s);
 }
 
+TEST(high_water, leaves_no_descriptor_open) {
+    mapped_stack stacks(64 * 1024);
+    const stack s = stacks.acquire();
+    const int before = ::dup(0);
+    ::close(before);
+    EXPECT_EQ(high_water_bytes(s), 0u);
+    const int after = ::dup(0);
+    ::close(after);
+    EXPECT_EQ(after, before);
+    stacks.release(s);
+}
+
 TEST(high_water, is_known_without_a_descriptor_to_be_had) {
     mapped_stack stacks(256 * 1024);
     const stack s = stacks.acquire();
@@ -74,7 +89,9 @@ TEST(high_water, is_known_without_a_descriptor_to_be_had) {
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
     const rlimit none = {0, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    errno = 4711;
     const std::size_t deepest = high_water_bytes(s);
+    EXPECT_EQ(errno, 4711);
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
     EXPECT_GE(deepest, 100'000u - 64);
     EXPECT_LT(deepest, 100'000u + page);

@@ -281,6 +281,7 @@ TEST_F(slab_stack_canary, stands_in_where_no_guard_is_to_be_had) {
     stacks.inspect(s);
     const stack other = stacks.acquire();
     stacks.release(s);
+    EXPECT_EQ(test::resident_pages(s), 0u);
     s = stacks.acquire();
     stacks.inspect(s);
     stacks.release(s);

@@ -493,6 +493,22 @@ TEST(stack_pool, trim_asks_other_threads_for_theirs) {
     other.join();
 }
 
+TEST(stack_pool, a_thread_may_end_before_one_that_came_later) {
+    stack_pool<> pool(16 * kib);
+    std::atomic<int> step{0};
+    std::thread first([&] {
+        give_back(pool, take(pool, 5));
+        step = 1;
+        while (step.load() != 2) std::this_thread::yield();
+    });
+    while (step.load() != 1) std::this_thread::yield();
+    const stack s = pool.acquire();
+    step = 2;
+    first.join();
+    EXPECT_EQ(pool.statistics().free_count, 5u);
+    pool.release(s);
+}
+
 TEST(stack_pool, keeps_no_memory_of_threads_that_have_ended) {
     test::failing_memory memory;
     {
