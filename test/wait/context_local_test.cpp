@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -56,6 +58,19 @@ TEST(context_local, of_a_thread_is_not_that_of_another) {
     });
     other.join();
     EXPECT_EQ(*n, 2);
+}
+
+TEST(context_local, a_binding_that_does_not_end_goes_with_its_thread) {
+    context_local<counted> n;
+    const int before = counted::living;
+    using binding = context_local<counted>::binding;
+    alignas(binding) std::byte place[sizeof(binding)];
+    std::thread([&] {
+        ::new (static_cast<void*>(place)) binding(n.bind(7));
+        EXPECT_EQ(n->number, 7);
+        EXPECT_EQ(counted::living, before + 1);
+    }).join();
+    EXPECT_EQ(counted::living, before);
 }
 
 TEST(context_local, is_inherited_and_then_each_goes_his_own_way) {
