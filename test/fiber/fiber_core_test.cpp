@@ -7,7 +7,11 @@
 #include "weft/base/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
+#include "weft/sched/pool.hpp"
 #include "weft/sched/virtual_loop.hpp"
+#include "weft/task/task.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/sleep.hpp"
 #include "weft/wait/thread_host.hpp"
 
 namespace weft::detail {
@@ -107,6 +111,50 @@ TEST(fiber_core, destroyed_by_its_executor_is_killed) {
     EXPECT_TRUE(f.done());
     EXPECT_EQ(l.next_deadline(), never) << "its wait was taken back";
     EXPECT_EQ(f.join().reason(), stop_reason::shutdown);
+}
+
+TEST(fiber_core, roams_in_a_pool_if_it_says_so) {
+    loop l;
+    pool p({.thread_count = 1});
+    bool seen = false;
+    const auto looks = [&] { seen = current_flow()->roams; };
+    fiber(looks, {.on = &p, .migratable = true}).join();
+    EXPECT_TRUE(seen);
+    fiber(looks, {.on = &p}).join();
+    EXPECT_FALSE(seen);
+    fiber on_a_loop(looks, {.on = &l, .migratable = true});
+    l.run();
+    on_a_loop.join();
+    EXPECT_FALSE(seen) << "it was said where it is to be";
+}
+
+task<> sleep_for_an_hour() { co_await sleep_for(std::chrono::hours(1)); }
+
+// It is asked by an executor that would give its turn away.
+TEST(fiber_core, stays_unless_it_roams_and_its_turn_ends_its_only_wait) {
+    testing::virtual_loop on;
+    loop& l = on.loop();
+    fiber_core* core = nullptr;
+    fiber f(
+        [&] {
+            core = fiber_core::current();
+            this_fiber::yield();
+            await(sleep_for_an_hour());
+        },
+        {.on = &l});
+    const auto leaves = [&] { return core->kind->leave(*core, core->frame::handle()); };
+    l.run_once(l.now());
+    ASSERT_NE(core, nullptr);
+    EXPECT_FALSE(leaves()) << "it does not roam";
+    l.run_until_idle();
+    ASSERT_NE(core->waiting, nullptr);
+    core->roams = true;
+    EXPECT_FALSE(leaves()) << "what it awaits waits as well";
+    core->roams = false;
+    EXPECT_EQ(core->home, &l);
+    f.request_stop();
+    l.run_until_idle();
+    EXPECT_TRUE(f.join().stopped());
 }
 
 // -- what derives from it -------------------------------------------------------------------------

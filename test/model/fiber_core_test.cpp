@@ -97,6 +97,32 @@ TEST(fiber_core, tells_its_error_once_where_nobody_joins) {
         expect_right(end_beside(how, true, 3), bounded);
 }
 
+// A handler that another thread sets meanwhile knows what that thread did before.
+TEST(fiber_core, tells_its_error_to_a_handler_that_knows_what_came_before_it) {
+    expect_right(explore(
+        [](execution& run) {
+            model::loop on;
+            model::var<int> known, unhandled;
+            bool ran = false;
+            told = &unhandled;
+            static model::var<int>* knows;
+            knows = &known;
+            weft::on_unhandled(tell);
+            fiber([&] { ran = true, throw 1; }, {.on = &on}).detach();
+            run.thread("runs", [&] { on.run([&] { return ran; }); });
+            run.thread("sets", [&] {
+                known.write(1);
+                weft::on_unhandled([](std::exception_ptr e, weft::party who) {
+                    require(knows->read() == 1, "it knows that");
+                    tell(std::move(e), who);
+                });
+            });
+            run.go();
+            require(unhandled.read() == 1, "it is told once");
+        },
+        {.deviations = 10}));
+}
+
 TEST(fiber_core, that_is_a_child_and_done_has_done_what_it_did) {
     expect_right(explore(
                      [](execution& run) {
