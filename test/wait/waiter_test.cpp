@@ -395,8 +395,8 @@ TEST(waiter, is_ended_by_a_stop_that_comes_while_its_operation_is_started) {
     EXPECT_EQ(f.waiting, nullptr);
 }
 
-// What an executor that ends asks of a flow's innermost wait.
-TEST(waiter, tells_of_those_around_it_that_others_end_them) {
+// What an executor asks that ends, or would give the flow's turn away.
+TEST(waiter, tells_of_those_around_it) {
     manual_executor on;
     coroutine_flow f(on);
     waiter outer(f), inner(f);
@@ -412,6 +412,9 @@ TEST(waiter, tells_of_those_around_it_that_others_end_them) {
     outer.await_others();
     EXPECT_TRUE(inner.awaits_others());
     EXPECT_TRUE(outer.awaits_others());
+    EXPECT_FALSE(inner.is_only(inner.handle));
+    EXPECT_TRUE(outer.is_only(outer.handle));
+    EXPECT_FALSE(outer.is_only(std::noop_coroutine())) << "it is another's turn";
     inner.conclude();
     outer.conclude();
     EXPECT_EQ(f.waiting, nullptr);
