@@ -133,6 +133,22 @@ TEST(resume_on, where_it_is_already_goes_on_at_once) {
     run(l, body());
 }
 
+TEST(resume_on, whose_frame_is_destroyed_on_its_way_never_arrives) {
+    weft::loop there;
+    bool arrived = false;
+    const auto goes = [&]() -> task<> {
+        co_await resume_on(there);
+        arrived = true;
+    };
+    {
+        task<> t = goes();
+        t.start();
+        EXPECT_FALSE(t.done());
+    }
+    there.run_until_idle();
+    EXPECT_FALSE(arrived);
+}
+
 // The stop and the move race; whichever is first, the wait that comes is ended.
 TEST(resume_on, loses_no_stop_on_the_way) {
     elsewhere a, b;

@@ -121,6 +121,7 @@ TEST(when_any_death, of_none_names_the_file_of_the_call) {
     const auto first = [&]() -> task<> { co_await when_any(none()); };
     EXPECT_DEATH(run(first()), "weft: when_any of an empty range .*when_any_test.cpp");
     EXPECT_DEATH(static_cast<void>(some(0, none())), "weft: some of none .*when_any_test.cpp");
+    EXPECT_DEATH(static_cast<void>(some(0, number_in(1ms, 1))), "weft: some of none");
 }
 
 }  // namespace

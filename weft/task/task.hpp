@@ -74,7 +74,7 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awai
         child.awaiter = h;
         if constexpr (!from_outside) return hand_over(h.promise(), task, false);
         child.word |= transfer_base::foreign;
-        return tail_call_bits == 0 ? task : hand_over_slowly(nullptr, task, false);
+        return task;  // without tail calls it makes a trampoline at its first transfer
     }
     // It was begun by hand: the rest is waited for, or the awaiter goes on.
     if (child.awaited()) fail_second_await(place);
