@@ -361,6 +361,60 @@ TEST(fork_join, frees_what_was_begun_beside_it_when_it_is_over) {
     sync_wait(schedule_on(p, body()));
 }
 
+TEST(fork_join, frees_what_ran_one_after_the_other_when_it_is_over) {
+    int living_count = 0;
+    const auto ends = [](living) -> task<> { co_return; };
+    const auto body = [&]() -> task<> {
+        co_await fork_join(ends(living(living_count)), ends(living(living_count)));
+        EXPECT_EQ(living_count, 0);
+        std::vector<task<>> range;
+        for (int i = 0; i != 3; ++i) range.push_back(ends(living(living_count)));
+        co_await fork_join(std::move(range));
+        EXPECT_EQ(living_count, 0);
+    };
+    sync_wait(body());
+}
+
+TEST(fork_join, begins_beside_a_child_that_waits_with_the_bindings_of_the_parent) {
+    static context_local<int> depth(0);
+    pool p(1);
+    testing::gate other_ran;
+    const auto waits = [&]() -> task<int> {
+        co_await other_ran.async_pass();
+        co_return depth.get();
+    };
+    const auto opens = [&]() -> task<int> {
+        other_ran.open();
+        co_return depth.get();
+    };
+    const auto body = [&]() -> task<int> {
+        const auto bound = depth.bind(7);
+        auto [a, b] = co_await fork_join(waits(), opens());
+        co_return a * 10 + b;
+    };
+    EXPECT_EQ(sync_wait(schedule_on(p, body())), 77);
+}
+
+TEST(fork_join, throws_the_first_of_two_errors_though_both_came_from_elsewhere) {
+    pool p(1);
+    testing::gate others_failed;
+    const auto waits = [&]() -> task<> { co_await others_failed.async_pass(); };
+    const auto fails = [&](const char* what, bool is_last) -> task<> {
+        if (is_last) others_failed.open();
+        throw std::runtime_error(what);
+        co_return;
+    };
+    const auto body = [&]() -> task<std::string> {
+        try {
+            co_await fork_join(waits(), fails("a", false), fails("b", true));
+        } catch (const std::runtime_error& e) {
+            co_return e.what();
+        }
+        co_return "none";
+    };
+    EXPECT_EQ(sync_wait(schedule_on(p, body())), "a");
+}
+
 // A stop makes one of them fail, and ends another.
 template <class Fork>
 void fails_when_stopped(Fork fork) {

@@ -31,9 +31,7 @@ bool fork_core::wait_for(std::size_t gone_count) noexcept {
     if (failed_) ask(stop_reason::sibling_failed);
     const auto n = static_cast<std::ptrdiff_t>(gone_count);
     // Acquire: pairs with counted() of each that has ended. Release: the waiter is there.
-    if (owed_.fetch_sub(n, std::memory_order_acq_rel) != n) return true;  // F3
-    w.conclude();
-    return false;
+    return owed_.fetch_sub(n, std::memory_order_acq_rel) != n;  // F3
 }
 
 void fork_core::ask(stop_reason reason) noexcept {
