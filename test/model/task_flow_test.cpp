@@ -158,6 +158,34 @@ model::report stop_beside_a_move(const model::options& how) {
         how);
 }
 
+task<> looks_where_it_is(signal& s, weft::executor*& at) {
+    co_await signal::wait(s);
+    at = weft::current_executor();
+}
+
+// The loop would give it away, and another runs nothing.
+TEST(task_flow, that_was_begun_on_one_loop_stays_there) {
+    expect_right(explore(
+                     [](execution& run) {
+                         weft::atomic<bool> over{false};
+                         model::loop a, b;
+                         weft::executor* at = nullptr;
+                         signal s;
+                         a.gives_one_to(b);
+                         task_run<void> r(looks_where_it_is(s, at), a);
+                         tell_end(*r, over);
+                         r->post_first_turn();
+                         run.thread("sets", [&] { s.set(); });
+                         run.thread("a", [&] {
+                             a.run([&] { return over.load(std::memory_order_acquire); });
+                         });
+                         run.go();
+                         require(at == &a, "it is where it was begun");
+                     },
+                     {.deviations = 3}),
+                 bounded);
+}
+
 TEST(task_flow, is_stopped_though_it_goes_over_meanwhile) {
     expect_right(stop_beside_a_move({.deviations = 2}), bounded);
     expect_right(stop_beside_a_move({.random_schedules = 10'000}), bounded);
