@@ -31,10 +31,12 @@ TEST(weft_attr, gives_back_what_it_was_given) {
     EXPECT_EQ(weft_attr_setdetachstate(&a, 2), EINVAL);
     EXPECT_EQ(weft_attr_setname(&a, "0123456789012345678901234567890"), 0);
     EXPECT_EQ(weft_attr_setname(&a, "01234567890123456789012345678901"), ERANGE);
-    char name[32];
+    char name[33];
+    name[32] = 'x';
     EXPECT_EQ(weft_attr_getname(&a, name, 31), ERANGE);
     EXPECT_EQ(weft_attr_getname(&a, name, 32), 0);
     EXPECT_STREQ(name, "0123456789012345678901234567890");
+    EXPECT_EQ(name[32], 'x') << "no further than it was told";
     EXPECT_EQ(weft_attr_destroy(&a), 0);
     EXPECT_EQ(weft_attr_destroy(&a), EINVAL);
 }

@@ -51,6 +51,18 @@ TEST(weft_cleanup, runs_where_it_is_popped_only_if_asked) {
     });
 }
 
+TEST(weft_cleanup, does_not_run_where_a_wait_goes_on) {
+    run_in_c([] {
+        static int runs;
+        runs = 0;
+        weft_cleanup_push([](void*) { ++runs; }, nullptr);
+        EXPECT_EQ(weft_usleep(1), 0);
+        EXPECT_EQ(runs, 0);
+        weft_cleanup_pop(1);
+        EXPECT_EQ(runs, 1);
+    });
+}
+
 TEST(weft_cleanup, runs_where_an_exception_leaves_the_block) {
     run_in_c([] {
         std::string said;

@@ -38,8 +38,8 @@ public:
         destructor_.store(d, std::memory_order_release);
         number_.store(number, std::memory_order_release);
     }
-    // Release: pairs with number().
-    void leave() noexcept { number_.store(0, std::memory_order_release); }
+    // Relaxed: who sees the destructor of a later key sees this, by the release of take().
+    void leave() noexcept { number_.store(0, std::memory_order_relaxed); }
 
 private:
     atomic<std::uint64_t> number_{0};
