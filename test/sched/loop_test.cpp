@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -26,6 +27,7 @@
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/timer.hpp"
 #include "weft/stop/stop_callback.hpp"
+#include "weft/sync/mutex.hpp"
 #include "weft/task/eager_task.hpp"
 #include "weft/task/task_flow.hpp"
 #include "weft/wait/from_callback.hpp"
@@ -1091,6 +1093,24 @@ TEST(loop, prints_the_first_hundred_who_wait_and_how_many_there_are) {
 }
 
 // -- misuse -----------------------------------------------------------------------------------
+
+TEST(loop, prints_a_flow_that_is_waited_for_and_of_anything_else_where_it_is) {
+    loop l;
+    mutex held;
+    const std::lock_guard lock(held);
+    fiber a;
+    fiber b([&] { held.lock(); }, {.name = "spoon", .on = &l});
+    a = fiber([&] { b.join(); }, {.name = "fork", .on = &l});
+    l.run_until_idle();
+    ::testing::internal::CaptureStderr();
+    l.print_waiting(2);
+    const std::string text = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(text.find("\"spoon\" waits for a mutex at 0x"), text.npos) << text;
+    EXPECT_NE(text.find("\"fork\" waits for the end of a fiber: fiber "), text.npos) << text;
+    b.request_stop();
+    l.run();
+    a.join();  // which has joined the other
+}
 
 TEST(loop_death, run_by_what_it_runs) {
     const auto runs_itself = [](auto run) {
