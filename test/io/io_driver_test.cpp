@@ -3,16 +3,20 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <system_error>
 #include <thread>
 
 #include "test/io/drivers.hpp"
 #include "test/support/nothing_spare.hpp"
+#include "test/support/without_call.hpp"
 #include "weft/wait/await.hpp"
 
 namespace {
@@ -278,6 +282,48 @@ TEST(io_driver, of_a_loop_that_ends_lets_go_of_what_it_watched) {
         {.on = &l});
     l.run();
     EXPECT_TRUE(well);
+}
+
+// Each of the two stands in the entry of the listener.
+TEST_P(driver_contract, of_a_loop_that_ends_leaves_the_waits_of_another_standing) {
+    weft::tcp_listener l = weft::testing::any_listener();
+    bool accepted = false;
+    fiber stays([&] { accepted = l.accept().has_value(); }, {.on = &loop()});
+    {
+        weft::loop ends(weft::make_io_driver(GetParam()));
+        fiber gone([&] { static_cast<void>(l.accept()); }, {.on = &ends});
+        ends.run_once(steady_now());
+        loop().run_once(steady_now());
+        gone.detach();
+    }
+    run([&] {
+        const auto client = weft::tcp_stream::connect(l.local_endpoint()).value();
+        stays.join();
+    });
+    EXPECT_TRUE(accepted);
+}
+
+// It counts milliseconds there.
+TEST(io_driver, sleeps_no_less_where_the_system_has_no_epoll_pwait2) {
+    std::thread([] {
+        if (!weft::testing::without_call(SYS_epoll_pwait2)) return;  // that may be refused
+        const auto d = weft::make_io_driver(io_kind::epoll);
+        for (const auto some : {300us, 1500us, 20000us}) {
+            const auto until = steady_now() + some;
+            EXPECT_TRUE(d->wait(until));
+            EXPECT_GE(steady_now(), until);
+        }
+    }).join();
+}
+
+TEST(io_driver, that_has_no_descriptor_is_none) {
+    ::rlimit before;
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const ::rlimit none = {0, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (const io_kind k : {io_kind::epoll, io_kind::poll})
+        EXPECT_THROW(static_cast<void>(weft::make_io_driver(k)), std::system_error);
+    ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 class io_environment : public ::testing::Test {

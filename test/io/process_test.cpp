@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -127,6 +129,26 @@ TEST_P(child, is_none_if_there_is_no_such_program) {
         EXPECT_EQ(process::spawn({"/etc/passwd"}).error(), std::errc::permission_denied);
         EXPECT_EQ(process::spawn({}).error(), std::errc::invalid_argument);
     });
+}
+
+// The number is a pipe's then.
+TEST_P(child, leaves_nothing_open_where_the_program_has_no_stdin) {
+    const int kept = ::dup(0);
+    ASSERT_EQ(::close(0), 0);
+    run([] {
+        const auto open_numbers = [] {
+            const std::filesystem::directory_iterator all("/proc/self/fd");
+            return std::distance(begin(all), end(all));
+        };
+        static_cast<void>(script("exit 0").wait());  // what is opened once is open
+        const auto before = open_numbers();
+        {
+            const process p = process::spawn({"cat"}, {.in = child_io::piped}).value();
+        }
+        EXPECT_EQ(open_numbers(), before);
+    });
+    ASSERT_EQ(::dup2(kept, 0), 0);
+    ::close(kept);
 }
 
 TEST_P(child, can_be_killed) {

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "test/support/without_call.hpp"
 
 namespace {
 
@@ -86,6 +89,20 @@ TEST_P(quiet, leaves_pending_what_was) {
     EXPECT_TRUE(is_pending());
     mask(SIG_UNBLOCK);
     EXPECT_EQ(raised_, 1);
+}
+
+// In a process of its own, which believes that from then on.
+TEST(quiet_write_death, needs_no_call_of_a_new_system) {
+    const auto body = [] {
+        if (!weft::testing::without_call(SYS_pwritev2)) ::_exit(0);  // that may be refused
+        int ends[2];
+        bool well = ::pipe(ends) == 0;
+        well = well && weft::detail::write_quietly(ends[1], "ab", 2) == 2;
+        ::close(ends[0]);
+        well = well && weft::detail::write_quietly(ends[1], "c", 1) == -EPIPE;
+        ::_exit(well ? 0 : 1);
+    };
+    EXPECT_EXIT(body(), ::testing::ExitedWithCode(0), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(write, quiet,

@@ -101,25 +101,28 @@ TEST_P(signals, serves_plain_threads) {
 // What a thread is given that does not block it: by default it would end the program.
 TEST_P(signals, reach_the_set_from_threads_that_were_there_before) {
     if (WEFT_TEST_TSAN) GTEST_SKIP() << "ThreadSanitizer runs handlers later, with its own mask";
-    std::promise<void> begun;
-    std::promise<void> handed_back;
-    std::thread was_there([&] {
-        begun.set_value();
-        while (!blocks(SIGUSR1)) std::this_thread::yield();
-        handed_back.set_value();
-    });
-    begun.get_future().wait();
-    run([&] {
-        const signal_set s = signal_set::open({SIGUSR1}).value();
-        to_all_of_us(SIGUSR1);
-        handed_back.get_future().wait();
-        const signal_info got = s.wait().value();
-        EXPECT_EQ(got.number, SIGUSR1);
-        EXPECT_EQ(got.sender, ::getpid());
-        EXPECT_EQ(got.code, SI_USER);
-        EXPECT_EQ(s.wait(weft::now()).error(), std::errc::timed_out);
-    });
-    was_there.join();
+    // Of the first kind one is kept, of the other all that come.
+    for (const int number : {SIGUSR1, SIGRTMIN + 1}) {
+        std::promise<void> begun;
+        std::promise<void> handed_back;
+        std::thread was_there([&] {
+            begun.set_value();
+            while (!blocks(number)) std::this_thread::yield();
+            handed_back.set_value();
+        });
+        begun.get_future().wait();
+        run([&] {
+            const signal_set s = signal_set::open({number}).value();
+            to_all_of_us(number);
+            handed_back.get_future().wait();
+            const signal_info got = s.wait().value();
+            EXPECT_EQ(got.number, number);
+            EXPECT_EQ(got.sender, ::getpid());
+            EXPECT_EQ(got.code, SI_USER);
+            EXPECT_EQ(s.wait(weft::now()).error(), std::errc::timed_out);
+        });
+        was_there.join();
+    }
 }
 
 TEST_P(signals, a_stop_ends_a_wait) {

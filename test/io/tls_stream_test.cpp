@@ -422,6 +422,32 @@ TEST_P(tls, one_reads_and_one_writes_at_a_time) {
     });
 }
 
+TEST_P(tls, an_operation_that_is_given_up_is_in_nobodys_way) {
+    run([] {
+        auto [client, server] = shaken();
+        std::string s(4, 0);
+        {
+            auto given_up = server.async_read(room(s));
+            EXPECT_FALSE(given_up.ready());
+        }
+        EXPECT_TRUE(client.write_all(bytes_of("text")));
+        EXPECT_EQ(server.read(room(s)).value(), 4u);
+    });
+}
+
+// Of OpenSSL's notes the first is told.
+TEST_P(tls, what_somebody_else_has_done_wrong_is_not_its_own_error) {
+    run([] {
+        auto [c, s] = weft::testing::connected();
+        tls_context gone = client_context();
+        const tls_context kept = std::move(gone);
+        ERR_raise(ERR_LIB_USER, 77);
+        const auto none = tls_stream::client(std::move(c), gone, "anna.test");  // NOLINT: is moved
+        ASSERT_FALSE(none);
+        EXPECT_NE(ERR_GET_LIB(static_cast<unsigned long>(none.error().value())), ERR_LIB_USER);
+    });
+}
+
 TEST_P(tls, close_ends_what_waits) {
     run([] {
         auto [client, server] = shaken();

@@ -253,6 +253,8 @@ TEST_P(udp, close_ends_a_receive) {
 TEST_P(udp, refuses_what_cannot_be) {
     run([] {
         udp_socket s = any_udp();
+        EXPECT_TRUE(s);
+        EXPECT_FALSE(udp_socket());
         EXPECT_EQ(udp_socket::bind(s.local_endpoint()).error(), std::errc::address_in_use);
         EXPECT_EQ(udp_socket::bind("nowhere").error(), std::errc::invalid_argument);
         const endpoint path = endpoint::local("@weft.udp").value();

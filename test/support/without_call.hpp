@@ -1,0 +1,30 @@
+// without_call: a system that does not know one of its calls, as an older one does not, or one
+// whose profile of seccomp refuses it.
+#pragma once
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::testing {
+
+// The calling thread, and what it begins, is told from now on that there is no such call (ENOSYS):
+// there is no way back. False: the thread may not ask for that.
+[[nodiscard]] inline bool without_call(long number) noexcept {
+    std::array<::sock_filter, 4> steps = {{
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(::seccomp_data, nr)},
+        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<std::uint32_t>(number)},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+    }};
+    const ::sock_fprog all = {static_cast<unsigned short>(steps.size()), steps.data()};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0;
+}
+
+}  // namespace weft::testing
