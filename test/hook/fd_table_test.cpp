@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,6 +46,9 @@ TEST(fd_table, knows_what_does_not_wait_until_that_may_have_changed) {
     EXPECT_FALSE(known_sort(p[0]).has(fd_sort::nonblocking));
     EXPECT_TRUE(is_nonblocking(p[0]));  // of another file
     EXPECT_FALSE(is_nonblocking(p[1]));
+    int on = 0;
+    ASSERT_EQ(::ioctl(p[0], FIONBIO, &on), 0);
+    EXPECT_FALSE(is_nonblocking(p[0]));
     EXPECT_FALSE(is_nonblocking(-1));
     ::close(p[0]);
     ::close(p[1]);

@@ -1,18 +1,22 @@
 #include "weft/hook/hook.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/fiber/nursery.hpp"
+#include "weft/hook/fd_table.hpp"
 #include "weft/hook/symbols.hpp"
 #include "weft/run/run.hpp"
 #include "weft/wait/sleep.hpp"
@@ -348,6 +352,32 @@ TEST_P(hooked, calls_wait_on_a_shared_stack) {
     EXPECT_EQ(right, 2);
 }
 
+// As where the system knows no call on a pipe that does not wait.
+TEST_P(hooked, a_pipe_that_cannot_be_tried_lets_others_run) {
+    run([] {
+        auto p = fd_pair::pipe();
+        for (const int fd : {p.a, p.b}) {
+            hook::sort_of(fd);
+            hook::add_to_sort(fd, hook::fd_sort::no_try_read | hook::fd_sort::no_try_write);
+        }
+        std::string sent(200'000, 'a');
+        for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>('a' + i % 23);
+        std::string got;
+        fiber reader([&] {
+            char some[7000];
+            ssize_t n;
+            while ((n = ::read(p.a, some, sizeof some)) > 0)
+                got.append(some, static_cast<std::size_t>(n));
+        });
+        const iovec all[4] = {
+            {nullptr, 0}, {sent.data(), 3}, {nullptr, 0}, {sent.data() + 3, sent.size() - 3}};
+        EXPECT_EQ(::writev(p.b, all, 4), static_cast<ssize_t>(sent.size()));
+        p.close_b();
+        reader.join();
+        EXPECT_EQ(got, sent);
+    });
+}
+
 TEST_P(hooked, a_connection_to_one_that_is_full_is_tried_until_its_timeout) {
     run([] {
         sockaddr_un at{};
@@ -369,6 +399,84 @@ TEST_P(hooked, a_connection_to_one_that_is_full_is_tried_until_its_timeout) {
         EXPECT_GE(steady_now() - start,
                   std::chrono::seconds(least.tv_sec) + std::chrono::microseconds(least.tv_usec));
     });
+}
+
+TEST_P(hooked, fclose_ends_the_waits_for_its_descriptor) {
+    run([] {
+        auto s = fd_pair::sockets();
+        FILE* const file = ::fdopen(s.a, "r");
+        ASSERT_NE(file, nullptr);
+        int why = 0;
+        fiber waits([&why, fd = std::exchange(s.a, -1)] {
+            char c;
+            if (::read(fd, &c, 1) < 0) why = errno;
+        });
+        this_fiber::yield();
+        ::fclose(file);
+        waits.join();
+        EXPECT_EQ(why, EBADF);
+    });
+}
+
+// The lowest number that is free.
+int next_number() {
+    const weft::testing::one_fd n(::dup(0));
+    return n.n;
+}
+
+TEST_P(hooked, a_wait_with_a_mask_leaves_no_descriptor_open) {
+    run([] {
+        const int before = next_number();
+        pollfd none = {-1, 0, 0};
+        const timespec some = {0, 1'000'000};
+        sigset_t mask;
+        ::sigemptyset(&mask);
+        EXPECT_EQ(::ppoll(&none, 1, &some, &mask), 0);
+        // A thread that has helped may have it a little longer.
+        for (int i = 0; i < 1000 && next_number() != before; ++i) ::usleep(1000);
+        EXPECT_EQ(next_number(), before);
+    });
+}
+
+TEST_P(hooked, the_wait_for_a_child_leaves_no_descriptor_open) {
+    run([] {
+        const int before = next_number();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const timespec some = {0, 5'000'000};
+            ::nanosleep(&some, nullptr);
+            ::_exit(0);
+        }
+        EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+        EXPECT_EQ(next_number(), before);
+    });
+}
+
+// What the heap has given out, as far as the C library's own says it.
+std::size_t heap_bytes() { return ::mallinfo2().uordblks; }
+
+TEST(hook, leaves_nothing_on_the_heap) {
+    pthread_key_t key;
+    ASSERT_EQ(::pthread_key_create(&key, nullptr), 0);
+    run([&] {
+        const auto each = [&] {
+            int value = 0;
+            ::pthread_setspecific(key, &value);
+            auto p = fd_pair::pipe();
+            EXPECT_EQ(::write(p.b, "x", 1), 1);
+            std::vector<pollfd> many(500, pollfd{-1, 0, 0});
+            many[0] = {p.a, POLLIN, 0};
+            EXPECT_EQ(::poll(many.data(), many.size(), 1000), 1);
+        };
+        const auto round = [&] {
+            for (int i = 0; i < 1000; ++i) fiber(each).join();
+        };
+        round();  // what is kept for later is kept by now
+        const std::size_t before = heap_bytes();
+        round();
+        EXPECT_LT(heap_bytes(), before + 8000) << "less than 8 bytes each";
+    });
+    ::pthread_key_delete(key);
 }
 
 std::atomic<int> signals_seen{0};

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <mutex>
 #include <thread>
 
 #include "weft/hook/hook.hpp"
 #include "weft/run/run.hpp"
+#include "weft/sched/virtual_loop.hpp"
 
 extern "C" int lock_in_library(pthread_mutex_t*);
 extern "C" int unlock_in_library(pthread_mutex_t*);
@@ -43,6 +45,28 @@ TEST(pin, tells_of_a_fiber_that_waits_and_holds_a_mutex) {
     EXPECT_EQ(last_told.mutexes, 1u);
 }
 
+TEST(pin, a_handler_finds_what_was_written_before_it_was_set) {
+    static int what_it_needs;
+    static std::atomic<int> found;
+    what_it_needs = 0;
+    found = 0;
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+        run([&] {
+            std::mutex m;
+            const std::lock_guard held(m);
+            while (!over.load(std::memory_order_relaxed)) ::usleep(100);
+        });
+    });
+    what_it_needs = 42;
+    hook::on_pin([](const hook::pin&) { found.store(what_it_needs, std::memory_order_relaxed); });
+    while (found.load(std::memory_order_relaxed) == 0) std::this_thread::yield();
+    over.store(true, std::memory_order_relaxed);
+    other.join();
+    hook::on_pin(nullptr);
+    EXPECT_EQ(found, 42);
+}
+
 // The thread would wait for itself.
 TEST(pin, is_no_deadlock_with_a_fiber_of_the_same_thread) {
     hook::on_pin([](const hook::pin&) {});
@@ -67,6 +91,55 @@ TEST(pin, is_no_deadlock_with_a_fiber_of_the_same_thread) {
         c.join();
         EXPECT_EQ(most, 1);
     });
+    hook::on_pin(nullptr);
+}
+
+TEST(pin, a_lock_with_a_deadline_is_waited_for_until_then) {
+    hook::on_pin([](const hook::pin&) {});
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        ASSERT_EQ(::pthread_mutex_lock(&m), 0);
+        fiber([] {
+            // Twice, as a second may begin meanwhile.
+            for (const clockid_t by : {CLOCK_REALTIME, CLOCK_MONOTONIC}) {
+                constexpr auto some = std::chrono::milliseconds(20);
+                timespec until;
+                ::clock_gettime(by, &until);
+                until.tv_nsec += std::chrono::nanoseconds(some).count();
+                until.tv_sec += until.tv_nsec / 1'000'000'000;
+                until.tv_nsec %= 1'000'000'000;
+                const auto start = std::chrono::steady_clock::now();
+                EXPECT_EQ(::pthread_mutex_clocklock(&m, by, &until), ETIMEDOUT);
+                EXPECT_GE(std::chrono::steady_clock::now() - start, some / 2);
+            }
+        }).join();
+        ::pthread_mutex_unlock(&m);
+    });
+    hook::on_pin(nullptr);
+}
+
+// A clock that jumps when nobody is ready would stand still.
+TEST(pin, a_lock_that_is_waited_for_lets_time_pass) {
+    hook::on_pin([](const hook::pin&) {});
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    weft::testing::virtual_loop l(1);
+    fiber holder(
+        [] {
+            ::pthread_mutex_lock(&m);
+            ::usleep(30'000);
+            ::pthread_mutex_unlock(&m);
+        },
+        {.on = l});
+    bool locked = false;
+    fiber waits(
+        [&] {
+            ::usleep(1000);
+            locked = ::pthread_mutex_lock(&m) == 0;
+            ::pthread_mutex_unlock(&m);
+        },
+        {.on = l});
+    l.run();
+    EXPECT_TRUE(locked);
     hook::on_pin(nullptr);
 }
 

@@ -95,6 +95,10 @@ POSIX_CASE(addresses_have_names) {
                                           sizeof service, NI_NUMERICHOST | NI_NUMERICSERV));
     t.said("host", host);
     t.told("no room", HOOKED(getnameinfo)(as_address(at), sizeof at, host, 2, nullptr, 0, 0));
+    t.told("room for one of two",
+           HOOKED(getnameinfo)(as_address(at), sizeof at, host, 2, service, sizeof service, 0));
+    t.told("room for the other",
+           HOOKED(getnameinfo)(as_address(at), sizeof at, host, sizeof host, service, 1, 0));
     t.told("nothing asked",
            HOOKED(getnameinfo)(as_address(at), sizeof at, nullptr, 0, nullptr, 0, 0));
     t.told("too short", HOOKED(getnameinfo)(as_address(at), 3, host, sizeof host, nullptr, 0, 0));
@@ -116,6 +120,7 @@ POSIX_CASE(hosts_as_they_were_asked_for_once) {
     const in_addr at = {htonl(INADDR_LOOPBACK)};
     tell_host(t, HOOKED(gethostbyaddr)(&at, sizeof at, AF_INET));
     tell_host(t, HOOKED(gethostbyname)("127.0.0.1"));
+    tell_host(t, HOOKED(gethostbyname)("no..host"));
     hostent h{};
     hostent* found = nullptr;
     int error = 0;

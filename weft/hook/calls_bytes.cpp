@@ -47,9 +47,8 @@ ssize_t write_ready(int fd, const iovec* v, int count, bool is_pipe) noexcept {
         errno = EAGAIN;
         return -1;
     }
-    while (is_pipe && count > 0 && v->iov_len == 0) ++v, --count;
-    if (!is_pipe || count == 0 || (count == 1 && v->iov_len <= PIPE_BUF))
-        return real::writev(fd, v, count);
+    if (!is_pipe) return real::writev(fd, v, count);
+    while (v->iov_len == 0) ++v;  // one of them is not: see is_bad()
     return real::write(fd, v->iov_base, std::min<std::size_t>(v->iov_len, PIPE_BUF));
 }
 

@@ -32,21 +32,19 @@ public:
             auto& self = static_cast<elsewhere_call&>(j);
             self.result_ = self.f_();
             self.errno_ = errno;
-            self.done_ = true;
         };
         return begin(w, "a call on a file");
     }
     auto take(const waiter*, wait_status) noexcept {
-        if (!done_) return static_cast<decltype(result_)>(errno = ECANCELED, -1);
-        if (result_ < 0) errno = errno_;
+        errno = errno_;
         return result_;
     }
 
 private:
     F f_;
+    // As long as it was not made.
     std::invoke_result_t<F&> result_ = -1;
-    int errno_ = 0;
-    bool done_ = false;
+    int errno_ = ECANCELED;
 };
 
 template <class F>
