@@ -155,6 +155,16 @@ TEST(strand, keeps_a_deadline_that_comes_during_a_turn_of_it) {
     std::atomic<bool> turn_began = false;
     std::atomic<bool> rung = false;
     std::atomic<bool> woken = false;
+    // Worker 0 is held till worker 1 is at the turn, and then is free to ring; before the deadline
+    // is set, else it could ring first, and take the turn behind what holds it.
+    std::latch held(1);
+    fiber holder(
+        [&] {
+            held.count_down();
+            while (!turn_began) std::this_thread::yield();
+        },
+        {.on = &p.worker(0)});
+    held.wait();
     std::latch asleep(1);
     time_point until{};
     fiber sleeper(
@@ -166,15 +176,6 @@ TEST(strand, keeps_a_deadline_that_comes_during_a_turn_of_it) {
         },
         {.on = &s});
     asleep.wait();
-    // Worker 0 is held till worker 1 is at the turn, and then is free to ring.
-    std::latch held(1);
-    fiber holder(
-        [&] {
-            held.count_down();
-            while (!turn_began) std::this_thread::yield();
-        },
-        {.on = &p.worker(0)});
-    held.wait();  // else the turn could be worker 0's
     s.post([&] {
         turn_began = true;
         while (!rung) std::this_thread::yield();
