@@ -40,6 +40,15 @@ TEST(latch, counts_several_at_once) {
     EXPECT_TRUE(weft::latch(0).try_wait());
 }
 
+TEST(latch, counted_down_by_nothing_stays_as_it_is) {
+    weft::latch shut(1);
+    shut.count_down(0);
+    EXPECT_FALSE(shut.try_wait());
+    shut.count_down();
+    shut.count_down(0);
+    EXPECT_TRUE(shut.try_wait());
+}
+
 TEST(latch, counts_down_from_as_much_as_it_says) {
     weft::latch l(weft::latch::max());
     l.count_down(weft::latch::max() - 1);
