@@ -447,6 +447,27 @@ TEST(fork_join, tells_a_failure_rather_than_the_stop_that_brought_it_about) {
     });
 }
 
+TEST(fork_join, is_stopped_for_the_reason_of_the_first_child_that_was) {
+    pool p(1);
+    testing::gate last_begun;
+    const auto waits = [&]() -> task<> { co_await last_begun.async_pass(); };
+    const auto is_stopped = [&](stop_reason why, bool is_last) -> task<> {
+        if (is_last) last_begun.open();
+        throw stopped(why);
+        co_return;
+    };
+    const auto body = [&]() -> task<stop_reason> {
+        try {
+            co_await fork_join(waits(), is_stopped(stop_reason::user, false),
+                               is_stopped(stop_reason::deadline, true));
+        } catch (const stopped& s) {
+            co_return s.reason;
+        }
+        co_return stop_reason::none;
+    };
+    EXPECT_EQ(sync_wait(schedule_on(p, body())), stop_reason::user);
+}
+
 TEST(fork_join, is_stopped_by_a_child_that_ends_with_the_loop_it_went_over_to) {
     pool p(1);
     std::optional<loop> other(std::in_place);
