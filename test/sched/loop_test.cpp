@@ -192,6 +192,20 @@ TEST(loop, lets_a_turn_take_the_next_one_that_it_wants_and_in_order) {
     EXPECT_EQ(seen, (ints{1, 2, 0, 9, 3}));
 }
 
+TEST(loop, lets_no_turn_take_one_that_would_come_after_what_was_woken) {
+    loop l;
+    ints seen;
+    numbered_step a(seen, 1);
+    step woken([&] { seen.push_back(2); });
+    l.post([&] {
+        l.defer(a.handle(), nullptr);
+        l.post(woken.node);
+        EXPECT_EQ(l.take_next(numbered_step::is_one), nullptr);
+    });
+    l.run();
+    EXPECT_EQ(seen, (ints{2, 1}));
+}
+
 TEST(loop, runs_posted_functions_in_order_from_its_own_thread_too) {
     loop l;
     ints seen;
@@ -875,6 +889,36 @@ TEST(loop, destroyed_destroys_a_function_that_posts_itself_for_ever) {
         EXPECT_EQ(kept.use_count(), 2);
     }
     EXPECT_EQ(kept.use_count(), 1);
+}
+
+// One that has a timer, and posts itself again and again.
+struct restless_with_timer : detail::frame, timer_node {
+    loop& l;
+    runnable node;
+    bool fired = false;
+    explicit restless_with_timer(loop& on) : frame{run, end}, l(on) {
+        node.handle = frame::handle();
+        deadline = after(on.now(), 1h);
+        fires_at_end = true;
+        fire = [](timer_node& t) noexcept { static_cast<restless_with_timer&>(t).fired = true; };
+        on.arm(*this);
+        on.post(node);
+    }
+    static void run(frame* f) {
+        auto& self = *static_cast<restless_with_timer*>(f);
+        self.l.post(self.node);
+    }
+    static void end(frame* f) {
+        auto& self = *static_cast<restless_with_timer*>(f);
+        if (self.armed) self.l.disarm(self);
+    }
+};
+TEST(loop, destroyed_fires_no_timer_that_goes_with_what_is_ready) {
+    std::optional<loop> l(std::in_place);
+    restless_with_timer r(*l);
+    l.reset();
+    EXPECT_FALSE(r.armed);
+    EXPECT_FALSE(r.fired);
 }
 
 // Each begins the next, so that there is always one that has not begun.

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
@@ -335,6 +337,35 @@ TEST(timer_threads, stop_and_join_waits_for_the_call_in_a_fiber_that_was_stopped
     EXPECT_TRUE(joined);
     EXPECT_TRUE(joiner.join().stopped());
     other.join();
+}
+
+// Its stack belongs to another when the call is over.
+TEST(timer_threads, stop_and_join_in_a_fiber_that_is_killed_leaves_nothing_behind) {
+    loop_thread there;
+    std::atomic<bool> began{false};
+    std::atomic<bool> let_go{false};
+    timer t(there.loop(), 0ms, [&] {
+        began = true;
+        while (!let_go) std::this_thread::yield();
+    });
+    while (!began) std::this_thread::yield();
+    {
+        loop here;
+        fiber([&] { t.stop_and_join(); }, {.on = &here}).detach();
+        here.run_until_idle();
+    }
+    loop here;
+    fiber next(
+        [&] {
+            std::array<char, 8192> own;
+            own.fill('x');
+            let_go = true;
+            t.stop_and_join();
+            EXPECT_EQ(std::ranges::count(own, 'x'), std::ssize(own));
+        },
+        {.on = &here});
+    here.run();
+    next.join();
 }
 
 TEST(timer_threads, stop_that_returned_true_never_calls) {
