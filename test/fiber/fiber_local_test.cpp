@@ -283,6 +283,24 @@ TEST(fiber_local, used_after_those_of_its_thread_have_gone_is_made_anew) {
     EXPECT_TRUE(fine);
 }
 
+TEST(fiber_local, of_a_thread_goes_before_what_the_thread_had_before_though_a_fiber_had_one_there) {
+    ints ends;
+    fiber_local<noted> n;
+    fiber_local<int> of_fiber;
+    std::thread([&] {
+        {
+            virtual_loop l(1);
+            fiber f([&] { *of_fiber = 1; }, {.on = l});
+            l.run();
+            f.join();
+        }
+        thread_local noted early;
+        early.ends = &ends, early.mark = 1;
+        n->ends = &ends, n->mark = 2;
+    }).join();
+    EXPECT_EQ(ends, (ints{-2, -1}));
+}
+
 // Not only for one round: each use, and each end, comes after the end before.
 template <int>
 void note_late(fiber_local<noted>& n, ints& ends) {
