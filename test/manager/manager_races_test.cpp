@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -295,6 +296,21 @@ TEST(manager_races, a_kill_meets_a_task_where_it_arrives) {
     there.run_until_idle();
     EXPECT_TRUE(gone);
     EXPECT_TRUE(h.over());
+}
+
+// Its first turn goes with the executor: so does what it has, and it is over.
+TEST(manager_races, a_coroutine_whose_executor_ends_before_its_first_turn_is_killed) {
+    weft::testing::manual_executor here;
+    task_manager<> m({.on = &here});
+    auto had = std::make_shared<int>();
+    const auto h =
+        m.spawn_held([](std::shared_ptr<int>) -> weft::task<> { co_return; }(had)).value();
+    EXPECT_EQ(had.use_count(), 2);
+    here.drop_all();
+    EXPECT_EQ(had.use_count(), 1);
+    EXPECT_TRUE(h.over());
+    EXPECT_EQ(h.status(), managed_status::killed);
+    EXPECT_EQ(h.reason(), weft::stop_reason::shutdown);
 }
 
 // The kill is posted to the executor that the task is about to leave, and which ends then.
