@@ -1,4 +1,4 @@
-// allocations: how often the program has called operator new.
+// allocations: how often the program has called operator new, and what of it has come back.
 //
 //   const std::size_t before = testing::allocations();
 //   ...
@@ -23,12 +23,23 @@ inline std::size_t allocations() noexcept {
     return allocation_count.load(std::memory_order_relaxed);
 }
 
+inline std::atomic<std::size_t> freed_count{0};
+
+// How many of them have not been given back.
+inline std::size_t living_allocations() noexcept {
+    return allocations() - freed_count.load(std::memory_order_relaxed);
+}
+
 #if !WEFT_ASAN && !WEFT_TSAN
 inline void* counted_allocation(std::size_t bytes) {
     allocation_count.fetch_add(1, std::memory_order_relaxed);
     if (!this_one_fails())
         if (void* p = std::malloc(bytes)) return p;
     throw std::bad_alloc();
+}
+inline void counted_free(void* p) noexcept {
+    if (p != nullptr) freed_count.fetch_add(1, std::memory_order_relaxed);
+    std::free(p);
 }
 #endif
 
@@ -42,8 +53,12 @@ WEFT_NOINLINE void* operator new(std::size_t bytes) {
 WEFT_NOINLINE void* operator new[](std::size_t bytes) {
     return weft::testing::counted_allocation(bytes);
 }
-WEFT_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
-WEFT_NOINLINE void operator delete[](void* p) noexcept { std::free(p); }
-WEFT_NOINLINE void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-WEFT_NOINLINE void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+WEFT_NOINLINE void operator delete(void* p) noexcept { weft::testing::counted_free(p); }
+WEFT_NOINLINE void operator delete[](void* p) noexcept { weft::testing::counted_free(p); }
+WEFT_NOINLINE void operator delete(void* p, std::size_t) noexcept {
+    weft::testing::counted_free(p);
+}
+WEFT_NOINLINE void operator delete[](void* p, std::size_t) noexcept {
+    weft::testing::counted_free(p);
+}
 #endif

@@ -526,6 +526,20 @@ TEST(waiter, a_million_wakes_allocate_nothing) {
     EXPECT_EQ(passed, wakes);
 }
 
+// A sanitizer, which counts nothing here, looks for what has leaked.
+TEST(waiter, on_a_thread_leaves_nothing_behind_when_the_thread_ends) {
+    const auto thread_waits = [] {
+        std::thread([] {
+            gate g;
+            EXPECT_EQ(await(g.async_pass_until(steady_now())), wait_status::timed_out);
+        }).join();
+    };
+    thread_waits();  // what is made once, for all
+    const std::size_t before = testing::living_allocations();
+    for (int i = 0; i < 3; ++i) thread_waits();
+    EXPECT_EQ(testing::living_allocations(), before);
+}
+
 void* wake_a_million(void* ran) {
     const std::size_t count = slow ? 100'000 : 1'000'000;
     quiet_executor on;
