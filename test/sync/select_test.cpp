@@ -2,12 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <iterator>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "test/support/manual_executor.hpp"
 #include "test/support/parties.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/oneshot.hpp"
@@ -239,6 +245,41 @@ TEST(select, has_left_all_channels_when_its_frame_is_destroyed_before_it_ran) {
         EXPECT_FALSE(b.try_send(2)) << "nobody waits there";
     });
     l.run_until_idle();
+}
+
+// Runs what is posted to it within the post.
+struct at_once_executor final : weft::executor {
+    void post(weft::runnable& r) noexcept override {
+        weft::detail::run_turn(*this, r.handle, r.of);
+    }
+    void defer(std::coroutine_handle<> h, weft::flow* of) noexcept override {
+        weft::detail::run_turn(*this, h, of);
+    }
+    void forget(weft::runnable&) noexcept override {}
+    void arm(weft::timer_node&) noexcept override {}
+    void disarm(weft::timer_node&) noexcept override {}
+    weft::time_point now() const noexcept override { return weft::steady_now(); }
+    void enroll(weft::flow&) noexcept override {}
+    void strike_off(weft::flow&) noexcept override {}
+    bool is_here() const noexcept override { return weft::current_executor() == this; }
+};
+// Who takes the item goes on before the select does, and what lay there may be another's then.
+TEST(select, that_sent_at_once_leaves_the_channel_to_who_has_the_item) {
+    using ints = weft::channel<int>;
+    at_once_executor on;
+    alignas(ints) std::array<std::byte, sizeof(ints)> room;
+    ints& c = *new (room.data()) ints;
+    int got = 0;
+    const auto receives = [&]() -> weft::testing::plain_coroutine {
+        got = (co_await c.async_recv()).value();
+        std::destroy_at(&c);
+        room.fill(std::byte{0xff});
+    };
+    weft::testing::plain_coroutine receiver = receives();
+    receiver.start(on);
+    EXPECT_EQ(weft::select(on_send(c, 4, [] {})), 0u);
+    EXPECT_EQ(got, 4);
+    EXPECT_EQ(std::ranges::count(room, std::byte{0xff}), std::ssize(room));
 }
 
 // With several ready, each is taken about as often as any other, wherever it stands.
