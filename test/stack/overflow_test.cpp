@@ -143,6 +143,12 @@ TEST_F(overflow_death, is_not_what_a_fault_elsewhere_is_called) {
     };
     EXPECT_EXIT(child(reinterpret_cast<std::byte*>(8)), ::testing::ExitedWithCode(3),
                 "^\\[only this");
+    std::byte* const limit = running.limit;
+    running.limit = reinterpret_cast<std::byte*>(8 + 4096 + 1);
+    EXPECT_EXIT(child(reinterpret_cast<std::byte*>(8)), ::testing::ExitedWithCode(3),
+                "^\\[only this")
+        << "the first byte below the guard";
+    running.limit = limit;
     const stack nobody = std::exchange(running, {});
     EXPECT_EXIT(child(nobody.limit - 1), ::testing::ExitedWithCode(3), "^\\[only this");
     running = nobody;
