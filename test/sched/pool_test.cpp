@@ -313,6 +313,32 @@ TEST(pool, stops_what_waits_in_it_when_it_ends) {
     EXPECT_EQ(destroyed, 8);
 }
 
+// Its own worker's loop is not yet at its end then, nor is that of the other.
+TEST(pool, lets_what_it_stops_ask_another_worker_for_help) {
+    std::atomic<bool> was_helped = false;
+    {
+        pool p(2);
+        std::latch begun(1);
+        fiber(
+            [&] {
+                begun.count_down();
+                try {
+                    this_fiber::sleep_for(1h);
+                } catch (const stopped&) {
+                    compute_for(1ms);
+                    const shield until_it_has_come;
+                    spawn([] {}, {.on = &p.worker(1)}).get();
+                    was_helped = true;
+                    throw;
+                }
+            },
+            {.on = &p.worker(0)})
+            .detach();
+        begun.wait();
+    }
+    EXPECT_TRUE(was_helped);
+}
+
 TEST(pool, unwinds_what_does_not_stop) {
     std::atomic<int> destroyed = 0;
     {
@@ -480,6 +506,16 @@ TEST(pool, takes_from_a_worker_that_is_held) {
         {.on = &p})
         .get();
     EXPECT_GE(p.stats().stolen_count, 10u);
+}
+
+TEST(pool, counts_what_has_come_from_outside_and_what_has_gone_to_another_worker) {
+    pool p(1);
+    EXPECT_EQ(p.stats().outside_count, 0u);
+    for (int i = 0; i != 5; ++i) spawn([] { this_fiber::yield(); }, {.on = &p}).get();
+    const pool_stats s = p.stats();
+    EXPECT_EQ(s.outside_count, 5u);
+    EXPECT_EQ(s.stolen_count, 0u) << "there is no other";
+    EXPECT_EQ(s.given_count, 0u);
 }
 
 TEST(pool, waits_until_nothing_lives_in_it) {
