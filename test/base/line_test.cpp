@@ -3,10 +3,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -77,6 +81,19 @@ TEST(line, write_hands_over_all_of_it_at_once) {
     EXPECT_EQ(std::string_view(got, static_cast<std::size_t>(n)), "one packet\n");
     close(ends[0]);
     close(ends[1]);
+}
+
+// The file takes one byte, and says by a signal that it was asked to take another.
+TEST(line_death, write_goes_on_where_a_single_byte_was_taken) {
+    const auto child = [] {
+        std::FILE* const file = std::tmpfile();
+        constexpr ::rlimit one_byte{1, 1};
+        if (file == nullptr || ::setrlimit(RLIMIT_FSIZE, &one_byte) != 0) std::_Exit(5);
+        std::signal(SIGXFSZ, [](int) { std::_Exit(3); });
+        line{}.text("three").write(::fileno(file));
+        std::_Exit(4);
+    };
+    EXPECT_EXIT(child(), ::testing::ExitedWithCode(3), "");
 }
 
 TEST(line, write_keeps_errno_and_bears_a_closed_descriptor) {
