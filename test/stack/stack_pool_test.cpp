@@ -15,6 +15,7 @@
 
 #include "test/stack/memory_probe.hpp"
 #include "weft/base/give_back.hpp"
+#include "weft/stack/default_stacks.hpp"
 #include "weft/stack/malloc_stack.hpp"
 #include "weft/stack/mapped_stack.hpp"
 #include "weft/stack/stack_source.hpp"
@@ -117,6 +118,17 @@ TEST(stack_pool, is_asked_by_every_idle_thread_for_what_that_keeps) {
     time_point now = steady_now() + 100s;  // as far as the other thread has come
     while (now < never) now = detail::give_back(now);
     EXPECT_EQ(pool.statistics().free_count, 0u);
+}
+
+TEST(stack_pool, is_given_back_what_a_thread_keeps_of_it_alone_and_of_another_pool) {
+    stack_pool<> pool(64 * kib);
+    on_another_thread([&] {
+        default_stacks().release(default_stacks().acquire());  // has its place before the other's
+        pool.release(pool.acquire());
+        time_point now = steady_now();
+        while (now < never) now = detail::give_back(now);
+        EXPECT_EQ(pool.statistics().free_count, 0u);
+    });
 }
 
 TEST(stack_pool, what_a_thread_took_along_and_did_not_use_others_find_when_it_is_idle) {
