@@ -31,24 +31,29 @@ using model::parcel;
 using weft::future;
 using weft::promise;
 
-// The last of the promise and the future frees what they share, whichever it is.
+// The last of the promise and the future frees what they share, whichever it is, and whether the
+// handle is assigned to or detached.
 TEST(future_core, goes_with_the_last_reference) {
-    expect_right(explore(
-                     [](execution& run) {
-                         home on(2);
-                         model::var<int> content;
-                         std::optional<promise<parcel>> p(std::in_place, on);
-                         future<parcel> f = p->get_future();
-                         run.thread("gives", [&] { p->set_value(content), p.reset(); });
-                         run.thread("drops", [&] {
-                             if (f.is_ready()) f.async_get().take(nullptr, {}).look();
-                             f = {};
-                         });
-                         run.go();
-                         expect_freed(content);
-                     },
-                     {.deviations = 6}),
-                 bounded);
+    for (const bool detaches : {false, true})
+        expect_right(explore(
+                         [=](execution& run) {
+                             home on(2);
+                             model::var<int> content;
+                             std::optional<promise<parcel>> p(std::in_place, on);
+                             future<parcel> f = p->get_future();
+                             run.thread("gives", [&] { p->set_value(content), p.reset(); });
+                             run.thread("drops", [&] {
+                                 if (f.is_ready()) f.async_get().take(nullptr, {}).look();
+                                 if (detaches)
+                                     f.detach();
+                                 else
+                                     f = {};
+                             });
+                             run.go();
+                             expect_freed(content);
+                         },
+                         {.deviations = 6}),
+                     bounded);
 }
 
 // The promise is the consumer's, and goes with the future as soon as there is an outcome: the
