@@ -236,7 +236,7 @@ bool resolver::resolving::proceed() noexcept {
     const auto query = std::move(l.query);
     leads_ = false;  // and nobody after him
     const int error = query != nullptr ? query->error() : EAI_FAIL;
-    detail::publish(l, error != 0 ? error_of(error) : std::error_code(),
+    detail::publish(l, error_of(error),
                     query != nullptr ? query->take_addresses() : std::vector<ip_address>());
     return true;
 }
