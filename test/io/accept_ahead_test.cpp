@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "test/io/drivers.hpp"
+#include "weft/io/accept_reserve.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace {
@@ -232,6 +233,23 @@ TEST_P(accepting_ahead, a_call_of_ones_own_does_not_block) {
     EXPECT_NE(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
     run([&] { static_cast<void>(clients_of(l, 1)); });
     plain.join();
+}
+
+// The system ends an accept that goes on by itself where the listener does not block.
+TEST(accept_reserve, leaves_a_listener_that_a_driver_serves_as_that_needs_it) {
+    tcp_listener l = weft::testing::any_listener();
+    const auto ahead =
+        std::make_shared<weft::detail::accept_ahead>(weft::descriptor_ref::find(l.native_handle()));
+    const auto driver = weft::make_io_driver(weft::io_kind::poll);
+    ASSERT_TRUE(ahead->serve(*driver));
+    ASSERT_TRUE(ahead->begin(*driver));
+    ASSERT_EQ(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
+    weft::detail::accept_reserve r(ahead);
+    const tcp_stream client = tcp_stream::connect(l.local_endpoint()).value();
+    r.refuse(l.native_handle());
+    EXPECT_EQ(r.refused_count(), 1u);
+    EXPECT_EQ(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
+    ahead->leave(*driver);
 }
 
 }  // namespace

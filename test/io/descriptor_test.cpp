@@ -66,6 +66,36 @@ TEST(descriptor, is_closed_by_its_last_user) {
     EXPECT_FALSE(is_open(n));
 }
 
+// What a sanitizer of threads would see: a call beside the closing of its number.
+TEST(descriptor, is_closed_after_the_calls_of_its_other_users) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const descriptor_ref r = adopted(ends[1]);
+    io_entry& e = r.entry();
+    std::uint64_t mine;
+    ASSERT_TRUE(e.enter(r.generation(), mine));
+    constexpr auto unordered = std::memory_order_relaxed;  // the entry alone orders the two
+    std::atomic<int> step{0};
+    std::thread other([&] {
+        std::uint64_t its;
+        EXPECT_TRUE(e.enter(r.generation(), its));
+        step.store(1, unordered);
+        while (step.load(unordered) != 2) std::this_thread::yield();
+        EXPECT_EQ(::write(ends[1], "x", 1), 1);
+        e.leave(its, 0);
+        step.store(3, unordered);
+    });
+    while (step.load(unordered) != 1) std::this_thread::yield();
+    EXPECT_TRUE(r.close());
+    step.store(2, unordered);
+    while (step.load(unordered) != 3) std::this_thread::yield();
+    EXPECT_TRUE(is_open(ends[1]));
+    e.leave(mine, 0);
+    EXPECT_FALSE(is_open(ends[1]));
+    other.join();
+    ::close(ends[0]);
+}
+
 TEST(descriptor, may_be_given_away) {
     const int n = any_number();
     descriptor d(adopted(n));

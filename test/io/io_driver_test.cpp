@@ -1,5 +1,6 @@
 #include "weft/io/io_driver.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -324,6 +325,21 @@ TEST(io_driver, that_has_no_descriptor_is_none) {
     for (const io_kind k : {io_kind::epoll, io_kind::poll})
         EXPECT_THROW(static_cast<void>(weft::make_io_driver(k)), std::system_error);
     ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+// Its first is the system's first then, which is a number as any other.
+TEST(io_driver, may_be_made_where_the_program_has_no_stdin) {
+    const int kept = ::dup(0);
+    ASSERT_EQ(::close(0), 0);
+    for (const io_kind k : {io_kind::epoll, io_kind::poll}) {
+        const auto d = weft::make_io_driver(k);
+        EXPECT_GE(::fcntl(0, F_GETFD), 0) << "it has taken it";
+        d->wake();
+        EXPECT_TRUE(d->wait(steady_now() + 10s));
+    }
+    EXPECT_EQ(::fcntl(0, F_GETFD), -1) << "it is given back";
+    ASSERT_EQ(::dup2(kept, 0), 0);
+    ::close(kept);
 }
 
 class io_environment : public ::testing::Test {
