@@ -233,6 +233,14 @@ POSIX_CASE(a_look_at_all_of_it) {
     t.said("seen", got);
     t.told("all of six", HOOKED(recv)(c.n, got, 6, MSG_WAITALL));
     t.join();
+    t.beside([&] {
+        HOOKED(send)(s.n, "gh", 2, 0);
+        after_ms(4);
+        HOOKED(shutdown)(s.n, SHUT_WR);
+    });
+    t.told("a look at more than will come", HOOKED(recv)(c.n, got, 4, MSG_PEEK | MSG_WAITALL));
+    t.join();
+    t.told("and at what has come", HOOKED(recv)(c.n, got, 4, MSG_PEEK | MSG_WAITALL));
 }
 
 POSIX_CASE(a_connection_is_refused) {

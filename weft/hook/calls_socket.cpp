@@ -46,14 +46,13 @@ template <class Look>
 ssize_t peek_all(int fd, std::size_t bytes, Look look_at) {
     ssize_t before = -1;
     return transfer(fd, true, [&]() -> ssize_t {
+        const bool ended = is_ready(fd, POLLRDHUP);  // the look sees all that will ever come
         const ssize_t n = look_at();
-        if (n <= 0 || static_cast<std::size_t>(n) >= bytes) return n;
-        if (n == before) {
-            if (is_ready(fd, POLLRDHUP)) return n;  // it is all that will ever come
-            // A driver that tells what is there, and not what has come, would tell it at once.
+        if (ended || n <= 0 || static_cast<std::size_t>(n) >= bytes) return n;
+        // A driver that tells what is there, and not what has come, would tell it at once.
+        if (n == before)
             if (const int why = until(after(now(), std::chrono::milliseconds(1))); why != 0)
                 return errno = why, -1;
-        }
         before = n;
         errno = EAGAIN;
         return -1;
