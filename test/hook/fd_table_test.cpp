@@ -7,6 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <thread>
+
 namespace {
 
 using namespace weft::hook;
@@ -52,6 +55,22 @@ TEST(fd_table, knows_what_does_not_wait_until_that_may_have_changed) {
     EXPECT_FALSE(is_nonblocking(-1));
     ::close(p[0]);
     ::close(p[1]);
+}
+
+// In a process of its own: where the places lie is made once.
+TEST(fd_table, is_read_while_another_thread_makes_it) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto body = [] {
+        int p[2];
+        if (::pipe(p) != 0) std::_Exit(2);
+        std::thread reader([&] {
+            while (known_sort(p[0]).sort() == fd_sort::unknown) std::this_thread::yield();
+        });
+        static_cast<void>(learn_sort(p[0]));
+        reader.join();
+        std::_Exit(known_sort(p[0]).sort() == fd_sort::pipe ? 0 : 1);
+    };
+    EXPECT_EXIT(body(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

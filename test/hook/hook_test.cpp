@@ -452,6 +452,101 @@ TEST_P(hooked, the_wait_for_a_child_leaves_no_descriptor_open) {
     });
 }
 
+// A program that was begun without stdin.
+class without_stdin {
+public:
+    without_stdin() : kept_(::fcntl(0, F_DUPFD_CLOEXEC, nullptr)) { ::close(0); }
+    without_stdin(const without_stdin&) = delete;
+    ~without_stdin() {
+        ::dup2(kept_, 0);
+        ::close(kept_);
+    }
+
+private:
+    const int kept_;
+};
+bool is_zero_open() { return ::fcntl(0, F_GETFD) >= 0; }
+
+TEST_P(hooked, a_wait_for_descriptor_zero_ends_when_that_is_closed) {
+    run([] {
+        const without_stdin none;
+        for (const bool by_its_file : {false, true}) {
+            auto p = fd_pair::pipe();
+            ASSERT_EQ(p.a, 0);
+            int why = 0;
+            fiber waits([&why] {
+                char c;
+                if (::read(0, &c, 1) < 0) why = errno;
+            });
+            this_fiber::yield();
+            if (by_its_file)
+                EXPECT_EQ(::fclose(::fdopen(std::exchange(p.a, -1), "r")), 0);
+            else
+                p.close_a();
+            waits.join();
+            EXPECT_EQ(why, EBADF);
+        }
+    });
+}
+
+TEST_P(hooked, waits_that_have_descriptor_zero_leave_it_free) {
+    run([] {
+        const without_stdin none;
+        pollfd nothing = {-1, 0, 0};
+        const timespec some = {0, 1'000'000};
+        sigset_t mask;
+        ::sigemptyset(&mask);
+        EXPECT_EQ(::ppoll(&nothing, 1, &some, &mask), 0);
+        // A thread that has helped may have it a little longer.
+        for (int i = 0; i < 1000 && is_zero_open(); ++i) ::usleep(1000);
+        EXPECT_FALSE(is_zero_open());
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const timespec more = {0, 5'000'000};
+            ::nanosleep(&more, nullptr);
+            ::_exit(0);
+        }
+        EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+        EXPECT_FALSE(is_zero_open());
+    });
+}
+
+// What came earlier, and was read off, is no reason to look again.
+TEST_P(hooked, a_wait_for_several_sleeps_until_something_comes) {
+    run([] {
+        const fd_pair p[2] = {fd_pair::pipe(), fd_pair::pipe()};
+        pollfd both[2] = {{p[0].a, POLLIN, 0}, {p[1].a, POLLIN, 0}};
+        for (const fd_pair& one : p) {
+            fiber writer([&] { EXPECT_EQ(::write(one.b, "x", 1), 1); });
+            EXPECT_EQ(::poll(both, 2, -1), 1);
+            char c;
+            EXPECT_EQ(::read(one.a, &c, 1), 1);
+        }
+        const double before = weft::testing::cpu_seconds();
+        EXPECT_EQ(::poll(both, 2, 100), 0);
+        EXPECT_LT(weft::testing::cpu_seconds() - before, 0.05);
+    });
+}
+
+TEST_P(hooked, a_look_at_more_than_there_is_sleeps_until_it_comes) {
+    run([] {
+        sockaddr_in at;
+        const weft::testing::one_fd l(weft::testing::bound(SOCK_STREAM, at));
+        const weft::testing::one_fd c(::socket(AF_INET, SOCK_STREAM, 0));
+        ASSERT_EQ(::connect(c.n, weft::testing::as_address(at), sizeof at), 0);
+        const weft::testing::one_fd s(::accept(l.n, nullptr, nullptr));
+        EXPECT_EQ(::send(s.n, "ab", 2, 0), 2);
+        fiber writer([&] {
+            ::usleep(200'000);
+            EXPECT_EQ(::send(s.n, "cd", 2, 0), 2);
+        });
+        char four[4];
+        const double before = weft::testing::cpu_seconds();
+        EXPECT_EQ(::recv(c.n, four, 4, MSG_PEEK | MSG_WAITALL), 4);
+        EXPECT_LT(weft::testing::cpu_seconds() - before, 0.05);
+    });
+}
+
 // What the heap has given out, as far as the C library's own says it.
 std::size_t heap_bytes() { return ::mallinfo2().uordblks; }
 

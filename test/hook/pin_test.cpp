@@ -67,6 +67,22 @@ TEST(pin, a_handler_finds_what_was_written_before_it_was_set) {
     EXPECT_EQ(found, 42);
 }
 
+TEST(pin, a_handler_that_was_replaced_is_given_back_with_what_it_needs) {
+    static int what_it_needs;
+    static int found;
+    what_it_needs = 0;
+    found = 0;
+    std::thread other([] {
+        what_it_needs = 42;
+        hook::on_pin([](const hook::pin&) { found = what_it_needs; });
+    });
+    hook::pin_handler before = nullptr;
+    while ((before = hook::on_pin(nullptr)) == nullptr) std::this_thread::yield();
+    before({nullptr, "a test", 1});
+    EXPECT_EQ(found, 42);
+    other.join();
+}
+
 // The thread would wait for itself.
 TEST(pin, is_no_deadlock_with_a_fiber_of_the_same_thread) {
     hook::on_pin([](const hook::pin&) {});
