@@ -465,6 +465,7 @@ TEST(pool, that_is_idle_costs_nothing) {
 }
 
 TEST(pool_death, waited_for_by_what_it_runs) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto waits = [] {
         pool p(1);
         spawn([&] { p.wait_until_idle(); }, {.on = &p}).get();

@@ -358,10 +358,10 @@ void driver_uring::wake() noexcept {
 
 void driver_uring::tell_foreign_loop() noexcept {
     const std::uint64_t one = 1;
-    // Relaxed: the number is all that is told. A wake that comes too early to see it has been in
-    // the word of wake_ before, which the loop's thread looks at before it takes what was posted;
-    // one that comes after that look acquires from it there.
-    if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0)
+    // Acquire: pairs with native_handle(), which made the descriptor. A wake that comes too early
+    // for that has been in the word of wake_ before, which the loop's thread looks at before it
+    // takes what was posted.
+    if (const int fd = told_.load(std::memory_order_acquire); fd >= 0)
         static_cast<void>(!::write(fd, &one, sizeof one));
 }
 
@@ -470,7 +470,7 @@ int driver_uring::native_handle() noexcept {
         const int fd = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);  // for what came before
         if (fd < 0) return -1;
         ::io_uring_register_eventfd(&ring_, fd);
-        told_.store(fd, std::memory_order_relaxed);  // see tell_foreign_loop()
+        told_.store(fd, std::memory_order_release);  // pairs with tell_foreign_loop()
     }
     flush();
     return told_.load(std::memory_order_relaxed);
