@@ -23,6 +23,7 @@
 #include "test/support/counted.hpp"
 #include "test/support/loop_thread.hpp"
 #include "test/support/nothing_spare.hpp"
+#include "test/support/outside.hpp"
 #include "test/support/readable.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/timer.hpp"
@@ -1045,40 +1046,13 @@ TEST(loop, does_not_call_it_a_deadlock_when_another_thread_comes_to_help) {
     EXPECT_EQ(reports, 0);
 }
 
-// Its clock jumps, and where nothing is left to wait for somebody outside helps.
-class helped_driver final : public driver {
-public:
-    helped_driver(std::vector<time_point>& waits, std::function<void()> help)
-        : waits_(waits), help_(std::move(help)) {}
-
-    bool wait(time_point until) noexcept override {
-        if (std::exchange(woken_, false)) return true;
-        waits_.push_back(until);
-        if (until == never)
-            help_();
-        else
-            now_ = std::max(now_, until);
-        return true;
-    }
-    void wake() noexcept override { woken_ = true; }
-    time_point now() const noexcept override { return now_; }
-    bool keeps_real_time() const noexcept override { return false; }
-    int native_handle() noexcept override { return -1; }
-
-private:
-    std::vector<time_point>& waits_;
-    std::function<void()> help_;
-    time_point now_{};
-    bool woken_ = false;
-};
-
 TEST(loop, does_not_call_it_a_deadlock_when_one_waits_for_the_outside) {
     static int reports;
     reports = 0;
     std::vector<time_point> waits;
     void* promised = nullptr;
-    loop l(std::make_unique<helped_driver>(
-        waits, [&] { EXPECT_TRUE(completion<int>::adopt(promised)(7)); }));
+    loop l(std::make_unique<testing::jumping_driver>(
+        &waits, [&] { EXPECT_TRUE(completion<int>::adopt(promised)(7)); }));
     l.on_deadlock([](loop&) { ++reports; });
     fiber waits_outside(
         [&] {
@@ -1251,7 +1225,7 @@ TEST(loop_death, out_of_memory_for_who_is_ready) {
         ::setrlimit(RLIMIT_AS, &none);
         for (;;) l.defer(nothing.handle(), nullptr);
     };
-    EXPECT_DEATH(fills_the_queue(), "weft: out of memory: no room for who is ready to run");
+    EXPECT_DEATH(fills_the_queue(), "weft: out of memory: no room for what is ready to run");
 }
 
 TEST(loop_death, destroyed_by_what_it_runs) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/driver.hpp"
@@ -14,13 +15,16 @@
 
 namespace weft::testing {
 
-// Its clock jumps, and what would sleep for ever calls a function in its place.
+// Its clock jumps, and what would sleep for ever calls a function in its place. Until when each
+// wait was to last goes into `waits`, where there is one.
 class jumping_driver final : public driver {
 public:
-    explicit jumping_driver(std::function<void()> sleeps) : sleeps_(std::move(sleeps)) {}
+    jumping_driver(std::vector<time_point>* waits, std::function<void()> sleeps)
+        : waits_(waits), sleeps_(std::move(sleeps)) {}
 
     bool wait(time_point until) noexcept override {
         if (std::exchange(woken_, false)) return true;
+        if (waits_ != nullptr) waits_->push_back(until);
         if (until == never)
             sleeps_();
         else
@@ -33,6 +37,7 @@ public:
     int native_handle() noexcept override { return -1; }
 
 private:
+    std::vector<time_point>* const waits_;
     std::function<void()> sleeps_;
     time_point now_{};
     bool woken_ = false;
@@ -45,7 +50,7 @@ bool waits_for_outside(F waits) {
     static bool reported;
     reported = false;
     loop* of = nullptr;
-    loop l(std::make_unique<jumping_driver>([&] { of->stop(); }));
+    loop l(std::make_unique<jumping_driver>(nullptr, [&] { of->stop(); }));
     of = &l;
     l.on_deadlock([](loop& where) {
         reported = true;

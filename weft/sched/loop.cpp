@@ -58,7 +58,7 @@ bool loop::adopt(driver* d) noexcept {
 
 WEFT_ALWAYS_INLINE void loop::put_last(entry e) noexcept {
     if (!ready_.try_push_back(e)) [[unlikely]]
-        fail("out of memory: no room for who is ready to run", {}, unknown_place);
+        fail("out of memory: no room for what is ready to run", {}, unknown_place);
 }
 
 void loop::post(runnable& r) noexcept {

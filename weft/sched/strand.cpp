@@ -60,7 +60,7 @@ private:
     bool end_turn() noexcept;
     void put_last(ready_turn t) noexcept {
         if (!ready.try_push_back(t)) [[unlikely]]
-            fail("out of memory: no room for who is ready to run", {}, unknown_place);
+            fail("out of memory: no room for what is ready to run", {}, unknown_place);
     }
     void take_posted() noexcept;
     void fire_due() noexcept;
