@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <latch>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -260,61 +261,48 @@ TEST(strand, in_a_fiber_of_its_pool_ends_with_it) {
     EXPECT_EQ(ended, 2);
 }
 
-TEST(strand, in_a_frame_that_is_destroyed_ends_what_lives_in_it_on_the_spot) {
+// `count` fibers of a strand run f under a shield, and the frame that the strand is in is
+// destroyed. How many of them have ended then.
+template <class F>
+int ended_with_their_strand(int count, F f) {
     std::atomic<int> ended = 0;
-    {
-        pool p(2);
-        std::latch begun(2);
-        fiber(
-            [&] {
-                strand s(p);
-                for (int i = 0; i != 2; ++i)
-                    fiber(
-                        [&] {
-                            const counts_its_end at_end{ended};
-                            begun.count_down();
-                            const shield deaf;
-                            this_fiber::sleep_for(1h);
-                        },
-                        {.on = &s})
-                        .detach();
-                const shield deaf;
-                this_fiber::sleep_for(1h);
-            },
-            {.on = &p})
-            .detach();
-        begun.wait();
-    }
-    EXPECT_EQ(ended, 2);
+    std::latch begun(count);
+    auto on = std::make_unique<pool>(2);
+    pool& p = *on;
+    fiber(
+        [&] {
+            strand s(p);
+            for (int i = 0; i != count; ++i)
+                fiber(
+                    [&] {
+                        const counts_its_end at_end{ended};
+                        begun.count_down();
+                        const shield deaf;
+                        f();
+                    },
+                    {.on = &s})
+                    .detach();
+            const shield deaf;
+            this_fiber::sleep_for(1h);
+        },
+        {.on = &p})
+        .detach();
+    begun.wait();
+    on.reset();
+    return ended;
+}
+
+TEST(strand, in_a_frame_that_is_destroyed_ends_what_lives_in_it_on_the_spot) {
+    EXPECT_EQ(ended_with_their_strand(2, [] { this_fiber::sleep_for(1h); }), 2);
 }
 
 // They have had turns before, and are ready again, one behind the other.
 TEST(strand, in_a_frame_that_is_destroyed_ends_what_is_ready_to_go_on) {
-    std::atomic<int> ended = 0;
-    {
-        pool p(2);
-        std::latch begun(3);
-        fiber(
-            [&] {
-                strand s(p);
-                for (int i = 0; i != 3; ++i)
-                    fiber(
-                        [&] {
-                            const counts_its_end at_end{ended};
-                            begun.count_down();
-                            const shield deaf;
-                            for (;;) this_fiber::yield();
-                        },
-                        {.on = &s})
-                        .detach();
-                const shield deaf;
-                this_fiber::sleep_for(1h);
-            },
-            {.on = &p})
-            .detach();
-        begun.wait();
-    }
-    EXPECT_EQ(ended, 3);
+    EXPECT_EQ(ended_with_their_strand(3,
+                                      [] {
+                                          for (;;) this_fiber::yield();
+                                      }),
+              3);
 }
 
 TEST(strand, lets_a_coroutine_wait_for_it) {
