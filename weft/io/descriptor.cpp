@@ -180,7 +180,8 @@ bool io_entry::forget_watcher(const io_driver& d) noexcept {
 void io_entry::last_out(std::uint64_t seen) noexcept {
     // Whoever came in meanwhile, with an old generation, is the last one in his turn.
     const std::uint64_t free = seen & ~owed;
-    // Acquire: pairs with leave() of each other user; release: with who adopts the number next.
+    // Acquire: pairs with leave() of each other user; release: with the next adoption of the
+    // number.
     if (word.compare_exchange_strong(seen, free, std::memory_order_acq_rel)) ::close(number);
 }
 

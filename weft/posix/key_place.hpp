@@ -38,7 +38,7 @@ public:
         destructor_.store(d, std::memory_order_release);
         number_.store(number, std::memory_order_release);
     }
-    // Relaxed: who sees the destructor of a later key sees this, by the release of take().
+    // Relaxed: a reader of a later key's destructor sees this, by the release of take().
     void leave() noexcept { number_.store(0, std::memory_order_relaxed); }
 
 private:
