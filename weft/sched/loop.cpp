@@ -294,8 +294,8 @@ std::size_t loop::run_turns() {
 }
 
 // Those that would wait here for longest. What goes keeps its place, and nothing to do there.
-std::size_t loop::give_away() noexcept {
-    if (living_.is_ending()) return 0;
+void loop::give_away() noexcept {
+    if (living_.is_ending()) return;
     const std::size_t count = ready_.count();
     const std::size_t first = count - std::min(count, give_looks);
     std::size_t given = 0;
@@ -307,7 +307,6 @@ std::size_t loop::give_away() noexcept {
         source_->receive(*f);
         ++given;
     }
-    return given;
 }
 
 WEFT_NOINLINE void loop::resume_observed(entry e) {

@@ -164,8 +164,8 @@ public:
     // For the work source: has it look there again, at once if it sleeps. Any thread.
     void look_round() noexcept { now_on().wake(); }
     // For the work source, within its take(): what is ready to run, has begun and may go on
-    // elsewhere is given to it, at most half of what is ready. How many that were.
-    std::size_t give_away() noexcept;
+    // elsewhere is given to it, at most half of what is ready.
+    void give_away() noexcept;
     // Whether the last round left some that were ready behind, and took long: others could help.
     bool is_behind() const noexcept { return behind_; }
     // Whether anything was posted by other threads that it has not looked at. Any thread.
