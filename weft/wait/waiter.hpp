@@ -116,7 +116,7 @@ public:
     }
 
     // Suspends a flow that can block (fiber, thread) until it is woken. It has been started.
-    wait_status park(time_point until = never) {
+    WEFT_ALWAYS_INLINE wait_status park(time_point until = never) {
         engage(until);
         of->kind->suspend(*of);
         return conclude();
