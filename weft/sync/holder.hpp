@@ -53,8 +53,9 @@ inline holder holder_of(const waiter& w) noexcept {
     const flow* f = w.of;
     if (f == nullptr) return unknown_holder;
     if (f->kind->suspend != nullptr && w.handle != f->handle) return unknown_holder;
-    const thread_host* const t = thread_host::of_own(*f);
-    return t != nullptr ? holder_of(*t) : holder_of(f);
+    if (const thread_host* const t = thread_host::of_own(*f)) [[unlikely]]
+        return holder_of(*t);
+    return holder_of(f);
 }
 
 // Whoever runs here has got a lock, or given one up: a flow that ends with one ends the program.
