@@ -50,6 +50,7 @@ TEST(line, names_a_party_by_what_it_has) {
     EXPECT_EQ(named({"fiber", 7, ""}), "fiber 7");
     EXPECT_EQ(named({"fiber", 7}), "fiber 7");
     EXPECT_EQ(named({"a coroutine", 0}), "a coroutine") << "it has no number";
+    EXPECT_EQ(named({"a coroutine"}), "a coroutine") << "and nobody has said one";
     EXPECT_EQ(named({}), "");
 }
 
