@@ -9,16 +9,11 @@
 #include "weft/hook/hook.hpp"
 #include "weft/run/run.hpp"
 
+extern "C" pthread_key_t key_of_library();
+
 namespace {
 
 using namespace weft;
-
-// By a library, before the program's own constructors: of the thread.
-pthread_key_t early_key;
-__attribute__((constructor(101))) void make_early_key() {
-    // Runs before or after the constructor of the hooks, by chance of linking; both are right.
-    ::pthread_key_create(&early_key, nullptr);
-}
 
 int destroyed_values;
 
@@ -91,6 +86,16 @@ TEST_F(fiber_keys, that_are_made_again_are_empty) {
         EXPECT_EQ(::pthread_getspecific(next), nullptr);
     });
     EXPECT_EQ(destroyed_values, 0);
+}
+
+// A malloc may keep what is its thread's there.
+TEST(fiber_keys_of_threads, are_those_that_a_library_made_before_the_program_began) {
+    run([] {
+        int value = 0;
+        fiber([&] { EXPECT_EQ(::pthread_setspecific(key_of_library(), &value), 0); }).join();
+        EXPECT_EQ(::pthread_getspecific(key_of_library()), &value);
+        ::pthread_setspecific(key_of_library(), nullptr);
+    });
 }
 
 TEST_F(fiber_keys, no_value_costs_no_memory) {

@@ -4,11 +4,13 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -317,6 +319,33 @@ TEST_P(hooked, a_child_in_the_same_memory_changes_nothing) {
     });
 }
 
+// poll() is never begun again by the system, and read() is.
+TEST_P(hooked, a_signal_ends_no_wait_of_a_child_in_the_same_memory) {
+    struct sigaction before, restart = {};
+    restart.sa_handler = [](int) {};
+    restart.sa_flags = SA_RESTART;
+    ::sigaction(SIGALRM, &restart, &before);
+    run([] {
+        const auto s = fd_pair::sockets();
+        std::thread writer([&] {
+            std::this_thread::sleep_for(20ms);
+            EXPECT_EQ(::write(s.b, "x", 1), 1);
+        });
+        const pid_t child = ::vfork();
+        if (child == 0) {
+            const itimerval soon = {{0, 0}, {0, 5000}};
+            ::setitimer(ITIMER_REAL, &soon, nullptr);
+            char c;
+            ::_exit(::read(s.a, &c, 1) == 1 ? 0 : errno);
+        }
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        writer.join();
+    });
+    ::sigaction(SIGALRM, &before, nullptr);
+}
+
 // Nothing of the hooks' own lies where others have their frames meanwhile.
 TEST_P(hooked, calls_wait_on_a_shared_stack) {
     shared_stack_group group;
@@ -486,6 +515,37 @@ TEST_P(hooked, a_wait_for_descriptor_zero_ends_when_that_is_closed) {
             waits.join();
             EXPECT_EQ(why, EBADF);
         }
+    });
+}
+
+// Those of a user and a group are numbers as well.
+TEST_P(hooked, credentials_that_come_with_a_message_are_no_descriptors) {
+    run([] {
+        const without_stdin none;
+        const auto p = fd_pair::pipe();
+        ASSERT_EQ(p.a, 0);
+        char got = 0;
+        fiber waits([&] { EXPECT_EQ(::read(0, &got, 1), 1); });
+        const auto s = fd_pair::sockets();
+        const int on = 1;
+        ASSERT_EQ(::setsockopt(s.a, SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
+        this_fiber::yield();
+        EXPECT_EQ(::write(s.b, "x", 1), 1);
+        char byte;
+        iovec v = {&byte, 1};
+        alignas(cmsghdr) char room[CMSG_SPACE(sizeof(ucred))] = {};
+        msghdr m{};
+        m.msg_iov = &v;
+        m.msg_iovlen = 1;
+        m.msg_control = room;
+        m.msg_controllen = sizeof room;
+        EXPECT_EQ(::recvmsg(s.a, &m, 0), 1);
+        ASSERT_NE(CMSG_FIRSTHDR(&m), nullptr);
+        EXPECT_EQ(CMSG_FIRSTHDR(&m)->cmsg_type, SCM_CREDENTIALS);
+        this_fiber::yield();
+        EXPECT_EQ(::write(p.b, "y", 1), 1);
+        waits.join();
+        EXPECT_EQ(got, 'y');
     });
 }
 

@@ -174,6 +174,8 @@ TEST_P(watch, of_a_timer_of_the_system) {
 TEST_P(watch, refuses_what_cannot_be_waited_for) {
     run([] {
         EXPECT_EQ(wait_fd(-1, fd_events::read).error(), std::errc::bad_file_descriptor);
+        const fd_watch of_nothing;
+        EXPECT_EQ(of_nothing.wait(fd_events::read).error(), std::errc::bad_file_descriptor);
         const pipe_ends p;
         EXPECT_EQ(wait_fd(p.read_end, fd_events::none).error(), std::errc::invalid_argument);
         EXPECT_EQ(wait_fd(p.read_end, fd_events::read | fd_events::write).error(),

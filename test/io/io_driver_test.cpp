@@ -317,6 +317,21 @@ TEST(io_driver, sleeps_no_less_where_the_system_has_no_epoll_pwait2) {
     }).join();
 }
 
+TEST(io_driver, that_the_system_refuses_leaves_no_descriptor_open) {
+    if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at what is thrown through a pipe";
+    std::thread([] {
+        if (!weft::testing::without_call(SYS_epoll_ctl)) return;  // that may be refused
+        const auto next_number = [] {
+            const int n = ::dup(STDERR_FILENO);
+            ::close(n);
+            return n;
+        };
+        const int before = next_number();
+        EXPECT_THROW(static_cast<void>(weft::make_io_driver(io_kind::epoll)), std::system_error);
+        EXPECT_EQ(next_number(), before);
+    }).join();
+}
+
 TEST(io_driver, that_has_no_descriptor_is_none) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at what is thrown through a pipe";
     ::rlimit before;

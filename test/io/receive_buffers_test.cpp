@@ -44,6 +44,12 @@ TEST(receive_buffers, lend_first_what_came_back_last) {
     p->give_back(b);
 }
 
+TEST(receive_buffers_death, are_resized_before_the_first_is_lent) {
+    const pool p(4, 64);
+    p->give_back(p->take());
+    EXPECT_DEATH(p->resize(8, 128), "buffers are resized after the first was lent");
+}
+
 TEST(receive_buffers, outlive_their_owner_while_one_is_out) {
     auto* const p = new receive_buffers;
     std::byte* const b = p->take();
