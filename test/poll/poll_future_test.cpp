@@ -227,6 +227,20 @@ TEST(poll_future, tells_in_a_result_that_it_was_abandoned) {
     EXPECT_EQ(f.take().error(), std::errc::broken_pipe);
 }
 
+TEST(poll_future, of_nothing_does_not_count_as_come_what_came_before_it_was_taken) {
+    struct never_says {
+        void operator()(poll_future<>&, poll_context<never_says>&) {}
+    };
+    poll_future<> f;
+    f.set();
+    f.take();
+    {
+        poll_context<never_says> c;
+        f.poll(c);
+    }
+    EXPECT_THROW(f.take(), std::system_error);
+}
+
 TEST(poll_future, that_ends_leaves_a_context_that_wakes_nobody) {
     source<int> s;
     source<int>::context c(s);

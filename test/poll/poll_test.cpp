@@ -44,6 +44,14 @@ TEST(poll, of_a_reference_holds_what_it_refers_to) {
     static_assert(std::is_same_v<decltype(*std::move(p)), int&>);
 }
 
+TEST(poll, gives_its_value_up_when_it_is_reset) {
+    const auto value = std::make_shared<int>(1);
+    weft::poll<std::shared_ptr<int>> p(value);
+    p.reset();
+    EXPECT_TRUE(p.is_pending());
+    EXPECT_EQ(value.use_count(), 1);
+}
+
 TEST(poll, of_nothing_is_ready_or_not) {
     weft::poll<> p;
     EXPECT_TRUE(p.is_pending());
