@@ -155,14 +155,50 @@ TEST(block_cache, a_producer_and_a_consumer_do_not_grow) {
     EXPECT_LE(chunk_bytes() - before, 1024u * 1024);
 }
 
+std::vector<void*> acquire_many(std::size_t count, std::size_t bytes) {
+    std::vector<void*> blocks(count);
+    for (void*& p : blocks) p = block_cache::acquire(bytes);
+    return blocks;
+}
+void release_all(const std::vector<void*>& blocks, std::size_t bytes) {
+    for (void* p : blocks) block_cache::release(p, bytes);
+}
+
 TEST(block_cache, what_one_thread_keeps_is_bounded) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     on_a_thread([] {
-        const std::size_t before = block_cache::statistics().cached_bytes;
-        std::vector<void*> blocks;
-        for (int n = 0; n < 20000; ++n) blocks.push_back(block_cache::acquire(640));
-        for (void* p : blocks) block_cache::release(p, 640);
-        EXPECT_LE(block_cache::statistics().cached_bytes - before, 300u * 1024);
+        for (const std::size_t count : {400u, 600u, 1000u, 20'000u}) {
+            release_all(acquire_many(count, 640), 640);
+            EXPECT_LE(block_cache::statistics().cached_bytes, 300u * 1024) << count;
+        }
+    });
+}
+
+// Also where more comes and goes than it may keep.
+TEST(block_cache, what_a_thread_comes_back_for_it_keeps) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    for (const std::size_t count : {350u, 1500u})
+        on_a_thread([&] {
+            for (int round = 0; round < 10; ++round) {
+                const std::vector<void*> blocks = acquire_many(count, 640);
+                EXPECT_LE(block_cache::statistics().cached_bytes, 16u * 640);
+                release_all(blocks, 640);
+                EXPECT_GE(block_cache::statistics().cached_bytes,
+                          std::min(count * 640, 250u * std::size_t{1024}));
+            }
+        });
+}
+
+// It may never be heard of again, and no other thread can have what it keeps.
+TEST(block_cache, a_thread_that_goes_on_releasing_keeps_a_list_and_nothing_spare) {
+    WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
+    std::vector<void*> blocks;
+    on_a_thread([&] { blocks = acquire_many(5000, 640); });
+    on_a_thread([&] {
+        release_all(blocks, 640);
+        EXPECT_LE(block_cache::statistics().cached_bytes, 16u * 640) << "of others";
+        release_all(acquire_many(5000, 640), 640);
+        EXPECT_LE(block_cache::statistics().cached_bytes, 16u * 640) << "of its own";
     });
 }
 
@@ -193,15 +229,6 @@ TEST(block_cache, threads_that_exchange_blocks_never_share_one) {
     for (auto& t : threads) t.join();
     for (auto [p, bytes] : slots)
         if (p != nullptr) block_cache::release(p, bytes);
-}
-
-std::vector<void*> acquire_many(std::size_t count, std::size_t bytes) {
-    std::vector<void*> blocks(count);
-    for (void*& p : blocks) p = block_cache::acquire(bytes);
-    return blocks;
-}
-void release_all(const std::vector<void*>& blocks, std::size_t bytes) {
-    for (void* p : blocks) block_cache::release(p, bytes);
 }
 
 // An idle loop's turns until it has to wait for the next period. How many there were.

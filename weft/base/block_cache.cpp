@@ -39,6 +39,9 @@ constexpr std::size_t batch_count(std::size_t i) {
     return n < 16 ? 16 : n;
 }
 constexpr std::size_t spare_limit(std::size_t i) { return 256 * 1024 / block_bytes(i); }
+// How far it is counted what a thread owes the depot, so that a burst of as many blocks finds the
+// same room each time it comes.
+constexpr std::size_t most_debt(std::size_t i) { return 4 * spare_limit(i); }
 
 // What goes back to the chunks at one call, which is some hundred microseconds' work, and what goes
 // at least in a period.
@@ -112,13 +115,18 @@ struct batch_stack {
 };
 
 // One thread's registration and what it holds besides its lists.
+//
+// Invariants:
+// I4  spare[i] holds less than a batch more than room[i], which is debt[i] or spare_limit(i)
 struct thread_record {
     // open: between the first slow path and the thread's exit.
     enum class state : unsigned char { unborn, open, closed };
 
     state now = state::unborn;
     batch_stack spare[class_count];
-    std::size_t spare_count = 0;           // blocks in all of them
+    std::size_t spare_count = 0;         // blocks in all of them
+    std::size_t debt[class_count] = {};  // blocks that it fetched from the depot and did not bring
+    std::size_t room[class_count] = {};  // for spare blocks
     std::size_t lowest[class_count] = {};  // the blocks that `spare` came down to in the period
     time_point period_end = time_point::min();
 
@@ -131,6 +139,17 @@ struct thread_record {
         if (batch != nullptr) spare_count -= length(i, batch);
         lowest[i] = std::min(lowest[i], spare[i].block_count);
         return batch;
+    }
+
+    // A thread keeps as much as it comes back for, and one that only releases keeps nothing, as it
+    // may never be heard of again.
+    void fetched(std::size_t i, std::size_t n) noexcept {
+        debt[i] = std::min(debt[i] + n, most_debt(i));
+        room[i] = std::min(debt[i], spare_limit(i));
+    }
+    void brought(std::size_t i, std::size_t n) noexcept {
+        debt[i] -= std::min(debt[i], n);
+        room[i] = std::min(debt[i], spare_limit(i));
     }
 };
 
@@ -305,6 +324,7 @@ free_block* refill(std::size_t i) noexcept {
         if (r.now == thread_record::state::closed) return d.take_one(i);
         batch = d.take(i);
         if (batch == nullptr) return nullptr;
+        r.fetched(i, length(i, batch));
     }
     list_of_this_thread(i) = batch->next;
     return batch;
@@ -326,11 +346,13 @@ void spill(free_block* b, std::size_t i) noexcept {
         b->left = first->left - 1;
         b->next = first;
     } else {
-        if (r.spare[i].block_count < spare_limit(i)) {
+        if (r.spare[i].block_count < r.room[i]) {
             r.push(i, first);
         } else {
+            r.brought(i, length(i, first));
             const std::lock_guard hold(d.mutex);
             d.push(i, first);
+            while (r.spare[i].block_count > r.room[i]) d.push(i, r.pop(i));  // I4
         }
         alone(i, b);
     }

@@ -30,6 +30,10 @@
 // blocks to the depot, those of the depot each to its chunk, and a chunk of which no block is out
 // to the system. Only there is anything counted for each block.
 //
+// A thread has room for as many spare blocks as it came to fetch from the depot; a batch that has
+// none goes there, and takes as much room away. So what comes and goes stays with the thread, and
+// one that only releases, and is never idle in a loop, is left with less than a batch.
+//
 // Limits: one block that is in use keeps its chunk. A thread that never is idle in a loop keeps
 // what it has. When block_cache.cpp is compiled for AddressSanitizer every block is its own
 // allocation, so that use after release and leaks are found.
