@@ -148,6 +148,22 @@ TEST(slab_stack, a_slab_without_a_stack_in_use_is_unmapped) {
     EXPECT_TRUE(memory.nothing_leaked());
 }
 
+// What lives on the heap above them would keep them there.
+TEST(slab_stack, a_slab_takes_its_books_along_and_nothing_of_the_heap) {
+    test::failing_memory memory;
+    slab_stack stacks(128 * 1024);
+    const stack first = stacks.acquire();
+    memory.no_allocate = true;
+    const std::vector<stack> all = take(stacks, 500);
+    EXPECT_GT(memory.mapping_count(), 4u);
+    EXPECT_EQ(stacks.out_count(), 501u);
+    stacks.check();
+    give_back(stacks, all);
+    stacks.release(first);
+    EXPECT_EQ(memory.mapping_count(), 0u);
+    memory.no_allocate = false;
+}
+
 TEST(slab_stack_death, release_of_a_stranger_aborts) {
     slab_stack stacks(16384);
     slab_stack others(16384);

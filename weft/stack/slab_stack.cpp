@@ -59,10 +59,11 @@ private:
 
 }  // namespace
 
-// One allocation: the slab, then the numbers of its idle slots, then its slots.
+// The books of a slab, behind its last slot: this, then the numbers of its idle slots, then its
+// slots. On the heap, what lives above them would keep them resident when the slab has gone.
 struct slab_stack::slab {
     std::byte* base;
-    std::size_t bytes;
+    std::size_t bytes;  // with the books
     std::size_t stride;
     std::size_t stack_bytes;
     std::size_t guard_bytes;
@@ -76,6 +77,7 @@ struct slab_stack::slab {
     slab* previous_open;
     slab* next_open;
 
+    std::byte* end() const noexcept { return base + slot_count * stride; }  // of the slots
     std::uint32_t* idle() noexcept { return reinterpret_cast<std::uint32_t*>(this + 1); }
     slot* slots() noexcept { return reinterpret_cast<slot*>(idle() + slot_count); }
     bool full() const noexcept { return out_count == slot_count; }
@@ -181,18 +183,19 @@ slab_stack::slab* slab_stack::add_slab() noexcept {
     const std::size_t each = stride();
     const std::size_t wish = std::clamp(mapped_bytes_, smallest_slab_bytes, largest_slab_bytes);
     std::size_t count = std::max<std::size_t>(wish / each, 1);
-    std::byte* base = detail::os.map(count * each);
-    if (base == nullptr && count > 1) base = detail::os.map((count = 1) * each);
-    if (base == nullptr) return nullptr;
-    void* books =
-        detail::os.allocate(sizeof(slab) + count * (sizeof(std::uint32_t) + sizeof(slot)));
-    if (books == nullptr) {
-        detail::os.unmap({base, count * each});
-        return nullptr;
+    const auto bytes = [&] {
+        const std::size_t books = sizeof(slab) + count * (sizeof(std::uint32_t) + sizeof(slot));
+        return count * each + detail::round_to_page(books);
+    };
+    std::byte* base = detail::os.map(bytes());
+    if (base == nullptr && count > 1) {
+        count = 1;
+        base = detail::os.map(bytes());
     }
-    auto* in = new (books) slab{};
+    if (base == nullptr) return nullptr;
+    auto* in = new (base + count * each) slab{};
     in->base = base;
-    in->bytes = count * each;
+    in->bytes = bytes();
     in->stride = each;
     in->stack_bytes = stack_bytes();
     in->guard_bytes = each - stack_bytes() - detail::round_to_page(detail::colour_bytes);
@@ -210,17 +213,21 @@ slab_stack::slab* slab_stack::add_slab() noexcept {
 }
 
 bool slab_stack::remove_slab(slab& in) noexcept {
-    if (!detail::os.unmap({in.base, in.bytes})) return false;
-    for (const slot& each : std::span(in.slots(), in.guarded)) {
-        detail::forget_guard(each.guard);
-        if (each.guard == guard_kind::canary) --canary_count_;
-    }
-    if (in.listed) close(in);
-    mapped_bytes_ -= in.bytes;
+    const auto count_of = [&in](guard_kind kind) {
+        return static_cast<std::size_t>(
+            std::ranges::count(std::span(in.slots(), in.guarded), kind, &slot::guard));
+    };
+    const std::size_t canaries = count_of(guard_kind::canary);
+    std::size_t protections = count_of(guard_kind::protection);
     const std::size_t above = slab_above(in.base);
+    slab gone = in;  // the books go too
+    if (!detail::os.unmap({in.base, in.bytes})) return false;
+    canary_count_ -= canaries;
+    for (; protections != 0; --protections) detail::forget_guard(guard_kind::protection);
+    if (gone.listed) close(gone);
+    mapped_bytes_ -= gone.bytes;
     std::move(slabs_ + above, slabs_ + slab_count_, slabs_ + above - 1);
     --slab_count_;
-    detail::os.free(&in);
     return true;
 }
 
@@ -282,7 +289,7 @@ std::size_t slab_stack::slab_above(const std::byte* p) const noexcept {
 slab_stack::place slab_stack::find(stack s) const noexcept {
     const std::size_t above = slab_above(s.limit);
     slab* in = above != 0 ? slabs_[above - 1] : nullptr;
-    if (in != nullptr && s.limit < in->base + in->bytes) {
+    if (in != nullptr && s.limit < in->end()) {
         const auto i =
             static_cast<std::uint32_t>(static_cast<std::size_t>(s.limit - in->base) / in->stride);
         if (in->slots()[i].out && in->stack_of(i) == s) return {in, i};

@@ -2,9 +2,10 @@
 //
 // Its one idea: one mapping serves many stacks, so that 100 000 guarded stacks need a few hundred
 // mappings and few system calls: slabs grow from 1 to 16 MiB, and guards are installed ahead, up to
-// 32 in one call. It never touches a stack's memory; its books, six bytes a slot, lie elsewhere.
+// 32 in one call. It never touches a stack's memory; its books, six bytes a slot, lie behind the
+// last one, so that a slab goes back whole.
 //
-//      slab:  | guard | slot 0 ........ top 0 ~ | guard | slot 1 ........ top 1 ~ | guard | ...
+//      slab:  | guard | slot 0 ........ top 0 ~ | guard | slot 1 ........ top 1 ~ | ... | books |
 //             |<---------- stride ------------->|        (~ colour, different in each)
 //
 //      slot:  fresh --carve--> out --release--> idle --acquire--> out
