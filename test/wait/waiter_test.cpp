@@ -18,6 +18,7 @@
 #include "test/support/slow.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/stopped.hpp"
+#include "weft/wait/thread_host.hpp"
 
 namespace weft {
 namespace {
@@ -537,6 +538,25 @@ TEST(waiter, on_a_thread_leaves_nothing_behind_when_the_thread_ends) {
     thread_waits();  // what is made once, for all
     const std::size_t before = testing::living_allocations();
     for (int i = 0; i < 3; ++i) thread_waits();
+    EXPECT_EQ(testing::living_allocations(), before);
+}
+
+// The message of the stop has a reference to the thread's flow.
+TEST(waiter, on_a_thread_that_is_stopped_leaves_nothing_behind) {
+    const auto thread_is_stopped = [] {
+        gate g;
+        std::atomic<flow*> waits{nullptr};
+        std::thread stopped_one([&] {
+            waits = &detail::this_thread_host().own_flow();
+            EXPECT_THROW(await(g.async_pass()), stopped);
+        });
+        while (waits == nullptr || !g.anybody_waits()) std::this_thread::yield();
+        waits.load()->request_stop(stop_reason::shutdown);
+        stopped_one.join();
+    };
+    thread_is_stopped();  // what is made once, for all
+    const std::size_t before = testing::living_allocations();
+    for (int i = 0; i < 3; ++i) thread_is_stopped();
     EXPECT_EQ(testing::living_allocations(), before);
 }
 
