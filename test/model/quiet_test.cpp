@@ -124,6 +124,69 @@ TEST(quiet, is_not_there_while_a_worker_runs_what_it_has_taken) {
         {.deviations = 20}));
 }
 
+// The worker wakes by itself while a launcher is about to wake it, and takes what that one
+// has put before the launcher has come to its end.
+TEST(quiet, is_not_there_while_a_worker_runs_what_it_is_being_claimed_for) {
+    expect_right(explore(
+                     [](execution& run) {
+                         idle_set idle(1);
+                         quiet all(idle);
+                         weft::atomic<int> left{1};
+                         model::var<int> ran{0};
+                         idle.announce(0, false);
+                         run.thread("launches", [&] { static_cast<void>(idle.claim()); });
+                         run.thread("worker", [&] {
+                             const bool claimed = !idle.retract(0);
+                             left.store(0, relaxed);
+                             if (claimed) static_cast<void>(idle.end_search());
+                             ran.write(1);
+                             idle.announce(0, false);
+                         });
+                         run.thread("waits", [&] {
+                             if (all.is_so([&] { return left.load(relaxed) == 0; }))
+                                 require(ran.read() == 1, "it has run");
+                         });
+                         run.go();
+                     },
+                     {.deviations = 5}),
+                 bounded);
+}
+
+// The launcher may find that the worker is awake, and come to its end after that one has gone to
+// sleep again, and has told nobody as one was about to wake it.
+TEST(quiet, is_told_beside_a_claim_that_finds_nobody) {
+    expect_right(explore(
+                     [](execution& run) {
+                         model::time_has_passed.store(false);
+                         idle_set idle(1);
+                         quiet all(idle);
+                         weft::atomic<bool> woken{true};
+                         weft::atomic<bool> over{false};
+                         idle.announce(0, false);
+                         run.thread("worker", [&] {
+                             for (;;) {
+                                 model::wait_until(
+                                     [&] { return woken.load(relaxed) || over.load(relaxed); });
+                                 if (over.load(relaxed)) return;
+                                 woken.store(false, relaxed);
+                                 if (!idle.retract(0)) static_cast<void>(idle.end_search());
+                                 idle.announce(0, false);
+                                 all.worker_rests();
+                             }
+                         });
+                         run.thread("launches", [&] {
+                             if (idle.claim() != idle_set::none) woken.store(true, relaxed);
+                         });
+                         run.thread("waits", [&] {
+                             require(all.wait_until(weft::never, [] { return true; }), "quiet");
+                             over.store(true, relaxed);
+                         });
+                         run.go();
+                     },
+                     {.deviations = 3}),
+                 bounded);
+}
+
 // There a heavy fence is one of the thread's own, and each side needs its.
 TEST(quiet, is_waited_for_where_the_kernel_has_no_membarrier) {
     model::has_membarrier = false;

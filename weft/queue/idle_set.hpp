@@ -12,16 +12,18 @@
 //      if nothing anywhere:  sleep                if ((i = idle.claim()) != none) wake worker i
 //      retract(i)
 //
-//   63         32 31         16 15        0
-//   +-------------+-------------+-----------+
-//   |    epoch    |  searching  |   idle    |     and a bit of each who may be claimed
-//   +-------------+-------------+-----------+
+//   63      40 39         28 27        14 13      0
+//   +---------+-------------+------------+---------+
+//   |  epoch  |  searching  |  claiming  |  idle   |     and a bit of each who may be claimed
+//   +---------+-------------+------------+---------+
 //
 // The fence between the two steps of each is an asymmetric_fence: to have work costs nothing beside
 // a load, and to go to sleep a system call more.
 //
 // Who is claimed counts as one who searches, until he finds something (end_search) or announces
 // himself again. At most half of the workers search, or one.
+//
+// Limit: 15 000 threads claim at the same moment.
 //
 // Model: test/model/idle_set_test.cpp
 #pragma once
@@ -41,7 +43,10 @@ namespace weft {
 //     the two does
 // I2  `idle` counts the bits, and is changed after them; `searching` those who were claimed or
 //     began by themselves, and have not ended it
-// I3  `epoch` rises, modulo 2^32, with each bit that is cleared
+// I3  `epoch` rises, modulo 2^24, with each bit that is cleared
+// I4  `claiming` counts the claims under way: who was claimed may be awake before I2 has it so
+// I5  a claim that finds no bit has been told of none since it began to look: else all could come
+//     to sleep beside it, and none of them be the one who sees that all are idle
 class idle_set {
     using word = std::uint64_t;
 
@@ -101,17 +106,20 @@ public:
         return claim_any();
     }
 
-    // Whether all are; if it is still so at a second look, they were so all the time between.
+    // Whether all are, and nobody is about to wake one; if it is still so at a second look, they
+    // were so all the time between.
     struct snapshot {
         word state;
     };
     // Acquire: pairs with the releases of announce().
     snapshot look() const noexcept { return {state_.load(std::memory_order_acquire)}; }
-    bool all_idle(snapshot s) const noexcept { return idle_in(s.state) == worker_count_; }
+    bool all_idle(snapshot s) const noexcept {
+        return idle_in(s.state) == worker_count_ && claiming_in(s.state) == 0;  // I4
+    }
     // The second look. A read-modify-write, and no load, which could give the word of before a
     // worker woke although the caller has read what that worker wrote since. Release: pairs with
-    // retract(): what wakes after this look writes nothing that was read before it. Acquire: as
-    // look().
+    // retract() and claim_any(): what wakes after this look writes nothing that was read before it.
+    // Acquire: as look().
     [[nodiscard]] bool is_still(snapshot s) noexcept {
         return state_.fetch_add(0, std::memory_order_acq_rel) == s.state;
     }
@@ -121,23 +129,30 @@ public:
 
 private:
     static constexpr word one_idle = 1;
-    static constexpr word one_searching = word{1} << 16;
-    static constexpr word one_epoch = word{1} << 32;
+    static constexpr word one_claiming = word{1} << 14;
+    static constexpr word one_searching = word{1} << 28;
+    static constexpr word one_epoch = word{1} << 40;
 
-    static unsigned idle_in(word w) noexcept { return static_cast<unsigned>(w & 0xffff); }
-    static unsigned searching_in(word w) noexcept {
-        return static_cast<unsigned>(w >> 16 & 0xffff);
-    }
+    static unsigned idle_in(word w) noexcept { return static_cast<unsigned>(w & 0x3fff); }
+    static unsigned claiming_in(word w) noexcept { return static_cast<unsigned>(w >> 14 & 0x3fff); }
+    static unsigned searching_in(word w) noexcept { return static_cast<unsigned>(w >> 28 & 0xfff); }
     static word bit(unsigned i) noexcept { return word{1} << i % 64; }
 
     WEFT_NOINLINE unsigned claim_any() noexcept {
-        for (unsigned n = 0; n * 64 < worker_count_; ++n) {
-            // Relaxed: a hint, tested below.
-            for (word set; (set = bits_[n].load(std::memory_order_relaxed)) != 0;) {
-                const unsigned i = n * 64 + static_cast<unsigned>(std::countr_zero(set));
-                if (retract_for_another(i)) return i;
+        // Acquire: pairs with is_still(), before a bit is cleared; and, here and below, with
+        // announce(), whose bit is seen then.
+        word now = state_.fetch_add(one_claiming, std::memory_order_acquire) + one_claiming;  // I4
+        do {
+            for (unsigned n = 0; n * 64 < worker_count_; ++n) {
+                // Relaxed: a hint, tested below.
+                for (word set; (set = bits_[n].load(std::memory_order_relaxed)) != 0;) {
+                    const unsigned i = n * 64 + static_cast<unsigned>(std::countr_zero(set));
+                    if (retract_for_another(i)) return i;
+                }
             }
-        }
+        } while (!state_.compare_exchange_weak(now, now - one_claiming,  // I5
+                                               std::memory_order_acquire,
+                                               std::memory_order_acquire));
         return none;
     }
     bool retract_for_another(unsigned i) noexcept {
@@ -145,7 +160,8 @@ private:
         if ((bits_[i / 64].fetch_and(~bit(i), std::memory_order_acq_rel) & bit(i)) == 0)
             return false;  // I1
         // Relaxed: what is handed over goes by the bit. It carries the releases of announce() on.
-        state_.fetch_add(one_epoch + one_searching - one_idle, std::memory_order_relaxed);
+        state_.fetch_add(one_epoch + one_searching - one_claiming - one_idle,
+                         std::memory_order_relaxed);  // I2, I3
         return true;
     }
 
