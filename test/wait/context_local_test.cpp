@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <optional>
@@ -142,6 +143,24 @@ TEST(context_local, a_long_chain_of_bindings_goes_without_recursion) {
     manual_executor on;
     coroutine_flow last(on);
     last.context = top;
+}
+
+// Statics end after what belongs to the main thread. Ends with 0 if the value is still there for a
+// flow that has inherited it, and not in force any more.
+void end_with_a_binding_that_is_static() {
+    static const int before = counted::living;
+    static context_local<counted> n;
+    static struct last {
+        ~last() { std::_Exit(counted::living == before + 2 && n->number == 0 ? 0 : 1); }
+    } const looks;
+    static const auto bound = n.bind(7);
+    auto* const on = new manual_executor;
+    (new coroutine_flow(*on))->inherit_context();  // neither ever ends
+    std::exit(1);
+}
+
+TEST(context_local_death, a_binding_that_is_static_ends_after_its_thread) {
+    EXPECT_EXIT(end_with_a_binding_that_is_static(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(context_local_death, a_binding_that_ends_in_another_flow) {

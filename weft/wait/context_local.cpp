@@ -4,14 +4,17 @@ namespace weft {
 namespace detail {
 namespace {
 
-// Of a thread outside of any flow; what is left at its end is let go.
-struct thread_context {
-    context_node* top = nullptr;
-    ~thread_context() { context_node::let_go(top); }
-};
-thread_local thread_context of_this_thread;
+// Of a thread outside of any flow. It can be asked for also after the thread's end, by statics.
+constinit thread_local context_node* of_this_thread = nullptr;
 
-WEFT_NOINLINE context_node*& context_of_thread() noexcept { return of_this_thread.top; }
+// What is left at a thread's end is let go.
+WEFT_NOINLINE context_node*& context_of_thread() noexcept {
+    struct at_end {
+        ~at_end() { context_node::let_go(std::exchange(of_this_thread, nullptr)); }
+    };
+    static thread_local const at_end of_thread;
+    return of_this_thread;
+}
 
 }  // namespace
 

@@ -16,7 +16,8 @@
 //
 // Without a binding there is the default that the context_local was made with. Reading is linear in
 // the number of bindings in force. A binding belongs to the flow that made it: it ends there, in
-// the reverse order of the beginnings.
+// the reverse order of the beginnings. Outside of any flow it belongs to the thread, and ends with
+// that at the latest: a static one with the main thread, before other statics do.
 //
 // Model: test/model/context_local_test.cpp
 #pragma once
@@ -79,6 +80,7 @@ public:
         ~binding() {
             detail::context_node*& top = detail::context_here();
             WEFT_ASSERT_AT(&top == where_, "a binding ends in another flow", unknown_place);
+            if (top == nullptr) return;  // it has ended with its thread
             WEFT_ASSERT_AT(top == node_, "a binding ends out of turn", unknown_place);
             top = node_->before;
             detail::context_node::keep(top);
