@@ -36,9 +36,9 @@ unsigned processor_count() noexcept {
 // P1  what was launched lies in one deque or in the inbox until one worker takes it
 // P2  a worker sleeps only after it has announced itself and then seen nothing in P1's places
 // P3  a loop is destroyed by its own thread, when no worker runs anything any more
-// P4  of fair_takes takes one is of the inbox, and in each eldest_period one is of the deque's
-//     eldest; the take after a strand's turn is of one of these, by turns: nothing in P1's places
-//     waits for ever behind what launches itself again
+// P4  of fair_takes takes one is of the inbox, and of clock_takes one is of the deque's eldest, if
+//     eldest_period has passed since the last such; the take after a strand's turn is of one of
+//     these, by turns: nothing in P1's places waits for ever behind what launches itself again
 struct pool::core {
     // Made before what refers to it, and destroyed when the worker says.
     struct has_loop {
@@ -80,10 +80,11 @@ struct pool::core {
         void drop_loop() noexcept;
 
     private:
-        // One take in so many is of what came from outside. The eldest of its own is taken once in
-        // so much time instead: to begin that before the latest is through has both alive at a
-        // time, and so has each fork of a tree, whose eldest is the branch next to the root; in
-        // this time most of such a branch is through. The clock is asked once in so many takes.
+        // One take in so many is of what came from outside. The eldest of its own is taken no more
+        // often than once in so much time: to begin that before the latest is through has both
+        // alive at a time, and so has each fork of a tree, whose eldest is the branch next to the
+        // root; in this time most of such a branch is through. The clock is asked once in so many
+        // takes: where these are long, they are what the eldest waits for.
         static constexpr unsigned fair_takes = 16;
         static constexpr unsigned clock_takes = 256;
         static constexpr duration eldest_period = std::chrono::milliseconds(10);

@@ -24,9 +24,9 @@
 //
 // What begins within it without saying where, begins anywhere in it. The order in which things
 // begin is not that of launching: a worker begins the latest first, but of sixteen that it begins
-// one is of what came from outside, and once in ten milliseconds it begins the eldest of its own;
-// and one of these two, by turns, in each round of its loop (64 turns at most, fewer where they are
-// long), where that has something to run already.
+// one is of what came from outside, and of 256 one is the eldest of its own, if ten milliseconds
+// have passed since the last such; and one of these two, by turns, in each round of its loop (64
+// turns at most, fewer where they are long), where that has something to run already.
 // Before a strand that has more to run goes on, its worker takes one of those that wait longest.
 //
 // Many may be in a process, and come and go. Not from what it runs: its destructor asks all that
