@@ -106,4 +106,23 @@ TEST_P(an_io_operation, does_not_enlist_with_the_next_opening_of_its_number) {
     });
 }
 
+// As if so many others had calls under way that its driver is given no more of them.
+TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_call_no_more) {
+    run([] {
+        weft::testing::connection c = weft::testing::connected();
+        c.server.set_options({.read_timeout = 300ms});  // longer than the peer takes
+        io_entry& e = descriptor_ref::find(c.server.native_handle()).entry();
+        weft::fiber peer([&] {
+            e.word.fetch_add(3072 * io_entry::user);
+            EXPECT_TRUE(c.client.write_all(weft::bytes_of("a")));
+        });
+        std::string two(2, 0);
+        const weft::transferred t = c.server.read_exact(weft::testing::room(two));
+        EXPECT_EQ(t.bytes, 1u);
+        EXPECT_EQ(t.error, std::errc::timed_out);
+        peer.join();
+        e.word.fetch_sub(3072 * io_entry::user);
+    });
+}
+
 }  // namespace

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <net/if.h>
 
+#include <deque>
 #include <string>
 #include <thread>
 
 #include "test/io/drivers.hpp"
+#include "weft/base/errc.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/when_all.hpp"
 
@@ -59,6 +61,53 @@ TEST_P(udp, waits_for_a_datagram) {
         ASSERT_TRUE(a.send_to(bytes_of("r"), b.local_endpoint()));
         reader.join();
         EXPECT_EQ(order, "wr");
+    });
+}
+
+// With io_uring each of them has a call under way; an entry counts up to 4095.
+TEST_P(udp, any_number_may_receive_at_once) {
+    run([] {
+        constexpr int count = 4096;
+        udp_socket s = any_udp();
+        const int number = s.native_handle();
+        int begun = 0;
+        int told = 0;
+        std::deque<fiber> all;
+        for (int i = 0; i < count; ++i)
+            all.emplace_back([&] {
+                std::string b(1, 0);
+                ++begun;
+                if (s.recv(room(b)).error() == weft::errc::closed) ++told;
+            });
+        while (begun != count) weft::this_fiber::yield();
+        s.close();
+        for (fiber& f : all) f.join();
+        EXPECT_EQ(told, count);
+
+        udp_socket next = any_udp();
+        EXPECT_EQ(next.native_handle(), number) << "it was closed by the last of them";
+        ASSERT_TRUE(next.send_to(bytes_of("x"), next.local_endpoint()));
+        EXPECT_EQ(next_of(next), "x");
+    });
+}
+
+TEST_P(udp, may_receive_until_a_time_beside_any_number) {
+    run([] {
+        udp_socket s = any_udp();
+        int begun = 0;
+        std::deque<fiber> all;
+        for (int i = 0; i < 4096; ++i)
+            all.emplace_back([&] {
+                std::string b(1, 0);
+                ++begun;
+                static_cast<void>(s.recv(room(b)));
+            });
+        while (begun != 4096) weft::this_fiber::yield();
+        s.set_receive_timeout(1ms);
+        std::string b(1, 0);
+        const auto r = s.recv(room(b));
+        EXPECT_EQ(r.error(), std::errc::timed_out);
+        s.close();
     });
 }
 

@@ -25,7 +25,8 @@
 // Invariants:
 // D1  a waiter enlists under the lock after it has seen its flag clear; an event sets the flag and
 //     then takes the lock: one of them sees the other
-// D2  users are counted only in the generation that they have asked for
+// D2  users are counted only in the generation that they have asked for, and there are less of them
+//     than can be counted: a driver is given no call of an entry that is crowded
 // D3  the number is closed once: by the user who takes `owed` away when there is no other
 //
 // Model: none, chaos_test and io_driver_test have the protocol of an entry's word.
@@ -76,6 +77,12 @@ struct io_entry {
         // Relaxed: who goes by it has to look again, under the lock. D1
         const std::uint64_t now = word.load(std::memory_order_relaxed);
         return generation_of(now) == generation && (now & (flag | closed)) == 0;
+    }
+
+    // A glance: so many are users that what lasts is not to be one more. Calls that do not wait, of
+    // a thousand threads, can be counted beside them.
+    bool is_crowded() const noexcept {
+        return (word.load(std::memory_order_relaxed) & users) >= 3072 * user;
     }
 
     // A user from now on. The word as it was; not a user if `generation` is not its own or it is

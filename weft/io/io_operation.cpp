@@ -118,8 +118,10 @@ bool io_operation::submit(io_driver& d) noexcept {
 bool io_operation::again(waiter& w) noexcept {
     // The end of a pause is not the end of the wait, nor is a deadline that has moved on.
     const bool paused = std::exchange(pause_until_, never) != never;
-    if (paused ? w.reason() != stop_reason::none || deadline_ <= now()
-               : w.status() == wait_status::timed_out && !has_moved_on())
+    // Its own deadline wakes it where a driver had the call at first, and has it no more.
+    const bool late =
+        w.status() == wait_status::timed_out || (request_.driver == nullptr && w.is_late());
+    if (paused ? w.reason() != stop_reason::none || deadline_ <= now() : late && !has_moved_on())
         return true;
     if (request_.driver == nullptr ? attempt() : !paused && completed(w)) return true;
     if (!w.renew(deadline(), reports_stop)) return true;

@@ -121,6 +121,8 @@ private:
 
     bool gives_to(io_driver& d) const noexcept {
         if (!d.completes() || !request_.can_be_given()) return false;
+        if (request_.of && request_.of.entry().is_crowded()) [[unlikely]]
+            return false;
         // The system would write to a shared stack while it is somebody else's.
         const flow* const f = current_flow();
         if (f != nullptr && f->shares_stack()) return false;
