@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -130,6 +131,33 @@ TEST(pin, a_lock_with_a_deadline_is_waited_for_until_then) {
             }
         }).join();
         ::pthread_mutex_unlock(&m);
+    });
+    hook::on_pin(nullptr);
+}
+
+TEST(pin, a_lock_with_any_deadline_is_waited_for) {
+    hook::on_pin([](const hook::pin&) {});
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        constexpr time_t last = std::numeric_limits<time_t>::max();
+        constexpr time_t first = std::numeric_limits<time_t>::min();
+        for (const clockid_t by : {CLOCK_REALTIME, CLOCK_MONOTONIC}) {
+            ASSERT_EQ(::pthread_mutex_lock(&m), 0);
+            fiber waits([by] {
+                const timespec late = {last, 999'999'999};
+                EXPECT_EQ(::pthread_mutex_clocklock(&m, by, &late), 0);
+                ::pthread_mutex_unlock(&m);
+            });
+            fiber does_not([by] {
+                for (const timespec t : {timespec{first, 0}, timespec{0, 0}})
+                    EXPECT_EQ(::pthread_mutex_clocklock(&m, by, &t), ETIMEDOUT);
+                for (const timespec none : {timespec{last, -1}, timespec{last, 1'000'000'000}})
+                    EXPECT_EQ(::pthread_mutex_clocklock(&m, by, &none), EINVAL);
+            });
+            does_not.join();
+            ::pthread_mutex_unlock(&m);
+            waits.join();
+        }
     });
     hook::on_pin(nullptr);
 }

@@ -86,15 +86,20 @@ int lock_as_fiber(pthread_mutex_t& m, time_point deadline) {
 time_point deadline_of(clockid_t by, const timespec& until) noexcept {
     timespec there;
     if (::clock_gettime(by, &there) != 0) return never;
-    return after(now(), std::chrono::seconds(until.tv_sec - there.tv_sec) +
-                            std::chrono::nanoseconds(until.tv_nsec - there.tv_nsec));
+    const auto of = [](const timespec& t) noexcept {
+        return hook::duration_of(t.tv_sec, std::chrono::nanoseconds(t.tv_nsec));
+    };
+    return until.tv_sec < there.tv_sec ? now() : after(now(), of(until) - of(there));
 }
 
 int lock_until(pthread_mutex_t* m, clockid_t by, const timespec* until, const void* caller) {
     if (fiber_here() != nullptr) {
         const int r = real::pthread_mutex_trylock(m);
         if (r != EBUSY) return locked(r);
-        if (waits_as_fiber(*m, caller)) return locked(lock_as_fiber(*m, deadline_of(by, *until)));
+        if (waits_as_fiber(*m, caller)) {
+            if (until->tv_nsec < 0 || until->tv_nsec > 999'999'999) return EINVAL;
+            return locked(lock_as_fiber(*m, deadline_of(by, *until)));
+        }
     }
     return locked(by == CLOCK_REALTIME ? real::pthread_mutex_timedlock(m, until)
                                        : real::pthread_mutex_clocklock(m, by, until));
