@@ -186,6 +186,10 @@ POSIX_CASE(pselect_has_a_mask) {
     t.told("set", FD_ISSET(s.a, &r));
     fill();
     t.told("without", HOOKED(pselect)(s.a + 1, &r, nullptr, nullptr, &some, nullptr));
+    const timespec none = {0, 0};
+    fill();
+    t.told("at once", HOOKED(pselect)(s.a + 1, &r, nullptr, nullptr, &none, &mask));
+    t.told("set", FD_ISSET(s.a, &r));
     fill();
     t.beside([&] {
         after_ms(5);
@@ -221,6 +225,7 @@ POSIX_CASE(epoll_sets_are_waited_for) {
     ::sigfillset(&mask);
     t.took("with a mask", milliseconds(10),
            [&] { t.told("with a mask", HOOKED(epoll_pwait)(set.n, got, 4, 11, &mask)); });
+    t.told("at once with a mask", HOOKED(epoll_pwait)(set.n, got, 4, 0, &mask));
     t.beside([&] {
         after_ms(5);
         HOOKED(write)(s.b, "y", 1);
