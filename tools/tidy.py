@@ -39,7 +39,6 @@ TESTED_ELSEWHERE = {
     "weft/hook/in_process.hpp": "hook_test: fibers, threads, children of both kinds",
     "weft/hook/readiness.hpp": "hook_test and differential_test, with each driver",
     "weft/hook/opening.hpp": "hook_test: numbers that are closed and used again",
-    "weft/hook/several.hpp": "posix_poll_test has the cases, with each driver",
     "weft/hook/transfer.hpp": "posix_bytes_test and posix_messages_test have the cases",
     "weft/hook/device.hpp": "posix_bytes_test: eventfd, pipes, devices; many_wait_for_one",
     "weft/hook/file_call.hpp": "differential_test with options::files",

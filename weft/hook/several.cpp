@@ -85,9 +85,9 @@ bool several_wait::start(waiter& w) noexcept {
     for (std::size_t i = 0; i < all_.size(); ++i) {
         several::place& p = places_[i];
         for (const int direction : {0, 1}) {
-            if (!p.of || !(direction == 0 ? all_[i].reads : all_[i].writes)) continue;
+            if (all_[i].fd < 0 || !(direction == 0 ? all_[i].reads : all_[i].writes)) continue;
             p.nodes[direction].owner = &w;
-            switch (enlist(p, direction)) {
+            switch (p.of ? enlist(p, direction) : step::blind) {  // not: there was no memory
                 case step::stands:
                     break;
                 case step::moved_on:
