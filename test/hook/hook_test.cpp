@@ -518,6 +518,18 @@ TEST_P(hooked, a_wait_for_descriptor_zero_ends_when_that_is_closed) {
     });
 }
 
+TEST_P(hooked, a_read_of_no_bytes_waits_for_none) {
+    run([] {
+        const auto s = fd_pair::sockets();
+        char c;
+        fiber reader([&] { EXPECT_EQ(::read(s.a, &c, 1), 1); });  // a socket is known from here on
+        this_fiber::yield();
+        EXPECT_EQ(::write(s.b, "x", 1), 1);
+        reader.join();
+        EXPECT_EQ(::read(s.a, &c, 0), 0);
+    });
+}
+
 // Those of a user and a group are numbers as well.
 TEST_P(hooked, credentials_that_come_with_a_message_are_no_descriptors) {
     run([] {

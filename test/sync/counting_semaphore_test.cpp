@@ -79,6 +79,15 @@ TEST(counting_semaphore, serves_in_order_of_arrival_and_nobody_passes) {
     for (auto& f : fibers) f.join();
 }
 
+TEST(counting_semaphore_death, a_release_of_less_than_nothing) {
+    EXPECT_DEATH(
+        {
+            weft::counting_semaphore<> s(1);
+            s.release(-1);
+        },
+        "release of a semaphore by less than nothing \\(.*counting_semaphore_test\\.cpp:");
+}
+
 TEST(counting_semaphore_death, a_release_above_the_maximum) {
     EXPECT_DEATH(
         {

@@ -31,7 +31,6 @@ fd_watch::waiting::waiting(descriptor_ref of, std::error_code error, fd_events e
     request_.flags = static_cast<short>(events);
     request_.reads = !has(events, fd_events::write);
     set_deadline(deadline);
-    if (!of && !error_) error_ = std::make_error_code(std::errc::bad_file_descriptor);
     if (has(events, fd_events::write) == has(events, fd_events::read | fd_events::urgent))
         error_ = std::make_error_code(std::errc::invalid_argument);
 }
