@@ -448,6 +448,22 @@ TEST_P(hooked, fclose_ends_the_waits_for_its_descriptor) {
 }
 
 // The lowest number that is free.
+// A program that is begun anew in that environment.
+TEST(hook_options_death, are_what_the_environment_says) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    for (const char* value : {"1", "0", ""}) {
+        const bool on = *value == '1';
+        ::setenv("WEFT_HOOK_FILES", value, 1);
+        EXPECT_EXIT(::_exit(hook::get_options().files == on && !hook::get_options().pthread_mutex),
+                    ::testing::ExitedWithCode(1), "");
+        ::unsetenv("WEFT_HOOK_FILES");
+        ::setenv("WEFT_HOOK_MUTEX", value, 1);
+        EXPECT_EXIT(::_exit(hook::get_options().pthread_mutex == on && !hook::get_options().files),
+                    ::testing::ExitedWithCode(1), "");
+        ::unsetenv("WEFT_HOOK_MUTEX");
+    }
+}
+
 int next_number() {
     const weft::testing::one_fd n(::dup(0));
     return n.n;

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/io/drivers.hpp"
@@ -168,6 +169,17 @@ TEST_P(watch, of_a_timer_of_the_system) {
         ASSERT_EQ(::timerfd_settime(t, 0, &in_2ms, nullptr), 0);
         EXPECT_TRUE(wait_fd(t, fd_events::read));
         ::close(t);
+    });
+}
+
+TEST_P(watch, goes_where_it_is_moved_to) {
+    run([] {
+        const pipe_ends p;
+        p.write();
+        fd_watch first(p.read_end);
+        fd_watch second;
+        second = std::move(first);
+        EXPECT_EQ(second.wait(fd_events::read).value(), fd_events::read);
     });
 }
 
