@@ -45,11 +45,17 @@ TEST(poll, of_a_reference_holds_what_it_refers_to) {
 }
 
 TEST(poll, gives_its_value_up_when_it_is_reset) {
-    const auto value = std::make_shared<int>(1);
-    weft::poll<std::shared_ptr<int>> p(value);
+    static int alive;
+    struct counted {
+        counted() { ++alive; }
+        counted(const counted&) = delete;
+        ~counted() { --alive; }
+    };
+    weft::poll<counted> p(std::in_place);
+    EXPECT_EQ(alive, 1);
     p.reset();
     EXPECT_TRUE(p.is_pending());
-    EXPECT_EQ(value.use_count(), 1);
+    EXPECT_EQ(alive, 0);
 }
 
 TEST(poll, of_nothing_is_ready_or_not) {
