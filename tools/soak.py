@@ -10,7 +10,7 @@ of the samples is above that of the second third by at most 2 % and 1 MiB, or 8 
 first third is for warming up.
 
 Of the storms (test/storm/storm.hpp) each weft_storm_<name> in the folder does 10^7 operations, those
-of kills 10^6; with a line every ten seconds, and its seed. One that is silent for five minutes hangs.
+of kills 10^6, of ids 10^8; with a line every ten seconds, and its seed. One that is silent for five minutes hangs.
 What fails has said how it is run again: weft_storm_<name> --round SEED. Exit: 0 flat, or no fault; 1 not,
 or a program found fault; 2 misuse.
 """
@@ -28,7 +28,7 @@ EVERY = 10    # seconds
 LEAST = 18    # samples
 GRACE = 60    # seconds for the program to end by itself
 SILENT = 300  # seconds, and a storm hangs
-COUNTS = {"kill": 10**6}  # operations of a storm with this in its name
+COUNTS = {"kill": 10**6, "ids": 10**8}  # operations of a storm with this in its name
 COUNT = 10**7             # of the others
 SHARE = 0.02  # that a figure may grow by,
 SLACK = {"KiB": 1024, "descriptors": 8}  # and this besides
