@@ -14,7 +14,7 @@
 //
 //   63      40 39         28 27        14 13      0
 //   +---------+-------------+------------+---------+
-//   |  epoch  |  searching  |  claiming  |  idle   |     and a bit of each who may be claimed
+//   |  epoch  |  searching  |  claiming  |  idle   |     and a bit of each that may be claimed
 //   +---------+-------------+------------+---------+
 //
 // The fence between the two steps of each is an asymmetric_fence: to have work costs nothing beside
@@ -44,9 +44,9 @@ namespace weft {
 // I2  `idle` counts the bits, and is changed after them; `searching` those who were claimed or
 //     began by themselves, and have not ended it
 // I3  `epoch` rises, modulo 2^24, with each bit that is cleared
-// I4  `claiming` counts the claims under way: who was claimed may be awake before I2 has it so
+// I4  `claiming` counts the claims under way: a claimed worker may be awake before I2 has it so
 // I5  a claim that finds no bit has been told of none since it began to look: else all could come
-//     to sleep beside it, and none of them be the one who sees that all are idle
+//     to sleep beside it, and none of them be the one that sees that all are idle
 class idle_set {
     using word = std::uint64_t;
 
