@@ -9,10 +9,10 @@ samples, in a shorter run), a line each, and ends with a verdict. "flat": the me
 of the samples is above that of the second third by at most 2 % and 1 MiB, or 8 descriptors; the
 first third is for warming up.
 
-Of the storms (test/storm/storm.hpp) each weft_storm_<name> in the folder does 10^7 operations, those
-of kills 10^6, of ids 10^8; with a line every ten seconds, and its seed. One that is silent for five minutes hangs.
-What fails has said how it is run again: weft_storm_<name> --round SEED. Exit: 0 flat, or no fault; 1 not,
-or a program found fault; 2 misuse.
+Of the storms (test/storm/storm.hpp) each weft_storm_<name> in the folder does 10^7 operations, those of
+kills 10^6, of ids 10^8; with a line every ten seconds, and its seed. One that is silent for five
+minutes hangs. What fails has said how it is run again: weft_storm_<name> --round SEED. Exit: 0 flat, or
+no fault; 1 not, or a program found fault; 2 misuse.
 """
 
 import os

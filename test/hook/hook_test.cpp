@@ -447,7 +447,6 @@ TEST_P(hooked, fclose_ends_the_waits_for_its_descriptor) {
     });
 }
 
-// The lowest number that is free.
 // A program that is begun anew in that environment.
 TEST(hook_options_death, are_what_the_environment_says) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -464,6 +463,7 @@ TEST(hook_options_death, are_what_the_environment_says) {
     }
 }
 
+// The lowest number that is free.
 int next_number() {
     const weft::testing::one_fd n(::dup(0));
     return n.n;
