@@ -100,18 +100,22 @@ TEST(quiet, is_waited_for_until_what_was_launched_has_run) {
     expect_right(wait_for_quiet(2, false, {.deviations = 2}), bounded);
 }
 
-// Whole. The worker was idle, and what it takes is gone from its place before it has run.
-TEST(quiet, is_not_there_while_a_worker_runs_what_it_has_taken) {
-    expect_right(explore(
-        [](execution& run) {
+// A worker that was idle wakes by itself, and what it takes is gone from its place before it has
+// run. `claims`: a launcher is about to wake it meanwhile.
+report wait_beside_one_that_runs(bool claims, const model::options& o) {
+    return explore(
+        [=](execution& run) {
             idle_set idle(1);
             quiet all(idle);
             weft::atomic<int> left{1};
             model::var<int> ran{0};
             idle.announce(0, false);
+            if (claims) run.thread("launches", [&] { static_cast<void>(idle.claim()); });
             run.thread("worker", [&] {
-                require(idle.retract(0), "it was not claimed");
+                const bool claimed = !idle.retract(0);
+                require(claims || !claimed, "nobody has claimed it");
                 left.store(0, relaxed);
+                if (claimed) static_cast<void>(idle.end_search());
                 ran.write(1);
                 idle.announce(0, false);
             });
@@ -121,35 +125,17 @@ TEST(quiet, is_not_there_while_a_worker_runs_what_it_has_taken) {
             });
             run.go();
         },
-        {.deviations = 20}));
+        o);
 }
 
-// The worker wakes by itself while a launcher is about to wake it, and takes what that one
-// has put before the launcher has come to its end.
+// Whole.
+TEST(quiet, is_not_there_while_a_worker_runs_what_it_has_taken) {
+    expect_right(wait_beside_one_that_runs(false, {.deviations = 20}));
+}
+
+// The worker takes what the launcher has put before that one has come to its end.
 TEST(quiet, is_not_there_while_a_worker_runs_what_it_is_being_claimed_for) {
-    expect_right(explore(
-                     [](execution& run) {
-                         idle_set idle(1);
-                         quiet all(idle);
-                         weft::atomic<int> left{1};
-                         model::var<int> ran{0};
-                         idle.announce(0, false);
-                         run.thread("launches", [&] { static_cast<void>(idle.claim()); });
-                         run.thread("worker", [&] {
-                             const bool claimed = !idle.retract(0);
-                             left.store(0, relaxed);
-                             if (claimed) static_cast<void>(idle.end_search());
-                             ran.write(1);
-                             idle.announce(0, false);
-                         });
-                         run.thread("waits", [&] {
-                             if (all.is_so([&] { return left.load(relaxed) == 0; }))
-                                 require(ran.read() == 1, "it has run");
-                         });
-                         run.go();
-                     },
-                     {.deviations = 5}),
-                 bounded);
+    expect_right(wait_beside_one_that_runs(true, {.deviations = 5}), bounded);
 }
 
 // The launcher may find that the worker is awake, and come to its end after that one has gone to
