@@ -9,6 +9,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -59,6 +60,37 @@ TEST(result, value_of_a_value_is_it_and_of_a_failure_throws_its_code) {
         EXPECT_EQ(e.code(), full);
     }
     EXPECT_THROW(static_cast<void>(greet(false).value()), std::system_error);
+}
+
+// Counts its moves, and is empty when it is gone.
+struct numbers {
+    explicit numbers(int& m) : moves(&m) {}
+    numbers(numbers&& other) noexcept : all(std::move(other.all)), moves(other.moves) { ++*moves; }
+    ~numbers() { all.assign(all.size(), 0); }
+    auto begin() { return all.begin(); }
+    auto end() { return all.end(); }
+    std::vector<int> all{1, 2, 3};
+    int* moves;
+};
+
+TEST(result, value_of_one_that_goes_lasts_as_long_as_the_loop_over_it) {
+    int moves = 0;
+    const auto read = [&] { return result<numbers>(std::in_place, moves); };
+    int sum = 0;
+    for (const int n : read().value()) sum += n;
+    EXPECT_EQ(sum, 6);
+    EXPECT_EQ(moves, 1);
+    const numbers kept = read().value();
+    EXPECT_EQ(moves, 2) << "one move, as by a reference";
+}
+
+TEST(result, value_of_what_cannot_be_moved_stays_within) {
+    struct pinned {
+        explicit pinned(int n) : number(n) {}
+        pinned(const pinned&) = delete;
+        int number;
+    };
+    EXPECT_EQ(result<pinned>(std::in_place, 7).value().number, 7);
 }
 
 TEST(result, value_or_gives_the_other_only_for_a_failure) {

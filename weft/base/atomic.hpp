@@ -10,7 +10,7 @@
 // that both kinds of weft may be in one program.
 //
 // A loop that spins says so by spin_pause(): the processor goes easy on it, and the checker lets
-// somebody else go on. One that has spun for long gives the processor away by spin_yield().
+// another thread go on. One that has spun for long gives the processor away by spin_yield().
 //
 //   weft::atomic<unsigned> word{0};
 //   word.fetch_or(bit, std::memory_order_release);

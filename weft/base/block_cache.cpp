@@ -24,7 +24,7 @@ constexpr std::size_t batch_bytes = 4 * 1024;
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
 // What is asked of the system at once, twice as much each time: the chunks of a class lie one
-// behind the other in so many bytes. Who goes over block after block, in either order, does so as
+// behind the other in so many bytes. A walk over block after block, in either order, goes as
 // over one piece then; over single chunks, which the system puts one below the other, it takes four
 // times as long. What is not used of it is addresses and no memory.
 constexpr std::size_t least_run_bytes = 4 * chunk_bytes;

@@ -54,6 +54,10 @@ concept error_for = std::constructible_from<E, U> || requires(const U& u) {
     { make_error_code(u) } -> std::same_as<E>;
 };
 
+// What a T that is given away is handed over as.
+template <class T>
+using kept = std::conditional_t<std::move_constructible<T>, T, T&&>;
+
 }  // namespace detail
 
 // Makes a result that failed: `return weft::failure(std::errc::not_enough_memory);`.
@@ -103,9 +107,11 @@ public:
     T* operator->() noexcept { return std::get_if<0>(&state_); }
     const T* operator->() const noexcept { return std::get_if<0>(&state_); }
 
+    // Of a result that is gone at the end of the statement it is a value, which a range-for keeps:
+    // for (auto& x : read().value()). One that cannot be moved stays where it is.
     T& value() & { return check(), **this; }
     const T& value() const& { return check(), **this; }
-    T&& value() && { return check(), *std::move(*this); }
+    detail::kept<T> value() && { return check(), *std::move(*this); }
 
     template <class U>
     T value_or(U&& other) const& {

@@ -1,6 +1,6 @@
 // spin_lock: for the few instructions in which a queue of waiters is changed.
 //
-// Its one idea: one byte, one exchange, and nobody inside ever waits, allocates or runs another's
+// Its one idea: one byte, one exchange, and no holder ever waits, allocates or runs another's
 // code. Who finds it taken looks a few times more and then gives the processor away, because the
 // holder may have lost it.
 //

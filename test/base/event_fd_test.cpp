@@ -1,0 +1,53 @@
+// event_fd: readable once it was told, until it forgets.
+#include "weft/base/event_fd.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "test/support/readable.hpp"
+
+namespace {
+
+using weft::detail::drain_event_fd;
+using weft::detail::forget_event_fd;
+using weft::detail::open_event_fd;
+using weft::detail::tell_event_fd;
+using weft::testing::readable;
+
+TEST(event_fd, is_readable_once_told_until_it_forgets) {
+    const int n = open_event_fd(false);
+    EXPECT_EQ(::fcntl(n, F_GETFD), FD_CLOEXEC);
+    EXPECT_FALSE(readable(n));
+    for (int i = 0; i < 2; ++i) {
+        tell_event_fd(n);
+        tell_event_fd(n);
+        EXPECT_TRUE(readable(n));
+        i == 0 ? drain_event_fd(n) : forget_event_fd(n);
+        EXPECT_FALSE(readable(n));
+    }
+    forget_event_fd(n);
+    ::close(n);
+}
+
+TEST(event_fd, may_be_told_from_the_first) {
+    const int n = open_event_fd(true);
+    EXPECT_TRUE(readable(n));
+    ::close(n);
+}
+
+using event_fd_death = ::testing::Test;
+
+// EBADF: as any other that does not pass.
+TEST(event_fd_death, that_cannot_be_told_or_drained_ends_the_program_with_a_line) {
+    EXPECT_EXIT(tell_event_fd(-1), ::testing::ExitedWithCode(2),
+                "weft: write to an eventfd is refused: Bad file descriptor");
+    EXPECT_EXIT(drain_event_fd(-1), ::testing::ExitedWithCode(2),
+                "weft: read of an eventfd is refused: Bad file descriptor");
+    EXPECT_EXIT(forget_event_fd(-1), ::testing::ExitedWithCode(2),
+                "weft: read of an eventfd is refused: Bad file descriptor");
+}
+
+}  // namespace

@@ -1,0 +1,37 @@
+#include "weft/base/event_fd.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "weft/base/refusals.hpp"
+
+namespace weft::detail {
+
+int open_event_fd(bool told) noexcept {
+    return ::eventfd(told ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+// Full, which is EAGAIN, it would be after 2^64 of these.
+void tell_event_fd(int number) noexcept {
+    const std::uint64_t one = 1;
+    refusals of_this;
+    while (::write(number, &one, sizeof one) < 0) of_this.met("write to an eventfd", errno);
+}
+
+void drain_event_fd(int number) noexcept {
+    std::uint64_t count;
+    refusals of_this;
+    while (::read(number, &count, sizeof count) < 0) of_this.met("read of an eventfd", errno);
+}
+
+void forget_event_fd(int number) noexcept {
+    std::uint64_t count;
+    refusals of_this;
+    while (::read(number, &count, sizeof count) < 0 && errno != EAGAIN)
+        of_this.met("read of an eventfd", errno);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,49 @@
+// spin_wait: a wait for another thread that is about to do what is waited for, and has no way to
+// tell.
+//
+// Its one idea: that thread is mostly within a few instructions of it, but may be held up for
+// seconds, by a callback that takes its time or by a wake that the system refuses and that is tried
+// again (refusals.hpp). So the processor is given away some times, and then the waiter sleeps
+// between two looks, ever longer: a wait that lasts costs next to nothing.
+//
+//   for (spin_wait w; !is_done.load(std::memory_order_acquire); w.once()) {}
+//
+// Model: none, it has no word; under the checker it is the checker's own spin.
+#pragma once
+
+#include "weft/base/atomic.hpp"
+#include "weft/base/clock.hpp"
+#include "weft/base/platform.hpp"
+
+namespace weft::detail {
+
+// The thread sleeps, by a call that nothing stands in for: also where that of the C library is one
+// that suspends a fiber. It may end early.
+void nap(duration) noexcept;
+
+class spin_wait {
+public:
+#if WEFT_MODEL
+    void once() { spin_yield(); }
+#else
+    void once() noexcept {
+        if (looks_ < most_yields) [[likely]] {
+            ++looks_;
+            return spin_yield();
+        }
+        sleep();
+    }
+
+private:
+    static constexpr unsigned most_yields = 256;
+    static constexpr duration shortest = std::chrono::microseconds(50);
+    static constexpr duration longest = std::chrono::milliseconds(1);
+
+    WEFT_COLD void sleep() noexcept;
+
+    unsigned looks_ = 0;
+    duration next_ = shortest;
+#endif
+};
+
+}  // namespace weft::detail
