@@ -34,20 +34,28 @@ void enter(unsigned high, unsigned low) {
     fail("the last function of a context returned");
 }
 
+// Each of these asks the system for the signal mask and does nothing where that is refused, in this
+// thread's every switch from then on: there is no way to go on.
+void demand(bool done) noexcept {
+    if (!done) [[unlikely]]
+        fail("the system refuses rt_sigprocmask, which a switch by ucontext needs", {},
+             unknown_place);
+}
+
 }  // namespace
 
 arrival switch_to(context& from, context& to, void* word) noexcept {
     to.came = {word, &from, &to};
     // The signal mask is the thread's, and swapcontext sets the one that it finds in the context.
-    pthread_sigmask(SIG_SETMASK, nullptr, &to.state.uc_sigmask);
-    swapcontext(&from.state, &to.state);
+    demand(pthread_sigmask(SIG_SETMASK, nullptr, &to.state.uc_sigmask) == 0);
+    demand(swapcontext(&from.state, &to.state) == 0);
     return from.came;
 }
 
 void make_context(context& c, void* stack_top, const entry_point& point) noexcept {
     // makecontext wants the low end of the stack; only the distance to the top matters to it.
     constexpr std::size_t claimed_bytes = 2048;
-    getcontext(&c.state);
+    demand(getcontext(&c.state) == 0);
     c.state.uc_stack.ss_sp = static_cast<char*>(stack_top) - claimed_bytes;
     c.state.uc_stack.ss_size = claimed_bytes;
     c.state.uc_link = nullptr;

@@ -26,6 +26,7 @@
 
 #include "weft/base/assert.hpp"
 #include "weft/base/atomic.hpp"
+#include "weft/base/spin_wait.hpp"
 #include "weft/stop/stop_state.hpp"
 
 namespace weft::detail {
@@ -101,8 +102,8 @@ public:
             if (word_.compare_exchange_weak(word, word & flags, std::memory_order_acquire,
                                             std::memory_order_acquire))
                 return true;
-        while ((word & told) == 0) {
-            spin_yield();
+        for (spin_wait w; (word & told) == 0;) {
+            w.once();
             word = word_.load(std::memory_order_acquire);  // pairs with set_told()
         }
         return false;
@@ -156,9 +157,8 @@ public:
     stop_reason close() noexcept {
         bits word = word_.load(std::memory_order_acquire);  // pairs with delivered()
         for (;;) {
-            if ((word & asking) != 0) {
-                spin_yield();
-                word = word_.load(std::memory_order_acquire);  // pairs with delivered()
+            if ((word & asking) != 0) [[unlikely]] {
+                word = after_delivery();
             } else if (word_.compare_exchange_weak(word, static_cast<bits>(word & ~opened),
                                                    std::memory_order_acq_rel,
                                                    std::memory_order_acquire)) {
@@ -170,6 +170,13 @@ public:
     stop_reason asked() const noexcept { return reason_in(word_.load(std::memory_order_relaxed)); }
 
 private:
+    // What it is when nobody is asking.
+    WEFT_COLD bits after_delivery() const noexcept {
+        for (spin_wait w;; w.once()) {
+            const bits word = word_.load(std::memory_order_acquire);  // pairs with delivered()
+            if ((word & asking) == 0) return word;
+        }
+    }
     static stop_reason reason_in(bits word) noexcept {
         return static_cast<stop_reason>(word >> reason_shift);
     }

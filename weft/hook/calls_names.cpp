@@ -1,6 +1,6 @@
 // Names of hosts. libc waits for them by calls that no hook sees, so that each is looked up by a
-// thread that may block (errand.hpp), with libc's own rules (nsswitch, hosts, resolv.conf); what is
-// no name at all is answered here.
+// thread that may block (errand.hpp), one of those for names, with libc's own rules (nsswitch,
+// hosts, resolv.conf); what is no name at all is answered here.
 
 #include <arpa/inet.h>
 
@@ -15,6 +15,7 @@
 #include "weft/hook/calls.hpp"
 #include "weft/hook/errand.hpp"
 #include "weft/hook/host_entry.hpp"
+#include "weft/io/resolver.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {
@@ -25,6 +26,8 @@ struct freed {
     void operator()(void* p) const noexcept { std::free(p); }
 };
 using text = std::unique_ptr<char, freed>;
+
+int look_up(errand& e) { return run_errand(e, waited_for, weft::detail::name_pool()); }
 
 text copy(const char* s) noexcept { return text(s != nullptr ? ::strdup(s) : nullptr); }
 
@@ -172,7 +175,7 @@ last_host& last_of_fiber() noexcept {
 
 hostent* answer_of_fiber(host_errand* made) noexcept(false) {
     const errand_ptr e(made);
-    const int why = e ? run_errand(*e, waited_for) : ENOMEM;
+    const int why = e ? look_up(*e) : ENOMEM;
     if (why != 0 || e->found() == nullptr) {
         if (why != 0) errno = why;
         h_errno = why != 0 ? NETDB_INTERNAL : e->error();
@@ -191,7 +194,7 @@ hostent* answer_of_fiber(host_errand* made) noexcept(false) {
 int answer_into(host_errand* made, hostent* into, char* room, std::size_t bytes, hostent** found,
                 int* error) {
     const errand_ptr e(made);
-    const int why = e ? run_errand(*e, waited_for) : ENOMEM;
+    const int why = e ? look_up(*e) : ENOMEM;
     if (why == 0) return e->answer(into, room, bytes, found, error);
     *found = nullptr;
     *error = NETDB_INTERNAL;
@@ -207,7 +210,7 @@ int getaddrinfo(const char* host, const char* service, const addrinfo* hints, ad
     const errand_ptr e(new (std::nothrow) address_errand(host, service, hints));
     if (!e || !e->is_good()) return EAI_MEMORY;
     const int before = errno;
-    if (const int why = run_errand(*e, waited_for); why != 0) {
+    if (const int why = look_up(*e); why != 0) {
         errno = why;
         return EAI_SYSTEM;
     }
@@ -223,7 +226,7 @@ int getnameinfo(const sockaddr* of, socklen_t of_bytes, char* host, socklen_t ho
     const errand_ptr e(new (std::nothrow) name_errand(of, of_bytes, flags));
     if (!e) return EAI_MEMORY;
     const int before = errno;
-    if (const int why = run_errand(*e, waited_for); why != 0) {
+    if (const int why = look_up(*e); why != 0) {
         errno = why;
         return EAI_SYSTEM;
     }

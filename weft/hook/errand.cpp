@@ -8,7 +8,6 @@
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
 #include "weft/hook/readiness.hpp"
-#include "weft/sched/blocking.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft::hook {
@@ -54,7 +53,7 @@ private:
     wait_node node_;
 };
 
-int run_errand(errand& e, const char* what) {
+int run_errand(errand& e, const char* what, blocking_pool& by) {
     fiber_core* const here = fiber_here();
     if (here == nullptr || here->ending) return ECANCELED;
     look_for_pin(*here, what);
@@ -63,7 +62,7 @@ int run_errand(errand& e, const char* what) {
         return r == stop_reason::deadline ? ETIMEDOUT : ECANCELED;
     }
     e.keep();
-    const bool begun = default_blocking_pool().post([own = &e]() noexcept {
+    const bool begun = by.post([own = &e]() noexcept {
         own->run();
         own->finish();
         own->let_go();

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "weft/base/atomic.hpp"
+#include "weft/sched/blocking.hpp"
 #include "weft/wait/wait_queue.hpp"
 
 namespace weft::hook {
@@ -66,6 +67,6 @@ private:
 
 // 0 when it was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if there is no thread
 // for it. In a fiber; `what` is waited for.
-int run_errand(errand& e, const char* what);
+int run_errand(errand& e, const char* what, blocking_pool& by = default_blocking_pool());
 
 }  // namespace weft::hook

@@ -32,17 +32,9 @@ descriptor_ref opening_of(int fd, bool& fresh) noexcept {
 // A call found nothing: the flags are clear until the next event, which may have come already.
 void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags) noexcept {
     io_entry& e = of.entry();
-    std::uint64_t now = e.word.load(std::memory_order_relaxed);
-    if (fresh) seen = {&e, now};  // nobody watches it yet: who does first is told how it stands
-    if (seen.entry != &e || io_entry::generation_of(seen.word) != of.generation()) return;
-    std::uint64_t next;
-    do {
-        if (((now ^ seen.word) & io_entry::events) != 0 ||
-            io_entry::generation_of(now) != of.generation())
-            return;
-        next = now & ~flags;
-        // Relaxed: the word alone is concerned.
-    } while (!e.word.compare_exchange_weak(now, next, std::memory_order_relaxed));
+    if (fresh)
+        seen = {&e, e.look()};  // nothing watches it yet: what does first is told how it stands
+    if (seen.entry == &e) e.spend(seen.ready, flags);
 }
 
 int why_stopped(const waiter* w) noexcept {

@@ -137,25 +137,16 @@ time_point call_deadline(int fd, bool reads) noexcept {
 
 namespace {
 
-// It is the program's to close the number. Whoever waits finds the entry closed.
+// It is the program's to close the number. What waits finds the entry closed.
 void close_entry(io_entry& e) noexcept {
-    if ((e.word.load(std::memory_order_acquire) & io_entry::closed) != 0 || !is_own_process())
-        return;
-    wait_list woken;
+    const std::uint64_t now = e.life.load(std::memory_order_acquire);  // pairs with open()
+    if ((now & io_entry::closed) != 0 || !is_own_process()) return;
     io_driver* const here = fiber_here() != nullptr ? weft::detail::io_driver_here() : nullptr;
-    bool holds_the_file = false;
-    {
-        const std::lock_guard held(e.lock);
-        for (const io_driver* const w : e.watchers)
-            holds_the_file = holds_the_file || (w != nullptr && w == here && w->completes());
-        e.word.fetch_or(io_entry::closed, std::memory_order_acq_rel);
-        e.claim_waiting(woken);
-        // As if it stayed open, since its file may, by another number or in another process.
-        e.forget_watchers(true);
-    }
-    wait_queue::wake_all(woken);
     // A ring has the file open until it has let go of it, and a peer would not hear of its end.
-    if (holds_the_file) here->poll();
+    const bool holds_the_file = here != nullptr && here->completes() && e.is_watched_by(*here);
+    // Its file may stay open, by another number or in another process.
+    e.end(io_entry::generation_of(now));
+    if (holds_the_file) here->let_go();
 }
 
 }  // namespace

@@ -27,12 +27,11 @@ inline constexpr int timed_out = -1;
 // What was known of a descriptor before a call.
 struct sight {
     weft::detail::io_entry* entry;
-    std::uint64_t word;
+    std::uint64_t ready;
 };
 inline sight look(int fd) noexcept {
     weft::detail::io_entry* const e = weft::detail::find_entry(fd);
-    // Acquire: pairs with an event.
-    return {e, e != nullptr ? e->word.load(std::memory_order_acquire) : 0};
+    return {e, e != nullptr ? e->look() : 0};
 }
 
 int until_ready(int fd, sight seen, bool reads, time_point deadline);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <mutex>
 
 #include "weft/base/block_cache.hpp"
 #include "weft/hook/in_process.hpp"
@@ -42,8 +41,6 @@ public:
     }
 
 private:
-    enum class step : unsigned char { stands, moved_on, blind };
-    step enlist(several::place& p, int direction) noexcept;
     void withdraw() noexcept;
 
     std::span<const wanted> all_;
@@ -52,52 +49,24 @@ private:
     time_point again_ = never;  // what nobody watches is asked again
 };
 
-// D1 of descriptor.hpp.
-several_wait::step several_wait::enlist(several::place& p, int direction) noexcept {
-    io_entry& e = p.of.entry();
-    io_driver* driver = weft::detail::io_driver_here();
-    if (driver == nullptr) driver = weft::detail::shared_io_driver();
-    for (bool shared = false; driver != nullptr; shared = true) {
-        {
-            const std::lock_guard held(e.lock);
-            // Relaxed: look() acquires, before the next query.
-            const std::uint64_t now = e.word.load(std::memory_order_relaxed);
-            const auto flag = direction == 0 ? io_entry::readable : io_entry::writable;
-            if (io_entry::generation_of(now) != p.of.generation() ||
-                (now & (flag | io_entry::closed)) != 0)
-                return step::moved_on;
-            const std::error_code error = e.be_watched_by(*driver, p.of.generation());
-            if (!error) {
-                e.waiting[direction].push_back(p.nodes[direction]);
-                return step::stands;
-            }
-            if (shared || error != std::errc::not_supported) return step::blind;
-        }
-        driver = weft::detail::shared_io_driver();
-    }
-    return step::blind;
-}
-
 bool several_wait::start(waiter& w) noexcept {
     w.enlist("descriptors", places_, this,
              [](waiter& gone) noexcept { gone.operation<several_wait>().withdraw(); });
     w.await_outside();
+    io_driver* const here = weft::detail::io_driver_here();
     for (std::size_t i = 0; i < all_.size(); ++i) {
         several::place& p = places_[i];
         for (const int direction : {0, 1}) {
             if (all_[i].fd < 0 || !(direction == 0 ? all_[i].reads : all_[i].writes)) continue;
             p.nodes[direction].owner = &w;
-            switch (p.of ? enlist(p, direction) : step::blind) {  // not: there was no memory
-                case step::stands:
-                    break;
-                case step::moved_on:
-                    // One that stands may have been told meanwhile, and then the turn comes.
-                    withdraw();
-                    return !w.claim();
-                case step::blind:
-                    again_ = after(now(), blind_wait);
-                    break;
-            }
+            const auto flag = direction == 0 ? io_entry::readable : io_entry::writable;
+            const int r =
+                p.of ? weft::detail::enlist(p.of, p.nodes[direction], flag, here) : ENOMEM;
+            if (r > 0) again_ = after(now(), blind_wait);
+            if (r != io_entry::look_again) continue;
+            // It is ready. One that stands may have been told meanwhile, and then the turn comes.
+            withdraw();
+            return !w.claim();
         }
     }
     return true;
@@ -109,9 +78,7 @@ void several_wait::withdraw() noexcept {
         for (const int direction : {0, 1}) {
             // Nodes of a place that stood in no queue are not linked, whoever looks.
             if (!p.of || p.nodes[direction].owner == nullptr) continue;
-            const std::lock_guard held(p.of.entry().lock);
-            if (p.nodes[direction].linked())
-                p.of.entry().waiting[direction].remove(p.nodes[direction]);
+            p.of.entry().withdraw(p.nodes[direction], direction == 0);
         }
     }
 }

@@ -10,11 +10,11 @@
 namespace weft::detail {
 
 void accept_ahead::set_blocking(bool on) noexcept {
-    std::uint64_t seen;
-    if (!of_.entry().enter(of_.generation(), seen)) return;
-    const int flags = ::fcntl(of_.number(), F_GETFL);
-    if (flags >= 0) ::fcntl(of_.number(), F_SETFL, on ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
-    of_.entry().leave(seen, 0);
+    static_cast<void>(of_.call([on](int number) noexcept {
+        const int flags = ::fcntl(number, F_GETFL);
+        if (flags < 0) return flags;
+        return ::fcntl(number, F_SETFL, on ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+    }));
 }
 
 bool accept_ahead::serve(io_driver& d) noexcept {
@@ -63,10 +63,9 @@ void accept_ahead::leave(io_driver& d) noexcept {
 bool accept_ahead::put(int number) noexcept {
     {
         const std::lock_guard held(lock_);
-        if (closed_) return false;
-        numbers_.push_back(number);
+        if (closed_ || !numbers_.try_push_back(number)) return false;
     }
-    // Elsewhere somebody may wait for the listener to be ready.
+    // Elsewhere a party may wait for the listener to be ready.
     if (shared_.load(std::memory_order_relaxed))  // if not yet: who shares it takes first
         of_.entry().notify(of_.generation(), io_entry::readable);
     return true;
@@ -74,18 +73,12 @@ bool accept_ahead::put(int number) noexcept {
 
 int accept_ahead::take() noexcept {
     const std::lock_guard held(lock_);
-    if (taken_ == numbers_.size()) return -1;
-    const int number = numbers_[taken_++];
-    if (taken_ == numbers_.size()) {
-        numbers_.clear();
-        taken_ = 0;
-    }
-    return number;
+    return numbers_.empty() ? -1 : numbers_.pop_front();
 }
 
 std::size_t accept_ahead::count() const noexcept {
     const std::lock_guard held(lock_);
-    return numbers_.size() - taken_;
+    return numbers_.count();
 }
 
 void accept_ahead::close() noexcept {

@@ -1,10 +1,10 @@
-// accept_ahead: the connections of one listener that were accepted before anybody asked for them,
+// accept_ahead: the connections of one listener that were accepted before a party asked for them,
 // by a driver that goes on accepting by itself (io_uring).
 //
 // Its one idea: that is one loop's affair. The first driver that is asked for a connection serves
-// the listener by itself; as soon as somebody asks elsewhere it is told to stop, and from then on
+// the listener by itself; as soon as a party asks elsewhere it is told to stop, and from then on
 // each waits until the listener is ready, and makes the call. So no loop takes what another one
-// waits for. What was accepted by then is handed out first, to whoever asks, in order.
+// waits for. What was accepted by then is handed out first, to all that ask, in order.
 //
 //      nobody -- serve() --> a driver -- share(), or it cannot --> everybody, for good
 //
@@ -15,11 +15,11 @@
 
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/io/descriptor.hpp"
+#include "weft/queue/ring.hpp"
 
 namespace weft::detail {
 
@@ -33,9 +33,9 @@ public:
     accept_ahead(const accept_ahead&) = delete;
     ~accept_ahead() { close(); }
 
-    // Whether d may go on by itself, which it may from now on if nobody else did. Its thread.
+    // Whether d may go on by itself, which it may from now on if no other did. Its thread.
     bool serve(io_driver& d) noexcept;
-    // The caller calls by himself, or d, which served it, cannot go on. Any thread.
+    // The caller calls by itself, or d, which served it, cannot go on. Any thread.
     void share() noexcept {
         // Acquire: pairs with share_now(), the listener does not block any more.
         if (!shared_.load(std::memory_order_acquire)) share_now();
@@ -43,15 +43,15 @@ public:
     // By the driver at its end: another may serve it.
     void leave(io_driver& d) noexcept;
 
-    // An accepted number; false: there is nobody left to ask for it.
+    // An accepted number; false: there is no party left to ask for it, or no memory to keep it.
     [[nodiscard]] bool put(int number) noexcept;
     int take() noexcept;  // -1: there is none
     std::size_t count() const noexcept;
 
-    // Those that nobody has asked for are closed, also what comes later.
+    // Those that were not asked for are closed, also what comes later.
     void close() noexcept;
 
-    // By who serves it, before it goes on by itself: the system would answer for a listener that
+    // By its server, before it goes on by itself: the system would answer for a listener that
     // does not block that nobody is there, and end it. False: it is shared by now.
     [[nodiscard]] bool begin(io_driver& d) noexcept;
     // Around a call that must not block, of a listener that is served by one; false: it is not.
@@ -67,8 +67,7 @@ private:
     mutable spin_lock lock_;      // guards what follows
     io_driver* server_ = nullptr;
     bool closed_ = false;
-    std::vector<int> numbers_;
-    std::size_t taken_ = 0;  // of them
+    ring<int> numbers_;
 };
 
 }  // namespace weft::detail

@@ -23,7 +23,7 @@ accept_reserve::~accept_reserve() {
     if (spare_ >= 0) ::close(spare_);
 }
 
-duration accept_reserve::refuse(int listener) noexcept {
+duration accept_reserve::refuse(const descriptor_ref& listener) noexcept {
     const std::lock_guard held(lock_);
     const time_point now = steady_now();
     pause_ = now - last_ < 2 * longest ? std::min(2 * pause_, longest) : shortest;
@@ -31,9 +31,11 @@ duration accept_reserve::refuse(int listener) noexcept {
     const bool alone = ahead_ != nullptr && ahead_->begin_call();
     for (int i = 0; i < most_at_once; ++i) {
         if (spare_ >= 0) ::close(spare_);
-        const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        const std::int64_t peer = listener.call([](int number) noexcept {
+            return ::accept4(number, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        });
         if (peer >= 0) {
-            ::close(peer);
+            ::close(static_cast<int>(peer));
             refused_count_.fetch_add(1, std::memory_order_relaxed);
         }
         spare_ = open_spare();

@@ -25,7 +25,7 @@ public:
 
     // Refuses who waits to be accepted by `listener`, which does not block. How long to leave it
     // alone then: 5 ms, and twice as long each time it comes to this within a second.
-    duration refuse(int listener) noexcept;
+    duration refuse(const descriptor_ref& listener) noexcept;
 
     accept_ahead* ahead() const noexcept { return ahead_.get(); }
 

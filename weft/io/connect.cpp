@@ -1,32 +1,37 @@
 #include "weft/io/connect.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "weft/io/socket.hpp"
 
 namespace weft::detail {
 
-connect_operation::connect_operation(const endpoint& to, duration timeout) noexcept
-    : io_operation({}, 1, timeout, "a connection"), to_(to) {
+connect_operation::connect_operation(const endpoint& to, duration timeout, bool fast,
+                                     int type) noexcept
+    : io_operation({}, 1, timeout, "a connection"), to_(to), fast_(fast), type_(type) {
     request_.what = io_request::connect;
     request_.reads = false;
 }
 
 connect_operation::connect_operation(connect_operation&& other) noexcept
-    : io_operation(std::move(other)), to_(other.to_) {}
+    : io_operation(std::move(other)), to_(other.to_), fast_(other.fast_), type_(other.type_) {}
 
 bool connect_operation::ready() noexcept {
-    const result<int> number = open_socket(to_.family(), SOCK_STREAM);
+    const result<int> number = open_socket(to_.family(), type_);
     if (!number) {
         refused_ = number.error();
         return true;
     }
-    result<descriptor> owned = own_stream(*number);
+    result<descriptor> owned = own_stream(*number, to_.is_ip() ? io_entry::short_is_all : 0);
     if (!owned) {
         refused_ = owned.error();
         return true;
     }
     socket_ = *std::move(owned);
+    // A hint: without it the bytes come later.
+    if (fast_) static_cast<void>(set_option(socket_.ref(), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1));
     request_.of = socket_.ref();
     request_.data = to_.data();
     request_.bytes = to_.size();
@@ -36,7 +41,10 @@ bool connect_operation::ready() noexcept {
 result<descriptor> connect_operation::socket(const waiter* w, wait_status how) noexcept {
     if (refused_) return failure(refused_);
     const transferred t = outcome(w, how);
-    if (t.error) return failure(t.error);
+    if (t.error) {
+        socket_.close();  // now, also where the operation stays
+        return failure(t.error);
+    }
     return std::move(socket_);
 }
 

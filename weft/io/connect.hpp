@@ -1,6 +1,8 @@
 // connect: how a stream comes to be from an endpoint: what tcp_stream and unix_stream connect by.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <source_location>
 #include <system_error>
 #include <utility>
@@ -9,10 +11,11 @@
 
 namespace weft::detail {
 
-// The socket is opened by who waits, for his driver.
+// The socket is opened by the waiter, for its driver.
 class connect_operation : public io_operation {
 public:
-    connect_operation(const endpoint& to, duration timeout) noexcept;
+    connect_operation(const endpoint& to, duration timeout, bool fast = false,
+                      int type = SOCK_STREAM) noexcept;
     connect_operation(connect_operation&& other) noexcept;  // before it is awaited
 
     bool ready() noexcept;
@@ -24,6 +27,8 @@ protected:
 private:
     descriptor socket_;
     endpoint to_;
+    bool fast_;  // with the first bytes, if it may
+    int type_;
     std::error_code refused_;
 };
 

@@ -33,7 +33,6 @@ void dns_query::withdraw() noexcept {}
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <mutex>
 #include <new>
 
 #include "weft/io/descriptor.hpp"
@@ -71,14 +70,15 @@ int code_of(int status) noexcept {
 template <class Call>
 ares_ssize_t make_call(int number, std::uint64_t flag, Call call) noexcept {
     const descriptor_ref ref = descriptor_ref::find(number);
-    std::uint64_t seen;
-    if (!ref || !ref.entry().enter(ref.generation(), seen)) {
+    if (!ref || !ref.entry().enter(ref.generation())) {
         errno = EBADF;
         return -1;
     }
+    const std::uint64_t seen = ref.entry().look();
     const ares_ssize_t n = call();
     const int why = errno;
-    ref.entry().leave(seen, n < 0 && (why == EAGAIN || why == EWOULDBLOCK) ? flag : 0);
+    if (n < 0 && (why == EAGAIN || why == EWOULDBLOCK)) ref.entry().spend(seen, flag);
+    ref.entry().leave();
     errno = why;
     return n;
 }
@@ -128,7 +128,7 @@ struct dns_query::channel {
         if (ares != nullptr) ::ares_destroy(ares);
     }
 
-    bool open(const resolver_options& o) noexcept;
+    int open(const resolver_options& o) noexcept;
     void look() noexcept;
 
     ::ares_channel ares = nullptr;
@@ -139,13 +139,13 @@ struct dns_query::channel {
 dns_query::dns_query() noexcept = default;
 dns_query::~dns_query() {
     withdraw();
-    over_ = true;  // what c-ares says at its end is nobody's answer
+    over_ = true;  // what c-ares says at its end is no answer
 }
 bool dns_query::is_built_in() noexcept { return true; }
 
-bool dns_query::channel::open(const resolver_options& o) noexcept {
+int dns_query::channel::open(const resolver_options& o) noexcept {
     static const int ready = ::ares_library_init(ARES_LIB_INIT_ALL);
-    if (ready != ARES_SUCCESS) return false;
+    if (ready != ARES_SUCCESS) return ready;
     ::ares_options options{};
     int given = 0;
     if (o.timeout != duration::zero()) {
@@ -157,12 +157,13 @@ bool dns_query::channel::open(const resolver_options& o) noexcept {
         options.tries = static_cast<int>(std::min(o.tries, 100u));
         given |= ARES_OPT_TRIES;
     }
-    if (::ares_init_options(&ares, &options, given) != ARES_SUCCESS) {
+    if (const int r = ::ares_init_options(&ares, &options, given); r != ARES_SUCCESS) {
         ares = nullptr;
-        return false;
+        return r;
     }
     ::ares_set_socket_functions(ares, &calls, nullptr);
-    return o.servers.empty() || ::ares_set_servers_ports_csv(ares, o.servers.c_str()) == 0;
+    if (o.servers.empty()) return ARES_SUCCESS;
+    return ::ares_set_servers_ports_csv(ares, o.servers.c_str());
 }
 
 // What c-ares waits for now.
@@ -186,7 +187,12 @@ std::unique_ptr<dns_query> dns_query::begin(const std::string& host, const resol
     std::unique_ptr<dns_query> q(new (std::nothrow) dns_query);
     if (q == nullptr) return nullptr;
     q->channel_.reset(new (std::nothrow) channel);
-    if (q->channel_ == nullptr || !q->channel_->open(o)) return nullptr;
+    if (q->channel_ == nullptr) return nullptr;
+    if (const int status = q->channel_->open(o); status != ARES_SUCCESS) {
+        q->over_ = true;
+        q->error_ = code_of(status);
+        return q;
+    }
     ::ares_addrinfo_hints hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
@@ -194,13 +200,11 @@ std::unique_ptr<dns_query> dns_query::begin(const std::string& host, const resol
         auto& self = *static_cast<dns_query*>(me);
         if (!self.over_) {
             self.over_ = true;
-            for (auto* n = found != nullptr ? found->nodes : nullptr; n != nullptr;
-                 n = n->ai_next) {
-                const endpoint e = endpoint::from(n->ai_addr, n->ai_addrlen);
-                if (e.is_ip()) self.addresses_.push_back(e.address());
-            }
             self.error_ = code_of(status);
-            if (self.error_ == 0 && self.addresses_.empty()) self.error_ = EAI_NONAME;
+            if (found != nullptr && !keep_addresses(found->nodes, self.addresses_))
+                self.error_ = EAI_MEMORY;
+            else if (self.error_ == 0 && self.addresses_.empty())
+                self.error_ = EAI_NONAME;
         }
         if (found != nullptr) ::ares_freeaddrinfo(found);
     };
@@ -213,9 +217,8 @@ bool dns_query::proceed() noexcept {
     if (over_) return true;
     c.look();
     for (std::size_t i = 0; i != c.count && !over_; ++i) {
-        // Acquire: pairs with the event.
         const channel::socket& w = c.all[i];
-        const std::uint64_t now = w.of.entry().word.load(std::memory_order_acquire);
+        const std::uint64_t now = w.of.entry().look();
         const int number = w.of.number();
         const bool readable = w.wants[0] && (now & io_entry::readable) != 0;
         const bool writable = w.wants[1] && (now & io_entry::writable) != 0;
@@ -236,49 +239,30 @@ time_point dns_query::deadline() const noexcept {
 }
 
 void dns_query::enlist(waiter& waits) noexcept {
-    io_driver* driver = io_driver_here();
-    if (driver == nullptr) driver = shared_io_driver();
     channel& c = *channel_;
     c.look();
+    io_driver* const here = io_driver_here();
     bool ready = false;
-    bool watched = driver != nullptr;
     for (std::size_t i = 0; i != c.count; ++i) {
         channel::socket& w = c.all[i];
-        io_entry& e = w.of.entry();
-        const std::lock_guard held(e.lock);
-        // Acquire: pairs with the event, D1.
-        const std::uint64_t now = e.word.load(std::memory_order_acquire);
-        const bool same = io_entry::generation_of(now) == w.of.generation();
         for (const unsigned which : {0u, 1u}) {
             if (!w.wants[which]) continue;
-            const std::uint64_t flag = which == 0 ? io_entry::readable : io_entry::writable;
-            ready = ready || !same || (now & (flag | io_entry::closed)) != 0;
-            if (ready) break;
-            watched = watched && !e.be_watched_by(*driver, w.of.generation());
             w.nodes[which].owner = &waits;
-            e.waiting[which].push_back(w.nodes[which]);
+            const auto flag = which == 0 ? io_entry::readable : io_entry::writable;
+            const int r = detail::enlist(w.of, w.nodes[which], flag, here);
+            // What cannot be watched is left to the time at which c-ares asks again.
+            ready = ready || r == io_entry::look_again;
         }
     }
-    // Where that driver leaves it to the other one.
-    if (!watched && (driver = shared_io_driver()) != nullptr)
-        for (std::size_t i = 0; i != c.count; ++i) {
-            const descriptor_ref& of = c.all[i].of;
-            const std::lock_guard held(of.entry().lock);
-            if (of.is_open())
-                static_cast<void>(!of.entry().be_watched_by(*driver, of.generation()));
-        }
-    // It may have been woken by one that it stands in the queue of already.
+    // It may have been woken by one that it stands in the line of already.
     if (ready && waits.claim()) waits.wake();
 }
 
 void dns_query::withdraw() noexcept {
     if (channel_ == nullptr) return;
-    for (channel::socket& w : channel_->all) {
-        if (!w.of) continue;
-        const std::lock_guard held(w.of.entry().lock);
-        for (const unsigned which : {0u, 1u})
-            if (w.nodes[which].linked()) w.of.entry().waiting[which].remove(w.nodes[which]);
-    }
+    for (channel::socket& w : channel_->all)
+        if (w.of)
+            for (const unsigned which : {0u, 1u}) w.of.entry().withdraw(w.nodes[which], which == 0);
 }
 
 }  // namespace weft::detail

@@ -2,7 +2,7 @@
 //
 // Its one idea: c-ares knows the protocol and makes its calls when it is told that it can; which
 // descriptors it waits for, and until when, stands in the waiter of one party, the one that leads
-// the query. Who leads may change from wait to wait, and with it the thread and the driver.
+// the query. The leader may change from wait to wait, and with it the thread and the driver.
 //
 //      proceed() -- not over --> enlist(waiter), deadline() ... event --> withdraw(); proceed()
 //
@@ -11,9 +11,12 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "weft/base/platform.hpp"
+#include "weft/io/endpoint.hpp"
 #include "weft/io/ip_address.hpp"
 #include "weft/wait/waiter.hpp"
 
@@ -23,11 +26,30 @@ struct resolver_options;
 
 namespace weft::detail {
 
+// Of a list as getaddrinfo gives it, or c-ares. False: there is no memory for all of them.
+template <class Node>
+[[nodiscard]] bool keep_addresses(const Node* first, std::vector<ip_address>& into) noexcept {
+#if WEFT_EXCEPTIONS
+    try {
+#endif
+        for (const Node* n = first; n != nullptr; n = n->ai_next) {
+            const endpoint e = endpoint::from(n->ai_addr, n->ai_addrlen);
+            if (e.is_ip()) into.push_back(e.address());
+        }
+        return true;
+#if WEFT_EXCEPTIONS
+    } catch (const std::bad_alloc&) {
+        into.clear();
+        return false;
+    }
+#endif
+}
+
 class dns_query {
 public:
     static bool is_built_in() noexcept;
 
-    // Null: there is no memory for it, or no c-ares.
+    // Null: there is no memory for it, or no c-ares. It need not ask anything: it may be over.
     static std::unique_ptr<dns_query> begin(const std::string& host, const resolver_options&);
     dns_query(const dns_query&) = delete;
     ~dns_query();

@@ -39,6 +39,14 @@ driver_epoll::driver_epoll() : io_driver(false), set_(::epoll_create1(EPOLL_CLOE
         ::close(set_);
         detail::throw_system_error(why, "epoll_ctl");
     }
+    // Asked once before anything relies on it: a profile of seccomp may allow the one and not the
+    // other.
+    ::epoll_event none;
+    const ::timespec at_once{};
+    if (const int n = wait_for(&none, 1, &at_once); n < 0 && n != -EINTR) {
+        ::close(set_);
+        detail::throw_system_error(-n, "epoll_wait");
+    }
 }
 
 driver_epoll::~driver_epoll() {
@@ -82,16 +90,19 @@ void driver_epoll::poll() noexcept {
     static_cast<void>(collect(&at_once));
 }
 
-// False: a signal has ended the sleep, and nothing else.
+// False: a signal has ended the sleep, or a refusal, and nothing else.
 bool driver_epoll::collect(const ::timespec* limit) noexcept {
     ::epoll_event events[most_events];
-    int n = ::epoll_pwait2(set_, events, most_events, limit, nullptr);
-    if (n < 0 && errno == ENOSYS)
-        n = ::epoll_wait(set_, events, most_events, limit != nullptr ? milliseconds(*limit) : -1);
-    const bool interrupted = n < 0 && errno == EINTR;
+    const ::timespec at_once{};
+    const bool doubted = refusals_.are_doubted();
+    const int n = wait_for(events, most_events, doubted ? &at_once : limit);
     const bool woken = wake_.end_sleep();
+    if (n >= 0) [[likely]]
+        refusals_.none();
+    else
+        refusals_.met("epoll_wait", -n);
     // What is met here has left the caches where there are many, and to claim a waiter stalls all
-    // that comes behind it: so first the entries are met together, and then who waits.
+    // that comes behind it: so first the entries are met together, and then the waiters.
     struct {
         io_entry* entry;
         std::uint32_t generation;
@@ -109,7 +120,20 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
     }
     for (int i = 0; i < count; ++i) told[i].entry->fetch_waiting(told[i].flags);
     for (int i = 0; i < count; ++i) told[i].entry->notify(told[i].generation, told[i].flags);
-    return !interrupted || woken;
+    return n > 0 || (n == 0 && !doubted) || woken;
+}
+
+// How many events, or -errno. Whatever refuses the finer call need not refuse the coarser one.
+int driver_epoll::wait_for(::epoll_event* events, int room, const ::timespec* limit) noexcept {
+    if (has_pwait2_) {
+        const int n = ::epoll_pwait2(set_, events, room, limit, nullptr);
+        if (n >= 0) [[likely]]
+            return n;
+        if (errno == EINTR && !refusals_.are_doubted()) return -EINTR;
+        has_pwait2_ = false;
+    }
+    const int n = ::epoll_wait(set_, events, room, limit != nullptr ? milliseconds(*limit) : -1);
+    return n >= 0 ? n : -errno;
 }
 
 int driver_epoll::native_handle() noexcept {

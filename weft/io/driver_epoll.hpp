@@ -7,6 +7,9 @@
 // An event carries number and generation, not an address: one that is late finds that it is.
 #pragma once
 
+#include <sys/epoll.h>
+
+#include "weft/base/refusals.hpp"
 #include "weft/io/io_driver.hpp"
 #include "weft/io/wake_fd.hpp"
 
@@ -14,7 +17,7 @@ namespace weft {
 
 class driver_epoll final : public io_driver {
 public:
-    driver_epoll();  // throws system_error
+    driver_epoll();  // throws system_error, also where it may not wait for what it opens
     driver_epoll(const driver_epoll&) = delete;
     ~driver_epoll() override;
 
@@ -33,8 +36,11 @@ private:
     static constexpr int most_events = 64;  // told in one call: as many as a loop's round has turns
 
     bool collect(const ::timespec* limit) noexcept;
+    int wait_for(::epoll_event* events, int room, const ::timespec* limit) noexcept;
 
     int set_;
+    bool has_pwait2_ = true;  // false once it was refused
+    detail::refusals refusals_;
     detail::wake_fd wake_;
 };
 

@@ -60,22 +60,39 @@ bool driver_poll::wait(time_point until) noexcept {
     return true;
 }
 
-void driver_poll::collect(time_point until) noexcept {
-    {
-        const std::lock_guard held(lock_);
-        asked_of_ = watched_;
+// What to ask the system for now. False: there is no memory for it.
+bool driver_poll::list() noexcept {
+#if WEFT_EXCEPTIONS
+    try {
+#endif
+        {
+            const std::lock_guard held(lock_);
+            asked_of_ = watched_;
+        }
+        // What no party waits for is left out: a hang-up would be told again and again.
+        std::erase_if(asked_of_, [](const watched& w) {
+            return detail::find_entry(w.number)->wanted(w.generation) == 0;
+        });
+        asked_.assign(1, {wake_.number(), POLLIN, 0});
+        for (const watched& w : asked_of_)
+            asked_.push_back({w.number, detail::find_entry(w.number)->wanted(w.generation), 0});
+        return true;
+#if WEFT_EXCEPTIONS
+    } catch (const std::bad_alloc&) {
+        return false;
     }
-    // What nobody waits for is left out: a hang-up would be told again and again.
-    std::erase_if(asked_of_, [](const watched& w) {
-        return detail::find_entry(w.number)->wanted(w.generation) == 0;
-    });
-    asked_.assign(1, {wake_.number(), POLLIN, 0});
-    for (const watched& w : asked_of_)
-        asked_.push_back({w.number, detail::find_entry(w.number)->wanted(w.generation), 0});
-    const int n = ::poll(asked_.data(), asked_.size(), milliseconds_until(until));
+#endif
+}
+
+void driver_poll::collect(time_point until) noexcept {
+    const int limit = refusals_.are_doubted() ? 0 : milliseconds_until(until);
+    const bool has_room = list();
+    const int n = has_room ? ::poll(asked_.data(), asked_.size(), limit) : -1;
+    const int error = n >= 0 ? 0 : has_room ? errno : ENOMEM;
     wake_.end_sleep();
+    if (n < 0) return refusals_.met("poll", error);
+    refusals_.none();
     if (asked_[0].revents != 0) wake_.drain();
-    if (n <= 0) return;
     for (std::size_t i = 0; i < asked_of_.size(); ++i)
         if (const std::uint64_t flags =
                 detail::flags_of_poll(static_cast<unsigned>(asked_[i + 1].revents)))

@@ -1,6 +1,6 @@
 // driver_poll: readiness by poll(2), where there is nothing better.
 //
-// Its one idea: before each sleep it asks anew for what somebody waits for. The cost of a sleep
+// Its one idea: before each sleep it asks anew for what parties wait for. The cost of a sleep
 // grows with the number of descriptors; in return it needs nothing but POSIX.
 //
 // Model: none, one lock guards all that is shared.
@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "weft/base/refusals.hpp"
 #include "weft/io/io_driver.hpp"
 #include "weft/io/wake_fd.hpp"
 
@@ -43,9 +44,11 @@ private:
         std::uint32_t generation;
     };
 
+    [[nodiscard]] bool list() noexcept;
     void collect(time_point until) noexcept;
 
     detail::wake_fd wake_;
+    detail::refusals refusals_;
     std::mutex lock_;
     std::vector<watched> watched_;  // under the lock
     // Of the present sleep.

@@ -17,7 +17,6 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 
 #include <liburing.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,15 +26,15 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "weft/base/assert.hpp"
-#include "weft/base/spin_lock.hpp"
+#include "weft/base/event_fd.hpp"
+#include "weft/base/refusals.hpp"
 #include "weft/io/descriptor.hpp"
 #include "weft/io/io_request.hpp"
 #include "weft/io/receive_buffers.hpp"
+#include "weft/io/ring_endings.hpp"
 #include "weft/io/uring_accepts.hpp"
 #include "weft/io/wake_fd.hpp"
 
@@ -48,16 +47,33 @@ using detail::io_request;
 using detail::receive_buffers;
 
 // What a result is for: a request, by its address, which ends in three zero bits; or else one of
-// these, the last with number and generation of the entry above it; or uring_accepts'.
+// these, that of an entry with its number and generation above it; or uring_accepts'. What is to be
+// ended is kept by the same, by tag_calls with number and generation, or by the address of an
+// accept_ahead with tag_listener.
 constexpr std::uint64_t tag_wake_fd = 1;
 constexpr std::uint64_t tag_nobody = detail::uring_accepts::tag_nobody;
+constexpr std::uint64_t tag_listener = 4;
+constexpr std::uint64_t tag_calls = 5;
 constexpr std::uint64_t tag_entry = 7;
 constexpr std::uint64_t tag_bits = detail::uring_accepts::tag_bits;
-static_assert(alignof(io_request) >= 8);
+static_assert(alignof(io_request) >= 8 && alignof(accept_ahead) >= 8);
 
-std::uint64_t key_of(const io_entry& e, std::uint32_t generation) noexcept {
+std::uint64_t key_of(const io_entry& e, std::uint32_t generation, std::uint64_t tag) noexcept {
     return std::uint64_t{generation} << 32 |
-           std::uint64_t{static_cast<std::uint32_t>(e.number)} << 3 | tag_entry;
+           std::uint64_t{static_cast<std::uint32_t>(e.number)} << 3 | tag;
+}
+io_entry* entry_of(std::uint64_t key) noexcept {
+    return detail::find_entry(static_cast<int>((key & 0xffff'ffff) >> 3));
+}
+std::uint32_t generation_of(std::uint64_t key) noexcept {
+    return static_cast<std::uint32_t>(key >> 32);
+}
+
+// Of several buffers of a file.
+void prepare_list(::io_uring_sqe& s, int what, const io_request& r) noexcept {
+    const ::msghdr& m = *static_cast<const ::msghdr*>(r.data);
+    ::io_uring_prep_rw(what, &s, r.of.entry().number, m.msg_iov,
+                       static_cast<unsigned>(m.msg_iovlen), r.offset);
 }
 
 class driver_uring final : public io_driver {
@@ -79,9 +95,12 @@ public:
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
     void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
+    void let_go() noexcept override;
+    void make_room() noexcept override;
     void submit(io_request&) noexcept override;
     void cancel(io_request&) noexcept override;
     void cancel_now(io_request&) noexcept override;
+    void cancel_calls(io_entry&, std::uint32_t generation) noexcept override;
     void end_accepting(accept_ahead&) noexcept override;
 
 private:
@@ -90,9 +109,14 @@ private:
     static constexpr int lent_group = 0;
 
     ::io_uring_sqe& entry() noexcept;
+    int probe() noexcept;
     void begin() noexcept;
+    void heed(int r) noexcept;
+    int wait_for_one() noexcept;
     void watch_wake_fd() noexcept;
     void unwatch() noexcept;
+    void end_later(std::uint64_t key) noexcept;
+    void end_one(std::uint64_t key) noexcept;
     void tell_foreign_loop() noexcept;
     void collect() noexcept;
     void tell(std::uint64_t what, int n, unsigned flags) noexcept;
@@ -104,17 +128,16 @@ private:
     bool open_ = false;
     bool begun_ = false;
     detail::wake_fd wake_;
+    detail::refusals refusals_;  // of the ring's calls
     // The ring in which the system finds free buffers; written under the lock of those.
     ::io_uring_buf_ring* lent_ = nullptr;
     bool lends_asked_ = false;
     // An eventfd, once a foreign loop sleeps on it: readable after a wake, and after a result has
-    // come. The ring's own descriptor does not wake who sleeps on it when results are delivered
+    // come. The ring's own descriptor does not wake its sleeper when results are delivered
     // only where they are asked for. Relaxed on the loop's thread.
     atomic<int> told_{-1};
-    spin_lock lock_;                      // guards what follows
-    std::vector<std::uint64_t> unwatch_;  // what stays, to be ended by the ring's thread
-    std::vector<const accept_ahead*> end_accepting_;
-    atomic<bool> any_unwatch_{false};
+    // What stays, by its key, and the listeners whose accepts are to end.
+    detail::ring_endings endings_;
     // The last one here, so that it goes first: others may call end_accepting until then.
     detail::uring_accepts accepts_{*this, [](io_driver& d) noexcept -> ::io_uring_sqe& {
                                        return static_cast<driver_uring&>(d).entry();
@@ -138,12 +161,27 @@ int driver_uring::open() noexcept {
         if (r != -EINVAL) break;
     }
     open_ = r == 0;
-    return r;
+    return open_ ? probe() : r;
+}
+
+// Both calls that a ring needs, before anything relies on it: a profile of seccomp may allow the
+// one that makes it and not these. One that is not enabled yet, which would bind it to this thread,
+// says so to the one (EBADFD) and tells the other what it can do.
+int driver_uring::probe() noexcept {
+    const auto is_refused = [](long r) { return r < 0 && errno != EBADFD; };
+    if (is_refused(::syscall(SYS_io_uring_enter, ring_.ring_fd, 0, 0, 0, nullptr, 0)))
+        return -errno;
+    alignas(::io_uring_probe) std::byte some[sizeof(::io_uring_probe)] = {};
+    if (is_refused(::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_PROBE, some, 0)))
+        return -errno;
+    return 0;
 }
 
 driver_uring::~driver_uring() {
     forget_all();
     end_accepts();
+    // The system would take its time. Not where there is no room, which another thread cannot make.
+    if (begun_ && endings_.count() <= ::io_uring_sq_space_left(&ring_)) let_go();
     if (lent_ != nullptr) {
         buffers().hand_to_nobody();
         ::io_uring_unregister_buf_ring(&ring_, lent_group);
@@ -159,7 +197,9 @@ void driver_uring::begin() noexcept {
         return;
     begun_ = true;
     // By its number: Debian 12's liburing.so does not export io_uring_enable_rings.
-    ::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
+    while (::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr,
+                     0) < 0)
+        refusals_.met("io_uring_register", errno);
     ::io_uring_register_ring_fd(&ring_);  // a hint: the same without it
     watch_wake_fd();
 }
@@ -168,11 +208,23 @@ void driver_uring::begin() noexcept {
     begin();
     for (;;) {
         if (::io_uring_sqe* s = ::io_uring_get_sqe(&ring_)) return *s;
-        if (const int r = ::io_uring_submit(&ring_); r == -EBUSY || r == -EAGAIN)
-            collect();
-        else
-            WEFT_ASSERT(r >= 0, "a loop with io_uring is run by another thread than before");
+        make_room();
     }
+}
+
+// What the system has said to the latest call of the ring. Returns where it may be made again, or
+// need not.
+void driver_uring::heed(int r) noexcept {
+    if (r >= 0 || r == -ETIME) [[likely]]
+        return refusals_.none();
+    WEFT_ASSERT(r != -EEXIST, "a loop with io_uring is run by another thread than before");
+    refusals_.met("io_uring_enter", -r);
+}
+
+// The answer is for heed(), once what has come was collected.
+int driver_uring::wait_for_one() noexcept {
+    return refusals_.are_doubted() ? ::io_uring_submit_and_get_events(&ring_)
+                                   : ::io_uring_submit_and_wait(&ring_, 1);
 }
 
 void driver_uring::watch_wake_fd() noexcept {
@@ -182,67 +234,88 @@ void driver_uring::watch_wake_fd() noexcept {
 }
 
 std::error_code driver_uring::watch(io_entry& e, std::uint32_t generation) noexcept {
-    // Of an eventfd that somebody writes, the system tells told_ but once (seen with Linux 6.18).
+    // Of an eventfd that is written, the system tells told_ but once (seen with Linux 6.18).
     if (told_.load(std::memory_order_relaxed) >= 0)
         return std::make_error_code(std::errc::not_supported);
-    ::io_uring_sqe& s = entry();
-    ::io_uring_prep_poll_multishot(&s, e.number, POLLIN | POLLPRI | POLLOUT | POLLRDHUP);
-    ::io_uring_sqe_set_data64(&s, key_of(e, generation));
+    // Under the entry's lock no results are told, which the room for another may need.
+    ::io_uring_sqe* const s = begun_ ? ::io_uring_get_sqe(&ring_) : nullptr;
+    if (s == nullptr) return std::make_error_code(std::errc::resource_unavailable_try_again);
+    ::io_uring_prep_poll_multishot(s, e.number, POLLIN | POLLPRI | POLLOUT | POLLRDHUP);
+    ::io_uring_sqe_set_data64(s, key_of(e, generation, tag_entry));
     return {};
 }
 
-// A poll that stays keeps the file open, and so the peer waiting for its end. It is ended by the
-// ring's own thread, which is told.
-void driver_uring::forget(io_entry& e, std::uint32_t generation, bool) noexcept {
-    {
-        const std::lock_guard held(lock_);
-        unwatch_.push_back(key_of(e, generation));
-        any_unwatch_.store(true, std::memory_order_relaxed);  // a hint; the lock orders the rest
-    }
-    wake_.wake();
+// The system ends them as they are handed over; what they gave is looked at later.
+void driver_uring::let_go() noexcept {
+    unwatch();
+    static_cast<void>(::io_uring_submit_and_get_events(&ring_));  // if refused, the next turn asks
 }
 
-void driver_uring::unwatch() noexcept {
-    if (!any_unwatch_.load(std::memory_order_relaxed)) [[likely]]
-        return;
-    std::vector<std::uint64_t> keys;
-    std::vector<const accept_ahead*> shared;
-    {
-        const std::lock_guard held(lock_);
-        keys.swap(unwatch_);
-        shared.swap(end_accepting_);
-        any_unwatch_.store(false, std::memory_order_relaxed);
+void driver_uring::make_room() noexcept {
+    begin();
+    while (::io_uring_sq_space_left(&ring_) == 0) {
+        const int r = ::io_uring_submit(&ring_);
+        if (r == -EBUSY || r == -EAGAIN) collect();
+        heed(r);
     }
-    for (const accept_ahead* of : shared) accepts_.end(of);
-    for (const std::uint64_t key : keys) {
-        ::io_uring_sqe& s = entry();
-        ::io_uring_prep_cancel64(&s, key, 0);
-        ::io_uring_sqe_set_data64(&s, tag_nobody);
-    }
+}
+
+// A poll that stays keeps the file open, and so the peer waiting for its end; so does a call that
+// is under way.
+void driver_uring::forget(io_entry& e, std::uint32_t generation, bool) noexcept {
+    end_later(key_of(e, generation, tag_entry));
+}
+
+void driver_uring::cancel_calls(io_entry& e, std::uint32_t generation) noexcept {
+    end_later(key_of(e, generation, tag_calls));
+}
+
+// By the ring's own thread, which is to be woken then. It is a close, which has no caller to tell
+// that there was no memory; and what is not ended keeps the file open for good.
+void driver_uring::end_later(std::uint64_t key) noexcept {
+    if (!endings_.leave(key)) [[unlikely]]
+        fail("out of memory: no room for what io_uring is to end", {}, unknown_place);
 }
 
 void driver_uring::end_accepting(accept_ahead& of) noexcept {
-    {
-        const std::lock_guard held(lock_);
-        end_accepting_.push_back(&of);
-        any_unwatch_.store(true, std::memory_order_relaxed);  // a hint; the lock orders the rest
-    }
-    wake_.wake();
+    end_later(reinterpret_cast<std::uintptr_t>(&of) | tag_listener);
+    wake();
+}
+
+void driver_uring::unwatch() noexcept {
+    for (std::uint64_t key; endings_.take(key);) end_one(key);
+}
+
+void driver_uring::end_one(std::uint64_t key) noexcept {
+    if ((key & tag_bits) == tag_listener)
+        return accepts_.end(
+            reinterpret_cast<const accept_ahead*>(static_cast<std::uintptr_t>(key & ~tag_bits)));
+    const io_entry& e = *entry_of(key);
+    const bool calls = (key & tag_bits) == tag_calls;
+    // The number is another's by now, or may be.
+    if (calls && !e.is_leaving(generation_of(key))) return;
+    ::io_uring_sqe& s = entry();
+    if (calls)
+        ::io_uring_prep_cancel_fd(&s, e.number, IORING_ASYNC_CANCEL_ALL);
+    else
+        ::io_uring_prep_cancel64(&s, key, 0);
+    ::io_uring_sqe_set_data64(&s, tag_nobody);
 }
 
 // What was accepted until then is for another driver.
 void driver_uring::end_accepts() noexcept {
     accepts_.end_all();
     while (accepts_.is_under_way()) {
-        const int n = ::io_uring_submit_and_wait(&ring_, 1);
+        const int n = wait_for_one();
         collect();
         // Another thread than ran it can only look at what has come.
-        if (n < 0 && n != -EINTR && n != -EBUSY && n != -EAGAIN) return;
+        if (n == -EEXIST) return;
+        heed(n);
     }
 }
 
 // Whether the system chooses from the buffers when something has come; it is given them when that
-// is first asked. Not so before Linux 5.19: then who receives waits for readiness, and makes the
+// is first asked. Not so before Linux 5.19: then a receiver waits for readiness, and makes the
 // call.
 bool driver_uring::lends() noexcept {
     if (std::exchange(lends_asked_, true)) [[likely]]
@@ -278,10 +351,13 @@ void driver_uring::lend(void* self, std::byte* slot, unsigned index) noexcept {
 }
 
 void driver_uring::submit(io_request& r) noexcept {
-    if (r.what == io_request::accept && r.ahead != nullptr) return accepts_.wait(r);
+    if (r.what == io_request::accept && r.ahead != nullptr) {
+        r.poll_first = false;
+        return accepts_.wait(r);
+    }
     if (r.borrows && !lends()) r.poll_first = true;
     ::io_uring_sqe& s = entry();
-    const int number = r.of.number();
+    const int number = r.of.entry().number;
     const auto bytes = static_cast<unsigned>(std::min<std::size_t>(r.bytes, 0x7fff'f000));
     switch (r.poll_first ? io_request::poll : r.what) {
         case io_request::receive:
@@ -304,12 +380,13 @@ void driver_uring::submit(io_request& r) noexcept {
             ::io_uring_prep_sendmsg(&s, number, static_cast<::msghdr*>(r.data),
                                     static_cast<unsigned>(r.flags) | MSG_NOSIGNAL);
             break;
-        case io_request::accept:
-            ::io_uring_prep_accept(&s, number, nullptr, nullptr, r.flags);
-            break;
         case io_request::connect:
             ::io_uring_prep_connect(&s, number, static_cast<::sockaddr*>(r.data), bytes);
             break;
+        case io_request::accept:
+        case io_request::send_message_here:
+        case io_request::receive_many:
+        case io_request::send_many:
         case io_request::read:
         case io_request::write:
         case io_request::poll:
@@ -317,13 +394,23 @@ void driver_uring::submit(io_request& r) noexcept {
         case io_request::open:
         case io_request::size:
         case io_request::resize:
+        case io_request::read_next:
+        case io_request::write_next:
+        case io_request::send_file:
+        case io_request::splice:
             ::io_uring_prep_poll_add(&s, number, r.reads ? POLLIN : POLLOUT);
             break;
         case io_request::read_at:
-            ::io_uring_prep_read(&s, number, r.data, bytes, r.offset);
+            if (r.several)
+                prepare_list(s, IORING_OP_READV, r);
+            else
+                ::io_uring_prep_read(&s, number, r.data, bytes, r.offset);
             break;
         case io_request::write_at:
-            ::io_uring_prep_write(&s, number, r.data, bytes, r.offset);
+            if (r.several)
+                prepare_list(s, IORING_OP_WRITEV, r);
+            else
+                ::io_uring_prep_write(&s, number, r.data, bytes, r.offset);
             break;
         case io_request::sync:
             ::io_uring_prep_fsync(&s, number, 0);
@@ -344,10 +431,11 @@ void driver_uring::cancel_now(io_request& r) noexcept {
     r.owner = nullptr;
     cancel(r);  // of an accept that the system knows nothing of that was all
     while (r.under_way) {
-        const int n = ::io_uring_submit_and_wait(&ring_, 1);
-        WEFT_ASSERT(n >= 0 || n == -EINTR || n == -EBUSY || n == -EAGAIN,
+        const int n = wait_for_one();
+        WEFT_ASSERT(n != -EEXIST,
                     "a loop with io_uring is destroyed by another thread than ran it");
         collect();
+        heed(n);
     }
 }
 
@@ -357,59 +445,57 @@ void driver_uring::wake() noexcept {
 }
 
 void driver_uring::tell_foreign_loop() noexcept {
-    const std::uint64_t one = 1;
     // Acquire: pairs with native_handle(), which made the descriptor. A wake that comes too early
     // for that has been in the word of wake_ before, which the loop's thread looks at before it
     // takes what was posted.
-    if (const int fd = told_.load(std::memory_order_acquire); fd >= 0)
-        static_cast<void>(!::write(fd, &one, sizeof one));
+    if (const int fd = told_.load(std::memory_order_acquire); fd >= 0) detail::tell_event_fd(fd);
 }
 
 // What is told from now on is news. The results that it has told of are looked for by flush().
 void driver_uring::forget_wake() noexcept {
     wake_.forget();
-    std::uint64_t count;
-    if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0)
-        static_cast<void>(!::read(fd, &count, sizeof count));
+    if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0) detail::forget_event_fd(fd);
 }
 
 bool driver_uring::wait(time_point until) noexcept {
     begin();
     unwatch();
     accepts_.before_sleep();
-    if (!wake_.begin_sleep()) {
-        ::io_uring_submit_and_get_events(&ring_);
+    int r;
+    if (!wake_.begin_sleep() || refusals_.are_doubted()) {
+        r = ::io_uring_submit_and_get_events(&ring_);
     } else if (until == never) {
-        ::io_uring_submit_and_wait(&ring_, 1);
+        r = wait_for_one();
     } else {
         const duration left = time_left(steady_now(), until);
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
         ::__kernel_timespec limit = {seconds.count(), (left - seconds).count()};
         ::io_uring_cqe* first = nullptr;
-        if (left == duration::zero())
-            ::io_uring_submit_and_get_events(&ring_);
-        else
-            ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &limit, nullptr);
+        r = left == duration::zero()
+                ? ::io_uring_submit_and_get_events(&ring_)
+                : ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &limit, nullptr);
     }
     wake_.end_sleep();
     collect();
+    heed(r);
     return true;
 }
 
 void driver_uring::poll() noexcept {
     begin();
     unwatch();
-    ::io_uring_submit_and_get_events(&ring_);
+    const int r = ::io_uring_submit_and_get_events(&ring_);
     collect();
+    heed(r);
 }
 
 void driver_uring::flush() noexcept {
     unwatch();
     if (told_.load(std::memory_order_relaxed) >= 0) {
-        ::io_uring_submit_and_get_events(&ring_);
+        heed(::io_uring_submit_and_get_events(&ring_));
         if (::io_uring_cq_ready(&ring_) != 0) tell_foreign_loop();
     } else if (begun_ && ::io_uring_sq_ready(&ring_) != 0) {
-        ::io_uring_submit(&ring_);
+        heed(::io_uring_submit(&ring_));
     }
 }
 
@@ -450,26 +536,28 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
     } else if (what == tag_wake_fd) {
         if (again) watch_wake_fd();
     } else if ((what & tag_bits) == tag_entry) {
-        const auto generation = static_cast<std::uint32_t>(what >> 32);
-        io_entry* e = detail::find_entry(static_cast<int>((what & 0xffff'ffff) >> 3));
-        if (e == nullptr) return;
-        if (n < 0) {
-            // Of one that was forgotten the generation, or the watcher, is another.
-            if (n != -ECANCELED)
-                e->notify(generation, io_entry::readable | io_entry::writable | io_entry::ended);
-            return;
+        io_entry& e = *entry_of(what);
+        // Of one that was forgotten the generation, or the watcher, is another.
+        if (n >= 0) e.notify(generation_of(what), detail::flags_of_poll(static_cast<unsigned>(n)));
+        if (n >= 0 && again) {
+            make_room();
+            e.rewatch(generation_of(what), *this, this);
+        } else if (n < 0 && n != -ECANCELED) {
+            // The system cannot watch it here; where it cannot elsewhere, what waits is told why.
+            e.rewatch(generation_of(what), *this, detail::shared_io_driver());
         }
-        e->notify(generation, detail::flags_of_poll(static_cast<unsigned>(n)));
-        if (again) e->watch_again(generation, *this);
     }
 }
 
 int driver_uring::native_handle() noexcept {
     begin();
     if (told_.load(std::memory_order_relaxed) < 0) {
-        const int fd = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);  // for what came before
+        const int fd = detail::open_event_fd(true);  // for what came before
         if (fd < 0) return -1;
-        ::io_uring_register_eventfd(&ring_, fd);
+        if (::io_uring_register_eventfd(&ring_, fd) != 0) {  // it would not hear of results
+            ::close(fd);
+            return -1;
+        }
         told_.store(fd, std::memory_order_release);  // pairs with tell_foreign_loop()
     }
     flush();

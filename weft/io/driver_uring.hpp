@@ -8,8 +8,8 @@
 // it to its end. In a foreign loop what is no socket is waited for by the driver of the library's
 // own thread, from the call of native_handle() on.
 //
-// Model: none, a lock guards what other threads leave; io_driver_test has the flags beside it.
-// TODO(test): told_ and any_unwatch_ against the ring's thread, under the model.
+// Model: test/model/ring_endings_test.cpp
+// TODO(test): told_, beside the call of native_handle() that makes it, under the model.
 #pragma once
 
 #include <memory>

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "weft/io/c_string.hpp"
+
 namespace weft {
 
 static_assert(sizeof(::sockaddr_un) >= sizeof(::sockaddr_in6));
@@ -65,7 +67,7 @@ result<detail::host_and_port> detail::host_and_port::parse(std::string_view text
         host = host.substr(1, host.size() - 2);
     else if (host.find(':') != host.npos)
         return bad;
-    if (host.empty()) return bad;
+    if (host.empty() || host.find_first_of({"[]\0", 3}) != host.npos) return bad;
     r.host = host;
     return r;
 }
@@ -83,8 +85,9 @@ result<endpoint> endpoint::local(std::string_view path) {
     ::sockaddr_un a{};
     a.sun_family = AF_UNIX;
     const bool abstract = !path.empty() && path.front() == '@';
-    // A path ends in a zero; a name of the abstract namespace begins with one.
-    if (path.empty()) return failure(std::errc::invalid_argument);
+    // A path ends in a zero; a name of the abstract namespace begins with one, and may hold more.
+    if (path.empty() || (!abstract && !detail::is_c_string(path)))
+        return failure(std::errc::invalid_argument);
     if (path.size() + !abstract > sizeof a.sun_path) return failure(std::errc::filename_too_long);
     std::copy(path.begin(), path.end(), a.sun_path);
     if (abstract) a.sun_path[0] = '\0';

@@ -23,7 +23,8 @@ public:
     endpoint() noexcept = default;  // of no family
     endpoint(const ip_address& address, std::uint16_t port) noexcept;
     static result<endpoint> parse(std::string_view text);  // invalid_argument
-    static result<endpoint> local(std::string_view path);  // filename_too_long
+    // filename_too_long; invalid_argument: empty, or a path with a zero in it.
+    static result<endpoint> local(std::string_view path);
     static endpoint from(const ::sockaddr* address, ::socklen_t bytes) noexcept;
     // Where a socket is, and where its peer; of no family if there is none.
     static endpoint of_socket(int number) noexcept;

@@ -2,24 +2,22 @@
 
 namespace weft {
 
-fd_watch::fd_watch(int number) noexcept : ref_(descriptor_ref::find(number)) {
-    if (ref_) return;
-    ref_ = descriptor_ref::adopt(number, 0, error_);
-    own_ = static_cast<bool>(ref_);
+fd_watch::fd_watch(int number) noexcept {
+    ref_ = descriptor_ref::borrow(number, borrowed_, error_);
 }
 
 fd_watch& fd_watch::operator=(fd_watch&& other) noexcept {
     if (this != &other) {
         let_go();
         ref_ = std::exchange(other.ref_, {});
-        own_ = other.own_;
+        borrowed_ = std::exchange(other.borrowed_, false);
         error_ = other.error_;
     }
     return *this;
 }
 
 void fd_watch::let_go() noexcept {
-    if (own_ && ref_) ref_.release();
+    if (std::exchange(borrowed_, false)) ref_.give_back();
     ref_ = {};
 }
 

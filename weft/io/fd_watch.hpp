@@ -1,7 +1,7 @@
-// fd_watch: waiting for a descriptor that belongs to somebody else: a client library's, a timerfd,
+// fd_watch: waiting for a descriptor that belongs to other code: a client library's, a timerfd,
 // a device.
 //
-// Its one idea: what is watched is registered once with the driver of who waits, and let go of by
+// Its one idea: what is watched is registered once with the driver of the waiter, and let go of by
 // the destructor, before its owner closes it.
 //
 //   weft::fd_watch w(PQsocket(connection));
@@ -13,8 +13,8 @@
 //   auto r = weft::wait_fd(fd, weft::fd_events::write, deadline);   // once: two system calls more
 //
 // The descriptor need not be one that does not block. What is ready at all times (a regular file)
-// cannot be waited for: operation_not_permitted. A number that weft has opened itself
-// (tcp_stream::native_handle) may be waited for as well; it stays the stream's.
+// is told so at once. A number that weft has opened itself (tcp_stream::native_handle) may be
+// waited for as well; it stays the stream's. A number that is not open is bad_file_descriptor.
 #pragma once
 
 #include <poll.h>
@@ -54,7 +54,9 @@ public:
     fd_watch() noexcept = default;  // of nothing
     explicit fd_watch(int number) noexcept;
     fd_watch(fd_watch&& other) noexcept
-        : ref_(std::exchange(other.ref_, {})), own_(other.own_), error_(other.error_) {}
+        : ref_(std::exchange(other.ref_, {})),
+          borrowed_(std::exchange(other.borrowed_, false)),
+          error_(other.error_) {}
     fd_watch& operator=(fd_watch&& other) noexcept;
     ~fd_watch() { let_go(); }
 
@@ -68,7 +70,7 @@ private:
     void let_go() noexcept;
 
     descriptor_ref ref_;
-    bool own_ = false;  // it was not known before
+    bool borrowed_ = false;
     std::error_code error_;
 };
 

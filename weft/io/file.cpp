@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <new>
 
+#include "weft/io/c_string.hpp"
+
 namespace weft {
 namespace detail {
 namespace {
@@ -49,13 +51,12 @@ bool file_operation::start(waiter& w) noexcept {
 bool file_operation::call() noexcept {
     const bool opens = request_.what == io_request::open;
     if (!opens && !request_.of) return progress(-EBADF);
-    std::uint64_t seen = 0;
-    if (!opens && !request_.of.entry().enter(request_.of.generation(), seen)) return found_closed();
+    if (!opens && !request_.of.entry().enter(request_.of.generation())) return found_closed();
     std::int64_t n;
     do {
         n = request_.perform();
     } while (n == -EINTR);
-    if (!opens) request_.of.entry().leave(seen, 0);
+    if (!opens) request_.of.entry().leave();
     return progress(n);
 }
 
@@ -63,8 +64,8 @@ file_transfer::file_transfer(file_core& c, io_request::kind what, const std::byt
                              std::size_t bytes, bool all, file_place at) noexcept
     : file_operation(c, what, at.offset,
                      what == io_request::read_at ? "bytes of a file" : "a file to be written"),
-      core_(&c),
       left_(bytes),
+      core_(&c),
       by_position_(at.is_position && c.owned) {
     request_.data = const_cast<std::byte*>(data);
     request_.bytes = std::min(bytes, piece_bytes);
@@ -73,8 +74,8 @@ file_transfer::file_transfer(file_core& c, io_request::kind what, const std::byt
 
 file_transfer::file_transfer(file_transfer&& other) noexcept
     : file_operation(std::move(other)),
-      core_(other.core_),
       left_(other.left_),
+      core_(other.core_),
       by_position_(other.by_position_) {}
 
 bool file_transfer::next_piece(io_operation& op, std::size_t count) noexcept {
@@ -88,7 +89,7 @@ bool file_transfer::next_piece(io_operation& op, std::size_t count) noexcept {
     return false;
 }
 
-// False: somebody else uses the position.
+// False: another operation uses the position.
 bool file_transfer::take_turn() noexcept {
     if (!by_position_ || held_) return true;
     // Acquire: pairs with let_go() of the one before.
@@ -116,16 +117,17 @@ bool file_transfer::ready() noexcept { return is_refused() || read_quickly(); }
 bool file_transfer::read_quickly() noexcept {
     if (request_.what != io_request::read_at || left_ > piece_bytes || giver() != nullptr)
         return false;
-    // Relaxed, here and below: who does not see it yet asks once more.
+    // Relaxed, here and below: a caller that does not see it yet asks once more.
     if (!core_->has_quick.load(std::memory_order_relaxed) || !request_.of) return false;
-    io_entry& e = request_.of.entry();
-    std::uint64_t seen;
-    if (!e.enter(request_.of.generation(), seen)) return found_closed();
-    const ::iovec all = {request_.data, request_.bytes};
-    const auto n =
-        ::preadv2(request_.of.number(), &all, 1, static_cast<::off_t>(request_.offset), RWF_NOWAIT);
-    if (n < 0 && errno == EOPNOTSUPP) core_->has_quick.store(false, std::memory_order_relaxed);
-    e.leave(seen, 0);
+    const ::iovec one = {request_.data, request_.bytes};
+    const bool several = request_.several;
+    const auto* const list = several ? static_cast<const ::msghdr*>(request_.data) : nullptr;
+    const ::iovec* const parts = several ? list->msg_iov : &one;
+    const int count = several ? static_cast<int>(list->msg_iovlen) : 1;
+    const std::int64_t n = request_.of.call([&](int number) noexcept {
+        return ::preadv2(number, parts, count, static_cast<::off_t>(request_.offset), RWF_NOWAIT);
+    });
+    if (n == -EOPNOTSUPP) core_->has_quick.store(false, std::memory_order_relaxed);
     // Zero need not be the end: Linux 5.9 and 5.10 say it of what they would have to wait for.
     return n > 0 && progress(n);
 }
@@ -143,7 +145,7 @@ file_open::file_open(std::string path, const file_options& o) noexcept
       options_(o) {
     const bool writes = o.write || o.append;
     is_sound_ = (o.read || writes) && (writes || !o.truncate) && (o.create || !o.exclusive) &&
-                path_.find('\0') == std::string::npos;
+                is_c_string(path_);
     // O_NONBLOCK is of the opening alone, which would wait for another party; adopt() takes it
     // back.
     request_.flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK |

@@ -1,6 +1,6 @@
 // file: bytes at places, in a file system.
 //
-// Its one idea: a file is always ready, and may keep whoever reads it waiting all the same, for a
+// Its one idea: a file is always ready, and may keep a reader waiting all the same, for a
 // disk or a network. So it is not the file that is waited for, but the call on it: io_uring is
 // given it; with the other drivers, and for what io_uring does not do, a thread of the blocking
 // pool makes it. What is in memory already is read at once, without either.
@@ -8,6 +8,9 @@
 //      read   read_at               some: at least one byte; zero: the end     result<size_t>
 //      read_exact   read_exact_at   all of the buffer, or end_of_stream        transferred
 //      write_all   write_all_at     all of it                                  transferred
+//
+// Each takes several buffers as well (a std::array or std::vector of spans, which stays until the
+// operation has ended), by one call for each 32 of them.
 //
 //   auto f = weft::file::open("notes.txt", {.write = true, .create = true}).value();
 //   auto w = f.write_all_at(weft::bytes_of("hello\n"), 0);   // in a coroutine async_write_all_at
@@ -26,7 +29,7 @@
 //
 // Limits: what has places: regular files, block devices. A directory opens, and says so when it is
 // read (is_a_directory). What has none is invalid_seek: a FIFO and a terminal are pipe_reader's.
-// Opening waits for nobody else: a lease that another process holds is told
+// Opening waits for no other process: a lease that another process holds is told
 // (resource_unavailable_try_again). What close(2) would tell of a network file system is not:
 // sync() before it tells it.
 //
@@ -71,8 +74,8 @@ struct file_core {
     descriptor owned;
     duration timeout = duration::max();
     blocking_pool* pool = nullptr;
-    std::uint64_t position = 0;    // of who has `moving`
-    atomic<bool> moving{false};    // somebody uses the position
+    std::uint64_t position = 0;    // of the owner of `moving`
+    atomic<bool> moving{false};    // an operation uses the position
     atomic<bool> has_quick{true};  // the file system can say that it would have to wait
 };
 
@@ -129,8 +132,11 @@ private:
     void let_go(std::size_t moved) noexcept;
     bool read_quickly() noexcept;
 
-    file_core* core_;
+protected:
     std::size_t left_;
+
+private:
+    file_core* core_;
     bool by_position_;
     bool held_ = false;
     bool refused_ = false;
@@ -169,6 +175,79 @@ public:
     transferred take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
 
+// Of several buffers, a window of them at a time.
+template <class Byte>
+class file_list_transfer : public file_transfer {
+public:
+    bool ready() noexcept {
+        request_.data = &list_.message();  // it stays where it is from now on
+        request_.bytes = list_.fill(piece_bytes);
+        return file_transfer::ready();
+    }
+    bool start(waiter& w) noexcept {
+        if (giver() == nullptr)
+            for (const std::span<Byte> b : list_.rest())
+                refuse_on_shared_stack(b.data(), "a buffer of a file's is on a shared stack");
+        return file_transfer::start(w);
+    }
+
+protected:
+    file_list_transfer(file_core& c, io_request::kind what, std::span<const std::span<Byte>> of,
+                       bool all, file_place at) noexcept
+        : file_transfer(c, what, nullptr, bytes_in(of), false, at), list_(of) {
+        request_.several = true;
+        if (all) enough_ = next_window;
+    }
+
+private:
+    static std::size_t bytes_in(std::span<const std::span<Byte>> of) noexcept {
+        std::size_t bytes = 0;
+        for (const std::span<Byte> b : of) bytes += b.size();
+        return bytes;
+    }
+    static bool next_window(io_operation& op, std::size_t count) noexcept {
+        auto& self = static_cast<file_list_transfer&>(op);
+        self.list_.advance(count);
+        self.request_.offset += count;
+        self.request_.bytes = self.list_.fill(piece_bytes);
+        return self.request_.bytes == 0;
+    }
+
+    buffer_list<Byte> list_;
+};
+
+class file_read_list final : public file_list_transfer<std::byte> {
+public:
+    file_read_list(file_core& c, std::span<const std::span<std::byte>> into,
+                   file_place at = {}) noexcept
+        : file_list_transfer(c, io_request::read_at, into, false, at) {}
+    result<std::size_t> take(const waiter* w, wait_status how) noexcept {
+        const transferred t = taken(w, how);
+        if (t.error) return failure(t.error);
+        return t.bytes;
+    }
+};
+
+class file_read_exact_list final : public file_list_transfer<std::byte> {
+public:
+    file_read_exact_list(file_core& c, std::span<const std::span<std::byte>> into,
+                         file_place at = {}) noexcept
+        : file_list_transfer(c, io_request::read_at, into, true, at) {}
+    transferred take(const waiter* w, wait_status how) noexcept {
+        transferred t = taken(w, how);
+        if (!t.error && t.bytes != left_) t.error = errc::end_of_stream;
+        return t;
+    }
+};
+
+class file_write_list final : public file_list_transfer<const std::byte> {
+public:
+    file_write_list(file_core& c, std::span<const std::span<const std::byte>> from,
+                    file_place at = {}) noexcept
+        : file_list_transfer(c, io_request::write_at, from, true, at) {}
+    transferred take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
+};
+
 class file_size final : public file_operation {
 public:
     explicit file_size(const file_core& c) noexcept
@@ -196,7 +275,7 @@ class file_open final : public file_operation {
 public:
     file_open(std::string path, const file_options& o) noexcept;
     file_open(file_open&&) noexcept = default;
-    ~file_open();  // of what nobody has taken
+    ~file_open();  // of what was not taken
 
     bool ready() noexcept { return !is_sound_; }
     bool start(waiter& w) noexcept;
@@ -256,6 +335,29 @@ public:
                                                             std::uint64_t offset) noexcept {
         return {core(), from, offset};
     }
+    [[nodiscard]] detail::file_read_list async_read(buffers_of<std::byte> into) noexcept {
+        return {core(), into};
+    }
+    [[nodiscard]] detail::file_read_list async_read_at(buffers_of<std::byte> into,
+                                                       std::uint64_t offset) noexcept {
+        return {core(), into, offset};
+    }
+    [[nodiscard]] detail::file_read_exact_list async_read_exact(
+        buffers_of<std::byte> into) noexcept {
+        return {core(), into};
+    }
+    [[nodiscard]] detail::file_read_exact_list async_read_exact_at(buffers_of<std::byte> into,
+                                                                   std::uint64_t offset) noexcept {
+        return {core(), into, offset};
+    }
+    [[nodiscard]] detail::file_write_list async_write_all(
+        buffers_of<const std::byte> from) noexcept {
+        return {core(), from};
+    }
+    [[nodiscard]] detail::file_write_list async_write_all_at(buffers_of<const std::byte> from,
+                                                             std::uint64_t offset) noexcept {
+        return {core(), from, offset};
+    }
     [[nodiscard]] detail::file_size async_size() noexcept { return detail::file_size(core()); }
     // Cuts it off there, or fills it up with zeroes.
     [[nodiscard]] detail::file_change async_resize(std::uint64_t bytes) noexcept {
@@ -293,6 +395,33 @@ public:
         auto op = async_write_all_at(from, offset);
         return detail::block_for(op, place);
     }
+    result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read(into);
+        return detail::block_for(op, place);
+    }
+    result<std::size_t> read_at(buffers_of<std::byte> into, std::uint64_t offset,
+                                place_t place = place_t::current()) {
+        auto op = async_read_at(into, offset);
+        return detail::block_for(op, place);
+    }
+    transferred read_exact(buffers_of<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read_exact(into);
+        return detail::block_for(op, place);
+    }
+    transferred read_exact_at(buffers_of<std::byte> into, std::uint64_t offset,
+                              place_t place = place_t::current()) {
+        auto op = async_read_exact_at(into, offset);
+        return detail::block_for(op, place);
+    }
+    transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current()) {
+        auto op = async_write_all(from);
+        return detail::block_for(op, place);
+    }
+    transferred write_all_at(buffers_of<const std::byte> from, std::uint64_t offset,
+                             place_t place = place_t::current()) {
+        auto op = async_write_all_at(from, offset);
+        return detail::block_for(op, place);
+    }
     result<std::uint64_t> size(place_t place = place_t::current()) {
         auto op = async_size();
         return detail::block_for(op, place);
@@ -320,6 +449,7 @@ public:
     int native_handle() const noexcept { return core_ != nullptr ? core_->owned.number() : -1; }
 
 private:
+    friend class stream;
     explicit file(std::unique_ptr<detail::file_core> c) noexcept : core_(std::move(c)) {}
     detail::file_core& core() const noexcept {
         return detail::core_or_none<detail::file_core>(core_);

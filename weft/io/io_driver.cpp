@@ -1,20 +1,20 @@
 #include "weft/io/io_driver.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <thread>
+#include <system_error>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/line.hpp"
 #include "weft/io/descriptor.hpp"
 #include "weft/io/driver_epoll.hpp"
 #include "weft/io/driver_poll.hpp"
 #include "weft/io/driver_uring.hpp"
 #include "weft/io/receive_buffers.hpp"
+#include "weft/sched/detached_thread.hpp"
 
 namespace weft {
 
@@ -29,16 +29,9 @@ void io_driver::set_receive_buffers(unsigned count, std::size_t bytes) noexcept 
 
 void io_driver::forget_all() noexcept {
     detail::for_each_entry(
-        [](detail::io_entry& e, void* gone) {
-            wait_list woken;
-            {
-                const std::lock_guard held(e.lock);
-                if (!e.forget_watcher(*static_cast<io_driver*>(gone))) return;
-                e.claim_waiting(woken);
-            }
-            wait_queue::wake_all(woken);
-        },
+        [](detail::io_entry& e, void* gone) { e.forget_driver(*static_cast<io_driver*>(gone)); },
         this);
+    await_letting_go();
 }
 
 namespace {
@@ -56,14 +49,31 @@ io_kind kind_of_environment() noexcept {
     std::_Exit(2);
 }
 
-// Once: the environment asked for what the system refuses.
-void say_refused(const char* wanted, const char* why, const char* instead) noexcept {
-    static std::once_flag said;
+// Once for each: the system refuses what was asked for, or is best.
+void say_refused(std::once_flag& said, const char* wanted, const char* why,
+                 const char* instead) noexcept {
     std::call_once(said, [&] {
         detail::line line;
         line.text("weft: ").text(wanted).text(" is refused here (").text(why);
         line.text("); descriptors are waited for by ").text(instead).text("\n").write(2);
     });
+}
+
+// Null where the system refuses what it needs, and a poll driver does not.
+std::unique_ptr<io_driver> make_driver_epoll() {
+#if WEFT_EXCEPTIONS
+    try {
+#endif
+        return std::make_unique<driver_epoll>();
+#if WEFT_EXCEPTIONS
+    } catch (const std::system_error& e) {
+        const int why = e.code().value();
+        if (why == EMFILE || why == ENFILE || why == ENOMEM) throw;
+        static std::once_flag said;
+        say_refused(said, "epoll", std::strerror(why), "poll");
+        return nullptr;
+    }
+#endif
 }
 
 }  // namespace
@@ -73,11 +83,13 @@ std::unique_ptr<io_driver> make_io_driver(io_kind kind) {
     if (kind == io_kind::io_uring) {
         const char* why = nullptr;
         if (auto d = make_driver_uring(&why)) return d;
-        say_refused("io_uring", why, "epoll");
+        static std::once_flag said;
+        say_refused(said, "io_uring", why, "epoll");
         kind = io_kind::epoll;
     }
-    if (kind == io_kind::poll) return std::make_unique<driver_poll>();
-    return std::make_unique<driver_epoll>();
+    if (kind != io_kind::poll)
+        if (auto d = make_driver_epoll()) return d;
+    return std::make_unique<driver_poll>();
 }
 
 namespace detail {
@@ -97,29 +109,61 @@ WEFT_NOINLINE io_driver* give_io_driver(executor& e) noexcept {
 #endif
 }
 
-io_driver* shared_io_driver() noexcept {
-    static io_driver* const shared = []() -> io_driver* {
+WEFT_NOINLINE int enlist_elsewhere(const descriptor_ref& of, wait_node& n, std::uint64_t flags,
+                                   io_driver* here, wait_node* also) noexcept {
+    for (io_driver* d = here;;) {
+        if (int why = 0; d == nullptr && (d = shared_io_driver(&why)) == nullptr) return why;
+        const int r = of.entry().enlist(n, of.generation(), flags, *d, also);
+        // What the system says to a driver of readiness by these numbers is an error like any
+        // other.
+        if (!d->completes()) return r;
+        if (r == EAGAIN)
+            d->make_room();
+        else if (r == ENOTSUP)
+            d = nullptr;
+        else
+            return r;
+    }
+}
+
+namespace {
+
+// Run by a thread of its own. It lives as long as the program: a thread may wait until the end.
+io_driver* begin_shared_driver(int& why) noexcept {
 #if WEFT_EXCEPTIONS
-        try {
+    try {
 #endif
-            // It lives as long as the program: a thread may wait until the end.
-            auto* const d = new driver_epoll();
-            ::sigset_t all;
-            ::sigset_t before;
-            ::sigfillset(&all);
-            ::pthread_sigmask(SIG_SETMASK, &all, &before);
-            std::thread([d] {
-                for (;;) static_cast<void>(d->wait(never));
-            }).detach();
-            ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-            return d;
+        std::unique_ptr<io_driver> d = make_io_driver(io_kind::epoll);
+        const auto run = [](void* of) noexcept {
+            for (;;) static_cast<void>(static_cast<io_driver*>(of)->wait(never));
+        };
+        if (begin_detached_thread(run, d.get())) return d.release();
+        why = EAGAIN;  // as pthread_create says it
 #if WEFT_EXCEPTIONS
-        } catch (...) {
-            return nullptr;
-        }
+    } catch (const std::system_error& e) {
+        why = e.code().value();
+    } catch (const std::bad_alloc&) {
+        why = ENOMEM;
+    }
 #endif
-    }();
-    return shared;
+    return nullptr;
+}
+
+}  // namespace
+
+// What is short at one moment need not be at the next: it is tried until there is one.
+io_driver* shared_io_driver(int* why) noexcept {
+    static constinit atomic<io_driver*> shared{nullptr};
+    static constinit std::mutex making;
+    // Acquire: pairs with the store below.
+    if (io_driver* const d = shared.load(std::memory_order_acquire)) [[likely]]
+        return d;
+    const std::lock_guard held(making);
+    io_driver* d = shared.load(std::memory_order_relaxed);  // written under the lock
+    int error = 0;
+    if (d == nullptr) shared.store(d = begin_shared_driver(error), std::memory_order_release);
+    if (why != nullptr) *why = error;
+    return d;
 }
 
 }  // namespace detail

@@ -1,7 +1,7 @@
 #include "weft/io/io_operation.hpp"
 
 #include <cerrno>
-#include <mutex>
+#include <chrono>
 #include <utility>
 
 #include "weft/base/errc.hpp"
@@ -19,7 +19,7 @@ io_operation::io_operation(io_operation&& other) noexcept
       deadline_(other.deadline_),
       timeout_(other.timeout_) {}
 
-// An error, the end, or something that is counted by who made the operation.
+// An error, the end, or something that is counted by its maker.
 bool io_operation::progress_rarely(std::int64_t n) noexcept {
     if (n < 0) {
         if (passes_over(static_cast<int>(-n))) return false;
@@ -51,40 +51,24 @@ bool io_operation::attempt() noexcept {
     return false;
 }
 
-// D1. True: the waiter stands in the queue. False: there is no more to do.
-bool io_operation::enlist(io_driver* driver) noexcept {
-    io_entry& e = request_.of.entry();
-    if (driver == nullptr) driver = shared_io_driver();
-    if (driver == nullptr) return !progress(-EMFILE);
-    for (;;) {
-        bool elsewhere = false;
-        {
-            const std::lock_guard held(e.lock);
-            if (pause_until_ != never) return true;  // only the time is waited for
-            // Relaxed: enter() acquires, before the next call.
-            const std::uint64_t now = e.word.load(std::memory_order_relaxed);
-            const bool same = io_entry::generation_of(now) == request_.of.generation();
-            if (same && (now & (request_.flag() | io_entry::closed)) == 0) {
-                if (e.is_watched_by(*driver)) [[likely]] {
-                    driver->enlisted();
-                } else if (const auto error = e.be_watched_by(*driver, request_.of.generation())) {
-                    elsewhere = driver->completes() && error == std::errc::not_supported;
-                    if (!elsewhere) return !progress(-error.value());
-                }
-                if (!elsewhere) {
-                    e.waiting[request_.reads ? 0 : 1].push_back(node_);
-                    return true;
-                }
-            }
-        }
-        if (elsewhere) driver = shared_io_driver();
-        if (driver == nullptr) return !progress(-EMFILE);
+// True: it waits, in line or only for the time. False: there is no more to do.
+bool io_operation::enlist(io_driver* here) noexcept {
+    wait_node* const also = request_.also_reads ? request_.second : nullptr;
+    if (also != nullptr) also->owner = node_.owner;
+    while (pause_until_ == never) {
+        const int r = detail::enlist(request_.of, node_, request_.awaits(), here, also);
+        if (r == io_entry::stands) return true;
+        if (r != io_entry::look_again) return !progress(-r);
         if (attempt()) return false;
     }
+    return true;
 }
 
+// One accept of a ring is not given to it: the system wakes one such request alone for a
+// connection, and if that one is being cancelled, no party accepts what came, here or in another
+// process. By readiness each waiter is told.
 bool io_operation::may_accept_ahead(io_driver& d) const noexcept {
-    return request_.ahead == nullptr || request_.ahead->serve(d);
+    return request_.ahead != nullptr && request_.ahead->serve(d);
 }
 
 void io_operation::begin_timeout() noexcept {
@@ -106,11 +90,16 @@ bool io_operation::start(waiter& w) noexcept {
 
 // True: a driver has it.
 bool io_operation::submit(io_driver& d) noexcept {
-    std::uint64_t seen;
     if (!request_.of) return !progress(-EBADF);
-    if (!request_.of.entry().enter(request_.of.generation(), seen)) return !found_closed();
+    io_entry& e = request_.of.entry();
+    if (!e.enter(request_.of.generation())) return !found_closed();
+    if (!e.be_served_by(d)) {
+        e.leave();
+        return !progress(-ENOMEM);
+    }
     request_.under_way = true;
     request_.driver = &d;
+    request_.result = -ECANCELED;
     d.submit(request_);
     return true;
 }
@@ -130,7 +119,7 @@ bool io_operation::again(waiter& w) noexcept {
     if (pause_until_ != never) return false;
     if (d != nullptr ? submit(*d) : enlist(here))  // a pause may have begun within it
         return pause_until_ != never && !w.renew(deadline(), reports_stop);
-    static_cast<void>(w.claim());  // renew has made it pending, and nobody else sees it
+    static_cast<void>(w.claim());  // renew has made it pending, and no other thread sees it
     return true;
 }
 
@@ -155,9 +144,15 @@ bool io_operation::completed(const waiter& w) noexcept {
     return w.is_late() && !has_moved_on();
 }
 
-// Something that concerns one connection and not who accepts it. True: try again, at once or after
-// a pause.
+// Something that concerns one connection and not the listener, or of which there is no event. True:
+// try again, at once or after a pause.
 bool io_operation::passes_over(int error) noexcept {
+    if (error == io_request::queue_is_full) {
+        // As a thread does that may wait: until there is room, or the time is over.
+        pause_until_ = after(now(), std::chrono::milliseconds(1u << pauses_));
+        if (pauses_ != 5) ++pauses_;
+        return true;
+    }
     if (request_.what != io_request::accept) return false;
     switch (error) {
         case ECONNABORTED:
@@ -173,7 +168,7 @@ bool io_operation::passes_over(int error) noexcept {
         case ENFILE:
         case ENOBUFS:
         case ENOMEM:
-            pause_until_ = after(now(), reserve_->refuse(request_.of.number()));
+            pause_until_ = after(now(), reserve_->refuse(request_.of));
             return true;
         default:
             return false;
@@ -186,9 +181,9 @@ void io_operation::withdraw(waiter& w) noexcept {
         if (self.request_.under_way) self.request_.driver->cancel_now(self.request_);
         return;
     }
-    const std::lock_guard held(self.request_.of.entry().lock);
-    if (self.node_.linked())
-        self.request_.of.entry().waiting[self.request_.reads ? 0 : 1].remove(self.node_);
+    io_entry& e = self.request_.of.entry();
+    e.withdraw(self.node_, self.request_.reads);
+    if (self.request_.also_reads) e.withdraw(*self.request_.second, true);
 }
 
 void io_operation::interrupt(waiter& w, stop_reason) noexcept {

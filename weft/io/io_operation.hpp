@@ -68,7 +68,7 @@ protected:
 
     // By start(): the timeout counts from now on.
     void begin_timeout() noexcept;
-    // Whom the call is given to; null where the party makes it itself, or has it made.
+    // The driver that the call is given to; null where the party makes it itself, or has it made.
     io_driver* giver() const noexcept {
         io_driver* const d = io_driver_here();
         return d != nullptr && gives_to(*d) ? d : nullptr;
@@ -86,11 +86,25 @@ protected:
         return false;
     }
     bool progress_rarely(std::int64_t n) noexcept;
+    // There is nothing to call, and that is no error: true.
+    bool found_nothing_to_do() noexcept { return through_ = true; }
+    // Of a call that gives a number: the one that came and that nothing has taken; -1: none did.
+    int untaken_number() const noexcept {
+        if (through_) return error_ == 0 ? static_cast<int>(done_) : -1;
+        const bool came = request_.driver != nullptr && !request_.under_way && !request_.poll_first;
+        return came ? static_cast<int>(std::max<std::int64_t>(request_.result, -1)) : -1;
+    }
     // There was nothing to call any more: true.
     bool found_closed() noexcept {
         error_ = was_closed;
         return through_ = true;
     }
+
+    // Out of the queues in which it still stands. By an event that has come it is out of one only,
+    // if it waits to write or to read.
+    static void withdraw(waiter& w) noexcept;
+    // That was all for now, and not the outcome: by who ends a turn early, so that others have one.
+    void go_on() noexcept { through_ = false; }
 
     // In place of a timeout.
     void set_deadline(time_point t) noexcept { deadline_ = t; }
@@ -123,7 +137,7 @@ private:
         if (!d.completes() || !request_.can_be_given()) return false;
         if (request_.of && request_.of.entry().is_crowded()) [[unlikely]]
             return false;
-        // The system would write to a shared stack while it is somebody else's.
+        // The system would write to a shared stack while it is another party's.
         const flow* const f = current_flow();
         if (f != nullptr && f->shares_stack()) return false;
         return request_.what != io_request::accept || may_accept_ahead(d);
@@ -136,14 +150,14 @@ private:
     bool completed(const waiter& w) noexcept;
     bool passes_over(int error) noexcept;
     std::error_code error_of(const waiter* w, wait_status how) const noexcept;
-    static void withdraw(waiter& w) noexcept;
     static void interrupt(waiter& w, stop_reason) noexcept;
 
     std::size_t least_;
     std::size_t done_ = 0;
-    int error_ = 0;         // of the system, or was_closed
-    bool through_ = false;  // there is an outcome
-    bool moves_ = false;    // the deadline, and the timer may be set for an earlier one
+    int error_ = 0;            // of the system, or was_closed
+    bool through_ = false;     // there is an outcome
+    bool moves_ = false;       // the deadline, and the timer may be set for an earlier one
+    std::uint8_t pauses_ = 0;  // so many, for want of an event
     time_point deadline_ = never;
     time_point pause_until_ = never;  // it waits for nothing else
     duration timeout_;

@@ -2,6 +2,7 @@
 // to the system, or to be made by a thread that may wait.
 #pragma once
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -18,6 +19,19 @@ namespace weft::detail {
 class accept_ahead;
 class receive_buffers;
 
+// What is sent of a file by one call.
+struct file_part {
+    descriptor_ref from;
+    std::uint64_t offset = 0;
+    std::size_t bytes = 0;
+};
+
+// What is moved by one call between a socket and a pipe that does not block.
+struct splice_part {
+    int pipe = -1;  // the end of it that the bytes go to or come from
+    std::size_t bytes = 0;
+};
+
 struct io_request {
     enum kind : std::uint8_t {
         receive,          // recv: data, bytes
@@ -26,25 +40,36 @@ struct io_request {
         write,            //
         receive_message,  // recvmsg: message
         send_message,     // sendmsg: message
-        accept,           // accept4: ahead
-        connect,          // connect: data is the address, bytes its length
-        poll,             // nothing: only waits; result: the flags that are set
-        step,             // nothing, not even that: the operation goes on by itself; result: one
-        // Of a file, which is always ready; these keep who makes them waiting (file.hpp).
-        read_at,   // pread: data, bytes, offset
-        write_at,  // pwrite: the same
-        sync,      // fsync
-        open,      // open: data is the path, bytes the mode; result: the number
-        size,      // of fstat
-        resize,    // ftruncate: offset
+        // The same, to a local socket: io_uring, which tries again when there is room, has taken
+        // the bytes the first time, and sends an empty one (Linux 6.18).
+        send_message_here,
+        receive_many,  // recvmmsg: a receive_batch
+        send_many,     // sendmmsg: a send_batch
+        accept,        // accept4: ahead
+        connect,       // connect: data is the address, bytes its length
+        poll,          // nothing: only waits; result: the flags that are set
+        step,          // nothing, not even that: the operation goes on by itself; result: one
+        // Of a file, which is always ready; these keep the caller waiting (file.hpp).
+        read_at,     // pread, preadv: data, bytes, offset
+        write_at,    // pwrite, pwritev: the same
+        sync,        // fsync
+        open,        // open: data is the path, bytes the mode; result: the number
+        size,        // of fstat
+        resize,      // ftruncate: offset
+        read_next,   // read, at the place of the opening: data, bytes
+        write_next,  // write: the same
+        send_file,   // sendfile: data is a file_part
+        splice,      // splice: data is a splice_part; from the socket if it reads
     };
 
     kind what = poll;
     bool reads = true;        // whether it waits to read, or to write
+    bool also_reads = false;  // of a step that waits to write: or to read, whichever comes first
     bool under_way = false;   // given to a driver that completes
     bool begun = false;       // connect: is in progress
     bool poll_first = false;  // what completes calls waits until this one can be made
     bool borrows = false;     // receive, read: into a buffer that is lent when something has come
+    bool several = false;     // read, write and their kin: data is a msghdr, with buffers
     int flags = 0;
     descriptor_ref of;
     void* data = nullptr;  // or msghdr, or address
@@ -53,6 +78,7 @@ struct io_request {
         accept_ahead* ahead = nullptr;  // that the listener has, if it may be served so
         std::uint64_t offset;
         receive_buffers* lender;  // of data, which is null while nothing is lent
+        wait_node* second;        // its place among the readers, if it also reads
     };
     std::int64_t result = 0;  // of the last call: at least zero, or -errno
     waiter* owner = nullptr;
@@ -62,16 +88,27 @@ struct io_request {
     io_request(kind k, bool to_read, const descriptor_ref& d, void* at, std::size_t n) noexcept
         : what(k), reads(to_read), of(d), data(at), bytes(n) {}
 
-    // Whether to a driver that completes; what is no socket is waited for by readiness with each.
+    // Whether to a driver that completes. What is no socket is waited for by readiness with each,
+    // and so is what it has no request for.
     bool can_be_given() const noexcept {
-        constexpr unsigned not_so = 1u << read | 1u << write | 1u << poll | 1u << step |
-                                    1u << open | 1u << size | 1u << resize;
+        constexpr unsigned not_so = 1u << send_message_here | 1u << receive_many | 1u << send_many |
+                                    1u << read | 1u << write | 1u << poll | 1u << step |
+                                    1u << open | 1u << size | 1u << resize | 1u << read_next |
+                                    1u << write_next | 1u << send_file | 1u << splice;
         return (not_so >> what & 1u) == 0;
     }
-    std::uint64_t flag() const noexcept { return reads ? io_entry::readable : io_entry::writable; }
+    // Whether it is of a file, from where the last call on its opening has ended.
+    bool goes_on() const noexcept { return what == read_next || what == write_next; }
+    // The flags of io_entry that make it worth making.
+    std::uint64_t awaits() const noexcept {
+        if (what == poll && (flags & POLLPRI) != 0) [[unlikely]]
+            return io_entry::urgent | ((flags & POLLIN) != 0 ? io_entry::readable : 0);
+        static_assert(io_entry::readable == 1);
+        return (reads ? io_entry::readable : io_entry::writable) | std::uint64_t{also_reads};
+    }
 
     // A glance: whether it is known that the call would find nothing. It has a descriptor.
-    bool is_unready() const noexcept { return of.entry().is_unready(of.generation(), flag()); }
+    bool is_unready() const noexcept { return of.entry().is_unready(of.generation(), awaits()); }
 
     // Makes the call, which does not wait, unless it is of a file. At least zero, or -errno.
     std::int64_t perform() noexcept;
@@ -79,20 +116,25 @@ struct io_request {
     // The same if the descriptor is ready for it, as far as its entry knows. -EAGAIN: it is not;
     // was_closed.
     static constexpr std::int64_t was_closed = INT64_MIN;
+    // What no system call gives: there is no room in the queue of a local listener, of which there
+    // is no event.
+    static constexpr int queue_is_full = EXFULL;
     WEFT_ALWAYS_INLINE std::int64_t try_now() noexcept {
         io_entry& e = of.entry();
         for (;;) {
             if (is_unready()) return -EAGAIN;
-            std::uint64_t seen;
-            if (!e.enter(of.generation(), seen)) return was_closed;
+            if (!e.enter(of.generation())) return was_closed;
+            const std::uint64_t seen = e.look();
             const std::int64_t n = perform();
-            const bool all = n > 0 && (seen & io_entry::stream) != 0 &&
-                             (seen & io_entry::ended) == 0 && static_cast<std::size_t>(n) < bytes;
-            e.leave(seen, n == -EAGAIN || all ? flag() : 0);
+            constexpr std::uint64_t rule = io_entry::short_is_all | io_entry::exceptional;
+            const bool all = n > 0 && static_cast<std::size_t>(n) < bytes &&
+                             (seen & rule) == io_entry::short_is_all;
+            if (all || n == -EAGAIN) e.spend(seen, awaits());
+            e.leave();
             if (n != -EAGAIN && n != -EINTR) return n;  // else an event may have come meanwhile
         }
     }
-    // The same whatever its entry knows, where nobody watches it.
+    // The same whatever its entry knows, where no driver watches it.
     std::int64_t try_anyway() noexcept;
 
     // A buffer that was lent goes back.
@@ -106,12 +148,15 @@ struct io_request {
         result = n;
         under_way = false;
         if (owner != nullptr && owner->claim()) owner->wake_in_order();
-        e.leave(0, 0);  // it was a user since it was submitted
+        e.leave();  // it was a user since it was submitted
     }
 
 private:
     void borrow(receive_buffers& from, std::byte* buffer) noexcept;
+    std::int64_t perform_rarely(int number) noexcept;
     std::int64_t perform_lent() noexcept;
+    std::int64_t perform_several(int number) const noexcept;
+    std::int64_t perform_several_at(int number) const noexcept;
 };
 
 }  // namespace weft::detail

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "weft/io/c_string.hpp"
+
 namespace weft {
 
 ip_address ip_address::v4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) noexcept {
@@ -35,6 +37,7 @@ result<ip_address> ip_address::parse(std::string_view text) {
     const std::string_view address = text.substr(0, percent);
     char z[INET6_ADDRSTRLEN];
     if (address.empty() || address.size() >= sizeof z) return bad;
+    if (!detail::is_c_string(text)) return bad;  // the system would read no further
     *std::copy(address.begin(), address.end(), z) = '\0';
 
     ip_address r;

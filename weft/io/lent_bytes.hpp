@@ -1,6 +1,6 @@
-// lent_bytes: bytes that have come, in a buffer of the driver's that is lent to who has them.
+// lent_bytes: bytes that have come, in a buffer of the driver's that is lent to their owner.
 //
-// Its one idea: who waits for bytes needs no room for them while he waits. A thousand connections
+// Its one idea: a party needs no room for bytes while it waits for them. A thousand connections
 // of which ten have something to say take ten buffers, and not a thousand.
 //
 //   while (auto r = s.receive()) {                      // result<lent_bytes>

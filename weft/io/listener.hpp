@@ -7,6 +7,7 @@
 // to a second: it neither fails nor spins.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <source_location>
@@ -21,9 +22,16 @@ struct listen_options {
     int backlog = 4096;       // connections that wait to be accepted; the system has its own limit
     bool reuse_port = false;  // several listeners of one port share what comes
     // One request of io_uring serves many accepts, as long as one loop alone asks. Connections are
-    // then accepted a little before they are asked for: what nobody has asked for when the loop
-    // goes to sleep ends that until somebody asks again. Other drivers know nothing of it.
+    // then accepted a little before they are asked for: what no party has asked for when the loop
+    // goes to sleep ends that until a party asks again. Other drivers know nothing of it.
     bool multishot = false;
+    bool only_v6 = false;  // at "[::]:0": no peer by IPv4
+    // Connections whose first bytes may come with their first packet (TCP Fast Open); zero: none.
+    // The system has to allow it (net.ipv4.tcp_fastopen).
+    int fast_open = 0;
+    // A connection is accepted when it has sent something, or after about so long (TCP). Zero: at
+    // once.
+    std::chrono::seconds defer_accept{0};
 };
 
 namespace detail {
@@ -32,15 +40,21 @@ namespace detail {
 class accept_operation : public io_operation {
 public:
     accept_operation(const descriptor_ref& of, accept_reserve* reserve) noexcept;
+    accept_operation(accept_operation&&) noexcept = default;
+    // A connection that came for a party that is gone is closed.
+    ~accept_operation();
     bool ready() noexcept;
 
 protected:
-    result<int> number(const waiter* w, wait_status how) const noexcept;
+    result<int> number(const waiter* w, wait_status how) noexcept;
+
+private:
+    bool taken_ = false;
 };
 
 }  // namespace detail
 
-// Stream is what an accepted number becomes by Stream::adopt(number).
+// Stream is what an accepted number becomes by Stream::accepted(number).
 template <class Stream>
 class listener {
     using place_t = std::source_location;
@@ -52,7 +66,7 @@ public:
         result<Stream> take(const waiter* w, wait_status how) noexcept {
             const result<int> n = number(w, how);
             if (!n) return failure(n.error());
-            return Stream::adopt(*n);
+            return Stream::accepted(*n);
         }
     };
 
@@ -71,7 +85,7 @@ public:
         if (reserve_ != nullptr && reserve_->ahead() != nullptr) reserve_->ahead()->close();
     }
 
-    endpoint local_endpoint() const noexcept { return endpoint::of_socket(native_handle()); }
+    endpoint local_endpoint() const noexcept { return detail::local_of(owned_.ref()); }
     int native_handle() const noexcept { return owned_.number(); }
     // How many connections were refused because there were no descriptors.
     std::uint64_t refused_count() const noexcept {
@@ -94,7 +108,9 @@ struct listening {
     descriptor owned;
     std::shared_ptr<accept_reserve> reserve;
 };
-result<listening> listen_at(const endpoint& where, const listen_options& o);
+result<listening> listen_at(const endpoint& where, int type, const listen_options& o);
+// Of a number that listens already. invalid_argument: it does not, or is of another type.
+result<listening> listen_by(int number, bool is_local, int type, const listen_options& o);
 
 }  // namespace detail
 }  // namespace weft

@@ -10,22 +10,90 @@
 //   p.writer.close();
 //   auto n = p.reader.read(buffer);  // zero: the writer has closed
 //
-//   auto in = weft::pipe_reader::adopt(::dup(0)).value();
+//   auto in = weft::standard_input().value();  // standard_streams.hpp
 //
-// With every driver the party makes the call itself, when it is told that it can. SIGPIPE is never
+// What is a regular file after all (a redirected standard input) is read and written from the place
+// of its opening on: what is in memory at once, the rest by a thread of the blocking pool, under
+// the rules of file.hpp: a call that has begun is not interrupted, and its buffer does not lie on a
+// shared stack. For all else the party makes the call itself, with every driver, when it is told
+// that it can. SIGPIPE is never
 // raised: at no cost since Linux 6.18, at the price of two system calls a write before
 // (quiet_write.hpp).
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <span>
 #include <utility>
 
 #include "weft/io/stream.hpp"
+#include "weft/sched/blocking.hpp"
 
 namespace weft {
+
+namespace detail {
+
+// Makes a call on a file that finds in memory all that it needs. What it gave; zero or -errno: a
+// thread that may wait has to make it.
+std::int64_t go_on_quickly(io_request& r) noexcept;
+
+// Of a number that is no socket; it is closed if this fails.
+result<std::shared_ptr<stream_core>> hold_pipe(int number) noexcept;
+
+// A transfer that waits for readiness, or is made by a thread of the pool if it is of a file.
+template <class Op>
+class pipe_operation final : public Op, blocking_call {
+public:
+    template <class... Arguments>
+    explicit pipe_operation(stream_core& c, Arguments... a) noexcept
+        : Op(c, a...), blocking_call(default_blocking_pool()) {}
+    pipe_operation(pipe_operation&&) noexcept = default;  // before it is awaited
+
+    bool ready() noexcept {
+        if (!this->request_.goes_on()) [[likely]]
+            return Op::ready();
+        if (!this->take_turn()) return true;
+        if constexpr (requires { this->prepare(); })
+            if (!this->prepare()) return true;
+        const std::int64_t n = go_on_quickly(this->request_);
+        return n > 0 && this->progress(n);
+    }
+    bool start(waiter& w) noexcept {
+        if (!this->request_.goes_on()) [[likely]]
+            return Op::start(w);
+        constexpr const char* why = "the buffer of a file is on a shared stack";
+        if (this->request_.several) {
+            const ::msghdr& m = *static_cast<const ::msghdr*>(this->request_.data);
+            for (std::size_t i = 0; i != m.msg_iovlen; ++i)
+                refuse_on_shared_stack(m.msg_iov[i].iov_base, why);
+        } else {
+            refuse_on_shared_stack(this->request_.data, why);
+        }
+        this->begin_timeout();
+        run = [](blocking_job& j) noexcept {
+            auto& self = static_cast<pipe_operation&>(j);
+            while (!self.call() && !self.is_asked_to_end()) {
+            }
+        };
+        return blocking_call::begin(w, this->what_);
+    }
+    bool again(waiter& w) noexcept { return this->request_.goes_on() || Op::again(w); }
+
+private:
+    // By a thread of the pool. True: there is no more to do.
+    bool call() noexcept {
+        std::int64_t n;
+        do {
+            n = this->request_.try_anyway();
+        } while (n == -EINTR);
+        return n == io_request::was_closed ? this->found_closed() : this->progress(n);
+    }
+};
+
+}  // namespace detail
 
 // What both ends are.
 class pipe_end {
@@ -43,7 +111,7 @@ public:
     }
     const stream_options& options() const noexcept { return core().options; }
 
-    int native_handle() const noexcept { return core_ != nullptr ? core_->owned.number() : -1; }
+    int native_handle() const noexcept { return core().owned.number(); }
 
 protected:
     using place_t = std::source_location;
@@ -54,8 +122,6 @@ protected:
     pipe_end& operator=(pipe_end&&) noexcept = default;
     ~pipe_end() = default;
 
-    static result<std::shared_ptr<detail::stream_core>> hold(int number) noexcept;
-
     detail::stream_core& core() const noexcept {
         return detail::core_or_none<detail::stream_core>(core_);
     }
@@ -64,24 +130,36 @@ protected:
 };
 
 class pipe_reader : public pipe_end {
+    template <class Op>
+    using operation = detail::pipe_operation<Op>;
+
 public:
     pipe_reader() noexcept = default;  // none
 
-    // Of a number that can be read; it is the reader's from now on, also if this fails. It does not
-    // block from now on, and neither does what shares its opening: a duplicate, another process.
+    // Of a number that can be read; it is the reader's from now on, also if this fails. Unless it
+    // is a regular file it does not block from now on, and neither does what shares its opening: a
+    // duplicate, another process.
     static result<pipe_reader> adopt(int number) noexcept;
 
     // Some: at least one byte; zero: the end.
-    [[nodiscard]] detail::read_operation async_read(std::span<std::byte> into) noexcept {
-        return {core(), into, 1};
+    [[nodiscard]] operation<detail::read_operation> async_read(std::span<std::byte> into) noexcept {
+        return operation<detail::read_operation>(core(), into, 1u);
     }
-    [[nodiscard]] detail::read_exact_operation async_read_exact(
+    [[nodiscard]] operation<detail::read_exact_operation> async_read_exact(
         std::span<std::byte> into) noexcept {
-        return {core(), into};
+        return operation<detail::read_exact_operation>(core(), into);
     }
     // The same, in a buffer that is lent when something has come (lent_bytes.hpp).
-    [[nodiscard]] detail::receive_operation async_receive() noexcept {
-        return detail::receive_operation(core());
+    [[nodiscard]] operation<detail::receive_operation> async_receive() noexcept {
+        return operation<detail::receive_operation>(core());
+    }
+    [[nodiscard]] operation<detail::read_list_operation> async_read(
+        buffers_of<std::byte> into) noexcept {
+        return operation<detail::read_list_operation>(core(), into);
+    }
+    result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_read(into);
+        return detail::block_for(op, place);
     }
     result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read(into);
@@ -97,22 +175,35 @@ public:
     }
 
 private:
+    friend result<pipe_reader> standard_input() noexcept;
     using pipe_end::pipe_end;
 };
 
 class pipe_writer : public pipe_end {
+    template <class Op>
+    using operation = detail::pipe_operation<Op>;
+
 public:
     pipe_writer() noexcept = default;  // none
 
     // As pipe_reader::adopt.
     static result<pipe_writer> adopt(int number) noexcept;
 
-    [[nodiscard]] detail::write_operation async_write(std::span<const std::byte> from) noexcept {
-        return {core(), from, 1};
-    }
-    [[nodiscard]] detail::write_all_operation async_write_all(
+    [[nodiscard]] operation<detail::write_operation> async_write(
         std::span<const std::byte> from) noexcept {
-        return {core(), from};
+        return operation<detail::write_operation>(core(), from, 1u);
+    }
+    [[nodiscard]] operation<detail::write_all_operation> async_write_all(
+        std::span<const std::byte> from) noexcept {
+        return operation<detail::write_all_operation>(core(), from);
+    }
+    [[nodiscard]] operation<detail::write_list_operation> async_write_all(
+        buffers_of<const std::byte> from) noexcept {
+        return operation<detail::write_list_operation>(core(), from);
+    }
+    transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current()) {
+        auto op = async_write_all(from);
+        return detail::block_for(op, place);
     }
     result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current()) {
         auto op = async_write(from);
@@ -124,6 +215,8 @@ public:
     }
 
 private:
+    friend result<pipe_writer> standard_output() noexcept;
+    friend result<pipe_writer> standard_error() noexcept;
     using pipe_end::pipe_end;
 };
 

@@ -11,7 +11,9 @@
 #include <climits>
 #include <mutex>
 
+#include "weft/io/c_string.hpp"
 #include "weft/io/exit_descriptor.hpp"
+#include "weft/io/owned_number.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace weft {
@@ -26,21 +28,21 @@ struct process_core {
     descriptor ended;  // can be read when it has ended
     std::mutex lock;   // guards what follows
     std::optional<exit_status> status;
-    bool lost = false;  // somebody else has reaped it
+    bool lost = false;  // other code has reaped it
 
     bool is_reaped() noexcept {
         const std::lock_guard held(lock);
         return status || lost;
     }
 
-    // Of one that has ended.
-    result<exit_status> reap() noexcept {
+    // Of one that has ended, or ends: `wait` is WNOHANG or zero.
+    result<exit_status> reap(int wait = WNOHANG) noexcept {
         const std::lock_guard held(lock);
         if (!status && !lost) {
             ::siginfo_t of{};
             int r;
             do {
-                r = ::waitid(P_PID, static_cast<::id_t>(id), &of, WEXITED | WNOHANG);
+                r = ::waitid(P_PID, static_cast<::id_t>(id), &of, WEXITED | wait);
             } while (r != 0 && errno == EINTR);
             if (r == 0 && of.si_pid == 0) return failure(std::errc::resource_unavailable_try_again);
             lost = r != 0;
@@ -55,19 +57,6 @@ struct process_core {
 }  // namespace detail
 
 namespace {
-
-// A number that is closed with the object.
-struct owned_number {
-    int number = -1;
-
-    owned_number() noexcept = default;
-    owned_number(const owned_number&) = delete;
-    ~owned_number() { reset(-1); }
-    void reset(int n) noexcept {
-        if (const int old = std::exchange(number, n); old >= 0) ::close(old);
-    }
-    int release() noexcept { return std::exchange(number, -1); }
-};
 
 std::error_code code_of(int number) noexcept { return {number, std::system_category()}; }
 
@@ -107,7 +96,7 @@ public:
                 ours.reset(ends[stream == 0 ? 1 : 0]);
                 owned_number other;
                 other.reset(ends[stream == 0 ? 0 : 1]);
-                return give(stream, other.number);
+                return give(stream, other.get());
             }
             default:
                 return give(stream, what);
@@ -127,8 +116,8 @@ private:
     // By a number of its own, which is none of 0 to 2: those are about to be others.
     std::error_code give(int stream, int number) noexcept {
         theirs_[stream].reset(::fcntl(number, F_DUPFD_CLOEXEC, 3));
-        if (theirs_[stream].number < 0) return code_of(errno);
-        return code_of(::posix_spawn_file_actions_adddup2(&files_, theirs_[stream].number, stream));
+        if (theirs_[stream].get() < 0) return code_of(errno);
+        return code_of(::posix_spawn_file_actions_adddup2(&files_, theirs_[stream].get(), stream));
     }
 
     ::posix_spawn_file_actions_t files_;
@@ -147,7 +136,7 @@ std::vector<char*> pointers(const std::vector<std::string>& all) {
 // Of our end, if there is one.
 template <class End>
 std::error_code adopt_end(owned_number& number, End& into) noexcept {
-    if (number.number < 0) return {};
+    if (!number) return {};
     auto end = End::adopt(number.release());
     if (!end) return end.error();
     into = *std::move(end);
@@ -183,7 +172,9 @@ int milliseconds_of(duration d) noexcept {
 }  // namespace
 
 result<process> process::spawn(const std::vector<std::string>& command, const process_options& o) {
-    if (command.empty()) return failure(std::errc::invalid_argument);
+    if (command.empty() || !detail::are_c_strings(command) || !detail::is_c_string(o.folder) ||
+        (o.environment && !detail::are_c_strings(*o.environment)))
+        return failure(std::errc::invalid_argument);
     process p;
     auto core = std::make_shared<detail::process_core>();
     core->grace = o.grace;
@@ -254,7 +245,7 @@ result<void> process::kill(int number) const noexcept {
     return failure(code_of(errno));
 }
 
-// Suspends who can be suspended, and blocks the thread of who cannot: a coroutine, also one that a
+// Suspends a party that can be suspended, and else blocks its thread: a coroutine, also one that a
 // fiber awaits, and what is destroyed with its executor.
 bool process::await_exit(duration limit) const noexcept {
     const flow* const f = current_flow();
@@ -279,7 +270,8 @@ void process::end() noexcept {
         static_cast<void>(kill(SIGTERM));
         if (!await_exit(core_->grace)) {
             static_cast<void>(kill(SIGKILL));
-            static_cast<void>(await_exit(duration::max()));
+            // Where not even that can be waited for: it is killed, and ends.
+            if (!await_exit(duration::max())) static_cast<void>(core_->reap(0));
         }
         static_cast<void>(core_->reap());
     }

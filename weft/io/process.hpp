@@ -12,7 +12,7 @@
 //   auto status = p->wait();                            // or co_await p->async_wait()
 //   if (status && status->ok()) ...
 //
-// Who writes much to a child that answers meanwhile reads in another fiber: both would wait.
+// A writer of much to a child that answers meanwhile reads in another fiber: both would wait.
 //
 // The child begins by posix_spawn, without a copy of this process. It has the three streams that it
 // is given, and what else this program has opened without O_CLOEXEC (weft opens nothing so). It
@@ -84,6 +84,7 @@ public:
     ~process() { end(); }
 
     // `command`: the program, which is looked for in PATH if it names no folder, and its arguments.
+    // invalid_argument: it is empty, or a text has a zero byte within, also of the options.
     static result<process> spawn(const std::vector<std::string>& command,
                                  const process_options& = {});
 

@@ -1,7 +1,9 @@
 #include "weft/io/quiet_write.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -49,25 +51,61 @@ std::int64_t or_error_of_write(std::int64_t n) noexcept {
     return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-}  // namespace
-
-std::int64_t write_with_sigpipe_blocked(int number, const void* data, std::size_t bytes) noexcept {
+std::int64_t write_blocked(int number, const ::iovec* parts, int count) noexcept {
     const sigpipe_block blocked;
-    const std::int64_t n = or_error_of_write(::write(number, data, bytes));
+    const std::int64_t n = or_error_of_write(::writev(number, parts, count));
     if (n == -EPIPE) blocked.take_back();
     return n;
 }
 
+// What it sends it sends in pieces, and a later one may raise the signal where an earlier one
+// counts.
+template <class F>
+::ssize_t in_pieces(std::size_t bytes, F call) noexcept {
+    ::ssize_t n;
+    int why;
+    {
+        const sigpipe_block blocked;
+        n = call();
+        why = errno;
+        if (n < static_cast<::ssize_t>(bytes)) blocked.take_back();
+    }
+    errno = why;
+    return n;
+}
+
+}  // namespace
+
+std::int64_t write_with_sigpipe_blocked(int number, const void* data, std::size_t bytes) noexcept {
+    const ::iovec all = {const_cast<void*>(data), bytes};
+    return write_blocked(number, &all, 1);
+}
+
 std::int64_t write_quietly(int number, const void* data, std::size_t bytes) noexcept {
+    const ::iovec all = {const_cast<void*>(data), bytes};
+    return write_quietly(number, &all, 1);
+}
+
+std::int64_t write_quietly(int number, const ::iovec* parts, int count) noexcept {
     static atomic<bool> refused{false};
-    // Relaxed, here and below: who does not see it yet asks once more.
+    // Relaxed, here and below: a caller that does not see it yet asks once more.
     if (!refused.load(std::memory_order_relaxed)) {
-        const ::iovec all = {const_cast<void*>(data), bytes};
-        const std::int64_t n = or_error_of_write(::pwritev2(number, &all, 1, -1, rwf_nosignal));
+        const std::int64_t n =
+            or_error_of_write(::pwritev2(number, parts, count, -1, rwf_nosignal));
         if (n != -EOPNOTSUPP && n != -ENOSYS) return n;
         refused.store(true, std::memory_order_relaxed);
     }
-    return write_with_sigpipe_blocked(number, data, bytes);
+    return write_blocked(number, parts, count);
+}
+
+::ssize_t send_file_quietly(int to, int from, std::uint64_t offset, std::size_t bytes) noexcept {
+    auto at = static_cast<::off_t>(offset);
+    return in_pieces(bytes, [&] { return ::sendfile(to, from, &at, bytes); });
+}
+
+::ssize_t splice_quietly(int pipe, int to, std::size_t bytes) noexcept {
+    constexpr unsigned flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
+    return in_pieces(bytes, [&] { return ::splice(pipe, nullptr, to, nullptr, bytes, flags); });
 }
 
 }  // namespace weft::detail

@@ -18,7 +18,7 @@
 namespace weft::detail {
 namespace {
 
-// What was given back is nobody's; a debug build says who looks at it all the same.
+// What was given back has no owner; a debug build says what looks at it all the same.
 #if WEFT_ASAN
 void close_off(std::byte* p, std::size_t bytes) noexcept { ASAN_POISON_MEMORY_REGION(p, bytes); }
 void open_up(std::byte* p, std::size_t bytes) noexcept { ASAN_UNPOISON_MEMORY_REGION(p, bytes); }

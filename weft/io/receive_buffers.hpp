@@ -1,8 +1,8 @@
-// receive_buffers: what a driver lends to who receives (lent_bytes.hpp).
+// receive_buffers: what a driver lends to receivers (lent_bytes.hpp).
 //
 // Its one idea: a buffer is lent when bytes have come, and not while they are waited for, so that a
 // few serve many connections. One block of memory is cut into slots; when all are out, more come
-// from the heap: nobody waits for a buffer, since who has it may be waiting for him.
+// from the heap: no party waits for a buffer, since its owner may be waiting for that party.
 //
 //      block: [ slot 0 | slot 1 | ... ]    free ones: the last given back is lent first, or
 //                                          handed to the system, which chooses (io_uring)

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "weft/base/line.hpp"
+#include "weft/io/c_string.hpp"
 #include "weft/io/dns_query.hpp"
 
 namespace weft {
@@ -69,7 +72,7 @@ lookup::lookup(std::shared_ptr<const resolver_options> o, std::string_view name)
     : options(std::move(o)), host(name) {}
 lookup::~lookup() = default;
 
-// The answer is there: all who wait are told. Not under its lock.
+// The answer is there: all waiters are told. Not under its lock.
 static void publish(lookup& l, std::error_code error, std::vector<ip_address> found) noexcept {
     wait_list woken;
     {
@@ -98,16 +101,28 @@ public:
             l->over = true;
             return l;
         }
+        if (!is_c_string(host)) {  // the system would ask for another name
+            l->error = error_of(EAI_NONAME);
+            l->over = true;
+            return l;
+        }
+        if (!is_c_string(self->options_->servers)) {
+            l->error = std::make_error_code(std::errc::invalid_argument);
+            l->over = true;
+            return l;
+        }
         const std::lock_guard held(self->lock_);
-        const auto at = self->names_.find(l->host);
-        if (at != self->names_.end() && !is_stale(*at->second)) return at->second;
-        self->make_room();
-        self->names_.insert_or_assign(l->host, l);
+        const auto at = self->names_.find(host);
+        if (at != self->names_.end() && !is_stale(*at->second.question)) {
+            at->second.used = ++self->uses_;
+            return at->second.question;
+        }
+        if (self->make_room()) self->names_.insert_or_assign(l->host, kept{l, ++self->uses_});
         ++self->call_count_;
-        if (self->options_->by == resolve_by::c_ares) return l;  // by who waits for it
+        if (self->options_->by == resolve_by::c_ares) return l;  // by its waiters
         l->led = true;
         blocking_pool* const pool = self->options_->pool;
-        if (!(pool != nullptr ? *pool : default_blocking_pool()).post([l] { call(*l); })) {
+        if (!(pool != nullptr ? *pool : name_pool()).post([l] { call(*l); })) {
             l->error = std::make_error_code(std::errc::resource_unavailable_try_again);
             l->over = true;
             self->names_.erase(l->host);
@@ -129,27 +144,26 @@ private:
         const std::lock_guard held(l.queue);
         return l.over && (l.error || l.expires <= steady_now());
     }
-    void make_room() {
-        if (names_.size() < options_->max_names) return;
-        std::erase_if(names_, [](const auto& n) { return is_stale(*n.second); });
-        if (names_.size() >= options_->max_names) names_.erase(names_.begin());
+    // Whether a party waits for the answer, or a thread is to find it. Under the lock no other
+    // gets a reference to a question that has no other.
+    static bool is_under_way(const std::shared_ptr<lookup>& l) noexcept {
+        const std::lock_guard held(l->queue);
+        return !l->over && l.use_count() != 1;
     }
-
-    // False when there is no memory.
-    static bool addresses_of(const ::addrinfo* all, std::vector<ip_address>& found) noexcept {
-#if WEFT_EXCEPTIONS
-        try {
-#endif
-            for (const ::addrinfo* a = all; a != nullptr; a = a->ai_next) {
-                const endpoint e = endpoint::from(a->ai_addr, a->ai_addrlen);
-                if (e.is_ip()) found.push_back(e.address());
-            }
-            return true;
-#if WEFT_EXCEPTIONS
-        } catch (const std::bad_alloc&) {
-            return false;
-        }
-#endif
+    // Out go the answers that hold no more, or else the one that was not used for longest; never a
+    // question under way, which others may ask meanwhile. False: there is no room.
+    bool make_room() {
+        if (names_.size() < options_->max_names) return true;
+        std::erase_if(names_, [](const auto& n) { return is_stale(*n.second.question); });
+        if (names_.size() < options_->max_names) return true;
+        auto oldest = names_.end();
+        for (auto n = names_.begin(); n != names_.end(); ++n)
+            if ((oldest == names_.end() || n->second.used < oldest->second.used) &&
+                !is_under_way(n->second.question))
+                oldest = n;
+        if (oldest == names_.end()) return false;
+        names_.erase(oldest);
+        return true;
     }
 
     // On a thread for blocking calls.
@@ -163,7 +177,7 @@ private:
         std::error_code error;
         if (r != 0)
             error = error_of(r);
-        else if (!addresses_of(all, found))
+        else if (!keep_addresses(all, found))
             error = error_of(EAI_MEMORY);
         else if (found.empty())
             error = error_of(EAI_NONAME);
@@ -173,7 +187,12 @@ private:
 
     const std::shared_ptr<const resolver_options> options_;
     mutable std::mutex lock_;  // guards what follows
-    std::map<std::string, std::shared_ptr<lookup>, std::less<>> names_;
+    struct kept {
+        std::shared_ptr<lookup> question;
+        std::uint64_t used;  // when, by the count of uses_
+    };
+    std::map<std::string, kept, std::less<>> names_;
+    std::uint64_t uses_ = 0;
     std::size_t call_count_ = 0;
 };
 
@@ -182,6 +201,12 @@ private:
 resolver& detail::default_resolver() {
     static resolver* const the_one = new resolver();
     return *the_one;
+}
+
+blocking_pool& detail::name_pool() noexcept {
+    alignas(blocking_pool) static std::byte storage[sizeof(blocking_pool)];
+    static blocking_pool& the_one = *::new (storage) blocking_pool;
+    return the_one;
 }
 
 resolver::resolver(resolver_options o)
@@ -225,27 +250,27 @@ bool resolver::resolving::start(waiter& w) noexcept {
     return true;
 }
 
-// Who leads makes the calls that can be made. True: there is an answer.
+// The leader makes the calls that can be made. True: there is an answer.
 bool resolver::resolving::proceed() noexcept {
     detail::lookup& l = *lookup_;
     if (l.query == nullptr) l.query = detail::dns_query::begin(l.host, *l.options);
     if (l.query != nullptr && !l.query->proceed()) {
-        until_ = std::min(end_, l.query->deadline());
+        until_ = l.query->deadline();
         return false;
     }
     const auto query = std::move(l.query);
-    leads_ = false;  // and nobody after him
-    const int error = query != nullptr ? query->error() : EAI_FAIL;
+    leads_ = false;  // and no other after it
+    const int error = query != nullptr ? query->error() : EAI_MEMORY;
     detail::publish(l, error_of(error),
                     query != nullptr ? query->take_addresses() : std::vector<ip_address>());
     return true;
 }
 
-// Who was appointed meanwhile goes on from where the query stands.
+// A party that was appointed meanwhile goes on from where the query stands.
 bool resolver::resolving::again(waiter& w) noexcept {
     if (!leads_) return true;
     if (lookup_->query != nullptr) lookup_->query->withdraw();
-    if (proceed() || end_ <= now() || !w.renew(until_, reports_stop)) return true;
+    if (proceed() || !w.renew(until_, reports_stop)) return true;
     lookup_->query->enlist(w);
     return false;
 }
@@ -256,7 +281,7 @@ void resolver::resolving::withdraw(waiter& w) noexcept {
     self.lookup_->queue.withdraw(self.node_);
 }
 
-// Who leads and waits no more: the next one goes on, and if there is none, nobody needs an answer.
+// A leader that waits no more: the next one goes on, and if there is none, no answer is needed.
 void resolver::resolving::resign() noexcept {
     if (!std::exchange(leads_, false)) return;
     detail::lookup& l = *lookup_;

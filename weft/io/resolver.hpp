@@ -4,10 +4,12 @@
 // short time the answer is kept. It is found by the system's resolver (getaddrinfo), on a thread
 // for blocking calls; or by c-ares, without a thread, if the build has it: then one of those who
 // wait makes the calls for all, in his own loop, and if he goes another does; when nobody waits any
-// more the question is dropped.
+// more the question is dropped. The threads are of a pool for names alone: a server of names that
+// is silent holds each of its callers for seconds, and files and other calls must not wait for
+// that.
 //
 //   auto all = weft::resolve("example.org", 443);        // result<std::vector<endpoint>>
-//   auto s = weft::tcp_stream::connect("example.org:443");   // tries them in order
+//   auto s = weft::tcp_stream::connect("example.org:443");   // the one that answers first
 //
 // An address ("127.0.0.1", "::1") is its own answer at once. What the system's configuration says
 // about names (hosts, search domains, order of addresses) holds. Errors: resolver_category(),
@@ -46,10 +48,11 @@ enum class resolve_by : std::uint8_t {
 
 struct resolver_options {
     duration keep = std::chrono::seconds(5);  // an answer; the system does not tell its own limit
-    std::size_t max_names = 1024;             // kept at once
-    blocking_pool* pool = nullptr;            // whose threads call the system; null: the default
+    std::size_t max_names = 1024;             // kept at once, those that were used last
+    blocking_pool* pool = nullptr;            // whose threads call the system; null: the names' own
     resolve_by by = resolve_by::automatic;
-    // Of c_ares alone; empty or zero: as the system is configured.
+    // Of c_ares alone; empty or zero: as the system is configured. With a zero byte among them
+    // each question fails: invalid_argument.
     std::string servers{};                // "127.0.0.1:5300,[::1]:53"
     duration timeout = duration::zero();  // until a question is asked again
     unsigned tries = 0;                   // of each server
@@ -59,7 +62,7 @@ namespace detail {
 
 class dns_query;
 
-// One question, for all who wait for its answer.
+// One question, for all that wait for its answer.
 struct lookup {
     lookup(std::shared_ptr<const resolver_options> o, std::string_view name);
     lookup(const lookup&) = delete;
@@ -67,9 +70,9 @@ struct lookup {
 
     const std::shared_ptr<const resolver_options> options;
     const std::string host;
-    std::unique_ptr<dns_query> query;  // of who leads, if it is by c-ares
+    std::unique_ptr<dns_query> query;  // of the leader, if it is by c-ares
     wait_queue queue;                  // guards what follows
-    bool led = false;                  // somebody sees to the answer
+    bool led = false;                  // a party sees to the answer
     bool over = false;
     std::error_code error;
     std::vector<ip_address> addresses;
@@ -83,8 +86,9 @@ class resolver_core;
 class resolver;
 
 namespace detail {
-resolver& default_resolver();  // the process's, never destroyed
-}
+resolver& default_resolver();         // the process's, never destroyed
+blocking_pool& name_pool() noexcept;  // the same; of what asks the system for names
+}  // namespace detail
 
 class resolver {
     using place_t = std::source_location;
@@ -116,15 +120,8 @@ public:
     resolving(std::shared_ptr<detail::lookup> l, std::uint16_t port) noexcept
         : lookup_(std::move(l)), port_(port) {}
     // Before it is awaited.
-    resolving(resolving&& other) noexcept
-        : lookup_(std::move(other.lookup_)),
-          port_(other.port_),
-          end_(other.end_),
-          until_(other.until_) {}
+    resolving(resolving&& other) noexcept : lookup_(std::move(other.lookup_)), port_(other.port_) {}
     ~resolving() { resign(); }
-
-    // Before it is started.
-    void end_by(time_point t) noexcept { end_ = until_ = t; }
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
@@ -139,8 +136,7 @@ private:
 
     std::shared_ptr<detail::lookup> lookup_;
     std::uint16_t port_;
-    bool leads_ = false;  // set by who appoints him, before the wake
-    time_point end_ = never;
+    bool leads_ = false;        // set by the leader before it, before the wake
     time_point until_ = never;  // of the present wait
     wait_node node_;
 };

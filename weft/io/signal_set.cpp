@@ -120,8 +120,7 @@ signal_set& signal_set::operator=(signal_set&& other) noexcept {
 }
 
 void signal_set::close() noexcept {
-    if (!owned_) return;
-    owned_.close();
+    if (!owned_.ref().close()) return;
     give_back_dispositions(signals_);
     ::pthread_sigmask(SIG_UNBLOCK, &blocked_, nullptr);
 }

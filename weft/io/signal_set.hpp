@@ -69,8 +69,8 @@ public:
     result<signal_info> wait(time_point deadline = never, place_t place = place_t::current()) const;
 
     // The signals do what they did before, also those that came and were not waited for; they are
-    // blocked no more in the calling thread, which should be that of open(). Whoever waits is told
-    // errc::closed.
+    // blocked no more in the calling thread, which should be that of open(). A waiter is told
+    // errc::closed, then and later.
     void close() noexcept;
 
 private:

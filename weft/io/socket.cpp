@@ -19,9 +19,50 @@ result<int> open_socket(int family, int type) noexcept {
     return number;
 }
 
+result<std::pair<int, int>> open_pair(int type) noexcept {
+    int numbers[2];
+    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC | nonblocking_flag(), 0, numbers) != 0)
+        return failure(std::error_code(errno, std::system_category()));
+    return std::pair(numbers[0], numbers[1]);
+}
+
 std::error_code set_option(int number, int level, int name, int value) noexcept {
     if (::setsockopt(number, level, name, &value, sizeof value) == 0) return {};
     return {errno, std::system_category()};
+}
+
+result<void> set_option(const descriptor_ref& of, int level, int name, int value) noexcept {
+    return done_or(of.call([&](int number) noexcept {
+        return ::setsockopt(number, level, name, &value, sizeof value);
+    }));
+}
+
+result<int> get_option(const descriptor_ref& of, int level, int name) noexcept {
+    int value = 0;
+    const result<void> r = done_or(of.call([&](int number) noexcept {
+        ::socklen_t size = sizeof value;
+        return ::getsockopt(number, level, name, &value, &size);
+    }));
+    if (!r) return failure(r.error());
+    return value;
+}
+
+endpoint local_of(const descriptor_ref& of) noexcept {
+    endpoint e;
+    static_cast<void>(of.call([&](int number) noexcept {
+        e = endpoint::of_socket(number);
+        return 0;
+    }));
+    return e;
+}
+
+endpoint peer_of(const descriptor_ref& of) noexcept {
+    endpoint e;
+    static_cast<void>(of.call([&](int number) noexcept {
+        e = endpoint::of_peer(number);
+        return 0;
+    }));
+    return e;
 }
 
 std::error_code bind_socket(int number, const endpoint& to, int backlog) noexcept {

@@ -1,18 +1,31 @@
 #include "weft/io/stream.hpp"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <new>
+#include <utility>
+
+#include "weft/io/file.hpp"
 
 namespace weft {
 namespace detail {
 
-result<descriptor> own_stream(int number) noexcept {
+std::uint64_t kind_of_socket(int number) noexcept {
+    int protocol = 0;
+    ::socklen_t bytes = sizeof protocol;
+    const int r = ::getsockopt(number, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes);
+    return r == 0 && protocol == IPPROTO_TCP ? io_entry::short_is_all : 0;
+}
+
+result<descriptor> own_stream(int number, std::uint64_t kind) noexcept {
     std::error_code error;
-    const descriptor_ref ref = descriptor_ref::adopt(number, io_entry::stream, error);
+    const descriptor_ref ref = descriptor_ref::adopt(number, kind, error);
     if (ref) return descriptor(ref);
     if (number >= 0) ::close(number);
     return failure(error);
@@ -63,7 +76,7 @@ bool read_until_operation::found() noexcept {
     const std::size_t at = std::string_view(text_->data(), filled_).find(mark_, from);
     if (at == std::string_view::npos || at + mark_.size() > most_) return false;
     end_ = at + mark_.size();
-    return true;
+    return is_found_ = true;
 }
 
 // False: so many bytes have come, and no mark.
@@ -89,10 +102,78 @@ result<std::size_t> read_until_operation::take(const waiter* w, wait_status how)
     if (refused()) return failure(std::errc::operation_in_progress);
     let_go();
     text_->resize(filled_);
-    if (end_ != 0) return end_;
+    if (is_found_) return end_;
     if (filled_ >= most_) return failure(std::errc::message_size);
     const transferred t = outcome(w, how);
     return failure(t.error ? t.error : make_error_code(errc::end_of_stream));
+}
+
+send_file_operation::send_file_operation(stream_core& c, const descriptor_ref& from,
+                                         std::uint64_t offset, std::uint64_t bytes) noexcept
+    : stream_operation(c, false, nullptr, 0, 1, c.options.write_timeout, "room for a file"),
+      part_{from, offset, 0},
+      left_(bytes),
+      all_(bytes) {
+    request_.what = io_request::send_file;
+    enough_ = look;
+}
+
+// True: it is through, with an error or with nothing to send.
+bool send_file_operation::is_refused() noexcept {
+    struct ::stat s{};
+    const std::int64_t n =
+        part_.from.call([&](int number) noexcept { return ::fstat(number, &s); });
+    if (n < 0) return progress(n);
+    if (S_ISDIR(s.st_mode)) return progress(-EISDIR);
+    if (!S_ISREG(s.st_mode) || part_.offset > std::uint64_t{INT64_MAX}) return progress(-EINVAL);
+    return left_ == 0 && progress(0);
+}
+
+bool send_file_operation::ready() noexcept {
+    if (!take_turn() || (request_.of && is_refused())) return true;
+    request_.data = &part_;  // it stays where it is from now on
+    part_.bytes = std::min<std::uint64_t>(left_, turn_bytes);
+    return io_operation::ready() && !rests();
+}
+
+bool send_file_operation::start(waiter& w) noexcept {
+    if (io_operation::start(w)) return true;
+    if (!rests()) return false;
+    if (w.claim()) w.wake();  // behind what is ready
+    return true;
+}
+
+bool send_file_operation::again(waiter& w) noexcept {
+    if (!io_operation::again(w)) return false;
+    if (!rests() || !w.renew(deadline(), reports_stop)) return true;
+    if (w.claim()) w.wake();
+    return false;
+}
+
+// Whether it has come to an end for this turn alone; it is not through then.
+bool send_file_operation::rests() noexcept {
+    turn_ = 0;
+    if (!std::exchange(rests_, false)) return false;
+    go_on();
+    return true;
+}
+
+bool send_file_operation::look(io_operation& op, std::size_t count) noexcept {
+    auto& self = static_cast<send_file_operation&>(op);
+    self.left_ -= count;
+    self.part_.offset += count;
+    self.part_.bytes = std::min<std::uint64_t>(self.left_, turn_bytes);
+    self.turn_ += count;
+    self.rests_ = self.left_ != 0 && self.turn_ >= turn_bytes;
+    return self.left_ == 0 || self.rests_;
+}
+
+transferred send_file_operation::take(const waiter* w, wait_status how) noexcept {
+    if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+    let_go();
+    transferred t = outcome(w, how);
+    if (!t.error && t.bytes != all_) t.error = errc::end_of_stream;
+    return t;
 }
 
 closing_operation::closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept
@@ -103,11 +184,8 @@ closing_operation::closing_operation(stream_core& c, time_point deadline, std::s
 
 bool closing_operation::ready() noexcept {
     if (!take_turn()) return true;
-    std::uint64_t seen;
-    if (request_.of && request_.of.entry().enter(request_.of.generation(), seen)) {
-        ::shutdown(request_.of.number(), SHUT_WR);  // where that fails, so does the read
-        request_.of.entry().leave(seen, 0);
-    }
+    // Where that fails, so does the read.
+    static_cast<void>(request_.of.call([](int n) noexcept { return ::shutdown(n, SHUT_WR); }));
     room_.reset(new (std::nothrow) std::byte[room_bytes]);
     if (room_ == nullptr || left_ == 0) return true;
     request_.data = room_.get();
@@ -170,6 +248,27 @@ transferred stream::write_all(std::span<const std::byte> from, place_t place) {
     return detail::block_for(op, place);
 }
 
+result<std::size_t> stream::read(buffers_of<std::byte> into, place_t place) {
+    auto op = async_read(into);
+    return detail::block_for(op, place);
+}
+
+transferred stream::write_all(buffers_of<const std::byte> from, place_t place) {
+    auto op = async_write_all(from);
+    return detail::block_for(op, place);
+}
+
+detail::send_file_operation stream::async_send_file(const file& from, std::uint64_t offset,
+                                                    std::uint64_t bytes) noexcept {
+    return {core(), from.core().owned.ref(), offset, bytes};
+}
+
+transferred stream::send_file(const file& from, std::uint64_t offset, std::uint64_t bytes,
+                              place_t place) {
+    auto op = async_send_file(from, offset, bytes);
+    return detail::block_for(op, place);
+}
+
 transferred stream::close_gracefully(time_point deadline, std::size_t most, place_t place) {
     auto op = async_close_gracefully(deadline, most);
     return detail::block_for(op, place);
@@ -177,14 +276,15 @@ transferred stream::close_gracefully(time_point deadline, std::size_t most, plac
 
 result<void> stream::shutdown(direction d) noexcept {
     const int how = d == direction::read ? SHUT_RD : d == direction::write ? SHUT_WR : SHUT_RDWR;
-    if (core_ != nullptr && ::shutdown(core_->owned.number(), how) == 0) return {};
-    return failure(std::error_code(core_ != nullptr ? errno : EBADF, std::system_category()));
+    return detail::done_or(ref().call([how](int number) { return ::shutdown(number, how); }));
 }
 
 void stream::abort() noexcept {
     if (core_ == nullptr) return;
     const ::linger at_once = {1, 0};
-    ::setsockopt(core_->owned.number(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    static_cast<void>(ref().call([&](int number) {
+        return ::setsockopt(number, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }));
     close();
 }
 

@@ -10,14 +10,18 @@
 //      read_until   to a string, until it holds a mark                       result<size_t>
 //      write        some                                                     result<size_t>
 //      write_all    all of it                                                transferred
+//      send_file    so many bytes of a file, without copying them            transferred
 //      close_gracefully   closes; a peer that still sends can read all    transferred
+//
+// read and write_all take several buffers as well, in one system call for each 32 of them; the list
+// (a std::array, a std::vector, a span of spans) stays until the operation has ended.
 //
 // One party reads and one writes at a time; a second one of a kind gets operation_in_progress at
 // once. Errors of the system come as they are (connection_reset, broken_pipe); SIGPIPE never.
-// A stream may be closed by anybody: who waits is told errc::closed.
+// A stream may be closed by any party: a waiter is told errc::closed.
 //
 // With io_uring the buffer is the system's until the operation has ended, as it is with every
-// driver for who looks: it is never left before.
+// driver for the next look: it is never left before.
 //
 //   std::array<std::byte, 512> buffer;
 //   while (auto n = s.read(buffer).value_or(0))
@@ -39,12 +43,16 @@
 #include "weft/base/assert.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/base/platform.hpp"
+#include "weft/io/buffer_list.hpp"
 #include "weft/io/endpoint.hpp"
 #include "weft/io/io_operation.hpp"
 #include "weft/io/lent_bytes.hpp"
+#include "weft/io/socket.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
+
+class file;
 
 // As bytes: what has contiguous elements of a trivial type.
 inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
@@ -57,14 +65,14 @@ struct stream_options {
     // Bytes a second; zero: none. With it the read_timeout, which there must be then, is how long a
     // peer may be behind, in read_exact and read_until: each byte that comes while they wait puts
     // their deadline off by 1/min_rate s, but no further than read_timeout from then. So who sends
-    // a byte now and then is timed_out, and who is slow and steady is served, however long it
+    // a byte now and then is timed_out, and one that is slow and steady is served, however long it
     // takes.
     std::uint32_t min_rate = 0;
 };
 
 namespace detail {
 
-// What both halves of a stream share: who reads and who writes.
+// What both halves of a stream share: the turn to read and the turn to write.
 struct stream_core {
     descriptor owned;
     [[no_unique_address]] stream_options options;  // what follows lies in its last word
@@ -82,8 +90,11 @@ struct stream_core {
 };
 static_assert(sizeof(stream_core) <= 40);
 
-// Of a socket that is connected, or will be: it is closed if there is no memory.
-result<descriptor> own_stream(int number) noexcept;
+// Of a socket that is connected, or will be, or of a pipe; `kind` is io_entry::short_is_all or
+// zero. It is closed if there is no memory.
+result<descriptor> own_stream(int number, std::uint64_t kind) noexcept;
+// Of a number that came from elsewhere: what is proven of it (io_entry.hpp).
+std::uint64_t kind_of_socket(int number) noexcept;
 result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept;
 
 // A transfer on a stream: the only one of its direction while it lasts.
@@ -95,6 +106,8 @@ public:
 
     bool ready() noexcept {
         if (!take_turn()) return true;
+        if (request_.bytes == 0 && !request_.borrows && request_.of.is_open()) [[unlikely]]
+            return found_nothing_to_do();
         return io_operation::ready();
     }
     bool again(waiter& w) noexcept {
@@ -109,7 +122,7 @@ protected:
                        timeout, what),
           core_(&c) {}
 
-    // False: somebody else has it, and this is refused.
+    // False: another party has it, and this is refused.
     bool take_turn() noexcept {
         // Relaxed, here and below: nothing is handed on with the turn.
         held_ = !turn().exchange(true, std::memory_order_relaxed);
@@ -131,7 +144,7 @@ private:
     bool refused_ = false;
 };
 
-class read_operation final : public stream_operation {
+class read_operation : public stream_operation {
 public:
     read_operation(stream_core& c, std::span<std::byte> into, std::size_t least) noexcept
         : stream_operation(c, true, into.data(), into.size(), least, c.options.read_timeout,
@@ -144,7 +157,7 @@ public:
 };
 
 // Needs no buffer until something has come.
-class receive_operation final : public stream_operation {
+class receive_operation : public stream_operation {
 public:
     explicit receive_operation(stream_core& c) noexcept
         : stream_operation(c, true, nullptr, 0, 1, c.options.read_timeout, "bytes to receive") {
@@ -152,7 +165,7 @@ public:
     }
     receive_operation(receive_operation&&) noexcept = default;
     ~receive_operation() {
-        if (request_.data != nullptr) request_.give_back();  // nobody has taken it
+        if (request_.data != nullptr) request_.give_back();  // it was not taken
     }
     result<lent_bytes> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
@@ -183,11 +196,11 @@ private:
     std::uint32_t min_rate_;
 };
 
-class read_exact_operation final : public long_read_operation {
+class read_exact_operation : public long_read_operation {
 public:
     read_exact_operation(stream_core& c, std::span<std::byte> into) noexcept
         : long_read_operation(c, into.data(), into.size(), into.size()), all_(into.size()) {
-        if (is_measured()) enough_ = look;
+        if (is_measured() && !request_.goes_on()) enough_ = look;
     }
     transferred take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
@@ -221,7 +234,8 @@ private:
     std::size_t most_;
     std::size_t filled_ = 0;  // of the text; the rest of it is room
     std::size_t looked_at_ = 0;
-    std::size_t end_ = 0;  // behind the mark; 0: not found
+    std::size_t end_ = 0;  // behind the mark
+    bool is_found_ = false;
 };
 
 class write_operation : public stream_operation {
@@ -236,7 +250,7 @@ public:
     }
 };
 
-class write_all_operation final : public write_operation {
+class write_all_operation : public write_operation {
 public:
     write_all_operation(stream_core& c, std::span<const std::byte> from) noexcept
         : write_operation(c, from, from.size()) {}
@@ -246,6 +260,96 @@ public:
         return outcome(w, how);
     }
 };
+
+// Of several buffers; on its way to the system as one message.
+template <class Byte>
+class list_operation : public stream_operation {
+public:
+    bool ready() noexcept {
+        if (!take_turn() || !prepare()) return true;
+        return io_operation::ready();
+    }
+
+protected:
+    list_operation(stream_core& c, bool reads, std::span<const std::span<Byte>> all,
+                   duration timeout, const char* what) noexcept
+        : stream_operation(c, reads, nullptr, 0, 1, timeout, what), list_(all) {
+        if (request_.what == io_request::receive)
+            request_.what = io_request::receive_message;
+        else if (request_.what == io_request::send)
+            request_.what = io_request::send_message;
+        else
+            request_.several = true;
+    }
+
+    // It stays where it is from now on. False: there is nothing to do.
+    bool prepare() noexcept {
+        request_.data = &list_.message();
+        request_.bytes = list_.fill();
+        return request_.bytes != 0 || !request_.of || !progress(0);
+    }
+    // So much is done. True: all of it is.
+    bool advance(std::size_t count) noexcept {
+        list_.advance(count);
+        request_.bytes = list_.fill();
+        return request_.bytes == 0;
+    }
+
+private:
+    buffer_list<Byte> list_;
+};
+
+class read_list_operation : public list_operation<std::byte> {
+public:
+    read_list_operation(stream_core& c, std::span<const std::span<std::byte>> into) noexcept
+        : list_operation(c, true, into, c.options.read_timeout, "bytes to read") {}
+    result<std::size_t> take(const waiter* w, wait_status how) noexcept {
+        if (refused()) return failure(std::errc::operation_in_progress);
+        let_go();
+        return some(w, how);
+    }
+};
+
+class write_list_operation : public list_operation<const std::byte> {
+public:
+    write_list_operation(stream_core& c, std::span<const std::span<const std::byte>> from) noexcept
+        : list_operation(c, false, from, c.options.write_timeout, "room to write") {
+        enough_ = [](io_operation& op, std::size_t count) noexcept {
+            return static_cast<write_list_operation&>(op).advance(count);
+        };
+    }
+    transferred take(const waiter* w, wait_status how) noexcept {
+        if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
+        let_go();
+        return outcome(w, how);
+    }
+};
+
+// Of a file, a turn's worth at a time.
+class send_file_operation final : public stream_operation {
+public:
+    static constexpr std::size_t turn_bytes = 1 << 20;
+
+    send_file_operation(stream_core& c, const descriptor_ref& from, std::uint64_t offset,
+                        std::uint64_t bytes) noexcept;
+    bool ready() noexcept;
+    bool start(waiter& w) noexcept;
+    bool again(waiter& w) noexcept;
+    transferred take(const waiter* w, wait_status how) noexcept;
+
+private:
+    static bool look(io_operation& op, std::size_t count) noexcept;
+    bool is_refused() noexcept;
+    bool rests() noexcept;
+
+    file_part part_;
+    std::uint64_t left_;
+    std::uint64_t all_;
+    std::size_t turn_ = 0;  // what was sent in this one
+    bool rests_ = false;    // it was enough for one
+};
+
+class relay_operation;  // relay.hpp
 
 // Ends what is sent, lets go of what comes until the peer ends as well, and closes.
 class closing_operation final : public stream_operation {
@@ -293,7 +397,17 @@ public:
         return {core(), from};
     }
 
+    [[nodiscard]] detail::read_list_operation async_read(buffers_of<std::byte> into) noexcept {
+        return {core(), into};
+    }
+    [[nodiscard]] detail::write_list_operation async_write_all(
+        buffers_of<const std::byte> from) noexcept {
+        return {core(), from};
+    }
+
     result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current());
+    result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current());
+    transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current());
     // As read(); what has come lies in a buffer of the driver's (lent_bytes.hpp). Empty: the peer
     // has ended.
     [[nodiscard]] detail::receive_operation async_receive() noexcept {
@@ -314,6 +428,18 @@ public:
     result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current());
     transferred write_all(std::span<const std::byte> from, place_t place = place_t::current());
 
+    // The bytes of a regular file from `offset` on, by sendfile(2): they are not copied through the
+    // program, and the position of the file does not count. It sends a MiB at most at a time, and
+    // then lets others run. What is not in memory is read from the disk meanwhile, and the thread
+    // waits for it: for files that are cold, read() and write_all(). end_of_stream: the file was,
+    // or has become, shorter. is_a_directory, invalid_argument: it is no regular file.
+    // bad_file_descriptor: the file was closed, or is not open to be read.
+    [[nodiscard]] detail::send_file_operation async_send_file(const file& from,
+                                                              std::uint64_t offset,
+                                                              std::uint64_t bytes) noexcept;
+    transferred send_file(const file& from, std::uint64_t offset, std::uint64_t bytes,
+                          place_t place = place_t::current());
+
     // Ends one direction or both; the peer's reads then find the end. Does not wait.
     result<void> shutdown(direction d) noexcept;
     // The stream is gone for everybody; what was written is sent still. Does not wait. Any thread.
@@ -326,7 +452,7 @@ public:
     // what is sent, reads and drops what comes until the peer ends as well, for at most `most`
     // bytes, and closes. How much was dropped; the error says why the peer was not waited for:
     // timed_out, message_size, operation_canceled (a stop), or its own (connection_reset). It is
-    // closed in any case but one: operation_in_progress, somebody else reads.
+    // closed in any case but one: operation_in_progress, another party reads.
     [[nodiscard]] detail::closing_operation async_close_gracefully(
         time_point deadline, std::size_t most = 16u << 20) noexcept {
         return {core(), deadline, most};
@@ -342,11 +468,15 @@ public:
     }
     const stream_options& options() const noexcept { return core().options; }
 
-    endpoint local_endpoint() const noexcept { return endpoint::of_socket(native_handle()); }
-    endpoint remote_endpoint() const noexcept { return endpoint::of_peer(native_handle()); }
-    int native_handle() const noexcept { return core_ != nullptr ? core_->owned.number() : -1; }
+    // Of no family after a close().
+    endpoint local_endpoint() const noexcept { return detail::local_of(ref()); }
+    endpoint remote_endpoint() const noexcept { return detail::peer_of(ref()); }
+    // -1 after a close().
+    int native_handle() const noexcept { return ref().number(); }
 
 protected:
+    friend detail::relay_operation async_relay(stream&, stream&, std::uint64_t) noexcept;
+    const descriptor_ref& ref() const noexcept { return core().owned.ref(); }
     explicit stream(std::shared_ptr<detail::stream_core> c) noexcept : core_(std::move(c)) {}
     detail::stream_core& core() const noexcept {
         return detail::core_or_none<detail::stream_core>(core_);

@@ -24,7 +24,15 @@ public:
     static result<tcp_listener> bind(std::string_view where, const listen_options& = {});
     static result<tcp_listener> bind(const endpoint& where, const listen_options& = {});
 
+    // Of a number that listens already: one that was inherited or passed. It is the listener's from
+    // now on, also if this fails, and does not block or stay open on exec any more; that it does
+    // not block is so for every process that shares it. Of the options multishot counts; the others
+    // are for who binds. close() leaves what others share as it is. invalid_argument: it does not
+    // listen, or is of another kind.
+    static result<tcp_listener> adopt(int number, const listen_options& = {});
+
 private:
+    static result<tcp_listener> of(result<detail::listening>);
     using listener::listener;
 };
 

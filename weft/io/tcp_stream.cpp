@@ -17,13 +17,28 @@ result<tcp_stream> tcp_stream::connect(const endpoint& to, duration timeout, pla
     return detail::block_for(op, place);
 }
 
-result<tcp_stream> tcp_stream::connect(std::string_view where, duration timeout, place_t place) {
-    auto op = async_connect(where, timeout);
+result<tcp_stream> tcp_stream::connect_fast(const endpoint& to, duration timeout, place_t place) {
+    if (!to.is_ip()) return failure(std::errc::address_family_not_supported);
+    auto op = async_connect_fast(to, timeout);
+    return detail::block_for(op, place);
+}
+
+result<tcp_stream> tcp_stream::connect(std::string_view where, duration timeout,
+                                       duration attempt_delay, place_t place) {
+    auto op = async_connect(where, timeout, attempt_delay);
     return detail::block_for(op, place);
 }
 
 result<tcp_stream> tcp_stream::adopt(int number) noexcept {
-    result<descriptor> owned = detail::own_stream(number);
+    return own(number, detail::kind_of_socket(number));
+}
+
+result<tcp_stream> tcp_stream::accepted(int number) noexcept {
+    return own(number, detail::io_entry::short_is_all);
+}
+
+result<tcp_stream> tcp_stream::own(int number, std::uint64_t kind) noexcept {
+    result<descriptor> owned = detail::own_stream(number, kind);
     if (!owned) return failure(owned.error());
     return of(*std::move(owned));
 }
@@ -36,27 +51,23 @@ result<tcp_stream> tcp_stream::of(descriptor owned) noexcept {
     return s;
 }
 
-namespace {
-
-result<void> or_error(std::error_code e) noexcept {
-    if (e) return failure(e);
-    return {};
-}
-
-}  // namespace
-
 result<void> tcp_stream::set_no_delay(bool on) noexcept {
-    return or_error(detail::set_option(native_handle(), IPPROTO_TCP, TCP_NODELAY, on));
+    return detail::set_option(ref(), IPPROTO_TCP, TCP_NODELAY, on);
 }
 
 result<void> tcp_stream::set_keep_alive(std::chrono::seconds every) noexcept {
-    const int number = native_handle();
     const bool on = every > std::chrono::seconds::zero();
-    if (auto e = detail::set_option(number, SOL_SOCKET, SO_KEEPALIVE, on); e || !on)
-        return or_error(e);
+    result<void> r = detail::set_option(ref(), SOL_SOCKET, SO_KEEPALIVE, on);
+    if (!r || !on) return r;
     const auto seconds = static_cast<int>(std::min<std::int64_t>(every.count(), 32767));
-    if (auto e = detail::set_option(number, IPPROTO_TCP, TCP_KEEPIDLE, seconds)) return or_error(e);
-    return or_error(detail::set_option(number, IPPROTO_TCP, TCP_KEEPINTVL, seconds));
+    r = detail::set_option(ref(), IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+    if (!r) return r;
+    return detail::set_option(ref(), IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+}
+
+result<void> tcp_stream::set_user_timeout(std::chrono::milliseconds most) noexcept {
+    const auto ms = static_cast<int>(std::clamp<std::int64_t>(most.count(), 0, INT32_MAX));
+    return detail::set_option(ref(), IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
 }
 
 }  // namespace weft

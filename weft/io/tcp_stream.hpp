@@ -8,10 +8,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 #include "weft/io/connect_by_name.hpp"
 
 namespace weft {
+
+template <class Stream>
+class listener;
 
 class tcp_stream : public stream {
     using place_t = std::source_location;
@@ -29,13 +33,30 @@ public:
     static result<tcp_stream> connect(const endpoint& to, duration timeout = duration::max(),
                                       place_t place = place_t::current());
 
-    // By name: "example.org:80", "[::1]:80", one endpoint after the other until one answers.
-    // `timeout` is of all together.
+    // The first bytes go with the first packet, if the peer has given a cookie before (TCP Fast
+    // Open); else as connect(). This may then be through before anything was sent, so the first
+    // operation is a write, and it tells whether there is a peer.
+    [[nodiscard]] static connecting async_connect_fast(
+        const endpoint& to, duration timeout = duration::max()) noexcept {
+        return {to, timeout, true};
+    }
+    static result<tcp_stream> connect_fast(const endpoint& to, duration timeout = duration::max(),
+                                           place_t place = place_t::current());
+
+    // By name: "example.org:80", "[::1]:80", to whichever of its endpoints answers first. They are
+    // tried in the resolver's order, the families by turns; the next one when the latest has
+    // failed, or beside it when it has not answered for `attempt_delay` (RFC 8305; at least 10 ms).
+    // `timeout` is of all together, the look-up too. Errors: invalid_argument, those of
+    // resolver_category(), or if no endpoint answers that of the last to fail; timed_out;
+    // operation_canceled.
+    static constexpr duration default_attempt_delay = std::chrono::milliseconds(250);
     [[nodiscard]] static detail::connecting_by_name<tcp_stream> async_connect(
-        std::string_view where, duration timeout = duration::max()) {
-        return {where, timeout};
+        std::string_view where, duration timeout = duration::max(),
+        duration attempt_delay = default_attempt_delay) {
+        return {where, timeout, attempt_delay};
     }
     static result<tcp_stream> connect(std::string_view where, duration timeout = duration::max(),
+                                      duration attempt_delay = default_attempt_delay,
                                       place_t place = place_t::current());
 
     // Of a number that is connected; it is the stream's from now on, also if this fails.
@@ -44,9 +65,16 @@ public:
     result<void> set_no_delay(bool on) noexcept;
     // Probes of the peer after so many seconds of silence, and as often; zero: none.
     result<void> set_keep_alive(std::chrono::seconds every) noexcept;
+    // How long what was written may wait for the peer to acknowledge it before the connection ends
+    // with timed_out; zero: as long as the system tries, about a quarter of an hour.
+    result<void> set_user_timeout(std::chrono::milliseconds most) noexcept;
 
 private:
     friend connecting;
+    friend detail::connecting_by_name<tcp_stream>;
+    friend class listener<tcp_stream>;
+    static result<tcp_stream> accepted(int number) noexcept;
+    static result<tcp_stream> own(int number, std::uint64_t kind) noexcept;
     static result<tcp_stream> of(descriptor owned) noexcept;
     explicit tcp_stream(std::shared_ptr<detail::stream_core> c) noexcept : stream(std::move(c)) {}
 };

@@ -1,9 +1,6 @@
 #include "weft/io/unix_stream.hpp"
 
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 #include "weft/io/socket.hpp"
 
@@ -16,7 +13,7 @@ result<unix_stream> unix_stream::connect(const endpoint& to, duration timeout, p
 }
 
 result<unix_stream> unix_stream::adopt(int number) noexcept {
-    result<descriptor> owned = detail::own_stream(number);
+    result<descriptor> owned = detail::own_stream(number, 0);
     if (!owned) return failure(owned.error());
     return of(*std::move(owned));
 }
@@ -28,19 +25,19 @@ result<unix_stream> unix_stream::of(descriptor owned) noexcept {
 }
 
 result<std::pair<unix_stream, unix_stream>> unix_stream::pair() {
-    int numbers[2];
-    const int type = SOCK_STREAM | SOCK_CLOEXEC | detail::nonblocking_flag();
-    if (::socketpair(AF_UNIX, type, 0, numbers) != 0)
-        return failure(std::error_code(errno, std::system_category()));
-    auto a = adopt(numbers[0]);
-    auto b = adopt(numbers[1]);
-    if (!a || !b) return failure(a ? b.error() : a.error());
-    return std::pair(*std::move(a), *std::move(b));
+    return detail::adopt_pair<unix_stream>(SOCK_STREAM);
 }
 
 result<unix_listener> unix_listener::bind(const endpoint& where, const listen_options& o) {
     if (!where.is_local()) return failure(std::errc::address_family_not_supported);
-    result<detail::listening> l = detail::listen_at(where, o);
+    return of(detail::listen_at(where, SOCK_STREAM, o));
+}
+
+result<unix_listener> unix_listener::adopt(int number, const listen_options& o) {
+    return of(detail::listen_by(number, true, SOCK_STREAM, o));
+}
+
+result<unix_listener> unix_listener::of(result<detail::listening> l) {
     if (!l) return failure(l.error());
     return unix_listener(std::move(l->owned), std::move(l->reserve));
 }

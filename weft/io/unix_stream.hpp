@@ -11,6 +11,8 @@
 
 #include "weft/io/connect.hpp"
 #include "weft/io/listener.hpp"
+#include "weft/io/passed_numbers.hpp"
+#include "weft/io/peer_credentials.hpp"
 
 namespace weft {
 
@@ -33,8 +35,35 @@ public:
     // Of a number that is connected; it is the stream's from now on, also if this fails.
     static result<unix_stream> adopt(int number) noexcept;
 
+    // All of the bytes, with numbers of descriptors (passed_numbers.hpp), which go with the first
+    // of them and stay open until then. Of the writes and reads that there is one of at a time.
+    // Zero bytes received: the peer has ended. bad_file_descriptor: a number is not open, or this
+    // is no stream; invalid_argument: there is no byte, or no room for one, or too many numbers.
+    [[nodiscard]] detail::stream_send_numbers async_send_numbers(
+        std::span<const std::byte> from, std::span<const int> numbers) noexcept {
+        return {core(), from, numbers};
+    }
+    [[nodiscard]] detail::stream_recv_numbers async_recv_numbers(
+        std::span<std::byte> into, std::span<owned_number> room) noexcept {
+        return {core(), into, room};
+    }
+    transferred send_numbers(std::span<const std::byte> from, std::span<const int> numbers,
+                             place_t place = place_t::current()) {
+        auto op = async_send_numbers(from, numbers);
+        return detail::block_for(op, place);
+    }
+    result<received_numbers> recv_numbers(std::span<std::byte> into, std::span<owned_number> room,
+                                          place_t place = place_t::current()) {
+        auto op = async_recv_numbers(into, room);
+        return detail::block_for(op, place);
+    }
+
+    result<peer_credentials> credentials() const noexcept { return detail::credentials_of(ref()); }
+
 private:
     friend connecting;
+    friend class listener<unix_stream>;
+    static result<unix_stream> accepted(int number) noexcept { return adopt(number); }
     static result<unix_stream> of(descriptor owned) noexcept;
     explicit unix_stream(std::shared_ptr<detail::stream_core> c) noexcept : stream(std::move(c)) {}
 };
@@ -43,8 +72,11 @@ class unix_listener : public listener<unix_stream> {
 public:
     unix_listener() noexcept = default;
     static result<unix_listener> bind(const endpoint& where, const listen_options& = {});
+    // As tcp_listener::adopt().
+    static result<unix_listener> adopt(int number, const listen_options& = {});
 
 private:
+    static result<unix_listener> of(result<detail::listening>);
     using listener::listener;
 };
 

@@ -6,8 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "weft/io/io_driver.hpp"
@@ -19,41 +20,80 @@ std::uint64_t key_of(const void* served) noexcept {
     return reinterpret_cast<std::uintptr_t>(served) | uring_accepts::tag;
 }
 
-// Each who waits looks for himself: at a listener that is closed, or from which others accept.
-void give_up(std::vector<io_request*>& waiting, int why) noexcept {
-    for (io_request* r : std::exchange(waiting, {})) r->complete(why);
+io_request* next_of(const io_request& r) noexcept { return static_cast<io_request*>(r.data); }
+
+// Each waiter looks for itself: at a listener that is closed, or from which others accept.
+template <class Line>
+void give_up(Line& waiting, int why) noexcept {
+    for (Line all = std::exchange(waiting, {}); io_request* r = all.pop_front();) r->complete(why);
 }
 
 }  // namespace
 
+void uring_accepts::line_of_requests::push_back(io_request& r) noexcept {
+    r.data = nullptr;
+    if (empty())
+        first_ = &r;
+    else
+        last_->data = &r;
+    last_ = &r;
+}
+
+io_request* uring_accepts::line_of_requests::pop_front() noexcept {
+    io_request* const r = first_;
+    if (r != nullptr) first_ = next_of(*r);
+    return r;
+}
+
+bool uring_accepts::line_of_requests::remove(io_request& r) noexcept {
+    io_request* before = nullptr;
+    io_request* at = first_;
+    for (; at != nullptr && at != &r; at = next_of(*at)) before = at;
+    if (at == nullptr) return false;
+    if (before == nullptr)
+        first_ = next_of(r);
+    else
+        before->data = r.data;
+    if (last_ == &r) last_ = before;
+    return true;
+}
+
 uring_accepts::~uring_accepts() {
-    for (const auto& s : all_) {
-        s->ahead->leave(driver_);
-        if (s->under_way) s->of.entry().leave(0, 0);
+    while (first_ != nullptr) {
+        first_->ahead->leave(driver_);
+        if (first_->under_way) first_->of.entry().leave();
+        first_ = std::move(first_->next);
     }
+}
+
+uring_accepts::served* uring_accepts::find(const accept_ahead* of) const noexcept {
+    served* s = first_.get();
+    while (s != nullptr && s->ahead.get() != of) s = s->next.get();
+    return s;
 }
 
 void uring_accepts::wait(io_request& r) noexcept {
     if (const int n = r.ahead->take(); n >= 0) return r.complete(n);
-    const auto same = [&](const auto& s) { return s->ahead.get() == r.ahead; };
-    if (std::none_of(all_.begin(), all_.end(), same)) {
+    served* s = find(r.ahead);
+    if (s == nullptr) {
         forget_ended();
-        all_.push_back(std::make_unique<served>());
-        all_.back()->ahead = r.ahead->shared_from_this();
-        all_.back()->of = r.of;
+        std::unique_ptr<served> fresh(new (std::nothrow) served);
+        if (fresh == nullptr) return r.complete(-ENOMEM);
+        s = fresh.get();
+        s->ahead = r.ahead->shared_from_this();
+        s->of = r.of;
+        s->next = std::exchange(first_, std::move(fresh));
     }
-    served& s = **std::find_if(all_.begin(), all_.end(), same);
-    s.waiting.push_back(&r);
-    if (!s.under_way) go_on(s);
+    s->waiting.push_back(r);
+    if (!s->under_way) go_on(*s);
 }
 
 void uring_accepts::go_on(served& s) noexcept {
-    std::uint64_t seen;
     if (!s.ahead->begin(driver_)) return give_up(s.waiting, -EAGAIN);
-    if (!s.of.entry().enter(s.of.generation(), seen)) return give_up(s.waiting, -ECANCELED);
+    if (!s.of.entry().enter(s.of.generation())) return give_up(s.waiting, -ECANCELED);
     s.under_way = true;
     ::io_uring_sqe& e = entry_(driver_);
-    ::io_uring_prep_multishot_accept(&e, s.of.number(), nullptr, nullptr, SOCK_CLOEXEC);
+    ::io_uring_prep_multishot_accept(&e, s.of.entry().number, nullptr, nullptr, SOCK_CLOEXEC);
     ::io_uring_sqe_set_data64(&e, key_of(&s));
 }
 
@@ -65,20 +105,18 @@ void uring_accepts::end(served& s) noexcept {
 }
 
 bool uring_accepts::forget(io_request& r) noexcept {
-    return std::any_of(all_.begin(), all_.end(),
-                       [&](const auto& s) { return std::erase(s->waiting, &r) != 0; });
+    served* const s = find(r.ahead);
+    return s != nullptr && s->waiting.remove(r);
 }
 
 void uring_accepts::tell(std::uint64_t what, int n, bool more) noexcept {
     served& s = *reinterpret_cast<served*>(static_cast<std::uintptr_t>(what & ~tag_bits));
     const bool cannot = n == -EINVAL && s.of.is_open();  // before Linux 5.19
     if (cannot) s.ahead->share();
-    // What went wrong is told to one; who waits beside him finds out for himself.
+    // What went wrong is told to one; a waiter beside it finds out for itself.
     const bool tells = n >= 0 || (n != -ECANCELED && !cannot);
     if (tells && !s.waiting.empty()) {
-        io_request* const first = s.waiting.front();
-        s.waiting.erase(s.waiting.begin());
-        first->complete(n);
+        s.waiting.pop_front()->complete(n);
     } else if (n >= 0 && !s.ahead->put(n)) {
         ::close(n);
     } else if (n >= 0) {
@@ -87,37 +125,41 @@ void uring_accepts::tell(std::uint64_t what, int n, bool more) noexcept {
     }
     if (more) return;
     s.under_way = s.ending = false;
-    s.of.entry().leave(0, 0);
+    s.of.entry().leave();
     if (!s.waiting.empty()) go_on(s);
 }
 
 void uring_accepts::end_unwanted() noexcept {
     any_unwanted_ = false;
-    for (const auto& s : all_)
+    for (served* s = first_.get(); s != nullptr; s = s->next.get())
         if (s->waiting.empty() && s->ahead->count() != 0) end(*s);
 }
 
 void uring_accepts::end(const accept_ahead* of) noexcept {
-    for (const auto& s : all_)
-        if (s->ahead.get() == of) end(*s);
+    if (served* const s = find(of)) end(*s);
 }
 
 void uring_accepts::end_all() noexcept {
-    for (const auto& s : all_) end(*s);
+    for (served* s = first_.get(); s != nullptr; s = s->next.get()) end(*s);
 }
 
 bool uring_accepts::is_under_way() const noexcept {
-    return std::any_of(all_.begin(), all_.end(), [](const auto& s) { return s->under_way; });
+    const served* s = first_.get();
+    while (s != nullptr && !s->under_way) s = s->next.get();
+    return s != nullptr;
 }
 
 // Listeners that are closed, or served so no more.
 void uring_accepts::forget_ended() noexcept {
-    std::erase_if(all_, [&](const auto& s) {
-        if (s->under_way || !s->waiting.empty()) return false;
-        if (s->of.is_open() && s->ahead->serve(driver_)) return false;
-        s->ahead->leave(driver_);
-        return true;
-    });
+    for (std::unique_ptr<served>* at = &first_; *at != nullptr;) {
+        served& s = **at;
+        if (s.under_way || !s.waiting.empty() || (s.of.is_open() && s.ahead->serve(driver_))) {
+            at = &s.next;
+            continue;
+        }
+        s.ahead->leave(driver_);
+        *at = std::move(s.next);
+    }
 }
 
 }  // namespace weft::detail

@@ -1,16 +1,15 @@
 // uring_accepts: the listeners from which a driver on io_uring goes on accepting by itself.
 //
 // Its one idea: one request of the system gives one connection after the other. They go to those
-// who wait here, in order; what comes when nobody does is kept beside the listener
-// (accept_ahead.hpp), and what nobody has asked for when the loop goes to sleep ends the request,
-// until somebody asks again. So do more than a few.
+// that wait here, in order; what comes when none does is kept beside the listener
+// (accept_ahead.hpp), and what no party has asked for when the loop goes to sleep ends the request,
+// until a party asks again. So do more than a few.
 //
 // It is the driver's own, on its thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "weft/io/accept_ahead.hpp"
 #include "weft/io/io_request.hpp"
@@ -24,7 +23,7 @@ public:
     // Of a result that is for tell(): the last bits of what it is for.
     static constexpr std::uint64_t tag = 3;
     static constexpr std::uint64_t tag_bits = 7;
-    // Of one that is for nobody.
+    // Of one that has no receiver.
     static constexpr std::uint64_t tag_nobody = 2;
 
     // The next entry of the driver's ring; results may be told meanwhile.
@@ -32,10 +31,10 @@ public:
 
     uring_accepts(io_driver& d, next_entry e) noexcept : driver_(d), entry_(e) {}
     uring_accepts(const uring_accepts&) = delete;
-    // Precondition: nobody waits. What the system still has under way ends with the ring.
+    // Precondition: no party waits. What the system still has under way ends with the ring.
     ~uring_accepts();
 
-    // An accept, of a listener that this driver serves.
+    // An accept, of a listener that this driver serves. Without memory it is completed with ENOMEM.
     void wait(io_request& r) noexcept;
     // True: it has waited, and does so no more; it is not completed.
     bool forget(io_request& r) noexcept;
@@ -52,15 +51,29 @@ public:
     bool is_under_way() const noexcept;
 
 private:
+    // Requests, the oldest first, each with the next in its `data`: to wait allocates nothing.
+    class line_of_requests {
+    public:
+        bool empty() const noexcept { return first_ == nullptr; }
+        void push_back(io_request& r) noexcept;
+        io_request* pop_front() noexcept;  // null: there is none
+        bool remove(io_request& r) noexcept;
+
+    private:
+        io_request* first_ = nullptr;
+        io_request* last_ = nullptr;  // means nothing while it is empty
+    };
     struct served {
         std::shared_ptr<accept_ahead> ahead;
         descriptor_ref of;
-        std::vector<io_request*> waiting;  // the oldest first
-        bool under_way = false;            // by the system; a user of the entry
-        bool ending = false;               // it was told to end it
+        line_of_requests waiting;
+        bool under_way = false;  // by the system; a user of the entry
+        bool ending = false;     // it was told to end it
+        std::unique_ptr<served> next;
     };
     static_assert(alignof(served) > tag_bits);
 
+    served* find(const accept_ahead* of) const noexcept;
     void go_on(served& s) noexcept;
     void end(served& s) noexcept;
     void end_unwanted() noexcept;
@@ -68,8 +81,8 @@ private:
 
     io_driver& driver_;
     const next_entry entry_;
-    std::vector<std::unique_ptr<served>> all_;
-    bool any_unwanted_ = false;  // something was accepted when nobody waited
+    std::unique_ptr<served> first_;
+    bool any_unwanted_ = false;  // something was accepted when no party waited
 };
 
 }  // namespace weft::detail

@@ -1,16 +1,15 @@
 #include "weft/io/wake_fd.hpp"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 
+#include "weft/base/event_fd.hpp"
 #include "weft/base/system_error.hpp"
 
 namespace weft::detail {
 
-wake_fd::wake_fd() : number_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+wake_fd::wake_fd() : number_(open_event_fd(false)) {
     if (number_ < 0) throw_system_error(errno, "eventfd");
 }
 
@@ -23,14 +22,10 @@ void wake_fd::always_tell() noexcept {
     if (state_.fetch_or(0, std::memory_order_acq_rel) == woken) tell();
 }
 
-void wake_fd::tell() noexcept {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(number_, &one, sizeof one));
-}
+void wake_fd::tell() noexcept { tell_event_fd(number_); }
 
-void wake_fd::drain() noexcept {
-    std::uint64_t count;
-    static_cast<void>(!::read(number_, &count, sizeof count));
-}
+void wake_fd::drain() noexcept { drain_event_fd(number_); }
+
+void wake_fd::forget_told() noexcept { forget_event_fd(number_); }
 
 }  // namespace weft::detail

@@ -1,11 +1,10 @@
 // wake_fd: the descriptor by which other threads end the sleep of a driver that waits for
 // descriptors.
 //
-// Its one idea: a word says whether anybody sleeps, so that a wake of who is awake is one exchange
+// Its one idea: a word says whether the driver sleeps, so that a wake of one awake is one exchange
 // and no system call, and is remembered all the same.
 //
-// Model: none, io_driver_test wakes and sleeps at the same time.
-// TODO(test): awake, asleep and woken, under the model.
+// Model: test/model/wake_fd_test.cpp
 #pragma once
 
 #include "weft/base/atomic.hpp"
@@ -22,7 +21,7 @@ public:
 
     // Any thread.
     void wake() noexcept {
-        // Acquire and release: what was written before the wake, who sleeps sees after it.
+        // Acquire and release: what was written before the wake, the sleeper sees after it.
         const unsigned char before = state_.exchange(woken, std::memory_order_acq_rel);
         if (before == asleep || (before == awake && always_.load(std::memory_order_relaxed)))
             tell();
@@ -33,19 +32,25 @@ public:
     }
     // After it, or instead: whether there was a wake, which is forgotten.
     bool end_sleep() noexcept { return state_.exchange(awake, std::memory_order_acq_rel) == woken; }
-    // Forgets what has woken it so far; the descriptor is quiet then.
+    // Forgets what has woken it so far; the descriptor is quiet then, unless it was told meanwhile.
+    // First the descriptor, and then the word: a wake in between is told in vain, and none is
+    // forgotten. Where each wake is told one may be told twice, so there it is always asked.
     void forget() noexcept {
-        if (state_.exchange(awake, std::memory_order_acq_rel) == woken) drain();
+        if (always_.load(std::memory_order_relaxed) ||
+            state_.load(std::memory_order_relaxed) == woken)
+            forget_told();
+        state_.exchange(awake, std::memory_order_acq_rel);
     }
     // The descriptor has told of a wake: it is quiet until the next.
     void drain() noexcept;
-    // From now on every wake is told, as is one that came before: somebody else sleeps on it.
+    // From now on every wake is told, as is one that came before: a foreign loop sleeps on it.
     void always_tell() noexcept;
 
 private:
     enum : unsigned char { awake, asleep, woken };
 
     void tell() noexcept;
+    void forget_told() noexcept;  // if it was
 
     const int number_;
     atomic<unsigned char> state_{awake};

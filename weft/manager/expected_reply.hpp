@@ -15,6 +15,7 @@
 
 #include <optional>
 
+#include "weft/base/spin_wait.hpp"
 #include "weft/manager/end_error.hpp"
 #include "weft/manager/manager_errc.hpp"
 #include "weft/manager/reply_table.hpp"
@@ -104,7 +105,7 @@ private:
             over_ = why;
             return true;
         }
-        while (!state_.is_ready()) spin_yield();  // it is being made
+        for (detail::spin_wait w; !state_.is_ready();) w.once();  // it is being made
         return false;
     }
     detail::outcome_t<T> end(std::error_code otherwise) {

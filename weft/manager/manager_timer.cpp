@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "weft/base/spin_wait.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace weft::detail {
@@ -41,7 +42,7 @@ bool manager_timer::want(time_point t) noexcept {
 
 void manager_timer::let_go() noexcept {
     bool post;
-    for (;; spin_yield()) {
+    for (detail::spin_wait w;; w.once()) {
         const std::lock_guard held(lock_);
         if (calling_) continue;
         owner_ = nullptr;

@@ -16,6 +16,7 @@
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
+#include "weft/base/spin_wait.hpp"
 
 namespace weft::detail {
 
@@ -51,8 +52,8 @@ WEFT_NOINLINE T* in_place_slowly(C& c) noexcept {
         make_in_place<T>(c);
         return room_of<T>(c);
     }
-    while (seen == in_place_state::making) {
-        spin_yield();
+    for (spin_wait w; seen == in_place_state::making;) {
+        w.once();
         seen = state.load(std::memory_order_acquire);  // as above
     }
     return seen == in_place_state::made ? room_of<T>(c) : nullptr;

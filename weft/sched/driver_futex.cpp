@@ -1,10 +1,10 @@
 #include "weft/sched/driver_futex.hpp"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <utility>
+
+#include "weft/base/event_fd.hpp"
 
 namespace weft {
 
@@ -34,9 +34,7 @@ void driver_futex::forget_wake() noexcept {
 }
 
 void driver_futex::forget() noexcept {
-    if (!std::exchange(wake_, false) || event_fd_ < 0) return;
-    std::uint64_t count;
-    static_cast<void>(!::read(event_fd_, &count, sizeof count));
+    if (std::exchange(wake_, false) && event_fd_ >= 0) detail::forget_event_fd(event_fd_);
 }
 
 void driver_futex::wake() noexcept {
@@ -46,17 +44,12 @@ void driver_futex::wake() noexcept {
     if (wake_) return;
     wake_ = true;
     if (asleep_) woken_.notify_one();
-    if (event_fd_ >= 0) {
-        const std::uint64_t one = 1;
-        static_cast<void>(!::write(event_fd_, &one, sizeof one));
-    }
+    if (event_fd_ >= 0) detail::tell_event_fd(event_fd_);
 }
 
 int driver_futex::native_handle() noexcept {
     const std::lock_guard held(lock_);
-    if (event_fd_ < 0) {
-        event_fd_ = ::eventfd(wake_ ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
-    }
+    if (event_fd_ < 0) event_fd_ = detail::open_event_fd(wake_);
     return event_fd_;
 }
 

@@ -8,6 +8,7 @@
 #include "weft/base/atomic.hpp"
 #include "weft/base/give_back.hpp"
 #include "weft/base/line.hpp"
+#include "weft/base/spin_wait.hpp"
 #include "weft/sched/driver_futex.hpp"
 #include "weft/wait/waiter.hpp"
 
@@ -101,7 +102,7 @@ bool loop::spare_turn() noexcept {
 
 void loop::forget(runnable& r) noexcept {
     // Who claimed it may be about to post it still.
-    for (;; spin_yield()) {
+    for (detail::spin_wait w;; w.once()) {
         take_posted();
         if (slot_.handle == r.handle) {
             slot_ = {};
@@ -500,9 +501,9 @@ void loop::end_all() noexcept {
     end_timers();
     drop_ready();
     // Whoever posted last, or stopped it, may be about to wake the driver.
-    while (wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
-           telling_count_.load(std::memory_order_acquire) != 0)
-        spin_yield();
+    for (detail::spin_wait w; wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
+                              telling_count_.load(std::memory_order_acquire) != 0;)
+        w.once();
 }
 
 // Some turns for each that lives, and no more: one that yields for ever is ended as well. A round

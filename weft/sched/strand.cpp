@@ -4,7 +4,7 @@
 #include <mutex>
 #include <optional>
 
-#include "weft/base/atomic.hpp"
+#include "weft/base/spin_wait.hpp"
 #include "weft/queue/ring.hpp"
 #include "weft/sched/flow_registry.hpp"
 #include "weft/sched/timer.hpp"
@@ -179,7 +179,7 @@ void strand::core::take_posted() noexcept {
 
 // Who claimed it may be about to post it still.
 void strand::core::forget(runnable& r) noexcept {
-    for (;; spin_yield()) {
+    for (detail::spin_wait w;; w.once()) {
         take_posted();
         for (std::size_t i = 0; i != ready.count(); ++i) {
             if (ready[i].handle != r.handle) continue;
@@ -254,7 +254,7 @@ void strand::core::end() noexcept {
 
 // In a frame that is destroyed there is no waiting: what lives in it ends on the spot.
 void strand::core::seize() noexcept {
-    for (;; spin_yield()) {
+    for (detail::spin_wait w;; w.once()) {
         const std::lock_guard held(queue);
         closed = true;
         if (!running) break;  // S2

@@ -1,6 +1,7 @@
 #include "weft/stop/stop_core.hpp"
 
 #include "weft/base/assert.hpp"
+#include "weft/base/spin_wait.hpp"
 #include "weft/base/tls.hpp"
 #include "weft/stop/stop_source.hpp"
 
@@ -22,9 +23,9 @@ struct stop_core::request {
 stop_core::~stop_core() {
     const char* const here = &this_stop_thread();
     state_.lock();
-    while (request_ != nullptr && request_->thread != here) {
+    for (spin_wait w; request_ != nullptr && request_->thread != here;) {
         state_.unlock();
-        spin_yield();
+        w.once();
         state_.lock();
     }
     WEFT_ASSERT_AT(first_ == nullptr, "destruction of a stop source that has callbacks",
@@ -97,9 +98,9 @@ bool stop_core::add(stop_node& n) noexcept {
 
 void stop_core::remove(stop_node& n) noexcept {
     state_.lock();
-    while (calls(n) && request_->thread != &this_stop_thread()) {
+    for (spin_wait w; calls(n) && request_->thread != &this_stop_thread();) {
         state_.unlock();
-        spin_yield();
+        w.once();
         state_.lock();
     }
     if (calls(n)) running_ = false;

@@ -1,6 +1,7 @@
 #include "weft/wait/flow.hpp"
 
 #include "weft/base/atomic.hpp"
+#include "weft/base/spin_wait.hpp"
 #include "weft/wait/nursery_block.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
@@ -99,8 +100,8 @@ void flow::move_to(executor* other) noexcept {
     atomic_ref<executor*>(home).store(other, std::memory_order_release);
     // It changes nothing and yet has its place among the visitors' changes. F4
     unsigned present = visitors.fetch_add(0, std::memory_order_acq_rel);
-    while (present != 0) [[unlikely]] {  // F5
-        spin_yield();
+    for (detail::spin_wait w; present != 0;) [[unlikely]] {  // F5
+        w.once();
         present = visitors.load(std::memory_order_acquire);  // pairs with ~visit
     }
 }

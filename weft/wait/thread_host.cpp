@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "weft/base/platform.hpp"
+#include "weft/base/spin_wait.hpp"
 
 namespace weft::detail {
 
@@ -115,7 +116,8 @@ void thread_host::defer(std::coroutine_handle<> handle, flow* of) noexcept {
 }
 
 void thread_host::forget(runnable& r) noexcept {
-    for (bool found = false; !found; std::this_thread::yield()) {
+    spin_wait w;
+    for (bool found = false; !found; w.once()) {
         const std::lock_guard held(lock_);
         forward_queue<runnable> rest;
         while (runnable* p = queue_.pop_front()) {

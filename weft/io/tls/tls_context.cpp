@@ -1,8 +1,16 @@
 #include "weft/io/tls/tls_context.hpp"
 
 #include <openssl/err.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
+
+#include <memory>
+#include <new>
+#include <string_view>
+
+#include "weft/base/platform.hpp"
+#include "weft/io/c_string.hpp"
 
 namespace weft {
 namespace {
@@ -33,17 +41,141 @@ class openssl_category final : public std::error_category {
     }
 };
 
+// What a server has to look up in the middle of a handshake. It is the SSL_CTX's, and goes with it.
+struct server_settings {
+    std::string protocols;  // as they are sent
+    std::map<std::string, tls_context> hosts;
+};
+
+int settings_index() noexcept {
+    static const int the_one = ::SSL_CTX_get_ex_new_index(
+        0, nullptr, nullptr, nullptr, [](void*, void* p, CRYPTO_EX_DATA*, int, long, void*) {
+            delete static_cast<server_settings*>(p);
+        });
+    return the_one;
+}
+// As ALPN has them: each behind its length.
+bool in_one(const std::vector<std::string>& protocols, std::string& all) {
+    for (const std::string& p : protocols) {
+        if (p.empty() || p.size() > 255) return false;
+        all += static_cast<char>(p.size());
+        all += p;
+    }
+    return all.size() <= 65535;
+}
+
+std::string in_small_letters(std::string_view name) {
+    std::string s(name);
+    for (char& c : s)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return s;
+}
+
+const unsigned char* bytes_in(const std::string& s) noexcept {
+    return reinterpret_cast<const unsigned char*>(s.data());
+}
+
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* bytes,
+                    const unsigned char* offered, unsigned offered_bytes, void* settings) {
+    const std::string& own = static_cast<const server_settings*>(settings)->protocols;
+    unsigned char* found = nullptr;
+    const int r = ::SSL_select_next_proto(
+        &found, bytes, bytes_in(own), static_cast<unsigned>(own.size()), offered, offered_bytes);
+    *chosen = found;
+    return r == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+// The name that a client asks for; empty: none. (RFC 6066: a list of one, of the kind zero.)
+std::string_view name_asked_for(SSL* ssl) noexcept {
+    const unsigned char* p = nullptr;
+    std::size_t n = 0;
+    if (::SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &p, &n) != 1 || n < 5) return {};
+    const auto length_at = [p](std::size_t i) { return std::size_t{p[i]} << 8 | p[i + 1]; };
+    if (length_at(0) + 2 != n || p[2] != TLSEXT_NAMETYPE_host_name || length_at(3) > n - 5)
+        return {};
+    return {reinterpret_cast<const char*>(p + 5), length_at(3)};
+}
+
+// A connection becomes one of another context. Before OpenSSL looks for the session that a client
+// wants to resume: it finds only those of that context.
+void become(SSL* ssl, SSL_CTX* other) noexcept {
+    ::SSL_set_SSL_CTX(ssl, other);
+    ::SSL_set_verify(ssl, ::SSL_CTX_get_verify_mode(other), nullptr);
+    ::SSL_set_min_proto_version(ssl, static_cast<int>(::SSL_CTX_get_min_proto_version(other)));
+    ::SSL_set_max_proto_version(ssl, static_cast<int>(::SSL_CTX_get_max_proto_version(other)));
+    ::SSL_clear_options(ssl, ~std::uint64_t{0});
+    ::SSL_set_options(ssl, ::SSL_CTX_get_options(other));
+    static_cast<void>(::SSL_set_num_tickets(ssl, ::SSL_CTX_get_num_tickets(other)));
+}
+
+int choose_host(SSL* ssl, int* alert, void* settings) {
+    const auto& hosts = static_cast<const server_settings*>(settings)->hosts;
+#if WEFT_EXCEPTIONS
+    try {
+        const auto at = hosts.find(in_small_letters(name_asked_for(ssl)));
+        if (at != hosts.end()) become(ssl, at->second.native_handle());
+    } catch (const std::bad_alloc&) {
+        *alert = SSL_AD_INTERNAL_ERROR;
+        return SSL_CLIENT_HELLO_ERROR;
+    }
+#else
+    static_cast<void>(alert);
+    const auto at = hosts.find(in_small_letters(name_asked_for(ssl)));
+    if (at != hosts.end()) become(ssl, at->second.native_handle());
+#endif
+    return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+void set_common(SSL_CTX* c, tls_version least, bool resumes) {
+    ::SSL_CTX_set_min_proto_version(
+        c, least == tls_version::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
+    if (resumes) return;
+    ::SSL_CTX_set_options(c, SSL_OP_NO_TICKET);
+    ::SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+    ::SSL_CTX_set_num_tickets(c, 0);
+}
+
+bool identify(SSL_CTX* c, const std::string& certificate_file, const std::string& key_file) {
+    return ::SSL_CTX_use_certificate_chain_file(c, certificate_file.c_str()) == 1 &&
+           ::SSL_CTX_use_PrivateKey_file(c, key_file.c_str(), SSL_FILETYPE_PEM) == 1 &&
+           ::SSL_CTX_check_private_key(c) == 1;
+}
+
+// It tells a client whose certificates it takes.
+bool ask_clients(SSL_CTX* c, const tls_server_options& o) {
+    if (o.clients == tls_clients::unknown) return true;
+    const int must = o.clients == tls_clients::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
+    ::SSL_CTX_set_verify(c, SSL_VERIFY_PEER | must, nullptr);
+    const char* const file = o.clients_trusted_file.c_str();
+    STACK_OF(X509_NAME)* const names = ::SSL_load_client_CA_file(file);
+    if (names == nullptr) return false;
+    ::SSL_CTX_set_client_CA_list(c, names);
+    return ::SSL_CTX_load_verify_file(c, file) == 1;
+}
+
+bool is_server(const tls_context& c) noexcept {
+    return c.native_handle() != nullptr &&
+           ::SSL_CTX_get_ssl_method(c.native_handle()) == ::TLS_server_method();
+}
+
 // With what both sides have in common. Null: OpenSSL has noted why.
 std::shared_ptr<SSL_CTX> fresh_context(const SSL_METHOD* of) {
     ::ERR_clear_error();
     SSL_CTX* const c = ::SSL_CTX_new(of);
     if (c == nullptr) return nullptr;
     std::shared_ptr<SSL_CTX> owned(c, ::SSL_CTX_free);
-    ::SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
     ::SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION);
-    ::SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);  // who is idle has none
+    ::SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);  // an idle connection has none
     ::SSL_CTX_set_read_ahead(c, 1);                   // a record and what follows it by one call
     return owned;
+}
+
+// A session is resumed by the context that it was begun with, and by no other, which may ask for
+// other certificates. (Without that, OpenSSL resumes none in which it has asked for one.)
+bool tell_sessions_apart(SSL_CTX* c) {
+    unsigned char id[SSL_MAX_SID_CTX_LENGTH];
+    return ::RAND_bytes(id, sizeof id) == 1 &&
+           ::SSL_CTX_set_session_id_context(c, id, sizeof id) == 1;
 }
 
 }  // namespace
@@ -71,25 +203,52 @@ std::error_code detail::tls_error_noted() noexcept {
     return {static_cast<int>(e), tls_category()};
 }
 
-result<tls_context> tls_context::client(const std::string& trusted_file) {
+result<tls_context> tls_context::client(const std::string& trusted_file,
+                                        const tls_client_options& o) {
+    std::string protocols;
+    if (!in_one(o.protocols, protocols) || o.certificate_file.empty() != o.key_file.empty() ||
+        !detail::are_c_strings({trusted_file, o.certificate_file, o.key_file}))
+        return failure(std::errc::invalid_argument);
     std::shared_ptr<SSL_CTX> c = fresh_context(::TLS_client_method());
     if (c == nullptr) return failure(detail::tls_error_noted());
+    set_common(c.get(), o.least, o.resumes);
     ::SSL_CTX_set_verify(c.get(), SSL_VERIFY_PEER, nullptr);
     const int r = trusted_file.empty() ? ::SSL_CTX_set_default_verify_paths(c.get())
                                        : ::SSL_CTX_load_verify_file(c.get(), trusted_file.c_str());
-    if (r != 1) return failure(detail::tls_error_noted());
+    if (r != 1 || (!o.key_file.empty() && !identify(c.get(), o.certificate_file, o.key_file)) ||
+        ::SSL_CTX_set_alpn_protos(c.get(), bytes_in(protocols),
+                                  static_cast<unsigned>(protocols.size())) != 0)
+        return failure(detail::tls_error_noted());
     ::ERR_clear_error();
     return tls_context(std::move(c));
 }
 
 result<tls_context> tls_context::server(const std::string& certificate_file,
                                         const std::string& key_file) {
+    return server(certificate_file, key_file, {});
+}
+
+result<tls_context> tls_context::server(const std::string& certificate_file,
+                                        const std::string& key_file, const tls_server_options& o) {
+    auto settings = std::make_unique<server_settings>();
+    const bool asks = o.clients != tls_clients::unknown;
+    if (!in_one(o.protocols, settings->protocols) || asks == o.clients_trusted_file.empty() ||
+        !detail::are_c_strings({certificate_file, key_file, o.clients_trusted_file}))
+        return failure(std::errc::invalid_argument);
+    for (const auto& [name, context] : o.hosts)
+        if (name.empty() || !detail::is_c_string(name) || !is_server(context) ||
+            !settings->hosts.emplace(in_small_letters(name), context).second)
+            return failure(std::errc::invalid_argument);
     std::shared_ptr<SSL_CTX> c = fresh_context(::TLS_server_method());
-    if (c == nullptr ||
-        ::SSL_CTX_use_certificate_chain_file(c.get(), certificate_file.c_str()) != 1 ||
-        ::SSL_CTX_use_PrivateKey_file(c.get(), key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
-        ::SSL_CTX_check_private_key(c.get()) != 1)
+    if (c == nullptr) return failure(detail::tls_error_noted());
+    set_common(c.get(), o.least, o.resumes);
+    if (!identify(c.get(), certificate_file, key_file) || !tell_sessions_apart(c.get()) ||
+        !ask_clients(c.get(), o) ||
+        ::SSL_CTX_set_ex_data(c.get(), settings_index(), settings.get()) != 1)
         return failure(detail::tls_error_noted());
+    server_settings* const kept = settings.release();
+    if (!kept->protocols.empty()) ::SSL_CTX_set_alpn_select_cb(c.get(), choose_protocol, kept);
+    if (!kept->hosts.empty()) ::SSL_CTX_set_client_hello_cb(c.get(), choose_host, kept);
     ::ERR_clear_error();
     return tls_context(std::move(c));
 }

@@ -10,10 +10,12 @@
 #include <mutex>
 #include <new>
 
+#include "weft/io/c_string.hpp"
+
 namespace weft {
 namespace detail {
 
-// What OpenSSL has written and the socket had no room for.
+// What OpenSSL has written and the socket had no room for. To append costs what is appended.
 class tls_rest {
 public:
     bool empty() const noexcept { return begin_ == end_; }
@@ -22,23 +24,38 @@ public:
 
     // False: no memory.
     bool append(const std::byte* from, std::size_t count) noexcept {
-        std::unique_ptr<std::byte[]> grown(new (std::nothrow) std::byte[size() + count]);
-        if (!grown) return false;
-        std::copy_n(from, count, std::copy_n(data(), size(), grown.get()));
-        end_ = size() + count;
-        begin_ = 0;
-        bytes_ = std::move(grown);
+        if (capacity_ - end_ < count && !make_room(count)) return false;
+        std::copy_n(from, count, bytes_.get() + end_);
+        end_ += count;
         return true;
     }
     void drop(std::size_t count) noexcept {
         begin_ += count;
-        if (!empty()) return;
-        bytes_.reset();
-        begin_ = end_ = 0;
+        if (empty()) *this = {};
     }
 
 private:
+    // Behind what there is: what is copied is paid for by as much that was dropped, or by half as
+    // much that is appended.
+    bool make_room(std::size_t count) noexcept {
+        const std::size_t all = size() + count;
+        if (all > capacity_ || begin_ < size()) {
+            const std::size_t larger = all + size() / 2;
+            std::unique_ptr<std::byte[]> grown(new (std::nothrow) std::byte[larger]);
+            if (!grown) return false;
+            std::copy_n(data(), size(), grown.get());
+            bytes_ = std::move(grown);
+            capacity_ = larger;
+        } else {
+            std::copy_n(data(), size(), bytes_.get());
+        }
+        end_ = size();
+        begin_ = 0;
+        return true;
+    }
+
     std::unique_ptr<std::byte[]> bytes_;
+    std::size_t capacity_ = 0;
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
 };
@@ -46,22 +63,29 @@ private:
 // Invariants:
 // L1  OpenSSL's object and what goes with it is used under the lock, and nothing waits under it
 // L2  what OpenSSL has written is sent in its order: nothing is while there is a rest
+// L3  while there is a rest, a read or a write waits until the socket has room for it
+// L4  while the rest is full nothing is received, so a peer that asks for answers and reads none of
+//     them is not heard; what it has sent before is one buffer, and is answered within 64 KiB
 struct tls_core {
     explicit tls_core(tcp_stream&& s = {}) noexcept
         : under(std::move(s)), of(descriptor_ref::find(under.native_handle())) {}
 
     tcp_stream under;
     const descriptor_ref of;
+    static constexpr std::size_t most_rest_bytes = 24 << 10;
     static constexpr unsigned char reading = 1;
     static constexpr unsigned char writing = 2;
-    atomic<unsigned char> busy{0};  // bits: somebody reads, somebody writes; a handshake is both
+    atomic<unsigned char> busy{0};  // bits: one reads, one writes; a handshake is both
     std::mutex lock;                // guards what follows
     std::unique_ptr<SSL, decltype(&::SSL_free)> ssl{nullptr, ::SSL_free};
     tls_rest rest;
-    int system_error = 0;    // of the last call; zero: none
-    bool shaken = false;     // the handshake is through
-    bool cut = false;        // the system's end has come
-    std::error_code failed;  // from now on
+    int system_error = 0;              // of the last call; zero: none
+    int rest_error = 0;                // of the last call that sent none of the rest
+    std::shared_ptr<SSL_CTX> context;  // of a client, and
+    std::string host;                  // of its peer: whose session it is
+    bool shaken = false;               // the handshake is through
+    bool cut = false;                  // the system's end has come
+    std::error_code failed;            // from now on
 
     std::int64_t call(io_request::kind what, void* data, std::size_t bytes) noexcept {
         io_request r;
@@ -79,11 +103,18 @@ struct tls_core {
     bool flush() noexcept {
         while (!rest.empty()) {
             const std::int64_t n = call(io_request::send, rest.data(), rest.size());
-            if (n < 0) return false;
+            if (n < 0) {
+                rest_error = system_error;
+                return false;
+            }
             rest.drop(static_cast<std::size_t>(n));
         }
         return true;
     }
+    // The rest can be sent as soon as the socket has room. (If not, a write will say why.)
+    bool waits_for_room() const noexcept { return !rest.empty() && rest_error == EAGAIN; }
+    // It is more than the record that a write leaves: else two who write and read would stop.
+    bool is_full() const noexcept { return rest.size() > most_rest_bytes && waits_for_room(); }
 
     std::error_code refusal(tls_operation::kind k) const noexcept;
     std::error_code why_not(int kind_of_error) noexcept;
@@ -102,6 +133,10 @@ tls_core& core_of(BIO* b) noexcept { return *static_cast<tls_core*>(::BIO_get_da
 int read_for_tls(BIO* b, char* into, int bytes) {
     tls_core& core = core_of(b);
     ::BIO_clear_retry_flags(b);
+    if (core.is_full()) {  // L4
+        ::BIO_set_retry_read(b);
+        return -1;
+    }
     const std::int64_t n = core.call(io_request::receive, into, static_cast<std::size_t>(bytes));
     if (n == 0) core.cut = true;
     if (n == -EAGAIN) ::BIO_set_retry_read(b);
@@ -120,7 +155,9 @@ int write_for_tls(BIO* b, const char* from, int bytes) {
     }
     if (core.system_error != 0 && core.system_error != EAGAIN) return -1;
     const auto* const rest = reinterpret_cast<const std::byte*>(from) + sent;
-    if (sent == all || core.rest.append(rest, all - sent)) return bytes;
+    if (sent == all) return bytes;
+    core.rest_error = EAGAIN;
+    if (core.rest.append(rest, all - sent)) return bytes;
     core.system_error = ENOMEM;
     return -1;
 }
@@ -147,7 +184,7 @@ BIO_METHOD* socket_for_tls() noexcept {
     return the_one;
 }
 
-// Who the peer must be. An address is no name: it is looked for among the certificate's addresses.
+// What the peer must be. An address is no name: it is looked for among the certificate's addresses.
 bool expect_host(SSL* ssl, const std::string& host) {
     if (ip_address::parse(host))
         return ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), host.c_str()) == 1;
@@ -181,17 +218,25 @@ result<tls_stream> tls_stream::over(tcp_stream&& s, const tls_context& c) {
     return tls_stream(std::move(core));
 }
 
-result<tls_stream> tls_stream::client(tcp_stream s, const tls_context& c, const std::string& host) {
+result<tls_stream> tls_stream::client(tcp_stream s, const tls_context& c, const std::string& host,
+                                      const tls_session& session) {
     // OpenSSL takes no name for any name, and what is behind a zero for nothing.
-    if (host.empty() || host.find('\0') != std::string::npos)
+    if (host.empty() || !detail::is_c_string(host)) return failure(std::errc::invalid_argument);
+    // A resumed session is not checked for its peer.
+    if (session && (session.context_ != c.context_ || session.host_ != host))
         return failure(std::errc::invalid_argument);
     result<tls_stream> made = over(std::move(s), c);
     if (!made) return made;
-    if (!expect_host(made->native_handle(), host)) {
+    SSL* const ssl = made->native_handle();
+    if (!expect_host(ssl, host)) {
         ::ERR_clear_error();
         return failure(std::errc::invalid_argument);
     }
-    ::SSL_set_connect_state(made->native_handle());
+    ::SSL_set_connect_state(ssl);
+    if (session && ::SSL_set_session(ssl, session.of_.get()) != 1)
+        return failure(detail::tls_error_noted());
+    made->core_->context = c.context_;
+    made->core_->host = host;
     return made;
 }
 
@@ -214,6 +259,34 @@ tcp_stream& tls_stream::under() noexcept { return core().under; }
 const char* tls_stream::version() const noexcept {
     const SSL* const ssl = native_handle();
     return ssl != nullptr ? ::SSL_get_version(ssl) : "";
+}
+
+std::string_view tls_stream::protocol() const noexcept {
+    const SSL* const ssl = native_handle();
+    const unsigned char* at = nullptr;
+    unsigned bytes = 0;
+    if (ssl != nullptr) ::SSL_get0_alpn_selected(ssl, &at, &bytes);
+    return {reinterpret_cast<const char*>(at), bytes};
+}
+
+bool tls_stream::is_resumed() const noexcept {
+    const SSL* const ssl = native_handle();
+    return ssl != nullptr && ::SSL_session_reused(ssl) == 1;
+}
+
+tls_session tls_stream::session() const {
+    tls_session s;
+    tls_core& c = core();
+    const std::lock_guard held(c.lock);  // L1
+    if (!c.shaken || c.context == nullptr ||
+        ::SSL_CTX_get_session_cache_mode(c.context.get()) == SSL_SESS_CACHE_OFF)
+        return s;
+    std::shared_ptr<SSL_SESSION> of(::SSL_get1_session(c.ssl.get()), ::SSL_SESSION_free);
+    if (of == nullptr || ::SSL_SESSION_is_resumable(of.get()) != 1) return s;
+    s.of_ = std::move(of);
+    s.context_ = c.context;
+    s.host_ = c.host;
+    return s;
 }
 
 namespace detail {
@@ -269,7 +342,7 @@ tls_operation::tls_operation(tls_core& c, kind k, const std::byte* data, std::si
       left_(bytes),
       kind_(k),
       all_(all),
-      enough_is_done_((k == read || k == write) && bytes == 0) {
+      nothing_((k == read || k == write) && bytes == 0) {
     request_.what = io_request::step;
     request_.of = c.of;
     enough_ = step_again;
@@ -282,7 +355,7 @@ tls_operation::tls_operation(tls_operation&& other) noexcept
       left_(other.left_),
       kind_(other.kind_),
       all_(other.all_),
-      enough_is_done_(other.enough_is_done_) {}
+      nothing_(other.nothing_) {}
 
 bool tls_operation::take_turn() noexcept {
     const unsigned char bits = bits_of(kind_);
@@ -297,9 +370,12 @@ bool tls_operation::take_turn() noexcept {
 }
 
 void tls_operation::let_go() noexcept {
-    if (std::exchange(held_, false))
-        core_->busy.fetch_and(static_cast<unsigned char>(~bits_of(kind_)),
-                              std::memory_order_release);
+    if (!std::exchange(held_, false)) return;
+    core_->busy.fetch_and(static_cast<unsigned char>(~bits_of(kind_)), std::memory_order_release);
+    // It was ended early and may leave a rest: a reader that waits steps, and waits for room too.
+    // L3
+    if (kind_ != read && !over_)
+        core_->of.entry().notify(core_->of.generation(), io_entry::readable);
 }
 
 bool tls_operation::ready() noexcept {
@@ -307,6 +383,11 @@ bool tls_operation::ready() noexcept {
     if (!core_->of) return end(std::make_error_code(std::errc::bad_file_descriptor));
     if (!take_turn()) return end(std::make_error_code(std::errc::operation_in_progress));
     return step();
+}
+
+bool tls_operation::again(waiter& w) noexcept {
+    if (request_.also_reads) withdraw(w);  // it is woken from one queue, and stands in the other
+    return io_operation::again(w);
 }
 
 // The descriptor is ready for what the last step has waited for.
@@ -324,10 +405,10 @@ bool tls_operation::end(std::error_code e) noexcept {
 bool tls_operation::step() noexcept {
     const std::lock_guard held(core_->lock);  // L1
     if (const std::error_code e = core_->refusal(kind_)) return end(e);
+    if (nothing_) return end({});
     for (;;) {
-        if (kind_ != read && !core_->flush()) {
-            request_.reads = false;
-            if (core_->system_error == EAGAIN) return false;
+        if (!core_->flush() && kind_ != read) {
+            if (core_->rest_error == EAGAIN) return unready();
             return end(core_->why_not(SSL_ERROR_SYSCALL));
         }
         if (enough_is_done_) return end({});
@@ -337,11 +418,18 @@ bool tls_operation::step() noexcept {
         if (how == SSL_ERROR_WANT_READ) {
             // What the peer waits for goes first.
             if (kind_ != read && !core_->rest.empty()) continue;
-            request_.reads = true;
-            return false;
+            return unready();
         }
         if (how != SSL_ERROR_NONE) return end(core_->why_not(how));
     }
+}
+
+// False: what to wait for is the request's. L3
+bool tls_operation::unready() noexcept {
+    request_.reads = !core_->waits_for_room();
+    request_.also_reads = kind_ == read && !request_.reads && !core_->is_full();
+    request_.second = &second_;
+    return false;
 }
 
 // One call of OpenSSL, and what it says of it.
@@ -357,7 +445,7 @@ int tls_operation::call() noexcept {
             enough_is_done_ = core_->shaken = r == 1;
             break;
         case shutdown:
-            // Zero: the peer has not said the same yet, which he need not.
+            // Zero: the peer has not said the same yet, which it need not.
             r = (::SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0 || ::SSL_shutdown(ssl) >= 0;
             enough_is_done_ = r == 1;
             break;

@@ -4,16 +4,17 @@
 // Its one idea: a step of TLS never waits. It goes on with what has come, or says that it has to
 // read; what it writes and the socket has no room for lies here until there is some. So an
 // operation is made like one on a socket (io_operation.hpp): a step, a wait for the descriptor, a
-// step; with every driver, in the turn of who waits.
+// step; with every driver, in the turn of the waiter.
 //
-//      read      a step <---- records ----- socket       wait to read, if a record is not whole
+//      read      a step <---- records ----- socket       wait to read, if a record is not whole;
+//                                                        and to write, while there is a rest
 //      write     a step --- record --> rest --> socket   wait to write, while there is a rest
 //
 //      handshake    before all else (else std::errc::not_connected)           result<void>
 //      read         some: at least one byte; zero: the peer has ended         result<size_t>
 //      read_exact   all of the buffer, or end_of_stream                       transferred
 //      write_all    all of it                                                 transferred
-//      shutdown     tells the peer that this is the end; he may write still   result<void>
+//      shutdown     tells the peer that this is the end; it may write still   result<void>
 //
 //   auto trust = weft::tls_context::client().value();
 //   auto s = weft::tls_stream::client(weft::tcp_stream::connect("example.org:443").value(),
@@ -30,7 +31,11 @@
 // The end is what the peer has said to be the end. A connection that ends otherwise was cut off,
 // maybe by somebody between: end_of_stream, and never zero. After an error of TLS every operation
 // gives the same. A stop or a deadline costs nothing: a write that it ends says how much was taken
-// over, and what of that lies here still is sent before the next one's.
+// over, and what of that lies here still is sent before the next one's, or by a read that waits.
+//
+// A peer may ask for answers of TLS itself (updates of keys). While the socket has no room for more
+// than 24 KiB of what is to be sent, nothing is received: at most 64 KiB lie here. To transfer
+// nothing, read({}) or write_all({}), is done at once.
 //
 // Model: none, one lock guards what is shared, and a bit is taken in one operation.
 #pragma once
@@ -41,12 +46,14 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "weft/io/tcp_stream.hpp"
 #include "weft/io/tls/tls_context.hpp"
 
 struct ssl_st;
+struct ssl_session_st;
 
 namespace weft {
 namespace detail {
@@ -62,6 +69,7 @@ public:
     ~tls_operation() { let_go(); }
 
     bool ready() noexcept;
+    bool again(waiter& w) noexcept;
 
 protected:
     // `all`: of a read, whether it goes on until the buffer is full.
@@ -74,6 +82,7 @@ private:
     bool take_turn() noexcept;
     void let_go() noexcept;
     bool step() noexcept;
+    bool unready() noexcept;
     int call() noexcept;
     bool end(std::error_code) noexcept;
 
@@ -84,9 +93,11 @@ private:
     std::error_code error_;  // if it is over
     kind kind_;
     bool all_;
-    bool enough_is_done_;
+    bool nothing_;  // is asked for
+    bool enough_is_done_ = false;
     bool over_ = false;
     bool held_ = false;
+    wait_node second_;  // among the readers, where it waits to write or to read
 };
 
 class tls_read final : public tls_operation {
@@ -132,6 +143,21 @@ public:
 
 }  // namespace detail
 
+// What a client and a server have agreed on, to be resumed by the client's next connection to the
+// same host: that saves the certificates and their checking, not a way. It can be copied.
+class tls_session {
+public:
+    tls_session() noexcept = default;  // none
+    explicit operator bool() const noexcept { return of_ != nullptr; }
+
+private:
+    friend class tls_stream;
+
+    std::shared_ptr<::ssl_session_st> of_;
+    std::shared_ptr<::ssl_ctx_st> context_;  // that has checked
+    std::string host_;                       // the name asked for
+};
+
 class tls_stream {
     using place_t = std::source_location;
 
@@ -141,9 +167,11 @@ public:
     tls_stream& operator=(tls_stream&&) noexcept;
     ~tls_stream();
 
-    // `host`, a name or an address, is who the peer must be, and which of his names is meant.
-    // invalid_argument: it is none.
-    static result<tls_stream> client(tcp_stream over, const tls_context&, const std::string& host);
+    // `host`, a name or an address, is what the peer must be, and which of its names is meant.
+    // invalid_argument: it is none. The session, if it is one, is resumed where the server will
+    // have that; invalid_argument: it is another context's or another host's.
+    static result<tls_stream> client(tcp_stream over, const tls_context&, const std::string& host,
+                                     const tls_session& = {});
     static result<tls_stream> server(tcp_stream over, const tls_context&);
 
     explicit operator bool() const noexcept { return core_ != nullptr; }
@@ -191,6 +219,14 @@ public:
     tcp_stream& under() noexcept;
     // "TLSv1.3", after the handshake; of none "".
     const char* version() const noexcept;
+    // What ALPN has agreed on, after the handshake; "": nothing.
+    std::string_view protocol() const noexcept;
+    // Whether the handshake has resumed a session.
+    bool is_resumed() const noexcept;
+    // A client's, for its next stream; none if there is none that can be resumed. With TLS 1.3 it
+    // comes behind the handshake: ask after a read that has brought something, and for each
+    // connection anew, so that nobody between can tell that the two are one client's.
+    tls_session session() const;
     // Not while an operation is under way. Of none null.
     ::ssl_st* native_handle() const noexcept;
 

@@ -1,0 +1,93 @@
+// buffer_list: several buffers that one system call fills or empties (readv, writev, and their kin
+// of sockets), and how far they are done.
+//
+// Its one idea: a window of up to 32 buffers goes over the caller's list, so that nothing is
+// allocated, whatever the length of the list, and IOV_MAX is never met: a longer list takes a call
+// more for each 32 buffers. Empty buffers take no place in the window.
+//
+// The caller's list stays as it is, and where it is, until the operation has ended.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace weft {
+
+// Several buffers as an argument: made of whatever a span of their spans is. Of {} it is not made,
+// which is one buffer, and empty.
+template <class Byte>
+class buffers_of {
+public:
+    using list = std::span<const std::span<Byte>>;
+
+    template <class Range>
+        requires std::constructible_from<list, Range&&>
+    buffers_of(Range&& all) noexcept : all_(std::forward<Range>(all)) {}  // implicit
+
+    operator list() const noexcept { return all_; }
+
+private:
+    list all_;
+};
+
+namespace detail {
+
+template <class Byte>
+class buffer_list {
+public:
+    static constexpr std::size_t window = 32;
+
+    explicit buffer_list(std::span<const std::span<Byte>> all) noexcept : rest_(all) {}
+
+    // So many bytes are done.
+    void advance(std::size_t bytes) noexcept {
+        while (bytes != 0) {
+            const std::size_t left = rest_.front().size() - done_;
+            if (bytes < left) {
+                done_ += bytes;
+                return;
+            }
+            bytes -= left;
+            rest_ = rest_.subspan(1);
+            done_ = 0;
+        }
+    }
+
+    // Puts what comes next into message(), `most` bytes of it; how many that is, zero if there is
+    // no more. The list stays where it is from now on.
+    std::size_t fill(std::size_t most = SIZE_MAX) noexcept {
+        std::size_t count = 0;
+        std::size_t bytes = 0;
+        std::size_t skipped = done_;
+        for (const std::span<Byte> b : rest_) {
+            const std::size_t left = std::min(b.size() - skipped, most - bytes);
+            if (left != 0) {
+                parts_[count++] = {const_cast<std::byte*>(b.data() + skipped), left};
+                bytes += left;
+            }
+            skipped = 0;
+            if (count == window || bytes == most) break;
+        }
+        message_.msg_iov = parts_;
+        message_.msg_iovlen = count;
+        return bytes;
+    }
+    ::msghdr& message() noexcept { return message_; }
+    std::span<const std::span<Byte>> rest() const noexcept { return rest_; }
+
+private:
+    std::span<const std::span<Byte>> rest_;
+    std::size_t done_ = 0;  // of the first of them
+    ::iovec parts_[window];
+    ::msghdr message_{};
+};
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,63 @@
+#include "weft/io/datagram.hpp"
+
+#include <algorithm>
+
+namespace weft::detail {
+
+datagram_operation::datagram_operation(const descriptor_ref& of, io_request::kind what,
+                                       std::span<std::byte> part, duration timeout,
+                                       const char* waits_for) noexcept
+    : io_operation({}, 0, timeout, waits_for), part_{part.data(), part.size()} {
+    request_.what = what;
+    request_.reads = what == io_request::receive_message;
+    request_.of = of;
+    // Gives the length of the datagram, and not of the part that there was room for.
+    if (request_.reads) request_.flags = MSG_TRUNC;
+}
+
+// It stays where it is from now on.
+bool datagram_operation::ready() noexcept {
+    if (named_) {
+        message_.msg_name = other_.data();
+        message_.msg_namelen = request_.reads ? endpoint::capacity : other_.size();
+    }
+    message_.msg_iov = &part_;
+    message_.msg_iovlen = 1;
+    request_.data = &message_;
+    return io_operation::ready();
+}
+
+result<received> datagram_operation::taken(const waiter* w, wait_status how) const noexcept {
+    const transferred t = outcome(w, how);
+    if (t.error) return failure(t.error);
+    const std::size_t bytes = std::min(t.bytes, part_.iov_len);
+    return received{bytes, t.bytes - bytes};
+}
+
+result<void> datagram_send::take(const waiter* w, wait_status how) const noexcept {
+    if (const transferred t = outcome(w, how); t.error) return failure(t.error);
+    return {};
+}
+
+result<datagram> datagram_recv_from::take(const waiter* w, wait_status how) const noexcept {
+    const result<received> r = taken(w, how);
+    if (!r) return failure(r.error());
+    datagram d{*r, other_};
+    d.from.resize(std::min(name_bytes(), endpoint::capacity));
+    return d;
+}
+
+// Of no datagrams there is nothing to wait for.
+bool datagram_recv_many::ready() noexcept {
+    if (batch_.all.empty()) return progress(0);
+    request_.data = &batch_;
+    return io_operation::ready();
+}
+
+bool datagram_send_many::ready() noexcept {
+    if (batch_.left.empty()) return progress(0);
+    request_.data = &batch_;
+    return io_operation::ready();
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,219 @@
+// datagram: messages that come and go whole or not at all: what udp_socket and the local sockets
+// with boundaries are made of.
+//
+// An operation ends with the first system call that succeeds, so any number of parties may send and
+// receive at once. What did not fit into the buffer is lost, and said to be (received::lost).
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <utility>
+
+#include "weft/io/datagram_batch.hpp"
+#include "weft/io/endpoint.hpp"
+#include "weft/io/io_operation.hpp"
+#include "weft/io/socket.hpp"
+#include "weft/wait/await.hpp"
+
+namespace weft {
+
+// What a receive gave: the first so many bytes of the buffer.
+struct received {
+    std::size_t bytes = 0;
+    std::size_t lost = 0;  // by how much the datagram was longer than the buffer
+
+    bool truncated() const noexcept { return lost != 0; }
+};
+struct datagram : received {
+    endpoint from;
+};
+
+namespace detail {
+
+// One datagram, through a message that lies in the operation.
+class datagram_operation : public io_operation {
+public:
+    bool ready() noexcept;
+
+protected:
+    datagram_operation(const descriptor_ref& of, io_request::kind what, std::span<std::byte> part,
+                       duration timeout, const char* waits_for) noexcept;
+
+    result<received> taken(const waiter* w, wait_status how) const noexcept;
+    ::socklen_t name_bytes() const noexcept { return message_.msg_namelen; }
+
+    bool named_ = false;  // the other end counts
+    endpoint other_;
+
+private:
+    ::iovec part_;
+    ::msghdr message_{};
+};
+
+class datagram_send final : public datagram_operation {
+public:
+    datagram_send(const descriptor_ref& of, io_request::kind by, std::span<const std::byte> from,
+                  duration timeout) noexcept
+        : datagram_operation(of, by, {const_cast<std::byte*>(from.data()), from.size()}, timeout,
+                             "room for a datagram") {}
+    datagram_send(const descriptor_ref& of, io_request::kind by, std::span<const std::byte> from,
+                  duration timeout, const endpoint& to) noexcept
+        : datagram_send(of, by, from, timeout) {
+        named_ = true;
+        other_ = to;
+    }
+    result<void> take(const waiter* w, wait_status how) const noexcept;
+};
+
+class datagram_recv final : public datagram_operation {
+public:
+    datagram_recv(const descriptor_ref& of, std::span<std::byte> into, duration timeout) noexcept
+        : datagram_operation(of, io_request::receive_message, into, timeout, "a datagram") {}
+    result<received> take(const waiter* w, wait_status how) const noexcept { return taken(w, how); }
+};
+
+class datagram_recv_from final : public datagram_operation {
+public:
+    datagram_recv_from(const descriptor_ref& of, std::span<std::byte> into,
+                       duration timeout) noexcept
+        : datagram_operation(of, io_request::receive_message, into, timeout, "a datagram") {
+        named_ = true;
+    }
+    result<datagram> take(const waiter* w, wait_status how) const noexcept;
+};
+
+// As many as there are, at least one.
+class datagram_recv_many final : public io_operation {
+public:
+    datagram_recv_many(const descriptor_ref& of, std::span<incoming> into, bool with_details,
+                       duration timeout) noexcept
+        : io_operation(io_request::receive_many, true, of, nullptr, 0, 1, timeout, "datagrams"),
+          batch_{into, with_details} {}
+    bool ready() noexcept;
+    result<std::size_t> take(const waiter* w, wait_status how) const noexcept {
+        return some(w, how);
+    }
+
+private:
+    receive_batch batch_;
+};
+
+// All of them, or as many as go before an error.
+class datagram_send_many final : public io_operation {
+public:
+    datagram_send_many(const descriptor_ref& of, std::span<const outgoing> from, bool cut_here,
+                       duration timeout) noexcept
+        : io_operation(io_request::send_many, false, of, nullptr, 0, 1, timeout,
+                       "room for datagrams"),
+          batch_{from, 0, cut_here} {
+        enough_ = look;
+    }
+    bool ready() noexcept;
+    sent_many take(const waiter* w, wait_status how) const noexcept {
+        const transferred t = outcome(w, how);
+        return {t.bytes, t.error, batch_.cut_here};
+    }
+
+private:
+    static bool look(io_operation& op, std::size_t) noexcept {
+        return static_cast<datagram_send_many&>(op).batch_.left.empty();
+    }
+
+    send_batch batch_;
+};
+
+}  // namespace detail
+
+// What each socket of datagrams does, of whatever kind.
+class datagram_socket {
+    using place_t = std::source_location;
+
+public:
+    datagram_socket() noexcept = default;  // none
+
+    explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
+
+    // To the peer; without one: destination_address_required. message_size: it is too long.
+    [[nodiscard]] detail::datagram_send async_send(std::span<const std::byte> from) noexcept {
+        return {owned_.ref(), sends_by_, from, send_timeout_};
+    }
+    [[nodiscard]] detail::datagram_send async_send_to(std::span<const std::byte> from,
+                                                      const endpoint& to) noexcept {
+        return {owned_.ref(), sends_by_, from, send_timeout_, to};
+    }
+    [[nodiscard]] detail::datagram_recv async_recv(std::span<std::byte> into) noexcept {
+        return {owned_.ref(), into, receive_timeout_};
+    }
+    [[nodiscard]] detail::datagram_recv_from async_recv_from(std::span<std::byte> into) noexcept {
+        return {owned_.ref(), into, receive_timeout_};
+    }
+
+    // Many in one system call, 32 at most; at least one, and no more than are there.
+    [[nodiscard]] detail::datagram_recv_many async_recv_many(std::span<incoming> into) noexcept {
+        return {owned_.ref(), into, with_details_, receive_timeout_};
+    }
+    // All of them, in as few system calls as it takes. What could not be sent ends it: how many
+    // went before, and why that one did not.
+    [[nodiscard]] detail::datagram_send_many async_send_many(
+        std::span<const outgoing> from) noexcept {
+        return {owned_.ref(), from, cuts_here_, send_timeout_};
+    }
+
+    result<void> send(std::span<const std::byte> from, place_t place = place_t::current()) {
+        auto op = async_send(from);
+        return detail::block_for(op, place);
+    }
+    result<void> send_to(std::span<const std::byte> from, const endpoint& to,
+                         place_t place = place_t::current()) {
+        auto op = async_send_to(from, to);
+        return detail::block_for(op, place);
+    }
+    result<received> recv(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_recv(into);
+        return detail::block_for(op, place);
+    }
+    result<datagram> recv_from(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_recv_from(into);
+        return detail::block_for(op, place);
+    }
+    result<std::size_t> recv_many(std::span<incoming> into, place_t place = place_t::current()) {
+        auto op = async_recv_many(into);
+        return detail::block_for(op, place);
+    }
+    sent_many send_many(std::span<const outgoing> from, place_t place = place_t::current()) {
+        auto op = async_send_many(from);
+        return detail::block_for(op, place);
+    }
+
+    // Limits of each operation from now on.
+    void set_receive_timeout(duration d) noexcept { receive_timeout_ = d; }
+    void set_send_timeout(duration d) noexcept { send_timeout_ = d; }
+
+    // Each waiter is told errc::closed. Any thread.
+    void close() noexcept { owned_.ref().close(); }
+
+    endpoint local_endpoint() const noexcept { return detail::local_of(owned_.ref()); }
+    endpoint remote_endpoint() const noexcept { return detail::peer_of(owned_.ref()); }
+    int native_handle() const noexcept { return owned_.number(); }
+
+protected:
+    datagram_socket(descriptor d, duration receive_timeout, duration send_timeout) noexcept
+        : owned_(std::move(d)), receive_timeout_(receive_timeout), send_timeout_(send_timeout) {}
+
+    const descriptor_ref& ref() const noexcept { return owned_.ref(); }
+
+    bool with_details_ = false;  // the system tells more than the bytes
+    detail::io_request::kind sends_by_ = detail::io_request::send_message;
+    bool cuts_here_ = false;  // segments are not for the system to cut
+
+private:
+    descriptor owned_;
+    duration receive_timeout_ = duration::max();
+    duration send_timeout_ = duration::max();
+};
+
+}  // namespace weft

@@ -1,0 +1,149 @@
+#include "weft/io/directory.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "weft/base/errc.hpp"
+#include "weft/io/c_string.hpp"
+#include "weft/io/socket.hpp"
+
+namespace weft {
+namespace detail {
+namespace {
+
+// As the system gives an entry; the name ends with a zero.
+struct entry_head {
+    std::uint64_t number;
+    std::int64_t offset;
+    std::uint16_t bytes;  // of all of it
+    std::uint8_t type;
+};
+constexpr std::size_t name_offset = 19;
+
+std::filesystem::file_type type_of(std::uint8_t type) noexcept {
+    using std::filesystem::file_type;
+    switch (type) {
+        case DT_REG:
+            return file_type::regular;
+        case DT_DIR:
+            return file_type::directory;
+        case DT_LNK:
+            return file_type::symlink;
+        case DT_BLK:
+            return file_type::block;
+        case DT_CHR:
+            return file_type::character;
+        case DT_FIFO:
+            return file_type::fifo;
+        case DT_SOCK:
+            return file_type::socket;
+        default:
+            return file_type::unknown;
+    }
+}
+
+bool is_dots(const std::byte* name) noexcept {
+    const std::string_view s = reinterpret_cast<const char*>(name);
+    return s == "." || s == "..";
+}
+
+entry_head head_at(const std::byte* at) noexcept {
+    entry_head h;
+    std::memcpy(&h, at, name_offset);
+    return h;
+}
+
+// Whether there is a name among them.
+bool has_names(const std::byte* room, std::size_t bytes) noexcept {
+    for (std::size_t at = 0; at < bytes; at += head_at(room + at).bytes)
+        if (!is_dots(room + at + name_offset)) return true;
+    return false;
+}
+
+}  // namespace
+
+directory_open::~directory_open() {
+    if (number_ >= 0) ::close(number_);
+}
+
+bool directory_open::ready() noexcept {
+    if (is_c_string(path_)) return false;
+    end(std::make_error_code(std::errc::invalid_argument));
+    return true;
+}
+
+bool directory_open::start(waiter& w) noexcept {
+    run = [](blocking_job& j) noexcept {
+        auto& self = static_cast<directory_open&>(j);
+        do {
+            self.number_ =
+                ::open(self.path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+        } while (self.number_ < 0 && errno == EINTR);
+        self.end({self.number_ < 0 ? errno : 0, std::system_category()});
+    };
+    return begin(w, "a directory to open");
+}
+
+result<directory> directory_open::take(const waiter* w, wait_status how) noexcept {
+    if (const std::error_code e = outcome(w, how)) return failure(e);
+    std::error_code error;
+    const descriptor_ref ref = descriptor_ref::adopt(number_, 0, error);
+    if (!ref) return failure(error);
+    number_ = -1;
+    return directory(descriptor(ref));
+}
+
+bool directory_read::ready() noexcept {
+    room_.reset(new (std::nothrow) std::byte[room_bytes]);
+    if (room_ != nullptr) return false;
+    end(std::make_error_code(std::errc::not_enough_memory));
+    return true;
+}
+
+bool directory_read::start(waiter& w) noexcept {
+    run = [](blocking_job& j) noexcept { static_cast<directory_read&>(j).call(); };
+    return begin(w, "the names in a directory");
+}
+
+void directory_read::call() noexcept {
+    std::int64_t n;
+    do {
+        n = of_.call([&](int number) noexcept {
+            return ::syscall(SYS_getdents64, number, room_.get(), room_bytes);
+        });
+    } while (n == -EINTR || (n > 0 && !has_names(room_.get(), static_cast<std::size_t>(n))));
+    if (n == -EBADF && of_ && !of_.is_open()) return end(make_error_code(errc::closed));
+    if (n < 0) return end({static_cast<int>(-n), std::system_category()});
+    bytes_ = static_cast<std::size_t>(n);
+    end({});
+}
+
+result<std::vector<directory_entry>> directory_read::take(const waiter* w, wait_status how) const {
+    if (const std::error_code e = outcome(w, how)) return failure(e);
+    std::vector<directory_entry> all;
+    for (std::size_t at = 0; at < bytes_;) {
+        const std::byte* const entry = room_.get() + at;
+        const entry_head head = head_at(entry);
+        const std::byte* const name = entry + name_offset;
+        if (!is_dots(name))
+            all.push_back({reinterpret_cast<const char*>(name), type_of(head.type)});
+        at += head.bytes;
+    }
+    return all;
+}
+
+}  // namespace detail
+
+result<void> directory::rewind() noexcept {
+    return detail::done_or(
+        owned_.ref().call([](int number) noexcept { return ::lseek(number, 0, SEEK_SET); }));
+}
+
+}  // namespace weft

@@ -1,0 +1,116 @@
+// directory: the names in a directory, a batch at a time.
+//
+// Its one idea: each read gives as many entries as one system call does (32 KiB of them, some
+// hundreds), made by a thread of the blocking pool: of a directory of millions there are never more
+// in memory, and a party that has read one batch can be stopped before the next.
+//
+//   auto d = weft::directory::open("/var/spool").value();
+//   for (;;) {
+//       auto some = d.read();                           // or co_await d.async_read()
+//       if (!some || some->empty()) break;              // an error, or the end
+//       for (const weft::directory_entry& e : *some) use(e.name, e.type);
+//   }
+//
+// "." and ".." are left out. The order is the file system's. What is made or removed meanwhile may
+// be among them or not. Any number of parties may read: each batch is one party's. A stop and a
+// deadline are as with the calls of paths.hpp.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/io/descriptor.hpp"
+#include "weft/io/paths.hpp"
+
+namespace weft {
+
+struct directory_entry {
+    std::string name;  // within the directory
+    // As far as the directory knows it; unknown: stat() does.
+    std::filesystem::file_type type = std::filesystem::file_type::unknown;
+};
+
+class directory;
+
+namespace detail {
+
+class directory_open final : public pooled_operation {
+public:
+    explicit directory_open(std::string path) noexcept : path_(std::move(path)) {}
+    directory_open(directory_open&&) noexcept = default;
+    ~directory_open();  // of what nothing has taken
+
+    bool ready() noexcept;
+    bool start(waiter& w) noexcept;
+    result<directory> take(const waiter* w, wait_status how) noexcept;
+
+private:
+    std::string path_;
+    int number_ = -1;
+};
+
+class directory_read final : public pooled_operation {
+public:
+    explicit directory_read(const descriptor_ref& of) noexcept : of_(of) {}
+
+    bool ready() noexcept;
+    bool start(waiter& w) noexcept;
+    result<std::vector<directory_entry>> take(const waiter* w, wait_status how) const;
+
+private:
+    static constexpr std::size_t room_bytes = 32768;
+
+    void call() noexcept;
+
+    descriptor_ref of_;
+    std::unique_ptr<std::byte[]> room_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+
+class directory {
+    using place_t = std::source_location;
+
+public:
+    directory() noexcept = default;  // none
+
+    // not_a_directory, no_such_file_or_directory, permission_denied, ...
+    [[nodiscard]] static detail::directory_open async_open(std::string path) noexcept {
+        return detail::directory_open(std::move(path));
+    }
+    static result<directory> open(std::string path, place_t place = place_t::current()) {
+        auto op = async_open(std::move(path));
+        return detail::block_for(op, place);
+    }
+
+    explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
+
+    // At least one; none: the end.
+    [[nodiscard]] detail::directory_read async_read() noexcept {
+        return detail::directory_read(owned_.ref());
+    }
+    result<std::vector<directory_entry>> read(place_t place = place_t::current()) {
+        auto op = async_read();
+        return detail::block_for(op, place);
+    }
+    // From its beginning again. Does not wait.
+    result<void> rewind() noexcept;
+
+    // What was not begun yet is told errc::closed. Does not wait. Any thread.
+    void close() noexcept { owned_.ref().close(); }
+    int native_handle() const noexcept { return owned_.number(); }
+
+private:
+    friend class detail::directory_open;
+    explicit directory(descriptor d) noexcept : owned_(std::move(d)) {}
+
+    descriptor owned_;
+};
+
+}  // namespace weft

@@ -1,0 +1,86 @@
+#include "weft/io/directory_watch.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "weft/io/c_string.hpp"
+#include "weft/io/socket.hpp"
+
+namespace weft {
+namespace {
+
+// Some hundred events; one with the longest name has room.
+constexpr std::size_t room_bytes = 8192;
+
+}  // namespace
+
+result<directory_watch> directory_watch::open() noexcept {
+    const int number = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (number < 0) return failure(std::error_code(errno, std::system_category()));
+    std::error_code error;
+    const descriptor_ref ref = descriptor_ref::adopt(number, 0, error);
+    if (ref) return directory_watch(descriptor(ref));
+    ::close(number);
+    return failure(error);
+}
+
+result<int> directory_watch::add(const std::string& path, file_events events) noexcept {
+    if (!detail::is_c_string(path)) return failure(std::errc::invalid_argument);
+    const std::int64_t n = owned_.ref().call([&](int number) noexcept {
+        return ::inotify_add_watch(number, path.c_str(), static_cast<std::uint32_t>(events));
+    });
+    if (n < 0) return failure(std::error_code(static_cast<int>(-n), std::system_category()));
+    return static_cast<int>(n);
+}
+
+result<void> directory_watch::remove(int watch) noexcept {
+    return detail::done_or(
+        owned_.ref().call([&](int number) noexcept { return ::inotify_rm_watch(number, watch); }));
+}
+
+directory_watch::waiting::waiting(const descriptor_ref& of, time_point deadline) noexcept
+    : io_operation(detail::io_request::read, true, of, nullptr, room_bytes, 1, duration::max(),
+                   "what happens to files") {
+    set_deadline(deadline);
+}
+
+bool directory_watch::waiting::ready() noexcept {
+    room_.reset(new (std::nothrow) std::byte[room_bytes]);
+    if (room_ == nullptr) return progress(-ENOMEM);
+    request_.data = room_.get();
+    return io_operation::ready();
+}
+
+result<std::vector<file_event>> directory_watch::waiting::take(const waiter* w,
+                                                               wait_status how) const {
+    const transferred t = outcome(w, how);
+    if (t.error) return failure(t.error);
+    std::vector<file_event> all;
+    for (std::size_t at = 0; at < t.bytes;) {
+        ::inotify_event e;
+        std::memcpy(&e, room_.get() + at, sizeof e);
+        at += sizeof e;
+        file_event& f = all.emplace_back();
+        f.watch = e.wd;
+        f.what = static_cast<file_events>(e.mask & ~std::uint32_t{IN_ISDIR});
+        f.is_directory = (e.mask & IN_ISDIR) != 0;
+        f.pair = e.cookie;
+        if (e.len != 0) f.name = reinterpret_cast<const char*>(room_.get() + at);
+        at += e.len;
+    }
+    return all;
+}
+
+directory_watch::waiting directory_watch::async_wait(time_point deadline) const noexcept {
+    return {owned_.ref(), deadline};
+}
+
+result<std::vector<file_event>> directory_watch::wait(time_point deadline, place_t place) const {
+    auto op = async_wait(deadline);
+    return detail::block_for(op, place);
+}
+
+}  // namespace weft

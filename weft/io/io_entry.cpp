@@ -1,0 +1,272 @@
+#include "weft/io/io_entry.hpp"
+
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+
+#include "weft/base/platform.hpp"
+#include "weft/base/spin_wait.hpp"
+#include "weft/io/io_driver.hpp"
+
+namespace weft::detail {
+namespace {
+
+// Those of one direction out of the entry; to be woken when its lock is released.
+void claim_all(wait_list& from, wait_list& into) noexcept {
+    while (wait_node* n = from.pop_front())
+        if (n->owner->claim()) into.push_back(*n);
+}
+
+// The same, but the first of them is the result; null if its wait has ended otherwise.
+WEFT_ALWAYS_INLINE wait_node* claim_first(wait_list& from, wait_list& others) noexcept {
+    wait_node* const n = from.pop_front();
+    if (n == nullptr) return nullptr;
+    if (!from.empty()) [[unlikely]]
+        claim_all(from, others);
+    return n->owner->claim() ? n : nullptr;
+}
+
+WEFT_ALWAYS_INLINE void wake(wait_node& claimed) noexcept {
+    prefetch(claimed.owner->of);
+    claimed.owner->wake_in_order();
+}
+
+}  // namespace
+
+bool io_entry::enter_rarely(std::uint64_t generation) noexcept {
+    for (spin_wait w;;) {
+        leave();
+        if (!is_open(generation)) return false;
+        w.once();  // it is crowded
+        const std::uint64_t before = life.fetch_add(user, std::memory_order_acquire);  // as enter()
+        if (is_open_in(before, generation) && (before & crowd) == 0) return true;
+    }
+}
+
+// E3
+void io_entry::last_out(std::uint64_t seen) noexcept {
+    // A caller that came in meanwhile, with an old generation, is the last one in its turn.
+    // Acquire: pairs with leave() of each other user; release: with the next opening of the number.
+    if (life.compare_exchange_strong(seen, seen & ~owed, std::memory_order_acq_rel))
+        give_number_back(number);
+}
+
+// E1, E4, E5
+std::uint64_t io_entry::open_now(std::uint64_t kind, std::uint64_t flags, ended& by) noexcept {
+    std::uint64_t now = life.load(std::memory_order_relaxed);
+    // Still open: it was closed behind weft's back.
+    if ((now & closed) == 0) end_now(true, by);
+    borrowers = 0;
+    std::uint64_t r = ready.load(std::memory_order_relaxed);
+    while (!ready.compare_exchange_weak(
+        r, ((r + event) & ~(event - 1)) | readable | writable | urgent | kind,
+        std::memory_order_relaxed)) {
+    }
+    std::uint64_t next;
+    do {
+        // Callers may be passing through enter() with an old generation: they are counted on.
+        next = (generation_of(now) + 1) << generation_shift | (now & users) | flags;
+        // Release: pairs with enter().
+    } while (!life.compare_exchange_weak(now, next, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed));
+    return generation_of(next);
+}
+
+// What waits is out of the entry, and what watches is told. E5, E6
+void io_entry::end_now(bool stays_open, ended& by) noexcept {
+    const std::uint64_t now = life.load(std::memory_order_relaxed);
+    const auto generation = static_cast<std::uint32_t>(generation_of(now));
+    const bool has_calls = (now & users) > user;  // close() is a user itself
+    for (wait_list& queue : waiting) claim_all(queue, by.waiters);
+    by.drivers.take(drivers, [&](io_driver& d, std::uintptr_t what) {
+        const bool forgets = (what & watcher_set::watches) != 0;
+        const bool cancels = (what & watcher_set::serves) != 0 && has_calls;
+        if (forgets) d.forget(*this, generation, stays_open);
+        if (cancels) d.cancel_calls(*this, generation);
+        if (!d.completes() || (!forgets && !cancels)) return false;
+        d.hold();
+        return true;
+    });
+}
+
+// Drivers first: what they end keeps the file open.
+void io_entry::ended::wake_all() noexcept {
+    drivers.for_each([](io_driver& d, std::uintptr_t) { d.wake_and_let_go(); });
+    wait_queue::wake_all(waiters);
+}
+
+std::uint64_t io_entry::open(std::uint64_t kind) noexcept {
+    ended by;
+    std::uint64_t generation;
+    {
+        const std::lock_guard held(lock);
+        generation = open_now(kind, 0, by);
+    }
+    by.wake_all();
+    return generation;
+}
+
+bool io_entry::close(std::uint64_t generation) noexcept {
+    ended by;
+    {
+        const std::lock_guard held(lock);
+        if (!is_open_in(life.load(std::memory_order_relaxed), generation)) return false;
+        // A user as well, so that the number is given back after all that follows. E1
+        // Acquire and release: pairs with is_open().
+        life.fetch_add(closed + owed + user, std::memory_order_acq_rel);
+        end_now(false, by);
+    }
+    by.wake_all();
+    leave();
+    return true;
+}
+
+bool io_entry::end(std::uint64_t generation) noexcept {
+    ended by;
+    {
+        const std::lock_guard held(lock);
+        if (!is_open_in(life.load(std::memory_order_relaxed), generation)) return false;
+        life.fetch_or(closed, std::memory_order_acq_rel);  // pairs with is_open()
+        end_now(true, by);
+    }
+    by.wake_all();
+    return true;
+}
+
+std::uint64_t io_entry::borrow(bool& counts) noexcept {
+    ended none;
+    const std::lock_guard held(lock);
+    const std::uint64_t now = life.load(std::memory_order_relaxed);
+    counts = (now & (closed | borrowed)) != 0;
+    if (!counts) return generation_of(now);
+    if (borrowers == UINT16_MAX) return 0;
+    const std::uint64_t generation =
+        (now & closed) != 0 ? open_now(0, borrowed, none) : generation_of(now);
+    ++borrowers;
+    return generation;
+}
+
+void io_entry::give_back(std::uint64_t generation) noexcept {
+    ended by;
+    {
+        const std::lock_guard held(lock);
+        const std::uint64_t now = life.load(std::memory_order_relaxed);
+        // Of a number that was opened as weft's own since, nothing is borrowed any more.
+        if (!is_open_in(now, generation) || (now & borrowed) == 0 || --borrowers != 0) return;
+        life.fetch_or(closed, std::memory_order_acq_rel);  // pairs with is_open()
+        end_now(true, by);
+    }
+    by.wake_all();
+}
+
+// A waiter stands in the queue with a node of its operation, and lies below that in the same frame;
+// no more than this is touched until the party has had its turn.
+void io_entry::fetch_waiting(std::uint64_t flags) const noexcept {
+    const wait_list& queue = waiting[(flags & readable) != 0 ? 0 : 1];
+    const void* const node = queue.glance();
+    if (node != static_cast<const void*>(&queue)) prefetch_around(node, 6, 1);
+}
+
+void io_entry::notify(std::uint64_t generation, std::uint64_t flags) noexcept {
+    const auto last_bits = static_cast<std::uint32_t>(generation);
+    if (!is_open_and_ends(life.load(std::memory_order_relaxed), last_bits)) return;
+    std::uint64_t now = ready.load(std::memory_order_relaxed);
+    // Release: pairs with look().
+    while (!ready.compare_exchange_weak(now, (now + event) | flags, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+    }
+    // Mostly it is one that waits, and needs no list.
+    wait_node* first = nullptr;
+    wait_list others;
+    {
+        const std::lock_guard held(lock);  // E2
+        if ((flags & (readable | urgent)) != 0) first = claim_first(waiting[0], others);
+        if ((flags & writable) != 0 && !waiting[1].empty()) claim_all(waiting[1], others);
+    }
+    if (first != nullptr) wake(*first);
+    while (wait_node* n = others.pop_front()) wake(*n);
+}
+
+// E2
+int io_entry::enlist(wait_node& n, std::uint64_t generation, std::uint64_t flags, io_driver& d,
+                     wait_node* also) noexcept {
+    const std::lock_guard held(lock);
+    // Relaxed: enter() and look() acquire, before the next call.
+    if ((ready.load(std::memory_order_relaxed) & flags) != 0 ||
+        !is_open_in(life.load(std::memory_order_relaxed), generation))
+        return look_again;
+    if (!drivers.is_only(d, watcher_set::watches)) [[unlikely]]
+        if (const int error = be_watched_by(d, static_cast<std::uint32_t>(generation)))
+            return error;
+    d.enlisted();
+    waiting[(flags & writable) != 0 ? 1 : 0].push_back(n);
+    if (also != nullptr) waiting[0].push_back(*also);
+    return stands;
+}
+
+void io_entry::withdraw(wait_node& n, bool reads) noexcept {
+    const std::lock_guard held(lock);
+    if (n.linked()) waiting[reads ? 0 : 1].remove(n);
+}
+
+int io_entry::be_watched_by(io_driver& d, std::uint32_t generation) noexcept {
+    if (drivers.has(d, watcher_set::watches)) return 0;
+    if (!drivers.add(d, watcher_set::watches)) return ENOMEM;
+    const std::error_code error = d.watch(*this, generation);
+    if (error) drivers.remove(d, watcher_set::watches);
+    return error.value();
+}
+
+bool io_entry::be_served_rarely(io_driver& d) noexcept {
+    const std::lock_guard held(lock);
+    // Of one that was closed since the call was begun, d ends the calls itself.
+    if ((life.load(std::memory_order_relaxed) & closed) != 0) {
+        d.cancel_calls(
+            *this, static_cast<std::uint32_t>(generation_of(life.load(std::memory_order_relaxed))));
+        return true;
+    }
+    return drivers.add(d, watcher_set::serves);
+}
+
+bool io_entry::is_watched_by(const io_driver& d) noexcept {
+    const std::lock_guard held(lock);
+    return drivers.has(d, watcher_set::watches);
+}
+
+void io_entry::forget_driver(io_driver& d) noexcept {
+    wait_list woken;
+    {
+        const std::lock_guard held(lock);
+        drivers.remove(d, watcher_set::serves);
+        if (drivers.remove(d, watcher_set::watches))
+            for (wait_list& queue : waiting) claim_all(queue, woken);
+    }
+    wait_queue::wake_all(woken);
+}
+
+void io_entry::rewatch(std::uint32_t generation, io_driver& d, io_driver* instead) noexcept {
+    wait_list woken;
+    {
+        const std::lock_guard held(lock);
+        if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation) ||
+            !drivers.remove(d, watcher_set::watches))
+            return;
+        if (instead == nullptr || be_watched_by(*instead, generation) != 0)
+            for (wait_list& queue : waiting) claim_all(queue, woken);
+    }
+    wait_queue::wake_all(woken);
+}
+
+short io_entry::wanted(std::uint32_t generation) noexcept {
+    const std::lock_guard held(lock);
+    if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation)) return 0;
+    return static_cast<short>((waiting[0].empty() ? 0 : POLLIN | POLLPRI) |
+                              (waiting[1].empty() ? 0 : POLLOUT));
+}
+
+bool io_entry::is_leaving(std::uint32_t generation) const noexcept {
+    const std::uint64_t now = life.load(std::memory_order_relaxed);
+    return static_cast<std::uint32_t>(generation_of(now)) == generation && (now & owed) != 0;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,236 @@
+// io_entry: the protocol of one descriptor: when a call may be made on its number, when one is
+// worth making, which parties wait for it, and when the number goes back to the system.
+//
+// Its one idea: what is asked before each call lies in two words, each with a count that never
+// repeats. `life` says whose number it is: a caller is a user from before its call until after it,
+// in the generation that it has asked for, and the last user of a closed opening gives the number
+// back. `ready` says what is worth a call: an event sets a flag, and a call that found nothing
+// clears it, unless an event has come since the call began.
+//
+//           63        24 23       4 3      0             63               8 7      0
+//      life +-----------+----------+--------+      ready  +-----------------+--------+
+//           | generation|  users   | flags  |             | events so far   | flags  |
+//           +-----------+----------+--------+             +-----------------+--------+
+//
+//      closed --- open() ---> open --- close() ---> closed, owed --- the last user ---> closed
+//                              |                                      (gives the number back)
+//                              +-- end(): the number is the program's own, and stays --> closed
+//
+//      a call:   enter ... n = f(number) ... EAGAIN: spend(what was seen before) ... leave
+//      a wait:   enlist, under the lock: a flag is set? call again : stand in line
+//      an event: set the flags; then, under the lock, claim the waiters; then wake them
+//
+// Readiness is an advice: a flag that is set too often costs one call. One that is missing would
+// lose a wake, so it is cleared by nothing but a call that found nothing: EAGAIN, or by the rule
+// below a short transfer.
+//
+// The rule `short_is_all`: a read or write of a TCP socket that moved less than was asked for has
+// taken all there was, and the next byte, or room, is an event. For a receive stops early only at
+// the end of what has come, at urgent data, at an end or at an error; the last three are told by
+// the event that comes with them, which sets `exceptional`, and then only EAGAIN counts. It is
+// proven for no other kind: a terminal and a pipe of packets stop at each line or packet, a local
+// socket where descriptors were passed, and TLS in the kernel at each record.
+//
+// A number that is the program's own (wait_fd, fd_watch) is `borrowed`, by any number of watches at
+// once; the last of them ends the opening, and the number stays open.
+//
+// Invariants:
+// E1  life goes from closed to open and back under the lock alone
+// E2  a waiter enlists under the lock after it has seen its flags clear and the opening open; an
+//     event sets the flag, and close() ends the opening, before it takes the lock or under it: so
+//     one of them sees the other
+// E3  users are counted only in a generation that is open; calls are made by users alone; the
+//     number is given back by the user that takes `owed` away when there is no other
+// E4  the count of `ready` grows with each event and each opening: a flag that was seen before
+//     either is not cleared after it
+// E5  what watches the opening, or was given calls on it, stands in `drivers`; all of it is told
+//     when the opening ends, before the number is given back
+// E6  no waiter and no driver is woken, and no result is told, under the lock: a wake may be
+//     refused, and tried again for seconds. A driver that is to be woken is held until then
+//
+// Model: test/model/io_entry_test.cpp
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+
+#include "weft/base/atomic.hpp"
+#include "weft/base/platform.hpp"
+#include "weft/base/spin_lock.hpp"
+#include "weft/io/watcher_set.hpp"
+#include "weft/wait/wait_queue.hpp"
+
+namespace weft {
+
+class io_driver;
+
+namespace detail {
+
+struct io_entry {
+    // The flags of `life`.
+    static constexpr std::uint64_t closed = 1;
+    static constexpr std::uint64_t owed = 2;      // the last user gives the number back
+    static constexpr std::uint64_t borrowed = 4;  // the number is the program's own
+    static constexpr std::uint64_t user = 1u << 4;
+    static constexpr std::uint64_t crowd = 1u << 23;  // so many users that no more come in
+    static constexpr std::uint64_t users = 2 * crowd - user;
+    static constexpr unsigned generation_shift = 24;
+
+    // The flags of `ready`.
+    static constexpr std::uint64_t readable = 1;
+    static constexpr std::uint64_t writable = 2;
+    static constexpr std::uint64_t urgent = 4;
+    static constexpr std::uint64_t exceptional = 8;    // urgent data, an end or an error has come
+    static constexpr std::uint64_t short_is_all = 16;  // the kind of the opening
+    static constexpr std::uint64_t event = 1u << 8;
+
+    atomic<std::uint64_t> life{closed};
+    atomic<std::uint64_t> ready{0};
+    int number = -1;              // where it stands in the table
+    spin_lock lock;               // guards what follows, and E1
+    std::uint16_t borrowers = 0;  // while it is borrowed
+    wait_list waiting[2];         // for reading or urgent data; for writing
+    watcher_set drivers;
+
+    static std::uint64_t generation_of(std::uint64_t l) noexcept { return l >> generation_shift; }
+
+    // A glance, without being a user: open in this generation.
+    bool is_open(std::uint64_t generation) const noexcept {
+        // Acquire: pairs with close().
+        return is_open_in(life.load(std::memory_order_acquire), generation);
+    }
+    // A glance: open, and not ready for any of `flags`.
+    bool is_unready(std::uint64_t generation, std::uint64_t flags) const noexcept {
+        // Relaxed: what goes by it has to look again, under the lock. E2
+        return (ready.load(std::memory_order_relaxed) & flags) == 0 &&
+               is_open_in(life.load(std::memory_order_relaxed), generation);
+    }
+    // A glance: so many are users that what lasts is not to be one more. There is room beside them
+    // for a call of each thread.
+    bool is_crowded() const noexcept {
+        return (life.load(std::memory_order_relaxed) & users) >= crowd / 2;
+    }
+
+    // A user from now on. False: it is closed, or of another generation.
+    [[nodiscard]] bool enter(std::uint64_t generation) noexcept {
+        // Acquire: pairs with open().
+        const std::uint64_t before = life.fetch_add(user, std::memory_order_acquire);
+        constexpr std::uint64_t counted = (crowd - user) | borrowed;
+        if (((before ^ generation << generation_shift) & ~counted) == 0) [[likely]]
+            return true;
+        return enter_rarely(generation);
+    }
+    // No user any more.
+    void leave() noexcept {
+        // Release: pairs with the acquire of last_out(), which closes.
+        const std::uint64_t before = life.fetch_sub(user, std::memory_order_release);
+        if ((before & (owed | users)) == (owed | user)) [[unlikely]]
+            last_out(before - user);
+    }
+
+    // By a user, before its call: what is known by then.
+    std::uint64_t look() const noexcept {
+        // Acquire: pairs with an event, whose cause the call finds.
+        return ready.load(std::memory_order_acquire);
+    }
+    // By a user, after a call that found nothing for `flags`. E4
+    void spend(std::uint64_t seen, std::uint64_t flags) noexcept {
+        std::uint64_t now = seen;
+        // Relaxed: the word alone is concerned.
+        while (!ready.compare_exchange_weak(now, now & ~flags, std::memory_order_relaxed))
+            if ((now ^ seen) >= event) return;
+    }
+
+    // Opens it, closed before or not: what is known of a former opening ends. Its generation.
+    std::uint64_t open(std::uint64_t kind) noexcept;
+    // Every wait for it ends, no call is begun any more, and the number is given back after the
+    // last one. False: it is closed, or of another generation. Any thread.
+    bool close(std::uint64_t generation) noexcept;
+    // The same, but the number stays open and is the program's.
+    bool end(std::uint64_t generation) noexcept;
+    // Of a number of the program's own: opened if it is closed, and borrowed once more if it is
+    // borrowed. The generation; `counts`: give_back() is owed. Zero: by too many.
+    std::uint64_t borrow(bool& counts) noexcept;
+    void give_back(std::uint64_t generation) noexcept;
+
+    // Before notify(): has fetched what it will touch of the waiters. A hint.
+    void fetch_waiting(std::uint64_t flags) const noexcept;
+    // An event has come: sets flags, and wakes what waits for them. Any thread. Those that wait on
+    // the calling thread's executor run in the order in which they came. Of the generation the last
+    // bits are enough, for an event too many is harmless.
+    void notify(std::uint64_t generation, std::uint64_t flags) noexcept;
+
+    // Stands in line for `flags`, watched by d; of a waiter for room or bytes `also` is its place
+    // among the readers. Or look_again: it is ready or closed. Or, as errno has it, why it is not
+    // watched.
+    static constexpr int stands = 0;
+    static constexpr int look_again = -1;
+    [[nodiscard]] int enlist(wait_node& n, std::uint64_t generation, std::uint64_t flags,
+                             io_driver& d, wait_node* also = nullptr) noexcept;
+    // Out of the line, of a waiter that was claimed for it.
+    void withdraw(wait_node& n, bool reads) noexcept;
+
+    // By a user: d is given a call, and is told when the opening ends. False: no memory.
+    [[nodiscard]] bool be_served_by(io_driver& d) noexcept {
+        return drivers.is_only(d, watcher_set::serves) || be_served_rarely(d);
+    }
+    bool is_watched_by(const io_driver& d) noexcept;
+    // d is gone: what waits looks again.
+    void forget_driver(io_driver& d) noexcept;
+    // In this generation d watches it no more, and `instead` does, which may be d again; if that
+    // cannot, what waits looks again.
+    void rewatch(std::uint32_t generation, io_driver& d, io_driver* instead) noexcept;
+
+    // What is waited for, as poll(2) has it; of another generation: nothing, and not even errors
+    // (a negative number could not say that).
+    short wanted(std::uint32_t generation) noexcept;
+
+    // Closed by weft, and still with users: its number is not another's yet.
+    bool is_leaving(std::uint32_t generation) const noexcept;
+
+private:
+    static bool is_open_in(std::uint64_t l, std::uint64_t generation) noexcept {
+        return generation_of(l) == generation && (l & closed) == 0;
+    }
+    static bool is_open_and_ends(std::uint64_t l, std::uint32_t last_bits) noexcept {
+        return static_cast<std::uint32_t>(generation_of(l)) == last_bits && (l & closed) == 0;
+    }
+    bool enter_rarely(std::uint64_t generation) noexcept;
+    void last_out(std::uint64_t seen) noexcept;
+    bool be_served_rarely(io_driver& d) noexcept;
+    // Under the lock.
+    // What is to be woken when it is released.
+    struct ended {
+        wait_list waiters;
+        watcher_set drivers;  // each of them held
+        void wake_all() noexcept;
+    };
+    std::uint64_t open_now(std::uint64_t kind, std::uint64_t flags, ended& by) noexcept;
+    void end_now(bool stays_open, ended& by) noexcept;
+    int be_watched_by(io_driver& d, std::uint32_t generation) noexcept;
+};
+static_assert(WEFT_MODEL || sizeof(io_entry) <= cache_line_bytes);
+
+// The flags of what poll(2) tells; epoll's events are the same bits.
+inline std::uint64_t flags_of_poll(unsigned events) noexcept {
+    std::uint64_t flags = 0;
+    if ((events & POLLIN) != 0) flags |= io_entry::readable;
+    if ((events & POLLOUT) != 0) flags |= io_entry::writable;
+    if ((events | POLLIN | POLLOUT) == (POLLIN | POLLOUT)) [[likely]]
+        return flags;
+    // Urgent data may lie in the way of what is read.
+    if ((events & POLLPRI) != 0)
+        flags |= io_entry::readable | io_entry::urgent | io_entry::exceptional;
+    if ((events & POLLRDHUP) != 0) flags |= io_entry::readable | io_entry::exceptional;
+    // POLLNVAL: closed behind weft's back; the next call will say so.
+    if ((events & (POLLHUP | POLLERR | POLLNVAL)) != 0)
+        flags |= io_entry::readable | io_entry::writable | io_entry::urgent | io_entry::exceptional;
+    return flags;
+}
+
+// To the system. Here, so that a test may see it.
+void give_number_back(int number) noexcept;
+
+}  // namespace detail
+}  // namespace weft

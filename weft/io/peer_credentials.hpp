@@ -1,0 +1,24 @@
+// peer_credentials: the process at the other end of a local connection, as it was when it connected
+// or listened (SO_PEERCRED). By then it may have ended, and its number may be another's.
+#pragma once
+
+#include <sys/types.h>
+
+#include "weft/base/result.hpp"
+#include "weft/io/descriptor.hpp"
+
+namespace weft {
+
+struct peer_credentials {
+    ::pid_t process = -1;
+    ::uid_t user = static_cast<::uid_t>(-1);
+    ::gid_t group = static_cast<::gid_t>(-1);
+};
+
+namespace detail {
+
+// Errors are those of getsockopt; bad_file_descriptor after a close().
+result<peer_credentials> credentials_of(const descriptor_ref& of) noexcept;
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,87 @@
+// relay: the bytes of one stream to another, without copying them through the program (splice(2)).
+//
+// Its one idea: a pipe of the operation's own is what the system moves the bytes through, and it is
+// filled only when it is empty. So there is one place where bytes can be that have left one stream
+// and not reached the other, and what is in it when the relay ends early is given to the caller.
+//
+//      from --splice--> [pipe: 64 KiB] --splice--> to          result: bytes, rest, error
+//
+//   auto r = weft::relay(client, server);               // until the client has ended
+//   if (!r.error) use(server.shutdown(weft::direction::write));
+//   else log(r.bytes, r.rest.size(), r.error);          // so many arrived; these did not
+//
+// It takes the turn to read of `from` and the turn to write of `to` for as long as it lasts
+// (operation_in_progress: another party has one of them). The shorter of from's read_timeout and
+// to's write_timeout is how long it may be that nothing moves. After each MiB others run.
+//
+// What it is for: proxies that do not look at what they pass on. The file to a stream is
+// stream::send_file(). Limits: no tls_stream; two more descriptors while it lasts, and 16 pages of
+// the pipes that a user may have (fs.pipe-user-pages-soft: beyond it pipes are small, and slow).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <system_error>
+#include <vector>
+
+#include "weft/io/owned_number.hpp"
+#include "weft/io/stream.hpp"
+
+namespace weft {
+
+struct [[nodiscard]] relayed {
+    std::uint64_t bytes = 0;      // that `to` has got
+    std::vector<std::byte> rest;  // what `from` gave after them; only with an error
+    std::error_code error;        // none: all that was asked for, or `from` has ended
+
+    explicit operator bool() const noexcept { return !error; }
+};
+
+namespace detail {
+
+class relay_operation final : public io_operation {
+public:
+    relay_operation(stream_core& from, stream_core& to, std::uint64_t most) noexcept;
+    relay_operation(relay_operation&& other) noexcept;  // before it is awaited
+    ~relay_operation() { let_go(); }
+
+    bool ready() noexcept;
+    bool start(waiter& w) noexcept;
+    bool again(waiter& w) noexcept;
+    relayed take(const waiter* w, wait_status how);
+
+private:
+    static constexpr std::size_t turn_bytes = 1 << 20;
+    static constexpr std::size_t pipe_bytes = 65536;
+
+    static bool look(io_operation& op, std::size_t count) noexcept;
+    bool take_turns() noexcept;
+    void let_go() noexcept;
+    void fill() noexcept;
+    bool rests() noexcept;
+
+    stream_core* from_;
+    stream_core* to_;
+    owned_number inlet_;
+    owned_number outlet_;
+    splice_part part_;
+    std::uint64_t left_;  // to be taken from `from`
+    std::uint64_t arrived_ = 0;
+    duration patience_;
+    std::size_t turn_ = 0;  // what arrived in this one
+    bool rests_ = false;    // it was enough for one
+    bool reads_ = false;    // has the turn
+    bool writes_ = false;   // the same
+    bool refused_ = false;
+};
+
+}  // namespace detail
+
+// At most `most` bytes; fewer if `from` ends before.
+[[nodiscard]] detail::relay_operation async_relay(stream& from, stream& to,
+                                                  std::uint64_t most = UINT64_MAX) noexcept;
+relayed relay(stream& from, stream& to, std::uint64_t most = UINT64_MAX,
+              std::source_location place = std::source_location::current());
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+// ring_endings: what other threads leave to the thread of a ring: what it is to end, each by a key.
+//
+// Its one idea: a ring belongs to one thread, and a close may come from any; so the key is kept
+// here until that thread takes its next turn, and a flag beside the lock says that there is one.
+//
+//   another thread:   leave(key) ... wake the ring's thread
+//   the ring's:       begin_sleep() ... end_sleep() ... while (take(key)) end it
+//
+// The flag is a hint, and wakes nothing: who has left a key wakes the ring's thread after it
+// (wake_fd.hpp), and the word of that wake shows the flag. A look that comes too early sees it
+// after the sleep that the wake has ended, or kept from beginning.
+//
+// Model: test/model/ring_endings_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "weft/base/atomic.hpp"
+#include "weft/base/spin_lock.hpp"
+#include "weft/queue/ring.hpp"
+
+namespace weft::detail {
+
+class ring_endings {
+public:
+    // Any thread. False: there is no memory, and it is not kept.
+    [[nodiscard]] bool leave(std::uint64_t key) noexcept {
+        const std::lock_guard held(lock_);
+        if (!keys_.try_push_back(key)) [[unlikely]]
+            return false;
+        any_.store(true, std::memory_order_relaxed);  // the wake orders it, or the lock
+        return true;
+    }
+    // The ring's thread. False: there is none, for all it knows.
+    [[nodiscard]] bool take(std::uint64_t& key) noexcept {
+        // Relaxed: a hint, as above; the keys are read under the lock.
+        if (!any_.load(std::memory_order_relaxed)) [[likely]]
+            return false;
+        const std::lock_guard held(lock_);
+        if (keys_.empty()) {
+            any_.store(false, std::memory_order_relaxed);  // written under the lock alone
+            return false;
+        }
+        key = keys_.pop_front();
+        return true;
+    }
+    std::size_t count() noexcept {
+        const std::lock_guard held(lock_);
+        return keys_.count();
+    }
+
+private:
+    spin_lock lock_;
+    ring<std::uint64_t> keys_;  // under it
+    atomic<bool> any_{false};
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,102 @@
+#include "weft/io/standard_streams.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+
+#include "weft/base/line.hpp"
+
+namespace weft {
+namespace {
+
+using core_ptr = std::shared_ptr<detail::stream_core>;
+
+std::error_code last_error() noexcept { return {errno, std::system_category()}; }
+
+// A core whose descriptor was made non-blocking in an opening that others share.
+struct shared_core final : detail::stream_core {
+    int number;
+    explicit shared_core(int n) noexcept : number(n) {}
+    ~shared_core() {
+        const int flags = ::fcntl(number, F_GETFL);
+        if (flags >= 0) static_cast<void>(::fcntl(number, F_SETFL, flags & ~O_NONBLOCK));
+    }
+};
+
+// What `number` is open on, opened once more; -1 if that cannot be done.
+int open_anew(int number, int access, bool is_device) noexcept {
+    const int flags = access | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    detail::line path;
+    path.text("/proc/self/fd/").number(static_cast<unsigned>(number)).terminate();
+    const int fresh = ::open(path.data(), flags);
+    if (fresh >= 0 || !is_device) return fresh;
+    // It may be another user's, and the terminal of this session all the same.
+    const bool is_own = ::isatty(number) == 1 && ::tcgetsid(number) == ::getsid(0);
+    return is_own ? ::open("/dev/tty", flags) : -1;
+}
+
+// In place of hold_pipe(): of a duplicate, which is to be put back.
+result<core_ptr> hold_shared(int number, int copy) noexcept {
+    result<core_ptr> held = detail::hold_pipe(copy);
+    if (!held) return held;
+#if WEFT_EXCEPTIONS
+    try {
+#endif
+        auto core = std::make_shared<shared_core>(number);
+        core->owned = std::move((*held)->owned);
+        core->reads_by = (*held)->reads_by;
+        core->writes_by = (*held)->writes_by;
+        return core_ptr(std::move(core));
+#if WEFT_EXCEPTIONS
+    } catch (const std::bad_alloc&) {
+        static_cast<void>(shared_core(number));
+        return failure(std::errc::not_enough_memory);
+    }
+#endif
+}
+
+result<core_ptr> hold_standard(int number, int access) noexcept {
+    struct ::stat s;
+    if (::fstat(number, &s) != 0) return failure(last_error());
+    const bool is_device = S_ISCHR(s.st_mode);
+    if (is_device || S_ISFIFO(s.st_mode)) {
+        const int fresh = open_anew(number, access, is_device);
+        if (fresh >= 0) return detail::hold_pipe(fresh);
+    }
+    const int copy = ::fcntl(number, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0) return failure(last_error());
+    if (S_ISSOCK(s.st_mode)) {
+        result<descriptor> owned = detail::own_stream(copy, 0);
+        if (!owned) return failure(owned.error());
+        return detail::hold_stream(*std::move(owned));
+    }
+    const int flags = ::fcntl(number, F_GETFL);
+    const bool blocks = !S_ISREG(s.st_mode) && !S_ISBLK(s.st_mode) && (flags & O_NONBLOCK) == 0;
+    return blocks ? hold_shared(number, copy) : detail::hold_pipe(copy);
+}
+
+}  // namespace
+
+result<pipe_reader> standard_input() noexcept {
+    result<core_ptr> core = hold_standard(0, O_RDONLY);
+    if (!core) return failure(core.error());
+    return pipe_reader(*std::move(core));
+}
+
+result<pipe_writer> standard_output() noexcept {
+    result<core_ptr> core = hold_standard(1, O_WRONLY);
+    if (!core) return failure(core.error());
+    return pipe_writer(*std::move(core));
+}
+
+result<pipe_writer> standard_error() noexcept {
+    result<core_ptr> core = hold_standard(2, O_WRONLY);
+    if (!core) return failure(core.error());
+    return pipe_writer(*std::move(core));
+}
+
+}  // namespace weft

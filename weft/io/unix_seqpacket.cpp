@@ -1,0 +1,70 @@
+#include "weft/io/unix_seqpacket.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "weft/base/errc.hpp"
+
+namespace weft {
+namespace detail {
+
+result<descriptor> own_messages(int number) noexcept {
+    std::error_code error;
+    const descriptor_ref ref = descriptor_ref::adopt(number, 0, error);
+    if (ref) return descriptor(ref);
+    if (number >= 0) ::close(number);
+    return failure(error);
+}
+
+result<void> message_send::take(const waiter* w, wait_status how) const noexcept {
+    if (const transferred t = outcome(w, how); t.error) return failure(t.error);
+    return {};
+}
+
+result<received> message_recv::take(const waiter* w, wait_status how) const noexcept {
+    result<received> r = taken(w, how);
+    if (r && r->bytes == 0 && r->lost == 0) return failure(errc::end_of_stream);
+    return r;
+}
+
+}  // namespace detail
+
+result<unix_seqpacket> unix_seqpacket::connect(const endpoint& to, duration timeout,
+                                               place_t place) {
+    if (!to.is_local()) return failure(std::errc::address_family_not_supported);
+    auto op = async_connect(to, timeout);
+    return detail::block_for(op, place);
+}
+
+result<unix_seqpacket> unix_seqpacket::adopt(int number) noexcept {
+    result<descriptor> owned = detail::own_messages(number);
+    if (!owned) return failure(owned.error());
+    return of(*std::move(owned));
+}
+
+result<std::pair<unix_seqpacket, unix_seqpacket>> unix_seqpacket::pair() {
+    return detail::adopt_pair<unix_seqpacket>(SOCK_SEQPACKET);
+}
+
+result<void> unix_seqpacket::end() noexcept {
+    return detail::done_or(
+        owned_.ref().call([](int number) noexcept { return ::shutdown(number, SHUT_WR); }));
+}
+
+result<unix_seqpacket_listener> unix_seqpacket_listener::bind(const endpoint& where,
+                                                              const listen_options& o) {
+    if (!where.is_local()) return failure(std::errc::address_family_not_supported);
+    return of(detail::listen_at(where, SOCK_SEQPACKET, o));
+}
+
+result<unix_seqpacket_listener> unix_seqpacket_listener::adopt(int number,
+                                                               const listen_options& o) {
+    return of(detail::listen_by(number, true, SOCK_SEQPACKET, o));
+}
+
+result<unix_seqpacket_listener> unix_seqpacket_listener::of(result<detail::listening> l) {
+    if (!l) return failure(l.error());
+    return unix_seqpacket_listener(std::move(l->owned), std::move(l->reserve));
+}
+
+}  // namespace weft

@@ -1,0 +1,159 @@
+// unix_seqpacket, unix_seqpacket_listener: connections within the machine that keep the boundaries
+// of what is sent.
+//
+//   auto [a, b] = weft::unix_seqpacket::pair().value();
+//   if (!a.send(weft::bytes_of("one")) || !a.send(weft::bytes_of("two"))) return false;
+//   std::array<std::byte, 4096> buffer;
+//   while (auto m = b.recv(buffer)) use(std::span(buffer).first(m->bytes));   // "one", "two"
+//
+// A message comes whole, never two at once, in the order in which they were sent; what did not fit
+// into the buffer is lost, and said to be. end_of_stream: the peer has ended. To the system an
+// empty message looks like the end, so none is sent (invalid_argument), and one of a peer that
+// sends it is told as the end. Any number of parties may send and receive at once.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <source_location>
+#include <span>
+#include <utility>
+
+#include "weft/io/connect.hpp"
+#include "weft/io/datagram.hpp"
+#include "weft/io/listener.hpp"
+#include "weft/io/passed_numbers.hpp"
+#include "weft/io/peer_credentials.hpp"
+
+namespace weft {
+
+namespace detail {
+
+// Of a socket of messages; it is closed if it cannot be.
+result<descriptor> own_messages(int number) noexcept;
+
+class message_send final : public datagram_operation {
+public:
+    message_send(const descriptor_ref& of, std::span<const std::byte> from,
+                 duration timeout) noexcept
+        : datagram_operation(of, io_request::send_message_here,
+                             {const_cast<std::byte*>(from.data()), from.size()}, timeout,
+                             "room for a message"),
+          empty_(from.empty()) {}
+    bool ready() noexcept { return empty_ ? progress(-EINVAL) : datagram_operation::ready(); }
+    result<void> take(const waiter* w, wait_status how) const noexcept;
+
+private:
+    bool empty_;
+};
+
+class message_recv final : public datagram_operation {
+public:
+    message_recv(const descriptor_ref& of, std::span<std::byte> into, duration timeout) noexcept
+        : datagram_operation(of, io_request::receive_message, into, timeout, "a message") {}
+    result<received> take(const waiter* w, wait_status how) const noexcept;
+};
+
+}  // namespace detail
+
+class unix_seqpacket {
+    using place_t = std::source_location;
+
+public:
+    using connecting = detail::connecting<unix_seqpacket>;
+
+    unix_seqpacket() noexcept = default;  // none
+
+    [[nodiscard]] static connecting async_connect(const endpoint& to,
+                                                  duration timeout = duration::max()) noexcept {
+        return {to, timeout, false, SOCK_SEQPACKET};
+    }
+    static result<unix_seqpacket> connect(const endpoint& to, duration timeout = duration::max(),
+                                          place_t place = place_t::current());
+    static result<std::pair<unix_seqpacket, unix_seqpacket>> pair();
+    // Of a number that is connected; it is this one's from now on, also if this fails.
+    static result<unix_seqpacket> adopt(int number) noexcept;
+    static result<unix_seqpacket> accepted(int number) noexcept { return adopt(number); }
+
+    explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
+
+    // message_size: it is too long; broken_pipe: the peer has ended.
+    [[nodiscard]] detail::message_send async_send(std::span<const std::byte> from) noexcept {
+        return {owned_.ref(), from, send_timeout_};
+    }
+    [[nodiscard]] detail::message_recv async_recv(std::span<std::byte> into) noexcept {
+        return {owned_.ref(), into, receive_timeout_};
+    }
+    result<void> send(std::span<const std::byte> from, place_t place = place_t::current()) {
+        auto op = async_send(from);
+        return detail::block_for(op, place);
+    }
+    result<received> recv(std::span<std::byte> into, place_t place = place_t::current()) {
+        auto op = async_recv(into);
+        return detail::block_for(op, place);
+    }
+
+    // A message with numbers of descriptors (passed_numbers.hpp); recv() of it lets go of them. The
+    // numbers stay open until it was sent. bad_file_descriptor: one is not open, or this one was
+    // none; invalid_argument: there is no byte, or no room for one, or there are too many numbers.
+    [[nodiscard]] detail::message_send_numbers async_send_numbers(
+        std::span<const std::byte> from, std::span<const int> numbers) noexcept {
+        return {owned_.ref(), from, numbers, send_timeout_};
+    }
+    [[nodiscard]] detail::message_recv_numbers async_recv_numbers(
+        std::span<std::byte> into, std::span<owned_number> room) noexcept {
+        return {owned_.ref(), into, room, receive_timeout_};
+    }
+    result<void> send_numbers(std::span<const std::byte> from, std::span<const int> numbers,
+                              place_t place = place_t::current()) {
+        auto op = async_send_numbers(from, numbers);
+        return detail::block_for(op, place);
+    }
+    result<received_numbers> recv_numbers(std::span<std::byte> into, std::span<owned_number> room,
+                                          place_t place = place_t::current()) {
+        auto op = async_recv_numbers(into, room);
+        return detail::block_for(op, place);
+    }
+
+    result<peer_credentials> credentials() const noexcept {
+        return detail::credentials_of(owned_.ref());
+    }
+
+    // Limits of each operation from now on.
+    void set_receive_timeout(duration d) noexcept { receive_timeout_ = d; }
+    void set_send_timeout(duration d) noexcept { send_timeout_ = d; }
+
+    // Ends what is sent; the peer's receives find the end behind it. Does not wait.
+    result<void> end() noexcept;
+    // Each waiter is told errc::closed. Any thread.
+    void close() noexcept { owned_.ref().close(); }
+
+    endpoint local_endpoint() const noexcept { return detail::local_of(owned_.ref()); }
+    endpoint remote_endpoint() const noexcept { return detail::peer_of(owned_.ref()); }
+    int native_handle() const noexcept { return owned_.number(); }
+
+private:
+    friend connecting;
+    static result<unix_seqpacket> of(descriptor owned) noexcept {
+        return unix_seqpacket(std::move(owned));
+    }
+    explicit unix_seqpacket(descriptor d) noexcept : owned_(std::move(d)) {}
+
+    descriptor owned_;
+    duration receive_timeout_ = duration::max();
+    duration send_timeout_ = duration::max();
+};
+
+class unix_seqpacket_listener : public listener<unix_seqpacket> {
+public:
+    unix_seqpacket_listener() noexcept = default;
+    static result<unix_seqpacket_listener> bind(const endpoint& where, const listen_options& = {});
+    // As tcp_listener::adopt().
+    static result<unix_seqpacket_listener> adopt(int number, const listen_options& = {});
+
+private:
+    static result<unix_seqpacket_listener> of(result<detail::listening>);
+    using listener::listener;
+};
+
+}  // namespace weft
