@@ -3,6 +3,7 @@
 // namespace that is named for a header are for that header alone.
 #pragma once
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -161,6 +162,14 @@ extern weft::future<int> f, g;
 extern std::vector<weft::future<int>> replicas, others;
 extern std::vector<weft::future<vote>> votes;
 }  // namespace future_when
+namespace io_descriptor {
+extern int number;
+extern std::error_code error;
+extern struct ::stat about;
+}  // namespace io_descriptor
+namespace io_given_descriptors {
+extern weft::tcp_listener http;
+}
 namespace io_fd_watch {
 extern weft::time_point deadline;
 extern int fd;
@@ -170,12 +179,24 @@ int PQsocket(PGconn*);
 int PQisBusy(PGconn*);
 int PQconsumeInput(PGconn*);
 }  // namespace io_fd_watch
+namespace io_passed_numbers {
+extern weft::unix_stream theirs;
+}
 namespace io_process {
 extern std::span<const std::byte> text;
 }
-namespace io_udp_socket {
-extern weft::endpoint server;
+namespace io_relay {
+extern weft::tcp_stream client, server;
 }
+namespace io_tls_tls_context {
+extern weft::tls_context b;
+}
+namespace io_udp_socket {
+extern weft::udp_socket s;
+std::span<std::byte> next_buffer();
+void use(const weft::endpoint& from, std::span<const std::byte> text);
+extern weft::endpoint server;
+}  // namespace io_udp_socket
 namespace posix_poll_many {
 extern weft::time_point deadline;
 extern ::pollfd* fds;

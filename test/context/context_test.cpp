@@ -5,14 +5,18 @@
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <string>
 
+#include "test/support/without_call.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/context/annotated_context.hpp"
 
@@ -299,6 +303,18 @@ TEST(context, leaves_the_signal_mask_to_the_thread) {
     EXPECT_FALSE(party.run(nullptr));
     EXPECT_FALSE(masks_it());
 }
+
+#if WEFT_BACKEND_UCONTEXT
+TEST(context_death, by_ucontext_says_that_the_signal_mask_is_refused) {
+    static other_party made([](other_party&) {});
+    const auto refuse = [] {
+        if (!testing::without_call(SYS_rt_sigprocmask, EPERM)) ::_exit(2);
+    };
+    const char* const line = "the system refuses rt_sigprocmask, which a switch by ucontext needs";
+    EXPECT_DEATH((refuse(), made.run(nullptr)), line);
+    EXPECT_DEATH((refuse(), other_party([](other_party&) {})), line);
+}
+#endif
 
 // backtrace() goes down to the entry and stops there.
 TEST(context, ends_a_backtrace_at_its_entry) {

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
+
+#include "test/support/cpu_of_thread.hpp"
 
 namespace {
 
@@ -88,6 +91,42 @@ TEST(future_word, is_detached_only_when_nobody_touches_the_listener) {
         delete n;
         gives.join();
     }
+}
+
+// What the thread spends while another needs 300 ms for what it is about to do.
+std::chrono::nanoseconds spent_on_waiting(auto begin, auto wait, auto end) {
+    std::atomic<bool> has_begun{false};
+    std::thread slow([&] {
+        begin();
+        has_begun = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        end();
+    });
+    while (!has_begun) std::this_thread::yield();
+    const auto before = weft::testing::cpu_of_thread();
+    wait();
+    const auto spent = weft::testing::cpu_of_thread() - before;
+    slow.join();
+    return spent;
+}
+
+TEST(future_word, leaves_the_processor_to_a_listener_that_takes_its_time) {
+    future_word w;
+    noting n;
+    ASSERT_TRUE(w.attach(n));
+    ASSERT_TRUE(w.claim());
+    const auto spent = spent_on_waiting([&] { EXPECT_EQ(w.publish(), &n); },
+                                        [&] { EXPECT_FALSE(w.detach()); }, [&] { w.set_told(); });
+    EXPECT_LT(spent, std::chrono::milliseconds(100));
+}
+
+TEST(stop_word, leaves_the_processor_to_a_delivery_that_takes_its_time) {
+    stop_word w;
+    EXPECT_EQ(w.open(), stop_reason::none);
+    const auto spent =
+        spent_on_waiting([&] { EXPECT_EQ(w.ask(stop_reason::user), stop_word::answer::deliver); },
+                         [&] { EXPECT_EQ(w.close(), stop_reason::user); }, [&] { w.delivered(); });
+    EXPECT_LT(spent, std::chrono::milliseconds(100));
 }
 
 TEST(stop_word, notes_what_is_asked_while_it_is_shut_and_delivers_while_it_is_open) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -21,7 +22,9 @@
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/symbols.hpp"
 #include "weft/run/run.hpp"
+#include "weft/sched/blocking.hpp"
 #include "weft/wait/sleep.hpp"
+#include "weft/wait/timeout_scope.hpp"
 
 namespace {
 
@@ -273,6 +276,27 @@ TEST_P(hooked, a_child_has_none) {
         EXPECT_EQ(status, 0);
         EXPECT_TRUE(hook::is_enabled());
     });
+}
+
+TEST(hook, a_name_does_not_wait_for_calls_of_another_kind) {
+    std::mutex held;
+    held.lock();
+    std::atomic<int> left{64};
+    for (int i = 0; i < 64; ++i)
+        ASSERT_TRUE(default_blocking_pool().post([&] {
+            {
+                const std::lock_guard until_released(held);
+            }
+            left.fetch_sub(1);
+        }));
+    run([] {
+        const timeout_scope limit(2s);
+        addrinfo* all = nullptr;
+        EXPECT_EQ(::getaddrinfo("localhost", "80", nullptr, &all), 0);
+        if (all != nullptr) ::freeaddrinfo(all);
+    });
+    held.unlock();
+    while (left != 0) std::this_thread::yield();
 }
 
 TEST(hook, is_there_again_in_a_child_that_asks_for_it) {

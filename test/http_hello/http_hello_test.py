@@ -40,6 +40,18 @@ class HttpHello(unittest.TestCase):
             self.assertTrue(read_until(s, BODY).endswith(BODY))
             self.assertEqual(s.recv(1), b"")
 
+    def test_what_is_behind_the_last_request_gets_no_answer(self):
+        with running(PROGRAM, "0") as where, connect(where) as s:
+            s.sendall(b"GET / HTTP/1.0\r\n\r\nand more")
+            s.settimeout(10)
+            got = b""
+            try:
+                while part := s.recv(4096):
+                    got += part
+            except ConnectionResetError:
+                pass
+            self.assertTrue(got.endswith(BODY))
+
     def test_refuses_what_is_no_request(self):
         with running(PROGRAM, "0") as where, connect(where) as s:
             s.sendall(b"nonsense\r\n\r\n")

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "test/io/drivers.hpp"
+#include "test/support/allocation_fails.hpp"
 #include "weft/io/accept_reserve.hpp"
 #include "weft/wait/shield.hpp"
 
@@ -22,6 +22,7 @@ using weft::bytes_of;
 using weft::fiber;
 using weft::tcp_listener;
 using weft::tcp_stream;
+using weft::testing::descriptor_count;
 using weft::testing::room;
 
 class accepting_ahead : public weft::testing::on_each_driver {
@@ -33,10 +34,6 @@ protected:
         std::vector<tcp_stream> all;
         for (int i = 0; i < n; ++i) all.push_back(tcp_stream::connect(l.local_endpoint()).value());
         return all;
-    }
-    static long open_numbers() {
-        const std::filesystem::directory_iterator all("/proc/self/fd");
-        return std::distance(begin(all), end(all));
     }
 };
 INSTANTIATE_ON_DRIVERS(accepting_ahead);
@@ -58,7 +55,7 @@ TEST_P(accepting_ahead, gives_connections_in_the_order_in_which_they_came) {
 
 TEST_P(accepting_ahead, takes_few_that_nobody_asks_for_and_closes_them_with_the_listener) {
     run([] {
-        const long before = open_numbers();
+        const long before = descriptor_count();
         {
             tcp_listener l = bound();
             fiber server([&] { EXPECT_TRUE(l.accept()); });
@@ -67,21 +64,37 @@ TEST_P(accepting_ahead, takes_few_that_nobody_asks_for_and_closes_them_with_the_
             const auto clients = clients_of(l, n);
             server.join();
             weft::this_fiber::sleep_for(2ms);
-            const long taken = open_numbers() - before - 2 - n;
+            const long taken = descriptor_count() - before - 2 - n;
             EXPECT_LE(taken, 2 * long(weft::detail::accept_ahead::most));
             const auto more = clients_of(l, 10);
             weft::this_fiber::sleep_for(2ms);
-            EXPECT_EQ(open_numbers() - before - 2 - n - 10, taken) << "nobody has asked since";
+            EXPECT_EQ(descriptor_count() - before - 2 - n - 10, taken) << "nobody has asked since";
             for (int i = 1; i < n + 10; ++i) EXPECT_TRUE(l.accept());
         }
         weft::this_fiber::sleep_for(2ms);
-        EXPECT_EQ(open_numbers(), before);
+        EXPECT_EQ(descriptor_count(), before);
+    });
+}
+
+TEST_P(accepting_ahead, without_memory_begins_later) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
+    run([] {
+        tcp_listener l = bound();
+        std::optional<weft::testing::allocation_fails> no_memory;
+        fiber server([&] {
+            no_memory.emplace(1);
+            EXPECT_TRUE(l.accept());
+        });
+        weft::this_fiber::yield();
+        no_memory.reset();
+        auto clients = clients_of(l, 1);
+        server.join();
     });
 }
 
 TEST_P(accepting_ahead, closes_what_nobody_took) {
     run([] {
-        const long before = open_numbers();
+        const long before = descriptor_count();
         for (const bool by_destructor : {false, true}) {
             tcp_listener l = bound();
             fiber server([&] { EXPECT_TRUE(l.accept()); });
@@ -101,12 +114,12 @@ TEST_P(accepting_ahead, closes_what_nobody_took) {
             }
         }
         weft::this_fiber::sleep_for(2ms);
-        EXPECT_EQ(open_numbers(), before);
+        EXPECT_EQ(descriptor_count(), before);
     });
 }
 
 TEST_P(accepting_ahead, who_waits_can_be_stopped_and_killed) {
-    const long before = open_numbers();
+    const long before = descriptor_count();
     tcp_listener l = bound();
     run([&] {
         std::vector<fiber> all;
@@ -138,7 +151,7 @@ TEST_P(accepting_ahead, who_waits_can_be_stopped_and_killed) {
     stuck.detach();
     end_loop();
     l.close();
-    EXPECT_LE(open_numbers(), before);
+    EXPECT_LE(descriptor_count(), before);
 }
 
 TEST_P(accepting_ahead, tells_all_who_wait_that_it_was_closed) {
@@ -191,7 +204,7 @@ TEST_P(accepting_ahead, several_loops_share_a_listener) {
 }
 
 TEST_P(accepting_ahead, another_loop_takes_over_what_one_has_left) {
-    const long before = open_numbers();
+    const long before = descriptor_count();
     {
         tcp_listener l = bound();
         std::vector<tcp_stream> clients;
@@ -214,7 +227,7 @@ TEST_P(accepting_ahead, another_loop_takes_over_what_one_has_left) {
         });
     }
     end_loop();
-    EXPECT_LE(open_numbers(), before);
+    EXPECT_LE(descriptor_count(), before);
 }
 
 TEST_P(accepting_ahead, a_call_of_ones_own_does_not_block) {
@@ -246,7 +259,7 @@ TEST(accept_reserve, leaves_a_listener_that_a_driver_serves_as_that_needs_it) {
     ASSERT_EQ(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
     weft::detail::accept_reserve r(ahead);
     const tcp_stream client = tcp_stream::connect(l.local_endpoint()).value();
-    r.refuse(l.native_handle());
+    r.refuse(weft::descriptor_ref::find(l.native_handle()));
     EXPECT_EQ(r.refused_count(), 1u);
     EXPECT_EQ(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
     ahead->leave(*driver);

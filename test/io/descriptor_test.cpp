@@ -46,23 +46,20 @@ TEST(descriptor, of_a_former_opening_is_told_apart) {
     ASSERT_EQ(any_number(), n);
     const descriptor second(adopted(n));
     EXPECT_NE(first.generation(), second.ref().generation());
-    std::uint64_t seen;
-    EXPECT_FALSE(first.entry().enter(first.generation(), seen));
-    EXPECT_TRUE(second.ref().entry().enter(second.ref().generation(), seen));
-    second.ref().entry().leave(seen, 0);
+    EXPECT_FALSE(first.entry().enter(first.generation()));
+    EXPECT_TRUE(second.ref().entry().enter(second.ref().generation()));
+    second.ref().entry().leave();
 }
 
 TEST(descriptor, is_closed_by_its_last_user) {
     const int n = any_number();
     const descriptor_ref r = adopted(n);
-    std::uint64_t seen;
-    ASSERT_TRUE(r.entry().enter(r.generation(), seen));
+    ASSERT_TRUE(r.entry().enter(r.generation()));
     EXPECT_TRUE(r.close());
     EXPECT_TRUE(is_open(n)) << "a call may be under way";
-    std::uint64_t late;
-    EXPECT_FALSE(r.entry().enter(r.generation(), late));
+    EXPECT_FALSE(r.entry().enter(r.generation()));
     EXPECT_TRUE(is_open(n));
-    r.entry().leave(seen, 0);
+    r.entry().leave();
     EXPECT_FALSE(is_open(n));
 }
 
@@ -72,17 +69,15 @@ TEST(descriptor, is_closed_after_the_calls_of_its_other_users) {
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     const descriptor_ref r = adopted(ends[1]);
     io_entry& e = r.entry();
-    std::uint64_t mine;
-    ASSERT_TRUE(e.enter(r.generation(), mine));
+    ASSERT_TRUE(e.enter(r.generation()));
     constexpr auto unordered = std::memory_order_relaxed;  // the entry alone orders the two
     std::atomic<int> step{0};
     std::thread other([&] {
-        std::uint64_t its;
-        EXPECT_TRUE(e.enter(r.generation(), its));
+        EXPECT_TRUE(e.enter(r.generation()));
         step.store(1, unordered);
         while (step.load(unordered) != 2) std::this_thread::yield();
         EXPECT_EQ(::write(ends[1], "x", 1), 1);
-        e.leave(its, 0);
+        e.leave();
         step.store(3, unordered);
     });
     while (step.load(unordered) != 1) std::this_thread::yield();
@@ -90,7 +85,7 @@ TEST(descriptor, is_closed_after_the_calls_of_its_other_users) {
     step.store(2, unordered);
     while (step.load(unordered) != 3) std::this_thread::yield();
     EXPECT_TRUE(is_open(ends[1]));
-    e.leave(mine, 0);
+    e.leave();
     EXPECT_FALSE(is_open(ends[1]));
     other.join();
     ::close(ends[0]);
@@ -143,40 +138,6 @@ TEST(descriptor, moves) {
     EXPECT_FALSE(is_open(n));
 }
 
-TEST(io_entry, what_was_read_off_is_not_ready_unless_an_event_has_come) {
-    const descriptor d(adopted(any_number()));
-    io_entry& e = d.ref().entry();
-    const std::uint32_t g = d.ref().generation();
-    std::uint64_t seen;
-    ASSERT_TRUE(e.enter(g, seen));
-    EXPECT_TRUE(seen & io_entry::readable);  // nobody knows better
-    e.leave(seen, io_entry::readable);
-    ASSERT_TRUE(e.enter(g, seen));
-    EXPECT_FALSE(seen & io_entry::readable);
-    EXPECT_TRUE(seen & io_entry::writable);
-    e.notify(g, io_entry::readable);
-    e.leave(seen, io_entry::readable);  // of before the event
-    ASSERT_TRUE(e.enter(g, seen));
-    EXPECT_TRUE(seen & io_entry::readable);
-    e.leave(seen, 0);
-}
-
-TEST(io_entry, takes_no_event_of_a_former_opening) {
-    const int n = any_number();
-    const descriptor_ref first = adopted(n);
-    first.close();
-    ASSERT_EQ(any_number(), n);
-    const descriptor second(adopted(n));
-    io_entry& e = second.ref().entry();
-    std::uint64_t seen;
-    ASSERT_TRUE(e.enter(second.ref().generation(), seen));
-    e.leave(seen, io_entry::readable);
-    e.notify(first.generation(), io_entry::readable);
-    ASSERT_TRUE(e.enter(second.ref().generation(), seen));
-    EXPECT_FALSE(seen & io_entry::readable);
-    e.leave(seen, 0);
-}
-
 // Calls, closings and new openings of one number on two threads: no call finds the file of another
 // generation than it asked for. Even ones are of /dev/null, odd ones of /dev/zero.
 TEST(descriptor, no_call_is_made_on_somebody_elses_file) {
@@ -186,21 +147,20 @@ TEST(descriptor, no_call_is_made_on_somebody_elses_file) {
     io_entry& e = adopted(number).entry();
     descriptor_ref::find(number).close();
     std::atomic<bool> over{false};
-    std::atomic<std::uint32_t> present{0};
+    std::atomic<std::uint64_t> present{0};
     std::uint64_t calls = 0;
     std::thread caller([&] {
         while (!over.load()) {
-            const std::uint32_t g = present.load();
-            std::uint64_t seen;
-            if (!e.enter(g, seen)) continue;
+            const std::uint64_t g = present.load();
+            if (!e.enter(g)) continue;
             struct ::stat s;
             EXPECT_EQ(::fstat(number, &s), 0);
             EXPECT_EQ(s.st_rdev == null.st_rdev, g % 2 == 0);
-            e.leave(seen, 0);
+            e.leave();
             ++calls;
         }
     });
-    std::uint32_t next = io_entry::generation_of(e.word.load()) + 1;
+    std::uint64_t next = io_entry::generation_of(e.life.load()) + 1;
     for (int opened = 0; opened < 2000;) {
         const int n = ::open(next % 2 == 0 ? "/dev/null" : "/dev/zero", O_RDWR | O_CLOEXEC);
         if (n != number) {  // a call is under way on it still

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "test/io/drivers.hpp"
+#include "test/support/allocation_fails.hpp"
 #include "weft/io/resolver.hpp"
 #include "weft/io/tcp_stream.hpp"
 #include "weft/io/udp_socket.hpp"
@@ -27,6 +26,7 @@ using weft::endpoint;
 using weft::fiber;
 using weft::ip_address;
 using weft::resolver;
+using weft::testing::descriptor_count;
 
 // A server of names in a fiber: "two.test" has an address of each kind, "one.test" one of IPv4,
 // "silent.test" gets no answer until it may speak, and there is nothing else.
@@ -126,11 +126,6 @@ INSTANTIATE_ON_DRIVERS(dns);
 const ip_address of_v4 = ip_address::v4(192, 0, 2, 1);
 const ip_address of_v6 = ip_address::parse("2001:db8::1").value();
 
-long open_descriptors() {
-    const std::filesystem::directory_iterator all("/proc/self/fd");
-    return std::distance(begin(all), end(all));
-}
-
 TEST_P(dns, finds_addresses_of_both_kinds) {
     run([] {
         name_server s;
@@ -184,6 +179,47 @@ TEST_P(dns, gives_up_where_there_is_no_server) {
     });
 }
 
+TEST_P(dns, does_not_ask_servers_that_stand_before_a_zero) {
+    run([] {
+        name_server s;
+        weft::resolver_options o = s.options();
+        o.servers += std::string(",\0", 2) + "192.0.2.1";
+        resolver r(o);
+        EXPECT_EQ(r.resolve("one.test", 80).error(), std::errc::invalid_argument);
+        EXPECT_EQ(s.asked("one.test"), 0);
+    });
+}
+
+// The addresses of this one are in a file, so that its answer comes before begin() returns.
+TEST_P(dns, says_that_there_was_no_memory_for_the_answer) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
+    if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "without memory the program ends";
+    run([] {
+        const std::string host = "localhost";
+        const weft::resolver_options o;
+        // What is made once is there then.
+        ASSERT_TRUE(weft::detail::dns_query::begin(host, o)->proceed());
+        int refused = 0;
+        bool is_reached = true;
+        for (long n = 1; is_reached && n != 1000; ++n) {
+            std::unique_ptr<weft::detail::dns_query> q;
+            {
+                const weft::testing::allocation_fails no_memory(n);
+                q = weft::detail::dns_query::begin(host, o);
+                is_reached = weft::testing::failing_allocation <= 0;
+            }
+            ASSERT_TRUE(q == nullptr || q->proceed());
+            if (q != nullptr && q->error() == 0) continue;  // it can do without that one
+            ++refused;
+            if (q == nullptr) continue;
+            EXPECT_EQ(q->error(), EAI_MEMORY);
+            EXPECT_TRUE(q->take_addresses().empty());
+        }
+        EXPECT_FALSE(is_reached);
+        EXPECT_GE(refused, 3) << "the query, its channel and the answer";
+    });
+}
+
 TEST_P(dns, keeps_an_answer_for_a_while) {
     run([] {
         name_server s;
@@ -213,16 +249,16 @@ TEST_P(dns, who_is_stopped_drops_a_question_that_nobody_else_has) {
     run([] {
         name_server s;
         resolver r(s.options());
-        const long before = open_descriptors();
+        const long before = descriptor_count();
         std::error_code how;
         fiber f([&] { how = r.resolve("silent.test", 1).error(); });
         while (s.asked("silent.test") != 2) weft::this_fiber::sleep_for(1ms);
-        EXPECT_GT(open_descriptors(), before);
+        EXPECT_GT(descriptor_count(), before);
         f.request_stop();
         f.join();
         EXPECT_EQ(how, std::errc::operation_canceled);
         weft::this_fiber::sleep_for(1ms);  // a ring closes in its next turn
-        EXPECT_EQ(open_descriptors(), before) << "its socket is closed";
+        EXPECT_EQ(descriptor_count(), before) << "its socket is closed";
 
         // It is asked anew for the next one.
         fiber g([&] { EXPECT_EQ(r.resolve("silent.test", 1)->size(), 1u); });

@@ -5,11 +5,16 @@
 //   INSTANTIATE_ON_DRIVERS(echo);
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -81,6 +86,15 @@ inline connection connected() {
     return c;
 }
 
+// Whether f() holds for one of the ports that it has the system choose, which may be another
+// program's at another address.
+template <class F>
+bool for_some_port(F f) {
+    for (int i = 0; i != 100; ++i)
+        if (f()) return true;
+    return false;
+}
+
 // Of the process, so far.
 inline double cpu_seconds() {
     ::timespec t;
@@ -89,6 +103,54 @@ inline double cpu_seconds() {
 }
 
 inline std::span<std::byte> room(std::string& s) { return std::as_writable_bytes(std::span(s)); }
+
+// How many descriptors this process has open.
+inline long descriptor_count() {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+}
+
+// No two stretches of it are alike.
+inline std::string bytes_unlike(std::size_t bytes) {
+    std::string s(bytes, 0);
+    for (std::size_t i = 0; i < bytes; ++i) s[i] = static_cast<char>(i * 2654435761u >> 24);
+    return s;
+}
+
+// A file that has no name, to be read from its beginning.
+inline int file_of(std::string_view text) {
+    const int number = ::memfd_create("weft", MFD_CLOEXEC);
+    EXPECT_EQ(::write(number, text.data(), text.size()), static_cast<::ssize_t>(text.size()));
+    EXPECT_EQ(::lseek(number, 0, SEEK_SET), 0);
+    return number;
+}
+
+// Stands in the place of a standard stream until the end of its scope. It owns what it is given.
+class in_place_of {
+public:
+    in_place_of(int number, int what)
+        : number_(number), before_(::fcntl(number, F_DUPFD_CLOEXEC, 3)) {
+        EXPECT_EQ(::dup2(what, number), number);
+        ::close(what);
+    }
+    in_place_of(const in_place_of&) = delete;
+    ~in_place_of() {
+        ::dup2(before_, number_);
+        ::close(before_);
+    }
+
+private:
+    int number_;
+    int before_;
+};
+
+// What comes next to a socket of messages.
+template <class Socket>
+std::string next_of(Socket& s) {
+    std::string b(100, 0);
+    const auto r = s.recv(room(b));
+    return r ? b.substr(0, r->bytes) : r.error().message();
+}
 
 }  // namespace weft::testing
 

@@ -62,6 +62,28 @@ TEST_P(watch, tells_when_a_descriptor_is_ready) {
     });
 }
 
+TEST_P(watch, a_number_that_is_not_open_is_an_error) {
+    run([] {
+        const int number = ::fcntl(0, F_DUPFD_CLOEXEC, 900);
+        ASSERT_GE(number, 900);
+        ::close(number);
+        for (const fd_events events : {fd_events::read, fd_events::write}) {
+            EXPECT_EQ(wait_fd(number, events).error(), std::errc::bad_file_descriptor);
+            EXPECT_EQ(fd_watch(number).wait(events).error(), std::errc::bad_file_descriptor);
+        }
+    });
+}
+
+TEST_P(watch, a_regular_file_is_ready_at_all_times) {
+    run([] {
+        const int number = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        ASSERT_GE(number, 0);
+        for (int i = 0; i < 3; ++i)
+            EXPECT_EQ(wait_fd(number, fd_events::read).value(), fd_events::read);
+        ::close(number);
+    });
+}
+
 std::vector<int> rings_of_this_process() {
     std::vector<int> rings;
     for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {

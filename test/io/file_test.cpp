@@ -554,4 +554,81 @@ TEST_P(a_file, can_be_adopted) {
     });
 }
 
+// Of sizes that neither the window of the list nor a piece of a call divides; some are empty.
+std::vector<std::span<std::byte>> cut(std::string& s, std::size_t step) {
+    std::vector<std::span<std::byte>> parts;
+    std::span<std::byte> rest = room(s);
+    for (std::size_t i = 0; !rest.empty(); ++i) {
+        const std::size_t n = i % 7 == 3 ? 0 : std::min(rest.size(), step + i % 5);
+        parts.push_back(rest.first(n));
+        rest = rest.subspan(n);
+    }
+    return parts;
+}
+std::vector<std::span<const std::byte>> read_only(const std::vector<std::span<std::byte>>& all) {
+    return {all.begin(), all.end()};
+}
+
+TEST_P(a_file, takes_and_gives_lists_of_buffers) {
+    run([&] {
+        for (const std::size_t step : {1001u, 700'001u}) {
+            std::string text = text_of(3 * mib + 5);
+            file f = fresh();
+            const auto parts = read_only(cut(text, step));
+            const transferred wrote = f.write_all_at(parts, 3);
+            EXPECT_TRUE(wrote) << wrote.error.message();
+            EXPECT_EQ(wrote.bytes, text.size());
+            EXPECT_TRUE(read_at(f, text.size(), 3) == text);
+            std::string got(text.size(), 0);
+            const transferred read = f.read_exact_at(cut(got, step), 3);
+            EXPECT_TRUE(read) << read.error.message();
+            EXPECT_TRUE(got == text);
+            // By the position, which moves on.
+            f.seek(3);
+            EXPECT_EQ(f.write_all(read_only(cut(text, step))).bytes, text.size());
+            EXPECT_EQ(f.position(), 3 + text.size());
+            f.seek(3);
+            std::string head(10, 0);
+            std::string tail(text.size() - 10, 0);
+            const std::array<std::span<std::byte>, 2> both = {room(head), room(tail)};
+            EXPECT_TRUE(f.read_exact(both));
+            EXPECT_TRUE(head + tail == text);
+            EXPECT_EQ(f.position(), 3 + text.size());
+        }
+    });
+}
+
+TEST_P(a_file, gives_some_of_a_list_and_says_where_it_ends) {
+    run([&] {
+        file f = fresh();
+        EXPECT_TRUE(f.write_all(bytes_of("0123456789")));
+        std::string a(4, 0);
+        std::string b(4, 0);
+        std::string c(4, 0);
+        const std::array<std::span<std::byte>, 3> list = {room(a), room(b), room(c)};
+        EXPECT_EQ(f.read_at(list, 0).value(), 10u);
+        EXPECT_EQ(a + b + c.substr(0, 2), "0123456789");
+        EXPECT_EQ(f.read_at(list, 10).value(), 0u);
+        const transferred t = f.read_exact_at(list, 1);
+        EXPECT_EQ(t.error, weft::errc::end_of_stream);
+        EXPECT_EQ(t.bytes, 9u);
+        f.seek(8);
+        EXPECT_EQ(f.read(list).value(), 2u);
+        EXPECT_EQ(f.position(), 10u);
+        const std::array<std::span<std::byte>, 2> nothing = {};
+        EXPECT_EQ(f.read_at(nothing, 0).value(), 0u);
+        EXPECT_TRUE(f.read_exact_at(nothing, 0));
+        const std::array<std::span<const std::byte>, 1> no_bytes = {};
+        EXPECT_TRUE(f.write_all_at(no_bytes, 0));
+        EXPECT_EQ(f.size().value(), 10u);
+        auto work = [&]() -> weft::task<std::size_t> {
+            co_return (co_await f.async_read_at(list, 4)).value();
+        };
+        EXPECT_EQ(weft::await(work()), 6u);
+        f.close();
+        EXPECT_EQ(f.read_at(list, 0).error(), weft::errc::closed);
+        EXPECT_EQ(f.write_all_at(no_bytes, 0).error, weft::errc::closed);
+    });
+}
+
 }  // namespace

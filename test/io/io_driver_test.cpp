@@ -6,18 +6,29 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "test/io/drivers.hpp"
+#include "test/support/allocation_fails.hpp"
 #include "test/support/nothing_spare.hpp"
 #include "test/support/without_call.hpp"
+#include "weft/io/pipe.hpp"
+#include "weft/io/udp_socket.hpp"
+#include "weft/task/eager_task.hpp"
 #include "weft/wait/await.hpp"
 
 namespace {
@@ -304,32 +315,256 @@ TEST_P(driver_contract, of_a_loop_that_ends_leaves_the_waits_of_another_standing
     EXPECT_TRUE(accepted);
 }
 
-// It counts milliseconds there.
-TEST(io_driver, sleeps_no_less_where_the_system_has_no_epoll_pwait2) {
+// The number of the next descriptor that is opened.
+int next_number() {
+    const int n = ::dup(STDERR_FILENO);
+    ::close(n);
+    return n;
+}
+
+// Whether it sleeps and is woken, and is asleep meanwhile.
+void expect_sound(weft::io_driver& d) {
+    const double before = cpu_seconds();
+    for (const auto some : {300us, 1500us, 20000us}) {
+        const auto until = steady_now() + some;
+        EXPECT_TRUE(d.wait(until));
+        EXPECT_GE(steady_now(), until);
+    }
+    EXPECT_LT(cpu_seconds() - before, 0.015);
+    d.wake();
+    EXPECT_TRUE(d.wait(weft::never));
+}
+
+// It counts milliseconds there. A profile of seccomp says EPERM where an older system says ENOSYS.
+TEST(io_driver, sleeps_no_less_where_epoll_pwait2_is_refused) {
+    for (const int error : {ENOSYS, EPERM, EINTR})
+        std::thread([error] {
+            if (!weft::testing::without_call(SYS_epoll_pwait2, error)) return;  // may be refused
+            const auto d = weft::make_io_driver(io_kind::epoll);
+            EXPECT_STREQ(d->name(), "epoll");
+            expect_sound(*d);
+        }).join();
+}
+
+// A driver that was made in time finds it out when it sleeps.
+TEST(io_driver, sleeps_no_less_when_epoll_pwait2_is_refused_later) {
+    for (const int error : {ENOSYS, EPERM, EINTR})
+        std::thread([error] {
+            const auto d = weft::make_io_driver(io_kind::epoll);
+            expect_sound(*d);
+            if (!weft::testing::without_call(SYS_epoll_pwait2, error)) return;  // may be refused
+            expect_sound(*d);
+        }).join();
+}
+
+TEST(io_driver, is_one_of_poll_where_epoll_is_refused_and_leaves_no_descriptor_open) {
+    if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at what is thrown through a pipe";
+    for (const long call : {SYS_epoll_create1, SYS_epoll_ctl})
+        std::thread([call] {
+            if (!weft::testing::without_call(call, EPERM)) return;  // that may be refused
+            const int before = next_number();
+            {
+                const auto d = weft::make_io_driver(io_kind::epoll);
+                EXPECT_STREQ(d->name(), "poll");
+                expect_sound(*d);
+            }
+            EXPECT_EQ(next_number(), before);
+        }).join();
     std::thread([] {
-        if (!weft::testing::without_call(SYS_epoll_pwait2)) return;  // that may be refused
-        const auto d = weft::make_io_driver(io_kind::epoll);
-        for (const auto some : {300us, 1500us, 20000us}) {
-            const auto until = steady_now() + some;
-            EXPECT_TRUE(d->wait(until));
-            EXPECT_GE(steady_now(), until);
-        }
+        if (!weft::testing::without_call(SYS_epoll_pwait2, EPERM)) return;
+        if (!weft::testing::without_call(SYS_epoll_wait, EPERM)) return;
+        const int before = next_number();
+        EXPECT_STREQ(weft::make_io_driver(io_kind::epoll)->name(), "poll");
+        EXPECT_EQ(next_number(), before);
     }).join();
 }
 
-TEST(io_driver, that_the_system_refuses_leaves_no_descriptor_open) {
-    if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at what is thrown through a pipe";
-    std::thread([] {
-        if (!weft::testing::without_call(SYS_epoll_ctl)) return;  // that may be refused
-        const auto next_number = [] {
-            const int n = ::dup(STDERR_FILENO);
-            ::close(n);
-            return n;
-        };
-        const int before = next_number();
-        EXPECT_THROW(static_cast<void>(weft::make_io_driver(io_kind::epoll)), std::system_error);
-        EXPECT_EQ(next_number(), before);
-    }).join();
+TEST(driver_poll, asks_once_more_where_there_was_no_memory_for_the_list) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
+    if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "without memory the program ends";
+    const auto d = weft::make_io_driver(io_kind::poll);
+    testing::internal::CaptureStderr();
+    {
+        const weft::testing::allocation_fails no_memory(1);
+        d->poll();
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "weft: poll is refused: Cannot allocate memory; it is tried again\n");
+    d->wake();
+    EXPECT_TRUE(d->wait(weft::never));
+}
+
+TEST(io_driver, is_one_of_epoll_where_any_call_of_io_uring_is_refused) {
+    for (const long call : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register})
+        for (const int error : {EPERM, ENOSYS, ENOMEM})
+            std::thread([=] {
+                if (!weft::testing::without_call(call, error)) return;  // that may be refused
+                const int before = next_number();
+                {
+                    const auto d = weft::make_io_driver(io_kind::io_uring);
+                    EXPECT_STREQ(d->name(), "epoll");
+                    expect_sound(*d);
+                }
+                EXPECT_EQ(next_number(), before);
+            }).join();
+}
+
+using io_driver_death = ::testing::Test;
+
+// What is refused to a driver that sleeps already.
+void sleep_without(io_kind kind, long call, int error) {
+    const auto d = weft::make_io_driver(kind);
+    if (std::string_view(d->name()) != weft::testing::name_of(kind)) std::_Exit(77);
+    static_cast<void>(d->wait(steady_now()));
+    if (kind == io_kind::epoll && !weft::testing::without_call(SYS_epoll_pwait2, error))
+        std::_Exit(77);
+    if (!weft::testing::without_call(call, error)) std::_Exit(77);
+    for (;;) static_cast<void>(d->wait(weft::never));
+}
+
+bool ended_or_cannot(int status) {
+    return WIFEXITED(status) && (WEXITSTATUS(status) == 2 || WEXITSTATUS(status) == 77);
+}
+
+// Of a thread that waits, and so needs the driver that all such share.
+void wait_without(std::initializer_list<long> calls, int error) {
+    auto s = weft::udp_socket::bind("127.0.0.1:0").value();
+    for (const long call : calls)
+        if (!weft::testing::without_call(call, error)) std::_Exit(77);
+    std::string b(1, 0);
+    const std::error_code told = s.recv(room(b)).error();
+    std::_Exit(told == std::error_code(error, std::system_category()) ? 2 : 3);
+}
+
+TEST(io_driver_death, that_threads_share_says_what_it_lacks) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
+    for (const int error : {EMFILE, ENFILE, ENOMEM})
+        EXPECT_EXIT(wait_without({SYS_epoll_create1}, error), ended_or_cannot, "");
+    EXPECT_EXIT(wait_without({SYS_clone, SYS_clone3}, EAGAIN), ended_or_cannot, "");
+}
+
+TEST(io_driver_death, that_may_not_sleep_any_more_ends_with_a_line) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
+    const struct {
+        io_kind kind;
+        long call;
+        const char* name;
+    } all[] = {{io_kind::epoll, SYS_epoll_wait, "epoll_wait"},
+               {io_kind::poll, SYS_poll, "poll"},
+               {io_kind::io_uring, SYS_io_uring_enter, "io_uring_enter"}};
+    for (const auto& [kind, call, name] : all) {
+        EXPECT_EXIT(sleep_without(kind, call, EPERM), ended_or_cannot,
+                    std::string("^$|weft: ") + name + " is refused: Operation not permitted");
+        EXPECT_EXIT(sleep_without(kind, call, EINTR), ended_or_cannot,
+                    std::string("^$|weft: ") + name + " is refused: Interrupted system call");
+    }
+    // What may pass is waited for, and not for ever.
+    EXPECT_EXIT(sleep_without(io_kind::epoll, SYS_epoll_wait, ENOMEM), ended_or_cannot,
+                "^$|weft: epoll_wait is refused: Cannot allocate memory; it is tried again\n"
+                "weft: epoll_wait is refused: Cannot allocate memory; the program");
+}
+
+// A frame with a call that the system has is destroyed, and the system answers that it is busy.
+void destroy_a_read_without_the_ring() {
+    const ::rlimit one_second = {1, 1};
+    ::setrlimit(RLIMIT_CPU, &one_second);  // a spin ends by a signal
+    weft::loop l(weft::make_io_driver(io_kind::io_uring));
+    fiber f(
+        [&] {
+            auto s = weft::udp_socket::bind("127.0.0.1:0").value();
+            std::string b(1, 0);
+            auto reads = [&]() -> weft::eager_task<> {
+                static_cast<void>(co_await s.async_recv(room(b)));
+            };
+            auto t = std::make_unique<weft::eager_task<>>(reads());
+            weft::this_fiber::sleep_for(1ms);
+            if (!weft::testing::without_call(SYS_io_uring_enter, EAGAIN)) std::_Exit(77);
+            t.reset();
+            std::_Exit(3);
+        },
+        {.on = &l});
+    l.run();
+}
+
+// More than one page of what is to be ended, and no page.
+void close_many_without_memory() {
+    constexpr int count = 600;
+    ::rlimit many;
+    ::getrlimit(RLIMIT_NOFILE, &many);
+    many.rlim_cur = many.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &many);
+    weft::loop l(weft::make_io_driver(io_kind::io_uring));
+    fiber f(
+        [&] {
+            std::vector<weft::pipe> all;
+            std::vector<fiber> readers;
+            for (int i = 0; i < count; ++i) {
+                auto p = weft::pipe::open();
+                if (!p) std::_Exit(77);
+                all.push_back(std::move(*p));
+            }
+            for (auto& p : all)
+                readers.emplace_back([&p] {
+                    std::string b(1, 0);
+                    static_cast<void>(p.reader.read(room(b)));
+                });
+            weft::this_fiber::sleep_for(1ms);
+            weft::testing::nothing_spare();
+            if (!weft::testing::without_call(SYS_mmap, ENOMEM)) std::_Exit(77);
+            for (auto& p : all) p.reader.close();
+            std::_Exit(3);
+        },
+        {.on = &l});
+    l.run();
+}
+
+TEST(io_driver_death, whose_ring_is_busy_pauses_before_it_asks_again) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
+    const char* why = nullptr;
+    if (weft::make_driver_uring(&why) == nullptr) GTEST_SKIP() << why;
+    EXPECT_EXIT(destroy_a_read_without_the_ring(), ended_or_cannot,
+                "^$|weft: io_uring_enter is refused: .*; it is tried again\n"
+                "weft: io_uring_enter is refused: .*; the program");
+}
+
+TEST(io_driver_death, without_memory_for_what_io_uring_is_to_end_says_so) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
+    const char* why = nullptr;
+    if (weft::make_driver_uring(&why) == nullptr) GTEST_SKIP() << why;
+    const auto told_or_cannot = [](int status) {
+        return WIFSIGNALED(status) ? WTERMSIG(status) == SIGABRT : ended_or_cannot(status);
+    };
+    EXPECT_EXIT(close_many_without_memory(), told_or_cannot,
+                "^$|weft: out of memory: no room for what io_uring is to end");
+}
+
+// A thread on no loop: what was short at its first wait is there at the next.
+void wait_without_descriptors() {
+    ::rlimit few;
+    ::getrlimit(RLIMIT_NOFILE, &few);
+    few.rlim_cur = 64;
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    auto ends = weft::pipe::open().value();
+    std::vector<int> all;
+    for (int n; (n = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) all.push_back(n);
+    std::string b(1, 0);
+    ends.reader.set_options({.read_timeout = 10s});
+    const bool refused = ends.reader.read(room(b)).error() == std::errc::too_many_files_open;
+    for (const int n : all) ::close(n);
+    std::thread other([&] { static_cast<void>(!ends.writer.write_all(bytes_of("x")).error); });
+    const bool served = ends.reader.read(room(b)).value_or(0) == 1;
+    other.join();
+    std::_Exit(refused && served ? 3 : 4);
+}
+
+TEST(io_driver_death, of_plain_threads_is_tried_again_where_there_was_no_descriptor) {
+    if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at objects through a pipe";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // the one of this process may be there
+    EXPECT_EXIT(wait_without_descriptors(), ::testing::ExitedWithCode(3), "");
 }
 
 TEST(io_driver, that_has_no_descriptor_is_none) {

@@ -113,7 +113,7 @@ TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_ca
         c.server.set_options({.read_timeout = 300ms});  // longer than the peer takes
         io_entry& e = descriptor_ref::find(c.server.native_handle()).entry();
         weft::fiber peer([&] {
-            e.word.fetch_add(3072 * io_entry::user);
+            e.life.fetch_add(io_entry::crowd / 2);
             EXPECT_TRUE(c.client.write_all(weft::bytes_of("a")));
         });
         std::string two(2, 0);
@@ -121,7 +121,7 @@ TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_ca
         EXPECT_EQ(t.bytes, 1u);
         EXPECT_EQ(t.error, std::errc::timed_out);
         peer.join();
-        e.word.fetch_sub(3072 * io_entry::user);
+        e.life.fetch_sub(io_entry::crowd / 2);
     });
 }
 

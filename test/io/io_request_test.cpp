@@ -25,8 +25,7 @@ TEST(io_request, keeps_a_buffer_that_comes_with_its_result_for_bytes_alone) {
     for (const std::int64_t n : {5, 0, -ECONNRESET}) {
         io_request r(io_request::receive, true, owned.ref(), nullptr, 0);
         r.borrows = r.under_way = true;
-        std::uint64_t seen;
-        ASSERT_TRUE(r.of.entry().enter(r.of.generation(), seen)) << "as one that was submitted";
+        ASSERT_TRUE(r.of.entry().enter(r.of.generation())) << "as one that was submitted";
         r.complete_with(*lender, lender->take(), n);
         EXPECT_EQ(r.result, n);
         EXPECT_FALSE(r.under_way);

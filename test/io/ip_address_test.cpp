@@ -1,6 +1,14 @@
 #include "weft/io/ip_address.hpp"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
+
+#include <cstring>
+#include <iterator>
+#include <random>
+#include <string>
+#include <string_view>
 
 namespace {
 
@@ -23,6 +31,13 @@ TEST(ip_address, refuses_what_is_none) {
     EXPECT_FALSE(ip_address::parse(std::string(1000, '1')));
 }
 
+TEST(ip_address, does_not_end_at_a_zero) {
+    using namespace std::string_view_literals;
+    for (const std::string_view text :
+         {"127.0.0.1\0.evil"sv, "127.0.0.1\0"sv, "::1\0"sv, "::1%1\0"sv, "::1%lo\0x"sv, "\0"sv})
+        EXPECT_EQ(ip_address::parse(text).error(), std::errc::invalid_argument) << text.size();
+}
+
 TEST(ip_address, knows_its_kind) {
     EXPECT_TRUE(ip_address::loopback().is_loopback());
     EXPECT_TRUE(ip_address::v4(127, 8, 8, 8).is_loopback());
@@ -39,6 +54,50 @@ TEST(ip_address, compares_as_a_value) {
     EXPECT_EQ(ip_address::parse("127.0.0.1").value(), ip_address::loopback());
     EXPECT_NE(ip_address::any(), ip_address::any_v6());
     EXPECT_LT(ip_address::v4(1, 2, 3, 4), ip_address::v4(1, 2, 4, 0));
+}
+
+// What is nearly an address: from those that are, with characters changed, put in and taken out.
+TEST(ip_address, takes_what_the_system_takes_and_prints_it_the_same) {
+    constexpr std::string_view alphabet("0123456789abcdefABCDEFx:.::.. /[]\0g", 35);
+    const std::string seeds[] = {
+        "127.0.0.1",      "::1", "2001:db8::8:800:200c:417a", "::ffff:10.0.0.1", "1:2:3:4:5:6:7:8",
+        "255.255.255.255"};
+    std::minstd_rand lot(1);
+    const auto random = [&](std::size_t below) { return (lot() >> 8) % below; };
+    int taken = 0;
+    for (int i = 0; i < 200'000; ++i) {
+        std::string text = seeds[random(std::size(seeds))];
+        for (std::size_t n = random(4); n != 0; --n) {
+            const std::size_t at = random(text.size() + 1);
+            const char c = alphabet[random(alphabet.size())];
+            if (const auto what = random(3); what == 0)
+                text.insert(at, 1, c);
+            else if (at != text.size())
+                what == 1 ? void(text[at] = c) : void(text.erase(at, 1));
+        }
+        const auto parsed = ip_address::parse(text);
+        unsigned char bytes[16];
+        const bool whole = text.find('\0') == text.npos;
+        const bool v4 = whole && ::inet_pton(AF_INET, text.c_str(), bytes) == 1;
+        const bool v6 = whole && !v4 && ::inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+        ASSERT_EQ(parsed.has_value(), v4 || v6) << text;
+        if (!parsed) continue;
+        ++taken;
+        ASSERT_EQ(parsed->is_v6(), v6) << text;
+        ASSERT_EQ(std::memcmp(parsed->bytes().data(), bytes, v6 ? 16 : 4), 0) << text;
+        ASSERT_EQ(ip_address::parse(parsed->to_string()).value(), *parsed) << text;
+    }
+    EXPECT_GT(taken, 20'000);
+}
+
+TEST(ip_address, has_an_interface_by_name_or_number) {
+    const unsigned lo = ::if_nametoindex("lo");
+    if (lo == 0) GTEST_SKIP() << "there is no lo";
+    EXPECT_EQ(ip_address::parse("fe80::1%lo").value().scope(), lo);
+    EXPECT_EQ(ip_address::parse("fe80::1%" + std::to_string(lo)).value(),
+              ip_address::parse("fe80::1%lo").value());
+    for (const char* text : {"fe80::1%lo%lo", "fe80::1%0", "fe80::1%4294967296", "fe80::1%-1"})
+        EXPECT_FALSE(ip_address::parse(text)) << text;
 }
 
 }  // namespace

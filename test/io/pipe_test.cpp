@@ -266,4 +266,21 @@ TEST_P(a_pipe, what_is_like_one_can_be_adopted) {
     });
 }
 
+TEST_P(a_pipe, a_regular_file_is_read_to_its_end) {
+    run([] {
+        const int file = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+        auto reader = pipe_reader::adopt(file).value();
+        std::string s(64, 0);
+        std::size_t all = 0;
+        for (;;) {
+            const auto n = reader.read(room(s));
+            ASSERT_TRUE(n) << n.error().message();
+            if (*n == 0) break;
+            all += *n;
+        }
+        EXPECT_GT(all, 64u);
+        EXPECT_EQ(reader.read(room(s)).value(), 0u);
+    });
+}
+
 }  // namespace

@@ -6,8 +6,6 @@
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
-#include <iterator>
 #include <string>
 #include <thread>
 
@@ -25,6 +23,7 @@ using weft::fiber;
 using weft::pipe_reader;
 using weft::process;
 using weft::process_options;
+using weft::testing::descriptor_count;
 
 class child : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(child);
@@ -59,6 +58,22 @@ TEST_P(child, tells_which_signal_has_ended_it) {
         const exit_status s = script("kill -KILL $$").wait().value();
         EXPECT_FALSE(s.ok());
         EXPECT_EQ(s.signal, SIGKILL);
+    });
+}
+
+TEST_P(child, is_not_begun_by_a_text_that_the_system_would_cut) {
+    run([] {
+        const auto spawned = [](const std::vector<std::string>& command,
+                                const process_options& o = {}) {
+            return process::spawn(command, o).error();
+        };
+        const std::string cut("/\0x", 3);
+        EXPECT_EQ(spawned({std::string("true\0x", 6)}), std::errc::invalid_argument);
+        EXPECT_EQ(spawned({"true", cut}), std::errc::invalid_argument);
+        EXPECT_EQ(spawned({"true"}, {.environment = {{"A=a", "B=" + cut}}}),
+                  std::errc::invalid_argument);
+        EXPECT_EQ(spawned({"true"}, {.folder = cut}), std::errc::invalid_argument);
+        EXPECT_EQ(spawned({"true"}, {.folder = "/"}), std::error_code());
     });
 }
 
@@ -136,16 +151,12 @@ TEST_P(child, leaves_nothing_open_where_the_program_has_no_stdin) {
     const int kept = ::dup(0);
     ASSERT_EQ(::close(0), 0);
     run([] {
-        const auto open_numbers = [] {
-            const std::filesystem::directory_iterator all("/proc/self/fd");
-            return std::distance(begin(all), end(all));
-        };
         static_cast<void>(script("exit 0").wait());  // what is opened once is open
-        const auto before = open_numbers();
+        const auto before = descriptor_count();
         {
             const process p = process::spawn({"cat"}, {.in = child_io::piped}).value();
         }
-        EXPECT_EQ(open_numbers(), before);
+        EXPECT_EQ(descriptor_count(), before);
     });
     ASSERT_EQ(::dup2(kept, 0), 0);
     ::close(kept);

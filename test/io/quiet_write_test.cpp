@@ -105,12 +105,11 @@ TEST(quiet_write_death, needs_no_call_of_a_new_system) {
     EXPECT_EXIT(body(), ::testing::ExitedWithCode(0), "");
 }
 
+constexpr std::int64_t (*as_can_be)(int, const void*, std::size_t) = weft::detail::write_quietly;
 INSTANTIATE_TEST_SUITE_P(write, quiet,
-                         ::testing::Values(weft::detail::write_quietly,
-                                           weft::detail::write_with_sigpipe_blocked),
+                         ::testing::Values(as_can_be, weft::detail::write_with_sigpipe_blocked),
                          [](const auto& i) {
-                             return i.param == weft::detail::write_quietly ? "as_can_be"
-                                                                           : "signal_blocked";
+                             return i.param == as_can_be ? "as_can_be" : "signal_blocked";
                          });
 
 }  // namespace

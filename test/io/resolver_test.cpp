@@ -1,15 +1,123 @@
 #include "weft/io/resolver.hpp"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
 
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "test/io/drivers.hpp"
+#include "test/io/known_names.hpp"
+#include "weft/sched/blocking.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task.hpp"
+
+namespace weft::testing {
+namespace {
+
+struct all_known {
+    struct one {
+        std::vector<ip_address> addresses;
+        bool held = false;
+        std::size_t asked = 0;
+    };
+    std::mutex lock;
+    std::condition_variable changed;
+    std::map<std::string, std::shared_ptr<one>, std::less<>> names;
+};
+all_known& known() {
+    static auto* const all = new all_known;
+    return *all;
+}
+
+// What the present getaddrinfo gives, so that freeaddrinfo knows it again.
+struct own_answer {
+    ::addrinfo info{};
+    endpoint address;
+};
+std::map<const ::addrinfo*, std::list<own_answer>>& own_answers() {
+    static auto* const all = new std::map<const ::addrinfo*, std::list<own_answer>>;
+    return *all;
+}
+
+template <class F>
+F* of_system(const char* name) {
+    return reinterpret_cast<F*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+known_name::known_name(std::string name, const std::vector<std::string>& addresses)
+    : name_(std::move(name)) {
+    auto fresh = std::make_shared<all_known::one>();
+    for (const std::string& a : addresses) fresh->addresses.push_back(ip_address::parse(a).value());
+    const std::lock_guard held(known().lock);
+    known().names[name_] = std::move(fresh);
+}
+known_name::~known_name() {
+    let_go();
+    const std::lock_guard held(known().lock);
+    known().names.erase(name_);
+}
+void known_name::hold() {
+    const std::lock_guard held(known().lock);
+    known().names[name_]->held = true;
+}
+void known_name::let_go() {
+    const std::lock_guard held(known().lock);
+    known().names[name_]->held = false;
+    known().changed.notify_all();
+}
+std::size_t known_name::asked() const {
+    const std::lock_guard held(known().lock);
+    return known().names[name_]->asked;
+}
+
+}  // namespace weft::testing
+
+extern "C" int getaddrinfo(const char* host, const char* service, const ::addrinfo* hints,
+                           ::addrinfo** all) {
+    using namespace weft::testing;
+    std::unique_lock held(known().lock);
+    const auto at = host != nullptr ? known().names.find(host) : known().names.end();
+    if (at == known().names.end()) {
+        held.unlock();
+        static auto* const of_libc = of_system<decltype(::getaddrinfo)>("getaddrinfo");
+        return of_libc(host, service, hints, all);
+    }
+    const auto one = at->second;
+    ++one->asked;
+    while (one->held) known().changed.wait(held);
+    if (one->addresses.empty()) return EAI_NONAME;
+    std::list<own_answer> answers;
+    for (const weft::ip_address& a : one->addresses) {
+        own_answer& made = answers.emplace_back();
+        made.address = weft::endpoint(a, 0);
+        made.info.ai_family = made.address.family();
+        made.info.ai_addr = made.address.data();
+        made.info.ai_addrlen = made.address.size();
+        if (&made != &answers.front()) std::prev(answers.end(), 2)->info.ai_next = &made.info;
+    }
+    *all = &answers.front().info;
+    own_answers().emplace(*all, std::move(answers));
+    return 0;
+}
+
+extern "C" void freeaddrinfo(::addrinfo* all) {
+    using namespace weft::testing;
+    {
+        const std::lock_guard held(known().lock);
+        if (own_answers().erase(all) != 0) return;
+    }
+    static auto* const of_libc = of_system<decltype(::freeaddrinfo)>("freeaddrinfo");
+    of_libc(all);
+}
 
 namespace {
 
@@ -88,6 +196,16 @@ TEST(resolver, says_why_there_is_no_answer) {
     });
 }
 
+TEST(resolver, does_not_ask_for_what_stands_before_a_zero) {
+    in_a_fiber([] {
+        resolver r;
+        const std::string name("localhost\0.evil", 15);
+        EXPECT_EQ(r.resolve(name, 1).error(),
+                  std::error_code(EAI_NONAME, weft::resolver_category()));
+        EXPECT_EQ(r.call_count(), 0u);
+    });
+}
+
 TEST(resolver, serves_a_task) {
     resolver r;
     auto t = [&]() -> weft::task<std::size_t> {
@@ -115,13 +233,100 @@ TEST(resolver, who_is_stopped_does_not_wait_for_the_answer) {
     EXPECT_TRUE(r.resolve("localhost", 1));
 }
 
+using weft::testing::known_name;
+
+constexpr auto by_system = weft::resolve_by::getaddrinfo;
+
+TEST(resolver, keeps_the_names_that_were_used_last) {
+    const known_name a("a.known", {"127.0.0.1"});
+    const known_name b("b.known", {"127.0.0.1"});
+    const known_name c("c.known", {"127.0.0.1"});
+    in_a_fiber([&] {
+        resolver r({.keep = 1h, .max_names = 2, .by = by_system});
+        for (const char* name : {"a.known", "b.known", "a.known", "c.known", "a.known", "c.known"})
+            EXPECT_TRUE(r.resolve(name, 1));
+        EXPECT_EQ(a.asked(), 1u) << "in use all the time";
+        EXPECT_EQ(b.asked() + c.asked(), 2u);
+        EXPECT_TRUE(r.resolve("b.known", 1));
+        EXPECT_EQ(b.asked(), 2u) << "was not used for longest";
+    });
+}
+
+TEST(resolver, lets_an_answer_go_that_holds_no_more_before_one_that_does) {
+    const known_name a("a.known", {"127.0.0.1"});
+    in_a_fiber([&] {
+        resolver r({.keep = 1h, .max_names = 2, .by = by_system});
+        EXPECT_TRUE(r.resolve("a.known", 1));
+        EXPECT_FALSE(r.resolve("bad name", 1));  // later, but nothing to keep
+        EXPECT_FALSE(r.resolve("another bad name", 1));
+        EXPECT_TRUE(r.resolve("a.known", 1));
+        EXPECT_EQ(a.asked(), 1u);
+    });
+}
+
 TEST(resolver, keeps_no_more_names_than_it_may) {
-    in_a_fiber([] {
-        resolver r({.keep = 1h, .max_names = 1});
-        EXPECT_TRUE(r.resolve("localhost", 1));
-        static_cast<void>(r.resolve("bad name", 1));
-        EXPECT_TRUE(r.resolve("localhost", 1));
-        EXPECT_EQ(r.call_count(), 3u);
+    const known_name a("a.known", {"127.0.0.1"});
+    const known_name b("b.known", {"127.0.0.1"});
+    in_a_fiber([&] {
+        resolver r({.keep = 1h, .max_names = 1, .by = by_system});
+        for (const char* name : {"a.known", "b.known", "a.known"}) EXPECT_TRUE(r.resolve(name, 1));
+        EXPECT_EQ(a.asked(), 2u);
+        resolver none({.keep = 1h, .max_names = 0, .by = by_system});
+        for (int i = 0; i < 2; ++i) EXPECT_TRUE(none.resolve("b.known", 1));
+        EXPECT_EQ(b.asked(), 3u);
+    });
+}
+
+// Else those who ask for a name that is slow ask for it again and again.
+TEST(resolver, forgets_no_question_that_is_under_way) {
+    known_name slow("a.known", {"127.0.0.1"});
+    known_name other("b.known", {"127.0.0.1"});
+    slow.hold();
+    in_a_fiber([&] {
+        resolver r({.keep = 1h, .max_names = 1, .by = by_system});
+        std::size_t answers = 0;
+        std::vector<fiber> all;
+        const auto ask = [&] { answers += r.resolve("a.known", 1).has_value(); };
+        all.emplace_back(ask);
+        weft::this_fiber::yield();
+        for (int i = 0; i < 2; ++i) EXPECT_TRUE(r.resolve("b.known", 1)) << "without room for it";
+        EXPECT_EQ(other.asked(), 2u) << "and not kept";
+        all.emplace_back(ask);
+        weft::this_fiber::yield();
+        slow.let_go();
+        for (fiber& f : all) f.join();
+        EXPECT_EQ(answers, 2u);
+        EXPECT_EQ(slow.asked(), 1u);
+    });
+}
+
+TEST(resolver, names_without_an_answer_keep_no_other_call_waiting) {
+    std::list<known_name> silent;
+    for (int i = 0; i < 80; ++i)
+        silent
+            .emplace_back("silent" + std::to_string(i) + ".known",
+                          std::vector<std::string>{"127.0.0.1"})
+            .hold();
+    in_a_fiber([&] {
+        resolver r({.by = by_system});
+        std::vector<fiber> all;
+        for (known_name& n : silent)
+            all.emplace_back([&] { static_cast<void>(!r.resolve(n.name(), 1)); });
+        const auto asked = [&] {
+            std::size_t sum = 0;
+            for (const known_name& n : silent) sum += n.asked();
+            return sum;
+        };
+        while (asked() < 64) weft::this_fiber::sleep_for(1ms);
+        bool ran = false;
+        try {
+            const weft::timeout_scope limit(2s);
+            ran = weft::blocking([] { return true; });
+        } catch (const weft::stopped&) {
+        }
+        EXPECT_TRUE(ran);
+        for (known_name& n : silent) n.let_go();
+        for (fiber& f : all) f.join();
     });
 }
 

@@ -1,6 +1,9 @@
 #include "weft/io/tcp_listener.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +13,7 @@
 
 #include "test/io/drivers.hpp"
 #include "test/support/nothing_spare.hpp"
+#include "weft/io/unix_stream.hpp"
 
 namespace {
 
@@ -20,6 +24,7 @@ using weft::tcp_listener;
 using weft::tcp_stream;
 using weft::testing::any_listener;
 using weft::testing::cpu_seconds;
+using weft::testing::for_some_port;
 using weft::testing::room;
 
 class listener : public weft::testing::on_each_driver {};
@@ -91,6 +96,82 @@ TEST_P(listener, may_share_its_port) {
     run([] {
         tcp_listener a = tcp_listener::bind("127.0.0.1:0", {.reuse_port = true}).value();
         EXPECT_TRUE(tcp_listener::bind(a.local_endpoint(), {.reuse_port = true}));
+    });
+}
+
+int option_of(int number, int level, int name) {
+    int value = -1;
+    ::socklen_t size = sizeof value;
+    return ::getsockopt(number, level, name, &value, &size) == 0 ? value : -1;
+}
+
+TEST_P(listener, shares_a_port_of_ipv6_with_ipv4_if_it_is_asked_to) {
+    run([] {
+        auto v6 = tcp_listener::bind("[::]:0", {.only_v6 = true});
+        if (!v6) return;  // a machine without IPv6
+        EXPECT_EQ(option_of(v6->native_handle(), IPPROTO_IPV6, IPV6_V6ONLY), 1);
+        EXPECT_TRUE(for_some_port([] {
+            const auto l = tcp_listener::bind("[::]:0", {.only_v6 = true}).value();
+            const weft::endpoint v4(weft::ip_address::any(), l.local_endpoint().port());
+            return tcp_listener::bind(v4).has_value();
+        }));
+        tcp_listener both = tcp_listener::bind("[::]:0").value();
+        const weft::endpoint taken(weft::ip_address::any(), both.local_endpoint().port());
+        EXPECT_EQ(tcp_listener::bind(taken).error(), std::errc::address_in_use);
+    });
+}
+
+TEST_P(listener, takes_first_bytes_with_the_first_packet) {
+    run([] {
+        tcp_listener l = tcp_listener::bind("127.0.0.1:0", {.fast_open = 7}).value();
+        EXPECT_EQ(option_of(l.native_handle(), IPPROTO_TCP, TCP_FASTOPEN), 7);
+        EXPECT_EQ(option_of(any_listener().native_handle(), IPPROTO_TCP, TCP_FASTOPEN), 0);
+    });
+}
+
+TEST_P(listener, accepts_who_has_sent_something_if_it_is_asked_to) {
+    run([] {
+        tcp_listener l = tcp_listener::bind("127.0.0.1:0", {.defer_accept = 5s}).value();
+        EXPECT_GE(option_of(l.native_handle(), IPPROTO_TCP, TCP_DEFER_ACCEPT), 5);
+        tcp_stream silent = tcp_stream::connect(l.local_endpoint()).value();
+        tcp_stream speaks = tcp_stream::connect(l.local_endpoint()).value();
+        ASSERT_TRUE(speaks.write_all(bytes_of("x")));
+        EXPECT_EQ(l.accept().value().remote_endpoint(), speaks.local_endpoint());
+    });
+}
+
+TEST_P(listener, is_adopted_by_its_number) {
+    run([] {
+        const int number = ::socket(AF_INET, SOCK_STREAM, 0);
+        ASSERT_EQ(::listen(number, 5), 0);  // at any port
+        for (const bool multishot : {false, true}) {
+            tcp_listener l = tcp_listener::adopt(::dup(number), {.multishot = multishot}).value();
+            EXPECT_NE(::fcntl(l.native_handle(), F_GETFD) & FD_CLOEXEC, 0);
+            EXPECT_NE(::fcntl(number, F_GETFL) & O_NONBLOCK, 0);
+            const weft::endpoint to(weft::ip_address::loopback(), l.local_endpoint().port());
+            fiber server([&] { EXPECT_TRUE(l.accept()); });
+            weft::this_fiber::yield();
+            EXPECT_TRUE(tcp_stream::connect(to));
+            server.join();
+        }
+        ::close(number);
+    });
+}
+
+// Also if it fails it is the listener's: it is closed.
+TEST_P(listener, does_not_adopt_what_does_not_listen) {
+    run([] {
+        const int numbers[] = {::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+                               ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+                               ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+                               ::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+        for (const int n : numbers) {
+            EXPECT_EQ(tcp_listener::adopt(n).error(), std::errc::invalid_argument);
+            EXPECT_EQ(::fcntl(n, F_GETFD), -1);
+        }
+        EXPECT_EQ(tcp_listener::adopt(-1).error(), std::errc::bad_file_descriptor);
+        const int bound = ::dup(any_listener().native_handle());
+        EXPECT_EQ(weft::unix_listener::adopt(bound).error(), std::errc::invalid_argument);
     });
 }
 

@@ -1,6 +1,8 @@
 #include "weft/io/tcp_stream.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -37,6 +39,30 @@ TEST_P(tcp, carries_bytes_both_ways) {
         ASSERT_TRUE(c.server.write_all(bytes_of("pong")));
         ASSERT_TRUE(c.client.read_exact(room(s)));
         EXPECT_EQ(s, "pong");
+    });
+}
+
+TEST_P(tcp, one_that_was_closed_leaves_the_next_opening_of_its_number_alone) {
+    run([] {
+        connection first = connected();
+        const int number = first.server.native_handle();
+        first.server.close();
+        connection second = connected();
+        ASSERT_TRUE(second.client.native_handle() == number ||
+                    second.server.native_handle() == number);
+        EXPECT_EQ(first.server.native_handle(), -1);
+        EXPECT_EQ(first.server.local_endpoint().family(), AF_UNSPEC);
+        EXPECT_EQ(first.server.remote_endpoint().family(), AF_UNSPEC);
+        EXPECT_EQ(first.server.set_no_delay(false).error(), std::errc::bad_file_descriptor);
+        EXPECT_EQ(first.server.set_keep_alive(5s).error(), std::errc::bad_file_descriptor);
+        first.server.abort();
+        EXPECT_EQ(first.server.shutdown(weft::direction::both).error(),
+                  std::errc::bad_file_descriptor);
+        std::string s(5, 0);
+        ASSERT_TRUE(second.client.write_all(bytes_of("hello")));
+        EXPECT_TRUE(second.server.read_exact(room(s)));
+        ASSERT_TRUE(second.server.write_all(bytes_of("hello")));
+        EXPECT_TRUE(second.client.read_exact(room(s)));
     });
 }
 
@@ -231,6 +257,17 @@ TEST_P(tcp, reads_until_a_mark) {
         EXPECT_EQ(c.server.read_until(text, "e").value(), 4u) << "it is there already";
         c.client.close();
         EXPECT_EQ(c.server.read_until(text, "\n").error(), weft::errc::end_of_stream);
+        EXPECT_EQ(text, "more");
+    });
+}
+
+TEST_P(tcp, finds_an_empty_mark_at_once) {
+    run([] {
+        connection c = connected();
+        std::string text;
+        EXPECT_EQ(c.server.read_until(text, "").value(), 0u);
+        text = "more";
+        EXPECT_EQ(c.server.read_until(text, "").value(), 0u);
         EXPECT_EQ(text, "more");
     });
 }
@@ -449,8 +486,50 @@ TEST_P(tcp, takes_options) {
         EXPECT_TRUE(c.client.set_keep_alive(30s));
         EXPECT_TRUE(c.client.set_keep_alive(24h)) << "the system's longest, where that is less";
         EXPECT_TRUE(c.client.set_keep_alive(0s));
+        int ms = 0;
+        ::socklen_t size = sizeof ms;
+        EXPECT_TRUE(c.client.set_user_timeout(1500ms));
+        ::getsockopt(c.client.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &size);
+        EXPECT_EQ(ms, 1500);
         c.client.close();
         EXPECT_FALSE(c.client.set_no_delay(true));
+    });
+}
+
+// A peer whose window stays shut is asked again and again, and acknowledges nothing new.
+TEST_P(tcp, what_nobody_reads_ends_the_connection_after_the_user_timeout) {
+    run([] {
+        connection c = connected();
+        ASSERT_TRUE(c.client.set_user_timeout(50ms));
+        const std::string much(16 << 20, 'x');
+        const weft::transferred sent = c.client.write_all(bytes_of(much));
+        EXPECT_EQ(sent.error, std::errc::timed_out);
+        EXPECT_LT(sent.bytes, much.size());
+    });
+}
+
+TEST_P(tcp, connects_with_its_first_bytes) {
+    run([] {
+        auto l = weft::tcp_listener::bind("127.0.0.1:0", {.fast_open = 16}).value();
+        for (int i = 0; i != 3; ++i) {  // the first one gets the cookie
+            tcp_stream c = tcp_stream::connect_fast(l.local_endpoint()).value();
+            int on = 0;
+            ::socklen_t size = sizeof on;
+            ::getsockopt(c.native_handle(), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, &size);
+            EXPECT_EQ(on, 1);
+            ASSERT_TRUE(c.write_all(bytes_of("hello")));
+            tcp_stream s = l.accept().value();
+            std::string b(5, 0);
+            ASSERT_TRUE(s.read_exact(room(b)));
+            EXPECT_EQ(b, "hello");
+            ASSERT_TRUE(s.write_all(bytes_of("there")));
+            ASSERT_TRUE(c.read_exact(room(b)));
+            EXPECT_EQ(b, "there");
+        }
+        const weft::endpoint gone = l.local_endpoint();
+        l.close();
+        auto c = tcp_stream::connect_fast(gone);
+        EXPECT_FALSE(c && c->write_all(bytes_of("x")) && c->read_exact({}));
     });
 }
 

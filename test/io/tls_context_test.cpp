@@ -5,7 +5,10 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "test/io/tls_identity.hpp"
 
@@ -43,6 +46,33 @@ TEST_F(context_of_tls, says_what_a_file_is_not) {
     EXPECT_EQ(no_certificate.category(), weft::tls_category()) << no_certificate.message();
 }
 
+TEST_F(context_of_tls, refuses_a_text_that_the_system_would_cut) {
+    const auto invalid = std::errc::invalid_argument;
+    const auto cut = [](std::string s) { return s + '\0' + "x"; };
+    const std::string file = anna.certificate();
+    const std::string key = anna.key();
+    EXPECT_EQ(tls_context::client(cut(file)).error(), invalid);
+    EXPECT_EQ(tls_context::client(std::string(1, '\0')).error(), invalid);
+    EXPECT_EQ(tls_context::client({}, {.certificate_file = cut(file), .key_file = key}).error(),
+              invalid);
+    EXPECT_EQ(tls_context::client({}, {.certificate_file = file, .key_file = cut(key)}).error(),
+              invalid);
+    EXPECT_EQ(tls_context::server(cut(file), key).error(), invalid);
+    EXPECT_EQ(tls_context::server(file, cut(key)).error(), invalid);
+    EXPECT_EQ(
+        tls_context::server(
+            file, key, {.clients = weft::tls_clients::asked, .clients_trusted_file = cut(file)})
+            .error(),
+        invalid);
+    const tls_context other = tls_context::server(file, key).value();
+    EXPECT_EQ(tls_context::server(file, key, {.hosts = {{cut("anna.test"), other}}}).error(),
+              invalid);
+}
+
+TEST_F(context_of_tls, counts_the_bytes_of_a_protocol) {
+    EXPECT_TRUE(tls_context::client({}, {.protocols = {std::string("a\0b", 3)}}));
+}
+
 TEST_F(context_of_tls, refuses_the_key_of_another) {
     const tls_identity bert("bert.test");
     const std::error_code e = tls_context::server(anna.certificate(), bert.key()).error();
@@ -65,6 +95,40 @@ TEST_F(context_of_tls, a_refusal_has_a_name_and_a_reason) {
     EXPECT_NE(two, tls_refusal::other_host);
     EXPECT_EQ(make_error_condition(tls_refusal::other_host).message(),
               "the certificate is another host's");
+}
+
+TEST_F(context_of_tls, refuses_options_that_are_none) {
+    const auto client = [&](const weft::tls_client_options& o) {
+        return tls_context::client(anna.certificate(), o).error();
+    };
+    const auto server = [&](const weft::tls_server_options& o) {
+        return tls_context::server(anna.certificate(), anna.key(), o).error();
+    };
+    const auto invalid = std::errc::invalid_argument;
+    for (const std::string& bad : {std::string(), std::string(256, 'x')}) {
+        EXPECT_EQ(client({.protocols = {"h2", bad}}), invalid);
+        EXPECT_EQ(server({.protocols = {bad}}), invalid);
+    }
+    EXPECT_EQ(client({.protocols = std::vector<std::string>(257, std::string(255, 'x'))}), invalid);
+    EXPECT_EQ(client({.certificate_file = anna.certificate()}), invalid) << "a half";
+    EXPECT_EQ(client({.key_file = anna.key()}), invalid);
+    EXPECT_EQ(client({.certificate_file = "/none", .key_file = "/none"}),
+              std::errc::no_such_file_or_directory);
+    EXPECT_EQ(server({.clients = weft::tls_clients::required}), invalid) << "trusted by whom?";
+    EXPECT_EQ(server({.clients_trusted_file = anna.certificate()}), invalid);
+    EXPECT_EQ(
+        server({.clients = weft::tls_clients::asked, .clients_trusted_file = "/none"}).category(),
+        std::system_category());
+    const std::error_code no_certificate =
+        server({.clients = weft::tls_clients::asked, .clients_trusted_file = anna.key()});
+    EXPECT_EQ(no_certificate.category(), weft::tls_category()) << no_certificate.message();
+    tls_context of_server = tls_context::server(anna.certificate(), anna.key()).value();
+    const tls_context of_client = tls_context::client().value();
+    EXPECT_EQ(server({.hosts = {{"", of_server}}}), invalid);
+    EXPECT_EQ(server({.hosts = {{"a.test", of_client}}}), invalid);
+    EXPECT_EQ(server({.hosts = {{"a.test", of_server}, {"A.TEST", of_server}}}), invalid);
+    const tls_context kept = std::move(of_server);
+    EXPECT_EQ(server({.hosts = {{"a.test", of_server}}}), invalid);  // NOLINT: is moved
 }
 
 }  // namespace

@@ -1,19 +1,22 @@
 #include "weft/io/tls/tls_stream.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <cstdint>
 #include <cstring>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "test/io/drivers.hpp"
-#include "test/io/tls_identity.hpp"
+#include "test/io/tls_pair.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/when_all.hpp"
 
@@ -27,36 +30,15 @@ using weft::tls_context;
 using weft::tls_refusal;
 using weft::tls_stream;
 using weft::transferred;
+using weft::testing::anna;
+using weft::testing::bytes_unlike;
+using weft::testing::client_context;
+using weft::testing::over;
 using weft::testing::room;
+using weft::testing::server_context;
 using weft::testing::tls_identity;
-
-const tls_identity& anna() {
-    static const tls_identity the_one("anna.test");
-    return the_one;
-}
-
-tls_context server_context() {
-    return tls_context::server(anna().certificate(), anna().key()).value();
-}
-tls_context client_context() { return tls_context::client(anna().certificate()).value(); }
-
-// Two ends that have not spoken yet.
-struct tls_pair {
-    tls_stream client;
-    tls_stream server;
-};
-
-tls_pair over(weft::tcp_stream c, weft::tcp_stream s, const std::string& host = "anna.test",
-              const tls_context& trusts = client_context()) {
-    return {tls_stream::client(std::move(c), trusts, host).value(),
-            tls_stream::server(std::move(s), server_context()).value()};
-}
-
-tls_pair unshaken(const std::string& host = "anna.test",
-                  const tls_context& trusts = client_context()) {
-    auto [c, s] = weft::testing::connected();
-    return over(std::move(c), std::move(s), host, trusts);
-}
+using weft::testing::tls_pair;
+using weft::testing::unshaken;
 
 void shake(tls_pair& p) {
     fiber f([&] { EXPECT_TRUE(p.server.handshake()); });
@@ -68,13 +50,6 @@ tls_pair shaken() {
     tls_pair p = unshaken();
     shake(p);
     return p;
-}
-
-// No two of its words are alike.
-std::string words(std::size_t bytes) {
-    std::string s(bytes, 0);
-    for (std::uint32_t i = 0; i < bytes / 4; ++i) std::memcpy(s.data() + i * 4, &i, 4);
-    return s;
 }
 
 std::string read_to_the_end(tls_stream& s) {
@@ -178,7 +153,7 @@ TEST_P(tls, nobody_else_can_read_it) {
 TEST_P(tls, both_write_more_than_fits_between_them) {
     run([] {
         auto [client, server] = shaken();
-        const std::string sent = words(3 << 20);
+        const std::string sent = bytes_unlike(3 << 20);
         auto send = [&](tls_stream& s) {
             const transferred t = s.write_all(bytes_of(sent));
             EXPECT_TRUE(t) << t.error.message();
@@ -382,7 +357,7 @@ TEST_P(tls, a_write_that_was_ended_goes_on_where_it_was) {
         auto [client, server] = shaken();
         const int few = 64 << 10;
         ::setsockopt(client.under().native_handle(), SOL_SOCKET, SO_SNDBUF, &few, sizeof few);
-        const std::string all = words(8 << 20);
+        const std::string all = bytes_unlike(8 << 20);
         const std::string_view text = all;
         transferred t;
         fiber f([&] { t = client.write_all(bytes_of(text)); }, {.launch = weft::launch::dispatch});
@@ -403,6 +378,446 @@ TEST_P(tls, a_write_that_was_ended_goes_on_where_it_was) {
         });
         EXPECT_TRUE(read_to_the_end(server) == all);
         g.join();
+    });
+}
+
+// Little lies between the two of them, and that in few segments: TCP drops what comes in too many.
+// Sizes that are set stay: those that the kernel chose grow as it sees fit.
+tls_pair shaken_with_little_between() {
+    tls_pair p = shaken();
+    const int few = 16 << 10;
+    const int some = 64 << 10;
+    const int no = 0;
+    for (tls_stream* s : {&p.client, &p.server}) {
+        const int number = s->under().native_handle();
+        ::setsockopt(number, SOL_SOCKET, SO_SNDBUF, &few, sizeof few);
+        ::setsockopt(number, SOL_SOCKET, SO_RCVBUF, &some, sizeof some);
+        ::setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &no, sizeof no);
+    }
+    return p;
+}
+
+// The bytes that the kernel says: of FIONREAD, or of SIOCOUTQ.
+std::size_t bytes_in(tls_stream& s, unsigned long where) {
+    int bytes = 0;
+    EXPECT_EQ(::ioctl(s.under().native_handle(), where, &bytes), 0);
+    return static_cast<std::size_t>(bytes);
+}
+
+// Writes until there is no more room, and is stopped: how far it came. A part of that lies in the
+// stream.
+std::size_t write_until_full(tls_stream& s, const std::string& text) {
+    transferred t;
+    fiber f([&] { t = s.write_all(bytes_of(text)); }, {.launch = weft::launch::dispatch});
+    f.request_stop();
+    f.join();
+    EXPECT_EQ(t.error, std::errc::operation_canceled);
+    EXPECT_LT(t.bytes, text.size());
+    return t.bytes;
+}
+
+void expect_to_read(tls_stream& s, std::string_view what) {
+    std::string got(what.size(), 0);
+    const transferred t = s.read_exact(room(got));
+    EXPECT_TRUE(t) << t.bytes << " of " << what.size() << " bytes, " << t.error.message();
+    EXPECT_TRUE(got == what);
+}
+
+TEST_P(tls, a_peer_that_asks_and_never_reads_the_answers_is_made_to_wait) {
+    run([] {
+        tls_pair p = shaken_with_little_between();
+        constexpr std::size_t most = 15'000;
+        constexpr std::size_t answer_bytes = 27;
+        std::size_t asked = 0;
+        auto ask = [&] {
+            ::SSL_key_update(p.client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
+            const transferred t = p.client.write_all(bytes_of("x"));
+            asked += t.bytes;
+            return t.error;
+        };
+        std::size_t heard = 0;
+        fiber server([&] {
+            std::string piece(1000, 0);
+            while (const auto n = p.server.read(room(piece)).value()) heard += n;
+        });
+        p.client.under().set_options({.write_timeout = 100ms});
+        // One that is only slow goes on meanwhile.
+        std::size_t before = most;
+        while (asked < most && before != heard) {
+            before = heard;
+            while (asked < most && !ask()) {
+            }
+        }
+        EXPECT_LT(asked, most) << "nobody made it wait";
+        EXPECT_LE(heard * answer_bytes,
+                  (64u << 10) + bytes_in(p.server, SIOCOUTQ) + bytes_in(p.client, FIONREAD));
+        // Once it reads, it is served to the end.
+        p.client.under().set_options({});
+        fiber reader([&] {
+            std::string none(1, 0);
+            EXPECT_EQ(p.client.read(room(none)).value(), 0u);
+        });
+        while (asked < most && !ask()) {
+        }
+        EXPECT_TRUE(p.client.shutdown());
+        server.join();
+        EXPECT_EQ(heard, most);
+        EXPECT_TRUE(p.server.shutdown());
+        reader.join();
+    });
+}
+
+TEST_P(tls, a_reader_sends_what_a_write_has_left) {
+    run([] {
+        auto [client, server] = shaken_with_little_between();
+        const std::string text = bytes_unlike(1 << 20);
+        const std::size_t taken = write_until_full(server, text);
+        std::string answer(2, 0);
+        fiber f([&] { EXPECT_TRUE(server.read_exact(room(answer))); },
+                {.launch = weft::launch::dispatch});
+        expect_to_read(client, std::string_view(text).substr(0, taken));
+        EXPECT_TRUE(client.write_all(bytes_of("ok")));
+        f.join();
+        EXPECT_EQ(answer, "ok");
+    });
+}
+
+TEST_P(tls, a_reader_that_waits_already_sends_what_a_write_leaves) {
+    run([] {
+        auto [client, server] = shaken_with_little_between();
+        const std::string text = bytes_unlike(1 << 20);
+        std::string answer(2, 0);
+        fiber f([&] { EXPECT_TRUE(server.read_exact(room(answer))); },
+                {.launch = weft::launch::dispatch});
+        const std::size_t taken = write_until_full(server, text);
+        expect_to_read(client, std::string_view(text).substr(0, taken));
+        EXPECT_TRUE(client.write_all(bytes_of("ok")));
+        f.join();
+        EXPECT_EQ(answer, "ok");
+    });
+}
+
+TEST_P(tls, a_reader_that_waits_for_room_still_hears) {
+    run([] {
+        auto [client, server] = shaken_with_little_between();
+        const std::string text = bytes_unlike(1 << 20);
+        const std::size_t taken = write_until_full(server, text);
+        // Neither reads before it has written more than fits between them.
+        const std::string sent = bytes_unlike(1 << 20);
+        fiber f([&] { expect_to_read(server, sent); }, {.launch = weft::launch::dispatch});
+        EXPECT_TRUE(client.write_all(bytes_of(sent)));
+        f.join();
+        fiber g([&] { EXPECT_TRUE(server.write_all(bytes_of(text).subspan(taken))); });
+        expect_to_read(client, text);
+        g.join();
+    });
+}
+
+TEST_P(tls, a_reader_that_waits_for_room_can_be_ended) {
+    run([] {
+        auto [client, server] = shaken_with_little_between();
+        const std::string text = bytes_unlike(1 << 20);
+        write_until_full(server, text);
+        std::string s(4, 0);
+        std::error_code how;
+        auto read = [&] { how = server.read(room(s)).error(); };
+        fiber stopped(read, {.launch = weft::launch::dispatch});
+        stopped.request_stop();
+        stopped.join();
+        EXPECT_EQ(how, std::errc::operation_canceled);
+        server.under().set_options({.read_timeout = 1ms});
+        read();
+        EXPECT_EQ(how, std::errc::timed_out);
+        server.under().set_options({});
+        EXPECT_TRUE(client.write_all(bytes_of("text")));
+        EXPECT_EQ(server.read(room(s)).value(), 4u) << "nothing was lost";
+        fiber closed(read, {.launch = weft::launch::dispatch});
+        server.close();
+        closed.join();
+        EXPECT_EQ(how, errc::closed);
+    });
+}
+
+TEST_P(tls, one_that_reads_and_one_that_writes_share_the_room) {
+    run([] {
+        auto [client, server] = shaken_with_little_between();
+        const std::string text = bytes_unlike(300'000);
+        fiber reader([&] { EXPECT_EQ(read_to_the_end(server), std::string(300, 'x')); },
+                     {.launch = weft::launch::dispatch});
+        fiber writer([&] {
+            EXPECT_TRUE(server.write_all(bytes_of(text)));
+            EXPECT_TRUE(server.shutdown());
+        });
+        // Each question is answered by who reads, between what the other writes.
+        for (int i = 0; i < 300; ++i) {
+            ::SSL_key_update(client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
+            EXPECT_TRUE(client.write_all(bytes_of("x")));
+            if (i % 3 == 0)
+                expect_to_read(client, std::string_view(text).substr(
+                                           static_cast<std::size_t>(i / 3) * 1000, 1000));
+        }
+        EXPECT_TRUE(client.shutdown());
+        EXPECT_TRUE(read_to_the_end(client) == text.substr(100'000));
+        writer.join();
+        reader.join();
+    });
+}
+
+// The shared loop tells both, each is woken on its own thread.
+TEST_P(tls, threads_that_read_and_that_write_share_the_room) {
+    tls_pair p;
+    run([&] { p = shaken_with_little_between(); });
+    const std::string text = bytes_unlike(300'000);
+    std::thread reader([&] { EXPECT_EQ(read_to_the_end(p.server), std::string(3000, 'x')); });
+    std::thread writer([&] {
+        EXPECT_TRUE(p.server.write_all(bytes_of(text)));
+        EXPECT_TRUE(p.server.shutdown());
+    });
+    run([&] {
+        for (int i = 0; i < 3000; ++i) {
+            ::SSL_key_update(p.client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
+            EXPECT_TRUE(p.client.write_all(bytes_of("x")));
+            const auto at = static_cast<std::size_t>(i) * 100;
+            if (i % 10 == 0) expect_to_read(p.client, std::string_view(text).substr(at, 1000));
+        }
+        EXPECT_TRUE(p.client.shutdown());
+        EXPECT_EQ(read_to_the_end(p.client), "");
+    });
+    reader.join();
+    writer.join();
+}
+
+TEST_P(tls, nothing_is_transferred_at_once) {
+    run([] {
+        auto [client, server] = shaken_with_little_between();
+        const std::string text = bytes_unlike(1 << 20);
+        write_until_full(server, text);
+        auto written = server.async_write_all({});
+        EXPECT_TRUE(written.ready());
+        EXPECT_TRUE(written.take(nullptr, weft::wait_status::woken));
+        auto all = server.async_read_exact({});
+        EXPECT_TRUE(all.ready());
+        EXPECT_TRUE(all.take(nullptr, weft::wait_status::woken));
+        auto some = server.async_read({});
+        EXPECT_TRUE(some.ready());
+        EXPECT_EQ(some.take(nullptr, weft::wait_status::woken).value(), 0u);
+    });
+}
+
+// A word from the server, with which the tickets of TLS 1.3 come, and the end.
+void greet(tls_pair& p) {
+    fiber f([&] {
+        EXPECT_TRUE(p.server.write_all(bytes_of("hello")));
+        EXPECT_TRUE(p.server.shutdown());
+    });
+    EXPECT_EQ(read_to_the_end(p.client), "hello");
+    EXPECT_TRUE(p.client.shutdown());
+    f.join();
+}
+
+tls_context server_context(const weft::tls_server_options& o) {
+    return tls_context::server(anna().certificate(), anna().key(), o).value();
+}
+tls_context client_context(const weft::tls_client_options& o) {
+    return tls_context::client(anna().certificate(), o).value();
+}
+
+tls_pair unshaken_of(const tls_context& c, const tls_context& s,
+                     const std::string& host = "anna.test", const weft::tls_session& session = {}) {
+    auto [near, far] = weft::testing::connected();
+    return {tls_stream::client(std::move(near), c, host, session).value(),
+            tls_stream::server(std::move(far), s).value()};
+}
+
+tls_pair shaken_of(const tls_context& c, const tls_context& s,
+                   const std::string& host = "anna.test", const weft::tls_session& session = {}) {
+    tls_pair p = unshaken_of(c, s, host, session);
+    shake(p);
+    return p;
+}
+
+// What the server says; with TLS 1.3 a client whom it refuses learns that by a read.
+std::error_code server_refuses(const tls_context& c, const tls_context& s,
+                               const std::string& host = "anna.test",
+                               const weft::tls_session& session = {}) {
+    tls_pair p = unshaken_of(c, s, host, session);
+    std::error_code e;
+    fiber f([&] { e = p.server.handshake().error(); });
+    std::string b(1, 0);
+    EXPECT_FALSE(p.client.handshake() && p.client.read(room(b)));
+    f.join();
+    return e;
+}
+
+const int both_versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+TEST_P(tls, agrees_on_the_first_of_the_servers_protocols_that_is_offered) {
+    run([] {
+        const tls_context s = server_context({.protocols = {"h2", "http/1.1"}});
+        tls_pair p = shaken_of(client_context({.protocols = {"x", "http/1.1", "h2"}}), s);
+        EXPECT_EQ(p.client.protocol(), "h2");
+        EXPECT_EQ(p.server.protocol(), "h2");
+        p = shaken_of(client_context(), s);
+        EXPECT_EQ(p.client.protocol(), "") << "it offers none";
+        p = shaken_of(client_context({.protocols = {"h2"}}), server_context());
+        EXPECT_EQ(p.client.protocol(), "") << "the server has none";
+        const std::error_code e = server_refuses(client_context({.protocols = {"x"}}), s);
+        EXPECT_EQ(e.category(), weft::tls_category()) << e.message();
+        EXPECT_EQ(tls_stream().protocol(), "");
+    });
+}
+
+TEST_P(tls, asks_clients_who_they_are) {
+    run([] {
+        using weft::tls_clients;
+        const tls_identity bert("bert.test");
+        const auto server = [](tls_clients how) {
+            return server_context({.clients = how, .clients_trusted_file = anna().certificate()});
+        };
+        const tls_context no_one = client_context();
+        const tls_context one =
+            client_context({.certificate_file = anna().certificate(), .key_file = anna().key()});
+        const tls_context stranger =
+            client_context({.certificate_file = bert.certificate(), .key_file = bert.key()});
+        for (const int version : both_versions) {
+            for (const tls_context* c : {&no_one, &one, &stranger})
+                ::SSL_CTX_set_max_proto_version(c->native_handle(), version);
+            tls_pair p = shaken_of(one, server(tls_clients::required));
+            EXPECT_NE(::SSL_get0_peer_certificate(p.server.native_handle()), nullptr);
+            p = shaken_of(no_one, server(tls_clients::asked));
+            EXPECT_EQ(::SSL_get0_peer_certificate(p.server.native_handle()), nullptr);
+            p = shaken_of(stranger, server_context());
+            EXPECT_EQ(::SSL_get0_peer_certificate(p.server.native_handle()), nullptr);
+            EXPECT_EQ(server_refuses(no_one, server(tls_clients::required)).category(),
+                      weft::tls_category());
+            EXPECT_EQ(server_refuses(stranger, server(tls_clients::required)),
+                      tls_refusal::not_trusted);
+            EXPECT_EQ(server_refuses(stranger, server(tls_clients::asked)),
+                      tls_refusal::not_trusted);
+        }
+    });
+}
+
+TEST_P(tls, speaks_no_version_below_the_least) {
+    run([] {
+        const tls_context old = client_context();
+        ::SSL_CTX_set_max_proto_version(old.native_handle(), TLS1_2_VERSION);
+        const auto least = weft::tls_version::tls_1_3;
+        EXPECT_EQ(server_refuses(old, server_context({.least = least})).category(),
+                  weft::tls_category());
+        const tls_context before = server_context();
+        ::SSL_CTX_set_max_proto_version(before.native_handle(), TLS1_2_VERSION);
+        EXPECT_EQ(server_refuses(client_context({.least = least}), before).category(),
+                  weft::tls_category());
+        tls_pair p = shaken_of(client_context({.least = least}), server_context({.least = least}));
+        EXPECT_STREQ(p.client.version(), "TLSv1.3");
+    });
+}
+
+TEST_P(tls, a_server_is_the_host_that_is_asked_for) {
+    run([] {
+        const tls_identity bert("bert.test");
+        // The context lives on in the one that names it.
+        const tls_context s = server_context(
+            {.hosts = {{"Bert.Test",
+                        tls_context::server(bert.certificate(), bert.key(), {.protocols = {"b"}})
+                            .value()}}});
+        const weft::tls_client_options o = {.protocols = {"a", "b"}};
+        const tls_context to_bert = tls_context::client(bert.certificate(), o).value();
+        for (const int version : both_versions) {
+            ::SSL_CTX_set_max_proto_version(to_bert.native_handle(), version);
+            EXPECT_EQ(shaken_of(to_bert, s, "bert.test").server.protocol(), "b");
+            EXPECT_EQ(shaken_of(to_bert, s, "BERT.test").server.protocol(), "b");
+            EXPECT_EQ(shaken_of(client_context(o), s, "anna.test").server.protocol(), "");
+            EXPECT_EQ(shaken_of(client_context(o), s, "127.0.0.1").server.protocol(), "")
+                << "an address is no name";
+        }
+    });
+}
+
+TEST_P(tls, resumes_a_session_with_and_without_a_certificate_of_the_client) {
+    run([] {
+        const weft::tls_server_options asking = {.clients = weft::tls_clients::required,
+                                                 .clients_trusted_file = anna().certificate()};
+        for (const int version : both_versions) {
+            for (const bool certified : {false, true}) {
+                const tls_context s = certified ? server_context(asking) : server_context();
+                const tls_context c = client_context(
+                    {.certificate_file = anna().certificate(), .key_file = anna().key()});
+                ::SSL_CTX_set_max_proto_version(c.native_handle(), version);
+                weft::tls_session kept;
+                for (const bool again : {false, true, true}) {
+                    tls_pair p = shaken_of(c, s, "anna.test", kept);
+                    greet(p);
+                    EXPECT_EQ(p.server.is_resumed(), again);
+                    EXPECT_EQ(p.client.is_resumed(), again);
+                    EXPECT_FALSE(p.server.session()) << "it is the client's";
+                    kept = p.client.session();
+                    EXPECT_TRUE(kept);
+                }
+            }
+        }
+    });
+}
+
+TEST_P(tls, a_session_is_resumed_by_nobody_else) {
+    run([] {
+        const tls_context s = server_context();
+        const tls_context c = client_context();
+        tls_pair p = shaken_of(c, s);
+        greet(p);
+        const weft::tls_session kept = p.client.session();
+        EXPECT_TRUE(kept);
+        const auto refused = [&](const tls_context& by, const std::string& host) {
+            auto [near, far] = weft::testing::connected();
+            return tls_stream::client(std::move(near), by, host, kept).error();
+        };
+        EXPECT_EQ(refused(c, "127.0.0.1"), std::errc::invalid_argument);
+        EXPECT_EQ(refused(client_context(), "anna.test"), std::errc::invalid_argument);
+        EXPECT_FALSE(shaken_of(c, server_context(), "anna.test", kept).client.is_resumed());
+        EXPECT_FALSE(unshaken_of(c, s).client.session()) << "it is not agreed yet";
+        EXPECT_FALSE(tls_stream().session());
+        EXPECT_FALSE(tls_stream().is_resumed());
+    });
+}
+
+// Else who is a guest of one host would be one of the other, without a certificate.
+TEST_P(tls, a_session_of_one_host_opens_no_other) {
+    run([] {
+        const tls_context inner = server_context(
+            {.clients = weft::tls_clients::required, .clients_trusted_file = anna().certificate()});
+        const tls_context s = server_context({.hosts = {{"anna.test", inner}}});
+        for (const int version : both_versions) {
+            const tls_context c = client_context();
+            ::SSL_CTX_set_max_proto_version(c.native_handle(), version);
+            tls_pair guest = shaken_of(c, s, "127.0.0.1");
+            greet(guest);
+            SSL_SESSION* const kept = ::SSL_get1_session(guest.client.native_handle());
+            tls_pair p = unshaken_of(c, s, "anna.test");
+            ::SSL_set_session(p.client.native_handle(), kept);  // behind the back of the stream
+            ::SSL_SESSION_free(kept);
+            fiber f([&] { EXPECT_FALSE(p.server.handshake()); });
+            std::string b(1, 0);
+            EXPECT_FALSE(p.client.handshake() && p.client.read(room(b)));
+            f.join();
+        }
+    });
+}
+
+TEST_P(tls, resumes_nothing_where_it_is_not_to) {
+    run([] {
+        for (const int version : both_versions) {
+            const tls_context c = client_context();
+            ::SSL_CTX_set_max_proto_version(c.native_handle(), version);
+            tls_pair p = shaken_of(c, server_context({.resumes = false}));
+            greet(p);
+            EXPECT_FALSE(p.client.session());
+            const tls_context forgets = client_context({.resumes = false});
+            ::SSL_CTX_set_max_proto_version(forgets.native_handle(), version);
+            p = shaken_of(forgets, server_context());
+            greet(p);
+            EXPECT_FALSE(p.client.session());
+        }
     });
 }
 

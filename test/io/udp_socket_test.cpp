@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <net/if.h>
+#include <netinet/in.h>
 
 #include <deque>
 #include <string>
@@ -21,19 +22,14 @@ using weft::fiber;
 using weft::ip_address;
 using weft::udp_options;
 using weft::udp_socket;
+using weft::testing::for_some_port;
+using weft::testing::next_of;
 using weft::testing::room;
 
 class udp : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(udp);
 
 udp_socket any_udp(const udp_options& o = {}) { return udp_socket::bind("127.0.0.1:0", o).value(); }
-
-// What comes next, as text.
-std::string next_of(udp_socket& s) {
-    std::string b(100, 0);
-    const auto r = s.recv(room(b));
-    return r ? b.substr(0, r->bytes) : r.error().message();
-}
 
 TEST_P(udp, tells_where_a_datagram_is_from) {
     run([] {
@@ -359,6 +355,54 @@ TEST_P(udp, receives_what_is_sent_to_its_group) {
         EXPECT_EQ(b.leave(group, lo).error(), std::errc::address_not_available);
         ASSERT_TRUE(s.send_to(bytes_of("to one"), to));
         EXPECT_EQ(next_of(a), "to one");
+    });
+}
+
+TEST_P(udp, receives_what_one_source_sends_to_its_group) {
+    run([] {
+        const unsigned lo = ::if_nametoindex("lo");
+        const ip_address group = ip_address::v4(232, 255, 0, 17);
+        udp_socket listens = udp_socket::bind("0.0.0.0:0").value();
+        const endpoint to(group, listens.local_endpoint().port());
+        udp_socket wanted = udp_socket::bind("127.0.0.2:0").value();
+        udp_socket other = udp_socket::bind("127.0.0.3:0").value();
+        for (udp_socket* s : {&wanted, &other}) ASSERT_TRUE(s->set_multicast_interface(lo));
+        const ip_address source = wanted.local_endpoint().address();
+        ASSERT_TRUE(listens.join_source(group, source, lo));
+        EXPECT_FALSE(listens.join_source(group, source, lo)) << "it has";
+        ASSERT_TRUE(other.send_to(bytes_of("other"), to));
+        ASSERT_TRUE(wanted.send_to(bytes_of("wanted"), to));
+        EXPECT_EQ(next_of(listens), "wanted");
+        ASSERT_TRUE(listens.leave_source(group, source, lo));
+        EXPECT_FALSE(listens.leave_source(group, source, lo)) << "it has not";
+        ASSERT_TRUE(wanted.send_to(bytes_of("to nobody"), to));
+        listens.set_receive_timeout(1ms);
+        EXPECT_NE(next_of(listens), "to nobody");
+        auto v6 = udp_socket::bind("[::1]:0");
+        if (!v6) return;  // a machine without IPv6
+        const ip_address group6 = ip_address::parse("ff35::17").value();
+        EXPECT_TRUE(v6->join_source(group6, ip_address::loopback_v6(), lo));
+        EXPECT_TRUE(v6->leave_source(group6, ip_address::loopback_v6(), lo));
+    });
+}
+
+TEST_P(udp, shares_a_port_of_ipv6_with_ipv4_if_it_is_asked_to) {
+    run([] {
+        auto v6 = udp_socket::bind("[::]:0", {.only_v6 = true});
+        if (!v6) return;  // a machine without IPv6
+        int only = 0;
+        ::socklen_t size = sizeof only;
+        ASSERT_EQ(::getsockopt(v6->native_handle(), IPPROTO_IPV6, IPV6_V6ONLY, &only, &size), 0);
+        EXPECT_EQ(only, 1);
+        EXPECT_TRUE(for_some_port([] {
+            const auto s = udp_socket::bind("[::]:0", {.only_v6 = true}).value();
+            const endpoint v4(ip_address::any(), s.local_endpoint().port());
+            return udp_socket::bind(v4).has_value();
+        }));
+        udp_socket both = udp_socket::bind("[::]:0").value();
+        EXPECT_EQ(
+            udp_socket::bind(endpoint(ip_address::any(), both.local_endpoint().port())).error(),
+            std::errc::address_in_use);
     });
 }
 

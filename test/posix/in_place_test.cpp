@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <thread>
 #include <vector>
 
+#include "test/support/cpu_of_thread.hpp"
 #include "weft/base/atomic.hpp"
 
 namespace {
@@ -36,6 +39,24 @@ TEST(in_place, is_made_of_zeros_by_the_first_who_comes) {
     destroy_in_place<thing>(c);
     EXPECT_EQ(things_made, 0);
     EXPECT_EQ(in_place<thing>(c), nullptr) << "it was destroyed";
+}
+
+std::atomic<bool> is_making{false};
+struct slow_thing {
+    slow_thing() {
+        is_making = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+};
+
+TEST(in_place, leaves_the_processor_to_a_thread_that_makes_it) {
+    thing_of_c c{};
+    std::thread maker([&] { in_place<slow_thing>(c); });
+    while (!is_making) std::this_thread::yield();
+    const auto before = weft::testing::cpu_of_thread();
+    EXPECT_NE(in_place<slow_thing>(c), nullptr);
+    EXPECT_LT(weft::testing::cpu_of_thread() - before, std::chrono::milliseconds(100));
+    maker.join();
 }
 
 TEST(in_place, is_made_of_anything_by_who_says_so) {

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "test/support/outside.hpp"
 #include "test/support/readable.hpp"
 #include "weft/fiber/fiber.hpp"
+#include "weft/sched/driver_futex.hpp"
 #include "weft/sched/timer.hpp"
 #include "weft/stop/stop_callback.hpp"
 #include "weft/sync/mutex.hpp"
@@ -983,6 +985,40 @@ TEST(loop, destroyed_waits_for_the_post_of_who_has_claimed) {
         }
         other.join();
     }
+}
+
+// A wake that lasts: what it writes is refused, and tried again.
+class slow_to_wake final : public driver {
+public:
+    explicit slow_to_wake(std::atomic<bool>& wakes) noexcept : wakes_(wakes) {}
+    bool wait(time_point until) noexcept override { return sleeps_.wait(until); }
+    void wake() noexcept override {
+        wakes_ = true;
+        std::this_thread::sleep_for(300ms);
+        sleeps_.wake();
+    }
+    time_point now() const noexcept override { return sleeps_.now(); }
+    int native_handle() noexcept override { return -1; }
+
+private:
+    driver_futex sleeps_;
+    std::atomic<bool>& wakes_;
+};
+
+TEST(loop, destroyed_leaves_the_processor_to_who_is_waking_it) {
+    const auto cpu = [] {
+        ::timespec t{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return duration(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
+    };
+    std::atomic<bool> wakes{false};
+    auto l = std::make_unique<loop>(std::make_unique<slow_to_wake>(wakes));
+    std::thread waker([&] { l->wake(); });
+    while (!wakes) std::this_thread::yield();
+    const duration before = cpu();
+    l.reset();
+    EXPECT_LT(cpu() - before, 100ms);
+    waker.join();
 }
 
 // What a resume throws comes out of the run, and the thread is then in no loop.

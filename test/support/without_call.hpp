@@ -13,13 +13,13 @@
 
 namespace weft::testing {
 
-// The calling thread, and what it begins, is told from now on that there is no such call (ENOSYS):
-// there is no way back. False: the thread may not ask for that.
-[[nodiscard]] inline bool without_call(long number) noexcept {
+// The calling thread, and what it begins, is told from now on that there is no such call, or
+// `error`: there is no way back. False: the thread may not ask for that.
+[[nodiscard]] inline bool without_call(long number, int error = ENOSYS) noexcept {
     std::array<::sock_filter, 4> steps = {{
         {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(::seccomp_data, nr)},
         {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<std::uint32_t>(number)},
-        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error)},
         {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
     }};
     const ::sock_fprog all = {static_cast<unsigned short>(steps.size()), steps.data()};

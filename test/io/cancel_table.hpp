@@ -1,0 +1,402 @@
+// cancel_table: every operation of io that can wait, ended before its time in every way there
+// is: by a stop, by a deadline, with its fiber or its frame, and with its frame after its result
+// had come; and by a close of what it waits on. It ends at once; nothing is leaked, nothing that
+// was told is lost, and what it waited on can be used as before.
+//
+// An operation is a row: `operation()`, which cannot end by itself; `complete()`, after which it
+// can, by what is outside; `left(cut)`, what is wrong with what a cut has left behind. A row may
+// say of itself that it ends_its_object, so that it cannot be begun again; that it has_a_part of
+// what it waits for, which goes with its frame; or that there_is_one of what it waits on. `close()`
+// closes that, where it can be closed, and `number()` is its number until then.
+//
+//   constexpr cancel_row rows[] = {{"tcp_read", make_scene<tcp_read_row>}};
+//   INSTANTIATE_CANCEL_TABLE(rows);
+//
+// The laws are here and the rows are in the tests, so that an optional part of io has its own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "test/io/stranger.hpp"
+#include "test/io/way.hpp"
+#include "weft/base/errc.hpp"
+#include "weft/base/result.hpp"
+#include "weft/io/datagram_batch.hpp"
+#include "weft/io/relay.hpp"
+#include "weft/task/eager_task.hpp"
+
+namespace weft::testing {
+
+using namespace std::chrono_literals;
+
+// How an operation ended; what it gave is dropped.
+struct ending {
+    std::error_code error;
+    std::size_t bytes = 0;
+};
+inline ending ending_of(const transferred& t) { return {t.error, t.bytes}; }
+inline ending ending_of(const result<std::size_t>& r) { return {r.error(), r.value_or(0)}; }
+inline ending ending_of(const sent_many& m) { return {m.error, m.count}; }
+inline ending ending_of(const relayed& r) { return {r.error, static_cast<std::size_t>(r.bytes)}; }
+template <class T>
+ending ending_of(const result<T>& r) {
+    return {r.error()};
+}
+
+class cancel_scene {
+public:
+    virtual ~cancel_scene() = default;
+    virtual task<ending> begin(suspends) = 0;
+    virtual task<ending> begin(blocks) = 0;
+    virtual void complete_it() = 0;
+    virtual const char* wrong_after(const ending& cut) = 0;
+    virtual bool can_begin_again() const = 0;
+    virtual bool holds_a_part() const = 0;
+    virtual bool is_alone() const = 0;
+    virtual bool can_be_closed() const = 0;
+    virtual void close() = 0;
+    virtual int number() const = 0;  // -1: it is not told
+};
+
+// Of a row.
+template <class Row>
+class scene_of final : public cancel_scene {
+public:
+    task<ending> begin(suspends wait) override { return begin_by(wait); }
+    task<ending> begin(blocks wait) override { return begin_by(wait); }
+    void complete_it() override { row_.complete(); }
+    const char* wrong_after(const ending& cut) override {
+        if constexpr (requires { row_.left(cut); })
+            return row_.left(cut);
+        else
+            return nullptr;
+    }
+    bool can_begin_again() const override {
+        return !requires { Row::ends_its_object; };
+    }
+    bool holds_a_part() const override {
+        return requires { Row::has_a_part; };
+    }
+    bool is_alone() const override {
+        return requires { Row::there_is_one; };
+    }
+    bool can_be_closed() const override {
+        return requires(Row& r) { r.close(); };
+    }
+    void close() override {
+        if constexpr (requires { row_.close(); }) row_.close();
+    }
+    int number() const override {
+        if constexpr (requires { row_.number(); })
+            return row_.number();
+        else
+            return -1;
+    }
+
+private:
+    template <class Wait>
+    task<ending> begin_by(Wait wait) {
+        decltype(auto) r = co_await wait(row_.operation());
+        co_return ending_of(r);
+    }
+
+    Row row_;
+};
+
+struct cancel_row {
+    const char* name;
+    std::unique_ptr<cancel_scene> (*make)();
+};
+template <class Row>
+std::unique_ptr<cancel_scene> make_scene() {
+    return std::make_unique<scene_of<Row>>();
+}
+using cancel_case = std::tuple<cancel_row, way>;
+
+inline constexpr int cancel_rounds = 3;
+inline constexpr auto cancel_patience = 2s;
+
+// A loop that the test runs by hand, and a party in it.
+class cancelled {
+public:
+    explicit cancelled(const way& w) : way_(w), loop_(make_io_driver(w.driver)) {}
+
+    weft::loop& loop() { return loop_; }
+
+    // The body has had its first turn and waits.
+    template <class Body>
+    void begin(Body body) {
+        if (way_.party == kind::fiber)
+            fibers_.emplace_back(
+                [body]() mutable {
+                    task<> t = body(blocks());
+                    t.start();
+                    EXPECT_TRUE(t.done());
+                    t.get();
+                },
+                fiber_options{.on = &loop_});
+        else
+            loop_.post(
+                [this, body] { tasks_.push_back(std::make_unique<eager_task<>>(run(body))); });
+        for (int i = 0; i < 3; ++i) loop_.run_once(after(loop_.now(), 200us));
+    }
+    void request_stop() {
+        for (fiber& f : fibers_) f.request_stop();
+        for (auto& t : tasks_) t->request_stop();
+    }
+    // A frame that is destroyed; the fibers go with the loop.
+    void kill(std::size_t i) {
+        if (way_.party == kind::fiber)
+            loop_.stop();
+        else
+            tasks_[i].reset();
+    }
+    template <class Ended>
+    bool run_until(Ended ended) {
+        const auto end = steady_now() + cancel_patience;
+        while (!ended() && steady_now() < end) loop_.run_once(after(loop_.now(), 50ms));
+        return ended();
+    }
+    ~cancelled() {
+        for (fiber& f : fibers_) f.detach();
+        if (!tasks_.empty()) {
+            loop_.post([this] { tasks_.clear(); });
+            loop_.run_until_idle();
+        }
+    }
+
+private:
+    template <class Body>
+    static eager_task<> run(Body body) {
+        co_await body(suspends());
+    }
+
+    const way way_;
+    std::vector<std::unique_ptr<eager_task<>>> tasks_;
+    weft::loop loop_;  // ends with what lives in it
+    std::vector<fiber> fibers_;
+};
+
+inline bool is_cut(const std::error_code& e) {
+    return e == std::errc::operation_canceled || e == std::errc::timed_out;
+}
+inline double ms_since(time_point t) {
+    return std::chrono::duration<double, std::milli>(steady_now() - t).count();
+}
+// An optimised build of a machine that does nothing else needs a few microseconds.
+inline constexpr double at_once_ms = WEFT_TEST_ASAN || WEFT_TEST_TSAN ? 20 : 1;
+
+class cancel_table : public ::testing::TestWithParam<cancel_case> {
+protected:
+    void SetUp() override {
+        WEFT_SKIP_IF_NOT_HERE(by());
+        detail::shared_io_driver();  // stays
+    }
+    std::unique_ptr<cancel_scene> make() const { return std::get<0>(GetParam()).make(); }
+    const way& by() const { return std::get<1>(GetParam()); }
+
+    // What a cut has told, and left.
+    void expect_sound(cancel_scene& s, const ending& cut) {
+        EXPECT_TRUE(cut.bytes != 0 || is_cut(cut.error)) << cut.error.message();
+        const char* const wrong = s.wrong_after(cut);
+        EXPECT_EQ(wrong, nullptr) << wrong;
+        expect_usable(s);
+    }
+    // What was cut short can be begun again, and ends.
+    void expect_usable(cancel_scene& s) {
+        if (!s.can_begin_again()) return;
+        ending e;
+        crew again(by(), [&](auto wait) -> task<> { e = co_await s.begin(wait); });
+        again.asleep();
+        s.complete_it();
+        again.join();
+        EXPECT_FALSE(e.error) << "begun again: " << e.error.message();
+    }
+    // So many rounds; the median of what they were late counts, and more rounds are made while it
+    // is too much: a machine that is busy elsewhere is not late each time.
+    template <class Round>
+    static void expect_in_time(double limit_ms, Round round) {
+        double median = 0;
+        for (int tries = 0; tries < 6; ++tries) {
+            std::vector<double> late;
+            for (int i = 0; i < cancel_rounds; ++i) {
+                const std::optional<double> ms = round();
+                if (!ms) return;
+                EXPECT_GE(*ms, 0) << "too early";
+                EXPECT_LT(*ms, 1000);
+                late.push_back(*ms);
+            }
+            std::sort(late.begin(), late.end());
+            median = late[late.size() / 2];
+            if (median < limit_ms + 2 * lateness_of_a_sleep()) return;
+        }
+        ADD_FAILURE() << median << " ms late";
+    }
+    // What the machine makes of a sleep at present, in ms: next to nothing, unless it is busy.
+    static double lateness_of_a_sleep() {
+        std::array<double, 5> late;
+        for (double& ms : late) {
+            const auto begun = steady_now();
+            std::this_thread::sleep_for(500us);
+            ms = ms_since(begun) - 0.5;
+        }
+        std::sort(late.begin(), late.end());
+        return late[late.size() / 2];
+    }
+};
+
+inline std::string name_of_cancel(const ::testing::TestParamInfo<cancel_case>& i) {
+    return std::get<0>(i.param).name + ("_by_" + name_of(std::get<1>(i.param)));
+}
+TEST_P(cancel_table, a_stop_ends_it_at_once) {
+    if (by().party == kind::thread) GTEST_SKIP() << "nobody stops a plain thread";
+    const long before = descriptor_count();
+    expect_in_time(at_once_ms, [&]() -> std::optional<double> {
+        const auto s = make();
+        std::optional<ending> e;
+        std::optional<double> late;
+        {
+            cancelled c(by());
+            c.begin([&](auto wait) -> task<> { e = co_await s->begin(wait); });
+            EXPECT_FALSE(e) << "it does not wait";
+            const auto asked = steady_now();
+            c.request_stop();
+            if (c.run_until([&] { return e.has_value(); })) late = ms_since(asked);
+        }
+        EXPECT_TRUE(late) << "it is not woken";
+        expect_sound(*s, *e);
+        return late;
+    });
+    EXPECT_EQ(descriptor_count(), before);
+}
+
+TEST_P(cancel_table, a_deadline_ends_it_in_time) {
+    const long before = descriptor_count();
+    // A timer has a resolution, and the thread it is on is woken from a sleep.
+    expect_in_time(at_once_ms + 10, [&]() -> std::optional<double> {
+        const auto s = make();
+        std::optional<ending> e;
+        double late = 0;
+        crew party(by(), [&](auto wait) -> task<> {
+            const auto begun = steady_now();
+            const timeout_scope limit(3ms);
+            e = co_await s->begin(wait);
+            late = ms_since(begun) - 3;
+        });
+        party.join();
+        expect_sound(*s, *e);
+        return late;
+    });
+    EXPECT_EQ(descriptor_count(), before);
+}
+
+TEST_P(cancel_table, its_party_may_be_destroyed) {
+    if (by().party == kind::thread) GTEST_SKIP() << "a thread is not";
+    const long before = descriptor_count();
+    for (int i = 0; i < cancel_rounds; ++i) {
+        const auto s = make();
+        bool ended = false;
+        const auto asked = [&] {
+            cancelled c(by());
+            c.begin([&](auto wait) -> task<> {
+                static_cast<void>(co_await s->begin(wait));
+                ended = true;
+            });
+            EXPECT_FALSE(ended);
+            return steady_now();
+        }();
+        EXPECT_LT(ms_since(asked), 1000);
+        if (!s->holds_a_part()) expect_usable(*s);  // else what had come went with it
+    }
+    EXPECT_EQ(descriptor_count(), before);
+}
+
+// Two that wait, of which both get what they wait for at once: the first to run ends the other.
+TEST_P(cancel_table, its_party_may_be_destroyed_when_its_result_has_come) {
+    if (by().party == kind::thread) GTEST_SKIP() << "a thread is not";
+    const long before = descriptor_count();
+    for (int i = 0; i < cancel_rounds; ++i) {
+        std::unique_ptr<cancel_scene> scenes[2];
+        for (auto& s : scenes) {
+            s = make();
+            if (s->is_alone()) break;
+        }
+        int ended = 0;
+        {
+            cancelled c(by());
+            for (std::size_t k = 0; k < 2; ++k)
+                if (scenes[k] != nullptr)
+                    c.begin([&, k](auto wait) -> task<> {
+                        static_cast<void>(co_await scenes[k]->begin(wait));
+                        if (ended++ == 0 && scenes[1 - k] != nullptr) c.kill(1 - k);
+                    });
+            ASSERT_EQ(ended, 0);
+            for (auto& s : scenes)
+                if (s != nullptr) s->complete_it();
+            const auto end = steady_now() + cancel_patience;
+            if (scenes[0]->can_begin_again())
+                while (ended == 0 && steady_now() < end)
+                    c.loop().run_once(after(c.loop().now(), 50ms));
+            else
+                c.loop().run_once(after(c.loop().now(), 1ms));
+            EXPECT_TRUE(ended != 0 || !scenes[0]->can_begin_again());
+        }
+    }
+    EXPECT_EQ(descriptor_count(), before);
+}
+
+TEST_P(cancel_table, a_close_ends_it) {
+    if (!make()->can_be_closed()) GTEST_SKIP() << "there is nothing to close";
+    const long before = descriptor_count();
+    for (const bool beside : {false, true}) {
+        const auto s = make();
+        ending e;
+        crew party(by(), [&](auto wait) -> task<> { e = co_await s->begin(wait); });
+        party.asleep();
+        EXPECT_FALSE(party.has_ended()) << e.error.message();
+        if (beside)
+            party.do_beside([&] { s->close(); });
+        else
+            s->close();
+        party.join();
+        EXPECT_EQ(e.error, errc::closed) << e.error.message();
+        const char* const wrong = s->wrong_after(e);
+        EXPECT_EQ(wrong, nullptr) << wrong;
+    }
+    EXPECT_EQ(descriptor_count(), before);
+}
+
+// The number is another file's by then, which has something to read and room to write.
+TEST_P(cancel_table, it_is_refused_after_a_close_and_leaves_the_number_alone) {
+    const auto s = make();
+    if (!s->can_be_closed()) GTEST_SKIP() << "there is nothing to close";
+    const int number = s->number();
+    s->close();
+    EXPECT_EQ(s->number(), -1);
+    const stranger there(number);
+    for (int i = 0; i < 2; ++i) {
+        ending e;
+        crew party(by(), [&](auto wait) -> task<> { e = co_await s->begin(wait); });
+        party.join();
+        EXPECT_EQ(e.error, errc::closed) << e.error.message();
+        EXPECT_EQ(e.bytes, 0u);
+        EXPECT_STREQ(there.touched(), nullptr);
+    }
+}
+
+}  // namespace weft::testing
+
+#define INSTANTIATE_CANCEL_TABLE(rows)                                                \
+    INSTANTIATE_TEST_SUITE_P(                                                         \
+        of, cancel_table,                                                             \
+        ::testing::Combine(::testing::ValuesIn(rows), ::testing::ValuesIn(all_ways)), \
+        name_of_cancel)

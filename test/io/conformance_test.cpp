@@ -1,0 +1,10 @@
+// The laws of whatever bytes come from (channel_laws.hpp): each kind of descriptor, over each
+// driver, by each kind of party.
+
+#include "test/io/channel_laws.hpp"
+
+namespace weft::testing {
+
+INSTANTIATE_ON_CHANNELS(conformance, channel_kinds, all_ways);
+
+}  // namespace weft::testing

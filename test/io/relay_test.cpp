@@ -1,0 +1,211 @@
+#include "weft/io/relay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+
+#include "test/io/way.hpp"
+#include "weft/io/unix_stream.hpp"
+#include "weft/task/task.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::fiber;
+using weft::relayed;
+using weft::testing::connected;
+using weft::testing::connection;
+using weft::testing::room;
+
+class a_relay : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(a_relay);
+
+// No two places near each other are alike.
+std::string relay_text(std::size_t bytes) {
+    std::string s(bytes, 0);
+    for (std::size_t i = 0; i < bytes; ++i) s[i] = static_cast<char>(i * 31 + i / 4093);
+    return s;
+}
+
+std::string as_text(const std::vector<std::byte>& bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string all_of(weft::stream& s) {
+    std::string all;
+    std::string some(1 << 16, 0);
+    while (const std::size_t n = s.read(room(some)).value_or(0)) all.append(some, 0, n);
+    return all;
+}
+
+// left.client -> left.server ==relay==> right.client -> right.server
+template <class Left, class Right>
+void passes_all(Left& first, Left& from, Right& to, Right& last) {
+    const std::string text = relay_text((5 << 20) + 7);
+    fiber writer([&] {
+        EXPECT_TRUE(first.write_all(bytes_of(text)));
+        EXPECT_TRUE(first.shutdown(weft::direction::write));
+    });
+    fiber passer([&] {
+        const relayed r = weft::relay(from, to);
+        EXPECT_TRUE(r) << r.error.message();
+        EXPECT_EQ(r.bytes, text.size());
+        EXPECT_TRUE(r.rest.empty());
+        EXPECT_TRUE(to.shutdown(weft::direction::write));
+    });
+    EXPECT_TRUE(all_of(last) == text);
+}
+
+TEST_P(a_relay, passes_all_until_the_end) {
+    run([] {
+        connection left = connected();
+        connection right = connected();
+        passes_all(left.client, left.server, right.client, right.server);
+        auto [a, b] = weft::unix_stream::pair().value();
+        auto [c, d] = weft::unix_stream::pair().value();
+        passes_all(a, b, c, d);
+        auto [e, f] = weft::unix_stream::pair().value();
+        connection wide = connected();
+        passes_all(e, f, wide.client, wide.server);
+    });
+}
+
+TEST_P(a_relay, takes_no_more_than_it_is_asked_for) {
+    run([] {
+        connection left = connected();
+        connection right = connected();
+        ASSERT_TRUE(left.client.write_all(bytes_of("head|body")));
+        EXPECT_EQ(weft::relay(left.server, right.client, 0).bytes, 0u);
+        const relayed r = weft::relay(left.server, right.client, 5);
+        EXPECT_TRUE(r);
+        EXPECT_EQ(r.bytes, 5u);
+        std::string s(9, 0);
+        EXPECT_EQ(right.server.read(room(s)).value(), 5u);
+        EXPECT_EQ(s.substr(0, 5), "head|");
+        EXPECT_EQ(left.server.read(room(s)).value(), 4u);
+        EXPECT_EQ(s.substr(0, 4), "body");
+    });
+}
+
+// What does not arrive is in `rest`, in its order, or still in the stream.
+TEST_P(a_relay, loses_nothing_when_it_ends_early) {
+    run([] {
+        for (const bool stops : {true, false}) {
+            connection left = connected();
+            connection right = connected();
+            const std::string text = relay_text(64 << 20);
+            fiber writer([&] { static_cast<void>(left.client.write_all(bytes_of(text))); });
+            if (!stops) left.server.set_options({.read_timeout = 20ms});
+            relayed r;
+            fiber passer([&] { r = weft::relay(left.server, right.client); });
+            if (stops) {
+                weft::this_fiber::sleep_for(20ms);  // until nothing moves any more
+                passer.request_stop();
+            }
+            passer.join();
+            EXPECT_EQ(r.error, stops ? std::errc::operation_canceled : std::errc::timed_out);
+            EXPECT_GT(r.bytes, 0u);
+            EXPECT_FALSE(r.rest.empty());
+            right.client.close();
+            const std::string arrived = all_of(right.server);
+            EXPECT_EQ(arrived.size(), r.bytes);
+            left.server.set_options({});
+            std::string next(1000, 0);
+            EXPECT_TRUE(left.server.read_exact(room(next)));
+            const std::string all = arrived + as_text(r.rest) + next;
+            EXPECT_TRUE(all == text.substr(0, all.size()));
+            left.server.close();
+        }
+    });
+}
+
+TEST_P(a_relay, says_why_it_ended) {
+    run([] {
+        {
+            connection left = connected();
+            connection right = connected();
+            fiber passer([&] {
+                EXPECT_EQ(weft::relay(left.server, right.client).error, weft::errc::closed);
+            });
+            weft::this_fiber::yield();
+            left.server.close();
+        }
+        {
+            connection left = connected();
+            connection right = connected();
+            left.client.abort();
+            EXPECT_EQ(weft::relay(left.server, right.client).error, std::errc::connection_reset);
+        }
+        {
+            // To a peer that has gone: an error with what did not arrive, and no SIGPIPE.
+            connection left = connected();
+            connection right = connected();
+            right.server.abort();
+            relayed r;
+            for (int i = 0; i < 3 && !r.error; ++i) {
+                ASSERT_TRUE(left.client.write_all(bytes_of("lost")));
+                r = weft::relay(left.server, right.client, 4);
+            }
+            EXPECT_TRUE(r.error == std::errc::broken_pipe ||
+                        r.error == std::errc::connection_reset);
+            EXPECT_EQ(as_text(r.rest), "lost");
+        }
+        connection c = connected();
+        weft::tcp_stream none;
+        EXPECT_EQ(weft::relay(none, c.client).error, std::errc::bad_file_descriptor);
+        EXPECT_EQ(weft::relay(c.client, none).error, std::errc::bad_file_descriptor);
+    });
+}
+
+TEST_P(a_relay, has_the_turns_of_both_streams) {
+    run([] {
+        connection left = connected();
+        connection right = connected();
+        fiber passer([&] { EXPECT_TRUE(weft::relay(left.server, right.client)); });
+        weft::this_fiber::yield();
+        std::string s(1, 0);
+        const auto busy = std::errc::operation_in_progress;
+        EXPECT_EQ(left.server.read(room(s)).error(), busy);
+        EXPECT_EQ(right.client.write_all(bytes_of("x")).error, busy);
+        EXPECT_EQ(weft::relay(right.server, right.client).error, busy);
+        EXPECT_EQ(weft::relay(left.server, left.client).error, busy);
+        EXPECT_TRUE(left.server.write_all(bytes_of("x")));  // the other directions are free
+        EXPECT_TRUE(right.server.write_all(bytes_of("x")));
+        EXPECT_TRUE(right.client.read_exact(room(s)));
+        EXPECT_TRUE(left.client.shutdown(weft::direction::write));
+        passer.join();
+        EXPECT_TRUE(right.client.write_all(bytes_of("x")));
+    });
+}
+
+TEST_P(a_relay, lets_others_run_and_leaves_no_descriptor) {
+    run([] {
+        connection left = connected();
+        connection right = connected();
+        const auto before = weft::testing::descriptor_count();
+        const std::string text = relay_text(16 << 20);
+        fiber writer([&] {
+            EXPECT_TRUE(left.client.write_all(bytes_of(text)));
+            EXPECT_TRUE(left.client.shutdown(weft::direction::write));
+        });
+        std::atomic<bool> over = false;
+        fiber reader([&] { EXPECT_TRUE(all_of(right.server) == text); });
+        auto pass = [&]() -> weft::task<relayed> {
+            co_return co_await weft::async_relay(left.server, right.client);
+        };
+        fiber passer([&] {
+            EXPECT_EQ(weft::await(pass()).bytes, text.size());
+            EXPECT_TRUE(right.client.shutdown(weft::direction::write));
+            over = true;
+        });
+        int turns = 0;
+        for (; !over.load(); ++turns) weft::this_fiber::yield();
+        EXPECT_GE(turns, 14);
+        reader.join();
+        EXPECT_EQ(weft::testing::descriptor_count(), before);
+    });
+}
+
+}  // namespace

@@ -1,0 +1,174 @@
+// The laws of whatever bytes come from, and the cancel table, of tls_stream.
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "test/io/cancel_table.hpp"
+#include "test/io/channel_laws.hpp"
+#include "test/io/tls_pair.hpp"
+
+namespace weft::testing {
+namespace {
+
+class tls_end final : public near_end {
+public:
+    explicit tls_end(tls_stream of) : of_(std::move(of)) {}
+    task<result<std::size_t>> read(suspends, std::span<std::byte> into) override {
+        co_return co_await of_.async_read(into);
+    }
+    task<result<std::size_t>> read(blocks, std::span<std::byte> into) override {
+        co_return of_.read(into);
+    }
+    int number() const override { return of_.under().native_handle(); }
+    void close() override { of_.close(); }
+
+private:
+    mutable tls_stream of_;
+};
+
+// The near end is the server's: a client's is sent tickets before all else.
+channel open_tls() {
+    tls_pair p = shaken_by_threads();
+    const auto far = std::make_shared<tls_stream>(std::move(p.client));
+    channel c;
+    c.near = std::make_unique<tls_end>(std::move(p.server));
+    c.feed = [far](int i) {
+        const std::string s = line_of(i);
+        EXPECT_TRUE(far->write_all(bytes_of(s)));
+        return s;
+    };
+    c.end = [far] { EXPECT_TRUE(far->shutdown()); };
+    c.far = std::make_shared<plain_fd>(::dup(far->under().native_handle()));
+    return c;
+}
+
+constexpr channel_kind tls_kinds[] = {{"tls", open_tls}};
+INSTANTIATE_ON_CHANNELS(conformance, tls_kinds, all_ways);
+
+// --- rows of the cancel table ---
+
+struct tls_row {
+    tls_pair p;
+    std::string b = std::string(4, 0);
+    tls_stream& s = p.server;
+    tls_stream& far = p.client;
+    explicit tls_row(tls_pair of = shaken_by_threads()) : p(std::move(of)) {}
+    void complete() { EXPECT_TRUE(far.write_all(bytes_of("1234"))); }
+    void close() { s.close(); }
+    int number() const { return s.under().native_handle(); }
+};
+
+// What the far end does meanwhile; it ends with the row.
+class beside {
+public:
+    template <class F>
+    void begin(F f) {
+        thread_ = std::thread(std::move(f));
+    }
+    void end() {
+        if (thread_.joinable()) thread_.join();
+    }
+    ~beside() { end(); }
+
+private:
+    std::thread thread_;
+};
+
+template <bool is_client>
+struct handshake_row : tls_row {
+    beside other;
+    handshake_row() : tls_row(unshaken()) {}
+    ~handshake_row() {
+        near().close();
+        other.end();
+    }
+    tls_stream& near() { return is_client ? p.client : p.server; }
+    auto operation() { return near().async_handshake(); }
+    void complete() {
+        other.begin([this] { static_cast<void>((is_client ? p.server : p.client).handshake()); });
+    }
+    void close() { near().close(); }
+    int number() { return near().under().native_handle(); }
+};
+
+struct tls_read_row : tls_row {
+    auto operation() { return s.async_read(room(b)); }
+};
+struct tls_read_exact_row : tls_row {
+    static constexpr bool has_a_part = true;
+    std::string part = std::string(8, 0);
+    tls_read_exact_row() { EXPECT_TRUE(far.write_all(bytes_of("part"))); }
+    auto operation() { return s.async_read_exact(std::span(room(part)).first(taken == 0 ? 8 : 4)); }
+    const char* left(const ending& cut) {
+        taken = cut.bytes;
+        return cut.bytes == 4 && part.compare(0, 4, "part") == 0 ? nullptr : "the part is not told";
+    }
+    std::size_t taken = 0;
+};
+
+// There is no room, neither in the socket nor here.
+struct tls_full_row : tls_row {
+    std::string much = std::string(1 << 20, 'x');
+    std::size_t filled = 0;
+    beside other;
+    tls_full_row() {
+        for (const int socket : {s.under().native_handle(), far.under().native_handle()})
+            for (const int name : {SO_SNDBUF, SO_RCVBUF}) {
+                constexpr int bytes = 1 << 16;
+                ::setsockopt(socket, SOL_SOCKET, name, &bytes, sizeof bytes);
+            }
+        // What lies in a socket of TCP goes over to the far end's for a while.
+        for (int in_vain = 0; in_vain < 3;) {
+            const timeout_scope soon(1ms);
+            const transferred t = s.write_all(bytes_of(much));
+            filled += t.bytes;
+            in_vain = t.bytes == 0 ? in_vain + 1 : 0;
+        }
+    }
+    ~tls_full_row() {
+        s.close();
+        other.end();
+    }
+    // All that comes, until the end.
+    void complete() {
+        other.begin([this] {
+            std::string some(1 << 16, 0);
+            while (far.read(room(some)).value_or(0) != 0) {
+            }
+        });
+    }
+};
+struct tls_write_row : tls_full_row {
+    auto operation() { return s.async_write_all(bytes_of(much).first(100'000)); }
+    // What was taken over is sent before what is written next.
+    const char* left(const ending& cut) {
+        if (number() == -1) return nullptr;
+        std::string all(filled + cut.bytes + 1, 0);
+        other.begin([&] { static_cast<void>(far.read_exact(room(all))); });
+        EXPECT_TRUE(s.write_all(bytes_of("!")));
+        other.end();
+        if (all.find('!') != all.size() - 1) return "what is told to be written is not what was";
+        return nullptr;
+    }
+};
+struct tls_shutdown_row : tls_full_row {
+    auto operation() { return s.async_shutdown(); }
+};
+
+constexpr cancel_row tls_cancel_rows[] = {
+    {"tls_handshake_client", make_scene<handshake_row<true>>},
+    {"tls_handshake_server", make_scene<handshake_row<false>>},
+    {"tls_read", make_scene<tls_read_row>},
+    {"tls_read_exact", make_scene<tls_read_exact_row>},
+    {"tls_write_all", make_scene<tls_write_row>},
+    {"tls_shutdown", make_scene<tls_shutdown_row>},
+};
+INSTANTIATE_CANCEL_TABLE(tls_cancel_rows);
+
+}  // namespace
+}  // namespace weft::testing
