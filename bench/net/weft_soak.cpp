@@ -9,12 +9,16 @@
 //   +- who begins somebody and ends him in his wait            kills
 //   +- trees of tasks, generators                              tasks
 //   +- calls that block                                        blocking()
+//   fibers of three loops, over epoll, io_uring and poll; on each
+//   +- an echo server, clients and kills, as above             to and from all others
+//   +- pairs of sockets, opened, closed and opened anew        numbers that are another's at once
 //
 // Prints "ready" when all of it runs, at the end what was done. Exit status: 0 all was as it should
 // be and nothing is left; 1 something was not, on standard error; 2 bad input.
 
 #include <dirent.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -22,6 +26,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
@@ -31,8 +36,11 @@
 #include "examples/echo/random.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/nursery.hpp"
+#include "weft/io/io_driver.hpp"
 #include "weft/io/tcp_listener.hpp"
+#include "weft/io/unix_stream.hpp"
 #include "weft/sched/blocking.hpp"
+#include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
 #include "weft/sync/channel.hpp"
 #include "weft/task/generator.hpp"
@@ -52,7 +60,7 @@ using weft::tcp_stream;
 struct tally {
     std::atomic<bool> over{false};
     std::atomic<std::uint64_t> connections{0}, messages{0}, timers{0}, items{0}, kills{0}, tasks{0},
-        blocking{0};
+        blocking{0}, resets{0}, numbers{0};
     std::atomic<std::uint64_t> faults{0};
 };
 
@@ -121,7 +129,12 @@ void talk(tcp_stream s, std::uint64_t seed) {
               "an echo was not what was said");
         count(did.messages);
     }
-    if (!d.one_in(4)) s.abort();  // few, so that few ports are kept for who is gone
+    if (d.one_in(4)) return;
+    // Most, so that few ports are kept for ended peers; and some while an echo is on its way.
+    if (d.one_in(4))
+        check(static_cast<bool>(s.write_all(weft::bytes_of("unheard"))), "a write has failed");
+    s.abort();
+    count(did.resets);
 }
 
 void connect_again_and_again(const weft::endpoint& to, std::uint64_t seed) {
@@ -184,6 +197,43 @@ void kill_again_and_again(const weft::endpoint& to, std::uint64_t seed) {
     }
 }
 
+// Of what comes next a number may be the one that was closed just now: what is written to it is
+// nobody else's, and a waiter for what was closed is told so.
+void reuse_numbers_once(echo::dice& d) {
+    const auto said = static_cast<std::byte>(d.next());
+    const auto passes = [&](weft::unix_stream& from, weft::unix_stream& to) {
+        std::byte heard{};
+        check(static_cast<bool>(from.write_all({&said, 1})) &&
+                  static_cast<bool>(to.read_exact({&heard, 1})) && heard == said,
+              "a byte went elsewhere");
+        did.numbers.fetch_add(2, std::memory_order_relaxed);
+    };
+    auto pair = weft::unix_stream::pair().value();
+    passes(pair.first, pair.second);
+    if (!d.one_in(16)) return;
+    fiber waits([&] {
+        std::byte nothing;
+        const auto n = pair.second.read({&nothing, 1});
+        check(!n && n.error() == weft::errc::closed, "what was closed could be read");
+    });
+    weft::this_fiber::yield();
+    pair.second.close();
+    auto next = weft::unix_stream::pair().value();
+    passes(next.first, next.second);
+    waits.join();
+}
+
+// About 33 000 a second.
+void reuse_numbers(std::uint64_t seed) {
+    constexpr weft::duration turn = 5ms;
+    echo::dice d(seed);
+    for (weft::time_point due = weft::now(); goes_on();) {
+        for (int i = 0; i != 80; ++i) reuse_numbers_once(d);
+        due = weft::after(std::max(due, weft::now() - turn), turn);
+        weft::this_fiber::sleep_for(due - weft::now());
+    }
+}
+
 weft::task<std::uint64_t> tree(unsigned depth) {
     if (depth == 0) co_return 1u;
     const auto [a, b] = co_await weft::when_all(tree(depth - 1), tree(depth - 1));
@@ -230,27 +280,69 @@ std::size_t descriptor_count() {
     return n;
 }
 
+// A loop on a thread of its own, with an echo server.
+class served_loop {
+public:
+    explicit served_loop(weft::io_kind kind)
+        : loop_(weft::make_io_driver(kind)),
+          server_([this] { accept_by_fibers(listener_); }, {.on = &loop_}) {}
+
+    weft::loop& loop() noexcept { return loop_; }
+    weft::endpoint end() const { return listener_.local_endpoint(); }
+    void start() {
+        thread_ = std::thread([this] { loop_.run(); });
+    }
+    // When all of its load has ended.
+    void join() {
+        listener_.close();
+        server_.join();
+        thread_.join();
+    }
+
+private:
+    weft::loop loop_;
+    tcp_listener listener_ = tcp_listener::bind("127.0.0.1:0").value();
+    fiber server_;
+    std::thread thread_;
+};
+
 void run_load(std::chrono::duration<double> how_long) {
     weft::pool pool(2);
+    std::vector<std::unique_ptr<served_loop>> loops;
+    for (const weft::io_kind k :
+         {weft::io_kind::epoll, weft::io_kind::io_uring, weft::io_kind::poll})
+        loops.push_back(std::make_unique<served_loop>(k));
     tcp_listener by_fibers = tcp_listener::bind("127.0.0.1:0").value();
     tcp_listener by_tasks = tcp_listener::bind("127.0.0.1:0").value();
-    const weft::endpoint ends[] = {by_fibers.local_endpoint(), by_tasks.local_endpoint()};
+    std::vector<weft::endpoint> ends = {by_fibers.local_endpoint(), by_tasks.local_endpoint()};
+    for (const auto& l : loops) ends.push_back(l->end());
     const weft::fiber_options there = {.on = &pool};
     fiber fiber_server([&] { accept_by_fibers(by_fibers); }, there);
     fiber task_server([&] { accept_by_tasks(by_tasks); }, there);
 
     std::vector<fiber> load;
     std::uint64_t seed = 0;
-    const auto begin = [&](int how_many, auto what) {
+    const auto begin_on = [&](auto& on, int how_many, auto what) {
         for (int i = 0; i != how_many; ++i, ++seed)
-            load.emplace_back([what, s = seed] { what(s); }, there);
+            load.emplace_back([what, s = seed] { what(s); }, weft::fiber_options{.on = &on});
     };
-    begin(48, [&](std::uint64_t s) { connect_again_and_again(ends[s % 2], s); });
+    const auto begin = [&](int how_many, auto what) { begin_on(pool, how_many, what); };
+    const auto connects = [&](std::uint64_t s) {
+        connect_again_and_again(ends[s % ends.size()], s);
+    };
+    const auto kills = [&](std::uint64_t s) { kill_again_and_again(ends[s % ends.size()], s); };
+    begin(48, connects);
     begin(16, [](std::uint64_t s) { wait_for_time(s); });
     begin(8, [](std::uint64_t s) { pass_on(s); });
-    begin(8, [&](std::uint64_t s) { kill_again_and_again(ends[s % 2], s); });
+    begin(8, kills);
     begin(8, [](std::uint64_t s) { grow_trees(s); });
     begin(4, [](std::uint64_t s) { block(s); });
+    for (const auto& l : loops) {
+        begin_on(l->loop(), 10, connects);
+        begin_on(l->loop(), 2, kills);
+        begin_on(l->loop(), 1, reuse_numbers);
+        l->start();
+    }
     bench::net::say_ready();
 
     std::this_thread::sleep_for(how_long);
@@ -260,6 +352,7 @@ void run_load(std::chrono::duration<double> how_long) {
     by_tasks.close();
     fiber_server.join();
     task_server.join();
+    for (const auto& l : loops) l->join();
     pool.wait_until_idle();
 }
 
@@ -285,9 +378,11 @@ int main(int argc, char** argv) {
     run_load(std::chrono::duration<double>(seconds));
     check(descriptor_count() <= before, "descriptors are left open");
     std::printf(
-        "%llu connections, %llu messages, %llu timers, %llu items, %llu kills, %llu trees, %llu "
+        "%llu connections, %llu resets, %llu numbers, %llu messages, %llu timers, %llu items, %llu "
+        "kills, %llu trees, %llu "
         "blocking calls; %llu faults\n",
-        total(did.connections), total(did.messages), total(did.timers), total(did.items),
-        total(did.kills), total(did.tasks), total(did.blocking), total(did.faults));
+        total(did.connections), total(did.resets), total(did.numbers), total(did.messages),
+        total(did.timers), total(did.items), total(did.kills), total(did.tasks),
+        total(did.blocking), total(did.faults));
     return total(did.faults) == 0 ? 0 : 1;
 }

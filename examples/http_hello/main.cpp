@@ -9,8 +9,6 @@
 // Port 0 takes a free one. A second argument is the limit in seconds, 30 unless it is said. It runs
 // until a signal ends it.
 
-#include <http_parser.h>
-
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -19,50 +17,25 @@
 #include <string_view>
 #include <utility>
 
+#include "examples/http_hello/requests.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/io/tcp_listener.hpp"
 #include "weft/run/run.hpp"
 
 namespace {
 
-constexpr std::string_view answer =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
-constexpr std::string_view refusal =
-    "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-
-struct requests {
-    std::string answers;  // of those that are complete
-    bool last = false;    // the client wants no more
-};
-
-int on_complete(http_parser* p) {
-    auto& r = *static_cast<requests*>(p->data);
-    r.answers += answer;
-    r.last = http_should_keep_alive(p) == 0;
-    return 0;
-}
-
 void serve(weft::tcp_stream s, std::chrono::seconds limit) {
-    http_parser parser;
-    http_parser_init(&parser, HTTP_REQUEST);
-    http_parser_settings settings;
-    http_parser_settings_init(&settings);
-    settings.on_message_complete = on_complete;
-    requests r;
-    parser.data = &r;
-
+    http_hello::requests requests;
     std::array<std::byte, 2048> buffer;
     weft::time_point due = weft::after(weft::now(), limit);
-    for (;;) {
+    while (!requests.is_over()) {
         s.set_options({.read_timeout = due - weft::now(), .write_timeout = limit});
         const std::size_t n = s.read(buffer).value_or(0);
         if (n == 0) return;  // the end, or too late
-        const auto* text = reinterpret_cast<const char*>(buffer.data());
-        const bool well = http_parser_execute(&parser, &settings, text, n) == n && !parser.upgrade;
-        if (!well) r.answers += refusal;
-        if (r.answers.empty()) continue;
-        if (!s.write_all(weft::bytes_of(r.answers)) || !well || r.last) return;
-        r.answers.clear();
+        requests.take({reinterpret_cast<const char*>(buffer.data()), n});
+        if (requests.answers().empty()) continue;
+        if (!s.write_all(weft::bytes_of(requests.answers()))) return;
+        requests.forget_answers();
         due = weft::after(weft::now(), limit);
     }
 }
