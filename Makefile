@@ -14,8 +14,8 @@ CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test test-clients bench bench-net soak mutate model check claims tidy format \
-	format-check clean
+.PHONY: help run test test-clients bench bench-net bench-bars soak fuzz mutate model check \
+	claims tidy format format-check clean
 .NOTPARALLEL:
 
 help:
@@ -24,7 +24,9 @@ help:
 	@echo "make test-clients  unchanged client libraries in fibers, against their servers"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
 	@echo "make bench-net  servers under load; writes their sections of docs/benchmarks.md"
-	@echo "make soak     mixed load for SECONDS=600: does it grow? then all storms, from SEED=..."
+	@echo "make bench-bars  datagrams, files, shared listeners: each with its bar"
+	@echo "make soak     mixed load for SECONDS=600: does it grow? then storms, SEED=..., and refused calls"
+	@echo "make fuzz     any bytes to what takes bytes of others: SECONDS=60 each, or one TARGET=..."
 	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
 	@echo "make model    which walk of the model checker is whole, and what bounds the others"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
@@ -76,14 +78,36 @@ bench-net:
 	python3 tools/bench_net.py build/release
 	python3 tools/bench_net.py build/release --many
 
+# Each measures its servers in turn, and ends with 1 where a bar is missed.
+BARS = weft_udp weft_send_file weft_shared_listener
+bench-bars:
+	@tools/bootstrap bench-net
+	$(CONFIGURE_QUIETLY) release
+	@$(BUILD) release --target $(BARS)
+	@status=0; for program in $(BARS); do \
+		build/release/bench/$$program || status=1; \
+	done; exit $$status
+
 # make soak SECONDS=600: the load for so long, then each storm at its full count, from SEED if given.
 SECONDS := 600
 soak:
 	@tools/bootstrap run test
 	$(CONFIGURE_QUIETLY) release
-	@$(BUILD) release --target weft_soak weft_storms
+	@$(BUILD) release --target weft_soak weft_storms weft_refusals
 	python3 tools/soak.py build/release/bench/weft_soak $(SECONDS)
 	python3 tools/soak.py --storms build/release/test/storm $(SEED)
+	build/release/test/refusals/weft_refusals --every
+
+# make fuzz SECONDS=600 TARGET=dns_answer; without a target each of test/fuzz, one after the other
+FUZZ = build/fuzz/test/fuzz/weft_fuzz
+fuzz: SECONDS := 60
+fuzz:
+	@tools/bootstrap check
+	$(CONFIGURE) fuzz
+	@$(BUILD) fuzz --target weft_fuzz$(addprefix _,$(TARGET))
+	@status=0; for program in $(FUZZ)_$(or $(TARGET),*); do \
+		if [ -x $$program ]; then tools/fuzz $$program $(SECONDS) || status=1; fi; \
+	done; exit $$status
 
 # make mutate LAYER=sync COUNT=100 SEED=7; without them all layers, 600 mutations, a seed that is told
 COUNT := 600
