@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <thread>
@@ -334,10 +336,18 @@ TEST_P(udp, broadcasts_when_it_may) {
     });
 }
 
+// A group of this process: a socket also hears the groups that others on the machine have joined,
+// and tests run side by side.
+ip_address own_group(std::uint8_t first) {
+    const auto pid = static_cast<unsigned>(::getpid());
+    return ip_address::v4(first, static_cast<std::uint8_t>(192 + (pid >> 16) % 64),
+                          static_cast<std::uint8_t>(pid >> 8), static_cast<std::uint8_t>(pid));
+}
+
 TEST_P(udp, receives_what_is_sent_to_its_group) {
     run([] {
         const unsigned lo = ::if_nametoindex("lo");
-        const ip_address group = ip_address::v4(239, 255, 0, 17);
+        const ip_address group = own_group(239);
         udp_socket a = udp_socket::bind("0.0.0.0:0", {.reuse_address = true}).value();
         const endpoint to(group, a.local_endpoint().port());
         udp_socket b = udp_socket::bind(to, {.reuse_address = true}).value();
@@ -361,7 +371,7 @@ TEST_P(udp, receives_what_is_sent_to_its_group) {
 TEST_P(udp, receives_what_one_source_sends_to_its_group) {
     run([] {
         const unsigned lo = ::if_nametoindex("lo");
-        const ip_address group = ip_address::v4(232, 255, 0, 17);
+        const ip_address group = own_group(232);
         udp_socket listens = udp_socket::bind("0.0.0.0:0").value();
         const endpoint to(group, listens.local_endpoint().port());
         udp_socket wanted = udp_socket::bind("127.0.0.2:0").value();

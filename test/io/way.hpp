@@ -26,7 +26,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <list>
 #include <string>
@@ -59,16 +58,28 @@ inline constexpr way all_ways[] = {
     {io_kind::epoll, kind::thread},
 };
 
-// Whether this one sleeps in the system, on whatever.
-inline bool thread_sleeps(::pid_t thread) {
-    const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+// What the system says of this one in a file of its own, and nothing if it has ended.
+inline std::string told_of_thread(::pid_t thread, const char* file) {
+    const std::string path = "/proc/self/task/" + std::to_string(thread) + "/" + file;
     std::FILE* const f = std::fopen(path.c_str(), "re");
-    if (f == nullptr) return false;
-    char text[512] = {};
-    const std::size_t n = std::fread(text, 1, sizeof text - 1, f);
+    if (f == nullptr) return {};
+    char text[512];
+    const std::size_t n = std::fread(text, 1, sizeof text, f);
     std::fclose(f);
-    const char* const name_end = n != 0 ? std::strrchr(text, ')') : nullptr;
-    return name_end != nullptr && name_end[1] == ' ' && name_end[2] == 'S';
+    return {text, n};
+}
+inline bool thread_sleeps_now(::pid_t thread) {
+    const std::string text = told_of_thread(thread, "stat");
+    const std::size_t name_end = text.rfind(')');
+    return name_end != std::string::npos && text.compare(name_end, 3, ") S") == 0;
+}
+// Whether this one sleeps in the system, on whatever, and goes on sleeping: one that sleeps for a
+// lock, or for bytes that are on their way, runs again within a moment, which its turns tell.
+inline bool thread_sleeps(::pid_t thread) {
+    if (!thread_sleeps_now(thread)) return false;
+    const std::string turns = told_of_thread(thread, "schedstat");
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    return thread_sleeps_now(thread) && turns == told_of_thread(thread, "schedstat");
 }
 
 // Parties of one way: of one loop, or each with a thread. Begins at once.
