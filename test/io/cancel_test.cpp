@@ -60,7 +60,10 @@ struct receive_row : tcp_pair_row {
 struct read_exact_row : tcp_pair_row {
     static constexpr bool has_a_part = true;
     std::string part = std::string(8, 0);
-    read_exact_row() { send_plainly(far, "part"); }
+    read_exact_row() {
+        send_plainly(far, "part");
+        until_readable(s.native_handle());
+    }
     auto operation() { return s.async_read_exact(std::span(room(part)).first(taken == 0 ? 8 : 4)); }
     const char* left(const ending& cut) {
         taken = cut.bytes;
@@ -70,7 +73,10 @@ struct read_exact_row : tcp_pair_row {
 };
 struct read_until_row : tcp_pair_row {
     std::string text;
-    read_until_row() { send_plainly(far, "part"); }
+    read_until_row() {
+        send_plainly(far, "part");
+        until_readable(s.native_handle());
+    }
     auto operation() { return s.async_read_until(text, "4"); }
     const char* left(const ending&) {
         return text == "part" ? nullptr : "the text is not what has come";

@@ -1,6 +1,7 @@
 // plain_peer: the far end of a connection, made of plain system calls.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -61,6 +62,12 @@ inline endpoint local_name() {
     return endpoint::local("@weft.law." + std::to_string(::getpid()) + "." +
                            std::to_string(++count))
         .value();
+}
+
+// Until what was sent has come: on a busy machine the system delivers it a moment later.
+inline void until_readable(int fd) {
+    ::pollfd p{fd, POLLIN, 0};
+    ASSERT_EQ(::poll(&p, 1, 5000), 1);
 }
 
 }  // namespace weft::testing

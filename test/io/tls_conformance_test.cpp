@@ -10,6 +10,7 @@
 
 #include "test/io/cancel_table.hpp"
 #include "test/io/channel_laws.hpp"
+#include "test/io/plain_peer.hpp"
 #include "test/io/tls_pair.hpp"
 
 namespace weft::testing {
@@ -102,7 +103,10 @@ struct tls_read_row : tls_row {
 struct tls_read_exact_row : tls_row {
     static constexpr bool has_a_part = true;
     std::string part = std::string(8, 0);
-    tls_read_exact_row() { EXPECT_TRUE(far.write_all(bytes_of("part"))); }
+    tls_read_exact_row() {
+        EXPECT_TRUE(far.write_all(bytes_of("part")));
+        until_readable(number());
+    }
     auto operation() { return s.async_read_exact(std::span(room(part)).first(taken == 0 ? 8 : 4)); }
     const char* left(const ending& cut) {
         taken = cut.bytes;
