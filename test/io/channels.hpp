@@ -293,13 +293,31 @@ inline channel open_timerfd() {
         while (left.it_value.tv_nsec != 0 && steady_now() < end) ::timerfd_gettime(n, &left);
     });
 }
+// A signal that was not read would end a test that lets it through later.
+class taken_signals {
+public:
+    explicit taken_signals(int number) {
+        ::sigemptyset(&all_);
+        ::sigaddset(&all_, number);
+    }
+    taken_signals(const taken_signals&) = delete;
+    ~taken_signals() {
+        const ::timespec at_once = {};
+        while (::sigtimedwait(&all_, nullptr, &at_once) > 0) {
+        }
+    }
+    const ::sigset_t* all() const { return &all_; }
+
+private:
+    ::sigset_t all_;
+};
 inline channel open_signalfd() {
-    ::sigset_t s;
-    ::sigemptyset(&s);
-    ::sigaddset(&s, SIGRTMIN + 3);
+    constexpr int after_first = 3;
+    const auto taken = std::make_shared<taken_signals>(SIGRTMIN + after_first);
     // Of the process: it waits for every thread that blocks it, and is nobody's else.
-    return of_the_system(::signalfd(-1, &s, SFD_CLOEXEC), sizeof(::signalfd_siginfo),
-                         [](int) { EXPECT_EQ(::sigqueue(::getpid(), SIGRTMIN + 3, {}), 0); });
+    return of_the_system(
+        ::signalfd(-1, taken->all(), SFD_CLOEXEC), sizeof(::signalfd_siginfo),
+        [taken](int) { EXPECT_EQ(::sigqueue(::getpid(), SIGRTMIN + after_first, {}), 0); });
 }
 inline channel open_inotify() {
     const std::string folder = ::testing::TempDir() + "weft.watched." + std::to_string(::getpid());
