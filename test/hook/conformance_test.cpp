@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -21,7 +22,7 @@ public:
     // The same opening as of `other`, by another number. What the system makes bytes of is fed by
     // the number that it had first, which stays.
     hooked_end(std::unique_ptr<near_end> other, bool stays) : number_(::dup(other->number())) {
-        ::fcntl(number_, F_SETFL, ::fcntl(number_, F_GETFL) & ~O_NONBLOCK);
+        ::fcntl(number(), F_SETFL, ::fcntl(number(), F_GETFL) & ~O_NONBLOCK);
         if (stays) other_ = std::move(other);
     }
     ~hooked_end() override { close(); }
@@ -30,14 +31,14 @@ public:
         return in_no_fiber();
     }
     task<result<std::size_t>> read(blocks, std::span<std::byte> into) override {
-        const ::ssize_t n = ::read(number_, into.data(), into.size());
+        const ::ssize_t n = ::read(number(), into.data(), into.size());
         if (n < 0) co_return failure(std::error_code(errno, std::system_category()));
         co_return static_cast<std::size_t>(n);
     }
     using near_end::wait;
     task<result<fd_events>> wait(blocks, fd_events what, time_point deadline) override {
         using ms = std::chrono::milliseconds;
-        ::pollfd p{number_, static_cast<short>(has(what, fd_events::read) ? POLLIN : POLLOUT), 0};
+        ::pollfd p{number(), static_cast<short>(has(what, fd_events::read) ? POLLIN : POLLOUT), 0};
         const auto left = deadline == never ? ms(-1) : std::chrono::ceil<ms>(deadline - now());
         const int n = ::poll(&p, 1, static_cast<int>(left.count()));
         if (n < 0) co_return failure(std::error_code(errno, std::system_category()));
@@ -45,9 +46,9 @@ public:
         if ((p.revents & POLLNVAL) != 0) co_return failure(closed());
         co_return what;
     }
-    int number() const override { return number_; }
+    int number() const override { return number_.load(std::memory_order_relaxed); }
     void close() override {
-        const int n = std::exchange(number_, -1);
+        const int n = number_.exchange(-1, std::memory_order_relaxed);
         EXPECT_TRUE(n < 0 || ::close(n) == 0);
     }
     std::error_code closed() const override { return {EBADF, std::system_category()}; }
@@ -58,7 +59,7 @@ private:
         co_return std::size_t{0};
     }
 
-    int number_;
+    std::atomic<int> number_;  // a fiber reads it while another thread closes
     std::unique_ptr<near_end> other_;
 };
 
