@@ -63,10 +63,12 @@ public:
     void tell() {
         for (;;) {
             model::wait_until([&] { return has_to_tell() || over.load(relaxed) != 0; });
-            if (!has_to_tell()) return;
+            if (over.load(relaxed) != 0) return;
+            if (!has_to_tell()) continue;  // another driver was first
             pending_.store(0, relaxed);
-            if (kind_ == kind::level && entry_.wanted(generation_.load(relaxed)) == 0) continue;
-            entry_.notify(generation_.load(relaxed), weft::detail::flags_of_poll(POLLIN));
+            if (kind_ == kind::level && entry_.wanted(generation_.load(relaxed), *this) == 0)
+                continue;
+            entry_.notify(generation_.load(relaxed), weft::detail::flags_of_poll(POLLIN), this);
         }
     }
     // By the system.
@@ -144,7 +146,7 @@ constexpr int was_closed = -1;
 
 // What io_operation does, with readiness: 1, or was_closed.
 int read_one(world& w, std::uint64_t generation, model::party& p, weft::io_driver& d) {
-    struct place : weft::wait_node {
+    struct place : weft::detail::io_wait_node {
         explicit place(io_entry& e) : of(e) {}
         io_entry& of;
     };
@@ -365,6 +367,49 @@ TEST(io_entry, is_watched_by_any_number_of_drivers_and_tells_each_of_its_end) {
         model::require(w.system.given_back == 1, "the number is given back");
     };
     expect_right(explore(three, {.deviations = 1}), bounded);
+}
+
+// Each is told by the driver that it waits by, and a driver that has none tells the others'.
+report read_by_two_drivers(kind k, bool one_is_told, const model::options& o) {
+    return explore(
+        [=](execution& run) {
+            world w;
+            small_driver a(k, w.entry, w.system);
+            small_driver b(k, w.entry, w.system);
+            small_driver* const all[] = {&a, &b};
+            const std::uint64_t g = w.entry.open(0);
+            w.entry.spend(w.entry.look(), io_entry::readable);
+            model::party p[2];
+            weft::atomic<int> left{2};
+            for (int i = 0; i != 2; ++i)
+                run.thread("reader", [&, i] {
+                    model::require(read_one(w, g, p[i], *all[i]) == 1, "it is read");
+                    if (left.fetch_sub(1, relaxed) == 1)
+                        for (small_driver* d : all) d->over.store(1, relaxed);
+                });
+            for (small_driver* d : all) run.thread("driver", [d] { d->tell(); });
+            run.thread("writer", [&] {
+                for (int n = 0; n != 2; ++n)
+                    if (one_is_told)
+                        write_one(w, {&a});
+                    else
+                        write_one(w, {&a, &b});
+            });
+            run.go();
+            for (model::party& each : p) each.check();
+            w.entry.close(g);
+        },
+        o);
+}
+
+TEST(io_entry, tells_each_waiter_by_the_driver_that_watches_for_it) {
+    expect_right(read_by_two_drivers(kind::edge, false, {.random_schedules = 20'000}), bounded);
+    expect_right(read_by_two_drivers(kind::level, false, {.random_schedules = 20'000}), bounded);
+}
+
+// Wrong: a system that tells one of two drivers alone.
+TEST(io_entry, loses_a_byte_where_the_system_tells_one_of_two_drivers) {
+    expect_found(read_by_two_drivers(kind::edge, true, {.deviations = 2}), "deadlock");
 }
 
 // ---- numbers of the program's own

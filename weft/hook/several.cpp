@@ -18,7 +18,7 @@ using weft::detail::io_entry;
 struct several::place {
     descriptor_ref of;
     sight seen = {};
-    wait_node nodes[2];
+    weft::detail::io_wait_node nodes[2];
 };
 
 namespace {

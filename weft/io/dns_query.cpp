@@ -119,7 +119,7 @@ struct dns_query::channel {
     struct socket {
         descriptor_ref of;
         bool wants[2] = {};  // to read, to write
-        wait_node nodes[2];
+        io_wait_node nodes[2];
     };
 
     channel() noexcept = default;

@@ -119,7 +119,7 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
                          detail::flags_of_poll(events[i].events)};
     }
     for (int i = 0; i < count; ++i) told[i].entry->fetch_waiting(told[i].flags);
-    for (int i = 0; i < count; ++i) told[i].entry->notify(told[i].generation, told[i].flags);
+    for (int i = 0; i < count; ++i) told[i].entry->notify(told[i].generation, told[i].flags, this);
     return n > 0 || (n == 0 && !doubted) || woken;
 }
 

@@ -70,12 +70,13 @@ bool driver_poll::list() noexcept {
             asked_of_ = watched_;
         }
         // What no party waits for is left out: a hang-up would be told again and again.
-        std::erase_if(asked_of_, [](const watched& w) {
-            return detail::find_entry(w.number)->wanted(w.generation) == 0;
+        std::erase_if(asked_of_, [this](const watched& w) {
+            return detail::find_entry(w.number)->wanted(w.generation, *this) == 0;
         });
         asked_.assign(1, {wake_.number(), POLLIN, 0});
         for (const watched& w : asked_of_)
-            asked_.push_back({w.number, detail::find_entry(w.number)->wanted(w.generation), 0});
+            asked_.push_back(
+                {w.number, detail::find_entry(w.number)->wanted(w.generation, *this), 0});
         return true;
 #if WEFT_EXCEPTIONS
     } catch (const std::bad_alloc&) {
@@ -96,7 +97,7 @@ void driver_poll::collect(time_point until) noexcept {
     for (std::size_t i = 0; i < asked_of_.size(); ++i)
         if (const std::uint64_t flags =
                 detail::flags_of_poll(static_cast<unsigned>(asked_[i + 1].revents)))
-            detail::find_entry(asked_of_[i].number)->notify(asked_of_[i].generation, flags);
+            detail::find_entry(asked_of_[i].number)->notify(asked_of_[i].generation, flags, this);
 }
 
 int driver_poll::native_handle() noexcept {

@@ -538,7 +538,8 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
     } else if ((what & tag_bits) == tag_entry) {
         io_entry& e = *entry_of(what);
         // Of one that was forgotten the generation, or the watcher, is another.
-        if (n >= 0) e.notify(generation_of(what), detail::flags_of_poll(static_cast<unsigned>(n)));
+        if (n >= 0)
+            e.notify(generation_of(what), detail::flags_of_poll(static_cast<unsigned>(n)), this);
         if (n >= 0 && again) {
             make_room();
             e.rewatch(generation_of(what), *this, this);

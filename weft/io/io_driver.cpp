@@ -109,8 +109,8 @@ WEFT_NOINLINE io_driver* give_io_driver(executor& e) noexcept {
 #endif
 }
 
-WEFT_NOINLINE int enlist_elsewhere(const descriptor_ref& of, wait_node& n, std::uint64_t flags,
-                                   io_driver* here, wait_node* also) noexcept {
+WEFT_NOINLINE int enlist_elsewhere(const descriptor_ref& of, io_wait_node& n, std::uint64_t flags,
+                                   io_driver* here, io_wait_node* also) noexcept {
     for (io_driver* d = here;;) {
         if (int why = 0; d == nullptr && (d = shared_io_driver(&why)) == nullptr) return why;
         const int r = of.entry().enlist(n, of.generation(), flags, *d, also);

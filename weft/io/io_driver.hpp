@@ -139,13 +139,13 @@ inline io_driver* io_driver_here() noexcept {
 // them, `why` says as errno has it.
 io_driver* shared_io_driver(int* why = nullptr) noexcept;
 
-int enlist_elsewhere(const descriptor_ref& of, wait_node& n, std::uint64_t flags, io_driver* here,
-                     wait_node* also) noexcept;
+int enlist_elsewhere(const descriptor_ref& of, io_wait_node& n, std::uint64_t flags,
+                     io_driver* here, io_wait_node* also) noexcept;
 
 // io_entry::enlist(), watched by `here`, or by the shared one where that is null or leaves it to
 // the other; the error is one that neither helps against.
-[[nodiscard]] inline int enlist(const descriptor_ref& of, wait_node& n, std::uint64_t flags,
-                                io_driver* here, wait_node* also = nullptr) noexcept {
+[[nodiscard]] inline int enlist(const descriptor_ref& of, io_wait_node& n, std::uint64_t flags,
+                                io_driver* here, io_wait_node* also = nullptr) noexcept {
     if (here != nullptr) [[likely]] {
         const int r = of.entry().enlist(n, of.generation(), flags, *here, also);
         if (r <= 0) [[likely]]

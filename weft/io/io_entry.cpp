@@ -26,6 +26,27 @@ WEFT_ALWAYS_INLINE wait_node* claim_first(wait_list& from, wait_list& others) no
     return n->owner->claim() ? n : nullptr;
 }
 
+bool is_for(const wait_node& n, const io_driver& d) noexcept {
+    return static_cast<const io_wait_node&>(n).by == &d;
+}
+
+bool has_one_for(const wait_list& queue, const io_driver& d) noexcept {
+    for (const wait_node& n : queue)
+        if (is_for(n, d)) return true;
+    return false;
+}
+
+// Of several drivers that watch: what `by` wakes. Those of the others are told by theirs. E7
+void claim_told(wait_list& from, const io_driver& by, wait_list& into) noexcept {
+    if (!has_one_for(from, by)) return claim_all(from, into);
+    for (auto at = from.begin(); at != from.end();) {
+        wait_node& n = *at++;
+        if (!is_for(n, by)) continue;
+        from.remove(n);
+        if (n.owner->claim()) into.push_back(n);
+    }
+}
+
 WEFT_ALWAYS_INLINE void wake(wait_node& claimed) noexcept {
     prefetch(claimed.owner->of);
     claimed.owner->wake_in_order();
@@ -167,7 +188,7 @@ void io_entry::fetch_waiting(std::uint64_t flags) const noexcept {
     if (node != static_cast<const void*>(&queue)) prefetch_around(node, 6, 1);
 }
 
-void io_entry::notify(std::uint64_t generation, std::uint64_t flags) noexcept {
+void io_entry::notify(std::uint64_t generation, std::uint64_t flags, const io_driver* by) noexcept {
     const auto last_bits = static_cast<std::uint32_t>(generation);
     if (!is_open_and_ends(life.load(std::memory_order_relaxed), last_bits)) return;
     std::uint64_t now = ready.load(std::memory_order_relaxed);
@@ -180,16 +201,23 @@ void io_entry::notify(std::uint64_t generation, std::uint64_t flags) noexcept {
     wait_list others;
     {
         const std::lock_guard held(lock);  // E2
-        if ((flags & (readable | urgent)) != 0) first = claim_first(waiting[0], others);
-        if ((flags & writable) != 0 && !waiting[1].empty()) claim_all(waiting[1], others);
+        const bool reads = (flags & (readable | urgent)) != 0;
+        const bool writes = (flags & writable) != 0 && !waiting[1].empty();
+        if (by == nullptr || drivers.is_only(*by, watcher_set::watches)) [[likely]] {
+            if (reads) first = claim_first(waiting[0], others);
+            if (writes) claim_all(waiting[1], others);
+        } else {
+            if (reads) claim_told(waiting[0], *by, others);
+            if (writes) claim_told(waiting[1], *by, others);
+        }
     }
     if (first != nullptr) wake(*first);
     while (wait_node* n = others.pop_front()) wake(*n);
 }
 
 // E2
-int io_entry::enlist(wait_node& n, std::uint64_t generation, std::uint64_t flags, io_driver& d,
-                     wait_node* also) noexcept {
+int io_entry::enlist(io_wait_node& n, std::uint64_t generation, std::uint64_t flags, io_driver& d,
+                     io_wait_node* also) noexcept {
     const std::lock_guard held(lock);
     // Relaxed: enter() and look() acquire, before the next call.
     if ((ready.load(std::memory_order_relaxed) & flags) != 0 ||
@@ -199,8 +227,12 @@ int io_entry::enlist(wait_node& n, std::uint64_t generation, std::uint64_t flags
         if (const int error = be_watched_by(d, static_cast<std::uint32_t>(generation)))
             return error;
     d.enlisted();
+    n.by = &d;
     waiting[(flags & writable) != 0 ? 1 : 0].push_back(n);
-    if (also != nullptr) waiting[0].push_back(*also);
+    if (also != nullptr) {
+        also->by = &d;
+        waiting[0].push_back(*also);
+    }
     return stands;
 }
 
@@ -251,17 +283,28 @@ void io_entry::rewatch(std::uint32_t generation, io_driver& d, io_driver* instea
         if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation) ||
             !drivers.remove(d, watcher_set::watches))
             return;
-        if (instead == nullptr || be_watched_by(*instead, generation) != 0)
-            for (wait_list& queue : waiting) claim_all(queue, woken);
+        const bool is_watched = instead != nullptr && be_watched_by(*instead, generation) == 0;
+        for (wait_list& queue : waiting) {
+            if (!is_watched)
+                claim_all(queue, woken);
+            else
+                for (wait_node& n : queue)
+                    if (is_for(n, d)) static_cast<io_wait_node&>(n).by = instead;  // E7
+        }
     }
     wait_queue::wake_all(woken);
 }
 
-short io_entry::wanted(std::uint32_t generation) noexcept {
+short io_entry::wanted(std::uint32_t generation, const io_driver& by) noexcept {
     const std::lock_guard held(lock);
     if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation)) return 0;
-    return static_cast<short>((waiting[0].empty() ? 0 : POLLIN | POLLPRI) |
-                              (waiting[1].empty() ? 0 : POLLOUT));
+    // One that watches for another driver, which forwards to it, asks for all.
+    const bool for_all = !drivers.has(by, watcher_set::watches);
+    const auto is_wanted = [&](const wait_list& queue) {
+        return for_all ? !queue.empty() : has_one_for(queue, by);
+    };
+    return static_cast<short>((is_wanted(waiting[0]) ? POLLIN | POLLPRI : 0) |
+                              (is_wanted(waiting[1]) ? POLLOUT : 0));
 }
 
 bool io_entry::is_leaving(std::uint32_t generation) const noexcept {

@@ -20,6 +20,10 @@
 //      a wait:   enlist, under the lock: a flag is set? call again : stand in line
 //      an event: set the flags; then, under the lock, claim the waiters; then wake them
 //
+// Of several drivers that watch it each is told of each event by the system, and wakes the waiters
+// that it watches for: those of the others are woken by theirs, at no cost of one loop to another.
+// Where it has none itself it wakes all, whose own loops may be busy.
+//
 // Readiness is an advice: a flag that is set too often costs one call. One that is missing would
 // lose a wake, so it is cleared by nothing but a call that found nothing: EAGAIN, or by the rule
 // below a short transfer.
@@ -47,6 +51,8 @@
 //     when the opening ends, before the number is given back
 // E6  no waiter and no driver is woken, and no result is told, under the lock: a wake may be
 //     refused, and tried again for seconds. A driver that is to be woken is held until then
+// E7  the driver that a waiter names watches the opening while the waiter stands in line, and so
+//     is told of whatever comes after that waiter has seen its flags clear
 //
 // Model: test/model/io_entry_test.cpp
 #pragma once
@@ -66,6 +72,11 @@ namespace weft {
 class io_driver;
 
 namespace detail {
+
+// The place of a waiter in the line of an entry.
+struct io_wait_node : wait_node {
+    const io_driver* by = nullptr;  // that watches for it; under the lock of the entry. E7
+};
 
 struct io_entry {
     // The flags of `life`.
@@ -158,16 +169,18 @@ struct io_entry {
     void fetch_waiting(std::uint64_t flags) const noexcept;
     // An event has come: sets flags, and wakes what waits for them. Any thread. Those that wait on
     // the calling thread's executor run in the order in which they came. Of the generation the last
-    // bits are enough, for an event too many is harmless.
-    void notify(std::uint64_t generation, std::uint64_t flags) noexcept;
+    // bits are enough, for an event too many is harmless. `by`: the driver that was told by the
+    // system, as each that watches is; null: nothing else tells of it.
+    void notify(std::uint64_t generation, std::uint64_t flags,
+                const io_driver* by = nullptr) noexcept;
 
     // Stands in line for `flags`, watched by d; of a waiter for room or bytes `also` is its place
     // among the readers. Or look_again: it is ready or closed. Or, as errno has it, why it is not
     // watched.
     static constexpr int stands = 0;
     static constexpr int look_again = -1;
-    [[nodiscard]] int enlist(wait_node& n, std::uint64_t generation, std::uint64_t flags,
-                             io_driver& d, wait_node* also = nullptr) noexcept;
+    [[nodiscard]] int enlist(io_wait_node& n, std::uint64_t generation, std::uint64_t flags,
+                             io_driver& d, io_wait_node* also = nullptr) noexcept;
     // Out of the line, of a waiter that was claimed for it.
     void withdraw(wait_node& n, bool reads) noexcept;
 
@@ -182,9 +195,9 @@ struct io_entry {
     // cannot, what waits looks again.
     void rewatch(std::uint32_t generation, io_driver& d, io_driver* instead) noexcept;
 
-    // What is waited for, as poll(2) has it; of another generation: nothing, and not even errors
-    // (a negative number could not say that).
-    short wanted(std::uint32_t generation) noexcept;
+    // What those wait for that `by` watches for, as poll(2) has it; of another generation: nothing,
+    // and not even errors (a negative number could not say that).
+    short wanted(std::uint32_t generation, const io_driver& by) noexcept;
 
     // Closed by weft, and still with users: its number is not another's yet.
     bool is_leaving(std::uint32_t generation) const noexcept;

@@ -53,7 +53,7 @@ bool io_operation::attempt() noexcept {
 
 // True: it waits, in line or only for the time. False: there is no more to do.
 bool io_operation::enlist(io_driver* here) noexcept {
-    wait_node* const also = request_.also_reads ? request_.second : nullptr;
+    io_wait_node* const also = request_.also_reads ? request_.second : nullptr;
     if (also != nullptr) also->owner = node_.owner;
     while (pause_until_ == never) {
         const int r = detail::enlist(request_.of, node_, request_.awaits(), here, also);

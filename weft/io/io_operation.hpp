@@ -161,7 +161,7 @@ private:
     time_point deadline_ = never;
     time_point pause_until_ = never;  // it waits for nothing else
     duration timeout_;
-    wait_node node_;
+    io_wait_node node_;
 };
 
 }  // namespace detail

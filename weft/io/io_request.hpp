@@ -78,7 +78,7 @@ struct io_request {
         accept_ahead* ahead = nullptr;  // that the listener has, if it may be served so
         std::uint64_t offset;
         receive_buffers* lender;  // of data, which is null while nothing is lent
-        wait_node* second;        // its place among the readers, if it also reads
+        io_wait_node* second;     // its place among the readers, if it also reads
     };
     std::int64_t result = 0;  // of the last call: at least zero, or -errno
     waiter* owner = nullptr;

@@ -97,7 +97,7 @@ private:
     bool enough_is_done_ = false;
     bool over_ = false;
     bool held_ = false;
-    wait_node second_;  // among the readers, where it waits to write or to read
+    io_wait_node second_;  // among the readers, where it waits to write or to read
 };
 
 class tls_read final : public tls_operation {
