@@ -1082,7 +1082,9 @@ TEST(loop, does_not_call_it_a_deadlock_when_another_thread_comes_to_help) {
     EXPECT_EQ(reports, 0);
 }
 
-TEST(loop, does_not_call_it_a_deadlock_when_one_waits_for_the_outside) {
+// So many that each join the next, and behind them one that waits for the world twice. Returns
+// until when the loop slept.
+std::vector<time_point> sleeps_beside_one_that_waits_for_outside(std::size_t elder) {
     static int reports;
     reports = 0;
     std::vector<time_point> waits;
@@ -1090,20 +1092,31 @@ TEST(loop, does_not_call_it_a_deadlock_when_one_waits_for_the_outside) {
     loop l(std::make_unique<testing::jumping_driver>(
         &waits, [&] { EXPECT_TRUE(completion<int>::adopt(promised)(7)); }));
     l.on_deadlock([](loop&) { ++reports; });
-    fiber waits_outside(
-        [&] {
-            for (int i = 0; i < 2; ++i) {
-                const auto r = await_callback<int>([&](auto done) { promised = done.release(); });
-                EXPECT_EQ(r.value(), 7);
-            }
-        },
-        {.on = &l});
-    fiber waits_for_it([&] { waits_outside.join(); }, {.on = &l});
+    std::vector<fiber> all(elder + 1);
+    for (std::size_t i = 0; i <= elder; ++i)
+        all[i] = fiber(
+            [&, i] {
+                if (i != elder) return static_cast<void>(all[i + 1].join());
+                for (int n = 0; n < 2; ++n) {
+                    const auto r =
+                        await_callback<int>([&](auto done) { promised = done.release(); });
+                    EXPECT_EQ(r.value(), 7);
+                }
+            },
+            {.on = &l});
     l.run();
     EXPECT_EQ(reports, 0);
-    EXPECT_EQ(waits, (std::vector{time_point(1s), never, time_point(2s), never}))
+    return waits;
+}
+
+TEST(loop, sleeps_without_a_timer_while_one_of_the_eldest_waits_for_the_outside) {
+    EXPECT_EQ(sleeps_beside_one_that_waits_for_outside(3), (std::vector{never, never}));
+}
+
+TEST(loop, does_not_call_it_a_deadlock_when_one_waits_for_the_outside) {
+    EXPECT_EQ(sleeps_beside_one_that_waits_for_outside(4),
+              (std::vector{time_point(1s), never, time_point(2s), never}))
         << "it asks after a second, and then sleeps until something happens";
-    waits_for_it.join();
 }
 
 TEST(loop, reports_nothing_where_nobody_wants_to_know) {

@@ -369,9 +369,12 @@ void loop::run(place at) {
         if (!blocked || outside || reported_) {
             patience = never;
         } else if (patience == never) {
-            patience = after(now(), deadlock_patience);
+            // Mostly one of the eldest waits for the world, and to set a timer costs more than to
+            // look.
+            outside = waits_for_outside(eldest_looked_at);
+            if (!outside) patience = after(now(), deadlock_patience);
         } else if (now() >= patience) {
-            outside = waits_for_outside();
+            outside = waits_for_outside(living_.count());
             if (!outside) report_deadlock();
             patience = never;
         }
@@ -540,11 +543,12 @@ void loop::drop_ready() noexcept {
 
 // -- deadlock ---------------------------------------------------------------------------------
 
-bool loop::waits_for_outside() const noexcept {
-    const list<flow>& all = living_.flows();
-    return std::any_of(all.begin(), all.end(), [](const flow& f) {
-        return f.waiting != nullptr && f.waiting->is_for_outside();
-    });
+bool loop::waits_for_outside(std::size_t looks) const noexcept {
+    for (const flow& f : living_.flows()) {
+        if (looks-- == 0) return false;
+        if (f.waiting != nullptr && f.waiting->is_for_outside()) return true;
+    }
+    return false;
 }
 
 void loop::report_deadlock() noexcept {

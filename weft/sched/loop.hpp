@@ -207,6 +207,7 @@ private:
     static constexpr std::size_t last_rounds = 64;  // at the end, for each round_turns flows
     static constexpr tick near_ticks = 64;          // a round takes less, or it is late anyway
     static constexpr duration deadlock_patience = std::chrono::seconds(1);
+    static constexpr std::size_t eldest_looked_at = 4;  // before a sleep
 
     // Acquire: pairs with adopt().
     driver& now_on() const noexcept { return *driver_.load(std::memory_order_acquire); }
@@ -234,7 +235,7 @@ private:
     void end_timers() noexcept;
     void drop_ready() noexcept;
     void fetch_ahead() noexcept;
-    bool waits_for_outside() const noexcept;
+    bool waits_for_outside(std::size_t looks) const noexcept;
     void report_deadlock() noexcept;
     static void print_deadlock(loop&) noexcept;
     static unsigned fork_count() noexcept;
