@@ -17,9 +17,10 @@ namespace weft {
 namespace {
 
 using detail::io_entry;
+using detail::watcher_set;
 
 constexpr std::uint64_t of_wake_fd = ~std::uint64_t{0};
-constexpr std::uint32_t all_events = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr std::uint32_t all_but_room = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET;
 
 // Milliseconds, rounded up, where the system has no finer wait.
 int milliseconds(const ::timespec& t) noexcept {
@@ -55,11 +56,15 @@ driver_epoll::~driver_epoll() {
 }
 
 std::error_code driver_epoll::watch(io_entry& entry, std::uint32_t generation) noexcept {
+    // For another driver, which forwards to this one, all is told.
+    const bool room = entry.drivers.has(*this, watcher_set::room) ||
+                      !entry.drivers.has(*this, watcher_set::watches);
     ::epoll_event e{};
-    e.events = all_events;
+    e.events = room ? all_but_room | EPOLLOUT : all_but_room;
     e.data.u64 = std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(entry.number);
     if (::epoll_ctl(set_, EPOLL_CTL_ADD, entry.number, &e) == 0) return {};
-    // It was given away and adopted again, and is in the set with its former generation.
+    // It is to tell of room now; or it was given away and adopted again, and is in the set with its
+    // former generation.
     if (errno == EEXIST && ::epoll_ctl(set_, EPOLL_CTL_MOD, entry.number, &e) == 0) return {};
     return {errno, std::system_category()};
 }

@@ -28,6 +28,7 @@ public:
     void forget_wake() noexcept override { wake_.forget(); }
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
+    bool watches_room_apart() const noexcept override { return true; }
     [[nodiscard]] std::error_code watch(detail::io_entry&,
                                         std::uint32_t generation) noexcept override;
     void forget(detail::io_entry&, std::uint32_t generation, bool stays_open) noexcept override;

@@ -32,7 +32,8 @@ class accept_ahead;
 class receive_buffers;
 }  // namespace detail
 
-class io_driver : public driver {
+// Aligned, so that a watcher_set has bits to spare in its address.
+class alignas(16) io_driver : public driver {
 public:
     ~io_driver() override;
 
@@ -48,6 +49,9 @@ public:
     // shared_io_driver(), resource_unavailable_try_again before a make_room().
     [[nodiscard]] virtual std::error_code watch(detail::io_entry&,
                                                 std::uint32_t generation) noexcept = 0;
+    // Whether watch() tells of room to write only what stands as watcher_set::room in the entry,
+    // and is called once more where that is wanted later.
+    virtual bool watches_room_apart() const noexcept { return false; }
     // It is about to be closed, or is given away and stays open. Under the entry's lock, so that it
     // wakes nothing: one that completes is held and woken by the entry. Any thread.
     virtual void forget(detail::io_entry&, std::uint32_t /*generation*/,

@@ -223,12 +223,13 @@ int io_entry::enlist(io_wait_node& n, std::uint64_t generation, std::uint64_t fl
     if ((ready.load(std::memory_order_relaxed) & flags) != 0 ||
         !is_open_in(life.load(std::memory_order_relaxed), generation))
         return look_again;
-    if (!drivers.is_only(d, watcher_set::watches)) [[unlikely]]
-        if (const int error = be_watched_by(d, static_cast<std::uint32_t>(generation)))
+    const bool for_room = (flags & writable) != 0;
+    if (!drivers.is_only(d, for_room ? watcher_set::room : watcher_set::watches)) [[unlikely]]
+        if (const int error = be_watched_by(d, static_cast<std::uint32_t>(generation), for_room))
             return error;
     d.enlisted();
     n.by = &d;
-    waiting[(flags & writable) != 0 ? 1 : 0].push_back(n);
+    waiting[for_room ? 1 : 0].push_back(n);
     if (also != nullptr) {
         also->by = &d;
         waiting[0].push_back(*also);
@@ -241,11 +242,16 @@ void io_entry::withdraw(wait_node& n, bool reads) noexcept {
     if (n.linked()) waiting[reads ? 0 : 1].remove(n);
 }
 
-int io_entry::be_watched_by(io_driver& d, std::uint32_t generation) noexcept {
-    if (drivers.has(d, watcher_set::watches)) return 0;
-    if (!drivers.add(d, watcher_set::watches)) return ENOMEM;
+int io_entry::be_watched_by(io_driver& d, std::uint32_t generation, bool for_room) noexcept {
+    constexpr std::uintptr_t watches = watcher_set::watches;
+    constexpr std::uintptr_t room = watcher_set::room;
+    if (drivers.has(d, for_room ? room : watches)) return 0;
+    const bool is_more = drivers.has(d, watches);
+    const bool at_once = for_room || !d.watches_room_apart() ||
+                         (ready.load(std::memory_order_relaxed) & short_is_all) != 0;
+    if (!drivers.add(d, at_once ? watches | room : watches)) return ENOMEM;
     const std::error_code error = d.watch(*this, generation);
-    if (error) drivers.remove(d, watcher_set::watches);
+    if (error) drivers.remove(d, is_more ? room : watches);
     return error.value();
 }
 
@@ -280,10 +286,12 @@ void io_entry::rewatch(std::uint32_t generation, io_driver& d, io_driver* instea
     wait_list woken;
     {
         const std::lock_guard held(lock);
+        const bool for_room = drivers.has(d, watcher_set::room);
         if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation) ||
             !drivers.remove(d, watcher_set::watches))
             return;
-        const bool is_watched = instead != nullptr && be_watched_by(*instead, generation) == 0;
+        const bool is_watched =
+            instead != nullptr && be_watched_by(*instead, generation, for_room) == 0;
         for (wait_list& queue : waiting) {
             if (!is_watched)
                 claim_all(queue, woken);

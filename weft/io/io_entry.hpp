@@ -24,6 +24,10 @@
 // that it watches for: those of the others are woken by theirs, at no cost of one loop to another.
 // Where it has none itself it wakes all, whose own loops may be busy.
 //
+// Of room to write a TCP socket tells one that has found none. Others tell of it whenever the far
+// end has taken something, which would wake a loop for each answer that it has sent: so a driver
+// that can tell the two apart watches for room from the first wait for it on.
+//
 // Readiness is an advice: a flag that is set too often costs one call. One that is missing would
 // lose a wake, so it is cleared by nothing but a call that found nothing: EAGAIN, or by the rule
 // below a short transfer.
@@ -221,7 +225,7 @@ private:
     };
     std::uint64_t open_now(std::uint64_t kind, std::uint64_t flags, ended& by) noexcept;
     void end_now(bool stays_open, ended& by) noexcept;
-    int be_watched_by(io_driver& d, std::uint32_t generation) noexcept;
+    int be_watched_by(io_driver& d, std::uint32_t generation, bool for_room) noexcept;
 };
 static_assert(WEFT_MODEL || sizeof(io_entry) <= cache_line_bytes);
 

@@ -54,6 +54,7 @@ bool watcher_set::add(io_driver& d, std::uintptr_t what) noexcept {
 }
 
 bool watcher_set::remove(const io_driver& d, std::uintptr_t what) noexcept {
+    if ((what & watches) != 0) what |= room;
     const std::uintptr_t w = word();
     list* const l = list_of(w);
     if (l == nullptr) {

@@ -30,6 +30,7 @@ class watcher_set {
 public:
     static constexpr std::uintptr_t watches = 1;  // tells of events
     static constexpr std::uintptr_t serves = 2;   // was given calls
+    static constexpr std::uintptr_t room = 8;     // also of room to write; only if it watches
 
     watcher_set() noexcept = default;
     watcher_set(const watcher_set&) = delete;
@@ -46,7 +47,7 @@ public:
     // All of these under the lock.
     bool has(const io_driver& d, std::uintptr_t what) const noexcept;
     [[nodiscard]] bool add(io_driver& d, std::uintptr_t what) noexcept;  // false: no memory
-    // True: it was there.
+    // True: it was there. With `watches` goes `room`.
     bool remove(const io_driver& d, std::uintptr_t what) noexcept;
     void clear() noexcept;
     // Has those of `from` for which f(driver, what) is true; `from` has none then. Precondition: it
@@ -81,9 +82,9 @@ public:
 
 private:
     static constexpr std::uintptr_t is_list = 4;
-    static constexpr std::uintptr_t all_bits = 7;
+    static constexpr std::uintptr_t all_bits = 15;
 
-    struct list {
+    struct alignas(all_bits + 1) list {
         unsigned count = 0;
         unsigned room = 0;
         std::unique_ptr<std::uintptr_t[]> items;
