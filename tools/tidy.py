@@ -44,6 +44,7 @@ TESTED_ELSEWHERE = {
     "weft/hook/file_call.hpp": "differential_test with options::files",
     "weft/hook/masked_poll.hpp": "posix_poll_test: ppoll, pselect, epoll_pwait with a mask",
     "weft/io/accept_reserve.hpp": "tcp_listener_test: no descriptors left",
+    "weft/io/child_start.hpp": "process_test, process_group_test, process_limits_test: each child",
     "weft/io/driver_epoll.hpp": "io_driver_test has the contract for each driver",
     "weft/io/driver_poll.hpp": "io_driver_test has the contract for each driver",
     "weft/io/driver_uring.hpp": "io_driver_test has the contract for each driver",

@@ -2,16 +2,20 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 #include "weft/io/c_string.hpp"
+#include "weft/io/child_start.hpp"
 #include "weft/io/exit_descriptor.hpp"
 #include "weft/io/owned_number.hpp"
 #include "weft/wait/shield.hpp"
@@ -22,15 +26,17 @@ namespace detail {
 // Invariants:
 // P1  the child is reaped under the lock, and its number used for nothing afterwards: it may be
 //     another's by then
+// P2  a child that leads a group is not reaped before end(): its number is that of the group
 struct process_core {
     ::pid_t id = 0;
+    bool leads = false;
     duration grace{};
     descriptor ended;  // can be read when it has ended
     std::mutex lock;   // guards what follows
     std::optional<exit_status> status;
-    bool lost = false;  // other code has reaped it
+    bool lost = false;  // it is reaped: by other code, or after P2
 
-    bool is_reaped() noexcept {
+    bool has_ended() noexcept {
         const std::lock_guard held(lock);
         return status || lost;
     }
@@ -40,17 +46,51 @@ struct process_core {
         const std::lock_guard held(lock);
         if (!status && !lost) {
             ::siginfo_t of{};
-            int r;
-            do {
-                r = ::waitid(P_PID, static_cast<::id_t>(id), &of, WEXITED | wait);
-            } while (r != 0 && errno == EINTR);
+            const int r = ask(of, wait | (leads ? WNOWAIT : 0));  // P2
             if (r == 0 && of.si_pid == 0) return failure(std::errc::resource_unavailable_try_again);
+            if (r != 0 && errno != ECHILD)
+                return failure(std::error_code(errno, std::system_category()));
             lost = r != 0;
             const bool exited = of.si_code == CLD_EXITED;
             if (!lost) status = exit_status{exited ? of.si_status : 0, exited ? 0 : of.si_status};
         }
-        if (lost) return failure(std::errc::no_child_process);
+        if (!status) return failure(std::errc::no_child_process);
         return *status;
+    }
+
+    result<void> kill(int number) noexcept {
+        const std::lock_guard held(lock);
+        if (status || lost) return failure(std::errc::no_such_process);  // P1
+        return told(::kill(id, number));
+    }
+    result<void> kill_group(int number) noexcept {
+        const std::lock_guard held(lock);
+        if (!leads) return failure(std::errc::invalid_argument);
+        ::siginfo_t of{};
+        if (!lost && ask(of, WNOHANG | WNOWAIT) != 0) lost = errno == ECHILD;
+        if (lost) return failure(std::errc::no_such_process);  // P1
+        return told(::kill(-id, number));
+    }
+    // Of a leader that has ended, with what is left of its group.
+    void end_group() noexcept {
+        static_cast<void>(kill_group(SIGKILL));
+        const std::lock_guard held(lock);
+        ::siginfo_t of{};
+        if (!lost) ask(of, WNOHANG);
+        lost = true;
+    }
+
+private:
+    static result<void> told(int r) noexcept {
+        if (r == 0) return {};
+        return failure(std::error_code(errno, std::system_category()));
+    }
+    int ask(::siginfo_t& of, int how) noexcept {
+        int r;
+        do {
+            r = ::waitid(P_PID, static_cast<::id_t>(id), &of, WEXITED | how);
+        } while (r != 0 && errno == EINTR);
+        return r;
     }
 };
 
@@ -60,70 +100,21 @@ namespace {
 
 std::error_code code_of(int number) noexcept { return {number, std::system_category()}; }
 
-// What posix_spawn is told.
-class spawning {
-public:
-    spawning() noexcept {
-        ::posix_spawn_file_actions_init(&files_);
-        ::posix_spawnattr_init(&signals_);
-        ::sigset_t some;
-        ::sigemptyset(&some);
-        ::posix_spawnattr_setsigmask(&signals_, &some);
-        ::sigaddset(&some, SIGPIPE);
-        ::posix_spawnattr_setsigdefault(&signals_, &some);
-        ::posix_spawnattr_setflags(&signals_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+// Where the program may be: where it says, or else in the folders of PATH.
+std::vector<std::string> places_of(const std::string& program) {
+    if (program.empty() || program.find('/') != program.npos) return {program};
+    const char* const path = ::getenv("PATH");
+    const std::string_view all = path != nullptr ? path : "/bin:/usr/bin";
+    std::vector<std::string> places;
+    for (std::size_t at = 0; at <= all.size();) {
+        const std::size_t end = std::min(all.find(':', at), all.size());
+        std::string place(all.substr(at, end - at));
+        if (!place.empty()) place += '/';  // else the child's own folder
+        places.push_back(place + program);
+        at = end + 1;
     }
-    spawning(const spawning&) = delete;
-    ~spawning() {
-        ::posix_spawn_file_actions_destroy(&files_);
-        ::posix_spawnattr_destroy(&signals_);
-    }
-
-    // What the child has as its stream 0, 1 or 2, in this order; `ours`: our end, if it is piped.
-    std::error_code set(int stream, int what, owned_number& ours) noexcept {
-        switch (what) {
-            case child_io::inherited:
-                return {};
-            case child_io::discarded:
-                return code_of(
-                    ::posix_spawn_file_actions_addopen(&files_, stream, "/dev/null", O_RDWR, 0));
-            case child_io::as_output:
-                if (stream != 2) return code_of(EINVAL);
-                return code_of(::posix_spawn_file_actions_adddup2(&files_, 1, 2));
-            case child_io::piped: {
-                int ends[2];
-                if (::pipe2(ends, O_CLOEXEC) != 0) return code_of(errno);
-                ours.reset(ends[stream == 0 ? 1 : 0]);
-                owned_number other;
-                other.reset(ends[stream == 0 ? 0 : 1]);
-                return give(stream, other.get());
-            }
-            default:
-                return give(stream, what);
-        }
-    }
-
-    std::error_code set_folder(const std::string& folder) noexcept {
-        if (folder.empty()) return {};
-        return code_of(::posix_spawn_file_actions_addchdir_np(&files_, folder.c_str()));
-    }
-
-    std::error_code spawn(::pid_t& id, char* const* command, char* const* environment) noexcept {
-        return code_of(::posix_spawnp(&id, command[0], &files_, &signals_, command, environment));
-    }
-
-private:
-    // By a number of its own, which is none of 0 to 2: those are about to be others.
-    std::error_code give(int stream, int number) noexcept {
-        theirs_[stream].reset(::fcntl(number, F_DUPFD_CLOEXEC, 3));
-        if (theirs_[stream].get() < 0) return code_of(errno);
-        return code_of(::posix_spawn_file_actions_adddup2(&files_, theirs_[stream].get(), stream));
-    }
-
-    ::posix_spawn_file_actions_t files_;
-    ::posix_spawnattr_t signals_;
-    owned_number theirs_[3];
-};
+    return places;
+}
 
 // As the system takes it.
 std::vector<char*> pointers(const std::vector<std::string>& all) {
@@ -132,6 +123,80 @@ std::vector<char*> pointers(const std::vector<std::string>& all) {
     p.push_back(nullptr);
     return p;
 }
+
+// What a child begins with, and where that is.
+class beginning {
+public:
+    beginning(const std::vector<std::string>& command, const process_options& o)
+        : places_(places_of(command.front())),
+          place_pointers_(pointers(places_)),
+          command_(pointers(command)) {
+        plan_.places = place_pointers_.data();
+        plan_.command = command_.data();
+        if (o.environment) environment_ = pointers(*o.environment);
+        plan_.environment = o.environment ? environment_.data() : ::environ;
+        if (!o.folder.empty()) plan_.folder = o.folder.c_str();
+        plan_.leads_session = o.group == child_group::session;
+        plan_.takes_terminal = o.takes_terminal;
+        if (o.group == child_group::own) plan_.group = 0;
+        if (o.group > 0) plan_.group = o.group;
+        add(RLIMIT_NOFILE, o.limits.files);
+        add(RLIMIT_AS, o.limits.memory_bytes);
+        add(RLIMIT_STACK, o.limits.stack_bytes);
+        add(RLIMIT_FSIZE, o.limits.file_bytes);
+        add(RLIMIT_CORE, o.limits.core_bytes);
+        add(RLIMIT_CPU, o.limits.cpu_seconds);
+        add(RLIMIT_NPROC, o.limits.processes);
+        plan_.limits = limits_.data();
+    }
+    beginning(const beginning&) = delete;
+
+    // What the child has as its stream 0, 1 or 2; `ours`: our end, if it is piped.
+    std::error_code set(int stream, int what, owned_number& ours) noexcept {
+        switch (what) {
+            case child_io::inherited:
+                return {};
+            case child_io::discarded: {
+                const owned_number null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+                return null ? give(stream, null.get()) : code_of(errno);
+            }
+            case child_io::as_output:
+                plan_.err_is_out = true;
+                return code_of(stream == 2 ? 0 : EINVAL);
+            case child_io::piped: {
+                int ends[2];
+                if (::pipe2(ends, O_CLOEXEC) != 0) return code_of(errno);
+                ours.reset(ends[stream == 0 ? 1 : 0]);
+                const owned_number other(ends[stream == 0 ? 0 : 1]);
+                return give(stream, other.get());
+            }
+            default:
+                return give(stream, what);
+        }
+    }
+
+    result<::pid_t> start() const noexcept { return detail::start_child(plan_); }
+
+private:
+    // By a number of its own, which is none of 0 to 2: those are about to be others.
+    std::error_code give(int stream, int number) noexcept {
+        theirs_[stream].reset(::fcntl(number, F_DUPFD_CLOEXEC, 3));
+        if (!theirs_[stream]) return code_of(errno);
+        plan_.streams[stream] = theirs_[stream].get();
+        return {};
+    }
+    void add(int resource, const resource_limit& l) noexcept {
+        if (l.is_set) limits_[plan_.limit_count++] = {resource, {l.soft, l.hard}};
+    }
+
+    std::vector<std::string> places_;
+    std::vector<char*> place_pointers_;
+    std::vector<char*> command_;
+    std::vector<char*> environment_;
+    owned_number theirs_[3];
+    std::array<detail::child_limit, 7> limits_;
+    detail::child_plan plan_;
+};
 
 // Of our end, if there is one.
 template <class End>
@@ -156,7 +221,7 @@ std::error_code watch_end(detail::process_core& core) noexcept {
     } else {
         error = number.error();
     }
-    ::kill(core.id, SIGKILL);
+    ::kill(core.leads ? -core.id : core.id, SIGKILL);
     while (::waitpid(core.id, nullptr, 0) < 0 && errno == EINTR) {
     }
     if (number) ::close(*number);
@@ -173,29 +238,29 @@ int milliseconds_of(duration d) noexcept {
 
 result<process> process::spawn(const std::vector<std::string>& command, const process_options& o) {
     if (command.empty() || !detail::are_c_strings(command) || !detail::is_c_string(o.folder) ||
-        (o.environment && !detail::are_c_strings(*o.environment)))
+        (o.environment && !detail::are_c_strings(*o.environment)) ||
+        (o.takes_terminal && o.group != child_group::session) || o.group == 0 ||
+        o.group < child_group::session)
         return failure(std::errc::invalid_argument);
     process p;
     auto core = std::make_shared<detail::process_core>();
     core->grace = o.grace;
+    core->leads = o.group == child_group::own || o.group == child_group::session;
     {
-        spawning s;
+        beginning b(command, o);
         owned_number in;
         owned_number out;
         owned_number err;
-        std::error_code error = s.set(0, o.in, in);
-        if (!error) error = s.set(1, o.out, out);
-        if (!error) error = s.set(2, o.err, err);
-        if (!error) error = s.set_folder(o.folder);
+        std::error_code error = b.set(0, o.in, in);
+        if (!error) error = b.set(1, o.out, out);
+        if (!error) error = b.set(2, o.err, err);
         if (!error) error = adopt_end(in, p.in_);
         if (!error) error = adopt_end(out, p.out_);
         if (!error) error = adopt_end(err, p.err_);
-        std::vector<char*> environment;
-        if (o.environment) environment = pointers(*o.environment);
-        if (!error)
-            error = s.spawn(core->id, pointers(command).data(),
-                            o.environment ? environment.data() : ::environ);
         if (error) return failure(error);
+        const result<::pid_t> id = b.start();
+        if (!id) return failure(id.error());
+        core->id = *id;
     }
     if (auto error = watch_end(*core)) return failure(error);
     p.core_ = std::move(core);
@@ -239,10 +304,16 @@ result<exit_status> process::wait(time_point deadline, place_t place) const {
 
 result<void> process::kill(int number) const noexcept {
     if (core_ == nullptr) return failure(std::errc::no_such_process);
-    const std::lock_guard held(core_->lock);
-    if (core_->status || core_->lost) return failure(std::errc::no_such_process);  // P1
-    if (::kill(core_->id, number) == 0) return {};
-    return failure(code_of(errno));
+    return core_->kill(number);
+}
+
+result<void> process::kill_group(int number) const noexcept {
+    if (core_ == nullptr) return failure(std::errc::no_such_process);
+    return core_->kill_group(number);
+}
+
+void process::tell(int number) const noexcept {
+    static_cast<void>(core_->leads ? core_->kill_group(number) : core_->kill(number));
 }
 
 // Suspends a party that can be suspended, and else blocks its thread: a coroutine, also one that a
@@ -266,15 +337,16 @@ bool process::await_exit(duration limit) const noexcept {
 
 void process::end() noexcept {
     if (core_ == nullptr) return;
-    if (!core_->is_reaped()) {
-        static_cast<void>(kill(SIGTERM));
+    if (!core_->has_ended()) {
+        tell(SIGTERM);
         if (!await_exit(core_->grace)) {
-            static_cast<void>(kill(SIGKILL));
+            tell(SIGKILL);
             // Where not even that can be waited for: it is killed, and ends.
             if (!await_exit(duration::max())) static_cast<void>(core_->reap(0));
         }
         static_cast<void>(core_->reap());
     }
+    if (core_->leads) core_->end_group();
     core_.reset();
 }
 

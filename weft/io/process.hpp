@@ -14,16 +14,32 @@
 //
 // A writer of much to a child that answers meanwhile reads in another fiber: both would wait.
 //
-// The child begins by posix_spawn, without a copy of this process. It has the three streams that it
-// is given, and what else this program has opened without O_CLOEXEC (weft opens nothing so). It
+// The child begins without a copy of this process (child_start.hpp). It has the three streams that
+// it is given, and what else this program has opened without O_CLOEXEC (weft opens nothing so). It
 // blocks no signals and does not ignore SIGPIPE, whatever this program does.
 //
 // The destructor asks a child that still runs to end (SIGTERM), ends it (SIGKILL) when the grace is
 // over, and reaps it. So it waits: it suspends a fiber, and blocks a thread, also that of a task,
 // which does better to wait before.
 //
+// Groups. What a child begins itself is the child's, unless the child leads a group: then it can be
+// told a signal with all of its heirs, and the destructor ends them all. They are asked together;
+// when the leader has ended, or its grace is over, those that are left are killed at once, for the
+// end of a group cannot be waited for. What has left the group for one of its own stays.
+//
+//   {
+//       auto job = weft::process::spawn({"make", "-j8"}, {.group = weft::child_group::own});
+//       ...
+//       if (job) use(job->kill_group(SIGINT));          // make and all that it has begun
+//   }                                                   // none of them is left
+//
+// A leader's number is the group's as long as one of them is there: so the leader is reaped with
+// the object and not by a wait, and the group can be told signals after it has ended. A child of
+// another group than this program's is in the background of this program's terminal, and stops when
+// it reads from it. How much a child may use: process_limits.hpp.
+//
 // Limits: a program that ignores SIGCHLD, or waits for any child it has, takes the status away:
-// no_child_process. What the child has begun itself is the child's.
+// no_child_process; and a group that it has so lost is told no signal any more.
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -39,6 +55,7 @@
 #include <vector>
 
 #include "weft/io/pipe.hpp"
+#include "weft/io/process_limits.hpp"
 
 namespace weft {
 
@@ -52,6 +69,16 @@ struct child_io {
     };
 };
 
+// Which group of processes the child is in: one of these, or a number: the id of a child that leads
+// one and is not gone.
+struct child_group {
+    enum : ::pid_t {
+        inherited = -1,  // this program's
+        own = -2,        // it leads one
+        session = -3,    // it leads one, in a session of its own, which has no terminal yet
+    };
+};
+
 struct process_options {
     int in = child_io::inherited;
     int out = child_io::inherited;
@@ -59,6 +86,9 @@ struct process_options {
     std::optional<std::vector<std::string>> environment = {};  // "NAME=value"; none: this one's
     std::string folder = {};                                   // empty: this one's
     duration grace = std::chrono::seconds(5);                  // of the destructor
+    ::pid_t group = child_group::inherited;
+    bool takes_terminal = false;  // of a session's leader: its stream 0 is the session's terminal
+    process_limits limits = {};
 };
 
 struct exit_status {
@@ -84,7 +114,9 @@ public:
     ~process() { end(); }
 
     // `command`: the program, which is looked for in PATH if it names no folder, and its arguments.
-    // invalid_argument: it is empty, or a text has a zero byte within, also of the options.
+    // invalid_argument: it is empty, or a text has a zero byte within, also of the options; or a
+    // terminal is taken by a child without a session. operation_not_permitted: there is no such
+    // group in this session, or the terminal is another session's.
     static result<process> spawn(const std::vector<std::string>& command,
                                  const process_options& = {});
 
@@ -103,9 +135,13 @@ public:
 
     // Sends it a signal. no_such_process: it has ended, and that was waited for. Any thread.
     result<void> kill(int number = SIGTERM) const noexcept;
+    // The same to all of the group that it leads, also after it has ended. invalid_argument: it
+    // leads none.
+    result<void> kill_group(int number = SIGTERM) const noexcept;
 
 private:
     void end() noexcept;
+    void tell(int number) const noexcept;
     bool await_exit(duration limit) const noexcept;
 
     std::shared_ptr<detail::process_core> core_;

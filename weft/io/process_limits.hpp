@@ -1,0 +1,45 @@
+// process_limits: how much a child may use, set in it before its program begins.
+//
+// Its one idea: a limit has two figures, as the system has it: the soft one is in force, and the
+// child may raise that itself as far as the hard one. A single figure is both. What is not set is
+// as this program's.
+//
+//   auto p = weft::process::spawn(
+//       {"unzip", "upload.zip"},
+//       {.limits = {.files = 32, .memory_bytes = 1 << 30, .cpu_seconds = {10, 12}}});
+//   if (!p) return p.error();      // also for a limit that is refused: there is no child then
+//
+// Refused: a soft figure above the hard one (invalid_argument); one above this program's own hard
+// one, unless it is privileged (operation_not_permitted). They are set last of all, so that a child
+// of few files still gets its streams. A limit that the program is too large for is none that is
+// refused: the child has ended by a signal then, or with an error of its own.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+struct resource_limit {
+    static constexpr std::uint64_t none = ~std::uint64_t{0};
+
+    constexpr resource_limit() noexcept = default;  // as this program's
+    constexpr resource_limit(std::uint64_t both) noexcept : resource_limit(both, both) {}
+    constexpr resource_limit(std::uint64_t s, std::uint64_t h) noexcept
+        : soft(s), hard(h), is_set(true) {}
+
+    std::uint64_t soft = none;
+    std::uint64_t hard = none;
+    bool is_set = false;
+};
+
+struct process_limits {
+    resource_limit files = {};         // that are open: RLIMIT_NOFILE
+    resource_limit memory_bytes = {};  // of its addresses, used or not: RLIMIT_AS
+    resource_limit stack_bytes = {};   // RLIMIT_STACK
+    resource_limit file_bytes = {};    // that a file grows to; beyond, SIGXFSZ: RLIMIT_FSIZE
+    resource_limit core_bytes = {};    // RLIMIT_CORE
+    resource_limit cpu_seconds = {};   // beyond: SIGXCPU, then SIGKILL: RLIMIT_CPU
+    resource_limit processes = {};     // and threads, of all that its user runs: RLIMIT_NPROC
+};
+
+}  // namespace weft
