@@ -22,6 +22,7 @@
 #include "weft/io/resolver.hpp"
 #include "weft/io/signal_set.hpp"
 #include "weft/io/standard_streams.hpp"
+#include "weft/io/terminal.hpp"
 #include "weft/io/unix_datagram.hpp"
 #include "weft/io/unix_seqpacket.hpp"
 #include "weft/sched/blocking.hpp"
@@ -546,6 +547,47 @@ struct standard_error_row {
     int number() const { return out.native_handle(); }
 };
 
+// A serial line whose other side says nothing, or takes nothing.
+struct serial_row {
+    plain_fd far;
+    serial_line line;
+    std::string b = std::string(5000, 's');
+    serial_row() {
+        int master = -1;
+        int slave = -1;
+        char path[100];
+        EXPECT_EQ(::openpty(&master, &slave, path, nullptr, nullptr), 0);
+        far = plain_fd(master);
+        ::fcntl(far, F_SETFL, O_NONBLOCK);
+        line = serial_line::open(path).value();
+        ::close(slave);
+    }
+};
+struct serial_read_row : serial_row {
+    auto operation() { return line.reader.async_read(room(b)); }
+    void complete() { EXPECT_EQ(::write(far, "x", 1), 1); }
+    void close() { line.reader.close(); }
+    int number() const { return line.reader.native_handle(); }
+};
+struct serial_write_row : serial_row {
+    serial_write_row() {
+        for (int in_vain = 0; in_vain < 3; ++in_vain) {
+            while (::write(line.writer.native_handle(), b.data(), b.size()) > 0) in_vain = 0;
+            std::this_thread::sleep_for(1ms);
+        }
+    }
+    auto operation() { return line.writer.async_write_all(bytes_of(b)); }
+    void complete() {
+        std::string all(1 << 16, 0);
+        for (int in_vain = 0; in_vain < 3; ++in_vain) {
+            while (::read(far, all.data(), all.size()) > 0) in_vain = 0;
+            std::this_thread::sleep_for(1ms);
+        }
+    }
+    void close() { line.writer.close(); }
+    int number() const { return line.writer.native_handle(); }
+};
+
 constexpr cancel_row cancel_rows[] = {
     {"tcp_read", make_scene<tcp_read_row>},
     {"unix_read", make_scene<unix_read_row>},
@@ -603,6 +645,8 @@ constexpr cancel_row cancel_rows[] = {
     {"relay_read", make_scene<relay_read_row>},
     {"relay_write", make_scene<relay_write_row>},
     {"directory_watch", make_scene<directory_watch_row>},
+    {"serial_read", make_scene<serial_read_row>},
+    {"serial_write", make_scene<serial_write_row>},
 };
 INSTANTIATE_CANCEL_TABLE(cancel_rows);
 

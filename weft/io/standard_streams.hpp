@@ -16,7 +16,7 @@
 // Limits: what cannot be opened once more (a pipe of another user, after a change of user) is made
 // non-blocking for every process that shares it, until the object is destroyed; a program that is
 // ended by a signal leaves it so. The buffers of stdio are not known here. The modes of a terminal
-// are not changed.
+// are not changed: terminal.hpp does that, for a scope.
 #pragma once
 
 #include "weft/io/pipe.hpp"
