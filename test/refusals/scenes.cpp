@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <unistd.h>
 
 #include <array>
@@ -22,6 +23,7 @@
 #include "weft/io/signal_set.hpp"
 #include "weft/io/tcp_listener.hpp"
 #include "weft/io/tcp_stream.hpp"
+#include "weft/io/terminal.hpp"
 #include "weft/io/udp_socket.hpp"
 #include "weft/sched/blocking.hpp"
 #include "weft/sched/loop.hpp"
@@ -198,6 +200,41 @@ void child() {
     must(n == 2);
 }
 
+// Children that lead, with limits: what is set in them before their program begins.
+void leading_child() {
+    for (const ::pid_t group : {child_group::own, child_group::session}) {
+        process p = got(process::spawn({"/bin/echo", "x"}, {.in = child_io::discarded,
+                                                            .out = child_io::piped,
+                                                            .folder = "/",
+                                                            .group = group,
+                                                            .limits = {.files = 64}}));
+        std::string s(8, 0);
+        const std::size_t n = got(p.out().read(room(s)));
+        const exit_status e = got(p.wait(after(now(), patience)));
+        if (!e.ok()) throw told{std::make_error_code(std::errc::no_child_process)};
+        must(n == 2);
+        got(p.kill_group());
+    }
+}
+
+// Opened while nothing is refused.
+int far_side = -1;
+std::string line_path(100, 0);
+
+void line() {
+    serial_line l = got(serial_line::open(line_path));
+    terminal_scope scope = got(terminal_scope::begin(l.reader.native_handle()));
+    static_cast<void>(got(size_of_terminal(l.reader.native_handle())));
+    auto other = spawn([&] {
+        this_fiber::yield();
+        if (::write(far_side, "x", 1) != 1) throw told{{errno, std::system_category()}};
+    });
+    std::string s(4, 0);
+    must(got(l.reader.read(room(s))) == 1);
+    other.get();
+    got(scope.end());
+}
+
 void signal() {
     signal_set s = got(signal_set::open({SIGUSR1}));
     if (::kill(this_process, SIGUSR1) != 0) throw told{{errno, std::system_category()}};
@@ -288,6 +325,8 @@ constexpr scene scenes[] = {
     {"file", bytes_of_a_file},
     {"name", name_of_a_host},
     {"child", child},
+    {"leading_child", leading_child},
+    {"line", line},
     {"signal", signal},
     {"embedded", embedded},
     {"workers", workers},
@@ -320,6 +359,9 @@ int scene_count() noexcept { return static_cast<int>(std::size(scenes)); }
 
 void prepare() noexcept {
     this_process = ::getpid();
+    int near_side = -1;  // stays, so that the line does
+    if (::openpty(&far_side, &near_side, line_path.data(), nullptr, nullptr) == 0)
+        line_path.resize(line_path.find('\0'));
     ::signal(SIGUSR1, SIG_IGN);  // what is pending when nobody waits for it any more does no harm
 }
 
