@@ -209,6 +209,28 @@ class Bars(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
 
 
+@unittest.skipUnless((BUILT / "weft_zero_copy").exists(), "liburing is not installed")
+class ZeroCopy(unittest.TestCase):
+    def test_each_way_has_a_figure_on_each_path_that_there_is(self):
+        done = subprocess.run([BUILT / "weft_zero_copy", "1"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = done.stdout.splitlines()[1:]
+        for path in ("loopback", "veth"):
+            of_it = [line for line in said if line.startswith(path)]
+            if path == "veth" and len(of_it) == 1:
+                self.assertRegex(of_it[0], "refused here|no pair of interfaces here")
+                continue
+            self.assertEqual(len(of_it), 25, done.stdout)
+            for line in of_it:
+                self.assertRegex(line, r" KiB  \w+ +[1-9]\d*\.\d +[1-9]\d*\.\d \+ +[1-9]\d*\.\d ")
+
+    def test_misuse_is_one_line(self):
+        for arguments in (("0",), ("x",), ("1001",), ("1", "2")):
+            done = subprocess.run([BUILT / "weft_zero_copy", *arguments], capture_output=True, text=True,
+                                  timeout=10)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+
+
 class Soak(unittest.TestCase):
     def test_a_second_of_it_finds_no_fault(self):
         done = subprocess.run([BUILT / "weft_soak", "1"], capture_output=True, text=True, timeout=60)
