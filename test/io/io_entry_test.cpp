@@ -138,6 +138,23 @@ TEST(io_entry, of_a_number_that_weft_owns_is_not_borrowed) {
     EXPECT_FALSE(r.is_open());
 }
 
+// The last user is still to give it back, and what ends its calls looks for them by the opening.
+TEST(io_entry, of_a_number_that_was_closed_and_has_users_is_not_borrowed) {
+    const int n = any_eventfd();
+    const descriptor_ref own = opening(n);
+    io_entry& e = own.entry();
+    ASSERT_TRUE(e.enter(own.generation()));
+    EXPECT_TRUE(own.close());
+    std::error_code error;
+    bool counts = true;
+    EXPECT_FALSE(descriptor_ref::borrow(n, counts, error));
+    EXPECT_EQ(error, std::errc::bad_file_descriptor);
+    EXPECT_FALSE(counts);
+    EXPECT_TRUE(e.is_leaving(static_cast<std::uint32_t>(own.generation())));
+    e.leave();
+    EXPECT_FALSE(is_number_open(n));
+}
+
 TEST(io_entry, that_was_borrowed_may_become_wefts_own) {
     const int n = any_eventfd();
     std::error_code error;

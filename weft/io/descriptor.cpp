@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "weft/io/io_driver.hpp"
 
@@ -97,8 +98,8 @@ descriptor_ref descriptor_ref::borrow(int number, bool& counts, std::error_code&
     io_entry* const e = entry_for(number, error);
     if (e == nullptr) return {};
     if (const std::uint64_t generation = e->borrow(counts)) return {*e, generation};
-    counts = false;
-    error = std::make_error_code(std::errc::too_many_files_open);
+    error = std::make_error_code(std::exchange(counts, false) ? std::errc::too_many_files_open
+                                                              : std::errc::bad_file_descriptor);
     return {};
 }
 

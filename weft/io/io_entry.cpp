@@ -160,6 +160,11 @@ std::uint64_t io_entry::borrow(bool& counts) noexcept {
     const std::uint64_t now = life.load(std::memory_order_relaxed);
     counts = (now & (closed | borrowed)) != 0;
     if (!counts) return generation_of(now);
+    // What ends its calls goes by the generation, and its last user by `owed`: both stay. E3
+    if ((now & owed) != 0) {
+        counts = false;
+        return 0;
+    }
     if (borrowers == UINT16_MAX) return 0;
     const std::uint64_t generation =
         (now & closed) != 0 ? open_now(0, borrowed, none) : generation_of(now);

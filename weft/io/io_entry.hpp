@@ -165,7 +165,8 @@ struct io_entry {
     // The same, but the number stays open and is the program's.
     bool end(std::uint64_t generation) noexcept;
     // Of a number of the program's own: opened if it is closed, and borrowed once more if it is
-    // borrowed. The generation; `counts`: give_back() is owed. Zero: by too many.
+    // borrowed. The generation; `counts`: give_back() is owed. Zero: by too many; or, and then it
+    // does not count, it is weft's, closed, and its number not given back yet.
     std::uint64_t borrow(bool& counts) noexcept;
     void give_back(std::uint64_t generation) noexcept;
 
