@@ -3,7 +3,9 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "test/io/plain_peer.hpp"
 
@@ -34,6 +36,29 @@ TEST_P(inherited, closing_a_connection_leaves_it_to_who_inherited_it) {
     EXPECT_EQ(read_plainly(heir, 1), "1");
     send_plainly(heir, "2");
     EXPECT_EQ(read_plainly(far, 1), "2");
+}
+
+// Two numbers of one file, on one loop.
+TEST_P(inherited, closing_a_connection_leaves_the_waits_for_its_duplicate_standing) {
+    auto [s, far] = half_of_tcp();
+    tcp_stream heir = tcp_stream::adopt(::dup(s.native_handle())).value();
+    std::atomic<int> begun = 0;
+    std::atomic<int> ended = 0;
+    std::error_code errors[2];
+    crew readers(way(), 2, [&, &s = s](auto wait) -> task<> {
+        const int i = begun++;
+        std::string b(8, 0);
+        const auto n = co_await wait((i == 0 ? s : heir).async_read(room(b)));
+        if (!n) errors[i] = n.error();
+        ++ended;
+    });
+    readers.asleep();
+    s.close();
+    while (ended == 0) std::this_thread::yield();
+    send_plainly(far, "1");
+    readers.join();
+    EXPECT_EQ(errors[0], errc::closed);
+    EXPECT_FALSE(errors[1]) << errors[1].message();
 }
 
 TEST_P(inherited, a_forked_child_keeps_its_connection) {

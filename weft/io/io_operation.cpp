@@ -138,7 +138,9 @@ bool io_operation::completed(const waiter& w) noexcept {
     }
     if (n == -EAGAIN) {
         request_.poll_first = true;  // it is one that does not block
-    } else if (n != -EINTR && !(polled && n >= 0) && progress(n)) {
+    } else if (n == -EINTR || n == -ECANCELED) {
+        // A close of another number of the same file has ended it, which is none of its affair.
+    } else if (!(polled && n >= 0) && progress(n)) {
         return true;
     }
     return w.is_late() && !has_moved_on();
