@@ -1,11 +1,21 @@
 #include "weft/io/io_request.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <functional>
+#include <latch>
+#include <thread>
 
+#include "weft/io/owned_number.hpp"
 #include "weft/io/receive_buffers.hpp"
 
 namespace {
@@ -37,4 +47,62 @@ TEST(io_request, keeps_a_buffer_that_comes_with_its_result_for_bytes_alone) {
     lender->let_go();
 }
 
+// What is to happen within a call of these two.
+std::function<void()> in_splice;
+std::function<void()> in_sendfile;
+
+bool blocks(int number) { return (::fcntl(number, F_GETFL) & O_NONBLOCK) == 0; }
+
+// O_NONBLOCK is the socket's, and the two directions of one socket are two threads' affair.
+TEST(io_request, that_must_not_wait_leaves_that_to_another_on_the_same_socket) {
+    int pair[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    const weft::owned_number far(pair[1]);
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    const weft::owned_number outlet(ends[0]);
+    const weft::owned_number inlet(ends[1]);
+    std::error_code error;
+    const descriptor socket(descriptor_ref::adopt(pair[0], 0, error));
+    const descriptor file(descriptor_ref::adopt(::memfd_create("weft", MFD_CLOEXEC), 0, error));
+    ASSERT_TRUE(socket && file);
+
+    std::latch reads(1);
+    std::latch sends(1);
+    std::latch has_read(1);
+    in_splice = [&] {
+        reads.count_down();
+        sends.wait();
+    };
+    in_sendfile = [&] {
+        sends.count_down();
+        has_read.wait();
+        EXPECT_FALSE(blocks(pair[0])) << "it would wait now";
+    };
+    std::thread reader([&] {
+        weft::detail::splice_part part = {inlet.get(), 100};
+        io_request r(io_request::splice, true, socket.ref(), &part, 0);
+        EXPECT_EQ(r.perform(), -EAGAIN);
+        has_read.count_down();
+    });
+    reads.wait();
+    weft::detail::file_part part = {file.ref(), 0, 100};
+    io_request w(io_request::send_file, false, socket.ref(), &part, 0);
+    EXPECT_EQ(w.perform(), 0) << "the file is empty";
+    reader.join();
+    in_splice = in_sendfile = nullptr;
+    EXPECT_TRUE(blocks(pair[0])) << "as it was";
+}
+
 }  // namespace
+
+// In place of the C library's.
+extern "C" ::ssize_t splice(int from, ::loff_t* from_at, int to, ::loff_t* to_at, std::size_t bytes,
+                            unsigned flags) {
+    if (in_splice) in_splice();
+    return ::syscall(SYS_splice, from, from_at, to, to_at, bytes, flags);
+}
+extern "C" ::ssize_t sendfile(int to, int from, ::off_t* at, std::size_t bytes) noexcept {
+    if (in_sendfile) in_sendfile();
+    return ::syscall(SYS_sendfile, to, from, at, bytes);
+}

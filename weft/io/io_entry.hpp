@@ -98,6 +98,10 @@ struct io_entry {
     static constexpr std::uint64_t urgent = 4;
     static constexpr std::uint64_t exceptional = 8;    // urgent data, an end or an error has come
     static constexpr std::uint64_t short_is_all = 16;  // the kind of the opening
+    // O_NONBLOCK was put on for a reader's call, or a writer's: the last takes it away. Under the
+    // lock.
+    static constexpr std::uint64_t unblocked_to_read = 32;
+    static constexpr std::uint64_t unblocked_to_write = 64;
     static constexpr std::uint64_t event = 1u << 8;
 
     atomic<std::uint64_t> life{closed};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 #include <utility>
 
 #include "weft/io/accept_ahead.hpp"
@@ -40,27 +41,57 @@ std::int64_t connected(int number) noexcept {
 }
 
 // sendfile(2) and splice(2) have no flag by which they would not wait: only the socket can have it.
-template <class F>
-std::int64_t without_waiting(int number, F call) noexcept {
+// One that reads and one that writes may be here at once, on two threads: neither takes it away
+// from the other.
+constexpr std::uint64_t unblocked = io_entry::unblocked_to_read | io_entry::unblocked_to_write;
+
+bool set_nonblocking(int number, bool on) noexcept {
     const int flags = ::fcntl(number, F_GETFL);
-    if (flags < 0) return -errno;
-    const bool blocks = (flags & O_NONBLOCK) == 0;
-    if (blocks && ::fcntl(number, F_SETFL, flags | O_NONBLOCK) != 0) return -errno;
+    return flags >= 0 &&
+           ::fcntl(number, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) == 0;
+}
+
+// Relaxed, in both: the lock orders the bits, and the word is counted on by nothing else of them.
+// One, zero if it did not block anyway, or -errno.
+std::int64_t unblock(io_entry& e, std::uint64_t mine) noexcept {
+    const std::lock_guard held(e.lock);
+    if ((e.ready.load(std::memory_order_relaxed) & unblocked) == 0) {
+        const int flags = ::fcntl(e.number, F_GETFL);
+        if (flags < 0) return -errno;
+        if ((flags & O_NONBLOCK) != 0) return 0;
+        if (!set_nonblocking(e.number, true)) return -errno;
+    }
+    e.ready.fetch_or(mine, std::memory_order_relaxed);
+    return 1;
+}
+void block_again(io_entry& e, std::uint64_t mine) noexcept {
+    const std::lock_guard held(e.lock);
+    const std::uint64_t before = e.ready.fetch_and(~mine, std::memory_order_relaxed);
+    if ((before & unblocked) == mine) static_cast<void>(set_nonblocking(e.number, false));
+}
+
+template <class F>
+std::int64_t without_waiting(io_entry& e, bool reads, F call) noexcept {
+    const std::uint64_t mine = reads ? io_entry::unblocked_to_read : io_entry::unblocked_to_write;
+    const std::int64_t changed = unblock(e, mine);
+    if (changed < 0) return changed;
     const std::int64_t n = call();
-    if (blocks) ::fcntl(number, F_SETFL, flags);
+    if (changed != 0) block_again(e, mine);
     return n;
 }
 
-std::int64_t send_part(int number, const file_part& part) noexcept {
-    return without_waiting(number, [&] {
+std::int64_t send_part(io_entry& e, const file_part& part) noexcept {
+    const int number = e.number;
+    return without_waiting(e, false, [&] {
         return part.from.call([&](int from) noexcept {
             return send_file_quietly(number, from, part.offset, part.bytes);
         });
     });
 }
 
-std::int64_t move_part(int number, bool reads, const splice_part& part) noexcept {
-    return without_waiting(number, [&]() -> std::int64_t {
+std::int64_t move_part(io_entry& e, bool reads, const splice_part& part) noexcept {
+    const int number = e.number;
+    return without_waiting(e, reads, [&]() -> std::int64_t {
         return or_error(reads ? ::splice(number, nullptr, part.pipe, nullptr, part.bytes,
                                          SPLICE_F_MOVE | SPLICE_F_NONBLOCK)
                               : splice_quietly(part.pipe, number, part.bytes));
@@ -197,9 +228,9 @@ std::int64_t io_request::perform_rarely(int number) noexcept {
             if (several) return perform_several(number);
             return or_error(::read(number, data, std::min(bytes, most_of_a_file)));
         case send_file:
-            return send_part(number, *static_cast<const file_part*>(data));
+            return send_part(of.entry(), *static_cast<const file_part*>(data));
         case splice:
-            return move_part(number, reads, *static_cast<const splice_part*>(data));
+            return move_part(of.entry(), reads, *static_cast<const splice_part*>(data));
         case write_next:
             if (several) return perform_several(number);
             return write_quietly(number, data, std::min(bytes, most_of_a_file));
