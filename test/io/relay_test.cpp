@@ -1,6 +1,7 @@
 #include "weft/io/relay.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <string>
@@ -69,6 +70,36 @@ TEST_P(a_relay, passes_all_until_the_end) {
         auto [e, f] = weft::unix_stream::pair().value();
         connection wide = connected();
         passes_all(e, f, wide.client, wide.server);
+    });
+}
+
+// As a read does. splice(2) finds nothing before an urgent byte, or an end.
+TEST_P(a_relay, passes_what_lies_behind_urgent_data) {
+    run([] {
+        for (const bool waits : {true, false}) {
+            connection left = connected();
+            connection right = connected();
+            const int n = left.client.native_handle();
+            const auto send = [&] {
+                ASSERT_EQ(::send(n, "abc", 3, 0), 3);
+                ASSERT_EQ(::send(n, "!", 1, MSG_OOB), 1);
+                if (waits) weft::this_fiber::sleep_for(2ms);
+                ASSERT_EQ(::send(n, "def", 3, 0), 3);
+                EXPECT_TRUE(left.client.shutdown(weft::direction::write));
+            };
+            if (!waits) send();
+            relayed r;
+            fiber passer([&] {
+                r = weft::relay(left.server, right.client);
+                EXPECT_TRUE(right.client.shutdown(weft::direction::write));
+            });
+            weft::this_fiber::yield();
+            if (waits) send();
+            EXPECT_EQ(all_of(right.server), "abcdef");
+            passer.join();
+            EXPECT_TRUE(r) << r.error.message();
+            EXPECT_EQ(r.bytes, 6u);
+        }
     });
 }
 

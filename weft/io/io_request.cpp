@@ -89,13 +89,26 @@ std::int64_t send_part(io_entry& e, const file_part& part) noexcept {
     });
 }
 
+// By hand, into a pipe that is empty.
+std::int64_t copy_part(int number, const splice_part& part) noexcept {
+    std::byte some[1024];  // a pipe has room for as many
+    const std::int64_t n =
+        or_error(::recv(number, some, std::min(part.bytes, sizeof some), MSG_DONTWAIT));
+    if (n <= 0) return n;
+    return or_error(::write(part.pipe, some, static_cast<std::size_t>(n)));
+}
+
 std::int64_t move_part(io_entry& e, bool reads, const splice_part& part) noexcept {
     const int number = e.number;
-    return without_waiting(e, reads, [&]() -> std::int64_t {
+    const std::int64_t n = without_waiting(e, reads, [&]() -> std::int64_t {
         return or_error(reads ? ::splice(number, nullptr, part.pipe, nullptr, part.bytes,
                                          SPLICE_F_MOVE | SPLICE_F_NONBLOCK)
                               : splice_quietly(part.pipe, number, part.bytes));
     });
+    // Urgent data stop splice(2) for good: it finds nothing before them, or an end, where a read
+    // goes on behind them.
+    const bool may_be_stopped = n == 0 || (n == -EAGAIN && (e.look() & io_entry::exceptional) != 0);
+    return reads && may_be_stopped ? copy_part(number, part) : n;
 }
 
 }  // namespace
