@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "test/io/drivers.hpp"
+#include "test/support/allocation_fails.hpp"
 #include "weft/task/sync_wait.hpp"
 #include "weft/task/task.hpp"
 #include "weft/task/when_all.hpp"
@@ -280,6 +281,26 @@ TEST_P(tcp, reads_no_further_for_a_mark_than_it_may) {
         EXPECT_EQ(c.server.read_until(text, "\n", 5000).error(), std::errc::message_size);
         EXPECT_EQ(text.size(), 5000u);
         EXPECT_EQ(c.server.read_until(text, "\n", 20000).value(), 10001u);
+    });
+}
+
+TEST_P(tcp, says_that_a_text_cannot_grow_to_its_mark) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "allocations do not fail under it";
+    if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "without memory the program ends";
+    run([] {
+        connection c = connected();
+        const std::string sent = std::string(6000, 'x') + "\n";
+        ASSERT_TRUE(c.client.write_all(bytes_of(sent)));
+        std::string text;
+        std::error_code error;
+        {
+            const weft::testing::allocation_fails no_memory(2);
+            error = c.server.read_until(text, "\n").error();
+        }
+        EXPECT_EQ(error, std::errc::not_enough_memory);
+        EXPECT_FALSE(text.empty());
+        EXPECT_EQ(c.server.read_until(text, "\n").value(), sent.size());
+        EXPECT_TRUE(text == sent);
     });
 }
 

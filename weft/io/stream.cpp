@@ -93,7 +93,16 @@ bool read_until_operation::make_room() {
 bool read_until_operation::look(io_operation& op, std::size_t count) noexcept {
     auto& self = static_cast<read_until_operation&>(op);
     self.filled_ += count;
-    if (self.found() || !self.make_room()) return true;
+    if (self.found()) return true;
+#if WEFT_EXCEPTIONS
+    try {
+#endif
+        if (!self.make_room()) return true;
+#if WEFT_EXCEPTIONS
+    } catch (const std::bad_alloc&) {
+        return self.has_no_memory_ = true;
+    }
+#endif
     if (self.is_measured()) self.credit(count);
     return false;
 }
@@ -103,6 +112,7 @@ result<std::size_t> read_until_operation::take(const waiter* w, wait_status how)
     let_go();
     text_->resize(filled_);
     if (is_found_) return end_;
+    if (has_no_memory_) return failure(std::errc::not_enough_memory);
     if (filled_ >= most_) return failure(std::errc::message_size);
     const transferred t = outcome(w, how);
     return failure(t.error ? t.error : make_error_code(errc::end_of_stream));

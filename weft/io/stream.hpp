@@ -236,6 +236,7 @@ private:
     std::size_t looked_at_ = 0;
     std::size_t end_ = 0;  // behind the mark
     bool is_found_ = false;
+    bool has_no_memory_ = false;
 };
 
 class write_operation : public stream_operation {
@@ -417,7 +418,9 @@ public:
     transferred read_exact(std::span<std::byte> into, place_t place = place_t::current());
     // Appends to `text` until it holds `mark` ("\r\n"), and gives how much of it that is, with the
     // mark; what has come after it stays behind it, for the next call. message_size: there is no
-    // mark in the first `most` bytes. end_of_stream: the peer has ended before it.
+    // mark in the first `most` bytes. end_of_stream: the peer has ended before it. What has come
+    // without the mark is in `text` in any case, also where its room cannot grow
+    // (not_enough_memory).
     [[nodiscard]] detail::read_until_operation async_read_until(std::string& text,
                                                                 std::string_view mark,
                                                                 std::size_t most = 65536) noexcept {
