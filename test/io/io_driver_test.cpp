@@ -567,6 +567,28 @@ TEST(io_driver_death, of_plain_threads_is_tried_again_where_there_was_no_descrip
     EXPECT_EXIT(wait_without_descriptors(), ::testing::ExitedWithCode(3), "");
 }
 
+// A thread on no loop, where epoll is refused: what it has waited for is open no more once another
+// has closed it.
+void close_what_is_polled() {
+    if (!weft::testing::without_call(SYS_epoll_create1, EPERM)) std::_Exit(77);
+    auto ends = weft::pipe::open().value();
+    std::thread reader([&] {
+        std::string b(1, 0);
+        static_cast<void>(ends.reader.read(room(b)).error());
+    });
+    std::this_thread::sleep_for(50ms);
+    ends.reader.close();
+    reader.join();
+    ::pollfd p = {ends.writer.native_handle(), 0, 0};
+    std::_Exit(::poll(&p, 1, 5000) == 1 && (p.revents & POLLERR) != 0 ? 2 : 3);
+}
+
+TEST(io_driver_death, of_plain_threads_by_poll_lets_go_of_what_is_closed) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "its runtime makes calls of its own";
+    EXPECT_EXIT(close_what_is_polled(), ended_or_cannot, "");
+}
+
 TEST(io_driver, that_has_no_descriptor_is_none) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "the sanitizer looks at what is thrown through a pipe";
     ::rlimit before;

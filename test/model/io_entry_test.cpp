@@ -485,7 +485,11 @@ TEST(io_entry, makes_a_call_on_a_closed_number_without_entering) {
 // The parts of the driver that it has no use for here.
 namespace weft {
 
-io_driver::io_driver(bool completes) : driver(this), completes_(completes), buffers_(nullptr) {}
+io_driver::io_driver(bool completes, bool holds_files)
+    : driver(this),
+      completes_(completes),
+      holds_files_(completes || holds_files),
+      buffers_(nullptr) {}
 io_driver::~io_driver() = default;
 
 namespace detail {

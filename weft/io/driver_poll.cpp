@@ -25,7 +25,8 @@ int milliseconds_until(time_point until) noexcept {
 
 }  // namespace
 
-driver_poll::driver_poll() : io_driver(false) {}
+// What it sleeps on the system holds open for it until it wakes.
+driver_poll::driver_poll() : io_driver(false, true) {}
 driver_poll::~driver_poll() { forget_all(); }
 
 std::error_code driver_poll::watch(io_entry& e, std::uint32_t generation) noexcept {

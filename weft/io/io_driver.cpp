@@ -18,8 +18,11 @@
 
 namespace weft {
 
-io_driver::io_driver(bool completes)
-    : driver(this), completes_(completes), buffers_(new detail::receive_buffers) {}
+io_driver::io_driver(bool completes, bool holds_files)
+    : driver(this),
+      completes_(completes),
+      holds_files_(completes || holds_files),
+      buffers_(new detail::receive_buffers) {}
 
 io_driver::~io_driver() { buffers_->let_go(); }
 

@@ -41,6 +41,8 @@ public:
     virtual const char* name() const noexcept = 0;
     // Whether it is given calls, and not asked for readiness.
     bool completes() const noexcept { return completes_; }
+    // Whether it holds open what it watches until it is woken.
+    bool holds_files() const noexcept { return holds_files_; }
 
     // Readiness. Has the entry, which is open in this generation, notified of all that happens to
     // it from now on, and of what it is ready for at this moment. Under the entry's lock. Any
@@ -53,7 +55,7 @@ public:
     // and is called once more where that is wanted later.
     virtual bool watches_room_apart() const noexcept { return false; }
     // It is about to be closed, or is given away and stays open. Under the entry's lock, so that it
-    // wakes nothing: one that completes is held and woken by the entry. Any thread.
+    // wakes nothing: one that holds files is held and woken by the entry. Any thread.
     virtual void forget(detail::io_entry&, std::uint32_t /*generation*/,
                         bool /*stays_open*/) noexcept {}
     // What it was told to forget it has let go of on return: the file is not held open by it any
@@ -93,7 +95,8 @@ public:
     detail::receive_buffers& buffers() noexcept { return *buffers_; }
 
 protected:
-    explicit io_driver(bool completes);  // throws bad_alloc
+    // Throws bad_alloc. One that completes holds files.
+    explicit io_driver(bool completes, bool holds_files = false);
     // By the destructor of a driver: nothing is watched by it any more, and what waits looks for
     // another.
     void forget_all() noexcept;
@@ -106,6 +109,7 @@ protected:
 private:
     atomic<unsigned> holds_{0};
     const bool completes_;
+    const bool holds_files_;
     detail::receive_buffers* const buffers_;
 };
 

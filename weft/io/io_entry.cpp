@@ -104,7 +104,7 @@ void io_entry::end_now(bool stays_open, ended& by) noexcept {
         const bool cancels = (what & watcher_set::serves) != 0 && has_calls;
         if (forgets) d.forget(*this, generation, stays_open);
         if (cancels) d.cancel_calls(*this, generation);
-        if (!d.completes() || (!forgets && !cancels)) return false;
+        if (!d.holds_files() || (!forgets && !cancels)) return false;
         d.hold();
         return true;
     });
