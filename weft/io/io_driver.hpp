@@ -90,7 +90,7 @@ public:
     }
 
     // What it lends to receivers (lent_bytes.hpp): so many buffers at once, of so many bytes
-    // each; 256 of 4096. Before the first is lent.
+    // each; 1024 of 2048. Before the first is lent.
     void set_receive_buffers(unsigned count, std::size_t bytes) noexcept;
     detail::receive_buffers& buffers() noexcept { return *buffers_; }
 
