@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -731,6 +732,28 @@ TEST_P(tls, a_server_is_the_host_that_is_asked_for) {
             EXPECT_EQ(shaken_of(client_context(o), s, "anna.test").server.protocol(), "");
             EXPECT_EQ(shaken_of(client_context(o), s, "127.0.0.1").server.protocol(), "")
                 << "an address is no name";
+        }
+    });
+}
+
+// Also where the client is asked for another key, and so asks for the host again.
+TEST_P(tls, a_host_has_no_hosts_of_its_own) {
+    run([] {
+        const tls_identity bert("bert.test");
+        const auto of_bert = [&](const char* protocol, std::map<std::string, tls_context> hosts) {
+            const tls_context c = tls_context::server(bert.certificate(), bert.key(),
+                                                      {.protocols = {protocol}, .hosts = hosts})
+                                      .value();
+            EXPECT_EQ(::SSL_CTX_set1_groups_list(c.native_handle(), "P-384"), 1);
+            return c;
+        };
+        const tls_context s =
+            of_bert("a", {{"bert.test", of_bert("b", {{"bert.test", of_bert("c", {})}})}});
+        const tls_context c =
+            tls_context::client(bert.certificate(), {.protocols = {"a", "b", "c"}}).value();
+        for (const char* groups : {"P-384", "X25519:P-384"}) {
+            EXPECT_EQ(::SSL_CTX_set1_groups_list(c.native_handle(), groups), 1);
+            EXPECT_EQ(shaken_of(c, s, "bert.test").server.protocol(), "b") << groups;
         }
     });
 }

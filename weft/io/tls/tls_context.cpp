@@ -108,18 +108,26 @@ void become(SSL* ssl, SSL_CTX* other) noexcept {
     static_cast<void>(::SSL_set_num_tickets(ssl, ::SSL_CTX_get_num_tickets(other)));
 }
 
+// Of a connection whose host was chosen.
+int chosen_index() noexcept {
+    static const int the_one = ::SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+    return the_one;
+}
+
 int choose_host(SSL* ssl, int* alert, void* settings) {
+    // A client that was asked for another key says hello twice, the second time to the host.
+    if (::SSL_get_ex_data(ssl, chosen_index()) != nullptr) return SSL_CLIENT_HELLO_SUCCESS;
     const auto& hosts = static_cast<const server_settings*>(settings)->hosts;
+    *alert = SSL_AD_INTERNAL_ERROR;
+    if (::SSL_set_ex_data(ssl, chosen_index(), settings) != 1) return SSL_CLIENT_HELLO_ERROR;
 #if WEFT_EXCEPTIONS
     try {
         const auto at = hosts.find(in_small_letters(name_asked_for(ssl)));
         if (at != hosts.end()) become(ssl, at->second.native_handle());
     } catch (const std::bad_alloc&) {
-        *alert = SSL_AD_INTERNAL_ERROR;
         return SSL_CLIENT_HELLO_ERROR;
     }
 #else
-    static_cast<void>(alert);
     const auto at = hosts.find(in_small_letters(name_asked_for(ssl)));
     if (at != hosts.end()) become(ssl, at->second.native_handle());
 #endif
