@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 
 #include "test/io/drivers.hpp"
@@ -159,6 +161,24 @@ TEST_P(a_standard_stream, the_null_device_is_empty_and_takes_all) {
         auto out = weft::standard_error().value();
         EXPECT_EQ(text_to_end_of(in), "");
         for (int i = 0; i < 3; ++i) EXPECT_TRUE(out.write_all(bytes_of("nothing")));
+    });
+}
+
+// What cannot be opened once more, as a pipe of another user.
+TEST_P(a_standard_stream, that_is_shared_does_not_block_while_anything_holds_it) {
+    run([] {
+        const in_place_of zero(0, ::eventfd(0, EFD_CLOEXEC));
+        {
+            std::optional<weft::pipe_reader> first = weft::standard_input().value();
+            std::optional<weft::pipe_reader> second = weft::standard_input().value();
+            EXPECT_FALSE(is_blocking(0));
+            first.reset();
+            EXPECT_FALSE(is_blocking(0)) << "a read of the other would wait";
+            second->set_options({.read_timeout = 1ms});
+            std::string number(8, 0);
+            EXPECT_EQ(second->read(room(number)).error(), std::errc::timed_out);
+        }
+        EXPECT_TRUE(is_blocking(0)) << "as it was";
     });
 }
 

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include "weft/base/line.hpp"
 
@@ -17,14 +19,37 @@ using core_ptr = std::shared_ptr<detail::stream_core>;
 
 std::error_code last_error() noexcept { return {errno, std::system_category()}; }
 
-// A core whose descriptor was made non-blocking in an opening that others share.
-struct shared_core final : detail::stream_core {
-    int number;
-    explicit shared_core(int n) noexcept : number(n) {}
-    ~shared_core() {
+// What was made non-blocking in an opening that others share. Several of the three may be one
+// opening, and each may be held more than once: nothing is put back while anything is held.
+constinit struct {
+    std::mutex lock;
+    unsigned held = 0;
+    bool changed[3] = {};
+} shared;
+
+// True: leave_shared() is owed.
+bool enter_shared(int number) noexcept {
+    const std::lock_guard held(shared.lock);
+    const int flags = ::fcntl(number, F_GETFL);
+    const bool blocks = flags >= 0 && (flags & O_NONBLOCK) == 0;
+    if (flags < 0 || (!blocks && shared.held == 0)) return false;
+    if (blocks && ::fcntl(number, F_SETFL, flags | O_NONBLOCK) != 0) return false;
+    if (blocks) shared.changed[number] = true;
+    ++shared.held;
+    return true;
+}
+void leave_shared() noexcept {
+    const std::lock_guard held(shared.lock);
+    if (--shared.held != 0) return;
+    for (const int number : {0, 1, 2}) {
+        if (!std::exchange(shared.changed[number], false)) continue;
         const int flags = ::fcntl(number, F_GETFL);
         if (flags >= 0) static_cast<void>(::fcntl(number, F_SETFL, flags & ~O_NONBLOCK));
     }
+}
+
+struct shared_core final : detail::stream_core {
+    ~shared_core() { leave_shared(); }
 };
 
 // What `number` is open on, opened once more; -1 if that cannot be done.
@@ -39,21 +64,24 @@ int open_anew(int number, int access, bool is_device) noexcept {
     return is_own ? ::open("/dev/tty", flags) : -1;
 }
 
-// In place of hold_pipe(): of a duplicate, which is to be put back.
-result<core_ptr> hold_shared(int number, int copy) noexcept {
+// In place of hold_pipe(): of a duplicate, after enter_shared().
+result<core_ptr> hold_shared(int copy) noexcept {
     result<core_ptr> held = detail::hold_pipe(copy);
-    if (!held) return held;
+    if (!held) {
+        leave_shared();
+        return held;
+    }
 #if WEFT_EXCEPTIONS
     try {
 #endif
-        auto core = std::make_shared<shared_core>(number);
+        auto core = std::make_shared<shared_core>();
         core->owned = std::move((*held)->owned);
         core->reads_by = (*held)->reads_by;
         core->writes_by = (*held)->writes_by;
         return core_ptr(std::move(core));
 #if WEFT_EXCEPTIONS
     } catch (const std::bad_alloc&) {
-        static_cast<void>(shared_core(number));
+        leave_shared();
         return failure(std::errc::not_enough_memory);
     }
 #endif
@@ -74,9 +102,8 @@ result<core_ptr> hold_standard(int number, int access) noexcept {
         if (!owned) return failure(owned.error());
         return detail::hold_stream(*std::move(owned));
     }
-    const int flags = ::fcntl(number, F_GETFL);
-    const bool blocks = !S_ISREG(s.st_mode) && !S_ISBLK(s.st_mode) && (flags & O_NONBLOCK) == 0;
-    return blocks ? hold_shared(number, copy) : detail::hold_pipe(copy);
+    const bool is_file = S_ISREG(s.st_mode) || S_ISBLK(s.st_mode);
+    return !is_file && enter_shared(number) ? hold_shared(copy) : detail::hold_pipe(copy);
 }
 
 }  // namespace

@@ -14,9 +14,11 @@
 // The numbers 0, 1 and 2 stay open, and the program's; what these functions give may be closed.
 //
 // Limits: what cannot be opened once more (a pipe of another user, after a change of user) is made
-// non-blocking for every process that shares it, until the object is destroyed; a program that is
-// ended by a signal leaves it so. The buffers of stdio are not known here. The modes of a terminal
-// are not changed: terminal.hpp does that, for a scope.
+// non-blocking for every process that shares it, until the last object of such a stream is
+// destroyed; a program that is ended by a signal leaves it so. The buffers of stdio are not known
+// here. The modes of a terminal are not changed: terminal.hpp does that, for a scope.
+//
+// Model: none, one lock guards all that is shared.
 #pragma once
 
 #include "weft/io/pipe.hpp"
