@@ -23,7 +23,9 @@ struct listen_options {
     bool reuse_port = false;  // several listeners of one port share what comes
     // One request of io_uring serves many accepts, as long as one loop alone asks. Connections are
     // then accepted a little before they are asked for: what no party has asked for when the loop
-    // goes to sleep ends that until a party asks again. Other drivers know nothing of it.
+    // goes to sleep ends that until a party asks again. Other drivers know nothing of it. The
+    // listener blocks meanwhile, for every process that shares its opening: not for one from which
+    // another process accepts by calls, whose thread may then wait in one.
     bool multishot = false;
     bool only_v6 = false;  // at "[::]:0": no peer by IPv4
     // Connections whose first bytes may come with their first packet (TCP Fast Open); zero: none.
