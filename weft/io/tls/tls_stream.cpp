@@ -8,57 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
-#include <new>
 
 #include "weft/io/c_string.hpp"
+#include "weft/io/tls/tls_rest.hpp"
 
 namespace weft {
 namespace detail {
-
-// What OpenSSL has written and the socket had no room for. To append costs what is appended.
-class tls_rest {
-public:
-    bool empty() const noexcept { return begin_ == end_; }
-    std::byte* data() const noexcept { return bytes_.get() + begin_; }
-    std::size_t size() const noexcept { return end_ - begin_; }
-
-    // False: no memory.
-    bool append(const std::byte* from, std::size_t count) noexcept {
-        if (capacity_ - end_ < count && !make_room(count)) return false;
-        std::copy_n(from, count, bytes_.get() + end_);
-        end_ += count;
-        return true;
-    }
-    void drop(std::size_t count) noexcept {
-        begin_ += count;
-        if (empty()) *this = {};
-    }
-
-private:
-    // Behind what there is: what is copied is paid for by as much that was dropped, or by half as
-    // much that is appended.
-    bool make_room(std::size_t count) noexcept {
-        const std::size_t all = size() + count;
-        if (all > capacity_ || begin_ < size()) {
-            const std::size_t larger = all + size() / 2;
-            std::unique_ptr<std::byte[]> grown(new (std::nothrow) std::byte[larger]);
-            if (!grown) return false;
-            std::copy_n(data(), size(), grown.get());
-            bytes_ = std::move(grown);
-            capacity_ = larger;
-        } else {
-            std::copy_n(data(), size(), bytes_.get());
-        }
-        end_ = size();
-        begin_ = 0;
-        return true;
-    }
-
-    std::unique_ptr<std::byte[]> bytes_;
-    std::size_t capacity_ = 0;
-    std::size_t begin_ = 0;
-    std::size_t end_ = 0;
-};
 
 // Invariants:
 // L1  OpenSSL's object and what goes with it is used under the lock, and nothing waits under it
