@@ -33,8 +33,7 @@ private:
 };
 
 // The near end is the server's: a client's is sent tickets before all else.
-channel open_tls() {
-    tls_pair p = shaken_by_threads();
+channel open_tls_of(tls_pair p) {
     const auto far = std::make_shared<tls_stream>(std::move(p.client));
     channel c;
     c.near = std::make_unique<tls_end>(std::move(p.server));
@@ -48,7 +47,11 @@ channel open_tls() {
     return c;
 }
 
-constexpr channel_kind tls_kinds[] = {{"tls", open_tls}};
+channel open_tls() { return open_tls_of(shaken_by_threads()); }
+// Where the kernel has it; elsewhere it is the same as the other.
+channel open_tls_in_kernel() { return open_tls_of(shaken_by_threads(unshaken_in_kernel())); }
+
+constexpr channel_kind tls_kinds[] = {{"tls", open_tls}, {"tls_in_kernel", open_tls_in_kernel}};
 INSTANTIATE_ON_CHANNELS(conformance, tls_kinds, all_ways);
 
 // --- rows of the cancel table ---
@@ -120,7 +123,7 @@ struct tls_full_row : tls_row {
     std::string much = std::string(1 << 20, 'x');
     std::size_t filled = 0;
     beside other;
-    tls_full_row() {
+    explicit tls_full_row(tls_pair of = shaken_by_threads()) : tls_row(std::move(of)) {
         for (const int socket : {s.under().native_handle(), far.under().native_handle()})
             for (const int name : {SO_SNDBUF, SO_RCVBUF}) {
                 constexpr int bytes = 1 << 16;
@@ -148,6 +151,7 @@ struct tls_full_row : tls_row {
     }
 };
 struct tls_write_row : tls_full_row {
+    using tls_full_row::tls_full_row;
     auto operation() { return s.async_write_all(bytes_of(much).first(100'000)); }
     // What was taken over is sent before what is written next.
     const char* left(const ending& cut) {
@@ -160,6 +164,9 @@ struct tls_write_row : tls_full_row {
         return nullptr;
     }
 };
+struct tls_write_in_kernel_row : tls_write_row {
+    tls_write_in_kernel_row() : tls_write_row(shaken_by_threads(unshaken_in_kernel())) {}
+};
 struct tls_shutdown_row : tls_full_row {
     auto operation() { return s.async_shutdown(); }
 };
@@ -170,6 +177,7 @@ constexpr cancel_row tls_cancel_rows[] = {
     {"tls_read", make_scene<tls_read_row>},
     {"tls_read_exact", make_scene<tls_read_exact_row>},
     {"tls_write_all", make_scene<tls_write_row>},
+    {"tls_write_all_in_kernel", make_scene<tls_write_in_kernel_row>},
     {"tls_shutdown", make_scene<tls_shutdown_row>},
 };
 INSTANTIATE_CANCEL_TABLE(tls_cancel_rows);

@@ -39,9 +39,22 @@ inline tls_pair unshaken(const std::string& host = "anna.test",
     return over(std::move(c), std::move(s), host, trusts);
 }
 
+// The kernel is to make their records, where it can.
+inline tls_pair unshaken_in_kernel() {
+    const auto files = std::pair(anna().certificate(), anna().key());
+    auto [c, s] = connected();
+    return {tls_stream::client(std::move(c),
+                               tls_context::client(files.first, {.in_kernel = true}).value(),
+                               "anna.test")
+                .value(),
+            tls_stream::server(
+                std::move(s),
+                tls_context::server(files.first, files.second, {.in_kernel = true}).value())
+                .value()};
+}
+
 // Its handshake is made by plain threads, so that no loop has seen it yet.
-inline tls_pair shaken_by_threads() {
-    tls_pair p = unshaken();
+inline tls_pair shaken_by_threads(tls_pair p = unshaken()) {
     std::thread server([&p] { EXPECT_TRUE(p.server.handshake()); });
     EXPECT_TRUE(p.client.handshake());
     server.join();

@@ -384,8 +384,7 @@ TEST_P(tls, a_write_that_was_ended_goes_on_where_it_was) {
 
 // Little lies between the two of them, and that in few segments: TCP drops what comes in too many.
 // Sizes that are set stay: those that the kernel chose grow as it sees fit.
-tls_pair shaken_with_little_between() {
-    tls_pair p = shaken();
+tls_pair with_little_between(tls_pair p) {
     const int few = 16 << 10;
     const int some = 64 << 10;
     const int no = 0;
@@ -397,6 +396,7 @@ tls_pair shaken_with_little_between() {
     }
     return p;
 }
+tls_pair shaken_with_little_between() { return with_little_between(shaken()); }
 
 // The bytes that the kernel says: of FIONREAD, or of SIOCOUTQ.
 std::size_t bytes_in(tls_stream& s, unsigned long where) {
@@ -841,6 +841,147 @@ TEST_P(tls, resumes_nothing_where_it_is_not_to) {
             greet(p);
             EXPECT_FALSE(p.client.session());
         }
+    });
+}
+
+// Both ends want the kernel to make their records; all that they say is by one cipher, if it is
+// said.
+tls_pair shaken_in_kernel(int version = TLS1_3_VERSION, const char* cipher = nullptr) {
+    const tls_context c = client_context({.in_kernel = true});
+    ::SSL_CTX_set_max_proto_version(c.native_handle(), version);
+    if (cipher != nullptr) {
+        const auto set =
+            version == TLS1_3_VERSION ? ::SSL_CTX_set_ciphersuites : ::SSL_CTX_set_cipher_list;
+        EXPECT_EQ(set(c.native_handle(), cipher), 1);
+    }
+    return shaken_of(c, server_context({.in_kernel = true}));
+}
+
+// Null: the kernel can make records; else why it does not.
+const char* why_not_in_kernel() {
+    auto [near, far] = weft::testing::connected();
+    const int r = ::setsockopt(near.native_handle(), IPPROTO_TCP, TCP_ULP, "tls", sizeof "tls");
+    return r == 0 ? nullptr : std::strerror(errno);
+}
+
+void expect_to_carry_and_end(tls_pair& p) {
+    const std::string sent = bytes_unlike(100'000);
+    for (auto [from, to] : {std::pair(&p.client, &p.server), std::pair(&p.server, &p.client)}) {
+        fiber f([&, from = from] {
+            EXPECT_TRUE(from->write_all(bytes_of("first")));
+            EXPECT_TRUE(from->write_all(bytes_of(sent)));
+            EXPECT_TRUE(from->shutdown());
+        });
+        EXPECT_TRUE(read_to_the_end(*to) == "first" + sent);
+        f.join();
+    }
+}
+
+TEST_P(tls, records_are_made_by_a_kernel_that_can) {
+    run([] {
+        if (const char* const why = why_not_in_kernel()) GTEST_SKIP() << "no kTLS here: " << why;
+        for (const char* cipher : {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"}) {
+            tls_pair p = shaken_in_kernel(TLS1_3_VERSION, cipher);
+            EXPECT_TRUE(p.client.sends_in_kernel()) << cipher;
+            EXPECT_TRUE(p.server.sends_in_kernel()) << cipher;
+            expect_to_carry_and_end(p);
+        }
+        tls_pair p = shaken_in_kernel(TLS1_2_VERSION, "ECDHE-ECDSA-AES128-GCM-SHA256");
+        EXPECT_TRUE(p.client.sends_in_kernel());
+        EXPECT_TRUE(p.server.sends_in_kernel());
+        expect_to_carry_and_end(p);
+        p = shaken_of(client_context(), server_context({.in_kernel = true}));
+        EXPECT_FALSE(p.client.sends_in_kernel()) << "it is each end's own choice";
+        EXPECT_TRUE(p.server.sends_in_kernel());
+        expect_to_carry_and_end(p);
+    });
+}
+
+TEST_P(tls, records_that_the_kernel_cannot_make_are_made_as_ever) {
+    run([] {
+        tls_pair none = shaken_in_kernel(TLS1_2_VERSION, "ECDHE-ECDSA-AES128-SHA");
+        EXPECT_FALSE(none.client.sends_in_kernel());
+        EXPECT_FALSE(none.server.sends_in_kernel());
+        expect_to_carry_and_end(none);
+        const bool can = why_not_in_kernel() == nullptr;
+        for (const int version : both_versions) {
+            tls_pair p = shaken_in_kernel(version);
+            EXPECT_EQ(p.client.sends_in_kernel(), can);
+            EXPECT_EQ(p.server.sends_in_kernel(), can);
+            expect_to_carry_and_end(p);
+            // The cipher is the last of which a kernel has learned.
+            p = shaken_in_kernel(version, version == TLS1_3_VERSION
+                                              ? "TLS_CHACHA20_POLY1305_SHA256"
+                                              : "ECDHE-ECDSA-CHACHA20-POLY1305");
+            EXPECT_TRUE(can || !p.client.sends_in_kernel());
+            expect_to_carry_and_end(p);
+        }
+        EXPECT_FALSE(shaken().client.sends_in_kernel()) << "nobody has asked for it";
+        EXPECT_FALSE(tls_stream().sends_in_kernel());
+    });
+}
+
+TEST_P(tls, what_the_socket_has_no_room_for_keeps_its_type) {
+    run([] {
+        for (const int version : both_versions) {
+            auto [client, server] = with_little_between(shaken_in_kernel(version));
+            const std::string text = bytes_unlike(1 << 20);
+            const std::size_t taken = write_until_full(server, text);
+            // Behind the back of the stream, which would wait for room.
+            EXPECT_EQ(::SSL_shutdown(server.native_handle()), 0);
+            std::string answer(2, 0);
+            fiber f([&] { EXPECT_TRUE(server.read_exact(room(answer))); },
+                    {.launch = weft::launch::dispatch});
+            EXPECT_TRUE(read_to_the_end(client) == text.substr(0, taken)) << "and the end";
+            EXPECT_TRUE(client.write_all(bytes_of("ok")));
+            f.join();
+            EXPECT_EQ(answer, "ok");
+        }
+    });
+}
+
+// What the kernel has of a record that it was given, and could not send yet, it forgets at a close.
+TEST_P(tls, a_close_loses_nothing_that_was_said_to_be_written) {
+    run([] {
+        for (std::size_t bytes = 16384; bytes >= 1500; bytes -= 1500) {
+            tls_pair p = shaken_in_kernel();
+            if (bytes % 1000 >= 500) p = with_little_between(std::move(p));
+            auto& [client, server] = p;
+            const std::string piece = bytes_unlike(bytes);
+            std::size_t written = 0;
+            for (;;) {
+                auto op = server.async_write_all(bytes_of(piece));
+                if (!op.ready()) break;
+                EXPECT_TRUE(op.take(nullptr, weft::wait_status::woken));
+                written += bytes;
+            }
+            server.close();
+            std::string got(written, 0);
+            const transferred t = client.read_exact(room(got));
+            EXPECT_TRUE(t) << t.bytes << " of " << written << " in pieces of " << bytes;
+        }
+    });
+}
+
+// A kernel has its keys once and for all.
+TEST_P(tls, a_peer_that_asks_for_other_keys_of_the_kernel_is_left) {
+    run([] {
+        if (const char* const why = why_not_in_kernel()) GTEST_SKIP() << "no kTLS here: " << why;
+        auto [client, server] = shaken_of(client_context(), server_context({.in_kernel = true}));
+        std::string s(1, 0);
+        ::SSL_key_update(client.native_handle(), SSL_KEY_UPDATE_NOT_REQUESTED);
+        EXPECT_TRUE(client.write_all(bytes_of("x")));
+        EXPECT_TRUE(server.read_exact(room(s))) << "it has other keys itself, and asks for none";
+        EXPECT_TRUE(server.write_all(bytes_of("y")));
+        expect_to_read(client, "y");
+        ::SSL_key_update(client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
+        EXPECT_TRUE(client.write_all(bytes_of("x")));
+        EXPECT_TRUE(server.read_exact(room(s)));
+        EXPECT_EQ(server.write_all(bytes_of("y")).error, std::errc::operation_not_supported);
+        EXPECT_EQ(server.write_all(bytes_of("y")).error, std::errc::operation_not_supported);
+        EXPECT_EQ(server.read(room(s)).error(), std::errc::operation_not_supported) << "for good";
+        server.close();
+        EXPECT_EQ(client.read(room(s)).error(), errc::end_of_stream) << "it was sent nothing wrong";
     });
 }
 

@@ -134,9 +134,10 @@ int choose_host(SSL* ssl, int* alert, void* settings) {
     return SSL_CLIENT_HELLO_SUCCESS;
 }
 
-void set_common(SSL_CTX* c, tls_version least, bool resumes) {
+void set_common(SSL_CTX* c, tls_version least, bool resumes, bool in_kernel) {
     ::SSL_CTX_set_min_proto_version(
         c, least == tls_version::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
+    if (in_kernel) ::SSL_CTX_set_options(c, SSL_OP_ENABLE_KTLS);
     if (resumes) return;
     ::SSL_CTX_set_options(c, SSL_OP_NO_TICKET);
     ::SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
@@ -219,7 +220,7 @@ result<tls_context> tls_context::client(const std::string& trusted_file,
         return failure(std::errc::invalid_argument);
     std::shared_ptr<SSL_CTX> c = fresh_context(::TLS_client_method());
     if (c == nullptr) return failure(detail::tls_error_noted());
-    set_common(c.get(), o.least, o.resumes);
+    set_common(c.get(), o.least, o.resumes, o.in_kernel);
     ::SSL_CTX_set_verify(c.get(), SSL_VERIFY_PEER, nullptr);
     const int r = trusted_file.empty() ? ::SSL_CTX_set_default_verify_paths(c.get())
                                        : ::SSL_CTX_load_verify_file(c.get(), trusted_file.c_str());
@@ -249,7 +250,7 @@ result<tls_context> tls_context::server(const std::string& certificate_file,
             return failure(std::errc::invalid_argument);
     std::shared_ptr<SSL_CTX> c = fresh_context(::TLS_server_method());
     if (c == nullptr) return failure(detail::tls_error_noted());
-    set_common(c.get(), o.least, o.resumes);
+    set_common(c.get(), o.least, o.resumes, o.in_kernel);
     if (!identify(c.get(), certificate_file, key_file) || !tell_sessions_apart(c.get()) ||
         !ask_clients(c.get(), o) ||
         ::SSL_CTX_set_ex_data(c.get(), settings_index(), settings.get()) != 1)

@@ -63,6 +63,11 @@ struct tls_client_options {
     std::string key_file = {};
     // Whether a tls_session can be had of its streams, and given to them.
     bool resumes = true;
+    // kTLS: where the kernel, OpenSSL and the cipher have it, the kernel makes the records that are
+    // sent; elsewhere this does nothing. See tls_stream::sends_in_kernel(). What is received is
+    // opened by OpenSSL. The kernel cannot change its keys: with TLS 1.3 a peer that asks for
+    // others (few do, and after gigabytes) is left, with operation_not_supported.
+    bool in_kernel = false;
 };
 
 struct tls_server_options;
@@ -102,6 +107,7 @@ struct tls_server_options {
     std::string clients_trusted_file = {};  // whose signatures count; needed to ask, and only then
     // Whether a client may come back without a whole handshake, within the context's life.
     bool resumes = true;
+    bool in_kernel = false;  // as a client's
     // By the name that a client asks for (SNI; in any case of letters, without wildcards): which
     // server context its connection has, with all of that one's options but its `hosts`. Other
     // names, and none, get this context.

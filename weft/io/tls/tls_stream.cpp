@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "weft/io/c_string.hpp"
+#include "weft/io/tls/tls_kernel.hpp"
 #include "weft/io/tls/tls_rest.hpp"
 
 namespace weft {
@@ -21,6 +22,10 @@ namespace detail {
 // L3  while there is a rest, a read or a write waits until the socket has room for it
 // L4  while the rest is full nothing is received, so a peer that asks for answers and reads none of
 //     them is not heard; what it has sent before is one buffer, and is answered within 64 KiB
+// L5  the kernel begins to make the records while there is no rest; from then on the rest is pieces
+//     of a type, else bytes
+// L6  the kernel may keep a part of the last record that it took, and forgets it at a close: what
+//     writes is over when the socket has room again, and so for that part
 struct tls_core {
     explicit tls_core(tcp_stream&& s = {}) noexcept
         : under(std::move(s)), of(descriptor_ref::find(under.native_handle())) {}
@@ -34,13 +39,15 @@ struct tls_core {
     std::mutex lock;                // guards what follows
     std::unique_ptr<SSL, decltype(&::SSL_free)> ssl{nullptr, ::SSL_free};
     tls_rest rest;
-    int system_error = 0;              // of the last call; zero: none
-    int rest_error = 0;                // of the last call that sent none of the rest
-    std::shared_ptr<SSL_CTX> context;  // of a client, and
-    std::string host;                  // of its peer: whose session it is
-    bool shaken = false;               // the handshake is through
-    bool cut = false;                  // the system's end has come
-    std::error_code failed;            // from now on
+    int system_error = 0;               // of the last call; zero: none
+    int rest_error = 0;                 // of the last call that sent none of the rest
+    std::shared_ptr<SSL_CTX> context;   // of a client, and
+    std::string host;                   // of its peer: whose session it is
+    bool shaken = false;                // the handshake is through
+    bool cut = false;                   // the system's end has come
+    bool in_kernel = false;             // the kernel makes the records that are sent
+    unsigned char type = type_of_data;  // of what is written next, to the kernel
+    std::error_code failed;             // from now on
 
     std::int64_t call(io_request::kind what, void* data, std::size_t bytes) noexcept {
         io_request r;
@@ -57,19 +64,58 @@ struct tls_core {
     // False: there is a rest still; system_error is EAGAIN, or why.
     bool flush() noexcept {
         while (!rest.empty()) {
-            const std::int64_t n = call(io_request::send, rest.data(), rest.size());
+            const std::int64_t n =
+                in_kernel ? send_first_piece() : call(io_request::send, rest.data(), rest.size());
             if (n < 0) {
                 rest_error = system_error;
                 return false;
             }
-            rest.drop(static_cast<std::size_t>(n));
+            if (in_kernel)
+                rest.drop_of_first(static_cast<std::size_t>(n));
+            else
+                rest.drop(static_cast<std::size_t>(n));
         }
         return true;
+    }
+    std::int64_t send_first_piece() noexcept {
+        const tls_rest::piece first = rest.first();
+        return send_typed(first.type, rest.first_contents(), first.bytes);
+    }
+    // It makes records of it. Of a call that was short nothing is proven (io_entry.hpp).
+    std::int64_t send_typed(unsigned char as, const void* data, std::size_t bytes) noexcept {
+        typed_message m(as, data, bytes);
+        return call(io_request::send_message, &m.header, 0);
+    }
+    std::int64_t send(const void* data, std::size_t bytes) noexcept {
+        if (in_kernel) [[unlikely]]
+            return send_typed(type, data, bytes);
+        return call(io_request::send, const_cast<void*>(data), bytes);
+    }
+    bool keep(const std::byte* from, std::size_t count) noexcept {
+        return in_kernel ? rest.append(type, from, count) : rest.append(from, count);
+    }
+    // L6
+    bool has_room() noexcept {
+        io_request r;
+        r.reads = false;
+        r.flags = POLLOUT;
+        r.of = of;
+        return r.try_now() != -EAGAIN;
     }
     // The rest can be sent as soon as the socket has room. (If not, a write will say why.)
     bool waits_for_room() const noexcept { return !rest.empty() && rest_error == EAGAIN; }
     // It is more than the record that a write leaves: else two who write and read would stop.
     bool is_full() const noexcept { return rest.size() > most_rest_bytes && waits_for_room(); }
+
+    // OpenSSL offers its keys. L5
+    bool begin_in_kernel(const void* keys) noexcept {
+        if (!in_kernel && flush() && give_keys(of, keys)) return in_kernel = true;
+        return false;
+    }
+    // The kernel has no way to change its keys, so their change is not to be told.
+    bool is_change_of_keys(const char* from) const noexcept {
+        return in_kernel && type == SSL3_RT_HANDSHAKE && shaken && *from == SSL3_MT_KEY_UPDATE;
+    }
 
     std::error_code refusal(tls_operation::kind k) const noexcept;
     std::error_code why_not(int kind_of_error) noexcept;
@@ -103,23 +149,42 @@ int write_for_tls(BIO* b, const char* from, int bytes) {
     tls_core& core = core_of(b);
     ::BIO_clear_retry_flags(b);
     const auto all = static_cast<std::size_t>(bytes);
+    if (core.is_change_of_keys(from)) [[unlikely]] {
+        core.failed = std::make_error_code(std::errc::operation_not_supported);
+        return -1;
+    }
     std::size_t sent = 0;
     if (core.flush()) {  // L2
-        const std::int64_t n = core.call(io_request::send, const_cast<char*>(from), all);
+        const std::int64_t n = core.send(from, all);
         if (n > 0) sent = static_cast<std::size_t>(n);
     }
     if (core.system_error != 0 && core.system_error != EAGAIN) return -1;
     const auto* const rest = reinterpret_cast<const std::byte*>(from) + sent;
     if (sent == all) return bytes;
     core.rest_error = EAGAIN;
-    if (core.rest.append(rest, all - sent)) return bytes;
+    if (core.keep(rest, all - sent)) return bytes;
     core.system_error = ENOMEM;
     return -1;
 }
 
-long control_for_tls(BIO* b, int what, long, void*) {
-    if (what == BIO_CTRL_EOF) return core_of(b).cut ? 1 : 0;
-    return what == BIO_CTRL_FLUSH ? 1 : 0;
+long control_for_tls(BIO* b, int what, long how, void* data) {
+    tls_core& core = core_of(b);
+    switch (what) {
+        case BIO_CTRL_EOF:
+            return core.cut ? 1 : 0;
+        case BIO_CTRL_FLUSH:
+            core.type = detail::type_of_data;
+            return 1;
+        case BIO_CTRL_GET_KTLS_SEND:
+            return core.in_kernel ? 1 : 0;
+        case detail::bio_control_set_ktls:  // for sending, or for receiving
+            return how != 0 && core.begin_in_kernel(data) ? 1 : 0;
+        case detail::bio_control_set_type:
+            core.type = static_cast<unsigned char>(how);
+            return 1;
+        default:
+            return 0;
+    }
 }
 
 // Made once, never destroyed. Null: no memory.
@@ -229,6 +294,8 @@ bool tls_stream::is_resumed() const noexcept {
     return ssl != nullptr && ::SSL_session_reused(ssl) == 1;
 }
 
+bool tls_stream::sends_in_kernel() const noexcept { return core().in_kernel; }
+
 tls_session tls_stream::session() const {
     tls_session s;
     tls_core& c = core();
@@ -276,6 +343,7 @@ std::error_code tls_core::why_not(int kind_of_error) noexcept {
     const std::error_code noted = tls_error_noted();
     if (!of.is_open()) return errc::closed;
     if (kind_of_error != SSL_ERROR_SSL) {
+        if (failed) return failed;
         if (system_error == 0) return errc::end_of_stream;
         return {system_error, std::system_category()};
     }
@@ -363,25 +431,29 @@ bool tls_operation::step() noexcept {
     if (nothing_) return end({});
     for (;;) {
         if (!core_->flush() && kind_ != read) {
-            if (core_->rest_error == EAGAIN) return unready();
+            if (core_->rest_error == EAGAIN) return unready(true);
             return end(core_->why_not(SSL_ERROR_SYSCALL));
         }
-        if (enough_is_done_) return end({});
+        if (enough_is_done_) {
+            if (core_->in_kernel && kind_ != read && !core_->has_room())
+                return unready(true);  // L6
+            return end({});
+        }
         const int how = call();
         if (how == SSL_ERROR_ZERO_RETURN)
             return end(kind_ == read ? std::error_code() : errc::end_of_stream);
         if (how == SSL_ERROR_WANT_READ) {
             // What the peer waits for goes first.
             if (kind_ != read && !core_->rest.empty()) continue;
-            return unready();
+            return unready(core_->waits_for_room());
         }
         if (how != SSL_ERROR_NONE) return end(core_->why_not(how));
     }
 }
 
 // False: what to wait for is the request's. L3
-bool tls_operation::unready() noexcept {
-    request_.reads = !core_->waits_for_room();
+bool tls_operation::unready(bool for_room) noexcept {
+    request_.reads = !for_room;
     request_.also_reads = kind_ == read && !request_.reads && !core_->is_full();
     request_.second = &second_;
     return false;

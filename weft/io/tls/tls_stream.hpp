@@ -37,6 +37,10 @@
 // than 24 KiB of what is to be sent, nothing is received: at most 64 KiB lie here. To transfer
 // nothing, read({}) or write_all({}), is done at once.
 //
+// The kernel may make the records (tls_client_options::in_kernel). A write is then over when the
+// socket has room for more: until then the kernel may have a part of a record, which it would
+// forget at a close.
+//
 // Model: none, one lock guards what is shared, and a bit is taken in one operation.
 #pragma once
 
@@ -82,7 +86,7 @@ private:
     bool take_turn() noexcept;
     void let_go() noexcept;
     bool step() noexcept;
-    bool unready() noexcept;
+    bool unready(bool for_room) noexcept;
     int call() noexcept;
     bool end(std::error_code) noexcept;
 
@@ -223,6 +227,9 @@ public:
     std::string_view protocol() const noexcept;
     // Whether the handshake has resumed a session.
     bool is_resumed() const noexcept;
+    // Whether the kernel makes the records that are sent (tls_client_options::in_kernel), after the
+    // handshake.
+    bool sends_in_kernel() const noexcept;
     // A client's, for its next stream; none if there is none that can be resumed. With TLS 1.3 it
     // comes behind the handshake: ask after a read that has brought something, and for each
     // connection anew, so that nobody between can tell that the two are one client's.
