@@ -157,7 +157,7 @@ public:
     void kill(std::size_t i) {
         if (way_.party == kind::fiber)
             loop_.stop();
-        else
+        else if (i < tasks_.size())  // else it has not begun
             tasks_[i].reset();
     }
     template <class Ended>

@@ -177,6 +177,48 @@ TEST_P(socket_law, what_a_full_socket_did_not_take_is_sent_later) {
     expect_all_is_written(way(), p.writer, p.reader.native_handle());
 }
 
+// One waits to read when another begins to wait for room, and the other way round: each is told.
+template <class Stream>
+void expect_reader_and_writer_are_told(const way& w, Stream& s, int far) {
+    const std::string much = bytes_unlike(3 << 20);
+    for (const bool reads_first : {true, false}) {
+        transferred t;
+        std::string b(1, 0);
+        std::size_t n = 0;
+        std::atomic<int> begun{0};
+        const auto body = [&](auto wait) -> task<> {
+            const bool is_first = begun++ == 0;
+            if (is_first == reads_first) {
+                const result<std::size_t> r = co_await wait(s.async_read(room(b)));
+                n = r.value_or(0);
+            } else {
+                t = co_await wait(s.async_write_all(bytes_of(much)));
+            }
+        };
+        crew reader_and_writer(w, 2, body);
+        reader_and_writer.asleep();
+        std::string got;
+        std::string piece(100'000, 0);
+        while (got.size() < much.size() && is_told(far)) {
+            const ::ssize_t m = ::read(far, piece.data(), piece.size());
+            if (m <= 0) break;
+            got.append(piece, 0, static_cast<std::size_t>(m));
+        }
+        send_plainly(far, "1");
+        reader_and_writer.join();
+        EXPECT_TRUE(t) << t.error.message();
+        EXPECT_TRUE(got == much);
+        EXPECT_EQ(n, 1u);
+    }
+}
+
+TEST_P(socket_law, one_that_reads_and_one_that_writes_are_each_told) {
+    auto [s, far] = half_of_tcp();
+    expect_reader_and_writer_are_told(way(), s, far);
+    auto [u, other] = half_of_unix();
+    expect_reader_and_writer_are_told(way(), u, other);
+}
+
 // Whatever its peer did before it was accepted.
 TEST_P(socket_law, a_peer_that_resets_before_it_is_accepted_is_one_connection_and_no_error) {
     tcp_listener l = any_listener();

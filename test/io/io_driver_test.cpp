@@ -13,7 +13,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -28,6 +30,7 @@
 #include "test/support/without_call.hpp"
 #include "weft/io/pipe.hpp"
 #include "weft/io/udp_socket.hpp"
+#include "weft/io/unix_stream.hpp"
 #include "weft/task/eager_task.hpp"
 #include "weft/wait/await.hpp"
 
@@ -613,6 +616,56 @@ TEST(io_driver, may_be_made_where_the_program_has_no_stdin) {
     EXPECT_EQ(::fcntl(0, F_GETFD), -1) << "it is given back";
     ASSERT_EQ(::dup2(kept, 0), 0);
     ::close(kept);
+}
+
+// What a set of epoll asks for of this number, as the system tells it.
+unsigned asked_for(int set, int number) {
+    std::ifstream about("/proc/self/fdinfo/" + std::to_string(set));
+    for (std::string line; std::getline(about, line);) {
+        unsigned events = 0;
+        int of = -1;
+        if (std::sscanf(line.c_str(), "tfd: %d events: %x", &of, &events) == 2 && of == number)
+            return events;
+    }
+    return 0;
+}
+
+// A local socket tells of room at each read of its peer, one of TCP only where none was found.
+TEST(driver_epoll, asks_for_room_from_the_first_wait_for_it_on_and_of_tcp_at_once) {
+    weft::loop l(weft::make_io_driver(io_kind::epoll));
+    const int set = l.driven_by()->io()->native_handle();
+    auto [near, far] = weft::unix_stream::pair().value();
+    connection over_tcp = connected();
+    std::string got(1, 0);
+    fiber reader([&, &s = near] { EXPECT_EQ(s.read(room(got)).value_or(0), 1u); }, {.on = &l});
+    fiber of_tcp([&] { EXPECT_TRUE(over_tcp.server.read(room(got))); }, {.on = &l});
+    l.run_once(weft::after(l.now(), 1ms));
+    const int number = near.native_handle();
+    EXPECT_EQ(asked_for(set, number) & (EPOLLIN | EPOLLOUT), unsigned{EPOLLIN});
+    EXPECT_EQ(asked_for(set, over_tcp.server.native_handle()) & (EPOLLIN | EPOLLOUT),
+              unsigned{EPOLLIN | EPOLLOUT});
+    const std::string much(1 << 20, 'm');
+    bool is_written = false;
+    fiber writer(
+        [&, &s = near] {
+            EXPECT_TRUE(s.write_all(bytes_of(much)));
+            is_written = true;
+        },
+        {.on = &l});
+    l.run_once(weft::after(l.now(), 1ms));
+    EXPECT_FALSE(is_written);
+    EXPECT_EQ(asked_for(set, number) & (EPOLLIN | EPOLLOUT), unsigned{EPOLLIN | EPOLLOUT});
+    std::thread peer([&, &s = far] {
+        std::string all(much.size(), 0);
+        EXPECT_TRUE(s.read_exact(room(all)));
+        EXPECT_TRUE(s.write_all(bytes_of("1")));
+        EXPECT_TRUE(over_tcp.client.write_all(bytes_of("2")));
+    });
+    const auto end = steady_now() + 5s;
+    while (l.flow_count() != 0 && steady_now() < end) l.run_once(weft::after(l.now(), 50ms));
+    peer.join();
+    EXPECT_TRUE(is_written);
+    EXPECT_TRUE(reader.done() && of_tcp.done() && writer.done());
 }
 
 class io_environment : public ::testing::Test {

@@ -130,6 +130,24 @@ TEST_P(a_standard_stream, a_terminal_stays_as_it_was_for_the_others) {
     });
 }
 
+// To open a master once more would make another pty.
+TEST_P(a_standard_stream, the_master_of_a_terminal_is_that_master) {
+    run([] {
+        const int master = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+        ASSERT_GE(master, 0);
+        ASSERT_EQ(::unlockpt(master), 0);
+        const int near = ::open(::ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+        ASSERT_GE(near, 0);
+        const in_place_of zero(0, master);
+        auto in = weft::standard_input().value();
+        EXPECT_EQ(::write(near, "told", 4), 4);
+        std::string s(4, 0);
+        EXPECT_TRUE(in.read_exact(room(s)));
+        EXPECT_EQ(s, "told");
+        ::close(near);
+    });
+}
+
 TEST_P(a_standard_stream, a_socket_stays_as_it_was_for_the_others) {
     run([] {
         int ends[2];

@@ -129,8 +129,9 @@ struct tls_full_row : tls_row {
                 constexpr int bytes = 1 << 16;
                 ::setsockopt(socket, SOL_SOCKET, name, &bytes, sizeof bytes);
             }
-        // What lies in a socket of TCP goes over to the far end's for a while.
-        for (int in_vain = 0; in_vain < 3;) {
+        // What lies in a socket of TCP goes over to the far end's for a while, longer on a machine
+        // that is busy.
+        for (int in_vain = 0; in_vain < 12;) {
             const timeout_scope soon(1ms);
             const transferred t = s.write_all(bytes_of(much));
             filled += t.bytes;

@@ -1,6 +1,7 @@
 #include "weft/io/standard_streams.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ struct shared_core final : detail::stream_core {
 // What `number` is open on, opened once more; -1 if that cannot be done.
 int open_anew(int number, int access, bool is_device) noexcept {
     const int flags = access | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    int pty = 0;
+    if (is_device && ::ioctl(number, TIOCGPTN, &pty) == 0) return -1;  // it would be another pty
     detail::line path;
     path.text("/proc/self/fd/").number(static_cast<unsigned>(number)).terminate();
     const int fresh = ::open(path.data(), flags);
