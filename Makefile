@@ -24,7 +24,7 @@ help:
 	@echo "make test-clients  unchanged client libraries in fibers, against their servers"
 	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
 	@echo "make bench-net  servers under load; writes their sections of docs/benchmarks.md"
-	@echo "make bench-bars  datagrams, files, shared listeners: each with its bar"
+	@echo "make bench-bars  datagrams, files, shared listeners, TLS: each with its bar"
 	@echo "make soak     mixed load for SECONDS=600: does it grow? then storms, SEED=..., and refused calls"
 	@echo "make fuzz     any bytes to what takes bytes of others: SECONDS=60 each, or one TARGET=..."
 	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
@@ -80,13 +80,21 @@ bench-net:
 
 # Each measures its servers in turn, and ends with 1 where a bar is missed.
 BARS = weft_udp weft_send_file weft_shared_listener
+TLS_LOAD = build/release/bench/net_tls_load
+TLS_PEER = build/release/bench/net_asio_tls_echo
+TLS_ECHO = build/release/bench/weft_net_tls_echo
+TLS_SERVERS = $(foreach driver,epoll io_uring,$(foreach style,fiber task,\
+	"WEFT_IO=$(driver) $(TLS_ECHO) $(style)"))
 bench-bars:
 	@tools/bootstrap bench-net
 	$(CONFIGURE_QUIETLY) release
-	@$(BUILD) release --target $(BARS)
+	@$(BUILD) release --target $(BARS) weft_net
 	@status=0; for program in $(BARS); do \
 		build/release/bench/$$program || status=1; \
-	done; exit $$status
+	done; \
+	if [ -x $(TLS_LOAD) ] && [ -x $(TLS_PEER) ]; then \
+		$(TLS_LOAD) 11 $(TLS_PEER) $(TLS_SERVERS) || status=1; \
+	else echo "no comparison of TLS: OpenSSL or Boost.Asio is not installed"; fi; exit $$status
 
 # make soak SECONDS=600: the load for so long, then each storm at its full count, from SEED if given.
 SECONDS := 600

@@ -1,7 +1,9 @@
-// net_tls_load ROUNDS SERVER...: what an echo server under TLS uses of the processor, for a message
-// and for a handshake. Each server is `<program> PORT CERTIFICATE KEY [STYLE]`, in one word, with
-// the last two left to this program except for the style: "./weft_net_tls_echo task". They are
-// measured in turn, round by round, and the median of the rounds is told.
+// net_tls_load ROUNDS PEER SERVER...: what an echo server under TLS uses of the processor, for a
+// message and for a handshake, and that of each server to that of the peer. Each is `[NAME=VALUE]
+// <program> [STYLE]` in one word ("WEFT_IO=epoll ./weft_net_tls_echo task"), and is told PORT,
+// CERTIFICATE and KEY before the style. They are measured in turn, round by round; a ratio is taken
+// within each round, and the medians are told. Exit status: 0 each bar is kept, 1 one is not, 2 bad
+// input, or a server has not begun.
 //
 //   a round: 100 connections, 1 KiB on each at once, 200 times; then 500 handshakes, one by one
 
@@ -20,24 +22,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/net/server_process.hpp"
 #include "bench/net/sockets.hpp"
+#include "bench/net/trial.hpp"
 
 namespace {
+
+using bench::net::give_up;
 
 constexpr int connections = 100;
 constexpr int messages = 200;  // on each
 constexpr int handshakes = 500;
 constexpr std::size_t message_bytes = 1024;
-
-[[noreturn]] void give_up(const char* what) {
-    std::fprintf(stderr, "net_tls_load: %s\n", what);
-    std::exit(2);
-}
 
 // A certificate that signs itself, in two files.
 struct identity {
@@ -74,6 +76,7 @@ struct identity {
 
 struct server {
     std::string command;
+    std::string setting{}, style{};  // parts of it
     pid_t pid = 0;
     std::uint16_t port = 0;
     std::vector<double> message_us{}, handshake_us{};
@@ -81,7 +84,7 @@ struct server {
     double cpu_us() const {
         bench::net::usage u;
         std::string why;
-        if (!bench::net::look_at(pid, u, why)) give_up(why.c_str());
+        if (!bench::net::look_at(pid, u, why)) give_up(why);
         return static_cast<double>(u.cpu_ns) / 1000;
     }
 };
@@ -98,16 +101,23 @@ std::uint16_t free_port() {
 void start(server& s, const identity& me) {
     s.port = free_port();
     std::istringstream words(s.command);
-    std::string program, style;
-    words >> program >> style;
+    std::string program;
+    words >> program;
+    if (program.find('=') != program.npos) {
+        s.setting = program;
+        words >> program;
+    }
+    words >> s.style;
     const std::string port = std::to_string(s.port);
     int out[2];
     if (::pipe(out) != 0) give_up("no pipe");
     s.pid = ::fork();
     if (s.pid == 0) {
+        bench::net::pin_to(0);
         ::dup2(out[1], 1);
+        if (!s.setting.empty()) ::putenv(s.setting.data());
         ::execl(program.c_str(), program.c_str(), port.c_str(), me.certificate.c_str(),
-                me.key.c_str(), style.empty() ? nullptr : style.c_str(), nullptr);
+                me.key.c_str(), s.style.empty() ? nullptr : s.style.c_str(), nullptr);
         ::_exit(2);
     }
     ::close(out[1]);
@@ -175,20 +185,16 @@ void measure(server& s, SSL_CTX* c) {
     s.handshake_us.push_back((s.cpu_us() - before) / handshakes);
 }
 
-double median(std::vector<double> of) {
-    std::sort(of.begin(), of.end());
-    return of[of.size() / 2];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-    const int rounds = argc > 2 ? std::atoi(argv[1]) : 0;
-    if (rounds < 1) give_up("usage: net_tls_load ROUNDS SERVER...");
+    const int rounds = argc > 3 ? std::atoi(argv[1]) : 0;
+    if (rounds < 1) give_up("usage: net_tls_load ROUNDS PEER SERVER...");
     ::signal(SIGPIPE, SIG_IGN);
     const identity me;
     SSL_CTX* const c = ::SSL_CTX_new(::TLS_client_method());
     ::SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION);
+    bench::net::pin_to(1);
     std::vector<server> servers;
     for (int i = 2; i < argc; ++i) start(servers.emplace_back(server{argv[i]}), me);
     for (int r = 0; r < rounds; ++r)
@@ -196,8 +202,18 @@ int main(int argc, char** argv) {
     for (server& s : servers) {
         ::kill(s.pid, SIGTERM);
         ::waitpid(s.pid, nullptr, 0);
-        std::printf("%-40s %7.2f us a message %8.1f us a handshake\n", s.command.c_str(),
-                    median(s.message_us), median(s.handshake_us));
+        std::printf("%-60s %7.2f us a message %8.1f us a handshake\n", s.command.c_str(),
+                    bench::net::median(s.message_us), bench::net::median(s.handshake_us));
     }
     ::SSL_CTX_free(c);
+    bench::net::bars bars;
+    const server& peer = servers.front();
+    for (const server& s : std::span(servers).subspan(1)) {
+        const std::string name = s.setting + " " + s.style;
+        bars.hold((name + ": a message").c_str(),
+                  bench::net::median_ratio(s.message_us, peer.message_us), 1.05);
+        bars.hold((name + ": a handshake").c_str(),
+                  bench::net::median_ratio(s.handshake_us, peer.handshake_us), 1.05);
+    }
+    return bars.all_kept ? 0 : 1;
 }
