@@ -69,6 +69,8 @@ task<> expect_stream_refuses(closed_one<Stream>& c, Stream& s, Wait wait) {
     c.refuses("write_all", co_await wait(s.async_write_all(bytes_of("x"))));
     c.refuses("write_all of nothing", co_await wait(s.async_write_all({})));
     c.refuses("write_all of several", co_await wait(s.async_write_all(texts)));
+    c.refuses("read of no list", co_await wait(s.async_read(std::span(rooms).first(0))));
+    c.refuses("write_all of no list", co_await wait(s.async_write_all(std::span(texts).first(0))));
     c.refuses("send_file", co_await wait(s.async_send_file(f, 0, 4)));
     for (const direction d : {direction::read, direction::write, direction::both})
         c.refuses("shutdown", s.shutdown(d));
@@ -158,6 +160,8 @@ task<> expect_datagrams_are_refused(closed_one<Socket>& c, Socket& s, const endp
     c.refuses("recv_from", co_await wait(s.async_recv_from(room(b))));
     c.refuses("recv_many", co_await wait(s.async_recv_many(places)));
     c.refuses("send_many", co_await wait(s.async_send_many(texts)));
+    c.refuses("recv_many of none", co_await wait(s.async_recv_many({})));
+    c.refuses("send_many of none", co_await wait(s.async_send_many({})));
     c.refuses("set_peer", s.set_peer(to));
     s.set_receive_timeout(std::chrono::seconds(1));
     s.set_send_timeout(std::chrono::seconds(1));
@@ -261,6 +265,10 @@ TEST_P(closed_already, a_file_refuses) {
         c.refuses("read_exact_at", co_await wait(f.async_read_exact_at(room(b), 0)));
         c.refuses("write_all", co_await wait(f.async_write_all(bytes_of("x"))));
         c.refuses("write_all_at", co_await wait(f.async_write_all_at(bytes_of("x"), 0)));
+        c.refuses("read of nothing", co_await wait(f.async_read_at({}, 0)));
+        c.refuses("write_all of nothing", co_await wait(f.async_write_all_at({}, 0)));
+        c.refuses("write_all of no list",
+                  co_await wait(f.async_write_all_at(std::span(texts).first(0), 0)));
         c.refuses("size", co_await wait(f.async_size()));
         c.refuses("resize", co_await wait(f.async_resize(1)));
         c.refuses("sync", co_await wait(f.async_sync()));

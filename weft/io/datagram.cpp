@@ -49,13 +49,13 @@ result<datagram> datagram_recv_from::take(const waiter* w, wait_status how) cons
 
 // Of no datagrams there is nothing to wait for.
 bool datagram_recv_many::ready() noexcept {
-    if (batch_.all.empty()) return progress(0);
+    if (batch_.all.empty() && request_.of.is_open()) return found_nothing_to_do();
     request_.data = &batch_;
     return io_operation::ready();
 }
 
 bool datagram_send_many::ready() noexcept {
-    if (batch_.left.empty()) return progress(0);
+    if (batch_.left.empty() && request_.of.is_open()) return found_nothing_to_do();
     request_.data = &batch_;
     return io_operation::ready();
 }

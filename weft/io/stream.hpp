@@ -287,7 +287,7 @@ protected:
     bool prepare() noexcept {
         request_.data = &list_.message();
         request_.bytes = list_.fill();
-        return request_.bytes != 0 || !request_.of || !progress(0);
+        return request_.bytes != 0 || !request_.of.is_open() || !progress(0);
     }
     // So much is done. True: all of it is.
     bool advance(std::size_t count) noexcept {
