@@ -30,6 +30,8 @@
 #include "weft/io/fd_watch.hpp"
 #include "weft/io/pipe.hpp"
 #include "weft/io/udp_socket.hpp"
+#include "weft/io/unix_datagram.hpp"
+#include "weft/io/unix_seqpacket.hpp"
 #include "weft/io/unix_stream.hpp"
 
 namespace weft::testing {
@@ -86,27 +88,29 @@ class typed_end final : public near_end {
 public:
     explicit typed_end(T of) : of_(std::move(of)) {}
     task<result<std::size_t>> read(suspends, std::span<std::byte> into) override {
-        if constexpr (std::is_same_v<T, udp_socket>) {
-            const result<received> r = co_await of_.async_recv(into);
-            if (!r) co_return failure(r.error());
-            co_return r->bytes;
-        } else {
+        if constexpr (has_messages)
+            co_return bytes_of_message(co_await of_.async_recv(into));
+        else
             co_return co_await of_.async_read(into);
-        }
     }
     task<result<std::size_t>> read(blocks, std::span<std::byte> into) override {
-        if constexpr (std::is_same_v<T, udp_socket>) {
-            const result<received> r = of_.recv(into);
-            if (!r) co_return failure(r.error());
-            co_return r->bytes;
-        } else {
+        if constexpr (has_messages)
+            co_return bytes_of_message(of_.recv(into));
+        else
             co_return of_.read(into);
-        }
     }
     int number() const override { return of_.native_handle(); }
     void close() override { of_.close(); }
 
 private:
+    static constexpr bool has_messages = requires(T t, std::span<std::byte> b) { t.recv(b); };
+    // The end of messages is an error, as an empty one is none.
+    static result<std::size_t> bytes_of_message(const result<received>& r) {
+        if (r.error() == errc::end_of_stream) return std::size_t{0};
+        if (!r) return failure(r.error());
+        return r->bytes;
+    }
+
     T of_;
 };
 
@@ -251,18 +255,19 @@ inline channel open_udp() {
     c.far = nullptr;
     return c;
 }
-inline channel open_messages(int type) {
+inline channel open_datagrams() {
     int n[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, n), 0);
-    const auto at = std::make_shared<plain_fd>(n[1]);
-    channel c;
-    c.near = std::make_unique<watched_end>(n[0]);
-    c.feed = writes_lines(at);
-    if (type == SOCK_SEQPACKET) c.end = [at] { at->close(); };
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, n), 0);
+    channel c = lines(unix_datagram::adopt(n[0]).value(), n[1]);
+    c.end = nullptr;
+    c.far = nullptr;
     return c;
 }
-inline channel open_datagrams() { return open_messages(SOCK_DGRAM); }
-inline channel open_seqpacket() { return open_messages(SOCK_SEQPACKET); }
+inline channel open_seqpacket() {
+    int n[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, n), 0);
+    return lines(unix_seqpacket::adopt(n[0]).value(), n[1]);
+}
 
 // Those of the system have no far end.
 inline channel of_the_system(int number, std::size_t bytes, std::function<void(int number)> feed) {
@@ -341,8 +346,8 @@ inline constexpr channel_kind channel_kinds[] = {
     {"unix_stream", open_unix_stream},
     {"tcp", open_tcp},
     {"udp", open_udp},
-    {"unix_datagram", open_datagrams, false},
-    {"unix_seqpacket", open_seqpacket, false},
+    {"unix_datagram", open_datagrams},
+    {"unix_seqpacket", open_seqpacket},
     {"eventfd", open_eventfd, false},
     {"timerfd", open_timerfd, false},
     {"signalfd", open_signalfd, false},

@@ -1,6 +1,9 @@
 // The laws of a transfer of nothing: it is done at once, whatever there is to wait for.
 
+#include <array>
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "test/io/plain_peer.hpp"
 
@@ -50,6 +53,111 @@ TEST_P(nothing_to_move, a_pipe_s_transfer_of_nothing_is_done_at_once) {
     while (::write(full.writer.native_handle(), b.data(), b.size()) > 0) {
     }
     expect_nothing_is_moved(way(), p.reader, full.writer);
+}
+
+// Each is one, whose sender is told and whose bytes are none, and those around it are as they were;
+// with no room for one it is taken, and what was lost is said.
+template <class Socket>
+void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
+    std::atomic<int> taken{0};
+    crew party(w, [&](auto wait) -> task<> {
+        std::string b(16, '?');
+        const auto first = co_await wait(s.async_recv(room(b)));
+        EXPECT_EQ(first.value_or(received{1, 1}).bytes, 0u) << first.error().message();
+        ++taken;
+        const auto from = co_await wait(s.async_recv_from(room(b)));
+        EXPECT_TRUE(from) << from.error().message();
+        if (from) {
+            EXPECT_EQ(from->bytes, 0u);
+            // One of a pair has no name.
+            EXPECT_EQ(from->from.is_ip(), endpoint::of_socket(far).is_ip());
+        }
+        ++taken;
+        std::array<incoming, 3> batch{incoming{room(b)}, incoming{}, incoming{}};
+        const auto many = co_await wait(s.async_recv_many(std::span(batch).first(1)));
+        EXPECT_EQ(many.value_or(0), 1u) << many.error().message();
+        EXPECT_EQ(batch[0].bytes + batch[0].lost, 0u);
+        ++taken;
+        const auto no_room = co_await wait(s.async_recv({}));
+        EXPECT_TRUE(no_room) << no_room.error().message();
+        if (no_room) {
+            EXPECT_EQ(no_room->bytes, 0u);
+            EXPECT_EQ(no_room->lost, 3u);
+        }
+        ++taken;
+        const auto last = co_await wait(s.async_recv(room(b)));
+        EXPECT_EQ(last.value_or(received{}).bytes, 4u);
+        EXPECT_EQ(b.substr(0, 4), "last");
+
+        // And of none there is nothing to wait for.
+        const auto no_places = co_await wait(s.async_recv_many({}));
+        EXPECT_EQ(no_places.value_or(1), 0u) << no_places.error().message();
+        const sent_many no_texts = co_await wait(s.async_send_many({}));
+        EXPECT_TRUE(no_texts) << no_texts.error.message();
+        EXPECT_EQ(no_texts.count, 0u);
+        const auto sent = co_await wait(s.async_send({}));
+        EXPECT_TRUE(sent) << sent.error().message();
+        const std::array<outgoing, 3> all{outgoing{bytes_of("a")}, outgoing{},
+                                          outgoing{bytes_of("bc")}};
+        const sent_many went = co_await wait(s.async_send_many(all));
+        EXPECT_TRUE(went) << went.error.message();
+        EXPECT_EQ(went.count, 3u);
+    });
+    int sent = 0;
+    for (const char* const text : {"", "", "", "abc", "last"}) {
+        while (taken != sent && !party.has_ended()) std::this_thread::yield();
+        party.asleep();
+        send_plainly(far, text);
+        ++sent;
+    }
+    party.join();
+    for (const long bytes : {0, 1, 0, 2}) {
+        until_readable(far);
+        char b[16];
+        EXPECT_EQ(::recv(far, b, sizeof b, MSG_DONTWAIT), bytes);
+    }
+}
+
+TEST_P(nothing_to_move, a_datagram_of_nothing_is_one) {
+    udp_socket s = udp_socket::bind("127.0.0.1:0").value();
+    const plain_fd far = dialled(s.local_endpoint(), 0, SOCK_DGRAM);
+    ASSERT_TRUE(s.set_peer(endpoint::of_socket(far)));
+    expect_empty_ones_come_and_go(way(), s, far);
+    int n[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, n), 0);
+    const plain_fd other(n[1]);
+    unix_datagram local = unix_datagram::adopt(n[0]).value();
+    expect_empty_ones_come_and_go(way(), local, other);
+}
+
+// To the system it looks like the end.
+TEST_P(nothing_to_move, a_message_of_nothing_is_not_sent_and_is_told_as_the_end) {
+    int n[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, n), 0);
+    const plain_fd far(n[1]);
+    unix_seqpacket s = unix_seqpacket::adopt(n[0]).value();
+    std::atomic<int> taken{0};
+    crew party(way(), [&](auto wait) -> task<> {
+        std::string b(16, '?');
+        const auto end = co_await wait(s.async_recv(room(b)));
+        EXPECT_EQ(end.error(), errc::end_of_stream) << end.error().message();
+        ++taken;
+        const auto no_room = co_await wait(s.async_recv({}));
+        EXPECT_EQ(no_room.value_or(received{}).lost, 3u) << no_room.error().message();
+        const auto sent = co_await wait(s.async_send({}));
+        EXPECT_EQ(sent.error(), std::errc::invalid_argument) << sent.error().message();
+        std::array<owned_number, 1> numbers;
+        const auto none = co_await wait(s.async_recv_numbers({}, numbers));
+        EXPECT_EQ(none.error(), std::errc::invalid_argument) << none.error().message();
+    });
+    party.asleep();
+    EXPECT_EQ(::send(far, "", 0, 0), 0);
+    while (taken == 0 && !party.has_ended()) std::this_thread::yield();
+    party.asleep();
+    send_plainly(far, "abc");
+    party.join();
+    char c;
+    EXPECT_EQ(::recv(far, &c, 1, MSG_DONTWAIT), -1) << "nothing was sent";
 }
 
 TEST_P(nothing_to_move, an_empty_mark_is_found_at_once) {
