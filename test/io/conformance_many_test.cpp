@@ -1,7 +1,11 @@
 // The laws of many operations on one descriptor, and of many descriptors by one number.
 
 #include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/io/plain_peer.hpp"
@@ -98,6 +102,85 @@ TEST_P(many, a_number_is_used_anew) {
     });
     party.join();
     EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(descriptor_count(), before);
+}
+
+// The same while parties of three loops open and wait, and another thread closes what they wait for
+// or feeds it: each reads what was sent to this opening of its number and nothing else, or is told
+// that it was closed.
+TEST_P(many, a_number_is_used_anew_by_three_loops_under_load) {
+    const long before = descriptor_count();
+    struct opening {
+        std::shared_ptr<unix_stream> s;
+        std::shared_ptr<plain_fd> far;
+        std::string tag;
+    };
+    std::mutex lock;
+    std::deque<opening> open;
+    std::atomic<int> next{0};
+    std::atomic<int> read{0};
+    std::atomic<int> closed{0};
+    std::atomic<int> wrong{0};
+    const int rounds = way().party == kind::thread || WEFT_TEST_TSAN ? 20 : 100;
+    constexpr int parties = 12;
+    const auto use = [&](auto wait) -> task<> {
+        std::string got(8, 0);
+        for (int i = 0; i < rounds; ++i) {
+            int n[2];
+            if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, n) != 0) break;
+            opening o{std::make_shared<unix_stream>(unix_stream::adopt(n[0]).value()),
+                      std::make_shared<plain_fd>(n[1]), std::to_string(10'000'000 + next++)};
+            const std::string tag = o.tag;
+            const auto mine = o.s;
+            if (i % 3 == 0) {
+                // A wait that ends by its deadline is known to the driver still.
+                const fd_watch w(mine->native_handle());
+                const auto r = co_await wait(w.async_wait(fd_events::read, now()));
+                wrong += r.error() != std::errc::timed_out;
+            }
+            {
+                const std::lock_guard held(lock);
+                open.push_back(std::move(o));
+            }
+            const transferred t = co_await wait(mine->async_read_exact(room(got)));
+            // What had come before it was closed is told; it is this opening's.
+            const bool is_late = t.bytes == 4 && got.substr(0, 4) == "late";
+            if (t)
+                ++(got == tag ? read : wrong);
+            else
+                ++(t.error == errc::closed && (t.bytes == 0 || is_late) ? closed : wrong);
+        }
+    };
+    crew a(way(), parties, use);
+    crew b(way(), parties, use);
+    crew c(way(), parties, use);
+    for (int i = 0; !a.has_ended() || !b.has_ended() || !c.has_ended();) {
+        opening o;
+        {
+            const std::lock_guard held(lock);
+            if (!open.empty()) {
+                o = std::move(open.front());
+                open.pop_front();
+            }
+        }
+        if (o.s == nullptr) {
+            std::this_thread::yield();
+            continue;
+        }
+        if (++i % 2 == 0) {
+            o.s->close();
+            static_cast<void>(::send(*o.far, "late", 4, MSG_NOSIGNAL));
+        } else {
+            send_plainly(*o.far, o.tag);
+        }
+    }
+    a.join();
+    b.join();
+    c.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(read + closed, 3 * parties * rounds);
+    EXPECT_GT(read, 0);
+    EXPECT_GT(closed, 0);
     EXPECT_EQ(descriptor_count(), before);
 }
 
