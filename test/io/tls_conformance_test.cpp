@@ -1,5 +1,7 @@
 // The laws of whatever bytes come from, and the cancel table, of tls_stream.
 
+#include <sys/ioctl.h>
+
 #include <array>
 #include <atomic>
 #include <memory>
@@ -53,6 +55,183 @@ channel open_tls_in_kernel() { return open_tls_of(shaken_by_threads(unshaken_in_
 
 constexpr channel_kind tls_kinds[] = {{"tls", open_tls}, {"tls_in_kernel", open_tls_in_kernel}};
 INSTANTIATE_ON_CHANNELS(conformance, tls_kinds, all_ways);
+
+// --- what a peer may do, step by step ---
+
+class tls_law : public on_each_way {};
+INSTANTIATE_ON_WAYS(tls_law);
+
+void make_small(tls_pair& p) {
+    for (tls_stream* const s : {&p.client, &p.server})
+        for (const int name : {SO_SNDBUF, SO_RCVBUF}) {
+            constexpr int bytes = 1 << 16;
+            ::setsockopt(s->under().native_handle(), SOL_SOCKET, name, &bytes, sizeof bytes);
+        }
+}
+
+TEST_P(tls_law, a_reset_is_told_at_each_step) {
+    const auto expect_told = [](const std::error_code& e, const char* step) {
+        EXPECT_TRUE(e == std::errc::connection_reset || e == std::errc::broken_pipe)
+            << step << ": " << e.message();
+    };
+    std::error_code error;
+    {
+        tls_pair p = unshaken();
+        crew party(way(), [&](auto wait) -> task<> {
+            const auto r = co_await wait(p.server.async_handshake());
+            error = r.error();
+        });
+        party.asleep();
+        p.client.under().abort();
+        party.join();
+        expect_told(error, "while it shakes hands");
+    }
+    {
+        tls_pair p = shaken_by_threads();
+        crew party(way(), [&](auto wait) -> task<> {
+            std::string b(8, 0);
+            const auto r = co_await wait(p.server.async_read(room(b)));
+            error = r.error();
+        });
+        party.asleep();
+        p.client.under().abort();
+        party.join();
+        expect_told(error, "while it reads");
+    }
+    {
+        tls_pair p = shaken_by_threads();
+        transferred t;
+        crew party(way(), [&](auto wait) -> task<> {
+            std::string b(8, 0);
+            t = co_await wait(p.server.async_read_exact(room(b)));
+        });
+        party.asleep();
+        EXPECT_TRUE(p.client.write_all(bytes_of("123")));
+        // Until it has taken them: a reset drops what lies in the socket.
+        int left = 1;
+        while (left != 0 && !party.has_ended())
+            ::ioctl(p.server.under().native_handle(), FIONREAD, &left);
+        party.asleep();
+        p.client.under().abort();
+        party.join();
+        EXPECT_EQ(t.bytes, 3u);
+        expect_told(t.error, "after a part");
+    }
+    {
+        tls_pair p = shaken_by_threads();
+        make_small(p);
+        const std::string much(8 << 20, 'x');
+        transferred t;
+        crew party(way(), [&](auto wait) -> task<> {
+            t = co_await wait(p.server.async_write_all(bytes_of(much)));
+        });
+        party.asleep();
+        p.client.under().abort();
+        party.join();
+        EXPECT_LT(t.bytes, much.size());
+        expect_told(t.error, "while it writes");
+    }
+}
+
+TEST_P(tls_law, what_there_was_no_room_for_is_sent_later) {
+    tls_pair p = shaken_by_threads();
+    make_small(p);
+    const std::string much = bytes_unlike(3 << 20);
+    transferred t;
+    crew writer(way(), [&](auto wait) -> task<> {
+        t = co_await wait(p.server.async_write_all(bytes_of(much)));
+        EXPECT_TRUE(co_await wait(p.server.async_shutdown()));
+    });
+    writer.asleep();
+    EXPECT_FALSE(writer.has_ended());
+    std::string got;
+    std::string piece(100'000, 0);
+    for (;;) {
+        const auto n = p.client.read(room(piece));
+        if (n.value_or(0) == 0) {
+            EXPECT_TRUE(n) << n.error().message();
+            break;
+        }
+        got.append(piece, 0, *n);
+    }
+    writer.join();
+    EXPECT_TRUE(t) << t.error.message();
+    EXPECT_EQ(t.bytes, much.size());
+    EXPECT_TRUE(got == much);
+}
+
+TEST_P(tls_law, either_direction_may_end_before_the_other) {
+    tls_pair p = shaken_by_threads();
+    crew both(way(), [&](auto wait) -> task<> {
+        EXPECT_TRUE(co_await wait(p.server.async_shutdown()));
+        const transferred late = co_await wait(p.server.async_write_all(bytes_of("x")));
+        EXPECT_EQ(late.error, std::errc::broken_pipe) << late.error.message();
+        std::string b(4, 0);
+        const transferred t = co_await wait(p.server.async_read_exact(room(b)));
+        EXPECT_TRUE(t) << t.error.message();
+        EXPECT_EQ(b, "last");
+        const auto end = co_await wait(p.server.async_read(room(b)));
+        EXPECT_EQ(end.value_or(1), 0u) << end.error().message();
+    });
+    both.asleep();
+    std::string b(4, 0);
+    EXPECT_EQ(p.client.read(room(b)).value_or(1), 0u);
+    EXPECT_TRUE(p.client.write_all(bytes_of("last")));
+    both.asleep();
+    EXPECT_TRUE(p.client.shutdown());
+    both.join();
+}
+
+TEST_P(tls_law, a_transfer_of_nothing_is_done_at_once) {
+    tls_pair p = shaken_by_threads();
+    make_small(p);
+    {
+        const timeout_scope soon(50ms);
+        const std::string much(4 << 20, 'x');
+        EXPECT_FALSE(p.server.write_all(bytes_of(much))) << "there is room for all of it";
+    }
+    crew party(way(), [&](auto wait) -> task<> {
+        const timeout_scope soon(500ms);
+        const auto some = co_await wait(p.server.async_read({}));
+        EXPECT_TRUE(some) << some.error().message();
+        const transferred all = co_await wait(p.server.async_read_exact({}));
+        EXPECT_TRUE(all) << all.error.message();
+        const transferred to_a_full_one = co_await wait(p.server.async_write_all({}));
+        EXPECT_TRUE(to_a_full_one) << to_a_full_one.error.message();
+    });
+    party.join();
+}
+
+TEST_P(tls_law, one_that_was_closed_refuses_and_leaves_its_number_alone) {
+    tls_pair p = shaken_by_threads();
+    const int number = p.server.under().native_handle();
+    p.server.close();
+    const stranger there(number);
+    crew party(way(), [&](auto wait) -> task<> {
+        std::string b(8, 0);
+        const auto expect_closed = [&](const std::error_code& e, const char* what) {
+            EXPECT_EQ(e, errc::closed) << what << ": " << e.message();
+            EXPECT_STREQ(there.touched(), nullptr) << what;
+        };
+        const auto n = co_await wait(p.server.async_read(room(b)));
+        expect_closed(n.error(), "read");
+        const auto none = co_await wait(p.server.async_read({}));
+        expect_closed(none.error(), "read of nothing");
+        const transferred exact = co_await wait(p.server.async_read_exact(room(b)));
+        expect_closed(exact.error, "read_exact");
+        const transferred all = co_await wait(p.server.async_write_all(bytes_of("x")));
+        expect_closed(all.error, "write_all");
+        const transferred nothing = co_await wait(p.server.async_write_all({}));
+        expect_closed(nothing.error, "write_all of nothing");
+        const auto end = co_await wait(p.server.async_shutdown());
+        expect_closed(end.error(), "shutdown");
+        const auto shaken = co_await wait(p.server.async_handshake());
+        expect_closed(shaken.error(), "handshake");
+        p.server.close();
+        expect_closed(errc::closed, "close");
+    });
+    party.join();
+}
 
 // --- rows of the cancel table ---
 
