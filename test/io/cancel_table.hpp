@@ -115,6 +115,7 @@ private:
 struct cancel_row {
     const char* name;
     std::unique_ptr<cancel_scene> (*make)();
+    bool ring_begins_it = false;  // io_uring does at once, and what was begun is waited for
 };
 template <class Row>
 std::unique_ptr<cancel_scene> make_scene() {
@@ -199,6 +200,8 @@ class cancel_table : public ::testing::TestWithParam<cancel_case> {
 protected:
     void SetUp() override {
         WEFT_SKIP_IF_NOT_HERE(by());
+        if (std::get<0>(GetParam()).ring_begins_it && by().driver == io_kind::io_uring)
+            GTEST_SKIP() << "io_uring begins it at once";
         detail::shared_io_driver();  // stays
     }
     std::unique_ptr<cancel_scene> make() const { return std::get<0>(GetParam()).make(); }

@@ -1,6 +1,9 @@
 // The rows of the cancel table (cancel_table.hpp): what io has that can wait.
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 
 #include <array>
 #include <atomic>
@@ -15,8 +18,10 @@
 #include "test/io/cancel_table.hpp"
 #include "test/io/plain_peer.hpp"
 #include "test/io/scratch_folder.hpp"
+#include "weft/io/directory.hpp"
 #include "weft/io/directory_watch.hpp"
 #include "weft/io/file.hpp"
+#include "weft/io/paths.hpp"
 #include "weft/io/process.hpp"
 #include "weft/io/relay.hpp"
 #include "weft/io/resolver.hpp"
@@ -92,16 +97,26 @@ struct full_row : Pair {
     std::size_t filled = 0;
     full_row() {
         const std::string b(4096, 'f');
-        // What lies in a socket of TCP goes over to the far end's for a while, longer on a machine
-        // that is busy.
-        const int quiet_ms = std::is_base_of_v<tcp_pair_row, Pair> ? 12 : 1;
-        for (int in_vain = 0; in_vain < quiet_ms; ++in_vain) {
+        // What lies in a socket of TCP goes over to the far end's for a while, which a busy machine
+        // makes a long one.
+        const auto end = steady_now() + cancel_patience;
+        for (int in_vain = 0; in_vain < 6 || (is_under_way() && steady_now() < end); ++in_vain) {
             const int to = this->s.native_handle();
             for (::ssize_t n; (n = ::send(to, b.data(), b.size(), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;
                  in_vain = 0)
                 filled += static_cast<std::size_t>(n);
             std::this_thread::sleep_for(1ms);
         }
+    }
+    // Of TCP: the far end has not said of all that was sent that it came, or is to take more.
+    bool is_under_way() {
+        ::tcp_info i{};
+        ::socklen_t bytes = sizeof i;
+        int lies_here = 0;
+        if (::getsockopt(this->s.native_handle(), IPPROTO_TCP, TCP_INFO, &i, &bytes) != 0)
+            return false;
+        ::ioctl(this->s.native_handle(), TIOCOUTQ, &lies_here);
+        return i.tcpi_unacked != 0 || lies_here == 0;
     }
     // For a moment there is nothing in it.
     std::size_t drain() {
@@ -175,6 +190,9 @@ struct full_tcp_row {
 };
 struct tcp_connect_row : full_tcp_row {
     auto operation() { return tcp_stream::async_connect(l.local_endpoint()); }
+};
+struct connect_fast_row : full_tcp_row {
+    auto operation() { return tcp_stream::async_connect_fast(l.local_endpoint()); }
 };
 struct connect_by_name_row : full_tcp_row {
     auto operation() { return tcp_stream::async_connect(l.local_endpoint().to_string()); }
@@ -305,6 +323,118 @@ struct file_resize_row {
         busy.end();
     }
     int number() const { return g.native_handle(); }
+};
+// More than is looked for in memory before a thread is asked.
+struct pooled_file_row {
+    occupied_pool busy;
+    scratch_folder folder;
+    std::string b = std::string((1 << 20) + 1, 'b');
+    file whole = file::open(folder / "f", {.write = true, .create = true}).value();
+    file f = file::adopt(::dup(whole.native_handle()), {.pool = &busy.pool}).value();
+    void complete() { busy.end(); }
+    void close() {
+        f.close();
+        busy.end();
+    }
+    int number() const { return f.native_handle(); }
+};
+struct full_file_row : pooled_file_row {
+    full_file_row() { EXPECT_TRUE(whole.write_all_at(bytes_of(b), 0)); }
+    const char* left(const ending&) {
+        return f.position() == 0 ? nullptr : "the position has moved by what was not read";
+    }
+};
+struct file_read_row : full_file_row {
+    auto operation() { return f.async_read(room(b)); }
+};
+struct file_read_exact_row : full_file_row {
+    auto operation() { return f.async_read_exact(room(b)); }
+};
+struct file_read_list_row : full_file_row {
+    std::array<std::span<std::byte>, 2> list{room(b).first(7), room(b).subspan(7)};
+    auto operation() { return f.async_read_exact_at(list, 0); }
+};
+struct empty_file_row : pooled_file_row {
+    const char* left(const ending&) {
+        if (f.position() != 0) return "the position has moved by what was not written";
+        return whole.size().value() == 0 ? nullptr : "it was written all the same";
+    }
+};
+struct file_write_row : empty_file_row {
+    auto operation() { return f.async_write_all(bytes_of(b)); }
+};
+struct file_write_list_row : empty_file_row {
+    std::array<std::span<const std::byte>, 2> list{bytes_of(b).first(7), bytes_of(b).subspan(7)};
+    auto operation() { return f.async_write_all_at(list, 0); }
+};
+struct file_sync_row : pooled_file_row {
+    auto operation() { return f.async_sync(); }
+};
+
+// Each thread of the pool that all share has other things to do.
+class occupied_default_pool {
+public:
+    occupied_default_pool() {
+        const std::size_t all = blocking_pool_options{}.max_threads;
+        for (std::size_t i = 0; i < all; ++i)
+            EXPECT_TRUE(default_blocking_pool().post([s = state_] {
+                ++s->begun;
+                s->over.wait(false);
+            }));
+        while (state_->begun != all) std::this_thread::yield();
+    }
+    occupied_default_pool(const occupied_default_pool&) = delete;
+    ~occupied_default_pool() { end(); }
+    void end() {
+        state_->over = true;
+        state_->over.notify_all();
+    }
+
+private:
+    struct state {
+        std::atomic<std::size_t> begun{0};
+        std::atomic<bool> over{false};
+    };
+    std::shared_ptr<state> state_ = std::make_shared<state>();
+};
+struct path_row {
+    static constexpr bool there_is_one = true;
+    scratch_folder folder;
+    occupied_default_pool busy;
+    path_row() { put_file(folder / "f", "text"); }
+    void complete() { busy.end(); }
+    bool has(const char* name) const { return ::access((folder / name).c_str(), F_OK) == 0; }
+};
+struct stat_row : path_row {
+    auto operation() { return async_stat(folder / "f"); }
+};
+struct rename_row : path_row {
+    auto operation() { return async_rename(folder / "f", folder / "g"); }
+    const char* left(const ending&) { return has("f") ? nullptr : "it was made all the same"; }
+};
+struct remove_row : path_row {
+    auto operation() { return async_remove(folder / "f"); }
+    const char* left(const ending&) { return has("f") ? nullptr : "it was made all the same"; }
+};
+struct make_directory_row : path_row {
+    auto operation() { return async_make_directory(folder / "d"); }
+    const char* left(const ending&) { return has("d") ? "it was made all the same" : nullptr; }
+};
+struct directory_open_row : path_row {
+    auto operation() { return directory::async_open(folder.path()); }
+};
+struct directory_read_row {
+    static constexpr bool there_is_one = true;
+    scratch_folder folder;
+    directory d = directory::open(folder.path()).value();
+    occupied_default_pool busy;
+    auto operation() { return d.async_read(); }
+    void complete() { busy.end(); }
+    void close() {
+        d.close();
+        busy.end();
+    }
+    int number() const { return d.native_handle(); }
 };
 struct resolve_row {
     occupied_pool busy;
@@ -602,6 +732,7 @@ constexpr cancel_row cancel_rows[] = {
     {"multishot_accept", make_scene<multishot_accept_row>},
     {"unix_accept", make_scene<unix_accept_row>},
     {"tcp_connect", make_scene<tcp_connect_row>},
+    {"connect_fast", make_scene<connect_fast_row>},
     {"connect_by_name", make_scene<connect_by_name_row>},
     {"recv", make_scene<recv_row>},
     {"recv_from", make_scene<recv_from_row>},
@@ -640,6 +771,18 @@ constexpr cancel_row cancel_rows[] = {
     {"standard_input", make_scene<standard_input_row>},
     {"standard_error", make_scene<standard_error_row>},
     {"file_resize", make_scene<file_resize_row>},
+    {"file_read", make_scene<file_read_row>, true},
+    {"file_read_exact", make_scene<file_read_exact_row>, true},
+    {"file_read_list", make_scene<file_read_list_row>, true},
+    {"file_write_all", make_scene<file_write_row>, true},
+    {"file_write_list", make_scene<file_write_list_row>, true},
+    {"file_sync", make_scene<file_sync_row>, true},
+    {"stat", make_scene<stat_row>},
+    {"rename", make_scene<rename_row>},
+    {"remove", make_scene<remove_row>},
+    {"make_directory", make_scene<make_directory_row>},
+    {"directory_open", make_scene<directory_open_row>},
+    {"directory_read", make_scene<directory_read_row>},
     {"recv_numbers", make_scene<recv_numbers_row>},
     {"send_numbers", make_scene<send_numbers_row>},
     {"relay_read", make_scene<relay_read_row>},
