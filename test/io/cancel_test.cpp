@@ -12,7 +12,6 @@
 #include <string>
 #include <thread>
 #include <tuple>
-#include <type_traits>
 #include <vector>
 
 #include "test/io/cancel_table.hpp"

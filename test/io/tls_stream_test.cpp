@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <array>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <string>
@@ -1076,6 +1078,28 @@ TEST_P(tls, serves_tasks_as_it_serves_fibers) {
             EXPECT_EQ((co_await p.server.async_read(room(s))).value(), 0u);
         };
         EXPECT_EQ(std::get<0>(weft::await(weft::when_all(ask(), answer()))), "!");
+    });
+}
+
+// Packets with data that a socket has sent: tcpi_data_segs_out, which the C library's tcp_info ends
+// before.
+std::uint32_t data_packets_of(int socket) {
+    std::array<std::uint32_t, 40> about{};
+    ::socklen_t bytes = sizeof about;
+    EXPECT_EQ(::getsockopt(socket, IPPROTO_TCP, TCP_INFO, about.data(), &bytes), 0);
+    return about[39];
+}
+
+// Hello to finished, and then the tickets; the client's hello, and its finished.
+TEST_P(tls, what_goes_one_way_before_an_answer_is_one_send) {
+    run([] {
+        tls_pair p = weft::testing::unshaken();
+        fiber far([&] { EXPECT_TRUE(p.client.handshake()); });
+        EXPECT_TRUE(p.server.handshake());
+        far.join();
+        EXPECT_STREQ(p.server.version(), "TLSv1.3");
+        EXPECT_EQ(data_packets_of(p.server.under().native_handle()), 2u);
+        EXPECT_EQ(data_packets_of(p.client.under().native_handle()), 2u);
     });
 }
 

@@ -46,6 +46,7 @@ struct tls_core {
     bool shaken = false;                // the handshake is through
     bool cut = false;                   // the system's end has come
     bool in_kernel = false;             // the kernel makes the records that are sent
+    bool gathers = false;               // within a call: what it writes goes into the rest
     unsigned char type = type_of_data;  // of what is written next, to the kernel
     std::error_code failed;             // from now on
 
@@ -154,14 +155,14 @@ int write_for_tls(BIO* b, const char* from, int bytes) {
         return -1;
     }
     std::size_t sent = 0;
-    if (core.flush()) {  // L2
+    if (!core.gathers && core.flush()) {  // L2
         const std::int64_t n = core.send(from, all);
         if (n > 0) sent = static_cast<std::size_t>(n);
     }
-    if (core.system_error != 0 && core.system_error != EAGAIN) return -1;
+    if (!core.gathers && core.system_error != 0 && core.system_error != EAGAIN) return -1;
     const auto* const rest = reinterpret_cast<const std::byte*>(from) + sent;
     if (sent == all) return bytes;
-    core.rest_error = EAGAIN;
+    core.rest_error = core.gathers ? 0 : EAGAIN;
     if (core.keep(rest, all - sent)) return bytes;
     core.system_error = ENOMEM;
     return -1;
@@ -447,7 +448,11 @@ bool tls_operation::step() noexcept {
             if (kind_ != read && !core_->rest.empty()) continue;
             return unready(core_->waits_for_room());
         }
-        if (how != SSL_ERROR_NONE) return end(core_->why_not(how));
+        if (how != SSL_ERROR_NONE) {
+            const std::error_code e = core_->why_not(how);
+            static_cast<void>(core_->flush());  // the alert that says so
+            return end(e);
+        }
     }
 }
 
@@ -468,7 +473,10 @@ int tls_operation::call() noexcept {
     int r = 0;
     switch (kind_) {
         case handshake:
+            // All that goes one way before an answer, with the tickets behind it, is one send.
+            core_->gathers = true;
             r = ::SSL_do_handshake(ssl);
+            core_->gathers = false;
             enough_is_done_ = core_->shaken = r == 1;
             break;
         case shutdown:
