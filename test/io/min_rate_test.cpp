@@ -26,7 +26,7 @@ using weft::testing::room;
 class jumping_driver final : public weft::io_driver {
 public:
     explicit jumping_driver(std::unique_ptr<io_driver> d)
-        : io_driver(d->completes()), of_(std::move(d)) {}
+        : io_driver(d->completes(), d->asks_anew()), of_(std::move(d)) {}
     ~jumping_driver() override { forget_all(); }
 
     // Whose turns tell whether anything happens.

@@ -57,7 +57,7 @@ enum class kind { edge, level, completion };
 class small_driver final : public weft::io_driver {
 public:
     small_driver(kind k, io_entry& e, small_system& s)
-        : io_driver(k == kind::completion), kind_(k), entry_(e), system_(s) {}
+        : io_driver(k == kind::completion, k == kind::level), kind_(k), entry_(e), system_(s) {}
 
     // A thread of its own: tells of what has come.
     void tell() {
@@ -485,11 +485,8 @@ TEST(io_entry, makes_a_call_on_a_closed_number_without_entering) {
 // The parts of the driver that it has no use for here.
 namespace weft {
 
-io_driver::io_driver(bool completes, bool holds_files)
-    : driver(this),
-      completes_(completes),
-      holds_files_(completes || holds_files),
-      buffers_(nullptr) {}
+io_driver::io_driver(bool completes, bool asks_anew)
+    : driver(this), completes_(completes), asks_anew_(asks_anew), buffers_(nullptr) {}
 io_driver::~io_driver() = default;
 
 namespace detail {

@@ -18,10 +18,10 @@
 
 namespace weft {
 
-io_driver::io_driver(bool completes, bool holds_files)
+io_driver::io_driver(bool completes, bool asks_anew)
     : driver(this),
       completes_(completes),
-      holds_files_(completes || holds_files),
+      asks_anew_(asks_anew),
       buffers_(new detail::receive_buffers) {}
 
 io_driver::~io_driver() { buffers_->let_go(); }

@@ -41,8 +41,10 @@ public:
     virtual const char* name() const noexcept = 0;
     // Whether it is given calls, and not asked for readiness.
     bool completes() const noexcept { return completes_; }
+    // Whether it asks the system each time anew, for what is waited for at that moment.
+    bool asks_anew() const noexcept { return asks_anew_; }
     // Whether it holds open what it watches until it is woken.
-    bool holds_files() const noexcept { return holds_files_; }
+    bool holds_files() const noexcept { return completes_ || asks_anew_; }
 
     // Readiness. Has the entry, which is open in this generation, notified of all that happens to
     // it from now on, and of what it is ready for at this moment. Under the entry's lock. Any
@@ -61,7 +63,7 @@ public:
     // What it was told to forget it has let go of on return: the file is not held open by it any
     // more. The driver's own thread.
     virtual void let_go() noexcept {}
-    // It is waited for now, which a driver that asks each time anew may have to know. Any thread.
+    // It is waited for now; of a driver that asks each time anew. Any thread.
     virtual void enlisted() noexcept {}
     // So that watch() has room. Results may be told meanwhile. The driver's own thread.
     virtual void make_room() noexcept {}
@@ -95,8 +97,7 @@ public:
     detail::receive_buffers& buffers() noexcept { return *buffers_; }
 
 protected:
-    // Throws bad_alloc. One that completes holds files.
-    explicit io_driver(bool completes, bool holds_files = false);
+    explicit io_driver(bool completes, bool asks_anew = false);  // throws bad_alloc
     // By the destructor of a driver: nothing is watched by it any more, and what waits looks for
     // another.
     void forget_all() noexcept;
@@ -109,7 +110,7 @@ protected:
 private:
     atomic<unsigned> holds_{0};
     const bool completes_;
-    const bool holds_files_;
+    const bool asks_anew_;
     detail::receive_buffers* const buffers_;
 };
 

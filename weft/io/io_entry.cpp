@@ -223,16 +223,30 @@ void io_entry::notify(std::uint64_t generation, std::uint64_t flags, const io_dr
 // E2
 int io_entry::enlist(io_wait_node& n, std::uint64_t generation, std::uint64_t flags, io_driver& d,
                      io_wait_node* also) noexcept {
-    const std::lock_guard held(lock);
+    lock.lock();
     // Relaxed: enter() and look() acquire, before the next call.
     if ((ready.load(std::memory_order_relaxed) & flags) != 0 ||
-        !is_open_in(life.load(std::memory_order_relaxed), generation))
+        !is_open_in(life.load(std::memory_order_relaxed), generation)) {
+        lock.unlock();
         return look_again;
+    }
     const bool for_room = (flags & writable) != 0;
-    if (!drivers.is_only(d, for_room ? watcher_set::room : watcher_set::watches)) [[unlikely]]
-        if (const int error = be_watched_by(d, static_cast<std::uint32_t>(generation), for_room))
-            return error;
-    d.enlisted();
+    if (!drivers.is_only(d, for_room ? watcher_set::room : watcher_set::watches) ||
+        also != nullptr || d.asks_anew()) [[unlikely]]
+        return enlist_rarely(n, generation, for_room, d, also);
+    n.by = &d;
+    waiting[for_room ? 1 : 0].push_back(n);
+    lock.unlock();
+    return stands;
+}
+
+// Apart from the frequent case, which calls nothing. Releases the lock.
+WEFT_NOINLINE int io_entry::enlist_rarely(io_wait_node& n, std::uint64_t generation, bool for_room,
+                                          io_driver& d, io_wait_node* also) noexcept {
+    const std::lock_guard held(lock, std::adopt_lock);
+    if (const int error = be_watched_by(d, static_cast<std::uint32_t>(generation), for_room))
+        return error;
+    if (d.asks_anew()) d.enlisted();
     n.by = &d;
     waiting[for_room ? 1 : 0].push_back(n);
     if (also != nullptr) {

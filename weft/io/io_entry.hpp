@@ -219,6 +219,8 @@ private:
         return static_cast<std::uint32_t>(generation_of(l)) == last_bits && (l & closed) == 0;
     }
     bool enter_rarely(std::uint64_t generation) noexcept;
+    int enlist_rarely(io_wait_node& n, std::uint64_t generation, bool for_room, io_driver& d,
+                      io_wait_node* also) noexcept;
     void last_out(std::uint64_t seen) noexcept;
     bool be_served_rarely(io_driver& d) noexcept;
     // Under the lock.
