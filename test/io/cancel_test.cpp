@@ -1,5 +1,7 @@
 // The rows of the cancel table (cancel_table.hpp): what io has that can wait.
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 
 #include <array>
@@ -94,16 +96,31 @@ struct full_row : Pair {
     std::size_t filled = 0;
     full_row() {
         const std::string b(4096, 'f');
+        const int to = this->s.native_handle();
         // What lies in a socket of TCP goes over to the far end's for a while, which a busy machine
-        // makes a long one.
-        constexpr int enough = std::is_same_v<Pair, tcp_pair_row> ? 10 : 3;
-        for (int in_vain = 0; in_vain < enough; ++in_vain) {
-            const int to = this->s.native_handle();
+        // makes a long one, and there is room when that has said so, some 40 ms later.
+        constexpr bool goes_over = std::is_same_v<Pair, tcp_pair_row>;
+        if constexpr (goes_over)
+            for (const int number : {to, int{this->far}})
+                for (const int name : {SO_SNDBUF, SO_RCVBUF}) {
+                    constexpr int bytes = 1 << 16;
+                    ::setsockopt(number, SOL_SOCKET, name, &bytes, sizeof bytes);
+                }
+        const auto end = steady_now() + cancel_patience;
+        for (int in_vain = 0; in_vain < 3; ++in_vain) {
+            if (goes_over && is_under_way() && steady_now() < end) in_vain = 0;
             for (::ssize_t n; (n = ::send(to, b.data(), b.size(), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;
                  in_vain = 0)
                 filled += static_cast<std::size_t>(n);
             std::this_thread::sleep_for(1ms);
         }
+    }
+    // The far end has not said of all that was sent that it has come.
+    bool is_under_way() {
+        ::tcp_info i{};
+        ::socklen_t bytes = sizeof i;
+        return ::getsockopt(this->s.native_handle(), IPPROTO_TCP, TCP_INFO, &i, &bytes) == 0 &&
+               i.tcpi_unacked != 0;
     }
     // For a moment there is nothing in it.
     std::size_t drain() {
@@ -119,7 +136,7 @@ struct full_row : Pair {
     const char* left(const ending& cut) {
         std::size_t all = 0;
         // On its way it takes a little while.
-        const auto end = steady_now() + 1s;
+        const auto end = steady_now() + crew::patience;
         while (all < filled + cut.bytes && steady_now() < end) all += drain();
         return all == filled + cut.bytes ? nullptr : "what is told to be written is not what was";
     }

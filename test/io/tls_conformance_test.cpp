@@ -1,5 +1,7 @@
 // The laws of whatever bytes come from, and the cancel table, of tls_stream.
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 
 #include <array>
@@ -310,12 +312,21 @@ struct tls_full_row : tls_row {
             }
         // What lies in a socket of TCP goes over to the far end's for a while, longer on a machine
         // that is busy.
-        for (int in_vain = 0; in_vain < 12;) {
+        const auto end = steady_now() + cancel_patience;
+        for (int in_vain = 0; in_vain < 3;) {
             const timeout_scope soon(1ms);
             const transferred t = s.write_all(bytes_of(much));
             filled += t.bytes;
-            in_vain = t.bytes == 0 ? in_vain + 1 : 0;
+            const bool moves = t.bytes != 0 || (is_under_way() && steady_now() < end);
+            in_vain = moves ? 0 : in_vain + 1;
         }
+    }
+    // The far end has not said of all that was sent that it has come.
+    bool is_under_way() {
+        ::tcp_info i{};
+        ::socklen_t bytes = sizeof i;
+        return ::getsockopt(s.under().native_handle(), IPPROTO_TCP, TCP_INFO, &i, &bytes) == 0 &&
+               i.tcpi_unacked != 0;
     }
     ~tls_full_row() {
         s.close();
