@@ -1,9 +1,9 @@
 // terminal: what a terminal has besides its bytes, which are read and written as those of a pipe
 // (standard_streams.hpp): its modes, for a scope, and its size; and a serial line.
 //
-// Its one idea: the modes belong to the terminal and not to the program, so whoever changes them
-// puts them back: the scope does, however it is left: also by a fiber that is stopped or killed,
-// and by exit() while it stands.
+// Its one idea: the modes belong to the terminal and not to the program, so a program that changes
+// them puts them back: the scope does, however it is left: also by a fiber that is stopped or
+// killed, and by exit() while it stands.
 //
 //   auto keys = weft::terminal_scope::begin(0, weft::terminal_mode::keys);
 //   if (!keys) return keys.error();      // inappropriate_io_control_operation: it is no terminal
