@@ -72,13 +72,14 @@ channel open_hooked() {
 }
 template <std::size_t... i>
 constexpr auto hooked_kinds_of(std::index_sequence<i...>) {
-    return std::array{channel_kind{channel_kinds[i].name, open_hooked<i>, true, false}...};
+    return std::array{channel_kind{channel_kinds[i].name, open_hooked<i>, true, false,
+                                   channel_kinds[i].has_end}...};
 }
 constexpr auto hooked_kinds = hooked_kinds_of(std::make_index_sequence<std::size(channel_kinds)>());
 constexpr way hooked_ways[] = {
     {io_kind::epoll, kind::fiber}, {io_kind::io_uring, kind::fiber}, {io_kind::poll, kind::fiber}};
 
-INSTANTIATE_ON_CHANNELS(conformance, hooked_kinds, hooked_ways);
+INSTANTIATE_CHANNEL_LAWS(hooked_kinds, hooked_ways);
 
 }  // namespace
 }  // namespace weft::testing

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -62,7 +63,6 @@ public:
     virtual bool can_begin_again() const = 0;
     virtual bool holds_a_part() const = 0;
     virtual bool is_alone() const = 0;
-    virtual bool can_be_closed() const = 0;
     virtual void close() = 0;
     virtual int number() const = 0;  // -1: it is not told
 };
@@ -89,9 +89,6 @@ public:
     bool is_alone() const override {
         return requires { Row::there_is_one; };
     }
-    bool can_be_closed() const override {
-        return requires(Row& r) { r.close(); };
-    }
     void close() override {
         if constexpr (requires { row_.close(); }) row_.close();
     }
@@ -112,16 +109,43 @@ private:
     Row row_;
 };
 
-struct cancel_row {
-    const char* name;
+struct scene_maker {
     std::unique_ptr<cancel_scene> (*make)();
-    bool ring_begins_it = false;  // io_uring does at once, and what was begun is waited for
+    bool can_be_closed;
 };
 template <class Row>
-std::unique_ptr<cancel_scene> make_scene() {
-    return std::make_unique<scene_of<Row>>();
+inline constexpr scene_maker make_scene = {
+    []() -> std::unique_ptr<cancel_scene> { return std::make_unique<scene_of<Row>>(); },
+    requires(Row& r){r.close();
+}  // namespace weft::testing
 }
+;
+
+struct cancel_row {
+    const char* name;
+    scene_maker of;
+    bool ring_begins_it = false;  // io_uring does at once, and what was begun is waited for
+};
 using cancel_case = std::tuple<cancel_row, way>;
+
+// Each row by each way, but where there is nothing to be cut short: what a ring begins at once.
+template <class Wanted>
+std::vector<cancel_case> cancel_cases(std::span<const cancel_row> rows, Wanted wanted) {
+    std::vector<cancel_case> all;
+    for (const cancel_row& r : rows)
+        for (const way& w : all_ways)
+            if (!(r.ring_begins_it && w.driver == io_kind::io_uring) && wanted(r, w))
+                all.emplace_back(r, w);
+    return all;
+}
+inline constexpr auto any_case = [](const cancel_row&, const way&) { return true; };
+// A plain thread is neither stopped nor destroyed.
+inline constexpr auto of_a_party = [](const cancel_row&, const way& w) {
+    return w.party != kind::thread;
+};
+inline constexpr auto of_what_is_closed = [](const cancel_row& r, const way&) {
+    return r.of.can_be_closed;
+};
 
 inline constexpr int cancel_rounds = 3;
 inline constexpr auto cancel_patience = 2s;
@@ -200,11 +224,9 @@ class cancel_table : public ::testing::TestWithParam<cancel_case> {
 protected:
     void SetUp() override {
         WEFT_SKIP_IF_NOT_HERE(by());
-        if (std::get<0>(GetParam()).ring_begins_it && by().driver == io_kind::io_uring)
-            GTEST_SKIP() << "io_uring begins it at once";
         detail::shared_io_driver();  // stays
     }
-    std::unique_ptr<cancel_scene> make() const { return std::get<0>(GetParam()).make(); }
+    std::unique_ptr<cancel_scene> make() const { return std::get<0>(GetParam()).of.make(); }
     const way& by() const { return std::get<1>(GetParam()); }
 
     // What a cut has told, and left.
@@ -226,13 +248,18 @@ protected:
     }
     // So many rounds; the median of what they were late counts, and more rounds are made while it
     // is too much: a machine that is busy elsewhere is not late each time.
+    // What round() gives where the operation did not wait: a socket of TCP that was full has room
+    // when its peer has found some, and a little is soon written. Then it is made anew.
+    static constexpr double again = -1e9;
+    static constexpr int most_begins = 20;
     template <class Round>
     static void expect_in_time(double limit_ms, Round round) {
         double median = 0;
         for (int tries = 0; tries < 6; ++tries) {
             std::vector<double> late;
             for (int i = 0; i < cancel_rounds; ++i) {
-                const std::optional<double> ms = round();
+                std::optional<double> ms = again;
+                for (int n = 1; ms == again; ++n) ms = round(n == most_begins);
                 if (!ms) return;
                 EXPECT_GE(*ms, 0) << "too early";
                 EXPECT_LT(*ms, 1000);
@@ -257,19 +284,22 @@ protected:
     }
 };
 
+class cancel_of_party : public cancel_table {};
+class cancel_by_close : public cancel_table {};
+
 inline std::string name_of_cancel(const ::testing::TestParamInfo<cancel_case>& i) {
     return std::get<0>(i.param).name + ("_by_" + name_of(std::get<1>(i.param)));
 }
-TEST_P(cancel_table, a_stop_ends_it_at_once) {
-    if (by().party == kind::thread) GTEST_SKIP() << "nobody stops a plain thread";
+TEST_P(cancel_of_party, a_stop_ends_it_at_once) {
     const long before = descriptor_count();
-    expect_in_time(at_once_ms, [&]() -> std::optional<double> {
+    expect_in_time(at_once_ms, [&](bool is_last) -> std::optional<double> {
         const auto s = make();
         std::optional<ending> e;
         std::optional<double> late;
         {
             cancelled c(by());
             c.begin([&](auto wait) -> task<> { e = co_await s->begin(wait); });
+            if (e && !is_last) return again;
             EXPECT_FALSE(e) << "it does not wait";
             const auto asked = steady_now();
             c.request_stop();
@@ -285,7 +315,7 @@ TEST_P(cancel_table, a_stop_ends_it_at_once) {
 TEST_P(cancel_table, a_deadline_ends_it_in_time) {
     const long before = descriptor_count();
     // A timer has a resolution, and the thread it is on is woken from a sleep.
-    expect_in_time(at_once_ms + 10, [&]() -> std::optional<double> {
+    expect_in_time(at_once_ms + 10, [&](bool is_last) -> std::optional<double> {
         const auto s = make();
         std::optional<ending> e;
         double late = 0;
@@ -296,27 +326,33 @@ TEST_P(cancel_table, a_deadline_ends_it_in_time) {
             late = ms_since(begun) - 3;
         });
         party.join();
+        if (late < 0 && !is_last) return again;
         expect_sound(*s, *e);
         return late;
     });
     EXPECT_EQ(descriptor_count(), before);
 }
 
-TEST_P(cancel_table, its_party_may_be_destroyed) {
-    if (by().party == kind::thread) GTEST_SKIP() << "a thread is not";
+TEST_P(cancel_of_party, its_party_may_be_destroyed) {
     const long before = descriptor_count();
-    for (int i = 0; i < cancel_rounds; ++i) {
+    for (int i = 0, begins = 0; i < cancel_rounds; ++i) {
         const auto s = make();
         bool ended = false;
+        bool ended_at_once = false;
         const auto asked = [&] {
             cancelled c(by());
             c.begin([&](auto wait) -> task<> {
                 static_cast<void>(co_await s->begin(wait));
                 ended = true;
             });
-            EXPECT_FALSE(ended);
+            ended_at_once = ended;
             return steady_now();
         }();
+        if (ended_at_once && ++begins < most_begins) {
+            --i;
+            continue;
+        }
+        EXPECT_FALSE(ended_at_once);
         EXPECT_LT(ms_since(asked), 1000);
         if (!s->holds_a_part()) expect_usable(*s);  // else what had come went with it
     }
@@ -324,10 +360,9 @@ TEST_P(cancel_table, its_party_may_be_destroyed) {
 }
 
 // Two that wait, of which both get what they wait for at once: the first to run ends the other.
-TEST_P(cancel_table, its_party_may_be_destroyed_when_its_result_has_come) {
-    if (by().party == kind::thread) GTEST_SKIP() << "a thread is not";
+TEST_P(cancel_of_party, its_party_may_be_destroyed_when_its_result_has_come) {
     const long before = descriptor_count();
-    for (int i = 0; i < cancel_rounds; ++i) {
+    for (int i = 0, begins = 0; i < cancel_rounds; ++i) {
         std::unique_ptr<cancel_scene> scenes[2];
         for (auto& s : scenes) {
             s = make();
@@ -342,6 +377,10 @@ TEST_P(cancel_table, its_party_may_be_destroyed_when_its_result_has_come) {
                         static_cast<void>(co_await scenes[k]->begin(wait));
                         if (ended++ == 0 && scenes[1 - k] != nullptr) c.kill(1 - k);
                     });
+            if (ended != 0 && ++begins < most_begins) {
+                --i;
+                continue;
+            }
             ASSERT_EQ(ended, 0);
             for (auto& s : scenes)
                 if (s != nullptr) s->complete_it();
@@ -357,14 +396,15 @@ TEST_P(cancel_table, its_party_may_be_destroyed_when_its_result_has_come) {
     EXPECT_EQ(descriptor_count(), before);
 }
 
-TEST_P(cancel_table, a_close_ends_it) {
-    if (!make()->can_be_closed()) GTEST_SKIP() << "there is nothing to close";
+TEST_P(cancel_by_close, a_close_ends_it) {
     const long before = descriptor_count();
-    for (const bool beside : {false, true}) {
+    for (int i = 0, begins = 0; i < 2;) {
+        const bool beside = i == 1;
         const auto s = make();
         ending e;
         crew party(by(), [&](auto wait) -> task<> { e = co_await s->begin(wait); });
         party.asleep();
+        if (party.has_ended() && ++begins < most_begins) continue;
         EXPECT_FALSE(party.has_ended()) << e.error.message();
         if (beside)
             party.do_beside([&] { s->close(); });
@@ -374,14 +414,14 @@ TEST_P(cancel_table, a_close_ends_it) {
         EXPECT_EQ(e.error, errc::closed) << e.error.message();
         const char* const wrong = s->wrong_after(e);
         EXPECT_EQ(wrong, nullptr) << wrong;
+        ++i;
     }
     EXPECT_EQ(descriptor_count(), before);
 }
 
 // The number is another file's by then, which has something to read and room to write.
-TEST_P(cancel_table, it_is_refused_after_a_close_and_leaves_the_number_alone) {
+TEST_P(cancel_by_close, it_is_refused_after_a_close_and_leaves_the_number_alone) {
     const auto s = make();
-    if (!s->can_be_closed()) GTEST_SKIP() << "there is nothing to close";
     const int number = s->number();
     s->close();
     EXPECT_EQ(s->number(), -1);
@@ -398,8 +438,11 @@ TEST_P(cancel_table, it_is_refused_after_a_close_and_leaves_the_number_alone) {
 
 }  // namespace weft::testing
 
-#define INSTANTIATE_CANCEL_TABLE(rows)                                                \
-    INSTANTIATE_TEST_SUITE_P(                                                         \
-        of, cancel_table,                                                             \
-        ::testing::Combine(::testing::ValuesIn(rows), ::testing::ValuesIn(all_ways)), \
-        name_of_cancel)
+#define INSTANTIATE_CANCEL_TABLE(rows)                                                             \
+    INSTANTIATE_TEST_SUITE_P(of, cancel_table, ::testing::ValuesIn(cancel_cases(rows, any_case)),  \
+                             name_of_cancel);                                                      \
+    INSTANTIATE_TEST_SUITE_P(of, cancel_of_party,                                                  \
+                             ::testing::ValuesIn(cancel_cases(rows, of_a_party)), name_of_cancel); \
+    INSTANTIATE_TEST_SUITE_P(of, cancel_by_close,                                                  \
+                             ::testing::ValuesIn(cancel_cases(rows, of_what_is_closed)),           \
+                             name_of_cancel)

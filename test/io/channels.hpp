@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "test/io/way.hpp"
 #include "weft/io/fd_watch.hpp"
@@ -162,6 +163,7 @@ struct channel_kind {
     bool is_weft_s = true;  // it has a type, and weft closes it
     // A close tells each loop that waits to be ready, and not only those that read.
     bool close_tells_waits = true;
+    bool has_end = is_weft_s;  // its far end can end it
 };
 
 inline std::string line_of(int i) { return "line " + std::to_string(i) + "\n"; }
@@ -345,8 +347,8 @@ inline constexpr channel_kind channel_kinds[] = {
     {"fifo", open_fifo},
     {"unix_stream", open_unix_stream},
     {"tcp", open_tcp},
-    {"udp", open_udp},
-    {"unix_datagram", open_datagrams},
+    {"udp", open_udp, true, true, false},
+    {"unix_datagram", open_datagrams, true, true, false},
     {"unix_seqpacket", open_seqpacket},
     {"eventfd", open_eventfd, false},
     {"timerfd", open_timerfd, false},
@@ -371,6 +373,17 @@ protected:
 inline constexpr auto name_of_channel = [](const auto& i) {
     return std::get<0>(i.param).name + ("_by_" + name_of(std::get<1>(i.param)));
 };
+
+// Those of the kinds for which a law holds, by each of the ways.
+template <class Wanted>
+std::vector<channel_by> channel_cases(std::span<const channel_kind> kinds,
+                                      std::span<const way> ways, Wanted wanted) {
+    std::vector<channel_by> all;
+    for (const channel_kind& k : kinds)
+        for (const way& w : ways)
+            if (wanted(k)) all.emplace_back(k, w);
+    return all;
+}
 
 }  // namespace weft::testing
 

@@ -5,6 +5,6 @@
 
 namespace weft::testing {
 
-INSTANTIATE_ON_CHANNELS(conformance, channel_kinds, all_ways);
+INSTANTIATE_CHANNEL_LAWS(channel_kinds, all_ways);
 
 }  // namespace weft::testing

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace {
@@ -148,7 +149,7 @@ TEST(descriptor, no_call_is_made_on_somebody_elses_file) {
     descriptor_ref::find(number).close();
     std::atomic<bool> over{false};
     std::atomic<std::uint64_t> present{0};
-    std::uint64_t calls = 0;
+    std::atomic<std::uint64_t> calls{0};
     std::thread caller([&] {
         while (!over.load()) {
             const std::uint64_t g = present.load();
@@ -161,7 +162,8 @@ TEST(descriptor, no_call_is_made_on_somebody_elses_file) {
         }
     });
     std::uint64_t next = io_entry::generation_of(e.life.load()) + 1;
-    for (int opened = 0; opened < 2000;) {
+    const auto end = weft::steady_now() + std::chrono::seconds(5);
+    for (int opened = 0; opened < 2000 || (calls == 0 && weft::steady_now() < end);) {
         const int n = ::open(next % 2 == 0 ? "/dev/null" : "/dev/zero", O_RDWR | O_CLOEXEC);
         if (n != number) {  // a call is under way on it still
             ::close(n);

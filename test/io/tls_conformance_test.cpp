@@ -56,7 +56,7 @@ channel open_tls() { return open_tls_of(shaken_by_threads()); }
 channel open_tls_in_kernel() { return open_tls_of(shaken_by_threads(unshaken_in_kernel())); }
 
 constexpr channel_kind tls_kinds[] = {{"tls", open_tls}, {"tls_in_kernel", open_tls_in_kernel}};
-INSTANTIATE_ON_CHANNELS(conformance, tls_kinds, all_ways);
+INSTANTIATE_CHANNEL_LAWS(tls_kinds, all_ways);
 
 // --- what a peer may do, step by step ---
 
