@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "test/io/plain_peer.hpp"
+#include "weft/io/unix_datagram.hpp"
 
 namespace weft::testing {
 namespace {
@@ -217,6 +218,40 @@ TEST_P(socket_law, one_that_reads_and_one_that_writes_are_each_told) {
     expect_reader_and_writer_are_told(way(), s, far);
     auto [u, other] = half_of_unix();
     expect_reader_and_writer_are_told(way(), u, other);
+}
+
+// The same of messages, each way of which is waited for by readiness with every driver.
+TEST_P(socket_law, one_that_receives_batches_and_one_that_sends_them_are_each_told) {
+    auto [s, far] = unix_datagram::pair().value();
+    const std::string b(1000, 'd');
+    const std::vector<outgoing> many(2000, outgoing{.bytes = bytes_of(b)});
+    for (const bool receives_first : {true, false}) {
+        std::string one(10, 0);
+        incoming in{.into = room(one)};
+        sent_many sent;
+        std::size_t came = 0;
+        std::atomic<int> begun{0};
+        const auto body = [&, &s = s](auto wait) -> task<> {
+            const bool is_first = begun++ == 0;
+            if (is_first == receives_first) {
+                const result<std::size_t> r = co_await wait(s.async_recv_many(std::span(&in, 1)));
+                came = r.value_or(0);
+            } else {
+                sent = co_await wait(s.async_send_many(many));
+            }
+        };
+        crew both_ways(way(), 2, body);
+        both_ways.asleep();
+        std::size_t arrived = 0;
+        std::string piece(2000, 0);
+        for (; arrived != many.size() && is_told(far.native_handle()); ++arrived)
+            if (::recv(far.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT) < 0) break;
+        send_plainly(far.native_handle(), "1");
+        both_ways.join();
+        EXPECT_TRUE(sent) << sent.error.message();
+        EXPECT_EQ(arrived, many.size());
+        EXPECT_EQ(came, 1u);
+    }
 }
 
 // Whatever its peer did before it was accepted.

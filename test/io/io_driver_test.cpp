@@ -30,9 +30,11 @@
 #include "test/support/without_call.hpp"
 #include "weft/io/pipe.hpp"
 #include "weft/io/udp_socket.hpp"
+#include "weft/io/unix_datagram.hpp"
 #include "weft/io/unix_stream.hpp"
 #include "weft/task/eager_task.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/timeout_scope.hpp"
 
 namespace {
 
@@ -616,6 +618,27 @@ TEST(io_driver, may_be_made_where_the_program_has_no_stdin) {
     EXPECT_EQ(::fcntl(0, F_GETFD), -1) << "it is given back";
     ASSERT_EQ(::dup2(kept, 0), 0);
     ::close(kept);
+}
+
+// A poll of io_uring that stays holds the file; the peer would not hear of the end.
+TEST_P(driver_contract, lets_go_of_what_it_has_watched_for_room_too) {
+    run([] {
+        auto [s, far] = weft::unix_datagram::pair().value();
+        {
+            const weft::timeout_scope soon(1ms);
+            weft::incoming none[1];
+            EXPECT_FALSE(s.recv_many(none));
+        }
+        {
+            const weft::timeout_scope soon(5ms);
+            while (s.send(bytes_of("until it is full"))) {
+            }
+        }
+        s.close();
+        const auto refused = far.send(bytes_of("x"));
+        EXPECT_TRUE(!refused && refused.error() == std::errc::connection_refused)
+            << refused.error().message();
+    });
 }
 
 // What a set of epoll asks for of this number, as the system tells it.

@@ -45,6 +45,7 @@ using detail::accept_ahead;
 using detail::io_entry;
 using detail::io_request;
 using detail::receive_buffers;
+using detail::watcher_set;
 
 // What a result is for: a request, by its address, which ends in three zero bits; or else one of
 // these, that of an entry with its number and generation above it; or uring_accepts'. What is to be
@@ -94,6 +95,8 @@ public:
     time_point now() const noexcept override { return steady_now(); }
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(io_entry&, std::uint32_t generation) noexcept override;
+    bool watches_room_apart() const noexcept override { return ends_all_; }
+    [[nodiscard]] std::error_code watch_room(io_entry&, std::uint32_t generation) noexcept override;
     void forget(io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
     void let_go() noexcept override;
     void make_room() noexcept override;
@@ -110,6 +113,7 @@ private:
 
     ::io_uring_sqe& entry() noexcept;
     int probe() noexcept;
+    std::error_code watch_for(unsigned events, const io_entry&, std::uint32_t generation) noexcept;
     void begin() noexcept;
     void heed(int r) noexcept;
     int wait_for_one() noexcept;
@@ -127,6 +131,7 @@ private:
     ::io_uring ring_;
     bool open_ = false;
     bool begun_ = false;
+    bool ends_all_ = false;  // all polls of a key, by one request
     detail::wake_fd wake_;
     detail::refusals refusals_;  // of the ring's calls
     // The ring in which the system finds free buffers; written under the lock of those.
@@ -160,6 +165,7 @@ int driver_uring::open() noexcept {
         r = ::io_uring_queue_init_params(entries, &ring_, &p);
         if (r != -EINVAL) break;
     }
+    ends_all_ = (ring_.flags & IORING_SETUP_DEFER_TASKRUN) != 0;  // Linux 6.1 has both
     open_ = r == 0;
     return open_ ? probe() : r;
 }
@@ -234,13 +240,26 @@ void driver_uring::watch_wake_fd() noexcept {
 }
 
 std::error_code driver_uring::watch(io_entry& e, std::uint32_t generation) noexcept {
+    // For another driver, which forwards to this one, all is told.
+    const bool room =
+        e.drivers.has(*this, watcher_set::room) || !e.drivers.has(*this, watcher_set::watches);
+    return watch_for(POLLIN | POLLPRI | POLLRDHUP | (room ? POLLOUT : 0u), e, generation);
+}
+
+// By a second poll of the same key: they are ended together.
+std::error_code driver_uring::watch_room(io_entry& e, std::uint32_t generation) noexcept {
+    return watch_for(POLLOUT, e, generation);
+}
+
+std::error_code driver_uring::watch_for(unsigned events, const io_entry& e,
+                                        std::uint32_t generation) noexcept {
     // Of an eventfd that is written, the system tells told_ but once (seen with Linux 6.18).
     if (told_.load(std::memory_order_relaxed) >= 0)
         return std::make_error_code(std::errc::not_supported);
     // Under the entry's lock no results are told, which the room for another may need.
     ::io_uring_sqe* const s = begun_ ? ::io_uring_get_sqe(&ring_) : nullptr;
     if (s == nullptr) return std::make_error_code(std::errc::resource_unavailable_try_again);
-    ::io_uring_prep_poll_multishot(s, e.number, POLLIN | POLLPRI | POLLOUT | POLLRDHUP);
+    ::io_uring_prep_poll_multishot(s, e.number, events);
     ::io_uring_sqe_set_data64(s, key_of(e, generation, tag_entry));
     return {};
 }
@@ -298,7 +317,7 @@ void driver_uring::end_one(std::uint64_t key) noexcept {
     if (calls)
         ::io_uring_prep_cancel_fd(&s, e.number, IORING_ASYNC_CANCEL_ALL);
     else
-        ::io_uring_prep_cancel64(&s, key, 0);
+        ::io_uring_prep_cancel64(&s, key, ends_all_ ? IORING_ASYNC_CANCEL_ALL : 0);
     ::io_uring_sqe_set_data64(&s, tag_nobody);
 }
 
@@ -545,6 +564,7 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
             e.rewatch(generation_of(what), *this, this);
         } else if (n < 0 && n != -ECANCELED) {
             // The system cannot watch it here; where it cannot elsewhere, what waits is told why.
+            end_later(what);  // a second poll
             e.rewatch(generation_of(what), *this, detail::shared_io_driver());
         }
     }

@@ -53,9 +53,13 @@ public:
     // shared_io_driver(), resource_unavailable_try_again before a make_room().
     [[nodiscard]] virtual std::error_code watch(detail::io_entry&,
                                                 std::uint32_t generation) noexcept = 0;
-    // Whether watch() tells of room to write only what stands as watcher_set::room in the entry,
-    // and is called once more where that is wanted later.
+    // Whether watch() tells of room to write only where watcher_set::room stands in the entry, and
+    // watch_room() is asked for it later: of what it watches already. As watch().
     virtual bool watches_room_apart() const noexcept { return false; }
+    [[nodiscard]] virtual std::error_code watch_room(detail::io_entry& e,
+                                                     std::uint32_t generation) noexcept {
+        return watch(e, generation);
+    }
     // It is about to be closed, or is given away and stays open. Under the entry's lock, so that it
     // wakes nothing: one that holds files is held and woken by the entry. Any thread.
     virtual void forget(detail::io_entry&, std::uint32_t /*generation*/,

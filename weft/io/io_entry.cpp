@@ -269,7 +269,8 @@ int io_entry::be_watched_by(io_driver& d, std::uint32_t generation, bool for_roo
     const bool at_once = for_room || !d.watches_room_apart() ||
                          (ready.load(std::memory_order_relaxed) & short_is_all) != 0;
     if (!drivers.add(d, at_once ? watches | room : watches)) return ENOMEM;
-    const std::error_code error = d.watch(*this, generation);
+    const std::error_code error =
+        is_more ? d.watch_room(*this, generation) : d.watch(*this, generation);
     if (error) drivers.remove(d, is_more ? room : watches);
     return error.value();
 }
