@@ -13,12 +13,12 @@ unsigned watcher_set::place_of(const list& l, const io_driver& d) noexcept {
 
 bool watcher_set::push(list& l, std::uintptr_t item) noexcept {
     if (l.count == l.room) {
-        const unsigned room = std::max(4u, 2 * l.room);
-        std::unique_ptr<std::uintptr_t[]> grown(new (std::nothrow) std::uintptr_t[room]);
+        const unsigned larger = std::max(4u, 2 * l.room);
+        std::unique_ptr<std::uintptr_t[]> grown(new (std::nothrow) std::uintptr_t[larger]);
         if (grown == nullptr) return false;
         std::copy_n(l.items.get(), l.count, grown.get());
         l.items = std::move(grown);
-        l.room = room;
+        l.room = larger;
     }
     l.items[l.count++] = item;
     return true;
