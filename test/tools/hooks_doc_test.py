@@ -1,34 +1,38 @@
 """docs/hooks.md lists the calls of weft/hook/calls.def, each once and as what it is."""
 
-import re
+import sys
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = ("IN_FIBER", "EVERYWHERE", "PASSES")  # the columns
+sys.path.insert(0, str(ROOT / "tools"))
+import hooks_table  # noqa: E402
 
+PIECE = """// What stands above is no title,
+// and this is none.
 
-def of_table():
-    text = (ROOT / "weft/hook/calls.def").read_text(encoding="utf-8")
-    return sorted((name, "EVERYWHERE" if kind == "ELLIPSIS" else kind) for kind, name in
-                  re.findall(r"^WEFT_(IN_FIBER|EVERYWHERE|ELLIPSIS|PASSES)\([^,]+,\s*(\w+),", text,
-                             re.MULTILINE))
+// Bytes.
+WEFT_IN_FIBER(ssize_t, read, (int fd), (fd))
+WEFT_PASSES(int, shutdown, (int fd), (fd))
 
-
-def of_document():
-    text = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
-    rows = text.split("<!-- calls -->")[1].split("<!-- /calls -->")[0].strip().splitlines()[2:]
-    found = []
-    for row in rows:
-        for kind, cell in zip(KINDS, row.strip("|").split("|")[1:]):
-            found += [(name, kind) for name in re.findall(r"`(\w+)`", cell)]
-    return sorted(found)
+// Files, with an option.
+WEFT_ELLIPSIS(int, open, (const char* path, int flags), flags, mode_t, (path, flags, last))
+"""
 
 
 class HooksDoc(unittest.TestCase):
     def test_lists_what_there_is(self):
-        self.assertGreater(len(of_table()), 50)
-        self.assertEqual(of_table(), of_document())
+        text = (ROOT / "weft/hook/calls.def").read_text(encoding="utf-8")
+        document = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
+        names = [n for _, of in hooks_table.sections(text) for all in of.values() for n in all]
+        self.assertGreater(len(names), 50)
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(document, hooks_table.rewritten(document, text), "run tools/hooks_table.py")
+
+    def test_puts_each_kind_in_its_column(self):
+        self.assertEqual(hooks_table.table(PIECE).splitlines()[2:],
+                         ["| Bytes | `read` |  | `shutdown` |",
+                          "| Files, with an option |  | `open` |  |"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,108 @@
+// A fiber's own pthread_self(), with options::pthread_self, and the calls that are given a handle.
+// A library that keeps what it owns by the thread's identity (the re-entrant locks of CPython)
+// then owns it by fiber.
+//
+// The handle of a fiber is an odd number made from its id, and a handle of libc's is the address of
+// the thread's descriptor, so that each is told from the other by one bit. A fiber's own stands for
+// the thread that runs it wherever a call is given it; that of another fiber names no thread.
+//
+// Model: none, it holds nothing: the handle is made anew from the fiber's id each time.
+
+#include <cerrno>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
+
+namespace weft::hook {
+namespace {
+
+// Whether hooks are on is not asked: a fiber that switches them off is still the same one.
+bool is_of_fiber(pthread_t handle) noexcept { return (handle & 1) != 0; }
+pthread_t handle_of(const fiber_core& f) noexcept {
+    return static_cast<pthread_t>(f.id()) << 1 | 1;
+}
+
+// The thread that a handle stands for here: 0, or ESRCH.
+int find_thread(pthread_t& handle) noexcept {
+    if (!is_of_fiber(handle)) [[likely]]
+        return 0;
+    const fiber_core* const f = fiber_here();
+    if (f == nullptr || handle_of(*f) != handle) return ESRCH;
+    handle = real::pthread_self();
+    return 0;
+}
+
+}  // namespace
+
+pthread_t everywhere::pthread_self() {
+    if (!process_state::has(process_state::selves)) [[likely]]
+        return real::pthread_self();
+    const fiber_core* const f = fiber_here();
+    return f != nullptr ? handle_of(*f) : real::pthread_self();
+}
+
+int everywhere::pthread_getattr_np(pthread_t of, pthread_attr_t* into) {
+    const bool is_fiber = is_of_fiber(of);
+    if (const int why = find_thread(of); why != 0) return why;
+    const int r = real::pthread_getattr_np(of, into);
+    if (r != 0 || !is_fiber || fiber_here()->shares_stack()) return r;
+    const stack own = fiber_here()->own()->stack;
+    return ::pthread_attr_setstack(into, own.limit, own.bytes());
+}
+
+int everywhere::pthread_kill(pthread_t to, int number) {
+    const int why = find_thread(to);
+    return why != 0 ? why : real::pthread_kill(to, number);
+}
+
+int everywhere::pthread_sigqueue(pthread_t to, int number, const sigval value) {
+    const int why = find_thread(to);
+    return why != 0 ? why : real::pthread_sigqueue(to, number, value);
+}
+
+int everywhere::pthread_detach(pthread_t which) {
+    // The end of a fiber is its owner's to wait for.
+    return is_of_fiber(which) ? EINVAL : real::pthread_detach(which);
+}
+
+int everywhere::pthread_setname_np(pthread_t of, const char* name) {
+    const int why = find_thread(of);
+    return why != 0 ? why : real::pthread_setname_np(of, name);
+}
+
+int everywhere::pthread_getname_np(pthread_t of, char* name, size_t room) {
+    const int why = find_thread(of);
+    return why != 0 ? why : real::pthread_getname_np(of, name, room);
+}
+
+int everywhere::pthread_getcpuclockid(pthread_t of, clockid_t* clock) {
+    const int why = find_thread(of);
+    return why != 0 ? why : real::pthread_getcpuclockid(of, clock);
+}
+
+int everywhere::pthread_getschedparam(pthread_t of, int* policy, sched_param* into) {
+    const int why = find_thread(of);
+    return why != 0 ? why : real::pthread_getschedparam(of, policy, into);
+}
+
+int everywhere::pthread_setschedparam(pthread_t of, int policy, const sched_param* to) {
+    const int why = find_thread(of);
+    return why != 0 ? why : real::pthread_setschedparam(of, policy, to);
+}
+
+int everywhere::pthread_setschedprio(pthread_t of, int priority) {
+    const int why = find_thread(of);
+    return why != 0 ? why : real::pthread_setschedprio(of, priority);
+}
+
+int everywhere::pthread_getaffinity_np(pthread_t of, size_t bytes, cpu_set_t* into) {
+    const int why = find_thread(of);
+    return why != 0 ? why : real::pthread_getaffinity_np(of, bytes, into);
+}
+
+int everywhere::pthread_setaffinity_np(pthread_t of, size_t bytes, const cpu_set_t* to) {
+    const int why = find_thread(of);
+    return why != 0 ? why : real::pthread_setaffinity_np(of, bytes, to);
+}
+
+}  // namespace weft::hook
