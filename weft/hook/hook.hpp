@@ -38,6 +38,9 @@ struct options {
     // A pthread mutex that another holds is waited for by the fiber and not by its thread, where a
     // shared object locks it. Otherwise only one whose holder waits on this very thread is.
     bool pthread_mutex = false;
+    // pthread_self() is a handle of the fiber's own, for libraries that know by it what belongs to
+    // whichever thread calls them. To be set before the fibers that such a library meets.
+    bool pthread_self = false;
 };
 void set_options(options o) noexcept;  // of the process; any thread
 options get_options() noexcept;

@@ -31,6 +31,7 @@ __attribute__((constructor(101))) void begin() {
     ::pthread_atfork(nullptr, nullptr, [] { process_state::set(process_state::alive, false); });
     if (is_set("WEFT_HOOK_FILES")) process_state::set(process_state::files, true);
     if (is_set("WEFT_HOOK_MUTEX")) process_state::set(process_state::mutexes, true);
+    if (is_set("WEFT_HOOK_SELF")) process_state::set(process_state::selves, true);
 }
 
 // Behind them: all that is loaded with the program is there.

@@ -25,6 +25,7 @@ struct process_state {
     static constexpr unsigned char by_default = 2;  // fibers that say nothing have hooks
     static constexpr unsigned char files = 4;       // options::files
     static constexpr unsigned char mutexes = 8;     // options::pthread_mutex
+    static constexpr unsigned char selves = 16;     // options::pthread_self
 
     // Relaxed: each bit stands for itself.
     static atomic<unsigned char> word;
