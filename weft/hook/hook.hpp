@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/clock.hpp"
 #include "weft/hook/in_process.hpp"
 
 namespace weft::hook {
@@ -98,5 +99,19 @@ struct pin {
 using pin_handler = void (*)(const pin&);
 pin_handler on_pin(pin_handler h) noexcept;  // returns the one before; null: standard error
 std::uint64_t pin_count() noexcept;
+
+// A fiber blocks its thread, and all that run there, in a call that cannot wait as a fiber. Each
+// place is told of once, as a rule twice: as the wait begins and when it is over. The first few
+// are told on standard error; `on_blocked` takes that over. (Calls on files are not told of.)
+struct blocked_call {
+    fiber_core* fiber;   // of party f->who()
+    const char* call;    // of libc
+    const void* caller;  // it returns to there: the place
+    bool is_over;
+    duration lasted;  // if it is over
+};
+using blocked_handler = void (*)(const blocked_call&);
+blocked_handler on_blocked(blocked_handler h) noexcept;  // returns the one before
+std::uint64_t blocked_count() noexcept;                  // of places
 
 }  // namespace weft::hook

@@ -1,0 +1,18 @@
+#include "weft/base/errno.hpp"
+
+#include <cerrno>
+
+namespace weft {
+
+// The empty asm keeps a compiler that sees both from taking two calls for one.
+int get_errno() noexcept {
+    asm volatile("" ::: "memory");
+    return errno;
+}
+
+void set_errno(int value) noexcept {
+    asm volatile("" ::: "memory");
+    errno = value;
+}
+
+}  // namespace weft

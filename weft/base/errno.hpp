@@ -1,0 +1,38 @@
+// errno, where what stands between two looks at it may be a wait.
+//
+// The address of errno is its thread's. Compilers know it to be the same throughout a function, as
+// it is in one that stays on its thread, and keep it over calls: code that waits as a migratable
+// fiber goes on on another thread and would read and write the first one's. The one idea: here it
+// is reached through functions that are never inlined and of which a compiler knows nothing.
+//
+//   const kept_errno before;      // put back at the end of the scope, on whatever thread
+//   ...wait...
+//
+// Where nothing can wait between the looks, errno itself is as good.
+#pragma once
+
+#include "weft/base/platform.hpp"
+
+namespace weft {
+
+WEFT_NOINLINE int get_errno() noexcept;
+WEFT_NOINLINE void set_errno(int value) noexcept;
+
+// A failed call: errno is set; -1.
+inline int fail_with(int why) noexcept {
+    set_errno(why);
+    return -1;
+}
+
+class kept_errno {
+public:
+    kept_errno() noexcept : value_(get_errno()) {}
+    kept_errno(const kept_errno&) = delete;
+    kept_errno& operator=(const kept_errno&) = delete;
+    ~kept_errno() { set_errno(value_); }
+
+private:
+    const int value_;
+};
+
+}  // namespace weft

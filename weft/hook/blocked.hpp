@@ -1,0 +1,58 @@
+// blocked: tells of a fiber that blocks its thread, and all fibers there with it, in a call that
+// cannot wait as a fiber.
+//
+//   int r;
+//   {
+//       const blocks_thread tells("pthread_cond_wait", __builtin_return_address(0));
+//       r = real::pthread_cond_wait(c, m);
+//   }
+//
+// Its one idea: a place, which is the address that the call returns to, is told of once: when the
+// wait begins, since it may never end, and when it has ended, with how long it was. `on_blocked`
+// has that, or else standard error, for the first few places. Where a wait is as a rule over in an
+// instant (a mutex), it is told of at its end alone, if it was long.
+//
+// Nothing is told on a plain thread or in a fiber without hooks. Calls on files are not told of:
+// they wait for a disk, and with options::files by another thread. errno is kept.
+//
+// Model: none, each place is taken by one exchange, and stands for itself.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/clock.hpp"
+#include "weft/hook/in_process.hpp"
+
+namespace weft::hook {
+
+// Stands around an original that may block.
+class blocks_thread {
+public:
+    enum length : bool { any, brief };
+
+    blocks_thread(const char* call, const void* caller, length expected = any) noexcept
+        : fiber_(hooked_fiber()), call_(call), caller_(caller), expected_(expected) {
+        if (fiber_ != nullptr) [[unlikely]]
+            begin();
+    }
+    blocks_thread(const blocks_thread&) = delete;
+    blocks_thread& operator=(const blocks_thread&) = delete;
+    ~blocks_thread() {
+        if (fiber_ != nullptr) [[unlikely]]
+            end();
+    }
+
+private:
+    void begin() noexcept;
+    void end() noexcept;
+
+    fiber_core* const fiber_;
+    const char* const call_;
+    const void* const caller_;
+    const length expected_;
+    bool is_told_ = false;
+    std::uint64_t number_ = 0;  // of the place that is told of
+    time_point since_ = {};
+};
+
+}  // namespace weft::hook
