@@ -42,6 +42,7 @@ TESTED_ELSEWHERE = {
     "weft/hook/transfer.hpp": "posix_bytes_test and posix_messages_test have the cases",
     "weft/hook/device.hpp": "posix_bytes_test: eventfd, pipes, devices; many_wait_for_one",
     "weft/hook/file_call.hpp": "differential_test with options::files",
+    "weft/hook/child_watch.hpp": "posix_process_test: waits for any child, for groups, for stops",
     "weft/hook/masked_poll.hpp": "posix_poll_test: ppoll, pselect, epoll_pwait with a mask",
     "weft/io/accept_reserve.hpp": "tcp_listener_test: no descriptors left",
     "weft/io/child_start.hpp": "process_test, process_group_test, process_limits_test: each child",

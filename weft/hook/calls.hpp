@@ -31,6 +31,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
