@@ -1,0 +1,42 @@
+#include "weft/base/futex.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+namespace {
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+TEST(futex, has_a_thread_sleep_until_another_has_changed_the_word) {
+    atomic<std::uint32_t> word{0};
+    std::thread sleeper([&] {
+        while (word.load(std::memory_order_acquire) == 0) weft::detail::futex_wait(word, 0);
+    });
+    while (weft::detail::futex_wake(&word) == 0) std::this_thread::yield();
+    word.store(1, std::memory_order_release);
+    weft::detail::futex_wake(&word);
+    sleeper.join();
+}
+
+TEST(futex, does_not_sleep_when_the_word_is_another) {
+    atomic<std::uint32_t> word{1};
+    EXPECT_TRUE(weft::detail::futex_wait(word, 0));
+}
+
+TEST(futex, sleeps_until_its_deadline_and_leaves_errno_as_it_was) {
+    atomic<std::uint32_t> word{0};
+    errno = EDOM;
+    for (const time_point end : {after(steady_now(), 5ms), time_point{}, time_point::min()}) {
+        while (weft::detail::futex_wait(word, 0, end)) {
+        }
+        EXPECT_GE(steady_now(), end);
+    }
+    EXPECT_EQ(weft::detail::futex_wake(&word), 0);
+    EXPECT_EQ(errno, EDOM);
+}
+
+}  // namespace

@@ -1,0 +1,171 @@
+#include "weft/hook/parking_lot.hpp"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <utility>
+
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/pin.hpp"
+#include "weft/hook/readiness.hpp"
+#include "weft/wait/await.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace weft::hook {
+namespace {
+
+constexpr std::size_t line_count = 256;
+
+// Each in a cache line of its own.
+struct alignas(cache_line_bytes) padded_line {
+    parking_line line;
+};
+constinit padded_line lines[line_count];
+
+// Fibonacci hashing: the high bits are the mixed ones.
+parking_line& line_of(const void* address) noexcept {
+    constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15;
+    static_assert(line_count == 1u << 8);
+    return lines[reinterpret_cast<std::uintptr_t>(address) * golden >> (64 - 8)].line;
+}
+
+// A thread that forks may have left others in the midst of a change.
+void forget_all() noexcept {
+    for (padded_line& l : lines) l.line.forget_all();
+}
+
+__attribute__((constructor(101))) void forget_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] { forget_all(); });
+}
+
+// A fiber may come back on another thread, whose errno is another.
+WEFT_NOINLINE int this_errno() noexcept { return errno; }
+WEFT_NOINLINE void set_this_errno(int e) noexcept { errno = e; }
+
+// Of a fiber. It is movable until it is started, for shared stacks.
+class park_wait {
+public:
+    static constexpr bool reports_stop = true;
+
+    park_wait(const void* address, const parking& how, lot::question still, void* of) noexcept
+        : address_(address), how_(how), still_(still), of_(of) {}
+    park_wait(park_wait&& other) noexcept
+        : park_wait(other.address_, other.how_, other.still_, other.of_) {}
+    ~park_wait() {
+        if (!taken_ && place_.was_unparked && how_.abandoned != nullptr)
+            how_.abandoned(address_, place_.was_given);
+    }
+
+    bool ready() const noexcept { return false; }
+    time_point deadline() const noexcept { return how_.deadline; }
+    bool start(waiter& w) {
+        place_.fiber = &w;
+        place_.address = address_;
+        place_.bits = how_.bits;
+        place_.tag = how_.tag;
+        w.enlist(how_.what, address_, this, [](waiter& gone) noexcept {
+            auto& self = gone.operation<park_wait>();
+            static_cast<void>(line_of(self.address_).leave(self.place_));
+        });
+        w.await_outside();
+        entered_ = line_of(address_).enter(place_, how_.first, [this] { return still_(of_); });
+        return entered_;
+    }
+    unparked take(const waiter*, wait_status how) noexcept {
+        taken_ = true;
+        if (how == wait_status::stopped) return unparked::stopped;
+        if (!entered_) return unparked::refused;
+        if (how == wait_status::timed_out) return unparked::timed_out;
+        return place_.was_given ? unparked::given : unparked::woken;
+    }
+
+private:
+    const void* address_;
+    const parking how_;
+    const lot::question still_;
+    void* const of_;
+    parked place_;
+    bool entered_ = false;
+    bool taken_ = false;
+};
+
+unparked park_fiber(fiber_core& f, const void* address, const parking& how, lot::question still,
+                    void* of) {
+    look_for_pin(f, how.what);
+    std::optional<shield> from_stops;
+    if (!how.is_stopped) from_stops.emplace();
+    park_wait op(address, how, still, of);
+    return weft::detail::block_for(op, std::source_location::current());
+}
+
+unparked park_thread(const void* address, const parking& how, lot::question still, void* of) {
+    parked mine;
+    mine.address = address;
+    mine.bits = how.bits;
+    mine.tag = how.tag;
+    parking_line& line = line_of(address);
+    if (!line.enter(mine, how.first, [=] { return still(of); })) return unparked::refused;
+    // The caller's clock may be its loop's.
+    const time_point until =
+        how.deadline == never ? never : after(steady_now(), time_left(now(), how.deadline));
+    if (!line.sleep(mine, until)) return unparked::timed_out;
+    return mine.was_given ? unparked::given : unparked::woken;
+}
+
+}  // namespace
+
+unparked lot::park(const void* address, const parking& how, question still, void* of) {
+    fiber_core* const f = hooked_fiber();
+    // Within the start of another wait nothing can be suspended.
+    const bool can_wait = f != nullptr && !f->ending && f->waiting == nullptr;
+    if (f != nullptr && f->ending && how.is_stopped) return unparked::stopped;
+    if (!can_wait) return park_thread(address, how, still, of);
+    const int before = this_errno();
+    const unparked end = park_fiber(*f, address, how, still, of);
+    if (end == unparked::stopped) let_others_run();
+    set_this_errno(before);
+    return end;
+}
+
+std::size_t lot::unpark(const void* address, std::size_t most, std::uint32_t bits, answer after,
+                        void* of) noexcept {
+    parking_line& line = line_of(address);
+    parked_list claimed;
+    std::size_t n = 0;
+    {
+        const std::lock_guard held(line);
+        n = line.claim(address, bits, most, claimed);
+        after(of, n, line.holds(address));
+    }
+    parking_line::wake_all(claimed);
+    return n;
+}
+
+bool lot::unpark_first(const void* address, handover give, void* of) noexcept {
+    parking_line& line = line_of(address);
+    parked_list claimed;
+    bool any;
+    {
+        const std::lock_guard held(line);
+        any = line.claim(address, ~0u, 1, claimed) != 0;
+        parked* const p = claimed.first;
+        const bool given = give(of, p, line.holds(address));
+        if (p != nullptr) p->was_given = given;
+    }
+    parking_line::wake_all(claimed);
+    return any;
+}
+
+bool has_parked(const void* address) noexcept {
+    parking_line& line = line_of(address);
+    if (!line.may_hold_any()) return false;
+    const std::lock_guard held(line);
+    return line.holds(address);
+}
+
+bool may_have_parked(const void* address) noexcept { return line_of(address).may_hold_any(); }
+
+}  // namespace weft::hook
