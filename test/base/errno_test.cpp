@@ -13,6 +13,7 @@ TEST(errno_over_waits, is_what_errno_is) {
     EXPECT_EQ(errno, 8);
     EXPECT_EQ(weft::fail_with(9), -1);
     EXPECT_EQ(errno, 9);
+    EXPECT_EQ(weft::errno_here(), &errno);
 }
 
 TEST(errno_over_waits, is_put_back_at_the_end_of_a_scope) {

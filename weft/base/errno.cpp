@@ -4,7 +4,12 @@
 
 namespace weft {
 
-// The empty asm keeps a compiler that sees both from taking two calls for one.
+// The empty asm keeps a compiler that sees these from taking two calls for one.
+int* errno_here() noexcept {
+    asm volatile("" ::: "memory");
+    return &errno;
+}
+
 int get_errno() noexcept {
     asm volatile("" ::: "memory");
     return errno;

@@ -8,7 +8,8 @@
 //   const kept_errno before;      // put back at the end of the scope, on whatever thread
 //   ...wait...
 //
-// Where nothing can wait between the looks, errno itself is as good.
+// Where nothing can wait between the looks, errno itself is as good. tools/thread_local_check.py
+// finds in the object code where it is not.
 #pragma once
 
 #include "weft/base/platform.hpp"
@@ -17,6 +18,8 @@ namespace weft {
 
 WEFT_NOINLINE int get_errno() noexcept;
 WEFT_NOINLINE void set_errno(int value) noexcept;
+// Good until the next wait: look at it at once, keep it nowhere.
+WEFT_NOINLINE int* errno_here() noexcept;
 
 // A failed call: errno is set; -1.
 inline int fail_with(int why) noexcept {

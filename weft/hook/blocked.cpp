@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "weft/base/errno.hpp"
 #include "weft/base/line.hpp"
+#include "weft/hook/fiber_errno.hpp"
 #include "weft/hook/hook.hpp"
 
 namespace weft::hook {

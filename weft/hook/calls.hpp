@@ -35,6 +35,7 @@
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
+#include "weft/hook/fiber_errno.hpp"
 
 namespace weft::hook {
 

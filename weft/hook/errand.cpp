@@ -56,6 +56,7 @@ private:
 int run_errand(errand& e, const char* what, blocking_pool& by) {
     fiber_core* const here = fiber_here();
     if (here == nullptr || here->ending) return ECANCELED;
+    const kept_errno own;
     look_for_pin(*here, what);
     if (const stop_reason r = here->pending_stop(); r != stop_reason::none) {
         let_others_run();

@@ -86,12 +86,14 @@ void let_others_run() {
     const fiber_core* const f = fiber_here();
     // Within the start of another wait (a callback) there is no turn to give up.
     if (f == nullptr || f->ending || f->waiting != nullptr) return;
+    const kept_errno own;
     const shield from_stops;
     this_fiber::yield();
 }
 
 int until(time_point t) {
     if (is_ending()) return ECANCELED;
+    const kept_errno own;
     look_for_pin(*fiber_here(), "a moment");
     moment op(t);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
@@ -103,6 +105,7 @@ void wait_out(time_point t) {
 }
 
 int until_ready(int fd, sight seen, bool reads, time_point deadline) {
+    const kept_errno own;
     if (!is_own_process()) return really_wait(fd, reads, deadline);
     if (is_ending()) return ECANCELED;
     look_for_pin(*fiber_here(), "a descriptor");

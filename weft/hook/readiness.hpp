@@ -10,14 +10,16 @@
 // the calls that it would cost without hooks, and one more.
 //
 // Answers are numbers of errno: 0 when it is time for the call, timed_out for the deadline that was
-// given. In a fiber that is being ended, or was asked to stop, nothing waits: ECANCELED, and others
-// are let run first, so that code which ignores errors and tries again starves nobody.
+// given. Whatever the answer, errno is as it was before. In a fiber that is being ended, or was
+// asked to stop, nothing waits: ECANCELED, and others are let run first, so that code which ignores
+// errors and tries again starves nobody.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 
 #include "weft/base/clock.hpp"
+#include "weft/hook/fiber_errno.hpp"
 #include "weft/io/descriptor.hpp"
 
 namespace weft::hook {

@@ -105,6 +105,7 @@ void several::look() noexcept {
 
 int several::until_one_is_ready(time_point deadline) {
     if (is_ending()) return ECANCELED;
+    const kept_errno own;
     look_for_pin(*fiber_here(), "descriptors");
     for (std::size_t i = 0; i < count_; ++i) {
         place& p = places_[i];
