@@ -1,5 +1,6 @@
 #include "weft/io/dns_query.hpp"
 
+#include "weft/base/errno.hpp"
 #include "weft/base/platform.hpp"
 
 #if !WEFT_CARES
@@ -71,15 +72,15 @@ template <class Call>
 ares_ssize_t make_call(int number, std::uint64_t flag, Call call) noexcept {
     const descriptor_ref ref = descriptor_ref::find(number);
     if (!ref || !ref.entry().enter(ref.generation())) {
-        errno = EBADF;
+        set_errno(EBADF);
         return -1;
     }
     const std::uint64_t seen = ref.entry().look();
     const ares_ssize_t n = call();
-    const int why = errno;
+    const int why = get_errno();
     if (n < 0 && (why == EAGAIN || why == EWOULDBLOCK)) ref.entry().spend(seen, flag);
     ref.entry().leave();
-    errno = why;
+    set_errno(why);
     return n;
 }
 
@@ -88,7 +89,7 @@ ares_socket_t open_one(int family, int type, int protocol, void*) noexcept {
     std::error_code error;
     if (number < 0 || descriptor_ref::adopt(number, 0, error)) return number;
     ::close(number);
-    errno = ENOMEM;
+    set_errno(ENOMEM);
     return -1;
 }
 int close_one(ares_socket_t number, void*) noexcept {

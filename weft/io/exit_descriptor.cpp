@@ -11,6 +11,8 @@
 #include <system_error>
 #include <thread>
 
+#include "weft/base/errno.hpp"
+
 namespace weft::detail {
 
 result<int> exit_descriptor(::pid_t child) noexcept {
@@ -19,13 +21,13 @@ result<int> exit_descriptor(::pid_t child) noexcept {
     // ESRCH: it has been reaped already, by a program that ignores SIGCHLD; the thread finds that.
     if (errno == ENOSYS || errno == EPERM || errno == ESRCH)
         return exit_descriptor_by_thread(child);
-    return failure(std::error_code(errno, std::system_category()));
+    return failure(std::error_code(get_errno(), std::system_category()));
 }
 
 result<int> exit_descriptor_by_thread(::pid_t child) noexcept {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0)
-        return failure(std::error_code(errno, std::system_category()));
+        return failure(std::error_code(get_errno(), std::system_category()));
     std::error_code error;
     ::sigset_t all;
     ::sigset_t before;

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "weft/base/errno.hpp"
 #include "weft/io/c_string.hpp"
 #include "weft/io/child_start.hpp"
 #include "weft/io/exit_descriptor.hpp"
@@ -48,8 +49,8 @@ struct process_core {
             ::siginfo_t of{};
             const int r = ask(of, wait | (leads ? WNOWAIT : 0));  // P2
             if (r == 0 && of.si_pid == 0) return failure(std::errc::resource_unavailable_try_again);
-            if (r != 0 && errno != ECHILD)
-                return failure(std::error_code(errno, std::system_category()));
+            if (r != 0 && get_errno() != ECHILD)
+                return failure(std::error_code(get_errno(), std::system_category()));
             lost = r != 0;
             const bool exited = of.si_code == CLD_EXITED;
             if (!lost) status = exit_status{exited ? of.si_status : 0, exited ? 0 : of.si_status};
@@ -67,7 +68,7 @@ struct process_core {
         const std::lock_guard held(lock);
         if (!leads) return failure(std::errc::invalid_argument);
         ::siginfo_t of{};
-        if (!lost && ask(of, WNOHANG | WNOWAIT) != 0) lost = errno == ECHILD;
+        if (!lost && ask(of, WNOHANG | WNOWAIT) != 0) lost = get_errno() == ECHILD;
         if (lost) return failure(std::errc::no_such_process);  // P1
         return told(::kill(-id, number));
     }
@@ -83,13 +84,13 @@ struct process_core {
 private:
     static result<void> told(int r) noexcept {
         if (r == 0) return {};
-        return failure(std::error_code(errno, std::system_category()));
+        return failure(std::error_code(get_errno(), std::system_category()));
     }
     int ask(::siginfo_t& of, int how) noexcept {
         int r;
         do {
             r = ::waitid(P_PID, static_cast<::id_t>(id), &of, WEXITED | how);
-        } while (r != 0 && errno == EINTR);
+        } while (r != 0 && get_errno() == EINTR);
         return r;
     }
 };
@@ -158,14 +159,14 @@ public:
                 return {};
             case child_io::discarded: {
                 const owned_number null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-                return null ? give(stream, null.get()) : code_of(errno);
+                return null ? give(stream, null.get()) : code_of(get_errno());
             }
             case child_io::as_output:
                 plan_.err_is_out = true;
                 return code_of(stream == 2 ? 0 : EINVAL);
             case child_io::piped: {
                 int ends[2];
-                if (::pipe2(ends, O_CLOEXEC) != 0) return code_of(errno);
+                if (::pipe2(ends, O_CLOEXEC) != 0) return code_of(get_errno());
                 ours.reset(ends[stream == 0 ? 1 : 0]);
                 const owned_number other(ends[stream == 0 ? 0 : 1]);
                 return give(stream, other.get());
@@ -181,7 +182,7 @@ private:
     // By a number of its own, which is none of 0 to 2: those are about to be others.
     std::error_code give(int stream, int number) noexcept {
         theirs_[stream].reset(::fcntl(number, F_DUPFD_CLOEXEC, 3));
-        if (!theirs_[stream]) return code_of(errno);
+        if (!theirs_[stream]) return code_of(get_errno());
         plan_.streams[stream] = theirs_[stream].get();
         return {};
     }
@@ -222,7 +223,7 @@ std::error_code watch_end(detail::process_core& core) noexcept {
         error = number.error();
     }
     ::kill(core.leads ? -core.id : core.id, SIGKILL);
-    while (::waitpid(core.id, nullptr, 0) < 0 && errno == EINTR) {
+    while (::waitpid(core.id, nullptr, 0) < 0 && get_errno() == EINTR) {
     }
     if (number) ::close(*number);
     return error;
@@ -331,7 +332,7 @@ bool process::await_exit(duration limit) const noexcept {
     int n;
     do {
         n = ::poll(&p, 1, ms);
-    } while (n < 0 && errno == EINTR);
+    } while (n < 0 && get_errno() == EINTR);
     return n > 0;
 }
 

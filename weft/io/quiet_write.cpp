@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "weft/base/atomic.hpp"
+#include "weft/base/errno.hpp"
 
 namespace weft::detail {
 namespace {
@@ -36,7 +37,7 @@ public:
     void take_back() const noexcept {
         const ::timespec at_once{};
         if (was_pending_) return;
-        while (::sigtimedwait(&only_, nullptr, &at_once) < 0 && errno == EINTR) {
+        while (::sigtimedwait(&only_, nullptr, &at_once) < 0 && get_errno() == EINTR) {
         }
     }
 
@@ -48,7 +49,8 @@ private:
 
 std::int64_t or_error_of_write(std::int64_t n) noexcept {
     if (n >= 0) return n;
-    return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    const int why = get_errno();
+    return why == EWOULDBLOCK ? -EAGAIN : -why;
 }
 
 std::int64_t write_blocked(int number, const ::iovec* parts, int count) noexcept {
@@ -67,10 +69,10 @@ template <class F>
     {
         const sigpipe_block blocked;
         n = call();
-        why = errno;
+        why = get_errno();
         if (n < static_cast<::ssize_t>(bytes)) blocked.take_back();
     }
-    errno = why;
+    set_errno(why);
     return n;
 }
 

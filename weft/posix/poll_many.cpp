@@ -7,6 +7,7 @@
 #include <chrono>
 #include <span>
 
+#include "weft/base/errno.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/io/fd_watch.hpp"
 #include "weft/wait/sleep.hpp"
@@ -42,12 +43,13 @@ private:
         epoll_event e{};
         for (const pollfd& p : fds)
             if (p.fd == fd) e.events |= epoll_events(p.events);
-        if (::epoll_ctl(number_, EPOLL_CTL_ADD, fd, &e) == 0 || errno == EEXIST) return true;
-        if (errno == EPERM || errno == EBADF) return true;  // always ready: poll would have said so
-        const int why = errno;
+        if (::epoll_ctl(number_, EPOLL_CTL_ADD, fd, &e) == 0 || get_errno() == EEXIST) return true;
+        const int why = get_errno();
+        // Always ready: poll would have said so.
+        if (why == EPERM || why == EBADF) return true;
         ::close(number_);
         number_ = -1;
-        errno = why;
+        set_errno(why);
         return false;
     }
 
@@ -66,9 +68,7 @@ int wait_for(int fd, fd_events events, time_point until) {
     return came.error().value();
 }
 
-// Out of line, as is fail_with: the address of errno is a thread's, and a compiler takes it for a
-// constant of the function; each of them asks for it before it waits, or after.
-WEFT_NOINLINE int wait_for_any(std::span<const pollfd> fds, time_point until) {
+int wait_for_any(std::span<const pollfd> fds, time_point until) {
     if (fds.size() == 1 && (fds[0].events & (reading | writing)) != 0) {
         const bool reads = (fds[0].events & reading) != 0;
         const bool writes = (fds[0].events & writing) != 0;
@@ -77,12 +77,7 @@ WEFT_NOINLINE int wait_for_any(std::span<const pollfd> fds, time_point until) {
             return wait_for(fds[0].fd, reads ? fd_events::read : fd_events::write, until);
     }
     const fd_set_of_epoll set(fds);
-    return set.number() < 0 ? errno : wait_for(set.number(), fd_events::read, until);
-}
-
-WEFT_NOINLINE int fail_with(int error) noexcept {
-    errno = error;
-    return -1;
+    return set.number() < 0 ? get_errno() : wait_for(set.number(), fd_events::read, until);
 }
 
 bool names_any(std::span<const pollfd> fds) noexcept {

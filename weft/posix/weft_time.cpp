@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "weft/base/errno.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/posix/caller.hpp"
 #include "weft/posix/moment.hpp"
@@ -18,7 +19,7 @@ int let_pass(duration d) {
     try {
         await(sleep_for(d));
     } catch (const std::bad_alloc&) {
-        errno = ENOMEM;
+        set_errno(ENOMEM);
         return ends.went_on(-1);
     }
 #else
@@ -53,7 +54,7 @@ int weft_poll(pollfd* fds, nfds_t count, int timeout_ms) {
     try {
         return ends.went_on(detail::poll_many(fds, count, detail::poll_deadline(timeout_ms)));
     } catch (const std::bad_alloc&) {
-        errno = ENOMEM;
+        set_errno(ENOMEM);
         return ends.went_on(-1);
     }
 #else

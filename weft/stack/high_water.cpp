@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "weft/base/errno.hpp"
 #include "weft/stack/growable_stack.hpp"
 #include "weft/stack/os_memory.hpp"
 
@@ -55,7 +56,7 @@ private:
 }  // namespace
 
 std::size_t high_water_bytes(stack s) noexcept {
-    const int saved_errno = errno;
+    const kept_errno before;
     const page_oracle oracle;
     const std::size_t page = detail::page_bytes();
     const std::size_t into = reinterpret_cast<std::uintptr_t>(s.limit) % page;
@@ -67,7 +68,6 @@ std::size_t high_water_bytes(stack s) noexcept {
         p += first * page;
         if (first != count) break;
     }
-    errno = saved_errno;
     return static_cast<std::size_t>(s.top - std::min(p, s.top));
 }
 
