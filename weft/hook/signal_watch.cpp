@@ -1,0 +1,27 @@
+#include "weft/hook/signal_watch.hpp"
+
+#include <sys/signalfd.h>
+
+#include <algorithm>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/opening.hpp"
+
+namespace weft::hook {
+
+signal_watch::signal_watch(const sigset_t& of) noexcept
+    : fd_(opened(::signalfd(-1, &of, SFD_CLOEXEC | SFD_NONBLOCK))) {}
+
+signal_watch::~signal_watch() {
+    if (fd_ >= 0) everywhere::close(fd_);
+}
+
+int signal_watch::until_pending(sight seen, time_point deadline) const {
+    if (fd_ >= 0) return until_ready(fd_, seen, true, deadline);
+    // There was no number left for it.
+    const time_point again = after(now(), blind_wait);
+    const int why = until(std::min(again, deadline));
+    return why != 0 ? why : deadline <= again ? timed_out : 0;
+}
+
+}  // namespace weft::hook

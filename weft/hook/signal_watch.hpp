@@ -1,0 +1,35 @@
+// signal_watch: waits until a signal of a set is pending, for the process or for the loop's thread.
+//
+// Its one idea: a signalfd of weft's own is watched and never read, so that it is told that a
+// signal is there and the signal stays for the call that takes it: sigtimedwait(), or a handler.
+//
+//   signal_watch watch(set);
+//   do { seen = watch.look(); r = sigtimedwait(&set, info, &no_time); }
+//   while (r < 0 && errno == EAGAIN && watch.until_pending(seen, deadline) == 0);
+//
+// Limits: it sees what waits because the loop's thread blocks it. That is the program's to see to,
+// as it is where it has threads.
+#pragma once
+
+#include <signal.h>
+
+#include "weft/hook/readiness.hpp"
+
+namespace weft::hook {
+
+class signal_watch {
+public:
+    explicit signal_watch(const sigset_t& of) noexcept;
+    signal_watch(const signal_watch&) = delete;
+    signal_watch& operator=(const signal_watch&) = delete;
+    ~signal_watch();
+
+    sight look() const noexcept { return fd_ >= 0 ? hook::look(fd_) : sight{}; }
+    // 0, timed_out, or a number of errno. In a fiber.
+    int until_pending(sight seen, time_point deadline) const;
+
+private:
+    const int fd_;
+};
+
+}  // namespace weft::hook
