@@ -42,6 +42,27 @@ POSIX_CASE(sleep_lasts) {
     t.took("sleep", milliseconds(1000), [&] { t.told("sleep", HOOKED(sleep)(1)); });
 }
 
+POSIX_CASE(sleep_by_other_clocks) {
+    const timespec some = {0, 2'000'000};
+    for (const clockid_t by :
+         {CLOCK_TAI, CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC_COARSE, CLOCK_THREAD_CPUTIME_ID}) {
+        timespec at{};
+        t.told("from now", HOOKED(clock_nanosleep)(by, 0, &some, nullptr));
+        t.told("long ago", HOOKED(clock_nanosleep)(by, TIMER_ABSTIME, &at, nullptr));
+    }
+    const timespec past{};
+    t.told("of the processor",
+           HOOKED(clock_nanosleep)(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &past, nullptr));
+    t.told("other flags", HOOKED(clock_nanosleep)(CLOCK_MONOTONIC, 1 << 7, &some, nullptr));
+    timespec at;
+    ::clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_nsec += 150'000'000;
+    if (at.tv_nsec > 999'999'999) at = {at.tv_sec + 1, at.tv_nsec - 1'000'000'000};
+    t.took("until", std::chrono::milliseconds(140), [&] {
+        t.told("until", HOOKED(clock_nanosleep)(CLOCK_REALTIME, TIMER_ABSTIME, &at, nullptr));
+    });
+}
+
 void tell_addresses(posix_side& t, const addrinfo* all) {
     for (; all != nullptr; all = all->ai_next) {
         char text[INET6_ADDRSTRLEN] = "?";

@@ -1,5 +1,8 @@
 // Sleep, by the loop's timers.
 
+#include <sys/timerfd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
@@ -34,25 +37,77 @@ int sleep_for(duration d, timespec* left) {
     return why;
 }
 
-// A clock that others may set is asked again.
-int sleep_until(clockid_t by, const timespec& moment) {
-    for (;;) {
-        timespec now_there;
-        if (::clock_gettime(by, &now_there) != 0) return errno;
-        const duration left = duration_of(moment) - duration_of(now_there);
-        if (left <= duration::zero()) return 0;
-        constexpr duration at_most = std::chrono::seconds(10);
-        const bool can_jump = by == CLOCK_REALTIME && left > at_most;
-        if (const int why = sleep_for(can_jump ? at_most : left, nullptr); why != 0) return why;
+constexpr duration shortest = std::chrono::milliseconds(1);
+constexpr bool can_be_set(clockid_t by) noexcept { return by == CLOCK_REALTIME || by == CLOCK_TAI; }
+
+// A clock may be set: a timer of the system's goes with it. Where there is none the clock is asked
+// again, sooner for one that goes faster than time does.
+struct clock_timer {
+    int fd;
+    clock_timer(clockid_t by, const timespec& moment) noexcept
+        : fd(opened(::timerfd_create(by, TFD_CLOEXEC | TFD_NONBLOCK))) {
+        const itimerspec when = {{}, moment};
+        if (fd >= 0) ::timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, nullptr);
     }
+    clock_timer(const clock_timer&) = delete;
+    clock_timer& operator=(const clock_timer&) = delete;
+    ~clock_timer() {
+        if (fd >= 0) everywhere::close(fd);
+    }
+};
+
+int sleep_until(clockid_t by, const timespec& moment) {
+    constexpr duration short_time = std::chrono::milliseconds(100);
+    const auto left = [&] {
+        timespec there{};
+        ::clock_gettime(by, &there);
+        return duration_of(moment) - duration_of(there);
+    };
+    if (by == CLOCK_REALTIME && left() > short_time) {
+        const clock_timer timer(by, moment);
+        while (timer.fd >= 0 && left() > duration::zero()) {
+            const sight seen = look(timer.fd);
+            if (const int why = until_ready(timer.fd, seen, true, never); why != 0) return why;
+        }
+    }
+    for (duration d; (d = left()) > duration::zero();) {
+        if (by == CLOCK_PROCESS_CPUTIME_ID) d = std::clamp(d / 16, shortest, short_time);
+        if (const int why = sleep_for(std::min(d, can_be_set(by) ? short_time : d), nullptr);
+            why != 0)
+            return why;
+    }
+    return 0;
+}
+
+// The system takes no other for a sleep, or wants a privilege for it.
+bool is_known(clockid_t by) noexcept {
+    return by == CLOCK_REALTIME || by == CLOCK_MONOTONIC || by == CLOCK_BOOTTIME ||
+           by == CLOCK_TAI || by == CLOCK_PROCESS_CPUTIME_ID;
+}
+
+// From now on, by a clock that is not the loop's.
+int sleep_by(clockid_t by, const timespec& wanted, timespec* left) {
+    timespec moment{};
+    ::clock_gettime(by, &moment);
+    moment =
+        timespec_of(after(time_point(duration_of(moment)), duration_of(wanted)) - time_point());
+    const int why = sleep_until(by, moment);
+    if (why != 0 && left != nullptr) {
+        timespec there{};
+        ::clock_gettime(by, &there);
+        *left = timespec_of(duration_of(moment) - duration_of(there));
+    }
+    return why;
 }
 
 }  // namespace
 
 unsigned sleep(unsigned seconds) {
     timespec left{};
-    if (sleep_for(std::chrono::seconds(seconds), &left) == 0) return 0;
-    return static_cast<unsigned>(left.tv_sec + (left.tv_nsec >= 500'000'000 ? 1 : 0));
+    const int why = sleep_for(std::chrono::seconds(seconds), &left);
+    if (why == 0) return 0;
+    errno = why;
+    return static_cast<unsigned>(left.tv_sec);
 }
 
 int usleep(useconds_t us) {
@@ -67,10 +122,11 @@ int nanosleep(const timespec* wanted, timespec* left) {
 }
 
 int clock_nanosleep(clockid_t by, int flags, const timespec* wanted, timespec* left) {
-    const bool known = by == CLOCK_REALTIME || by == CLOCK_MONOTONIC || by == CLOCK_BOOTTIME;
-    if (!known || is_no_time(wanted) || (flags & ~TIMER_ABSTIME) != 0)
-        return real::clock_nanosleep(by, flags, wanted, left);
-    return flags == 0 ? sleep_for(duration_of(*wanted), left) : sleep_until(by, *wanted);
+    if (!is_known(by) || is_no_time(wanted)) return real::clock_nanosleep(by, flags, wanted, left);
+    // Other flags are none.
+    if ((flags & TIMER_ABSTIME) != 0) return sleep_until(by, *wanted);
+    return by == CLOCK_PROCESS_CPUTIME_ID ? sleep_by(by, *wanted, left)
+                                          : sleep_for(duration_of(*wanted), left);
 }
 
 }  // namespace weft::hook::in_fiber
