@@ -1,6 +1,9 @@
 // Cases of the calls that only sockets have.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
 
 #include "test/hook/suite.hpp"
 
@@ -310,6 +313,270 @@ POSIX_CASE(shutdown_ends_a_read) {
     t.join();
     t.told("and at the other end", HOOKED(read)(s.b, &c, 1));
     t.told("write", HOOKED(write)(s.b, &c, 1));
+}
+
+// Two ends of a connection of TCP.
+fd_pair tcp_pair() {
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    const int a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
+    HOOKED(connect)(a, as_address(at), sizeof at);
+    return {a, HOOKED(accept)(l.n, nullptr, nullptr)};
+}
+void reset(fd_pair& s) {
+    const linger at_once = {1, 0};
+    HOOKED(setsockopt)(s.b, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    s.close_b();
+}
+
+POSIX_CASE(an_error_after_a_part_is_the_next_call_s) {
+    std::string much(20 << 20, 'x');
+    char got[100] = {};
+    const auto send_much = [&](const char* what, auto send) {
+        auto s = tcp_pair();
+        t.beside([&] {
+            after_ms(30);
+            HOOKED(read)(s.b, got, 10);
+            reset(s);
+        });
+        const long n = send(s.a);
+        t.join();
+        t.said(what, n > 0 && n < static_cast<long>(much.size()) ? "a part" : "not a part");
+        t.told("the next", HOOKED(send)(s.a, "x", 1, MSG_NOSIGNAL));
+        t.told("the one after it", HOOKED(write)(s.a, "x", 1));
+    };
+    send_much("write", [&](int fd) { return HOOKED(write)(fd, much.data(), much.size()); });
+    send_much("send", [&](int fd) { return HOOKED(send)(fd, much.data(), much.size(), 0); });
+    send_much("sendmsg", [&](int fd) {
+        iovec v[2] = {{much.data(), 1000}, {much.data(), much.size() - 1000}};
+        msghdr m{};
+        m.msg_iov = v;
+        m.msg_iovlen = 2;
+        return HOOKED(sendmsg)(fd, &m, 0);
+    });
+    for (const int look : {0, int{MSG_PEEK}}) {
+        auto s = tcp_pair();
+        t.beside([&] {
+            after_ms(5);
+            HOOKED(write)(s.b, "abc", 3);
+            after_ms(20);
+            reset(s);
+        });
+        t.told("all of a hundred", HOOKED(recv)(s.a, got, 100, MSG_WAITALL | look));
+        t.join();
+        if (look != 0) t.told("and these", HOOKED(read)(s.a, got, 100));
+        t.told("then the error", HOOKED(read)(s.a, got, 1));
+        t.told("and the end", HOOKED(read)(s.a, got, 1));
+    }
+}
+
+POSIX_CASE(a_look_at_all_ends_with_what_there_is) {
+    auto s = tcp_pair();
+    char got[16];
+    HOOKED(write)(s.b, "abc", 3);
+    after_ms(2);
+    set_timeout(s.a, SO_RCVTIMEO, 20);
+    t.took("at the timeout", milliseconds(18),
+           [&] { t.told("at the timeout", HOOKED(recv)(s.a, got, 10, MSG_PEEK | MSG_WAITALL)); });
+    HOOKED(fcntl)(s.a, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    t.told("not to wait", HOOKED(recv)(s.a, got, 10, MSG_PEEK | MSG_WAITALL));
+    iovec v[2] = {{got, 2}, {got + 2, 14}};
+    msghdr m{};
+    m.msg_iov = v;
+    m.msg_iovlen = 2;
+    t.told("by a message", HOOKED(recvmsg)(s.a, &m, MSG_PEEK | MSG_WAITALL));
+    t.told("and these", HOOKED(recv)(s.a, got, 10, MSG_WAITALL));
+    t.told("none", HOOKED(recv)(s.a, got, 10, MSG_PEEK | MSG_WAITALL));
+}
+
+// A message of one byte with a descriptor.
+void give(int to, char byte) {
+    const one_fd given(HOOKED(eventfd)(0, 0));
+    iovec v = {&byte, 1};
+    alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+    msghdr m{};
+    m.msg_iov = &v;
+    m.msg_iovlen = 1;
+    m.msg_control = room;
+    m.msg_controllen = sizeof room;
+    cmsghdr* const c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &given.n, sizeof(int));
+    HOOKED(sendmsg)(to, &m, 0);
+}
+// All of so many bytes, and what came with them.
+void take(posix_side& t, int from, std::size_t bytes, std::size_t room_bytes, int flags) {
+    char got[16] = {};
+    iovec v = {got, bytes};
+    alignas(cmsghdr) char room[256] = {};
+    msghdr m{};
+    m.msg_iov = &v;
+    m.msg_iovlen = 1;
+    m.msg_control = room_bytes != 0 ? room : nullptr;
+    m.msg_controllen = room_bytes;
+    t.told("recvmsg", HOOKED(recvmsg)(from, &m, MSG_WAITALL | flags));
+    t.said("  bytes", got);
+    t.told("  control", static_cast<long>(m.msg_controllen));
+    t.told("  flags", m.msg_flags);
+    for (cmsghdr* c = CMSG_FIRSTHDR(&m); c != nullptr; c = CMSG_NXTHDR(&m, c)) {
+        t.told("  of type", c->cmsg_type);
+        if (c->cmsg_type != SCM_RIGHTS) continue;
+        int fd;
+        std::memcpy(&fd, CMSG_DATA(c), sizeof fd);
+        t.told("  a descriptor", HOOKED(close)(fd));
+    }
+}
+
+POSIX_CASE(descriptors_end_a_call_that_waits_for_all) {
+    auto s = fd_pair::sockets();
+    give(s.b, 'a');
+    give(s.b, 'b');
+    take(t, s.a, 2, 64, 0);
+    take(t, s.a, 1, 64, 0);
+    HOOKED(write)(s.b, "cd", 2);
+    give(s.b, 'e');
+    HOOKED(write)(s.b, "f", 1);
+    take(t, s.a, 4, 64, 0);
+    take(t, s.a, 1, 64, 0);
+    give(s.b, 'g');
+    HOOKED(write)(s.b, "h", 1);
+    char got[4] = {};
+    t.told("those that are not taken end it too", HOOKED(recv)(s.a, got, 2, MSG_WAITALL));
+    t.told("and the rest", HOOKED(recv)(s.a, got, 1, MSG_WAITALL));
+    const int on = 1;
+    HOOKED(setsockopt)(s.a, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+    t.beside([&] {
+        HOOKED(write)(s.b, "i", 1);
+        after_ms(5);
+        HOOKED(write)(s.b, "j", 1);
+    });
+    t.told("credentials do not", HOOKED(recv)(s.a, got, 2, MSG_WAITALL));
+    t.join();
+    t.beside([&] {
+        HOOKED(write)(s.b, "k", 1);
+        after_ms(5);
+        give(s.b, 'l');
+    });
+    take(t, s.a, 3, 128, 0);
+    t.join();
+}
+
+struct two_messages {
+    char room[2][8] = {};
+    iovec v[2] = {{room[0], 8}, {room[1], 8}};
+    mmsghdr all[2] = {};
+    two_messages() {
+        for (int i = 0; i < 2; ++i) {
+            all[i].msg_hdr.msg_iov = &v[i];
+            all[i].msg_hdr.msg_iovlen = 1;
+        }
+    }
+};
+
+POSIX_CASE(the_first_of_several_messages_is_enough) {
+    auto s = fd_pair::sockets(SOCK_DGRAM);
+    two_messages m;
+    HOOKED(write)(s.b, "abc", 3);
+    timespec limit = {5, 0};
+    t.told("with a limit", HOOKED(recvmmsg)(s.a, m.all, 2, MSG_WAITFORONE, &limit));
+    t.told("of which the rest is told", limit.tv_sec);
+    HOOKED(write)(s.b, "abc", 3);
+    HOOKED(write)(s.b, "defg", 4);
+    t.told("those that are there", HOOKED(recvmmsg)(s.a, m.all, 2, MSG_WAITFORONE, &limit));
+    t.told("of bytes", m.all[1].msg_len);
+    set_timeout(s.a, SO_RCVTIMEO, 60);
+    t.beside([&] {
+        for (int i = 0; i < 2; ++i) {
+            after_ms(40);
+            HOOKED(write)(s.b, "x", 1);
+        }
+    });
+    t.told("each has the timeout", HOOKED(recvmmsg)(s.a, m.all, 2, 0, nullptr));
+    t.join();
+    limit = {7, 5};
+    t.told("none", HOOKED(recvmmsg)(s.a, m.all, 2, 0, &limit));
+    t.told("the limit is as it was", limit.tv_sec * 10 + limit.tv_nsec);
+    auto b = fd_pair::sockets();
+    t.beside([&] {
+        for (int i = 0; i < 4; ++i) {
+            after_ms(2);
+            HOOKED(write)(b.b, "wxyz", 4);
+        }
+    });
+    t.told("all of each", HOOKED(recvmmsg)(b.a, m.all, 2, MSG_WAITALL, nullptr));
+    t.told("of bytes", m.all[0].msg_len * 10 + m.all[1].msg_len);
+    t.join();
+}
+
+POSIX_CASE(a_part_of_a_message_is_the_last) {
+    auto s = fd_pair::sockets();
+    std::string much(2 << 20, 'a');
+    set_timeout(s.a, SO_SNDTIMEO, 20);
+    two_messages m;
+    m.v[0] = {much.data(), much.size()};
+    t.told("sendmmsg", HOOKED(sendmmsg)(s.a, m.all, 2, 0));
+    t.told("a part", m.all[0].msg_len > 0 && m.all[0].msg_len < much.size());
+    HOOKED(shutdown)(s.a, SHUT_WR);
+    long of_another = 0;
+    for (long n; (n = HOOKED(read)(s.b, much.data(), much.size())) > 0;)
+        of_another += n - std::count(much.data(), much.data() + n, 'a');
+    t.told("and nothing after it", of_another);
+    t.told("of a number that is not open", HOOKED(sendmmsg)(-1, m.all, 0, 0));
+}
+
+POSIX_CASE(a_socket_of_messages_that_is_shut_down_gives_none) {
+    auto s = fd_pair::sockets(SOCK_DGRAM);
+    char got[8];
+    const auto receive_all_ways = [&] {
+        two_messages m;
+        t.told("recv", HOOKED(recv)(s.a, got, 8, 0));
+        t.told("read", HOOKED(read)(s.a, got, 8));
+        t.told("recvmsg", HOOKED(recvmsg)(s.a, &m.all[0].msg_hdr, 0));
+        t.told("recvmmsg", HOOKED(recvmmsg)(s.a, m.all, 2, 0, nullptr));
+        t.told("not to wait", HOOKED(recv)(s.a, got, 8, MSG_DONTWAIT));
+    };
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(shutdown)(s.a, SHUT_RD);
+    });
+    t.told("while it waits", HOOKED(recv)(s.a, got, 8, 0));
+    t.join();
+    receive_all_ways();
+    HOOKED(fcntl)(s.a, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    receive_all_ways();
+}
+
+POSIX_CASE(an_accept_that_cannot_be_fails_at_once) {
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    t.told("a flag that there is not", HOOKED(accept4)(l.n, nullptr, nullptr, 0x4000000));
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    rlimit few = before;
+    few.rlim_cur = 200;
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    std::vector<int> all;
+    for (int fd; (fd = HOOKED(dup)(l.n)) >= 0;) all.push_back(fd);
+    t.told("no number is left", HOOKED(accept)(l.n, nullptr, nullptr));
+    for (const int fd : all) HOOKED(close)(fd);
+    ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+POSIX_CASE(a_connection_that_is_being_made_is_waited_for) {
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    const one_fd c(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+    HOOKED(fcntl)(c.n, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    t.told("begun", HOOKED(connect)(c.n, as_address(at), sizeof at));
+    HOOKED(fcntl)(c.n, F_SETFL, nullptr);
+    t.told("ended", HOOKED(connect)(c.n, as_address(at), sizeof at));
+    t.told("is", HOOKED(connect)(c.n, as_address(at), sizeof at));
+    sockaddr none{};
+    none.sa_family = AF_UNSPEC;
+    t.told("undone", HOOKED(connect)(c.n, &none, sizeof none));
+    t.told("done again", HOOKED(connect)(c.n, as_address(at), sizeof at));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ ssize_t receive(int fd, const iovec* v, int count) noexcept {
     msghdr m{};
     m.msg_iov = const_cast<iovec*>(v);
     m.msg_iovlen = static_cast<std::size_t>(count);
-    return real::recvmsg(fd, &m, MSG_DONTWAIT);
+    return receive_with(fd, [&](int flags) { return real::recvmsg(fd, &m, flags); });
 }
 
 ssize_t read_all_sorts(int fd, const iovec* v, int count) {
@@ -123,10 +123,11 @@ ssize_t write_all_sorts(int fd, const iovec* v, int count) {
 }  // namespace
 
 ssize_t read(int fd, void* to, size_t bytes) {
-    if (known_sort(fd).is_socket() && bytes != 0) {
+    if (known_sort(fd).is_socket() && bytes - 1 < std::size_t{SSIZE_MAX}) {
         // A number that is another's by now, behind our back.
-        const ssize_t n =
-            transfer(fd, true, [=] { return real::recv(fd, to, bytes, MSG_DONTWAIT); });
+        const ssize_t n = transfer(fd, true, [=] {
+            return receive_with(fd, [=](int flags) { return real::recv(fd, to, bytes, flags); });
+        });
         if (n >= 0 || errno != ENOTSOCK) return n;
         forget_sort(fd);
     }

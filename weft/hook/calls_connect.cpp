@@ -30,16 +30,25 @@ int connect_at_once(int fd, const sockaddr* to, socklen_t to_bytes) noexcept {
 // The listening socket of a local address is full: nothing tells when it is not any more.
 constexpr auto full_wait = std::chrono::milliseconds(2);
 
+// The system takes the number before it waits. False with the reason in errno.
+bool has_number_left(int fd) noexcept {
+    const int n = real::fcntl(fd, F_DUPFD_CLOEXEC, nullptr);
+    if (n < 0) return false;
+    real::close(n);
+    return true;
+}
+
 // For a descriptor that waits. A call that has to fail does so at once.
 int accept_at_once(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noexcept {
-    if (known_sort(fd).has(fd_sort::nonblocking)) return real::accept4(fd, peer, peer_bytes, flags);
+    if (known_sort(fd).has(fd_sort::nonblocking) || (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0)
+        return real::accept4(fd, peer, peer_bytes, flags);
     const std::lock_guard held(lock_of(fd));
     if (!is_ready(fd, POLLIN)) {
         int listens = 0;
         ::socklen_t bytes = sizeof listens;
         const bool asked = real::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0;
         if (asked && listens != 0 && !is_nonblocking(fd)) {
-            errno = EAGAIN;
+            if (has_number_left(fd)) errno = EAGAIN;
             return -1;
         }
     }
@@ -53,10 +62,11 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
     if (!sort_of(fd).is_socket() || is_nonblocking(fd)) return real::connect(fd, to, to_bytes);
     const time_point deadline = call_deadline(fd, false);
     const int before = errno;
-    for (bool again = false;; again = true) {
+    int begun_as = 0;  // EALREADY where another call has begun it
+    for (;;) {
         const sight seen = look(fd);
         const int r = connect_at_once(fd, to, to_bytes);
-        if (r == 0 || (again && errno == EISCONN)) {
+        if (r == 0 || (begun_as != 0 && errno == EISCONN)) {
             errno = before;
             return 0;
         }
@@ -65,8 +75,9 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
             if (deadline <= now()) return errno = EAGAIN, -1;
             why = until(std::min(after(now(), full_wait), deadline));
         } else if (why == EINPROGRESS || why == EALREADY) {
+            if (begun_as == 0) begun_as = why;
             why = until_ready(fd, seen, false, deadline);
-            if (why == timed_out) why = EINPROGRESS;
+            if (why == timed_out) why = begun_as;
         }
         if (why == 0) continue;
         errno = why;

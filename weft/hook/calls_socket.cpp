@@ -13,7 +13,6 @@
 namespace weft::hook::in_fiber {
 namespace {
 
-// What the caller does not see is not what he asked for.
 constexpr int no_wait = MSG_DONTWAIT;
 
 bool is_to_wait(int flags) noexcept { return (flags & MSG_DONTWAIT) == 0; }
@@ -22,18 +21,24 @@ bool is_to_receive(int flags) noexcept {
     return (flags & (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE)) == 0;
 }
 
-// A local socket looks at what there is, whatever is asked for.
-bool looks_at_all(int fd) noexcept {
-    int family = 0;
-    ::socklen_t bytes = sizeof family;
-    real::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &bytes);
-    return family != AF_UNIX;
-}
-
-// Of a socket of bytes, where all that is asked for is waited for.
+// Of a socket of bytes, where all that is asked for is waited for. A look at a local socket shows
+// what there is, whatever is asked for.
 bool wants_all(int fd, int flags) noexcept {
     return (flags & MSG_WAITALL) != 0 && sort_of(fd).sort() == fd_sort::stream &&
-           ((flags & MSG_PEEK) == 0 || looks_at_all(fd));
+           ((flags & MSG_PEEK) == 0 || family_of(fd) != AF_UNIX);
+}
+
+// Whether descriptors came with this part. They end a call that waits for all; what had no room is
+// told by MSG_CTRUNC, as credentials are that had none.
+bool has_rights(int fd, const msghdr& m) noexcept {
+    auto& given = const_cast<msghdr&>(m);
+    for (cmsghdr* c = CMSG_FIRSTHDR(&given); c != nullptr; c = CMSG_NXTHDR(&given, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) return true;
+    if ((m.msg_flags & MSG_CTRUNC) == 0 || family_of(fd) != AF_UNIX) return false;
+    int with_credentials = 0;
+    ::socklen_t bytes = sizeof with_credentials;
+    real::getsockopt(fd, SOL_SOCKET, SO_PASSCRED, &with_credentials, &bytes);
+    return with_credentials == 0;
 }
 
 // What the system refuses, and nothing here can read.
@@ -41,47 +46,53 @@ bool is_bad_message(const msghdr* m) noexcept {
     return m == nullptr || m->msg_iovlen > std::size_t{IOV_MAX};
 }
 
-// MSG_PEEK with MSG_WAITALL: each look begins anew.
+// MSG_PEEK with MSG_WAITALL: each look begins anew. One that is not to wait, or no longer, has seen
+// what the last look has shown.
 template <class Look>
 ssize_t peek_all(int fd, std::size_t bytes, Look look_at) {
-    ssize_t before = -1;
-    return transfer(fd, true, [&]() -> ssize_t {
-        const bool ended = is_ready(fd, POLLRDHUP);  // the look sees all that will ever come
-        const ssize_t n = look_at();
+    ssize_t shown = -1;
+    const ssize_t all = transfer(fd, true, [&]() -> ssize_t {
+        const bool ended = is_ready(fd, POLLRDHUP | POLLERR);  // all that will ever come is there
+        const ssize_t n = shown > 0 && ended && keeps_error(fd, true) ? shown : look_at();
         if (ended || n <= 0 || static_cast<std::size_t>(n) >= bytes) return n;
         // A driver that tells what is there, and not what has come, would tell it at once.
-        if (n == before)
+        if (n == shown)
             if (const int why = until(after(now(), std::chrono::milliseconds(1))); why != 0)
                 return errno = why, -1;
-        before = n;
+        shown = n;
         errno = EAGAIN;
         return -1;
     });
+    return all < 0 && shown > 0 ? shown : all;
 }
 
 }  // namespace
 
 ssize_t recvfrom(int fd, void* to, size_t bytes, int flags, sockaddr* peer, socklen_t* peer_bytes) {
-    const auto some = [&](void* at, std::size_t room) {
-        return real::recvfrom(fd, at, room, flags | no_wait, peer, peer_bytes);
+    const auto some = [&](int waits_not) {
+        return real::recvfrom(fd, to, bytes, flags | waits_not, peer, peer_bytes);
     };
-    if (!is_to_receive(flags)) return some(to, bytes);
-    if (!wants_all(fd, flags)) return transfer(fd, true, [&] { return some(to, bytes); });
-    if ((flags & MSG_PEEK) != 0) return peek_all(fd, bytes, [&] { return some(to, bytes); });
-    char* at = static_cast<char*>(to);
-    return transfer(
-        fd, true, [&] { return some(at, bytes); },
-        [&](ssize_t n) noexcept {
-            at += n;
-            bytes -= static_cast<std::size_t>(n);
-            return bytes == 0;
-        });
+    if (!is_to_receive(flags)) return some(no_wait);
+    if (!wants_all(fd, flags)) return transfer(fd, true, [&] { return receive_with(fd, some); });
+    if ((flags & MSG_PEEK) != 0) return peek_all(fd, bytes, [&] { return some(no_wait); });
+    iovec one = {to, bytes};
+    msghdr m{};
+    m.msg_iov = &one;
+    m.msg_iovlen = 1;
+    m.msg_name = peer;
+    m.msg_namelen = peer != nullptr && peer_bytes != nullptr ? *peer_bytes : 0;
+    const ssize_t n = in_fiber::recvmsg(fd, &m, flags);
+    if (n >= 0 && peer != nullptr && peer_bytes != nullptr) *peer_bytes = m.msg_namelen;
+    return n;
 }
 
 ssize_t recv(int fd, void* to, size_t bytes, int flags) {
     if (!is_to_receive(flags) || (flags & MSG_WAITALL) != 0)
         return in_fiber::recvfrom(fd, to, bytes, flags, nullptr, nullptr);
-    return transfer(fd, true, [=] { return real::recv(fd, to, bytes, flags | no_wait); });
+    return transfer(fd, true, [=] {
+        return receive_with(
+            fd, [=](int waits_not) { return real::recv(fd, to, bytes, flags | waits_not); });
+    });
 }
 
 ssize_t __recv_chk(int fd, void* to, size_t bytes, size_t room, int flags) {
@@ -116,32 +127,34 @@ ssize_t send(int fd, const void* from, size_t bytes, int flags) {
 ssize_t recvmsg(int fd, msghdr* m, int flags) {
     if (is_bad_message(m)) return real::recvmsg(fd, m, flags | no_wait);
     const msghdr as_given = *m;
-    const auto some = [&] {
-        // A failed call leaves what it was given.
-        const ssize_t n = real::recvmsg(fd, m, flags | no_wait);
+    const auto some = [&](int waits_not) {
+        // A failed call leaves what it was given; one that has looked does not.
+        m->msg_namelen = as_given.msg_namelen;
+        m->msg_controllen = as_given.msg_controllen;
+        const ssize_t n = real::recvmsg(fd, m, flags | waits_not);
         if (n >= 0) opened_by(*m);
         return n;
     };
-    if (!is_to_receive(flags)) return some();
-    if (!wants_all(fd, flags)) return transfer(fd, true, some);
+    if (!is_to_receive(flags)) return some(no_wait);
+    if (!wants_all(fd, flags)) return transfer(fd, true, [&] { return receive_with(fd, some); });
     iov_cursor rest(m->msg_iov, static_cast<int>(m->msg_iovlen));
-    if ((flags & MSG_PEEK) != 0) return peek_all(fd, rest.bytes(), some);
-    const ssize_t all = transfer(
+    if ((flags & MSG_PEEK) != 0) return peek_all(fd, rest.bytes(), [&] { return some(no_wait); });
+    bool ended = false;
+    return transfer(
         fd, true,
         [&] {
             msghdr part = as_given;
             rest.put_into(part);
-            if (rest.has_moved()) part.msg_controllen = 0;
             const ssize_t n = real::recvmsg(fd, &part, flags | no_wait);
             if (n < 0) return n;
             opened_by(part);
-            if (!rest.has_moved()) m->msg_controllen = part.msg_controllen;
+            m->msg_controllen = part.msg_controllen;
             m->msg_namelen = part.msg_namelen;
             m->msg_flags = part.msg_flags;
+            ended = has_rights(fd, part);
             return n;
         },
-        [&](ssize_t n) noexcept { return rest.advance(static_cast<std::size_t>(n)); });
-    return all;
+        [&](ssize_t n) noexcept { return rest.advance(static_cast<std::size_t>(n)) || ended; });
 }
 
 ssize_t sendmsg(int fd, const msghdr* m, int flags) {
@@ -164,7 +177,8 @@ ssize_t sendmsg(int fd, const msghdr* m, int flags) {
         });
 }
 
-// The limit is looked at after each message, as the system does: it ends no wait.
+// As many messages as are there, or one where something is done after each; each is waited for as
+// long as one is. The limit is looked at after each message, as the system does: it ends no wait.
 int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
     if (!is_to_receive(flags) || count == 0) return real::recvmmsg(fd, all, count, flags, limit);
     if (limit != nullptr &&
@@ -176,35 +190,63 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
             : after(now(),
                     hook::duration_of(limit->tv_sec, std::chrono::nanoseconds(limit->tv_nsec)));
     const bool one_is_enough = (flags & MSG_WAITFORONE) != 0;
+    flags &= ~MSG_WAITFORONE;
+    const bool one_by_one = limit != nullptr || wants_all(fd, flags);
+    const int before = errno;
     unsigned done = 0;
-    const ssize_t n = transfer(
-        fd, true,
-        [&]() -> ssize_t {
-            const int got = real::recvmmsg(fd, all + done, limit != nullptr ? 1 : count - done,
-                                           (flags & ~MSG_WAITFORONE) | no_wait, nullptr);
-            for (int i = 0; i < got; ++i) opened_by(all[done + static_cast<unsigned>(i)].msg_hdr);
-            return got;
-        },
-        [&](ssize_t got) noexcept {
-            done += static_cast<unsigned>(got);
-            return done == count || (one_is_enough && limit == nullptr) || end <= now();
-        });
-    if (limit != nullptr) {
-        const auto left = std::max(end - now(), duration::zero());
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-        limit->tv_sec = seconds.count();
-        limit->tv_nsec = (left - seconds).count();
+    while (done < count) {
+        if (done > 0 && keeps_error(fd, true)) break;
+        mmsghdr* const next = all + done;
+        unsigned got = 1;
+        if (one_by_one) {
+            const ssize_t n = in_fiber::recvmsg(fd, &next->msg_hdr, flags);
+            if (n < 0) break;
+            next->msg_len = static_cast<unsigned>(n);
+        } else {
+            const ssize_t n = transfer(fd, true, [&] {
+                return receive_with(fd, [&](int waits_not) -> ssize_t {
+                    return real::recvmmsg(fd, next, waits_not != 0 ? count - done : 1,
+                                          flags | waits_not, nullptr);
+                });
+            });
+            if (n < 0) break;
+            got = static_cast<unsigned>(n);
+            for (unsigned i = 0; i < got; ++i) opened_by(next[i].msg_hdr);
+        }
+        done += got;
+        if (limit != nullptr) {
+            const duration left = std::max(end - now(), duration::zero());
+            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+            limit->tv_sec = seconds.count();
+            limit->tv_nsec = (left - seconds).count();
+            if (left == duration::zero()) break;
+        }
+        if ((all[done - 1].msg_hdr.msg_flags & MSG_OOB) != 0) break;
+        if (one_is_enough) {
+            if (!one_by_one) break;
+            flags |= no_wait;
+        }
     }
-    return static_cast<int>(n);
+    if (done == 0) return -1;
+    errno = before;
+    return static_cast<int>(done);
 }
 
+// A message of which a part was sent is the last.
 int sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
-    if (!is_to_wait(flags)) return real::sendmmsg(fd, all, count, flags);
+    if (!is_to_wait(flags) || count == 0) return real::sendmmsg(fd, all, count, flags);
     count = std::min(count, 1024u);  // as the system does
+    const int before = errno;
     for (unsigned i = 0; i < count; ++i) {
-        const ssize_t n = in_fiber::sendmsg(fd, &all[i].msg_hdr, flags);
-        if (n < 0) return i > 0 ? static_cast<int>(i) : -1;
+        const msghdr& m = all[i].msg_hdr;
+        const ssize_t n = in_fiber::sendmsg(fd, &m, flags);
+        if (n < 0) {
+            if (i > 0) errno = before;
+            return i > 0 ? static_cast<int>(i) : -1;
+        }
         all[i].msg_len = static_cast<unsigned>(n);
+        const iov_cursor whole(m.msg_iov, static_cast<int>(m.msg_iovlen));
+        if (static_cast<std::size_t>(n) < whole.bytes()) return static_cast<int>(i + 1);
     }
     return static_cast<int>(count);
 }

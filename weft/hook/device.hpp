@@ -19,6 +19,13 @@ spin_lock& lock_of(int fd) noexcept;
 // Whether a call would find something, be it an error. Keeps nothing waiting.
 bool is_ready(int fd, short events) noexcept;
 
+// Whether an error stands at the socket that a call which has moved a part leaves for the next one.
+// A local socket leaves none: there the system's own call takes it and says nothing.
+bool keeps_error(int fd, bool reads) noexcept;
+
+// The family of a socket: AF_INET and so on.
+int family_of(int fd) noexcept;
+
 // What follows a receive that may have opened descriptors (SCM_RIGHTS): they are new here.
 void opened_by(const msghdr& m) noexcept;
 

@@ -7,12 +7,17 @@
 //       +--- until ready, or the descriptor is not to wait ---> what came so far, or -1 and errno
 //
 // The attempt never waits. It moves bytes, and a later one goes on from where the last has ended.
+//
+// A call that waits is one call for the system, and ends with what has moved when an error comes:
+// the error is the next call's. An attempt would take it away, so that before each but the first
+// it is looked whether there is one. One that comes between the look and the attempt is lost.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cerrno>
 
+#include "weft/hook/device.hpp"
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/readiness.hpp"
 
@@ -31,6 +36,10 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
     const int before = errno;
     for (;;) {
         const sight seen = look(fd);
+        if (moved > 0 && keeps_error(fd, reads)) {
+            errno = before;
+            return moved;
+        }
         const ssize_t n = attempt();
         if (n >= 0) {
             moved += n;
@@ -58,6 +67,19 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
 template <class Attempt>
 ssize_t transfer(int fd, bool reads, Attempt attempt) {
     return transfer(fd, reads, attempt, [](ssize_t) noexcept { return true; });
+}
+
+// An attempt of call(flags), which receives. Where a socket of messages is shut down for reading a
+// call that waits is told of the end, and one that does not wait of EAGAIN: there the first is
+// made, and does not wait.
+template <class Call>
+ssize_t receive_with(int fd, Call call) {
+    const ssize_t n = call(MSG_DONTWAIT);
+    if (n >= 0 || errno != EAGAIN || sort_of(fd).sort() != fd_sort::message) [[likely]]
+        return n;
+    if (is_ready(fd, POLLRDHUP) && !is_nonblocking(fd)) return call(0);
+    errno = EAGAIN;
+    return -1;
 }
 
 }  // namespace weft::hook
