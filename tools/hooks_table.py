@@ -18,15 +18,15 @@ def sections(text):
     found = []
     title = None
     for comment, kind, name in re.findall(
-            r"^// (.+)\.$|^WEFT_(IN_FIBER|EVERYWHERE|ELLIPSIS|PASSES)\([^,]+,\s*(\w+),", text,
-            re.MULTILINE):
+            r"^// (.+)\.$|^WEFT_(IN_FIBER|EVERYWHERE|ELLIPSIS|STREAM|FORMAT|PASSES)"
+            r"\([^,]+,\s*(\w+),", text, re.MULTILINE):
         if comment:
             title = comment
             continue
         if title is not None:
             found.append((title, {k: [] for k in KINDS}))
             title = None
-        found[-1][1]["EVERYWHERE" if kind == "ELLIPSIS" else kind].append(name)
+        found[-1][1][kind if kind in KINDS else "EVERYWHERE"].append(name)
     return found
 
 

@@ -32,9 +32,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdarg>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cwchar>
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
@@ -106,6 +108,8 @@ namespace everywhere {
     WEFT_HOOKED_SYMBOL(type, name, parameters);
 #define WEFT_ELLIPSIS(type, name, fixed, before, last_type, arguments) \
     type name(WEFT_BARE fixed, last_type last);
+#define WEFT_FORMAT(type, name, list_name, fixed, before, arguments) \
+    type name(WEFT_BARE fixed, va_list rest);
 #define WEFT_PASSES WEFT_IN_FIBER
 #include "weft/hook/calls.def"
 #undef WEFT_PASSES

@@ -28,6 +28,15 @@ namespace symbol {
         va_end(rest);                                                  \
         return everywhere::name arguments;                             \
     }
+#define WEFT_FORMAT(type, name, list_name, fixed, before, arguments) \
+    WEFT_HOOKED_SYMBOL(type, name, (WEFT_BARE fixed, ...));          \
+    type name(WEFT_BARE fixed, ...) {                                \
+        std::va_list rest;                                           \
+        va_start(rest, before);                                      \
+        const type answer = everywhere::name arguments;              \
+        va_end(rest);                                                \
+        return answer;                                               \
+    }
 #define WEFT_PASSES(type, name, parameters, arguments) \
     WEFT_HOOKED_SYMBOL(type, name, parameters);        \
     type name parameters { return real::name arguments; }
@@ -46,6 +55,8 @@ const hooked_symbol all[] = {
 #define WEFT_IN_FIBER(type, name, parameters, arguments) WEFT_ROW(symbol, name, in_fiber)
 #define WEFT_EVERYWHERE(type, name, parameters, arguments) WEFT_ROW(everywhere, name, everywhere)
 #define WEFT_ELLIPSIS(type, name, fixed, before, last_type, arguments) \
+    WEFT_ROW(symbol, name, everywhere)
+#define WEFT_FORMAT(type, name, list_name, fixed, before, arguments) \
     WEFT_ROW(symbol, name, everywhere)
 #define WEFT_PASSES(type, name, parameters, arguments) WEFT_ROW(symbol, name, passes)
 #include "weft/hook/calls.def"
