@@ -233,6 +233,15 @@ POSIX_CASE(epoll_sets_are_waited_for) {
     t.told("for ever", HOOKED(epoll_pwait)(set.n, got, 4, -1, &mask));
     t.told("without", HOOKED(epoll_pwait)(set.n, got, 4, -1, nullptr));
     t.join();
+    const timespec some = {0, 12'000'000};
+    const timespec bad = {0, -1};
+    t.told("by finer time", HOOKED(epoll_pwait2)(set.n, got, 4, nullptr, &mask));
+    t.told("bad", HOOKED(epoll_pwait2)(set.n, got, 4, &bad, nullptr));
+    t.told("read", HOOKED(read)(s.a, &c, 1));
+    t.took("in vain", milliseconds(12),
+           [&] { t.told("in vain", HOOKED(epoll_pwait2)(set.n, got, 4, &some, nullptr)); });
+    t.took("with a mask", milliseconds(12),
+           [&] { t.told("with a mask", HOOKED(epoll_pwait2)(set.n, got, 4, &some, &mask)); });
     t.told("no room", HOOKED(epoll_wait)(set.n, got, 0, 0));
     t.told("no set", HOOKED(epoll_wait)(s.a, got, 4, 0));
     t.told("not open", HOOKED(epoll_wait)(-1, got, 4, -1));
@@ -253,6 +262,135 @@ POSIX_CASE(many_wait_for_one) {
     }
     t.join();
     t.told("each has one", sum);
+}
+
+POSIX_CASE(sets_may_be_of_any_size) {
+    auto p = fd_pair::pipe();
+    const one_fd high(HOOKED(fcntl)(p.a, F_DUPFD, reinterpret_cast<void*>(1500)));
+    std::vector<unsigned long> words(1 << 10);
+    auto* const set = reinterpret_cast<fd_set*>(words.data());
+    const auto n = static_cast<unsigned>(high.n);
+    const auto fill = [&] { words[n / 64] |= 1ul << n % 64; };
+    const auto write_after = [&](unsigned ms) {
+        t.beside([&p, ms] {
+            after_ms(ms);
+            HOOKED(write)(p.b, "x", 1);
+        });
+    };
+    char c;
+    fill();
+    write_after(5);
+    t.told("select", HOOKED(select)(high.n + 1, set, nullptr, nullptr, nullptr));
+    t.told("set", words[n / 64] == 1ul << n % 64);
+    t.join();
+    t.told("more than may be open", HOOKED(select)(1 << 16, set, nullptr, nullptr, nullptr));
+    t.told("read", HOOKED(read)(high.n, &c, 1));
+    sigset_t mask;
+    ::sigemptyset(&mask);
+    write_after(5);
+    t.told("pselect", HOOKED(pselect)(high.n + 1, set, nullptr, nullptr, nullptr, &mask));
+    t.told("set", words[n / 64] == 1ul << n % 64);
+    t.join();
+    t.told("read", HOOKED(read)(high.n, &c, 1));
+    const timespec some = {0, 12'000'000};
+    t.told("in vain", HOOKED(pselect)(high.n + 1, set, nullptr, nullptr, &some, &mask));
+    t.told("clear", words[n / 64] == 0);
+    timeval finer = {0, 12'000};
+    fill();
+    t.told("in vain", HOOKED(select)(high.n + 1, set, nullptr, nullptr, &finer));
+    t.told("clear", words[n / 64] == 0);
+    words[1600 / 64] |= 1;
+    t.told("not open", HOOKED(select)(1700, set, nullptr, nullptr, &finer));
+    t.told("as it was", words[1600 / 64] == 1);
+}
+
+POSIX_CASE(a_mask_lets_signals_through_that_are_pending) {
+    struct sigaction count{};
+    struct sigaction before;
+    static std::atomic<int> counted;
+    counted = 0;
+    count.sa_handler = [](int) { ++counted; };
+    ::sigaction(SIGUSR2, &count, &before);
+    sigset_t blocked;
+    sigset_t open;
+    ::sigemptyset(&blocked);
+    ::sigaddset(&blocked, SIGUSR2);
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &open);
+    ::sigdelset(&open, SIGUSR2);
+    const one_fd set(::epoll_create1(0));
+    const timespec long_time = {5, 0};
+    epoll_event e;
+    ::raise(SIGUSR2);
+    t.told("ppoll", HOOKED(ppoll)(nullptr, 0, &long_time, &open));
+    ::raise(SIGUSR2);
+    t.told("pselect", HOOKED(pselect)(0, nullptr, nullptr, nullptr, &long_time, &open));
+    ::raise(SIGUSR2);
+    t.told("epoll_pwait", HOOKED(epoll_pwait)(set.n, &e, 1, 5000, &open));
+    ::raise(SIGUSR2);
+    t.told("epoll_pwait2", HOOKED(epoll_pwait2)(set.n, &e, 1, &long_time, &open));
+    t.told("handled", counted);
+    ::pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
+    ::sigaction(SIGUSR2, &before, nullptr);
+}
+
+POSIX_CASE(what_another_has_taken_is_waited_for_anew) {
+    const one_fd set(::epoll_create1(0));
+    const one_fd counter(HOOKED(eventfd)(0, EFD_NONBLOCK));
+    epoll_event e{};
+    e.events = EPOLLIN | EPOLLET;
+    ::epoll_ctl(set.n, EPOLL_CTL_ADD, counter.n, &e);
+    std::atomic<int> told{0};
+    for (int i = 0; i < 2; ++i)
+        t.beside([&] {
+            sigset_t mask;
+            ::sigemptyset(&mask);
+            epoll_event got;
+            if (HOOKED(epoll_pwait)(set.n, &got, 1, -1, &mask) == 1) ++told;
+        });
+    const std::uint64_t one = 1;
+    for (int i = 0; i < 2; ++i) {
+        after_ms(20);
+        HOOKED(write)(counter.n, &one, sizeof one);
+    }
+    t.join();
+    t.told("each was told", told);
+}
+
+// How much of a core it costs to wait for what does not come, beside what is not asked for.
+POSIX_CASE(urgent_data_are_waited_for_beside_others) {
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    const one_fd a(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+    HOOKED(connect)(a.n, as_address(at), sizeof at);
+    const one_fd b(HOOKED(accept)(l.n, nullptr, nullptr));
+    HOOKED(write)(b.n, "x", 1);
+    after_ms(2);
+    pollfd p = {a.n, POLLPRI, 0};
+    const auto used = [] {
+        timespec now;
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+    };
+    const auto wait_in_vain = [&](const char* what) {
+        const auto before = used();
+        t.told(what, HOOKED(poll)(&p, 1, 100));
+        t.told("  idle", used() - before < 10);
+    };
+    wait_in_vain("urgent data alone");
+    p.events = 0;
+    wait_in_vain("an error alone");
+    fd_set u;
+    FD_ZERO(&u);
+    FD_SET(a.n, &u);
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(send)(b.n, "!", 1, MSG_OOB);
+    });
+    t.told("select", HOOKED(select)(a.n + 1, nullptr, nullptr, &u, nullptr));
+    t.join();
+    p.events = POLLPRI;
+    t.told("poll", HOOKED(poll)(&p, 1, -1));
+    tell_all(t, &p, 1);
 }
 
 }  // namespace

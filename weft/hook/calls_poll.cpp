@@ -139,64 +139,123 @@ int poll_until(pollfd* all, nfds_t count, time_point deadline) {
     if (deadline == at_once) return ask(query);
     wanted_list of(count);
     if (!of) return fails_with(ENOMEM);
-    constexpr short reading = POLLIN | POLLPRI | POLLRDHUP | POLLRDNORM | POLLRDBAND;
+    constexpr short reading = POLLIN | POLLRDHUP | POLLRDNORM | POLLRDBAND;
     for (const pollfd& p : std::span(all, count)) {
         if (p.fd < 0) continue;
+        const bool reads = (p.events & reading) != 0;
         const bool writes = (p.events & (POLLOUT | POLLWRNORM | POLLWRBAND)) != 0;
-        // Errors and hang-ups are told to whoever reads.
-        of.push_back({p.fd, (p.events & reading) != 0 || !writes, writes});
+        // Errors and hang-ups are told to all, and to those that asked for nothing.
+        of.push_back({p.fd, reads, writes, (p.events & POLLPRI) != 0 || !(reads || writes)});
     }
     return wait_for_one(of.all(), deadline, query);
 }
 
-// The three sets of a select(), as they were given.
+// The three sets of a select(), as they were given; of any size, as for the system: beyond what may
+// be open it looks at nothing.
 class fd_sets {
 public:
     fd_sets(int count, fd_set* r, fd_set* w, fd_set* u) noexcept
-        : count_(count), bytes_((static_cast<std::size_t>(count) + 63) / 64 * 8), at_{r, w, u} {
+        : count_(as_the_system_sees(count)),
+          bytes_((static_cast<std::size_t>(count_) + 63) / 64 * 8),
+          given_(count_ <= usual ? few_
+                                 : static_cast<unsigned char*>(block_cache::try_acquire(all()))),
+          at_{bytes_of(r), bytes_of(w), bytes_of(u)} {
+        if (given_ == nullptr) return;
         for (int i = 0; i < 3; ++i)
-            if (at_[i] != nullptr) std::memcpy(given_[i], at_[i], bytes_);
+            if (at_[i] != nullptr) std::memcpy(given(i), at_[i], bytes_);
+    }
+    fd_sets(const fd_sets&) = delete;
+    fd_sets& operator=(const fd_sets&) = delete;
+    ~fd_sets() {
+        if (given_ != nullptr && given_ != few_) block_cache::release(given_, all());
     }
 
-    static bool has_room_for(int count) noexcept {
-        return count >= 0 && count <= static_cast<int>(FD_SETSIZE);
-    }
+    explicit operator bool() const noexcept { return given_ != nullptr; }
     int query() noexcept {
         give();
         timeval none{};
-        return real::select(count_, at_[0], at_[1], at_[2], &none);
+        return real::select(count_, set(0), set(1), set(2), &none);
+    }
+    int query_with(const sigset_t& mask) noexcept {
+        give();
+        const timespec none{};
+        return real::pselect(count_, set(0), set(1), set(2), &none, &mask);
+    }
+    int wait_with(const sigset_t& mask, time_point deadline) {
+        give();
+        return masked_select(count_, at_, deadline, mask);
     }
     // What a failed call leaves.
     void give() noexcept {
         for (int i = 0; i < 3; ++i)
-            if (at_[i] != nullptr) std::memcpy(at_[i], given_[i], bytes_);
+            if (at_[i] != nullptr) std::memcpy(at_[i], given(i), bytes_);
+    }
+    std::size_t listed() const noexcept {
+        std::size_t n = 0;
+        for_each([&](const wanted&) { ++n; });
+        return n;
     }
     void list(wanted_list& into) const noexcept {
-        for (int fd = 0; fd < count_; ++fd) {
-            const bool reads = has(0, fd) || has(2, fd);
-            if (reads || has(1, fd)) into.push_back({fd, reads, has(1, fd)});
-        }
+        for_each([&](const wanted& w) { into.push_back(w); });
     }
 
 private:
-    bool has(int set, int fd) const noexcept {
-        const auto n = static_cast<unsigned>(fd);
-        return at_[set] != nullptr && (given_[set][n / 8] >> (n % 8) & 1) != 0;
+    static constexpr int usual = FD_SETSIZE;
+
+    static int as_the_system_sees(int count) noexcept {
+        ::rlimit open{};
+        if (count <= usual || ::getrlimit(RLIMIT_NOFILE, &open) != 0) return count;
+        const auto most = std::min<rlim_t>(open.rlim_cur, static_cast<rlim_t>(count));
+        return std::max(usual, static_cast<int>(most));
+    }
+    static unsigned char* bytes_of(fd_set* s) noexcept {
+        return reinterpret_cast<unsigned char*>(s);
+    }
+    std::size_t all() const noexcept { return 3 * bytes_; }
+    unsigned char* given(int i) const noexcept {
+        return given_ + static_cast<std::size_t>(i) * bytes_;
+    }
+    fd_set* set(int i) const noexcept { return reinterpret_cast<fd_set*>(at_[i]); }
+
+    // Eight descriptors of one set.
+    unsigned eight(int i, std::size_t at) const noexcept {
+        return at_[i] != nullptr ? given(i)[at] : 0u;
+    }
+    template <class F>
+    void for_each(F f) const noexcept {
+        for (std::size_t at = 0; at < bytes_; ++at) {
+            const unsigned r = eight(0, at);
+            const unsigned w = eight(1, at);
+            const unsigned u = eight(2, at);
+            if ((r | w | u) == 0) continue;
+            for (unsigned bit = 0; bit < 8; ++bit) {
+                const int fd = static_cast<int>(at * 8 + bit);
+                const auto has = [bit](unsigned set) { return (set >> bit & 1u) != 0; };
+                if (fd < count_ && has(r | w | u)) f(wanted{fd, has(r), has(w), has(u)});
+            }
+        }
     }
 
     const int count_;
     const std::size_t bytes_;
-    fd_set* const at_[3];
-    unsigned char given_[3][FD_SETSIZE / 8] = {};
+    unsigned char few_[3 * usual / 8];
+    unsigned char* const given_;
+    unsigned char* const at_[3];
 };
 
 int select_until(int count, fd_set* r, fd_set* w, fd_set* u, time_point deadline) {
     fd_sets sets(count, r, w, u);
+    if (!sets) return fails_with(ENOMEM);
     const auto query = [&] { return sets.query(); };
-    wanted_list of(static_cast<std::size_t>(count));
-    if (!of) return fails_with(ENOMEM);
-    sets.list(of);
-    const int n = deadline == at_once ? ask(query) : wait_for_one(of.all(), deadline, query);
+    int n;
+    if (deadline == at_once) {
+        n = ask(query);
+    } else {
+        wanted_list of(sets.listed());
+        if (!of) return fails_with(ENOMEM);
+        sets.list(of);
+        n = wait_for_one(of.all(), deadline, query);
+    }
     if (n < 0) sets.give();
     return n;
 }
@@ -206,6 +265,18 @@ int epoll_until(int set, epoll_event* events, int most, time_point deadline) {
     if (deadline == at_once) return ask(query);
     const wanted one = {set, true, false};
     return wait_for_one(std::span(&one, 1), deadline, query);
+}
+
+// What one waiter takes, another does not find: it waits on.
+int epoll_with(int set, epoll_event* events, int most, time_point deadline, const sigset_t& mask) {
+    for (;;) {
+        const int n = real::epoll_wait(set, events, most, 0);
+        if (n != 0 || deadline == at_once) return n;
+        pollfd one = {set, POLLIN, 0};
+        const int ready = masked_poll(&one, 1, deadline, mask);
+        if (ready < 0) return -1;
+        if (ready == 0) return real::epoll_wait(set, events, most, 0);
+    }
 }
 
 }  // namespace
@@ -236,8 +307,7 @@ int __ppoll_chk(pollfd* all, nfds_t count, const timespec* timeout, const sigset
 }
 
 int select(int count, fd_set* readable, fd_set* writable, fd_set* urgent, timeval* timeout) {
-    if (!fd_sets::has_room_for(count) ||
-        (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+    if (count < 0 || (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
         return real::select(count, readable, writable, urgent, timeout);
     if (timeout == nullptr) return select_until(count, readable, writable, urgent, never);
     const timespec t = {timeout->tv_sec + timeout->tv_usec / 1'000'000,
@@ -254,18 +324,16 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* urgent, timeva
 
 int pselect(int count, fd_set* readable, fd_set* writable, fd_set* urgent, const timespec* timeout,
             const sigset_t* mask) {
-    if (!fd_sets::has_room_for(count) || is_bad_timeout(timeout))
+    if (count < 0 || is_bad_timeout(timeout))
         return real::pselect(count, readable, writable, urgent, timeout, mask);
     const time_point deadline = deadline_of(timeout);
     if (mask == nullptr) return select_until(count, readable, writable, urgent, deadline);
     fd_sets sets(count, readable, writable, urgent);
-    if (const int n = sets.query(); n != 0) return n;
-    wanted_list of(static_cast<std::size_t>(count));
-    if (!of) return fails_with(ENOMEM);
-    sets.list(of);
-    sets.give();
-    const int why = masked_wait(of.all(), deadline, *mask);
-    return why == 0 || why == timed_out ? sets.query() : fails_with(why);
+    if (!sets) return fails_with(ENOMEM);
+    int n = sets.query_with(*mask);
+    if (n == 0 && deadline != at_once) n = sets.wait_with(*mask, deadline);
+    if (n < 0) sets.give();
+    return n;
 }
 
 int epoll_wait(int set, epoll_event* events, int most, int timeout_ms) {
@@ -274,10 +342,15 @@ int epoll_wait(int set, epoll_event* events, int most, int timeout_ms) {
 
 int epoll_pwait(int set, epoll_event* events, int most, int timeout_ms, const sigset_t* mask) {
     if (mask == nullptr) return in_fiber::epoll_wait(set, events, most, timeout_ms);
-    if (const int n = real::epoll_wait(set, events, most, 0); n != 0) return n;
-    const wanted one = {set, true, false};
-    const int why = masked_wait(std::span(&one, 1), deadline_of(timeout_ms), *mask);
-    return why == 0 || why == timed_out ? real::epoll_wait(set, events, most, 0) : fails_with(why);
+    return epoll_with(set, events, most, deadline_of(timeout_ms), *mask);
+}
+
+int epoll_pwait2(int set, epoll_event* events, int most, const timespec* timeout,
+                 const sigset_t* mask) {
+    if (is_bad_timeout(timeout)) return real::epoll_pwait2(set, events, most, timeout, mask);
+    const time_point deadline = deadline_of(timeout);
+    if (mask == nullptr) return epoll_until(set, events, most, deadline);
+    return epoll_with(set, events, most, deadline, *mask);
 }
 
 }  // namespace weft::hook::in_fiber

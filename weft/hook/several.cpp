@@ -57,9 +57,12 @@ bool several_wait::start(waiter& w) noexcept {
     for (std::size_t i = 0; i < all_.size(); ++i) {
         several::place& p = places_[i];
         for (const int direction : {0, 1}) {
-            if (all_[i].fd < 0 || !(direction == 0 ? all_[i].reads : all_[i].writes)) continue;
+            const std::uint64_t flag =
+                all_[i].flags() &
+                (direction == 0 ? io_entry::readable | io_entry::urgent : io_entry::writable);
+            if (all_[i].fd < 0 || flag == 0) continue;
             p.nodes[direction].owner = &w;
-            const auto flag = direction == 0 ? io_entry::readable : io_entry::writable;
+            p.nodes[direction].only_urgent = flag == io_entry::urgent;
             const int r =
                 p.of ? weft::detail::enlist(p.of, p.nodes[direction], flag, here) : ENOMEM;
             if (r > 0) again_ = after(now(), blind_wait);
@@ -113,8 +116,7 @@ int several::until_one_is_ready(time_point deadline) {
         bool fresh;
         p.of = opening_of(all_[i].fd, fresh);
         if (!p.of) continue;
-        spend(p.of, p.seen, fresh,
-              (all_[i].reads ? io_entry::readable : 0) | (all_[i].writes ? io_entry::writable : 0));
+        spend(p.of, p.seen, fresh, all_[i].flags());
     }
     several_wait op(all_, places_, deadline);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));

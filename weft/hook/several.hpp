@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "weft/hook/readiness.hpp"
@@ -16,6 +17,14 @@ struct wanted {
     int fd;
     bool reads;
     bool writes;
+    bool urgent = false;  // urgent data, or an end
+
+    // The flags of its entry of which each brings the turn.
+    std::uint64_t flags() const noexcept {
+        using weft::detail::io_entry;
+        return (reads ? io_entry::readable : 0) | (writes ? io_entry::writable : 0) |
+               (urgent ? io_entry::urgent : 0);
+    }
 };
 
 // Waits for one of several, again and again; look() is before a query, until_one_is_ready() after

@@ -328,11 +328,14 @@ short io_entry::wanted(std::uint32_t generation, const io_driver& by) noexcept {
     if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation)) return 0;
     // One that watches for another driver, which forwards to it, asks for all.
     const bool for_all = !drivers.has(by, watcher_set::watches);
-    const auto is_wanted = [&](const wait_list& queue) {
-        return for_all ? !queue.empty() : has_one_for(queue, by);
-    };
-    return static_cast<short>((is_wanted(waiting[0]) ? POLLIN | POLLPRI : 0) |
-                              (is_wanted(waiting[1]) ? POLLOUT : 0));
+    unsigned events = 0;
+    for (const wait_node& n : waiting[0]) {
+        if (!for_all && !is_for(n, by)) continue;
+        events |= POLLPRI;
+        if (!static_cast<const io_wait_node&>(n).only_urgent) events |= POLLIN;
+    }
+    if (for_all ? !waiting[1].empty() : has_one_for(waiting[1], by)) events |= POLLOUT;
+    return static_cast<short>(events);
 }
 
 bool io_entry::is_leaving(std::uint32_t generation) const noexcept {

@@ -80,6 +80,7 @@ namespace detail {
 // The place of a waiter in the line of an entry.
 struct io_wait_node : wait_node {
     const io_driver* by = nullptr;  // that watches for it; under the lock of the entry. E7
+    bool only_urgent = false;  // among the readers: what lies there to be read is nothing to it
 };
 
 struct io_entry {

@@ -55,6 +55,7 @@ bool io_operation::attempt() noexcept {
 bool io_operation::enlist(io_driver* here) noexcept {
     io_wait_node* const also = request_.also_reads ? request_.second : nullptr;
     if (also != nullptr) also->owner = node_.owner;
+    node_.only_urgent = request_.awaits() == io_entry::urgent;
     while (pause_until_ == never) {
         const int r = detail::enlist(request_.of, node_, request_.awaits(), here, also);
         if (r == io_entry::stands) return true;
