@@ -1,14 +1,31 @@
 // What becomes of a hooked call when its fiber is stopped, comes to its deadline, or is killed.
 
+#include "weft/hook/stops.hpp"
+
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/wait/stopped.hpp"
+#include "weft/wait/timeout_scope.hpp"
+
+extern "C" {
+int wait_like_zmq(int fd);
+int wait_like_ev(int fd);
+int wait_like_glib(int fd);
+int take_times_asked();
+int wait_like_event(int fd);
+int wait_without_tables(int fd, volatile int* asked);
+}
 
 namespace {
 
@@ -166,6 +183,257 @@ TEST_P(hooked_stops, a_fiber_that_ignores_its_stop_starves_nobody) {
         over = true;
         stubborn.join();
     });
+}
+
+#if WEFT_EXCEPTIONS
+
+// Under load a turn of the loop may take some of it; 10 ms is what it is without.
+constexpr auto soon = 100ms;
+
+struct asking_library {
+    const char* name;
+    int (*wait)(int fd);
+    bool comes_back;
+};
+constexpr asking_library asking_libraries[] = {{"libzmq", wait_like_zmq, true},
+                                               {"libev", wait_like_ev, false},
+                                               {"glib", wait_like_glib, false},
+                                               {"libevent", wait_like_event, true}};
+
+TEST_P(hooked_stops, a_fiber_that_waits_in_a_known_library_ends_at_once_and_the_process_lives) {
+    run([] {
+        const fd_pair silent = fd_pair::pipe();
+        for (const asking_library& l : asking_libraries) {
+            bool came_back = false;
+            bool went = false;
+            fiber f([&] {
+                struct noted {
+                    bool& it;
+                    ~noted() { it = true; }
+                } const at_end{went};
+                EXPECT_EQ(l.wait(silent.a), -1) << l.name;
+                came_back = true;
+                this_fiber::throw_if_stopped();
+            });
+            this_fiber::sleep_for(2ms);
+            const auto asked = stopwatch::now();
+            f.request_stop();
+            EXPECT_TRUE(f.join().stopped()) << l.name;
+            EXPECT_LT(stopwatch::now() - asked, soon) << l.name;
+            EXPECT_EQ(came_back, l.comes_back) << l.name;
+            EXPECT_TRUE(went) << l.name;
+        }
+    });
+}
+
+TEST_P(hooked_stops, a_fiber_in_a_known_library_ends_with_the_deadline_of_its_scope) {
+    run([] {
+        const fd_pair silent = fd_pair::pipe();
+        for (const asking_library& l : asking_libraries) {
+            const auto start = stopwatch::now();
+            try {
+                const timeout_scope limit(3ms);
+                EXPECT_EQ(l.wait(silent.a), -1) << l.name;
+                EXPECT_TRUE(l.comes_back) << l.name;
+            } catch (const stopped& s) {
+                EXPECT_FALSE(l.comes_back) << l.name;
+                EXPECT_EQ(s.reason, stop_reason::deadline) << l.name;
+            }
+            EXPECT_LT(stopwatch::now() - start, soon) << l.name;
+        }
+    });
+}
+
+// What a call says to a fiber that was stopped, by what is set.
+std::string answer_with(const std::function<void()>& call) {
+    std::string answer = "nothing";
+    fiber f([&] {
+        try {
+            call();
+            answer = ::strerrorname_np(errno);
+        } catch (const stopped& s) {
+            answer = s.reason == stop_reason::user ? "stopped" : "stopped otherwise";
+            throw;
+        }
+        this_fiber::throw_if_stopped();
+    });
+    this_fiber::sleep_for(1ms);
+    f.request_stop();
+    EXPECT_TRUE(f.join().stopped());
+    return answer;
+}
+
+TEST_P(hooked_stops, an_answer_is_what_the_scope_says_or_else_the_process) {
+    using hook::stop_answer;
+    run([] {
+        waiting_things things;
+        for (const auto& w : things.all()) {
+            const auto in_scope = [&](stop_answer a) {
+                return answer_with([&] {
+                    const hook::stop_answer_scope outer(stop_answer::canceled);
+                    const hook::stop_answer_scope inner(a);
+                    w.call();
+                });
+            };
+            EXPECT_EQ(in_scope(stop_answer::canceled), "ECANCELED") << w.name;
+            EXPECT_EQ(in_scope(stop_answer::interrupted), "EINTR") << w.name;
+            EXPECT_EQ(in_scope(stop_answer::unwind), "stopped") << w.name;
+            EXPECT_EQ(in_scope(stop_answer::by_library), "ECANCELED") << w.name;
+        }
+        const auto in_process = [&](stop_answer a) {
+            hook::set_stop_answer(a);
+            const std::string answer = answer_with([] {
+                {
+                    const hook::stop_answer_scope over(stop_answer::canceled);
+                }
+                ::usleep(10'000'000);
+            });
+            hook::set_stop_answer(stop_answer::by_library);
+            return answer;
+        };
+        EXPECT_EQ(in_process(stop_answer::interrupted), "EINTR");
+        EXPECT_EQ(in_process(stop_answer::unwind), "stopped");
+        EXPECT_EQ(in_process(stop_answer::canceled), "ECANCELED");
+    });
+}
+
+TEST_P(hooked_stops, code_that_asks_for_ever_is_unwound_after_a_hundred_refusals) {
+    run([] {
+        const fd_pair silent = fd_pair::pipe();
+        take_times_asked();
+        const std::string answer = answer_with([&] {
+            const hook::stop_answer_scope said(hook::stop_answer::canceled);
+            wait_like_glib(silent.a);
+        });
+        EXPECT_EQ(answer, "stopped");
+        EXPECT_EQ(take_times_asked(), static_cast<int>(hook::most_refusals) - 1);
+    });
+}
+
+TEST_P(hooked_stops, refusals_are_not_in_a_row_with_a_wait_in_between) {
+    run([] {
+        for (int round = 0; round < 3; ++round) {
+            {
+                const timeout_scope over(0ms);
+                for (unsigned i = 0; i + 1 < hook::most_refusals; ++i) {
+                    EXPECT_EQ(::usleep(1000), -1);
+                    EXPECT_EQ(errno, ETIMEDOUT);
+                }
+            }
+            EXPECT_EQ(::usleep(100), 0);
+        }
+    });
+}
+
+// What cannot be unwound.
+int through_noexcept(int fd) noexcept { return wait_like_event(fd); }
+
+TEST_P(hooked_stops, nothing_is_thrown_through_a_noexcept_function) {
+    run([] {
+        const fd_pair silent = fd_pair::pipe();
+        EXPECT_EQ(answer_with([&] {
+                      const hook::stop_answer_scope said(hook::stop_answer::unwind);
+                      EXPECT_EQ(through_noexcept(silent.a), -1);
+                  }),
+                  "ECANCELED");
+    });
+}
+
+// The thread is not kept busy, others have their turns, and it is told of once.
+TEST_P(hooked_stops, code_without_unwind_tables_is_slowed_down_and_reported_once) {
+    const fd_pair silent = fd_pair::pipe();
+    volatile int asked = 0;
+    int turns = 0;
+    int asked_slowly = 0;
+    ::testing::internal::CaptureStderr();
+    run([&] {
+        fiber f([&] {
+            const hook::stop_answer_scope said(hook::stop_answer::unwind);
+            wait_without_tables(silent.a, &asked);
+        });
+        this_fiber::sleep_for(1ms);
+        f.request_stop();
+        const auto end = stopwatch::now() + 60ms;
+        while (stopwatch::now() < end) {
+            this_fiber::sleep_for(2ms);
+            ++turns;
+        }
+        asked_slowly = asked - static_cast<int>(hook::most_refusals);
+        asked = -1;
+        f.join();
+    });
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_GE(asked_slowly, 1);
+    EXPECT_LE(asked_slowly, 8);
+    EXPECT_GE(turns, 3);
+    const std::string words = "cannot be unwound: a function without unwind information";
+    ASSERT_NE(told.find(words), std::string::npos) << told;
+    EXPECT_EQ(told.find(words, told.find(words) + 1), std::string::npos) << told;
+}
+
+#endif
+
+TEST(stop_answers, have_names) {
+    using hook::stop_answer;
+    for (const auto& [name, answer] : {std::pair{"canceled", stop_answer::canceled},
+                                       {"interrupted", stop_answer::interrupted},
+                                       {"unwind", stop_answer::unwind},
+                                       {"by_library", stop_answer::by_library}}) {
+        auto found = answer == stop_answer::canceled ? stop_answer::unwind : stop_answer::canceled;
+        EXPECT_TRUE(hook::parse_stop_answer(name, found));
+        EXPECT_EQ(found, answer);
+    }
+    auto untouched = stop_answer::unwind;
+    EXPECT_FALSE(hook::parse_stop_answer("cancelled", untouched));
+    EXPECT_FALSE(hook::parse_stop_answer("", untouched));
+    EXPECT_EQ(untouched, stop_answer::unwind);
+}
+
+TEST(stop_answers, of_a_library_are_known_by_its_file) {
+    using hook::stop_answer;
+    auto a = stop_answer::by_library;
+    EXPECT_TRUE(hook::answer_of_library("/usr/lib/x86_64-linux-gnu/libzmq.so.5", a));
+    EXPECT_EQ(a, stop_answer::interrupted);
+    EXPECT_TRUE(hook::answer_of_library("libglib-2.0.so.0", a));
+    EXPECT_EQ(a, stop_answer::unwind);
+    EXPECT_TRUE(hook::answer_of_library("/lib/libevent-2.1.so.7", a));
+    EXPECT_EQ(a, stop_answer::canceled);
+    EXPECT_TRUE(hook::answer_of_library("/lib/libev.so.4", a));
+    EXPECT_EQ(a, stop_answer::interrupted);
+    for (const char* other : {"", "/libzmq.so/program", "/lib/libevdev.so.2", "libc.so.6"})
+        EXPECT_FALSE(hook::answer_of_library(other, a)) << other;
+    EXPECT_FALSE(hook::answer_of_library(nullptr, a));
+}
+
+// What this program says as it begins, with such an environment.
+std::string said_with(const char* value) {
+    int ends[2];
+    if (::pipe(ends) != 0) return "no pipe";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::setenv("WEFT_HOOK_STOP", value, 1);
+        ::dup2(ends[1], 2);
+        const int nothing = ::open("/dev/null", O_WRONLY);
+        ::dup2(nothing, 1);
+        ::execl("/proc/self/exe", "self", "--gtest_list_tests", nullptr);
+        ::_exit(1);
+    }
+    ::close(ends[1]);
+    std::string said;
+    char part[256];
+    for (ssize_t n; (n = ::read(ends[0], part, sizeof part)) > 0;)
+        said.append(part, static_cast<std::size_t>(n));
+    ::close(ends[0]);
+    ::waitpid(child, nullptr, 0);
+    return said;
+}
+
+TEST(stop_answers, of_the_environment_are_checked) {
+    EXPECT_EQ(said_with("unwind").find("WEFT_HOOK_STOP"), std::string::npos);
+    EXPECT_NE(said_with("cancelled")
+                  .find("weft: WEFT_HOOK_STOP=cancelled is none of by_library, "
+                        "canceled, interrupted, unwind\n"),
+              std::string::npos);
 }
 
 INSTANTIATE_ON_DRIVERS(hooked_stops);

@@ -49,10 +49,13 @@ struct fiber_core : frame, flow {
     bool is_child : 1 = false;  // of a scope
     atomic<unsigned> references{1};
     [[no_unique_address]] wait_queue joiners;
-    // For weft/hook: whether its calls of libc are hooked, by default or said so, and how many
-    // mutexes of pthreads it holds. These lie behind the queue's lock.
+    // For weft/hook: whether its calls of libc are hooked, by default or said so, what a wait there
+    // says that a stop refuses (0: as the process has it), how many it refused in a row, and how
+    // many mutexes of pthreads it holds. These lie behind the queue's lock.
     enum class hooks : std::uint8_t { by_default, on, off };
-    hooks hooked = hooks::by_default;
+    hooks hooked : 4 = hooks::by_default;
+    std::uint8_t stop_answer : 4 = 0;
+    std::uint8_t refused_waits = 0;
     std::uint16_t foreign_locks = 0;
     union {
         launcher* target = nullptr;  // where it begins; until begin()

@@ -11,6 +11,7 @@
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
+#include "weft/hook/stops.hpp"
 #include "weft/sched/detached_thread.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/wait_queue.hpp"
@@ -141,7 +142,8 @@ private:
 }  // namespace
 
 int until_child(idtype_t by, id_t id, int options) {
-    if (is_ending()) return ECANCELED;
+    if (is_ending()) return answer_to_stop(ECANCELED);
+    const kept_errno own;
     look_for_pin(*fiber_here(), "a child");
     constexpr int no_wait = WNOHANG | WNOWAIT;
     child_watch* const watch = child_watch::find_or_begin({by, id, options & ~no_wait, ::getpid()});

@@ -8,6 +8,7 @@
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/stops.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft::hook {
@@ -55,12 +56,11 @@ private:
 
 int run_errand(errand& e, const char* what, blocking_pool& by) {
     fiber_core* const here = fiber_here();
-    if (here == nullptr || here->ending) return ECANCELED;
+    if (here == nullptr || here->ending) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*here, what);
     if (const stop_reason r = here->pending_stop(); r != stop_reason::none) {
-        let_others_run();
-        return r == stop_reason::deadline ? ETIMEDOUT : ECANCELED;
+        return after_wait(r == stop_reason::deadline ? ETIMEDOUT : ECANCELED);
     }
     e.keep();
     const bool begun = by.post([own = &e]() noexcept {
@@ -73,7 +73,7 @@ int run_errand(errand& e, const char* what, blocking_pool& by) {
         return EAGAIN;
     }
     errand_wait op(e, what);
-    return weft::detail::block_for(op, std::source_location::current());
+    return after_wait(weft::detail::block_for(op, std::source_location::current()));
 }
 
 }  // namespace weft::hook

@@ -12,6 +12,7 @@
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/pin.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/stops.hpp"
 #include "weft/sched/blocking.hpp"
 
 namespace weft::hook {
@@ -57,7 +58,10 @@ auto file_call(F f) -> std::invoke_result_t<F&> {
     const int before = errno;
     elsewhere_call<F> op(f);
     const auto result = weft::detail::block_for(op, std::source_location::current());
-    if (result >= 0) errno = before;
+    if (result >= 0)
+        errno = before;
+    else if (errno == ECANCELED)
+        errno = answer_to_stop(ECANCELED);
     return result;
 }
 

@@ -17,9 +17,9 @@
 // calls (calls.def) and what is promised of them.
 //
 // - An answer is what the call without hooks would have given, errno included. What is different:
-//   a fiber that was asked to stop gets ECANCELED where it would wait, one whose scope has come to
-//   its deadline ETIMEDOUT; closing a descriptor ends the waits for it with EBADF; and no signal
-//   ends a wait with EINTR, except where the call is given a mask.
+//   a fiber that was asked to stop gets an error where it would wait (stop_answer); closing a
+//   descriptor ends the waits for it with EBADF; and no signal ends a wait with EINTR, except where
+//   the call is given a mask.
 // - A killed fiber unwinds out of its call, through the frames of whatever called it.
 // - After fork() there are no hooks in the child.
 #pragma once
@@ -75,6 +75,33 @@ private:
 class disabled_scope : enabled_scope {
 public:
     disabled_scope() noexcept : enabled_scope(false) {}
+};
+
+// What a call says that would wait in a fiber which was asked to stop, or whose scope has come to
+// its deadline. Many libraries take no error for an end: they ask again, or abort the program.
+enum class stop_answer : std::uint8_t {
+    by_library,   // what the library that calls wants, by a table (docs/hooks.md); else canceled
+    canceled,     // ECANCELED; ETIMEDOUT for the deadline
+    interrupted,  // EINTR
+    unwind,       // throws weft::stopped through the library's frames, if each of them has unwind
+                  // tables and none is noexcept; else as canceled
+};
+// Whatever it is, after 100 such answers in a row the fiber is unwound as if by `unwind`; one that
+// cannot be is reported, and each further answer takes 10 ms.
+void set_stop_answer(stop_answer a) noexcept;  // of the process; any thread; at first by_library
+stop_answer get_stop_answer() noexcept;
+
+// Of the running fiber, as long as the object stands.
+class stop_answer_scope {
+public:
+    explicit stop_answer_scope(stop_answer a) noexcept;
+    stop_answer_scope(const stop_answer_scope&) = delete;
+    stop_answer_scope& operator=(const stop_answer_scope&) = delete;
+    ~stop_answer_scope();
+
+private:
+    fiber_core* const fiber_;
+    std::uint8_t before_ = 0;
 };
 
 // A hook that the program has and that is never called, and why: what calls the function gets

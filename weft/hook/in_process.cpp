@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 
+#include "weft/base/line.hpp"
 #include "weft/hook/fiber_keys.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/hook/stops.hpp"
 
 namespace weft::hook {
 
@@ -31,6 +33,17 @@ __attribute__((constructor(101))) void begin() {
     ::pthread_atfork(nullptr, nullptr, [] { process_state::set(process_state::alive, false); });
     if (is_set("WEFT_HOOK_FILES")) process_state::set(process_state::files, true);
     if (is_set("WEFT_HOOK_MUTEX")) process_state::set(process_state::mutexes, true);
+    if (const char* const name = std::getenv("WEFT_HOOK_STOP"); name != nullptr && *name != '\0') {
+        stop_answer a;
+        if (parse_stop_answer(name, a))
+            set_stop_answer(a);
+        else
+            weft::detail::line{}
+                .text("weft: WEFT_HOOK_STOP=")
+                .text(name)
+                .text(" is none of by_library, canceled, interrupted, unwind\n")
+                .write(2);
+    }
     if (is_set("WEFT_HOOK_SELF")) process_state::set(process_state::selves, true);
 }
 

@@ -5,6 +5,7 @@
 
 #include "weft/base/spin_lock.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/stops.hpp"
 
 namespace weft::hook {
 
@@ -47,8 +48,11 @@ bool is_ending() noexcept {
 }
 
 int after_wait(int why) {
-    if (why == ECANCELED || why == ETIMEDOUT) [[unlikely]]
+    if (why == ECANCELED || why == ETIMEDOUT) [[unlikely]] {
         let_others_run();
+        return answer_to_stop(why);
+    }
+    if (why == 0) has_waited();
     return why;
 }
 

@@ -25,7 +25,8 @@ int why_stopped(const waiter* w) noexcept;
 // Whether nothing can wait here, as the fiber is being ended, or this is none.
 bool is_ending() noexcept;
 
-// Lets others run if it was a stop that has ended the wait.
+// What the call says. If it was a stop that has ended the wait others run first, and it may be
+// that weft::stopped is thrown (stops.hpp).
 int after_wait(int why);
 
 }  // namespace weft::hook

@@ -13,6 +13,7 @@
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
+#include "weft/hook/stops.hpp"
 #include "weft/io/io_operation.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
@@ -92,7 +93,7 @@ void let_others_run() {
 }
 
 int until(time_point t) {
-    if (is_ending()) return ECANCELED;
+    if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "a moment");
     moment op(t);
@@ -107,7 +108,7 @@ void wait_out(time_point t) {
 int until_ready(int fd, sight seen, bool reads, time_point deadline) {
     const kept_errno own;
     if (!is_own_process()) return really_wait(fd, reads, deadline);
-    if (is_ending()) return ECANCELED;
+    if (is_ending()) return answer_to_stop(ECANCELED);
     look_for_pin(*fiber_here(), "a descriptor");
     bool fresh;
     const descriptor_ref of = opening_of(fd, fresh);

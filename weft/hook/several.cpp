@@ -8,6 +8,7 @@
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
+#include "weft/hook/stops.hpp"
 #include "weft/io/io_driver.hpp"
 #include "weft/wait/await.hpp"
 
@@ -107,7 +108,7 @@ void several::look() noexcept {
 }
 
 int several::until_one_is_ready(time_point deadline) {
-    if (is_ending()) return ECANCELED;
+    if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "descriptors");
     for (std::size_t i = 0; i < count_; ++i) {
