@@ -1,0 +1,19 @@
+#include "test/hook/fuzz/tables.hpp"
+
+namespace weft::testing::fuzz {
+
+const std::vector<call_spec>& calls() {
+    static const std::vector<call_spec> all = [] {
+        std::vector<call_spec> made;
+        add_makers(made);
+        add_movers(made);
+        add_messages(made);
+        add_lookers(made);
+        add_changers(made);
+        add_processes(made);
+        return made;
+    }();
+    return all;
+}
+
+}  // namespace weft::testing::fuzz

@@ -1,0 +1,34 @@
+// differs: whether a program says the same with threads and with fibers, and the least that does
+// not.
+//
+// A difference counts when it is there again with times ten times as long, and when threads say the
+// same each time: a program whose threads do not agree with themselves depends on the schedule, and
+// says nothing of hooks. What fibers may say otherwise is in allowed.hpp.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "test/hook/fuzz/program.hpp"
+#include "test/hook/fuzz/sides.hpp"
+
+namespace weft::testing::fuzz {
+
+enum class verdict : unsigned char { same, differs, unstable };
+
+struct finding {
+    verdict what = verdict::same;
+    std::string name;  // of a difference: the call, and both answers, without what varies
+    std::string text;  // both transcripts, for people
+};
+
+// Runs it in this process. One look alone where `slowness` is given, which 0 leaves to it. Of what
+// is_known() by its name it is not looked again.
+finding look_for_difference(const program& p, int planted, unsigned slowness = 0,
+                            const std::function<bool(const std::string& name)>& is_known = nullptr);
+
+// The least program of which still_differs() holds, from one of which it does: steps are left out,
+// then actors, then choices are made the first of their list.
+program shrunk(program p, const std::function<bool(const program&)>& still_differs);
+
+}  // namespace weft::testing::fuzz

@@ -1,0 +1,45 @@
+// search: many programs, by processes of which each runs some hundred, one after the other; what
+// differs, crashes or hangs is run again alone, made small, and told once for each kind.
+//
+//      this process --- seeds ---> workers: "begins N" "differs N" ...     a worker that dies or
+//          |                                                               is silent ends with its
+//          +--- program N, smaller and smaller, each in a child of its own ---> text        N
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "test/hook/fuzz/program.hpp"
+
+namespace weft::testing::fuzz {
+
+struct search_options {
+    std::uint64_t seed = 1;  // of the first program; the next is seed + 1
+    std::uint64_t programs = 1000;
+    double seconds = 0;  // 0: until all are done
+    unsigned jobs = 8;   // most of what a program does is to wait
+    unsigned most = 20;  // differences that are told
+    int planted = -1;
+    bool tells = true;  // differences, and every ten seconds how far it is
+};
+
+struct search_result {
+    std::uint64_t programs = 0;
+    std::uint64_t unstable = 0;
+    unsigned differences = 0;  // kinds of them
+    program first;             // the first of them, made small
+};
+
+search_result search(const search_options& o);
+
+// The same of one program. Tells it, and whether it differs.
+bool replay(const program& p, int planted);
+
+// What is said of a program alone, in a child: how it differs; empty where it does not.
+struct told {
+    std::string name;
+    std::string text;
+};
+told look_alone(const program& p, int planted, unsigned slowness = 0);
+
+}  // namespace weft::testing::fuzz

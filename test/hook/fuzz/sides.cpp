@@ -1,0 +1,283 @@
+#include "test/hook/fuzz/sides.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <thread>
+
+#include "test/hook/fuzz/world.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/io/driver_uring.hpp"
+#include "weft/sched/loop.hpp"
+#include "weft/sync/counting_semaphore.hpp"
+
+namespace weft::testing::fuzz {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Looks whether the thread of a loop comes round; where it does not, a call has blocked it, and a
+// signal ends the call.
+class guard {
+public:
+    void watch(::pthread_t thread, unsigned slowness) {
+        thread_ = thread;
+        patience_.store(slowness * 40, std::memory_order_relaxed);
+        blocked_.store(false, std::memory_order_relaxed);
+        beats_.fetch_add(1, std::memory_order_release);
+        watches_.store(true, std::memory_order_release);
+    }
+    void leave() { watches_.store(false, std::memory_order_release); }
+    void beat() { beats_.fetch_add(1, std::memory_order_relaxed); }
+    bool take_blocked() { return blocked_.exchange(false, std::memory_order_relaxed); }
+
+    void run() {
+        unsigned seen = 0;
+        unsigned still = 0;
+        for (;;) {
+            const ::timespec moment = {0, 1000 * 1000};
+            ::nanosleep(&moment, nullptr);
+            const unsigned now_at = beats_.load(std::memory_order_relaxed);
+            if (!watches_.load(std::memory_order_acquire) || now_at != seen) {
+                seen = now_at;
+                still = 0;
+                continue;
+            }
+            if (++still < patience_.load(std::memory_order_relaxed)) continue;
+            blocked_.store(true, std::memory_order_relaxed);
+            ::pthread_kill(thread_, SIGUSR2);
+            still = 0;
+        }
+    }
+
+private:
+    std::atomic<bool> watches_{false};
+    std::atomic<unsigned> beats_{0};
+    std::atomic<unsigned> patience_{40};
+    std::atomic<bool> blocked_{false};
+    ::pthread_t thread_{};
+};
+
+guard& the_guard() {
+    static guard g;
+    return g;
+}
+
+struct actor {
+    counting_semaphore<> begins{0};
+    std::atomic<bool> over{false};
+    unsigned at = 0;  // the step that it makes
+    std::string answer;
+    std::atomic<bool> answered{true};
+    bool is_told = true;
+    ::pthread_t thread{};
+    bool has_thread = false;
+    bool has_ended() const noexcept { return ended.load(std::memory_order_acquire); }
+    std::atomic<bool> ended{false};
+};
+
+class play {
+public:
+    play(const program& p, const run_options& o, bool in_fibers)
+        : program_(p), world_(in_fibers, o.planted), slowness_(o.slowness) {
+        const auto base = is_timed(p) ? 14ms : 3ms;
+        grace_ = base * slowness_;
+    }
+
+    void act(unsigned i) {
+        actor& a = actors_[i];
+        for (;;) {
+            a.begins.acquire();
+            if (a.over.load(std::memory_order_acquire)) break;
+            a.answer = world_.run(program_, a.at);
+            a.answered.store(true, std::memory_order_release);
+            reports_.release();
+            if (a.over.load(std::memory_order_acquire)) break;
+        }
+        a.ended.store(true, std::memory_order_release);
+    }
+
+    void direct() {
+        for (unsigned i = 0; i != program_.size(); ++i) {
+            now_at_ = i;
+            begin(i);
+        }
+        say("at the end: " + world_.last_look());
+    }
+
+    // Each ends; end_one ends what waits.
+    void end(const std::function<void(unsigned)>& end_one, const std::function<void()>& pause) {
+        for (actor& a : actors_) a.over.store(true, std::memory_order_release);
+        for (actor& a : actors_)
+            if (a.answered.load(std::memory_order_acquire)) a.begins.release();
+        for (unsigned i = 0; i != actor_count; ++i)
+            while (!actors_[i].has_ended()) {
+                if (!actors_[i].answered.load(std::memory_order_acquire)) end_one(i);
+                pause();
+            }
+    }
+
+    actor& actor_at(unsigned i) { return actors_[i]; }
+    transcript& said() { return said_; }
+
+private:
+    void say(std::string text) { said_.push_back(std::move(text)); }
+
+    bool waits(const actor& a) const { return !a.is_told; }
+
+    // Why the step is left out, if it is.
+    const char* obstacle(const step& s) {
+        if (waits(actors_[s.actor])) return "the actor waits";
+        const call_spec& mine = calls()[s.call];
+        for (const actor& a : actors_) {
+            if (!waits(a)) continue;
+            const step& other = program_[a.at];
+            const call_spec& its = calls()[other.call];
+            for (std::size_t i = 0; i != mine.parameters.size(); ++i) {
+                if (!mine.parameters[i].is_slot()) continue;
+                const bool changes = mine.parameters[i].fills || (i == 0 && (mine.does & ends));
+                for (std::size_t k = 0; k != its.parameters.size(); ++k) {
+                    if (!its.parameters[k].is_slot()) continue;
+                    const unsigned x = s.arguments[i];
+                    const unsigned y = other.arguments[k];
+                    if (x == y && (changes || its.parameters[k].fills)) return "in use";
+                    const bool same = x == y || (world_.at(x).file != 0 &&
+                                                 world_.at(x).file == world_.at(y).file);
+                    if (same && (mine.does & its.does & (takes | gives)) != 0) return "in use";
+                }
+            }
+        }
+        return nullptr;
+    }
+
+    void begin(unsigned i) {
+        const step& s = program_[i];
+        if (const char* const why = obstacle(s)) {
+            say(std::to_string(i) + ": left out: " + why);
+            return;
+        }
+        const unsigned signals = world::pipe_signals.load();
+        actor& a = actors_[s.actor];
+        a.at = i;
+        a.is_told = false;
+        a.answered.store(false, std::memory_order_release);
+        a.begins.release();
+        settle();
+        if (waits(a)) say(std::to_string(i) + ": waits");
+        if (const unsigned more = world::pipe_signals.load() - signals)
+            say(std::to_string(i) + ": SIGPIPE " + std::to_string(more));
+        if (world_.in_fibers() && the_guard().take_blocked())
+            say(std::to_string(i) + ": the thread of the loop was blocked");
+    }
+
+    void settle() {
+        const time_point until = after(now(), std::chrono::duration_cast<duration>(grace_));
+        for (;;) {
+            bool all = true;
+            for (const actor& a : actors_) all = all && a.answered.load(std::memory_order_acquire);
+            if (all) break;
+            the_guard().beat();
+            if (reports_.try_acquire_until(std::min(until, after(now(), duration(2ms))))) continue;
+            if (now() >= until) break;
+        }
+        while (reports_.try_acquire()) {
+        }
+        for (unsigned i = 0; i != actor_count; ++i) {
+            actor& a = actors_[i];
+            if (a.is_told || !a.answered.load(std::memory_order_acquire)) continue;
+            a.is_told = true;
+            say(std::to_string(now_at_) + ": " +
+                (a.at == now_at_ ? "" : std::to_string(a.at) + " ends: ") + a.answer);
+        }
+    }
+
+    const program& program_;
+    world world_;
+    const unsigned slowness_;
+    std::chrono::milliseconds grace_;
+    std::array<actor, actor_count> actors_;
+    counting_semaphore<> reports_{0};
+    unsigned now_at_ = 0;
+    transcript said_;
+};
+
+void pause_thread() {
+    const ::timespec moment = {0, 200 * 1000};
+    ::nanosleep(&moment, nullptr);
+}
+
+}  // namespace
+
+transcript run_in_threads(const program& p, const run_options& o) {
+    play all(p, o, false);
+    std::list<std::thread> threads;
+    for (unsigned i = 0; i != actor_count; ++i) {
+        threads.emplace_back([&all, i] { all.act(i); });
+        all.actor_at(i).thread = threads.back().native_handle();
+    }
+    // On a thread of its own, so that a stray signal meets none that others need.
+    all.direct();
+    all.end([&](unsigned i) { ::pthread_kill(all.actor_at(i).thread, SIGUSR2); }, pause_thread);
+    for (std::thread& t : threads) t.join();
+    return std::move(all.said());
+}
+
+transcript run_in_fibers(const program& p, const run_options& o, io_kind driver) {
+    play all(p, o, true);
+    {
+        loop l(make_io_driver(driver));
+        the_guard().watch(::pthread_self(), o.slowness);
+        fiber director(
+            [&] {
+                std::list<fiber> fibers;
+                for (unsigned i = 0; i != actor_count; ++i)
+                    fibers.emplace_back([&all, i] { all.act(i); });
+                all.direct();
+                auto at = fibers.begin();
+                std::array<fiber*, actor_count> each;
+                for (fiber*& f : each) f = &*at++;
+                all.end([&](unsigned i) { each[i]->request_stop(); },
+                        [] {
+                            the_guard().beat();
+                            this_fiber::sleep_for(200us);
+                        });
+                for (fiber& f : fibers) f.join();
+            },
+            {.name = "director", .on = &l});
+        l.run();
+        the_guard().leave();
+    }
+    return std::move(all.said());
+}
+
+void begin_process() {
+    struct ::sigaction s = {};
+    s.sa_handler = [](int) {};
+    ::sigaction(SIGUSR2, &s, nullptr);
+    s.sa_handler = [](int) { ++world::user_signals; };
+    ::sigaction(SIGUSR1, &s, nullptr);
+    s.sa_handler = [](int) { ++world::pipe_signals; };
+    ::sigaction(SIGPIPE, &s, nullptr);
+    std::thread([] { the_guard().run(); }).detach();
+}
+
+const std::vector<io_kind>& drivers() {
+    static const std::vector<io_kind> all = [] {
+        std::vector<io_kind> found{io_kind::epoll, io_kind::poll};
+        if (make_driver_uring(nullptr) != nullptr) found.push_back(io_kind::io_uring);
+        return found;
+    }();
+    return all;
+}
+
+const char* name_of_driver(io_kind k) {
+    return k == io_kind::epoll ? "epoll" : k == io_kind::io_uring ? "io_uring" : "poll";
+}
+
+}  // namespace weft::testing::fuzz

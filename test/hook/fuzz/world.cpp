@@ -1,0 +1,97 @@
+#include "test/hook/fuzz/world.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace weft::testing::fuzz {
+
+std::atomic<unsigned> world::pipe_signals{0};
+std::atomic<unsigned> world::user_signals{0};
+
+world::~world() {
+    for (slot& s : slots_) {
+        if (s.child > 0) {
+            ::kill(s.child, SIGKILL);
+            ::waitpid(s.child, nullptr, 0);
+        }
+        if (s.gate >= 0) ::close(s.gate);
+        if (s.fd >= 0) ::close(s.fd);
+    }
+}
+
+void world::put(unsigned i, int fd) noexcept {
+    slots_[i].fd = fd;
+    slots_[i].file = fd >= 0 ? ++files_ : 0;
+}
+
+void world::put_copy(unsigned i, int fd, unsigned of) noexcept {
+    slots_[i].fd = fd;
+    slots_[i].file = fd >= 0 ? slots_[of].file : 0;
+}
+
+std::string world::run(const program& p, unsigned at) {
+    making m(*this, p, at);
+    errno = 0;
+    calls()[p[at].call].make(m);
+    return std::move(m.text);
+}
+
+std::string world::last_look() {
+    std::string text;
+    for (unsigned i = 0; i != slot_count; ++i) {
+        if (slots_[i].fd < 0) continue;
+        ::pollfd look = {slots_[i].fd, POLLIN | POLLOUT | POLLPRI | POLLRDHUP, 0};
+        ::poll(&look, 1, 0);
+        text += "s" + std::to_string(i) + " " + std::to_string(look.revents);
+        int error = 0;
+        ::socklen_t bytes = sizeof error;
+        if (::getsockopt(look.fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error != 0)
+            text += std::string(" ") + ::strerrorname_np(error);
+        text += "; ";
+    }
+    return text;
+}
+
+void making::say(const std::string& what) { text.append(text.empty() ? "" : " ").append(what); }
+
+long making::tell(long answer) {
+    const int why = errno;
+    if (answer > 1 && here.is_planted(step_.call)) --answer;
+    say(std::to_string(answer));
+    if (answer == -1) say(::strerrorname_np(why) != nullptr ? ::strerrorname_np(why) : "?");
+    errno = why;
+    return answer;
+}
+
+long making::tell_moved(long answer, std::size_t wanted) {
+    constexpr long many = 4096;
+    if (wanted > 8 * many) here.has_parts = true;
+    if (answer < many || !here.has_parts) return tell(answer);
+    say(answer == static_cast<long>(wanted) ? "all" : "a part");
+    return answer;
+}
+
+void making::say_bytes(const std::string& bytes, long count) {
+    if (count <= 0) return;
+    const auto end = bytes.begin() + std::min<long>(count, static_cast<long>(bytes.size()));
+    std::string runs;
+    for (auto at = bytes.begin(); at != end && runs.size() < 60;) {
+        const auto next = std::find_if(at, end, [at](char c) { return c != *at; });
+        const auto value = static_cast<unsigned char>(*at);
+        const bool is_word = (value >= 'a' && value <= 'z') || (value >= 'A' && value <= 'Z');
+        if (!runs.empty()) runs += " ";
+        runs += is_word ? std::string(1, *at) : "#" + std::to_string(value);
+        if (next - at < 4096 || !here.has_parts) runs += ":" + std::to_string(next - at);
+        at = next;
+    }
+    say("(" + runs + ")");
+}
+
+}  // namespace weft::testing::fuzz

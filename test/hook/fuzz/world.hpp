@@ -1,0 +1,97 @@
+// world: what one run of a program has: slots with descriptors, children, counts of signals; and
+// `making`, a step as the call that it makes sees it.
+//
+// A slot is named by its place, and answers name no numbers of descriptors: these may differ
+// between a thread and a fiber, whose loop has some of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+
+#include "test/hook/fuzz/program.hpp"
+
+namespace weft::testing::fuzz {
+
+struct slot {
+    int fd = -1;
+    unsigned file = 0;  // the same for numbers of one open file; 0: none
+    ::pid_t child = 0;
+    int gate = -1;  // a byte into it lets the child end
+};
+
+class world {
+public:
+    explicit world(bool in_fibers, int planted) noexcept
+        : in_fibers_(in_fibers), planted_(planted) {}
+    world(const world&) = delete;
+    world& operator=(const world&) = delete;
+    ~world();
+
+    // What the step answered. Any actor, one at a time on each.
+    std::string run(const program& p, unsigned at);
+    // How its slots look from outside, when all is done.
+    std::string last_look();
+
+    slot& at(unsigned i) noexcept { return slots_[i]; }
+    void put(unsigned i, int fd) noexcept;
+    void put_copy(unsigned i, int fd, unsigned of) noexcept;
+
+    bool in_fibers() const noexcept { return in_fibers_; }
+    bool is_planted(unsigned call) const noexcept {
+        return in_fibers_ && static_cast<int>(call) == planted_;
+    }
+    bool has_parts = false;  // a long transfer was begun: how much fits is the system's own
+
+    // Of the process: by handlers.
+    static std::atomic<unsigned> pipe_signals;
+    static std::atomic<unsigned> user_signals;
+
+private:
+    const bool in_fibers_;
+    const int planted_;
+    std::atomic<unsigned> files_{0};
+    std::array<slot, slot_count> slots_{};
+};
+
+class making {
+public:
+    making(world& w, const program& p, unsigned at) noexcept
+        : here(w), step_(p[at]), at_(at), spec_(calls()[step_.call]) {}
+
+    int fd(unsigned i) const noexcept { return here.at(step_.arguments[i]).fd; }
+    unsigned place(unsigned i) const noexcept { return step_.arguments[i]; }
+    long value(unsigned i) const noexcept {
+        return spec_.parameters[i].choices[step_.arguments[i]].value;
+    }
+    int number(unsigned i) const noexcept { return static_cast<int>(value(i)); }
+    std::size_t size(unsigned i) const noexcept { return static_cast<std::size_t>(value(i)); }
+    void put(unsigned i, int fd) const noexcept { here.put(step_.arguments[i], fd); }
+
+    // As many bytes as no other step gives.
+    std::string given(std::size_t bytes) const {
+        return std::string(bytes, static_cast<char>('a' + at_ % 26));
+    }
+
+    // The answer, with errno where it fails.
+    long tell(long answer);
+    // The same of a call that moves bytes, of which it was to move `wanted`.
+    long tell_moved(long answer, std::size_t wanted);
+    void say(const std::string& what);
+    // Which bytes they are: a3 b2.
+    void say_bytes(const std::string& bytes, long count);
+
+    world& here;
+    std::string text;
+
+private:
+    const step& step_;
+    const unsigned at_;
+    const call_spec& spec_;
+};
+
+}  // namespace weft::testing::fuzz
