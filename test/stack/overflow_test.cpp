@@ -1,12 +1,17 @@
 #include "weft/stack/overflow.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csetjmp>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -329,6 +334,31 @@ TEST(overflow, leaves_a_threads_own_alternate_stack_in_place) {
         mine.ss_flags = SS_DISABLE;
         ::sigaltstack(&mine, nullptr);
     }).join();
+}
+
+// From now on the process is killed for it.
+void forbid(long call) {
+    sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program = {4, rules};
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) std::exit(0);
+}
+
+// As sshd's children do, which then end by exit().
+TEST(overflow, lets_a_process_end_that_has_forbidden_itself_to_change_signal_stacks) {
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "the sanitizer changes it at the end";
+    EXPECT_EXIT(
+        {
+            prepare_thread_for_overflow_report();
+            forbid(SYS_sigaltstack);
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

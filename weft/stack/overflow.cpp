@@ -105,6 +105,7 @@ public:
     void prepare() noexcept {
         if (prepared_) return;
         prepared_ = true;
+        goes_with_the_process_ = ::gettid() == ::getpid();
         stack_t current;
         if (::sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) return;
         // What the kernel saves of the processor's state, and room for the handlers of others.
@@ -122,8 +123,10 @@ public:
         ::sigaltstack(&mine, nullptr);  // refused, it goes with the thread as well
     }
 
+    // A first thread ends with its process, which may have forbidden itself the calls by then: a
+    // sandbox of seccomp kills for them (sshd's children).
     ~signal_stack() {
-        if (mapping_.begin == nullptr) return;
+        if (mapping_.begin == nullptr || goes_with_the_process_) return;
         stack_t current;
         if (::sigaltstack(nullptr, &current) != 0) return;
         // Somebody may have put a stack of his own in the place of ours; or the thread ends on it.
@@ -138,6 +141,7 @@ public:
 
 private:
     bool prepared_ = false;
+    bool goes_with_the_process_ = false;
     detail::memory_range mapping_{nullptr, 0};
 };
 
