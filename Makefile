@@ -14,7 +14,7 @@ CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test test-clients bench bench-net bench-bars soak fuzz mutate model check \
+.PHONY: help run test test-clients bench bench-net bench-bars soak fuzz fuzz-hooks mutate model check \
 	claims tidy format format-check clean
 .NOTPARALLEL:
 
@@ -27,6 +27,7 @@ help:
 	@echo "make bench-bars  datagrams, files, shared listeners, TLS: each with its bar"
 	@echo "make soak     mixed load for SECONDS=600: does it grow? then storms, SEED=..., and refused calls"
 	@echo "make fuzz     any bytes to what takes bytes of others: SECONDS=60 each, or one TARGET=..."
+	@echo "make fuzz-hooks  random programs of hooked calls on threads and in fibers: SECONDS=60, SEED=..."
 	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
 	@echo "make model    which walk of the model checker is whole, and what bounds the others"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
@@ -96,15 +97,19 @@ bench-bars:
 		$(TLS_LOAD) 11 $(TLS_PEER) $(TLS_SERVERS) || status=1; \
 	else echo "no comparison of TLS: OpenSSL or Boost.Asio is not installed"; fi; exit $$status
 
-# make soak SECONDS=600: the load for so long, then each storm at its full count, from SEED if given.
+# make soak SECONDS=600: the load for so long, then each storm at its full count, from SEED if given,
+# and 10^6 programs of hooked calls, or as many as HOOK_SECONDS allow.
 SECONDS := 600
+HOOK_SECONDS := 0
+HOOK_FUZZ = build/release/test/hook/fuzz/weft_hook_fuzz
 soak:
 	@tools/bootstrap run test
 	$(CONFIGURE_QUIETLY) release
-	@$(BUILD) release --target weft_soak weft_storms weft_refusals
+	@$(BUILD) release --target weft_soak weft_storms weft_refusals weft_hook_fuzz
 	python3 tools/soak.py build/release/bench/weft_soak $(SECONDS)
 	python3 tools/soak.py --storms build/release/test/storm $(SEED)
 	build/release/test/refusals/weft_refusals --every
+	$(HOOK_FUZZ) --programs 1000000 --seconds $(HOOK_SECONDS) --seed $(or $(SEED),1)
 
 # make fuzz SECONDS=600 TARGET=dns_answer; without a target each of test/fuzz, one after the other
 FUZZ = build/fuzz/test/fuzz/weft_fuzz
@@ -116,6 +121,14 @@ fuzz:
 	@status=0; for program in $(FUZZ)_$(or $(TARGET),*); do \
 		if [ -x $$program ]; then tools/fuzz $$program $(SECONDS) || status=1; fi; \
 	done; exit $$status
+
+# make fuzz-hooks SECONDS=600 SEED=7; without a seed other programs each time
+fuzz-hooks: SECONDS := 60
+fuzz-hooks:
+	@tools/bootstrap run test
+	$(CONFIGURE_QUIETLY) release
+	@$(BUILD) release --target weft_hook_fuzz
+	$(HOOK_FUZZ) --programs 1000000 --seconds $(SECONDS) --seed $(or $(SEED),$(shell date +%s)000)
 
 # make mutate LAYER=sync COUNT=100 SEED=7; without them all layers, 600 mutations, a seed that is told
 COUNT := 600

@@ -95,6 +95,7 @@ void tries_to_read(making& m) {
 }
 void sends_file(making& m) {
     ::off_t at = 0;
+    if (m.here.at(m.place(0)).file == m.here.at(m.place(1)).file) return m.say("the same file");
     m.tell_moved(::sendfile(m.fd(0), m.fd(1), &at, m.size(2)), m.size(2));
 }
 void splices_over(making& m) {
