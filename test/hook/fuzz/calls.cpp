@@ -11,6 +11,8 @@ const std::vector<call_spec>& calls() {
         add_lookers(made);
         add_changers(made);
         add_processes(made);
+        add_waits(made);
+        add_streams(made);
         return made;
     }();
     return all;

@@ -34,6 +34,10 @@ enum kind : unsigned {
     file = 128,
     epoll_set = 256,
     child_process = 512,
+    mutex = 1024,
+    condition = 2048,
+    semaphore = 4096,
+    rwlock = 8192,
     sockets = stream_socket | message_socket,
     bytes = sockets | pipe_end | terminal | event_counter | timer | file,
     anything = bytes | listener | epoll_set,
@@ -62,7 +66,7 @@ struct step {
 
 // What a call does to the file in its first slot. Of two calls that take at the same time it is the
 // schedule that decides which gets what, so there are none.
-enum effect : unsigned { looks = 0, takes = 1, gives = 2, ends = 4 };
+enum effect : unsigned { looks = 0, takes = 1, gives = 2, ends = 4, locks = 8 };
 
 class making;
 

@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t batch = 100;
 constexpr auto silence = 20s;  // and a worker hangs
 constexpr auto alone_limit = 15s;
+constexpr auto patience = 20s;  // with what is still being made small
 constexpr unsigned shrinking_slowness = 4;
 
 struct message {
@@ -108,6 +109,8 @@ public:
             if (is_over()) stop_workers();
             while (workers_.size() < options_.jobs && !is_over() && has_more()) begin_one();
             if (workers_.empty() && finders_.empty()) break;
+            if (!workers_.empty()) last_work_ = clock::now();
+            if (clock::now() - last_work_ > patience) break;
             if (result_.differences >= options_.most) break;
             listen();
             if (options_.tells && clock::now() - said_ > 10s) say_how_far();
@@ -116,6 +119,7 @@ public:
             ::kill(f.pid, SIGKILL);
             ::waitpid(f.pid, nullptr, 0);
             ::close(f.from);
+            tell_of(f.seed, "there was no time to make it small", generate(f.seed), "");
         }
         return result_;
     }
@@ -240,12 +244,16 @@ private:
         }
         const std::string name = done.text.substr(0, name_end);
         const std::string text = done.text.substr(name_end + 1, end - name_end - 1);
+        tell_of(done.seed, name, parse(text).value_or(program{}), done.text.substr(end + 1));
+    }
+    void tell_of(std::uint64_t seed, const std::string& name, const program& p,
+                 const std::string& text) {
         if (!names_.insert(name).second || result_.differences >= options_.most) return;
-        if (result_.differences++ == 0) result_.first = parse(text).value_or(program{});
+        if (result_.differences++ == 0) result_.first = p;
         if (!options_.tells) return;
         std::printf("DIFFERENCE (seed %llu): %s\n  --replay '%s'\n%s",
-                    static_cast<unsigned long long>(done.seed), name.c_str(), text.c_str(),
-                    done.text.c_str() + end + 1);
+                    static_cast<unsigned long long>(seed), name.c_str(), text_of(p).c_str(),
+                    text.c_str());
         std::fflush(stdout);
     }
     void say_how_far() {
@@ -262,6 +270,7 @@ private:
     std::uint64_t next_;
     const clock::time_point began_;
     clock::time_point said_;
+    clock::time_point last_work_ = clock::now();
     std::vector<worker> workers_;
     std::vector<finder> finders_;
     kinds_seen kinds_;

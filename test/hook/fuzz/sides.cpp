@@ -100,6 +100,7 @@ public:
             reports_.release();
             if (a.over.load(std::memory_order_acquire)) break;
         }
+        world_.give_back(i);
         a.ended.store(true, std::memory_order_release);
     }
 
@@ -118,7 +119,10 @@ public:
             if (a.answered.load(std::memory_order_acquire)) a.begins.release();
         for (unsigned i = 0; i != actor_count; ++i)
             while (!actors_[i].has_ended()) {
-                if (!actors_[i].answered.load(std::memory_order_acquire)) end_one(i);
+                if (!actors_[i].answered.load(std::memory_order_acquire)) {
+                    world_.wake_all();
+                    end_one(i);
+                }
                 pause();
             }
     }
@@ -135,6 +139,11 @@ private:
     const char* obstacle(const step& s) {
         if (waits(actors_[s.actor])) return "the actor waits";
         const call_spec& mine = calls()[s.call];
+        // There would be no end to a circle.
+        const auto& wanted = world_.at(s.arguments[0]).object;
+        const bool is_its_own = wanted != nullptr && wanted->held[s.actor] != 0;
+        if ((mine.does & locks) != 0 && !is_its_own && world_.holds(s.actor))
+            return "the actor has a lock";
         for (const actor& a : actors_) {
             if (!waits(a)) continue;
             const step& other = program_[a.at];

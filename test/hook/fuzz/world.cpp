@@ -31,6 +31,36 @@ void world::put(unsigned i, int fd) noexcept {
     slots_[i].file = fd >= 0 ? ++files_ : 0;
 }
 
+void world::put_object(unsigned i, std::unique_ptr<shared_object> o) noexcept {
+    slots_[i].object = std::move(o);
+    slots_[i].file = ++files_;
+}
+
+bool world::holds(unsigned actor) const noexcept {
+    return std::ranges::any_of(slots_, [actor](const slot& s) {
+        return s.object != nullptr && s.object->held[actor].load() != 0;
+    });
+}
+
+void world::give_back(unsigned actor) {
+    for (slot& s : slots_) {
+        if (s.object == nullptr) continue;
+        for (; s.object->held[actor].load() != 0; --s.object->held[actor])
+            if (s.object->what == rwlock)
+                ::pthread_rwlock_unlock(&s.object->both);
+            else
+                ::pthread_mutex_unlock(&s.object->lock);
+    }
+}
+
+void world::wake_all() {
+    for (slot& s : slots_) {
+        if (s.object == nullptr) continue;
+        if (s.object->what == condition) ::pthread_cond_broadcast(&s.object->condition);
+        if (s.object->what == semaphore) ::sem_post(&s.object->count);
+    }
+}
+
 void world::put_copy(unsigned i, int fd, unsigned of) noexcept {
     slots_[i].fd = fd;
     slots_[i].file = fd >= 0 ? slots_[of].file : 0;
@@ -68,6 +98,11 @@ long making::tell(long answer) {
     if (answer == -1) say(::strerrorname_np(why) != nullptr ? ::strerrorname_np(why) : "?");
     errno = why;
     return answer;
+}
+
+int making::tell_error(int error) {
+    say(error == 0 ? "0" : ::strerrorname_np(error) != nullptr ? ::strerrorname_np(error) : "?");
+    return error;
 }
 
 long making::tell_moved(long answer, std::size_t wanted) {

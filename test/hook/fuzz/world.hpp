@@ -5,23 +5,38 @@
 // between a thread and a fiber, whose loop has some of its own.
 #pragma once
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <sys/types.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "test/hook/fuzz/program.hpp"
 
 namespace weft::testing::fuzz {
 
+// What actors of a program wait for beside descriptors: one of these.
+struct shared_object {
+    unsigned what = 0;        // of `kind`
+    bool is_checked = false;  // it refuses an unlock by another than its holder
+    ::pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    ::pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    ::pthread_rwlock_t both = PTHREAD_RWLOCK_INITIALIZER;
+    ::sem_t count;
+    std::array<std::atomic<unsigned>, actor_count> held{};  // how often, by each
+};
+
 struct slot {
     int fd = -1;
     unsigned file = 0;  // the same for numbers of one open file; 0: none
     ::pid_t child = 0;
     int gate = -1;  // a byte into it lets the child end
+    std::unique_ptr<shared_object> object;
 };
 
 class world {
@@ -37,8 +52,16 @@ public:
     // How its slots look from outside, when all is done.
     std::string last_look();
 
+    // Whether the actor has a lock, and so must not wait for another.
+    bool holds(unsigned actor) const noexcept;
+    // An actor that is done gives back what it has.
+    void give_back(unsigned actor);
+    // Ends waits for what no signal and no stop need end.
+    void wake_all();
+
     slot& at(unsigned i) noexcept { return slots_[i]; }
     void put(unsigned i, int fd) noexcept;
+    void put_object(unsigned i, std::unique_ptr<shared_object> o) noexcept;
     void put_copy(unsigned i, int fd, unsigned of) noexcept;
 
     bool in_fibers() const noexcept { return in_fibers_; }
@@ -70,6 +93,12 @@ public:
     }
     int number(unsigned i) const noexcept { return static_cast<int>(value(i)); }
     std::size_t size(unsigned i) const noexcept { return static_cast<std::size_t>(value(i)); }
+    unsigned actor() const noexcept { return step_.actor; }
+    // None where the slot has not that.
+    shared_object* object(unsigned i, unsigned what) const noexcept {
+        shared_object* const o = here.at(step_.arguments[i]).object.get();
+        return o != nullptr && o->what == what ? o : nullptr;
+    }
     void put(unsigned i, int fd) const noexcept { here.put(step_.arguments[i], fd); }
 
     // As many bytes as no other step gives.
@@ -79,6 +108,8 @@ public:
 
     // The answer, with errno where it fails.
     long tell(long answer);
+    // The answer of a call that returns its error.
+    int tell_error(int error);
     // The same of a call that moves bytes, of which it was to move `wanted`.
     long tell_moved(long answer, std::size_t wanted);
     void say(const std::string& what);
