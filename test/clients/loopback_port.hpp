@@ -23,9 +23,7 @@ public:
     loopback_port() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         const int on = 1;
         EXPECT_EQ(::setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
-        sockaddr_in a{};
-        a.sin_family = AF_INET;
-        a.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+        sockaddr_in a = address();
         socklen_t bytes = sizeof a;
         EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&a), bytes), 0);
         EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&a), &bytes), 0);
@@ -41,7 +39,24 @@ public:
     // Who connects is connected, and never answered.
     void be_silent() { EXPECT_EQ(::listen(fd_, 100), 0); }
 
+    // Whether a server accepts connections there.
+    bool is_served() const {
+        const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in a = address();
+        const int how = ::connect(client, reinterpret_cast<sockaddr*>(&a), sizeof a);
+        ::close(client);
+        return how == 0;
+    }
+
 private:
+    sockaddr_in address() const noexcept {
+        sockaddr_in a{};
+        a.sin_family = AF_INET;
+        a.sin_port = ::htons(static_cast<in_port_t>(number_));
+        a.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+        return a;
+    }
+
     int fd_;
     int number_ = 0;
 };
