@@ -1,0 +1,116 @@
+// libsoup and glib, as they come: requests that block, and a main loop for each party.
+#include <glib-unix.h>
+#include <libsoup/soup.h>
+
+#include <list>
+#include <memory>
+#include <string>
+
+#include "test/clients/loop_laws.hpp"
+#include "test/clients/stand_in.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::testing::call_back;
+using weft::testing::callback;
+using weft::testing::expect_stopped_at_once;
+using weft::testing::freed_by;
+
+weft::testing::stand_in& server() {
+    static weft::testing::stand_in the_one;
+    return the_one;
+}
+
+template <class T>
+using object = std::unique_ptr<T, freed_by<::g_object_unref>>;
+
+// What came for a request of its own; how it failed, if it did, is the second.
+std::pair<std::string, unsigned> get(const std::string& url) {
+    const object<SoupSession> session(::soup_session_new());
+    const object<SoupMessage> message(::soup_message_new("GET", url.c_str()));
+    const unsigned how = ::soup_session_send_message(session.get(), message.get());
+    return {how == SOUP_STATUS_OK ? message->response_body->data : "", how};
+}
+
+class glib_loop {
+public:
+    void after(double seconds, callback f) {
+        attach(
+            ::g_timeout_source_new(static_cast<guint>(seconds * 1000)),
+            [](gpointer data) -> gboolean { return called(data, G_SOURCE_REMOVE); }, std::move(f));
+    }
+    void when_readable(int fd, callback f) {
+        const auto readable = [](gint, GIOCondition, gpointer data) -> gboolean {
+            return called(data, G_SOURCE_CONTINUE);
+        };
+        // As G_SOURCE_FUNC() does it.
+        const auto any = reinterpret_cast<void (*)()>(GUnixFDSourceFunc(readable));
+        attach(::g_unix_fd_source_new(fd, G_IO_IN), reinterpret_cast<GSourceFunc>(any),
+               std::move(f));
+    }
+    void run() { ::g_main_loop_run(loop_.get()); }
+    void end() { ::g_main_loop_quit(loop_.get()); }
+
+private:
+    using source = std::unique_ptr<GSource, freed_by<::g_source_unref>>;
+
+    static gboolean called(gpointer f, gboolean goes_on) {
+        call_back(f);
+        return goes_on;
+    }
+    void attach(GSource* s, GSourceFunc function, callback f) {
+        const source own(s);
+        callbacks_.push_back(std::move(f));
+        ::g_source_set_callback(s, function, &callbacks_.back(), nullptr);
+        ::g_source_attach(s, context_.get());
+    }
+
+    std::list<callback> callbacks_;
+    const std::unique_ptr<GMainContext, freed_by<::g_main_context_unref>> context_{
+        ::g_main_context_new()};
+    const std::unique_ptr<GMainLoop, freed_by<::g_main_loop_unref>> loop_{
+        ::g_main_loop_new(context_.get(), FALSE)};
+};
+
+class libsoup : public weft::testing::client_test {
+protected:
+    void SetUp() override { server().start(); }
+};
+INSTANTIATE_FOR_ALL(libsoup);
+class libsoup_in : public libsoup {};
+INSTANTIATE_FOR_FIBERS(libsoup_in);
+
+TEST_P(libsoup, is_answered) {
+    all(10, [](int i) {
+        const std::string text = "hello" + std::to_string(i);
+        EXPECT_EQ(get(server().url(1, text)).first, text);
+    });
+}
+
+TEST_P(libsoup, waits_all_at_once) {
+    all_within(600ms, "50 answers after 300 ms", 50,
+               [](int) { EXPECT_EQ(get(server().url(300, "late")).first, "late"); });
+}
+
+TEST_P(libsoup, has_loops_that_answer_each_other) {
+    weft::testing::expect_answers_in_turn<glib_loop>(parties());
+}
+
+TEST_P(libsoup, has_loops_that_wait_all_at_once) {
+    all_within(500ms, "100 times a timer of 300 ms", 100,
+               [](int) { weft::testing::run_for<glib_loop>(0.3); });
+}
+
+TEST_P(libsoup_in, can_be_stopped) {
+    expect_stopped_at_once("soup_session_send_message", [](bool& inside) {
+        inside = true;
+        EXPECT_NE(get(server().url() + "/never").second, SOUP_STATUS_OK);
+    });
+}
+
+TEST_P(libsoup_in, has_loops_that_can_be_stopped) {
+    weft::testing::expect_loop_stopped_at_once<glib_loop>("g_main_loop_run");
+}
+
+}  // namespace
