@@ -10,38 +10,20 @@
 //   };
 #pragma once
 
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "test/clients/parties.hpp"
+#include "test/clients/sockets.hpp"
 
 namespace weft::testing {
 
 // What a C library calls, and what it gives back to it.
 using callback = std::function<void()>;
 inline void call_back(void* f) { (*static_cast<callback*>(f))(); }
-
-class socket_pair {
-public:
-    socket_pair() {
-        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()), 0);
-    }
-    socket_pair(socket_pair&& other) noexcept : ends_(std::exchange(other.ends_, {-1, -1})) {}
-    ~socket_pair() {
-        for (const int fd : ends_)
-            if (fd >= 0) ::close(fd);
-    }
-    int end(int which) const { return ends_.at(static_cast<std::size_t>(which)); }
-
-private:
-    std::array<int, 2> ends_{-1, -1};
-};
 
 // Two loops count to `last` in turn; the first says 0.
 template <class Loop>

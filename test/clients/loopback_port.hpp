@@ -16,6 +16,8 @@
 
 #include <string>
 
+#include "test/clients/sockets.hpp"
+
 namespace weft::testing {
 
 class loopback_port {
@@ -39,14 +41,15 @@ public:
     // Who connects is connected, and never answered.
     void be_silent() { EXPECT_EQ(::listen(fd_, 100), 0); }
 
-    // Whether a server accepts connections there.
-    bool is_served() const {
-        const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    // To the server there; of number -1 if there is none.
+    descriptor connected() const {
+        descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         sockaddr_in a = address();
-        const int how = ::connect(client, reinterpret_cast<sockaddr*>(&a), sizeof a);
-        ::close(client);
-        return how == 0;
+        if (::connect(client.number(), reinterpret_cast<sockaddr*>(&a), sizeof a) == 0)
+            return client;
+        return descriptor(-1);
     }
+    bool is_served() const { return connected().number() >= 0; }
 
 private:
     sockaddr_in address() const noexcept {
