@@ -89,7 +89,7 @@ TEST_P(libsoup, is_answered) {
 }
 
 TEST_P(libsoup, waits_all_at_once) {
-    all_within(600ms, "50 answers after 300 ms", 50,
+    all_within(600ms, "20 answers after 300 ms", 20,
                [](int) { EXPECT_EQ(get(server().url(300, "late")).first, "late"); });
 }
 

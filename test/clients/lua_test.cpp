@@ -46,9 +46,9 @@ TEST_P(lua, is_answered) {
 }
 
 TEST_P(lua, waits_all_at_once) {
-    all_within(600ms, "50 answers after 300 ms", 50,
+    all_within(600ms, "20 answers after 300 ms", 20,
                [](int) { EXPECT_EQ(got(server().url(300, "late")), "late"); });
-    all_within(500ms, "50 times socket.sleep(0.3)", 50,
+    all_within(500ms, "20 times socket.sleep(0.3)", 20,
                [](int) { EXPECT_EQ(result_of("socket.sleep(0.3); return 'slept'"), "slept"); });
 }
 
@@ -73,7 +73,7 @@ TEST_P(lua, talks_to_itself) {
 }
 
 TEST_P(lua, keeps_to_the_timeouts_that_it_is_given) {
-    all_within(500ms, "50 times a timeout of 300 ms", 50, [](int) {
+    all_within(500ms, "20 times a timeout of 300 ms", 20, [](int) {
         EXPECT_EQ(result_of("http.TIMEOUT = 0.3; return select(2, http.request('" + server().url() +
                             "/never'))"),
                   "timeout");
