@@ -17,7 +17,7 @@ using weft::testing::kind;
 constexpr int party_count = 5;
 
 weft::testing::stand_in& server() {
-    static weft::testing::stand_in the_one;
+    static weft::testing::stand_in the_one("http");
     return the_one;
 }
 

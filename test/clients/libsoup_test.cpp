@@ -18,7 +18,7 @@ using weft::testing::expect_stopped_at_once;
 using weft::testing::freed_by;
 
 weft::testing::stand_in& server() {
-    static weft::testing::stand_in the_one;
+    static weft::testing::stand_in the_one("http");
     return the_one;
 }
 

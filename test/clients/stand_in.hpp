@@ -1,6 +1,7 @@
-// stand_in: a server of stand_in.py, in place of one that cannot be told to take its time.
+// stand_in: stand_in_<protocol>.py, in place of a server that is heavy, or cannot be told to take
+// its time.
 //
-//   stand_in server;
+//   stand_in server("http");
 //   server.start();
 //   ... GET server.url() + "/wait/300/hello" ...
 #pragma once
@@ -14,7 +15,14 @@ namespace weft::testing {
 
 class stand_in {
 public:
+    explicit stand_in(const std::string& protocol)
+        : program_(folder_,
+                   {.command = {WEFT_SERVER, WEFT_STAND_IN + protocol + ".py", port_.text()}},
+                   [this] { return port_.is_served(); }) {}
+
     void start() { program_.start(); }
+    int port() const { return port_.number(); }
+    // Of HTTP alone.
     std::string url() const { return "http://127.0.0.1:" + port_.text(); }
     // It is answered with `text`.
     std::string url(int milliseconds, const std::string& text) const {
@@ -24,9 +32,7 @@ public:
 private:
     loopback_port port_;
     folder folder_{"stand_in"};
-    program program_{folder_, {.command = {WEFT_SERVER, WEFT_STAND_IN, port_.text()}}, [this] {
-                         return port_.is_served();
-                     }};
+    program program_;
 };
 
 }  // namespace weft::testing

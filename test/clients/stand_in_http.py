@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stand_in.py <port>: HTTP on loopback, as slow as it is asked to be, until it is ended.
+"""stand_in_http.py <port>: HTTP on loopback, as slow as it is asked to be, until it is ended.
 
 GET /wait/<ms>/<text> is answered by <text> after that many milliseconds; GET /never is not answered.
 """
