@@ -74,7 +74,12 @@ class client {
 public:
     explicit client(const loopback_port& port)
         : socket_(port.connected()), session_(::libssh2_session_init()) {}
-    ~client() { ::libssh2_session_disconnect(session_.get(), "done"); }
+    // What is freed says so to the server, and is not freed before it could: one that must not
+    // wait, as its fiber was stopped, is told that it cannot.
+    ~client() {
+        ::libssh2_session_disconnect(session_.get(), "done");
+        ::shutdown(socket_.number(), SHUT_RDWR);
+    }
 
     int shake_hands() const {
         return ::libssh2_session_handshake(session_.get(), socket_.number());
