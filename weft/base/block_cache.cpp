@@ -9,6 +9,7 @@
 #include "weft/base/atomic.hpp"
 #include "weft/base/give_back.hpp"
 #include "weft/base/pages.hpp"
+#include "weft/base/system_mutex.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists);
 
@@ -180,7 +181,7 @@ struct depot {
         std::size_t room_count = 0;   // of these, those in their chunks
     };
 
-    std::mutex mutex;
+    system_mutex mutex;
     size_class classes[class_count];
     chunk* kept = nullptr;         // of no class: the system did not take them back
     atomic<std::size_t> stock{0};  // blocks in all batches; read without the lock, as a hint

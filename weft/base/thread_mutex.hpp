@@ -1,4 +1,4 @@
-// thread_mutex, thread_condition: std's own, unless the build has a checker stand in for them.
+// thread_mutex, thread_condition: weft's own, unless the build has a checker stand in for them.
 //
 // Its one idea: as for atomic<T> (atomic.hpp): what blocks a whole thread is spelt by these two
 // names, so that test/model can compile the very same sources, and walk the orders in which threads
@@ -15,10 +15,8 @@
 // Model: test/model/thread_mutex_test.cpp
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
-
 #include "weft/base/atomic.hpp"
+#include "weft/base/system_mutex.hpp"
 
 #if WEFT_MODEL
 #include <model/thread_mutex.hpp>
@@ -30,8 +28,8 @@ namespace weft {
 using model::thread_condition;
 using model::thread_mutex;
 #else
-using thread_condition = std::condition_variable;
-using thread_mutex = std::mutex;
+using thread_condition = system_condition;
+using thread_mutex = system_mutex;
 #endif
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "weft/base/line.hpp"
+#include "weft/base/system_mutex.hpp"
 #include "weft/io/c_string.hpp"
 #include "weft/io/dns_query.hpp"
 
@@ -46,11 +47,12 @@ resolve_by by_environment() noexcept {
 resolve_by choose(resolve_by wanted) noexcept {
     if (wanted == resolve_by::automatic) wanted = by_environment();
     if (wanted != resolve_by::c_ares || detail::dns_query::is_built_in()) return wanted;
-    static std::once_flag said;
-    std::call_once(said, [] {
+    // Relaxed: only one of them says it.
+    static constinit atomic<bool> said{false};
+    if (!said.exchange(true, std::memory_order_relaxed)) {
         detail::line line;
         line.text("weft: c-ares is not built in; names are resolved by getaddrinfo\n").write(2);
-    });
+    }
     return resolve_by::getaddrinfo;
 }
 
@@ -186,7 +188,7 @@ private:
     }
 
     const std::shared_ptr<const resolver_options> options_;
-    mutable std::mutex lock_;  // guards what follows
+    mutable system_mutex lock_;  // guards what follows
     struct kept {
         std::shared_ptr<lookup> question;
         std::uint64_t used;  // when, by the count of uses_

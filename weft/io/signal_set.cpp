@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <mutex>
 
+#include "weft/base/system_mutex.hpp"
+
 namespace weft {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr int most_signals = 65;
 
 // What the signals of the living sets did before: it is the process's, as signals are.
 constinit struct {
-    std::mutex lock;
+    system_mutex lock;
     bool taken[most_signals] = {};
     struct ::sigaction before[most_signals] = {};
 } dispositions;

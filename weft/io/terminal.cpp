@@ -12,6 +12,7 @@
 #include <new>
 
 #include "weft/base/list.hpp"
+#include "weft/base/system_mutex.hpp"
 #include "weft/io/c_string.hpp"
 #include "weft/io/owned_number.hpp"
 
@@ -41,7 +42,7 @@ result<void> told_by(int r) noexcept {
 // The scopes that stand, for exit(). It has no end of its own: fibers may be left behind by one.
 struct all_scopes {
     const ::pid_t owner = ::getpid();
-    std::mutex lock;
+    system_mutex lock;
     list<kept_modes> standing;  // the eldest first
 
     static all_scopes& here() noexcept {

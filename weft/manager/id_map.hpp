@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "weft/base/system_mutex.hpp"
 #include "weft/manager/managed_task.hpp"
 
 namespace weft::detail {
@@ -75,7 +76,7 @@ private:
         std::uint64_t key;  // 0: it is to come
     };
     struct shard {
-        mutable std::mutex lock;
+        mutable system_mutex lock;
         std::unordered_map<Id, known> keys;
     };
     shard& shard_of(const Id& id) const {

@@ -15,7 +15,6 @@
 // Model: test/model/turn_record_test.cpp
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "weft/base/clock.hpp"
+#include "weft/base/system_mutex.hpp"
 #include "weft/sched/loop.hpp"
 
 namespace weft {
@@ -58,8 +58,8 @@ private:
     const duration limit_;
     const handler handler_;
     std::vector<std::unique_ptr<post>> posts_;
-    std::mutex lock_;
-    std::condition_variable over_changed_;
+    system_mutex lock_;
+    system_condition over_changed_;
     bool over_ = false;
     std::thread thread_;
 };

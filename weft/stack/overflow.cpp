@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "weft/base/line.hpp"
+#include "weft/base/system_mutex.hpp"
 #include "weft/stack/guard.hpp"
 #include "weft/stack/os_memory.hpp"
 
@@ -22,7 +23,7 @@ struct overflow_signal {
 };
 
 // Written under install_lock before the handler is in place, read by the handler.
-constinit std::mutex install_lock;
+constinit system_mutex install_lock;
 overflow_signal signals[] = {{SIGSEGV, {}}, {SIGBUS, {}}};
 constinit bool installed = false;
 // Release by who installs, acquire by the handler, that it sees what the description needs.

@@ -28,6 +28,7 @@
 
 #include "weft/base/clock.hpp"
 #include "weft/base/give_back.hpp"
+#include "weft/base/system_mutex.hpp"
 #include "weft/stack/stack.hpp"
 #include "weft/stack/stack_source.hpp"
 
@@ -186,7 +187,7 @@ private:
     // entry is filled in by that thread, so whatever it reads here, it finds its own cache or none.
     std::atomic<std::uint32_t> index_{0};
 
-    mutable std::mutex lock_;  // guards all below
+    mutable system_mutex lock_;  // guards all below
     pool_limits limits_;
     stack* list_ = nullptr;
     std::size_t first_ = 0;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "weft/base/give_back.hpp"
+#include "weft/base/system_mutex.hpp"
 #include "weft/stack/os_memory.hpp"
 #include "weft/stack/pool_core.hpp"
 
@@ -22,7 +23,7 @@ struct leave_at_exit {
 };
 thread_local leave_at_exit at_exit;
 
-constinit std::mutex registry_lock;  // guards the next two
+constinit system_mutex registry_lock;  // guards the next two
 constinit pool_core* pools[index_count] = {};
 constinit unsigned visitors[index_count + 1] = {};  // of a pool, which does not go meanwhile
 constinit memory_keeper keeper{cache_registry::give_back};

@@ -9,13 +9,15 @@
 #pragma GCC diagnostic ignored "-Wold-style-cast"
 #include <valgrind/memcheck.h>
 
+#include "weft/base/system_mutex.hpp"
+
 namespace weft::detail {
 namespace {
 
 // Valgrind's number for each stack, by its limit. Never destroyed: a coroutine may be the last
 // static object to go.
 struct numbers {
-    std::mutex lock;
+    system_mutex lock;
     std::unordered_map<std::byte*, unsigned long> of;
 
     static numbers& all() {

@@ -5,6 +5,7 @@
 #include <new>
 #include <thread>
 
+#include "weft/base/system_mutex.hpp"
 #include "weft/task/result_slot.hpp"
 
 namespace weft::detail {
@@ -78,7 +79,7 @@ void trampoline::resume_next() {
 }
 
 // Trampolines that nobody uses; kept for good.
-constinit std::mutex free_mutex;
+constinit system_mutex free_mutex;
 constinit trampoline* free_list = nullptr;
 
 // A trampoline in use; none, where there is no memory for another.

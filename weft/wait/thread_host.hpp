@@ -12,12 +12,10 @@
 // not block it again. A thread that ends while something that was begun on it has still to run, or
 // has a deadline, ends the program.
 //
-// Model: none, std::mutex and std::condition_variable guard its queue, and the rest is a count.
+// Model: none, a mutex and a condition guard its queue, and the rest is a count.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
-
+#include "weft/base/system_mutex.hpp"
 #include "weft/wait/flow.hpp"
 #include "weft/wait/timer_heap.hpp"
 
@@ -75,8 +73,8 @@ private:
     bool back_ = false;               // its own waiter was run
     timer_heap timers_;
 
-    std::mutex lock_;  // guards the queue
-    std::condition_variable posted_;
+    system_mutex lock_;  // guards the queue
+    system_condition posted_;
     forward_queue<runnable> queue_;
 };
 

@@ -1,0 +1,103 @@
+// system_mutex, system_condition: what blocks a whole thread, by the system call itself.
+//
+// Its one idea: weft's own locks stay below everything that may stand in for functions of libc.
+// Where the mutexes of pthreads are hooked (weft/hook), a fiber that finds one taken is suspended;
+// weft's own are locked where nothing can be: in a wake, in the midst of a suspension, in the
+// allocator of stacks. They are held for a few instructions, and the thread waits.
+//
+//      0  free  --lock-->  1  held  --another comes-->  2  held, and threads may sleep
+//      ^------------------ unlock; from 2 it wakes one -----------------'
+//
+// The interface is that of std's own, as far as weft needs it. Neither has a constructor that runs
+// or a destructor that does anything, so that both serve while statics are made and destroyed.
+//
+//   weft::system_mutex lock;
+//   weft::system_condition changed;
+//   std::unique_lock held(lock);
+//   while (!ready) changed.wait(held);
+//
+// Limits: one process; not recursive. Who may end a condition after the notification notifies it
+// under the lock.
+//
+// Model: none, what the checker walks has its own (thread_mutex.hpp), and these never wait there.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "weft/base/clock.hpp"
+#include "weft/base/futex.hpp"
+#include "weft/base/platform.hpp"
+
+namespace weft {
+
+class system_mutex {
+public:
+    constexpr system_mutex() noexcept = default;
+    system_mutex(const system_mutex&) = delete;
+    system_mutex& operator=(const system_mutex&) = delete;
+
+    // Acquire: pairs with unlock().
+    void lock() noexcept {
+        if (!try_lock()) [[unlikely]]
+            lock_slowly();
+    }
+    [[nodiscard]] bool try_lock() noexcept {
+        std::uint32_t expected = 0;
+        return word_.compare_exchange_strong(expected, 1, std::memory_order_acquire,
+                                             std::memory_order_relaxed);
+    }
+    // Release: pairs with lock(). The mutex may be gone when the sleeper is woken: its address is
+    // all that this takes.
+    void unlock() noexcept {
+        if (word_.exchange(0, std::memory_order_release) == 2) [[unlikely]]
+            detail::futex_wake(&word_);
+    }
+
+private:
+    WEFT_COLD void lock_slowly() noexcept {
+        // The holder is mostly through before a sleep would have begun.
+        for (int looks = 0; looks < 64; ++looks) {
+            if (word_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+            cpu_pause();
+        }
+        while (word_.exchange(2, std::memory_order_acquire) != 0) detail::futex_wait_at(&word_, 2);
+    }
+
+    std::atomic<std::uint32_t> word_{0};
+};
+
+class system_condition {
+public:
+    constexpr system_condition() noexcept = default;
+    system_condition(const system_condition&) = delete;
+    system_condition& operator=(const system_condition&) = delete;
+
+    void wait(std::unique_lock<system_mutex>& held) noexcept { wait_until(held, never); }
+    std::cv_status wait_until(std::unique_lock<system_mutex>& held, time_point until) noexcept {
+        // Relaxed, both: what is waited for is changed under the lock, which the caller has.
+        sleepers_.fetch_add(1, std::memory_order_relaxed);
+        const std::uint32_t seen = turn_.load(std::memory_order_relaxed);
+        held.unlock();
+        const bool in_time = detail::futex_wait_at(&turn_, seen, until);
+        held.lock();
+        sleepers_.fetch_sub(1, std::memory_order_relaxed);
+        return in_time ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
+    void notify_one() noexcept { notify(1); }
+    void notify_all() noexcept { notify(1 << 30); }
+
+private:
+    void notify(int most) noexcept {
+        turn_.fetch_add(1, std::memory_order_relaxed);
+        // A sleeper that is not counted yet comes after the change, under the lock, and sees it.
+        if (sleepers_.load(std::memory_order_relaxed) != 0) detail::futex_wake(&turn_, most);
+    }
+
+    std::atomic<std::uint32_t> turn_{0};  // how many notifications there were
+    std::atomic<std::uint32_t> sleepers_{0};
+};
+
+}  // namespace weft
