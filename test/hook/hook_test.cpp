@@ -477,13 +477,14 @@ TEST(hook_options_death, are_what_the_environment_says) {
     for (const char* value : {"1", "0", ""}) {
         const bool on = *value == '1';
         ::setenv("WEFT_HOOK_FILES", value, 1);
-        EXPECT_EXIT(::_exit(hook::get_options().files == on && !hook::get_options().pthread_mutex),
+        EXPECT_EXIT(::_exit(hook::get_options().files == on && hook::get_options().pthreads),
                     ::testing::ExitedWithCode(1), "");
         ::unsetenv("WEFT_HOOK_FILES");
-        ::setenv("WEFT_HOOK_MUTEX", value, 1);
-        EXPECT_EXIT(::_exit(hook::get_options().pthread_mutex == on && !hook::get_options().files),
-                    ::testing::ExitedWithCode(1), "");
-        ::unsetenv("WEFT_HOOK_MUTEX");
+        ::setenv("WEFT_HOOK_PTHREADS", value, 1);
+        EXPECT_EXIT(
+            ::_exit(hook::get_options().pthreads == (*value != '0') && !hook::get_options().files),
+            ::testing::ExitedWithCode(1), "");
+        ::unsetenv("WEFT_HOOK_PTHREADS");
     }
 }
 

@@ -9,12 +9,12 @@ namespace weft::hook {
 
 void set_options(options o) noexcept {
     process_state::set(process_state::files, o.files);
-    process_state::set(process_state::mutexes, o.pthread_mutex);
+    process_state::set(process_state::pthreads, o.pthreads);
     process_state::set(process_state::selves, o.pthread_self);
 }
 
 options get_options() noexcept {
-    return {process_state::has(process_state::files), process_state::has(process_state::mutexes),
+    return {process_state::has(process_state::files), process_state::has(process_state::pthreads),
             process_state::has(process_state::selves)};
 }
 

@@ -36,9 +36,10 @@ namespace weft::hook {
 struct options {
     // Calls on regular files are made by a thread that may block (sched/blocking.hpp).
     bool files = false;
-    // A pthread mutex that another holds is waited for by the fiber and not by its thread, where a
-    // shared object locks it. Otherwise only one whose holder waits on this very thread is.
-    bool pthread_mutex = false;
+    // Mutexes, conditions and all else of pthreads that is waited for belong to fibers, and are
+    // waited for by them. If not, they are the threads', as without hooks. To be set before there
+    // are fibers.
+    bool pthreads = true;
     // pthread_self() is a handle of the fiber's own, for libraries that know by it what belongs to
     // whichever thread calls them. To be set before the fibers that such a library meets.
     bool pthread_self = false;
@@ -116,8 +117,9 @@ std::vector<inactive_hook> self_check();
 // that counts the others.
 void report_inactive(bool all) noexcept;
 
-// A pin: a fiber waits in a hooked call and holds a mutex of pthreads, so that who comes to lock it
-// waits for both. The first few are told on standard error; `on_pin` takes that over.
+// A pin: with options::pthreads off, a fiber waits in a hooked call and holds a mutex of pthreads,
+// so that the thread on which another comes to lock it waits for both. The first few are told on
+// standard error; `on_pin` takes that over.
 struct pin {
     fiber_core* fiber;  // of party f->who()
     const char* what;   // it waits for

@@ -12,8 +12,8 @@
 
 namespace weft::hook {
 
-constinit atomic<unsigned char> process_state::word{process_state::alive |
-                                                    process_state::by_default};
+constinit atomic<unsigned char> process_state::word{
+    process_state::alive | process_state::by_default | process_state::pthreads};
 
 namespace {
 
@@ -24,6 +24,11 @@ bool is_set(const char* name) noexcept {
     return value != nullptr && *value != '\0' && !(value[0] == '0' && value[1] == '\0');
 }
 
+bool is_refused(const char* name) noexcept {
+    const char* const value = std::getenv(name);
+    return value != nullptr && value[0] == '0' && value[1] == '\0';
+}
+
 // Before the constructors of the program, and after those of the libraries it is linked with. What
 // these have made keys for is each thread's: whoever serves malloc is initialised by now.
 __attribute__((constructor(101))) void begin() {
@@ -32,7 +37,7 @@ __attribute__((constructor(101))) void begin() {
     own_process.store(::getpid(), std::memory_order_relaxed);
     ::pthread_atfork(nullptr, nullptr, [] { process_state::set(process_state::alive, false); });
     if (is_set("WEFT_HOOK_FILES")) process_state::set(process_state::files, true);
-    if (is_set("WEFT_HOOK_MUTEX")) process_state::set(process_state::mutexes, true);
+    if (is_refused("WEFT_HOOK_PTHREADS")) process_state::set(process_state::pthreads, false);
     if (const char* const name = std::getenv("WEFT_HOOK_STOP"); name != nullptr && *name != '\0') {
         stop_answer a;
         if (parse_stop_answer(name, a))

@@ -24,7 +24,7 @@ struct process_state {
     static constexpr unsigned char alive = 1;       // it is no child of who has loaded the hooks
     static constexpr unsigned char by_default = 2;  // fibers that say nothing have hooks
     static constexpr unsigned char files = 4;       // options::files
-    static constexpr unsigned char mutexes = 8;     // options::pthread_mutex
+    static constexpr unsigned char pthreads = 8;    // options::pthreads
     static constexpr unsigned char selves = 16;     // options::pthread_self
 
     // Relaxed: each bit stands for itself.

@@ -2,12 +2,13 @@
 
 #include <pthread.h>
 
-#include <cerrno>
 #include <mutex>
 #include <optional>
 #include <source_location>
 #include <utility>
 
+#include "weft/base/errno.hpp"
+#include "weft/hook/blocked.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/pin.hpp"
 #include "weft/hook/readiness.hpp"
@@ -40,10 +41,6 @@ void forget_all() noexcept {
 __attribute__((constructor(101))) void forget_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] { forget_all(); });
 }
-
-// A fiber may come back on another thread, whose errno is another.
-WEFT_NOINLINE int this_errno() noexcept { return errno; }
-WEFT_NOINLINE void set_this_errno(int e) noexcept { errno = e; }
 
 // Of a fiber. It is movable until it is started, for shared stacks.
 class park_wait {
@@ -122,11 +119,13 @@ unparked lot::park(const void* address, const parking& how, question still, void
     // Within the start of another wait nothing can be suspended.
     const bool can_wait = f != nullptr && !f->ending && f->waiting == nullptr;
     if (f != nullptr && f->ending && how.is_stopped) return unparked::stopped;
-    if (!can_wait) return park_thread(address, how, still, of);
-    const int before = this_errno();
+    if (!can_wait) {
+        const blocks_thread tells(how.what, __builtin_return_address(0), blocks_thread::brief);
+        return park_thread(address, how, still, of);
+    }
+    const kept_errno keep;
     const unparked end = park_fiber(*f, address, how, still, of);
     if (end == unparked::stopped) let_others_run();
-    set_this_errno(before);
     return end;
 }
 

@@ -1,0 +1,418 @@
+#include "weft/hook/libc_mutex.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/fiber/fiber.hpp"
+#include "weft/fiber/nursery.hpp"
+#include "weft/hook/hook.hpp"
+#include "weft/run/run.hpp"
+#include "weft/sched/virtual_loop.hpp"
+
+extern "C" int lock_in_library(pthread_mutex_t*);
+extern "C" int unlock_in_library(pthread_mutex_t*);
+
+namespace {
+
+using namespace weft;
+
+// A mutex of every kind that libc makes here.
+struct kind {
+    const char* name;
+    int type = PTHREAD_MUTEX_NORMAL;
+    int protocol = PTHREAD_PRIO_NONE;
+    int robust = PTHREAD_MUTEX_STALLED;
+    int shared = PTHREAD_PROCESS_PRIVATE;
+};
+const kind kinds[] = {
+    {"normal"},
+    {"recursive", PTHREAD_MUTEX_RECURSIVE},
+    {"errorcheck", PTHREAD_MUTEX_ERRORCHECK},
+    {"adaptive", PTHREAD_MUTEX_ADAPTIVE_NP},
+    {"inherit", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT},
+    {"inherit recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_INHERIT},
+    {"robust", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST},
+    {"robust recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST},
+    {"robust errorcheck", PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST},
+    {"shared", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_STALLED,
+     PTHREAD_PROCESS_SHARED},
+    {"shared recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_STALLED,
+     PTHREAD_PROCESS_SHARED},
+};
+
+struct mutex_of {
+    pthread_mutex_t m;
+    explicit mutex_of(const kind& k) {
+        pthread_mutexattr_t a;
+        ::pthread_mutexattr_init(&a);
+        EXPECT_EQ(::pthread_mutexattr_settype(&a, k.type), 0);
+        EXPECT_EQ(::pthread_mutexattr_setprotocol(&a, k.protocol), 0);
+        EXPECT_EQ(::pthread_mutexattr_setrobust(&a, k.robust), 0);
+        EXPECT_EQ(::pthread_mutexattr_setpshared(&a, k.shared), 0);
+        EXPECT_EQ(::pthread_mutex_init(&m, &a), 0);
+        ::pthread_mutexattr_destroy(&a);
+    }
+    mutex_of(const mutex_of&) = delete;
+    ~mutex_of() { EXPECT_EQ(::pthread_mutex_destroy(&m), 0); }
+};
+
+timespec in_ms(clockid_t by, long ms) {
+    timespec t;
+    ::clock_gettime(by, &t);
+    t.tv_nsec += ms * 1'000'000;
+    t.tv_sec += t.tv_nsec / 1'000'000'000;
+    t.tv_nsec %= 1'000'000'000;
+    return t;
+}
+
+TEST(libc_mutex, of_every_kind_lets_one_fiber_in_at_a_time) {
+    for (const kind& k : kinds) {
+        mutex_of m(k);
+        int inside = 0;
+        int most = 0;
+        run([&] {
+            nursery n;
+            for (int i = 0; i < 4; ++i)
+                n.spawn([&] {
+                    for (int round = 0; round < 3; ++round) {
+                        EXPECT_EQ(::pthread_mutex_lock(&m.m), 0) << k.name;
+                        most = std::max(most, ++inside);
+                        ::usleep(300);
+                        --inside;
+                        EXPECT_EQ(::pthread_mutex_unlock(&m.m), 0) << k.name;
+                    }
+                });
+            n.join();
+        });
+        EXPECT_EQ(most, 1) << k.name;
+    }
+}
+
+// What a thread, or a fiber, hears of one that is its own, and of one that is another's.
+std::string said_of(const kind& k, bool in_fibers) {
+    mutex_of m(k);
+    std::string text;
+    const auto told = [&](const char* what, int r) {
+        text.append(what).append(" ").append(r == 0 ? "0" : ::strerrorname_np(r)).append("; ");
+    };
+    const auto beside = [&](auto f) {
+        if (in_fibers)
+            fiber(f).join();
+        else
+            std::thread(f).join();
+    };
+    const auto body = [&] {
+        told("unlock of none", k.type == PTHREAD_MUTEX_NORMAL || k.type == PTHREAD_MUTEX_ADAPTIVE_NP
+                                   ? 0
+                                   : ::pthread_mutex_unlock(&m.m));
+        told("lock", ::pthread_mutex_lock(&m.m));
+        told("try", ::pthread_mutex_trylock(&m.m));
+        timespec soon = in_ms(CLOCK_MONOTONIC, 2);
+        if (k.protocol == PTHREAD_PRIO_NONE)
+            told("in time", ::pthread_mutex_clocklock(&m.m, CLOCK_MONOTONIC, &soon));
+        if (k.type != PTHREAD_MUTEX_NORMAL && k.type != PTHREAD_MUTEX_ADAPTIVE_NP)
+            told("again", ::pthread_mutex_lock(&m.m));
+        beside([&] {
+            told("another tries", ::pthread_mutex_trylock(&m.m));
+            timespec late = in_ms(CLOCK_REALTIME, 2);
+            told("and waits", ::pthread_mutex_timedlock(&m.m, &late));
+            late.tv_nsec = 1'000'000'000;
+            told("for no time", ::pthread_mutex_timedlock(&m.m, &late));
+            if (k.protocol == PTHREAD_PRIO_NONE)
+                told("by no clock", ::pthread_mutex_clocklock(&m.m, 99, &late));
+            if (k.type != PTHREAD_MUTEX_NORMAL && k.type != PTHREAD_MUTEX_ADAPTIVE_NP)
+                told("and unlocks", ::pthread_mutex_unlock(&m.m));
+        });
+        if (k.robust == PTHREAD_MUTEX_STALLED) told("destroy", ::pthread_mutex_destroy(&m.m));
+        int unlocks = 0;
+        int r;
+        do {
+            r = ::pthread_mutex_unlock(&m.m);
+            ++unlocks;
+        } while (r == 0 && k.type != PTHREAD_MUTEX_NORMAL && k.type != PTHREAD_MUTEX_ADAPTIVE_NP);
+        told("last unlock", r);
+        text.append(std::to_string(unlocks));
+    };
+    if (in_fibers)
+        run(body);
+    else
+        std::thread(body).join();
+    return text;
+}
+
+TEST(libc_mutex, of_every_kind_says_to_fibers_what_it_says_to_threads) {
+    for (const kind& k : kinds) EXPECT_EQ(said_of(k, true), said_of(k, false)) << k.name;
+}
+
+// Fibers of two threads, and plain threads.
+TEST(libc_mutex, of_every_kind_excludes_fibers_and_threads_alike) {
+    constexpr int rounds = 300;
+    for (const kind& k : kinds) {
+        mutex_of m(k);
+        long count = 0;
+        const auto add = [&] {
+            for (int i = 0; i < rounds; ++i) {
+                EXPECT_EQ(::pthread_mutex_lock(&m.m), 0);
+                const long before = count;
+                if (i % 50 == 0) ::usleep(50);
+                count = before + 1;
+                EXPECT_EQ(::pthread_mutex_unlock(&m.m), 0);
+            }
+        };
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 2; ++i) threads.emplace_back(add);
+        for (int i = 0; i < 2; ++i)
+            threads.emplace_back([&] {
+                run([&] {
+                    nursery n;
+                    for (int j = 0; j < 3; ++j) n.spawn(add);
+                    n.join();
+                });
+            });
+        for (auto& t : threads) t.join();
+        EXPECT_EQ(count, 8 * rounds) << k.name;
+    }
+}
+
+TEST(libc_mutex, of_robust_kind_is_had_from_a_thread_that_has_died) {
+    mutex_of m({"robust", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST});
+    std::thread([&] { EXPECT_EQ(::pthread_mutex_lock(&m.m), 0); }).join();
+    run([&] {
+        EXPECT_EQ(::pthread_mutex_lock(&m.m), EOWNERDEAD);
+        EXPECT_EQ(::pthread_mutex_consistent(&m.m), 0);
+        EXPECT_EQ(::pthread_mutex_unlock(&m.m), 0);
+    });
+}
+
+// It comes back, again and again, in the turn in which it has unlocked.
+TEST(libc_mutex, is_given_to_a_fiber_that_lost_it_once) {
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        bool had = false;
+        int turns = 0;
+        ::pthread_mutex_lock(&m);
+        fiber waits([&] {
+            ::pthread_mutex_lock(&m);
+            had = true;
+            ::pthread_mutex_unlock(&m);
+        });
+        while (!had && turns < 100) {
+            ++turns;
+            this_fiber::yield();
+            ::pthread_mutex_unlock(&m);
+            ::pthread_mutex_lock(&m);
+        }
+        ::pthread_mutex_unlock(&m);
+        waits.join();
+        EXPECT_LE(turns, 4);
+    });
+}
+
+// What a fiber holds, a thread waits for in libc.
+TEST(libc_mutex, that_a_fiber_holds_is_waited_for_by_threads) {
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    std::thread waits;
+    std::atomic<bool> locked{false};
+    run([&] {
+        ::pthread_mutex_lock(&m);
+        waits = std::thread([&] {
+            ::pthread_mutex_lock(&m);
+            locked = true;
+            ::pthread_mutex_unlock(&m);
+        });
+        ::usleep(20'000);
+        EXPECT_FALSE(locked);
+        ::pthread_mutex_unlock(&m);
+    });
+    waits.join();
+    EXPECT_TRUE(locked);
+}
+
+// Its destructors lock it, and cannot wait.
+TEST(libc_mutex, is_passed_on_by_a_fiber_that_is_killed) {
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    {
+        loop l;
+        fiber f(
+            [] {
+                struct unlocks {
+                    ~unlocks() { ::pthread_mutex_unlock(&m); }
+                };
+                ::pthread_mutex_lock(&m);
+                const unlocks at_end;
+                for (;;) ::usleep(1'000'000);
+            },
+            {.on = &l});
+        static_cast<void>(l.run_once(steady_now()));
+        f.detach();
+    }
+    EXPECT_EQ(::pthread_mutex_trylock(&m), 0);
+    ::pthread_mutex_unlock(&m);
+}
+
+TEST(libc_mutex, belongs_to_the_fiber_in_a_child_as_well) {
+    mutex_of m({"errorcheck", PTHREAD_MUTEX_ERRORCHECK});
+    run([&] {
+        ::pthread_mutex_lock(&m.m);
+        const ::pid_t child = ::fork();
+        if (child == 0)
+            ::_exit(::pthread_mutex_lock(&m.m) == EDEADLK && ::pthread_mutex_unlock(&m.m) == 0 &&
+                            ::pthread_mutex_lock(&m.m) == 0
+                        ? 0
+                        : 1);
+        int status = -1;
+        ::waitpid(child, &status, 0);
+        EXPECT_EQ(status, 0);
+        ::pthread_mutex_unlock(&m.m);
+    });
+}
+
+// The thread would wait for itself.
+TEST(libc_mutex, is_waited_for_by_the_fiber_and_not_by_its_thread) {
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        int inside = 0;
+        int most = 0;
+        const auto locks = [&] {
+            for (int i = 0; i < 3; ++i) {
+                ASSERT_EQ(::pthread_mutex_lock(&m), 0);
+                most = std::max(most, ++inside);
+                ::usleep(200);
+                --inside;
+                ASSERT_EQ(::pthread_mutex_unlock(&m), 0);
+            }
+        };
+        fiber a(locks);
+        fiber b(locks);
+        fiber c(locks);
+        a.join();
+        b.join();
+        c.join();
+        EXPECT_EQ(most, 1);
+    });
+}
+
+TEST(libc_mutex, a_lock_with_a_deadline_is_waited_for_until_then) {
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        ASSERT_EQ(::pthread_mutex_lock(&m), 0);
+        fiber([] {
+            // Twice, as a second may begin meanwhile.
+            for (const clockid_t by : {CLOCK_REALTIME, CLOCK_MONOTONIC}) {
+                constexpr auto some = std::chrono::milliseconds(20);
+                timespec until;
+                ::clock_gettime(by, &until);
+                until.tv_nsec += std::chrono::nanoseconds(some).count();
+                until.tv_sec += until.tv_nsec / 1'000'000'000;
+                until.tv_nsec %= 1'000'000'000;
+                const auto start = std::chrono::steady_clock::now();
+                EXPECT_EQ(::pthread_mutex_clocklock(&m, by, &until), ETIMEDOUT);
+                EXPECT_GE(std::chrono::steady_clock::now() - start, some / 2);
+            }
+        }).join();
+        ::pthread_mutex_unlock(&m);
+    });
+}
+
+TEST(libc_mutex, a_lock_with_any_deadline_is_waited_for) {
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        constexpr time_t last = std::numeric_limits<time_t>::max();
+        constexpr time_t first = std::numeric_limits<time_t>::min();
+        for (const clockid_t by : {CLOCK_REALTIME, CLOCK_MONOTONIC}) {
+            ASSERT_EQ(::pthread_mutex_lock(&m), 0);
+            fiber waits([by] {
+                const timespec late = {last, 999'999'999};
+                EXPECT_EQ(::pthread_mutex_clocklock(&m, by, &late), 0);
+                ::pthread_mutex_unlock(&m);
+            });
+            fiber does_not([by] {
+                for (const timespec t : {timespec{first, 0}, timespec{0, 0}})
+                    EXPECT_EQ(::pthread_mutex_clocklock(&m, by, &t), ETIMEDOUT);
+                for (const timespec none : {timespec{last, -1}, timespec{last, 1'000'000'000}})
+                    EXPECT_EQ(::pthread_mutex_clocklock(&m, by, &none), EINVAL);
+            });
+            does_not.join();
+            ::pthread_mutex_unlock(&m);
+            waits.join();
+        }
+    });
+}
+
+// A clock that jumps when nobody is ready would stand still.
+TEST(libc_mutex, a_lock_that_is_waited_for_lets_time_pass) {
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    weft::testing::virtual_loop l(1);
+    fiber holder(
+        [] {
+            ::pthread_mutex_lock(&m);
+            ::usleep(30'000);
+            ::pthread_mutex_unlock(&m);
+        },
+        {.on = l});
+    bool locked = false;
+    fiber waits(
+        [&] {
+            ::usleep(1000);
+            locked = ::pthread_mutex_lock(&m) == 0;
+            ::pthread_mutex_unlock(&m);
+        },
+        {.on = l});
+    l.run();
+    EXPECT_TRUE(locked);
+}
+
+// What another thread holds is waited for by the fiber.
+TEST(libc_mutex, a_contended_mutex_of_a_library_lets_others_run) {
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    std::atomic<int> state{0};  // 1: it is held; 2: it may be released
+    std::thread holder([&] {
+        ::pthread_mutex_lock(&m);
+        state = 1;
+        while (state != 2) std::this_thread::yield();
+        ::pthread_mutex_unlock(&m);
+    });
+    while (state != 1) std::this_thread::yield();
+    run([&] {
+        fiber other([&] { state = 2; });
+        EXPECT_EQ(lock_in_library(&m), 0);  // for ever, if the other did not run
+        EXPECT_EQ(unlock_in_library(&m), 0);
+    });
+    holder.join();
+}
+
+// It cannot be refused, so it waits on.
+TEST(libc_mutex, a_lock_outlasts_a_stop) {
+    run([] {
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        ASSERT_EQ(::pthread_mutex_lock(&m), 0);
+        bool locked = false;
+        fiber f([&] {
+            locked = ::pthread_mutex_lock(&m) == 0;
+            ::pthread_mutex_unlock(&m);
+        });
+        this_fiber::sleep_for(std::chrono::milliseconds(2));
+        f.request_stop();
+        this_fiber::sleep_for(std::chrono::milliseconds(2));
+        EXPECT_FALSE(locked);
+        ::pthread_mutex_unlock(&m);
+        f.join();
+        EXPECT_TRUE(locked);
+    });
+}
+
+}  // namespace

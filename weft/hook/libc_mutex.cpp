@@ -1,0 +1,432 @@
+#include "weft/hook/libc_mutex.hpp"
+
+#include <sys/single_threaded.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "weft/base/block_cache.hpp"
+#include "weft/base/futex.hpp"
+#include "weft/base/spin_lock.hpp"
+#include "weft/hook/calls.hpp"
+#include "weft/hook/parking_lot.hpp"
+#include "weft/hook/readiness.hpp"
+
+namespace weft::hook {
+namespace {
+
+// How many wait in the lot for mutexes: a thread that unlocks one looks there only if any do.
+constinit atomic<unsigned> mutex_waits{0};
+
+struct counted_wait {
+    counted_wait() noexcept { mutex_waits.fetch_add(1, std::memory_order_seq_cst); }  // see L3
+    counted_wait(const counted_wait&) = delete;
+    counted_wait& operator=(const counted_wait&) = delete;
+    // Relaxed: one look too many is no harm.
+    ~counted_wait() { mutex_waits.fetch_sub(1, std::memory_order_relaxed); }
+};
+
+// What is unlocked behind the hooks tells the futex alone.
+constexpr auto look_again = std::chrono::seconds(1);
+
+int number_of(const fiber_core& f) noexcept {
+    constexpr std::uint64_t first = 1u << 22;  // above every thread's
+    constexpr std::uint64_t last = 1u << 30;   // what libc keeps of an owner
+    return static_cast<int>(first + f.id() % (last - first));
+}
+bool is_fiber(int owner) noexcept { return owner >= 1 << 22; }
+
+#if defined(__GLIBC__)
+
+constexpr int kind_bits = 3;
+constexpr int elision_bits = 256 | 512;
+
+bool has_plain_words(const pthread_mutex_t& m) noexcept {
+    return (__atomic_load_n(&m.__data.__kind, __ATOMIC_RELAXED) & ~(kind_bits | elision_bits)) == 0;
+}
+int kind_of(const pthread_mutex_t& m) noexcept { return m.__data.__kind & kind_bits; }
+int owner_of(const pthread_mutex_t& m) noexcept {
+    return __atomic_load_n(&m.__data.__owner, __ATOMIC_RELAXED);
+}
+int* word_of(pthread_mutex_t& m) noexcept { return &m.__data.__lock; }
+
+bool try_take(pthread_mutex_t& m) noexcept {
+    int expected = 0;
+    return __atomic_compare_exchange_n(word_of(m), &expected, 1, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+void become_owner(pthread_mutex_t& m, int me) noexcept {
+    told_acquired(m);
+    __atomic_store_n(&m.__data.__owner, me, __ATOMIC_RELAXED);
+    ++m.__data.__nusers;
+    if (kind_of(m) == PTHREAD_MUTEX_RECURSIVE_NP) m.__data.__count = 1;
+}
+
+// An owner that comes again: 0, or why not; -1: there is none, or it must wait for itself.
+int lock_again(pthread_mutex_t& m, int me, bool waits) noexcept {
+    const int kind = kind_of(m);
+    if (kind == PTHREAD_MUTEX_TIMED_NP || kind == PTHREAD_MUTEX_ADAPTIVE_NP || owner_of(m) != me)
+        return -1;
+    if (kind == PTHREAD_MUTEX_ERRORCHECK_NP) return waits ? EDEADLK : EBUSY;
+    if (m.__data.__count + 1 == 0) return EAGAIN;
+    ++m.__data.__count;
+    return 0;
+}
+
+// Frees a word that is waited for, or gives it on. Only its address is used once it is free.
+void pass_on(int* word) noexcept {
+    constexpr unsigned threads_turn = 4;  // every so often nobody is given it
+    static constinit atomic<unsigned> turns{0};
+    const auto free_it = [&] { __atomic_store_n(word, 0, __ATOMIC_SEQ_CST); };
+    const auto wake_thread = [&] {
+        return !__libc_single_threaded && weft::detail::futex_wake(word) != 0;
+    };
+    const bool of_threads =
+        !__libc_single_threaded &&
+        turns.fetch_add(1, std::memory_order_relaxed) % threads_turn == threads_turn - 1;
+    if (!of_threads && may_have_parked(word)) {
+        bool given = false;
+        unpark_first(word, [&](const parked* p, bool) noexcept {
+            given = p != nullptr && (p->tag & 1) != 0;
+            if (!given) free_it();
+            return given;
+        });
+        if (!given) wake_thread();
+        return;
+    }
+    free_it();
+    if (!wake_thread() && may_have_parked(word)) unpark(word, 1);
+}
+
+void give_up(pthread_mutex_t& m) noexcept {
+    told_released(m);
+    __atomic_store_n(&m.__data.__owner, 0, __ATOMIC_RELAXED);
+    --m.__data.__nusers;
+    int expected = 1;
+    if (!__atomic_compare_exchange_n(word_of(m), &expected, 0, false, __ATOMIC_RELEASE,
+                                     __ATOMIC_RELAXED)) [[unlikely]]
+        pass_on(word_of(m));
+}
+
+// A fiber that was woken, or given the word, and is destroyed before it comes back.
+void pass_by(const void* address, bool was_given) noexcept {
+    auto* const word = static_cast<int*>(const_cast<void*>(address));
+    if (was_given)
+        pass_on(word);
+    else
+        unpark(word, 1);
+}
+
+// Where it is held. 0, or ETIMEDOUT.
+WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
+    int* const word = word_of(m);
+    // A thread that holds it is through soon.
+    for (int looks = 0; looks < 32 && !is_fiber(owner_of(m)); ++looks) {
+        if (__atomic_load_n(word, __ATOMIC_RELAXED) == 0 && try_take(m)) return 0;
+        spin_pause();
+    }
+    const counted_wait mine;
+    for (bool lost = false; __atomic_exchange_n(word, 2, __ATOMIC_SEQ_CST) != 0;) {
+        const time_point until = std::min(deadline, after(now(), look_again));
+        const parking how = {.what = "a mutex",
+                             .deadline = until,
+                             .is_stopped = false,
+                             .first = lost,
+                             .tag = lost ? 1u : 0u,
+                             .abandoned = pass_by};
+        switch (park(word, how, [&] { return __atomic_load_n(word, __ATOMIC_SEQ_CST) == 2; })) {
+            case unparked::given:
+                return 0;
+            case unparked::woken:
+                lost = true;
+                break;
+            case unparked::timed_out:
+                if (until == deadline) return ETIMEDOUT;
+                break;
+            case unparked::refused:
+            case unparked::stopped:
+                break;
+        }
+    }
+    return 0;
+}
+
+#else
+
+bool has_plain_words(const pthread_mutex_t&) noexcept { return false; }
+int lock_again(pthread_mutex_t&, int, bool) noexcept { return -1; }
+bool try_take(pthread_mutex_t&) noexcept { return false; }
+void become_owner(pthread_mutex_t&, int) noexcept {}
+void give_up(pthread_mutex_t&) noexcept {}
+int take_slowly(pthread_mutex_t&, time_point) { return ENOTSUP; }
+
+#endif
+
+bool is_free(const pthread_mutex_t& m) noexcept {
+#if defined(__GLIBC__)
+    return __atomic_load_n(&m.__data.__lock, __ATOMIC_ACQUIRE) == 0;
+#else
+    return static_cast<void>(m), false;
+#endif
+}
+
+// Of a mutex whose words are the thread's: which fiber has it, or is about to.
+struct lending {
+    lending* next;
+    const pthread_mutex_t* of;
+    int fiber;
+    unsigned count;     // how often it is locked; 0: not yet
+    bool ends = false;  // it is being unlocked
+
+    // The mutex is free: it was destroyed while it was held, and is another one now.
+    bool is_stale() const noexcept { return count != 0 && !ends && is_free(*of); }
+};
+
+class lendings {
+public:
+    void lock() noexcept { lock_.lock(); }
+    void unlock() noexcept { lock_.unlock(); }
+
+    // Under the lock.
+    lending* find(const pthread_mutex_t& m) noexcept {
+        lending* l = first_;
+        while (l != nullptr && l->of != &m) l = l->next;
+        return l;
+    }
+    void add(lending& l) noexcept {
+        l.next = first_;
+        first_ = &l;
+    }
+    void remove(lending& l) noexcept {
+        lending** at = &first_;
+        while (*at != &l) at = &(*at)->next;
+        *at = l.next;
+    }
+
+private:
+    spin_lock lock_;
+    lending* first_ = nullptr;
+};
+constinit lendings all_lendings;
+
+lending* new_lending(const pthread_mutex_t& m, int me) noexcept {
+    void* const room = block_cache::try_acquire(sizeof(lending));
+    return room != nullptr ? new (room) lending{nullptr, &m, me, 0, false} : nullptr;
+}
+void end_lending(lending& l) noexcept {
+    const void* const of = l.of;
+    {
+        const std::lock_guard held(all_lendings);
+        all_lendings.remove(l);
+    }
+    block_cache::release(&l, sizeof(lending));
+    unpark(of, 1);
+}
+
+int type_of(const pthread_mutex_t& m) noexcept {
+#if defined(__GLIBC__)
+    return kind_of(m);
+#else
+    return static_cast<void>(m), PTHREAD_MUTEX_NORMAL;
+#endif
+}
+
+// The entry is the fiber's, made here; or its mutex is another fiber's, which is waited for.
+struct claimed_lending {
+    lending* entry = nullptr;
+    bool kept = false;
+    ~claimed_lending() {
+        if (entry != nullptr && !kept) end_lending(*entry);
+    }
+};
+
+int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
+    claimed_lending mine;
+    for (;;) {
+        lending* const fresh = new_lending(m, me);
+        if (fresh == nullptr) return ENOMEM;
+        bool again = false;
+        {
+            const std::lock_guard held(all_lendings);
+            lending* known = all_lendings.find(m);
+            if (known != nullptr && known->is_stale()) {
+                all_lendings.remove(*known);
+                block_cache::release(std::exchange(known, nullptr), sizeof(lending));
+            }
+            again = known != nullptr && known->fiber == me;
+            if (again && type_of(m) != PTHREAD_MUTEX_NORMAL) mine.entry = known;
+            if (known == nullptr) {
+                all_lendings.add(*fresh);
+                mine.entry = fresh;
+            }
+        }
+        if (mine.entry == fresh) break;
+        block_cache::release(fresh, sizeof(lending));
+        if (mine.entry != nullptr) {
+            mine.kept = true;  // it comes again
+            const int r = waits && type_of(m) == PTHREAD_MUTEX_ERRORCHECK
+                              ? EDEADLK
+                              : real::pthread_mutex_trylock(&m);
+            if (r == 0) ++mine.entry->count;
+            return r;
+        }
+        if (!waits) return EBUSY;
+        const auto is_lent = [&] {
+            const std::lock_guard held(all_lendings);
+            const lending* const l = all_lendings.find(m);
+            return l != nullptr && !l->is_stale();
+        };
+        const parking how = {
+            .what = "a mutex",
+            .deadline = deadline,
+            .is_stopped = false,
+            .abandoned = [](const void* address, bool) noexcept { unpark(address, 1); }};
+        if (park(&m, how, is_lent) == unparked::timed_out) return ETIMEDOUT;
+    }
+    auto pause = std::chrono::microseconds(0);
+    for (;;) {
+        const int r = real::pthread_mutex_trylock(&m);
+        if (r == 0 || r == EOWNERDEAD) {
+            mine.kept = true;
+            mine.entry->count = 1;
+        }
+        if (r != EBUSY || !waits) return r;
+        if (deadline <= now()) return ETIMEDOUT;
+        if (const fiber_core* const f = hooked_fiber(); f == nullptr || f->ending)
+            spin_yield();
+        else if (pause.count() == 0)
+            let_others_run();
+        else
+            wait_out(std::min(after(now(), pause), deadline));
+        pause =
+            std::clamp(2 * pause, std::chrono::microseconds(50), std::chrono::microseconds(1000));
+    }
+}
+
+int give_back(pthread_mutex_t& m, int me) {
+    lending* mine;
+    {
+        const std::lock_guard held(all_lendings);
+        mine = all_lendings.find(m);
+        if (mine != nullptr && mine->fiber != me && type_of(m) != PTHREAD_MUTEX_NORMAL)
+            return EPERM;
+        if (mine != nullptr) mine->ends = true;
+    }
+    const int r = real::pthread_mutex_unlock(&m);
+    bool is_last = false;
+    if (mine != nullptr) {
+        const std::lock_guard held(all_lendings);
+        mine->ends = false;
+        is_last = r == 0 && --mine->count == 0;
+    }
+    if (is_last) end_lending(*mine);
+    return r;
+}
+
+}  // namespace
+
+int lock_mutex(pthread_mutex_t& m, fiber_core& f) {
+    const int me = number_of(f);
+    if (!has_plain_words(m)) [[unlikely]]
+        return lend(m, me, true, never);
+    if (!try_take(m)) [[unlikely]] {
+        if (const int r = lock_again(m, me, true); r >= 0) return r;
+        static_cast<void>(take_slowly(m, never));
+    }
+    become_owner(m, me);
+    return 0;
+}
+
+int try_lock_mutex(pthread_mutex_t& m, fiber_core& f) {
+    const int me = number_of(f);
+    if (!has_plain_words(m)) [[unlikely]]
+        return lend(m, me, false, never);
+    if (!try_take(m)) {
+        const int r = lock_again(m, me, false);
+        return r >= 0 ? r : EBUSY;
+    }
+    become_owner(m, me);
+    return 0;
+}
+
+int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const timespec& until) {
+    if (!is_waitable(by)) return EINVAL;
+    const int me = number_of(f);
+    if (!has_plain_words(m)) {
+        const int r = lend(m, me, false, never);
+        if (r != EBUSY) return r;
+        if (!is_time(until)) return EINVAL;
+        return lend(m, me, true, deadline_of(by, until));
+    }
+    if (!try_take(m)) {
+        if (const int r = lock_again(m, me, true); r >= 0) return r;
+        if (!is_time(until)) return EINVAL;
+        if (const int r = take_slowly(m, deadline_of(by, until)); r != 0) return r;
+    }
+    become_owner(m, me);
+    return 0;
+}
+
+int unlock_mutex(pthread_mutex_t& m, fiber_core& f) {
+    const int me = number_of(f);
+    if (!has_plain_words(m)) [[unlikely]]
+        return give_back(m, me);
+#if defined(__GLIBC__)
+    const int kind = kind_of(m);
+    if (kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP) {
+        if (owner_of(m) != me) return EPERM;
+        if (kind == PTHREAD_MUTEX_RECURSIVE_NP && --m.__data.__count != 0) return 0;
+    }
+#endif
+    give_up(m);
+    return 0;
+}
+
+int unlock_mutex_of_thread(pthread_mutex_t& m) {
+#if defined(__GLIBC__)
+    // A sanitizer has its own idea of who holds it.
+    if (!WEFT_TSAN && mutex_waits.load(std::memory_order_relaxed) != 0 && has_plain_words(m) &&
+        may_have_parked(word_of(m))) [[unlikely]] {
+        const int kind = kind_of(m);
+        const bool asks = kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP;
+        const bool last = kind != PTHREAD_MUTEX_RECURSIVE_NP || m.__data.__count == 1;
+        if (!asks || (last && owner_of(m) == static_cast<int>(::syscall(SYS_gettid)))) {
+            if (kind == PTHREAD_MUTEX_RECURSIVE_NP) m.__data.__count = 0;
+            give_up(m);
+            return 0;
+        }
+    }
+    told_released(m);
+    int* const word = word_of(m);
+    const int r = real::pthread_mutex_unlock(&m);
+    // Libc's exchange of the word is a full fence, where any other thread is, on x86-64; this is
+    // one elsewhere. Pairs with counted_wait.
+    if constexpr (!WEFT_X86_64) weft::atomic_thread_fence(std::memory_order_seq_cst);
+    if (mutex_waits.load(std::memory_order_relaxed) != 0 && may_have_parked(word)) [[unlikely]]
+        unpark(word, 1);
+    return r;
+#else
+    return real::pthread_mutex_unlock(&m);
+#endif
+}
+
+bool is_waitable(clockid_t by) noexcept { return by == CLOCK_REALTIME || by == CLOCK_MONOTONIC; }
+
+bool is_time(const timespec& t) noexcept { return t.tv_nsec >= 0 && t.tv_nsec <= 999'999'999; }
+
+time_point deadline_of(clockid_t by, const timespec& until) noexcept {
+    timespec there;
+    if (until.tv_sec < 0 || ::clock_gettime(by, &there) != 0) return time_point::min();
+    const auto of = [](const timespec& t) noexcept {
+        return hook::duration_of(t.tv_sec, std::chrono::nanoseconds(t.tv_nsec));
+    };
+    return of(until) == duration::max() ? never : after(now(), of(until) - of(there));
+}
+
+}  // namespace weft::hook
