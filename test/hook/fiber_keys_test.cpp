@@ -1,8 +1,11 @@
 #include "weft/hook/fiber_keys.hpp"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <limits.h>
 #include <pthread.h>
 
+#include <thread>
 #include <vector>
 
 #include "weft/fiber/fiber.hpp"
@@ -73,6 +76,37 @@ TEST_F(fiber_keys, are_destroyed_with_a_fiber_that_is_killed) {
         f.detach();
     }
     EXPECT_EQ(destroyed_values, 1);
+}
+
+TEST(fiber_keys_of_fibers, have_as_many_rounds_of_destructors_as_on_a_thread) {
+    static pthread_key_t again;
+    static int calls;
+    ASSERT_EQ(::pthread_key_create(&again,
+                                   [](void* v) {
+                                       ++calls;
+                                       EXPECT_EQ(::pthread_getspecific(again), nullptr);
+                                       EXPECT_EQ(::pthread_setspecific(again, v), 0);
+                                   }),
+              0);
+    const auto sets = [] { EXPECT_EQ(::pthread_setspecific(again, &again), 0); };
+    calls = 0;
+    std::thread(sets).join();
+    const int of_thread = calls;
+    calls = 0;
+    ::testing::internal::CaptureStderr();
+    run([&] { fiber(sets).join(); });
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+    EXPECT_EQ(calls, of_thread);
+    EXPECT_EQ(calls, PTHREAD_DESTRUCTOR_ITERATIONS);
+    ::pthread_key_delete(again);
+}
+
+// An allocator, or a sanitizer, that makes a key late: in the first call of a thread that it meets.
+TEST(fiber_keys_of_threads, are_those_of_the_object_that_serves_malloc) {
+    EXPECT_TRUE(hook::makes_keys_of_threads(::dlsym(RTLD_DEFAULT, "malloc")));
+    EXPECT_FALSE(hook::makes_keys_of_threads(reinterpret_cast<const void*>(&key_of_library)));
+    EXPECT_FALSE(hook::makes_keys_of_threads(reinterpret_cast<const void*>(&hook::self_check)));
+    EXPECT_FALSE(hook::makes_keys_of_threads(nullptr));
 }
 
 TEST_F(fiber_keys, that_are_made_again_are_empty) {

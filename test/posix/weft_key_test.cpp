@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <limits.h>
 
 #include <string>
 #include <thread>
@@ -93,6 +94,36 @@ TEST(weft_key, may_be_set_anew_by_a_destructor_which_is_then_called_again) {
         EXPECT_EQ(calls_of_it, 3);
         EXPECT_EQ(weft_key_delete(key), 0);
     });
+}
+
+// As a thread's: what is set anew after so many rounds is left, without a word.
+TEST(weft_key, has_four_rounds_of_destructors_that_set_it_again) {
+    static weft_key_t again;
+    static weft_key_t other;
+    static int calls;
+    static int calls_of_other;
+    calls = calls_of_other = 0;
+    ASSERT_EQ(weft_key_create(&again,
+                              [](void* v) {
+                                  ++calls;
+                                  EXPECT_EQ(weft_getspecific(again), nullptr);
+                                  weft_setspecific(again, v);
+                                  weft_setspecific(other, v);
+                                  EXPECT_EQ(weft_getspecific(again), v);
+                              }),
+              0);
+    ASSERT_EQ(weft_key_create(&other, [](void*) { ++calls_of_other; }), 0);
+    auto sets = [] { EXPECT_EQ(weft_setspecific(again, &again), 0); };
+    ::testing::internal::CaptureStderr();
+    run_in_c([&] { joined_in_c(begin_in_c(sets)); });
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+    EXPECT_EQ(calls, PTHREAD_DESTRUCTOR_ITERATIONS);
+    EXPECT_GE(calls_of_other, PTHREAD_DESTRUCTOR_ITERATIONS - 1);
+    calls = 0;
+    std::thread(sets).join();
+    EXPECT_EQ(calls, PTHREAD_DESTRUCTOR_ITERATIONS);
+    weft_key_delete(again);
+    weft_key_delete(other);
 }
 
 TEST(weft_key, that_was_deleted_destroys_nothing_and_who_has_its_place_finds_nothing) {

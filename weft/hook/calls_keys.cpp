@@ -1,5 +1,8 @@
 // Model: none, the user of a key has it from its maker, and each word stands for itself.
 
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
 #include <cerrno>
 #include <climits>
 #include <cstdint>
@@ -117,9 +120,20 @@ bool is_of_fiber(unsigned generation) noexcept {
 
 void keys_are_of_fibers_from_now_on() noexcept { of_fibers.store(true, unordered); }
 
+bool makes_keys_of_threads(const void* code) noexcept {
+    const auto object_of = [](const void* at) noexcept -> const void* {
+        ::Dl_info about;
+        return at != nullptr && ::dladdr(at, &about) != 0 ? about.dli_fbase : nullptr;
+    };
+    const void* const of_malloc = object_of(::dlsym(RTLD_DEFAULT, "malloc"));
+    const void* const program = object_of(reinterpret_cast<const void*>(::getauxval(AT_PHDR)));
+    return of_malloc != program && of_malloc != nullptr && object_of(code) == of_malloc;
+}
+
 int everywhere::pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
     const int r = real::pthread_key_create(key, destroy);
     if (r != 0 || *key >= most_keys || !of_fibers.load(unordered)) return r;
+    if (makes_keys_of_threads(__builtin_return_address(0))) return r;
     key_state& k = keys[*key];
     k.destroy.store(destroy, unordered);
     k.generation.store((k.generation.load(unordered) + 1) | 1, unordered);

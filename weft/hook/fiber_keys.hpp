@@ -5,12 +5,16 @@
 // is made once) keeps it by fiber, and none sees what another left. On a plain thread a key is as
 // ever.
 //
-// Not so the keys that were made before the program's own constructors ran: those are of whoever
-// serves malloc, of a sanitizer, of the C++ runtime, and mean the thread.
+// Not so the keys that were made before the program's own constructors ran, and at any time by the
+// shared object that serves malloc: those are an allocator's, a sanitizer's, the C++ runtime's, and
+// mean the thread.
 #pragma once
 
 namespace weft::hook {
 
 void keys_are_of_fibers_from_now_on() noexcept;
+
+// Whether the code there is of the shared object that serves malloc; the program itself is none.
+bool makes_keys_of_threads(const void* code) noexcept;
 
 }  // namespace weft::hook

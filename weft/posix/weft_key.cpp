@@ -1,8 +1,11 @@
 // Model: test/model/key_place_test.cpp
 #include <errno.h>
+#include <limits.h>
 
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "weft/base/spin_lock.hpp"
 #include "weft/fiber/fiber_local.hpp"
@@ -12,35 +15,73 @@
 namespace weft::detail {
 namespace {
 
-// A key's number is that of its fiber_local, plus one.
+// A key's number is never given twice: it is taken from those of fiber_locals, plus one.
 constinit key_place keys[WEFT_KEYS_MAX];
 constinit spin_lock changing_keys;
 
-// What a fiber has for a key. `number` says whether the key is still the same when it goes.
-struct key_value {
-    void* it = nullptr;
-    weft_key_t key;
-    std::uint64_t number;
+// What a fiber, or a thread, has for its keys. Of each the number, which says whether the key is
+// still the same.
+struct key_values {
+    struct value {
+        void* it = nullptr;
+        std::uint64_t number = 0;
+    };
+    std::vector<value> by_key;
+    std::vector<weft_key_t> in_order;  // as they were set first
+
+    // The last first.
+    bool destroy_once() noexcept {
+        bool any = false;
+        for (auto these = std::exchange(in_order, {}); !these.empty(); these.pop_back()) {
+            const weft_key_t k = these.back();
+            const value v = std::exchange(by_key[k], {});
+            const key_place::destructor destroy =
+                v.it != nullptr ? keys[k].destructor_of(v.number) : nullptr;
+            if (destroy == nullptr) continue;
+            destroy(v.it);
+            any = true;
+        }
+        return any;
+    }
 };
 
-void destroy_value(void* p) noexcept {
-    const std::unique_ptr<key_value> v(static_cast<key_value*>(p));
-    const key_place::destructor destroy = keys[v->key].destructor_of(v->number);
-    if (destroy != nullptr && v->it != nullptr) destroy(v->it);
-}
+// As pthreads has it: what destructors set anew is destroyed too, so many times, and then left.
+constexpr int most_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 
 std::uint64_t number_of(weft_key_t key) noexcept {
     return key < WEFT_KEYS_MAX ? keys[key].number() : 0;
 }
 
-key_value* find_value(std::uint64_t number) noexcept {
-    return static_cast<key_value*>(find_local(number - 1));
+std::uint64_t local_key() noexcept {
+    static const std::uint64_t key = new_fiber_local_key();
+    return key;
 }
 
-void add_value(weft_key_t key, std::uint64_t number, void* it) {
-    auto v = std::make_unique<key_value>(key_value{it, key, number});
-    add_local(number - 1, v.get(), destroy_value);
-    v.release();
+key_values* find_values() noexcept { return static_cast<key_values*>(find_local(local_key())); }
+
+void drop_values(void* p) noexcept { delete static_cast<key_values*>(p); }
+
+// Destructors find the values that are left.
+void end_values(void* p) noexcept {
+    add_local(local_key(), p, drop_values);
+    int round = 0;
+    while (round != most_rounds && static_cast<key_values*>(p)->destroy_once()) ++round;
+}
+
+void set_value(weft_key_t key, std::uint64_t number, void* it) {
+    key_values* all = find_values();
+    if (all == nullptr) {
+        if (it == nullptr) return;
+        auto made = std::make_unique<key_values>();
+        add_local(local_key(), made.get(), end_values);
+        all = made.release();
+    }
+    if (key >= all->by_key.size()) {
+        if (it == nullptr) return;
+        all->by_key.resize(key + 1);
+    }
+    if (all->by_key[key].number != number) all->in_order.push_back(key);
+    all->by_key[key] = {it, number};
 }
 
 }  // namespace
@@ -73,27 +114,24 @@ int weft_setspecific(weft_key_t key, const void* value) {
     const std::uint64_t number = detail::number_of(key);
     if (number == 0) return EINVAL;
     void* const it = const_cast<void*>(value);
-    if (detail::key_value* const v = detail::find_value(number)) {
-        v->it = it;
-        return 0;
-    }
-    if (it == nullptr) return 0;
 #if WEFT_EXCEPTIONS
     try {
-        detail::add_value(key, number, it);
+        detail::set_value(key, number, it);
     } catch (const std::bad_alloc&) {
         return ENOMEM;
     }
 #else
-    detail::add_value(key, number, it);
+    detail::set_value(key, number, it);
 #endif
     return 0;
 }
 
 void* weft_getspecific(weft_key_t key) {
     const std::uint64_t number = detail::number_of(key);
-    const detail::key_value* const v = number != 0 ? detail::find_value(number) : nullptr;
-    return v != nullptr ? v->it : nullptr;
+    const detail::key_values* const all = number != 0 ? detail::find_values() : nullptr;
+    if (all == nullptr || key >= all->by_key.size()) return nullptr;
+    const auto& v = all->by_key[key];
+    return v.number == number ? v.it : nullptr;
 }
 
 }  // extern "C"
