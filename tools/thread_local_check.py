@@ -8,8 +8,8 @@ the other thread's variable. Compilers keep them: to them the address of `errno`
 (__errno_location() is declared to be constant), of a thread_local or of the C++ runtime's state of
 exceptions (__cxa_get_globals()) is one and the same throughout a function.
 
-The rule. An address comes from `mov %fs:0`, __tls_get_addr, __errno_location or __cxa_get_globals,
-and goes on through moves, sums, and slots of the stack. It is found where it is looked at, or handed
+The rule. An address comes from `mov %fs:0`, __tls_get_addr, __errno_location, __h_errno_location or
+__cxa_get_globals, and goes on through moves, sums, and slots of the stack. It is found where it is looked at, or handed
 on, behind a call that may wait: one through a pointer; one of a function that is not among these
 objects and not listed in HARMLESS; one of a function here that makes such a call itself. A switch
 (an indirect jump to where the same function goes on) is one too. What is not seen: an address that
@@ -29,7 +29,7 @@ from pathlib import Path
 # Functions of other libraries in which no fiber of weft waits. A name that weft::hook has is none,
 # even where weft calls it in a way that cannot wait: the hook may be what is called.
 HARMLESS = re.compile(r"""^(?:
-    __errno_location | __tls_get_addr | __cxa_get_globals(?:_fast)? | __stack_chk_fail
+    __errno_location | __h_errno_location | __tls_get_addr | __cxa_get_globals(?:_fast)? | __stack_chk_fail
   | mem(?:cpy|move|set|cmp|chr|rchr) | str\w+ | __str\w+_chk | __mem\w+_chk | bcmp
   | malloc | calloc | realloc | free | posix_memalign | aligned_alloc | reallocarray | malloc_usable_size
   | _Zn[wa]m\w* | _Zd[la]Pv\w*
@@ -70,8 +70,9 @@ EXCEPTIONS = {
 
 CALLEE_SAVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 ARGUMENTS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
-SOURCES = {"__errno_location": "errno", "__tls_get_addr": "a thread-local",
-           "__cxa_get_globals": "the exceptions' state"}
+SOURCES = {"__errno_location": "errno", "__h_errno_location": "h_errno",
+           "__tls_get_addr": "a thread-local", "__cxa_get_globals": "the exceptions' state",
+           "_ZN4weft10errno_hereEv": "errno"}
 
 NAMES = {}  # of each register's parts: that of the whole
 for letter in "abcd":
@@ -346,9 +347,10 @@ class Walk:
             after = self.step(n, depth, dict(held))
             for to in g.next[n]:
                 flow(to, after)
-            if g.code[n].is_call:
+            if g.code[n].is_call:  # where it throws, rax is the exception
+                kept = {k: v for k, v in after[1].items() if k != "rax"}
                 for to in g.landings:
-                    flow(to, after)
+                    flow(to, (after[0], kept))
         return list(self.faults.values())
 
     def step(self, n, depth, held):

@@ -20,6 +20,7 @@ import thread_local_check  # noqa: E402
 CODE = """
 #include <cerrno>
 #include <cstring>
+#include <netdb.h>
 namespace __cxxabiv1 { extern "C" unsigned* __cxa_get_globals() noexcept __attribute__((const)); }
 void wait_outside();
 __attribute__((noinline)) int* errno_anew() noexcept { asm volatile("" ::: "memory"); return &errno; }
@@ -28,6 +29,7 @@ thread_local int here[64];
 int* volatile seen;
 
 int kept_in_a_register() { const int before = errno; wait_outside(); errno = before; return 1; }
+int kept_h_errno() { const int before = h_errno; wait_outside(); return h_errno + before; }
 int kept_where_it_jumps(int n) {
     while (n-- > 0) { if (errno == 7) return 1; wait_outside(); }
     return 0;
