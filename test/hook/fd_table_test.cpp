@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -39,19 +40,24 @@ TEST(fd_table, learns_the_sort_of_a_descriptor_once) {
     }
 }
 
-TEST(fd_table, knows_what_does_not_wait_until_that_may_have_changed) {
+TEST(fd_table, asks_each_time_whether_a_descriptor_is_not_to_wait) {
     int p[2];
     ASSERT_EQ(::pipe2(p, O_NONBLOCK), 0);
-    sort_of(p[0]);
     EXPECT_TRUE(is_nonblocking(p[0]));
-    EXPECT_TRUE(known_sort(p[0]).has(fd_sort::nonblocking));
     ASSERT_EQ(::fcntl(p[1], F_SETFL, 0), 0);
-    EXPECT_FALSE(known_sort(p[0]).has(fd_sort::nonblocking));
     EXPECT_TRUE(is_nonblocking(p[0]));  // of another file
     EXPECT_FALSE(is_nonblocking(p[1]));
-    int on = 0;
-    ASSERT_EQ(::ioctl(p[0], FIONBIO, &on), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        int off = 0;
+        std::_Exit(
+            ::ioctl(p[0], FIONBIO, &off) == 0 && ::fcntl(p[1], F_SETFL, O_NONBLOCK) == 0 ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
     EXPECT_FALSE(is_nonblocking(p[0]));
+    EXPECT_TRUE(is_nonblocking(p[1]));
     EXPECT_FALSE(is_nonblocking(-1));
     ::close(p[0]);
     ::close(p[1]);

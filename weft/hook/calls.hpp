@@ -12,11 +12,13 @@
 // Model: none, each pointer goes once from its finder to the function found, the same for all.
 #pragma once
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pty.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -25,12 +27,21 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/fanotify.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
+#include <utmp.h>
 
 #include <cstdarg>
 #include <cstddef>

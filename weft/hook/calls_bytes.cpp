@@ -78,46 +78,63 @@ ssize_t receive(int fd, const iovec* v, int count) noexcept {
     return receive_with(fd, [&](int flags) { return real::recvmsg(fd, &m, flags); });
 }
 
-ssize_t read_all_sorts(int fd, const iovec* v, int count) {
+// By what the number is at this moment: it may have become another file's behind all hooks, while
+// the call has waited or before it.
+ssize_t try_to_read(int fd, const iovec* v, int count) {
     switch (sort_of(fd).sort()) {
         case fd_sort::stream:
-        case fd_sort::message:
-            return transfer(fd, true, [=] { return receive(fd, v, count); });
+        case fd_sort::message: {
+            const ssize_t n = receive(fd, v, count);
+            if (n >= 0 || errno != ENOTSOCK) return n;
+            forget_sort(fd);
+            return try_to_read(fd, v, count);
+        }
         case fd_sort::pipe:
-            return transfer(fd, true, [=] { return read_pipe(fd, v, count); });
+            return read_pipe(fd, v, count);
         case fd_sort::device:
-            return transfer(fd, true, [=] { return read_device(fd, v, count); });
+            return read_device(fd, v, count);
         default:
             return file_call([=] { return real::readv(fd, v, count); });
     }
 }
 
-ssize_t write_all_sorts(int fd, const iovec* v, int count) {
-    iov_cursor rest(v, count);
-    const auto enough = [&](ssize_t n) noexcept {
-        return rest.advance(static_cast<std::size_t>(n));
-    };
+ssize_t try_to_write(int fd, const iov_cursor& rest) {
+    const iovec* const v = rest.buffers();
+    const int count = rest.count();
     switch (sort_of(fd).sort()) {
         case fd_sort::stream:
-        case fd_sort::message:
-            return transfer(
-                fd, false,
-                [&] {
-                    msghdr m{};
-                    rest.put_into(m);
-                    const int quiet = rest.has_moved() ? MSG_NOSIGNAL : 0;
-                    return real::sendmsg(fd, &m, MSG_DONTWAIT | quiet);
-                },
-                enough);
+        case fd_sort::message: {
+            msghdr m{};
+            rest.put_into(m);
+            const int quiet = rest.has_moved() ? MSG_NOSIGNAL : 0;
+            const ssize_t n = real::sendmsg(fd, &m, MSG_DONTWAIT | quiet);
+            if (n >= 0 || errno != ENOTSOCK) return n;
+            forget_sort(fd);
+            return try_to_write(fd, rest);
+        }
         case fd_sort::pipe:
-            return transfer(
-                fd, false, [&] { return write_pipe(fd, rest.buffers(), rest.count()); }, enough);
+            return write_pipe(fd, v, count);
         case fd_sort::device:
             if (is_nonblocking(fd)) return real::writev(fd, v, count);
-            return transfer(fd, false, [=] { return write_ready(fd, v, count, false); });
+            return write_ready(fd, v, count, false);
         default:
             return file_call([=] { return real::writev(fd, v, count); });
     }
+}
+
+ssize_t read_all_sorts(int fd, const iovec* v, int count) {
+    return transfer(fd, true, [=] { return try_to_read(fd, v, count); });
+}
+
+ssize_t write_all_sorts(int fd, const iovec* v, int count) {
+    iov_cursor rest(v, count);
+    return transfer(
+        fd, false, [&] { return try_to_write(fd, rest); },
+        [&](ssize_t n) noexcept {
+            const std::uint8_t sort = known_sort(fd).sort();  // unknown: a file
+            const bool part_is_enough = sort == fd_sort::device || sort == fd_sort::unknown;
+            return rest.advance(static_cast<std::size_t>(n)) || part_is_enough;
+        });
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ bool has_number_left(int fd) noexcept {
 
 // For a descriptor that waits. A call that has to fail does so at once.
 int accept_at_once(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noexcept {
-    if (known_sort(fd).has(fd_sort::nonblocking) || (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0)
+    if ((flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0)
         return real::accept4(fd, peer, peer_bytes, flags);
     const std::lock_guard held(lock_of(fd));
     if (!is_ready(fd, POLLIN)) {

@@ -7,7 +7,6 @@
 #include <chrono>
 
 #include "weft/hook/calls.hpp"
-#include "weft/hook/fd_table.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
 
@@ -79,11 +78,9 @@ int close_range(unsigned first, unsigned last, int flags) {
     return real::close_range(first, last, flags);
 }
 
-// What it still writes may wait with its thread: stdio makes its calls behind all hooks.
-int fclose(FILE* file) {
-    if (file != nullptr)
-        if (const int fd = ::fileno(file); fd >= 0) leave_table(fd);
-    return real::fclose(file);
+void closefrom(int first) {
+    leave_table(static_cast<unsigned>(std::max(first, 0)), ~0u);
+    real::closefrom(first);
 }
 
 int fcntl(int fd, int command, void* argument) {
@@ -91,10 +88,6 @@ int fcntl(int fd, int command, void* argument) {
         case F_DUPFD:
         case F_DUPFD_CLOEXEC:
             return opened(real::fcntl(fd, command, argument));
-        case F_SETFL:
-            if ((reinterpret_cast<std::uintptr_t>(argument) & O_NONBLOCK) == 0)
-                forget_nonblocking();
-            return real::fcntl(fd, command, argument);
         case F_SETLKW:
         case F_OFD_SETLKW:
             if (hooked_fiber() != nullptr) return lock_file(fd, command, argument);
@@ -109,9 +102,7 @@ int fcntl64(int fd, int command, void* argument) {
 
 int ioctl(int fd, unsigned long request, void* argument) {
     const int r = real::ioctl(fd, request, argument);
-    if (request == FIONBIO && r == 0 && *static_cast<const int*>(argument) == 0)
-        forget_nonblocking();
-    return r;
+    return request == TIOCGPTPEER ? opened(r) : r;
 }
 
 }  // namespace weft::hook::everywhere

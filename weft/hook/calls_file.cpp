@@ -1,32 +1,9 @@
-// Calls on files, which wait for their disk only with options::files (file_call.hpp).
+// Calls on open files, which wait for their disk only with options::files (file_call.hpp).
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/file_call.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/readiness.hpp"
 
 namespace weft::hook {
-namespace {
-
-template <class Open>
-int open_with(Open open) {
-    return opened(hooked_fiber() != nullptr ? file_call(open) : open());
-}
-
-}  // namespace
-
-int everywhere::open(const char* path, int flags, mode_t mode) {
-    return open_with([=] { return real::open(path, flags, mode); });
-}
-int everywhere::open64(const char* path, int flags, mode_t mode) {
-    return open_with([=] { return real::open64(path, flags, mode); });
-}
-int everywhere::openat(int folder, const char* path, int flags, mode_t mode) {
-    return open_with([=] { return real::openat(folder, path, flags, mode); });
-}
-int everywhere::openat64(int folder, const char* path, int flags, mode_t mode) {
-    return open_with([=] { return real::openat64(folder, path, flags, mode); });
-}
 
 ssize_t in_fiber::pread(int fd, void* to, size_t bytes, off_t at) {
     return file_call([=] { return real::pread(fd, to, bytes, at); });

@@ -1,7 +1,7 @@
 // fd_table: of what sort a descriptor is, by its number: a byte for each, learnt when it is first
 // needed and forgotten when the number is opened or closed.
 //
-//      number ---> [chunk of 32768] ---> byte    sort | what is known besides
+//      number ---> [number_table] ---> byte    sort | what is known besides
 //
 // Its one idea: it holds nothing that the system would not say again, so that a number which was
 // opened before, or behind weft's back, is simply asked about. Any number of up to 2^30 has a
@@ -28,13 +28,11 @@ struct fd_sort {
     static constexpr std::uint8_t pipe = 3;
     static constexpr std::uint8_t device =
         4;                                   // whatever else is waited for: a terminal, an eventfd
-    static constexpr std::uint8_t file = 5;  // always ready
+    static constexpr std::uint8_t file = 5;  // always ready; not kept
     static constexpr std::uint8_t sort_mask = 7;
-    // It is not to wait: O_NONBLOCK. Clear says nothing.
-    static constexpr std::uint8_t nonblocking = 8;
     // The system has no call for it that does not wait, of reading or of writing.
-    static constexpr std::uint8_t no_try_read = 16;
-    static constexpr std::uint8_t no_try_write = 32;
+    static constexpr std::uint8_t no_try_read = 8;
+    static constexpr std::uint8_t no_try_write = 16;
 
     std::uint8_t sort() const noexcept { return bits & sort_mask; }
     bool has(std::uint8_t b) const noexcept { return (bits & b) != 0; }
@@ -53,10 +51,9 @@ void add_to_sort(int fd, std::uint8_t bits) noexcept;
 
 void forget_sort(int fd) noexcept;
 void forget_sorts(unsigned first, unsigned last) noexcept;
-// O_NONBLOCK was taken from some descriptor, and whatever shares its file.
-void forget_nonblocking() noexcept;
 
-// Whether it is not to wait; asks the system if that is not known.
+// Whether it is not to wait: O_NONBLOCK. The system is asked each time, since whatever shares the
+// file may change it, another process too: so ask when a call would wait, and not before.
 bool is_nonblocking(int fd) noexcept;
 
 }  // namespace weft::hook

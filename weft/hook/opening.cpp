@@ -1,11 +1,16 @@
 #include "weft/hook/opening.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <mutex>
 
 #include "weft/base/spin_lock.hpp"
+#include "weft/hook/fd_table.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/number_table.hpp"
 #include "weft/hook/stops.hpp"
+#include "weft/io/io_driver.hpp"
 
 namespace weft::hook {
 
@@ -13,21 +18,95 @@ using weft::detail::io_entry;
 
 namespace {
 
-// Who may open an entry: one at a time, so that nobody is taken for a stranger's generation.
+// Held by the one that opens an entry, so that no other is taken for a stranger's generation.
 constinit spin_lock adopting;
+
+// The file that the last opening of a number was of. Written under `adopting`, in this order: no
+// generation, the file, the generation; read without it.
+struct file_place {
+    atomic<std::uint64_t> generation;  // and one; zero: none
+    atomic<std::uint64_t> file;
+
+    bool is_of(std::uint64_t g, std::uint64_t f) const noexcept {
+        // Acquire, both: a file of a later opening is seen with that generation, or none.
+        if (generation.load(std::memory_order_acquire) != g + 1) return false;
+        if (file.load(std::memory_order_acquire) != f) return false;
+        return generation.load(std::memory_order_relaxed) == g + 1;
+    }
+    // Of this generation, whatever file it is of.
+    bool is_of(std::uint64_t g) const noexcept {
+        return generation.load(std::memory_order_relaxed) == g + 1;  // under the lock
+    }
+    void set(std::uint64_t g, std::uint64_t f) noexcept {
+        generation.store(0, std::memory_order_relaxed);
+        // Release, both: pairs with is_of().
+        file.store(f, std::memory_order_release);
+        generation.store(g + 1, std::memory_order_release);
+    }
+};
+constinit number_table<file_place> files;
+
+// A number for the file that a descriptor is of; zero if it is not open.
+std::uint64_t file_of(int fd) noexcept {
+    struct ::stat s;
+    if (::fstat(fd, &s) != 0) return 0;
+    // Inodes are small numbers, and so are devices; one bit more, so that it is not zero.
+    constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15;
+    return (std::uint64_t{s.st_ino} * odd ^ std::uint64_t{s.st_dev} << 40 ^
+            std::uint64_t{s.st_rdev}) |
+           std::uint64_t{1} << 63;
+}
 
 }  // namespace
 
-// The opening of a number, and whether it was made here; empty if there can be none.
-descriptor_ref opening_of(int fd, bool& fresh) noexcept {
-    fresh = false;
-    if (const descriptor_ref known = descriptor_ref::find(fd)) return known;
-    const std::lock_guard held(adopting);
-    if (const descriptor_ref known = descriptor_ref::find(fd)) return known;
-    std::error_code error;
-    const descriptor_ref made = descriptor_ref::adopt(fd, 0, error);
-    fresh = static_cast<bool>(made);
-    return made;
+opening opening_of(int fd) noexcept {
+    const int before = errno;
+    std::uint64_t file = file_of(fd);
+    errno = before;
+    if (file == 0) return {.of = {}, .error = EBADF};
+    const file_place* const at = files.find(fd);
+    if (const descriptor_ref known = descriptor_ref::find(fd);
+        known && at != nullptr && at->is_of(known.generation(), file))
+        return {.of = known};
+    for (bool replaces = false;; replaces = true) {
+        descriptor_ref gone;
+        {
+            const std::lock_guard held(adopting);
+            file_place* const place = files.make(fd);
+            if (place == nullptr) return {.of = {}, .error = ENOMEM};
+            // Again: it may have been opened by another thread since.
+            file = file_of(fd);
+            errno = before;
+            if (file == 0) return {.of = {}, .error = EBADF};
+            const descriptor_ref known = descriptor_ref::find(fd);
+            if (known && !place->is_of(known.generation())) {
+                place->set(known.generation(), file);  // by weft's own sockets, or wait_fd()
+                return {.of = known, .replaces = replaces};
+            }
+            if (known && place->is_of(known.generation(), file))
+                return {.of = known, .replaces = replaces};
+            if (!known) {
+                std::error_code error;
+                const descriptor_ref made = descriptor_ref::adopt(fd, 0, error);
+                if (!made) return {.of = {}, .error = ENOMEM};
+                place->set(made.generation(), file);
+                return {.of = made, .fresh = true, .replaces = replaces};
+            }
+            gone = known;
+        }
+        forget_sort(fd);
+        end_opening(gone.entry(), gone.generation());
+    }
+}
+
+void end_opening(io_entry& e, std::uint64_t generation) noexcept {
+    if (!is_own_process()) return;
+    io_driver* const here = fiber_here() != nullptr ? weft::detail::io_driver_here() : nullptr;
+    // A ring has the file open until it has let go of it, and a peer would not hear of its end.
+    const bool holds_the_file = here != nullptr && here->completes() && e.is_watched_by(*here);
+    // Its file may stay open, by another number or in another process.
+    e.end(generation);
+    if (holds_the_file) here->let_go();
 }
 
 // A call found nothing: the flags are clear until the next event, which may have come already.

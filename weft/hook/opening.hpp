@@ -1,7 +1,14 @@
 // opening: what the waits of hooked calls have in common: the entry of a descriptor in weft/io's
 // table, and how a wait ends that a stop has ended.
 //
-// Model: none, one lock has one opener at a time, and guards all that is shared.
+// Its one idea: before a wait the system is asked which file the number is of. Where that is not
+// the one that the entry was made for, the number was closed and opened behind all hooks (by a
+// system call of the program's own): then what waits for the old file is told that it was closed,
+// what is known of the number is forgotten, and the entry is opened anew. So a call on ready data
+// asks nothing, and no wait is for a file that has gone. Files that the system does not number
+// (eventfds and their kin, all of one inode) are told apart by the calls that open and close them.
+//
+// Model: none, one lock has one opener at a time; a look without it is between two generations.
 #pragma once
 
 #include <chrono>
@@ -13,8 +20,17 @@ namespace weft::hook {
 // How long to wait for what no driver can watch, before it is asked again.
 inline constexpr auto blind_wait = std::chrono::milliseconds(5);
 
-// The opening of a number, and whether it was made here; empty if there can be none.
-descriptor_ref opening_of(int fd, bool& fresh) noexcept;
+// Of a number that is about to be waited for.
+struct opening {
+    descriptor_ref of;      // empty: there is none, and `error` says why
+    bool fresh = false;     // it was made here
+    bool replaces = false;  // another file's: what the call was made by is of that
+    int error = 0;
+};
+opening opening_of(int fd) noexcept;
+
+// Every wait for that opening ends, and none is begun; it is the program's to close the number.
+void end_opening(weft::detail::io_entry& e, std::uint64_t generation) noexcept;
 
 // A call found nothing: the flags are clear until the next event, which may have come already.
 void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags) noexcept;

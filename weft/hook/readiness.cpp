@@ -110,11 +110,11 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline) {
     if (!is_own_process()) return really_wait(fd, reads, deadline);
     if (is_ending()) return answer_to_stop(ECANCELED);
     look_for_pin(*fiber_here(), "a descriptor");
-    bool fresh;
-    const descriptor_ref of = opening_of(fd, fresh);
-    if (!of) return fd < 0 ? EBADF : ENOMEM;
-    spend(of, seen, fresh, reads ? io_entry::readable : io_entry::writable);
-    fd_wait op(of, reads, deadline);
+    const opening at = opening_of(fd);
+    if (!at.of) return at.error;
+    if (at.replaces) return 0;
+    spend(at.of, seen, at.fresh, reads ? io_entry::readable : io_entry::writable);
+    fd_wait op(at.of, reads, deadline);
     const int why = weft::detail::block_for(op, std::source_location::current());
     switch (why) {
         case EPERM:  // what no driver watches, or there is no room for it
@@ -141,16 +141,9 @@ time_point call_deadline(int fd, bool reads) noexcept {
 
 namespace {
 
-// It is the program's to close the number. What waits finds the entry closed.
 void close_entry(io_entry& e) noexcept {
     const std::uint64_t now = e.life.load(std::memory_order_acquire);  // pairs with open()
-    if ((now & io_entry::closed) != 0 || !is_own_process()) return;
-    io_driver* const here = fiber_here() != nullptr ? weft::detail::io_driver_here() : nullptr;
-    // A ring has the file open until it has let go of it, and a peer would not hear of its end.
-    const bool holds_the_file = here != nullptr && here->completes() && e.is_watched_by(*here);
-    // Its file may stay open, by another number or in another process.
-    e.end(io_entry::generation_of(now));
-    if (holds_the_file) here->let_go();
+    if ((now & io_entry::closed) == 0) end_opening(e, io_entry::generation_of(now));
 }
 
 }  // namespace
@@ -172,6 +165,15 @@ void leave_table(unsigned first, unsigned last) noexcept {
             if (r.first <= number && number <= r.last) close_entry(e);
         },
         &both);
+}
+
+void leave_closed() noexcept {
+    weft::detail::for_each_entry(
+        [](io_entry& e, void*) {
+            const bool in_use = (e.life.load(std::memory_order_relaxed) & io_entry::closed) == 0;
+            if (in_use && real::fcntl(e.number, F_GETFD, nullptr) < 0) leave_table(e.number);
+        },
+        nullptr);
 }
 
 int opened(int fd) noexcept {

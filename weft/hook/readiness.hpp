@@ -58,6 +58,8 @@ void let_others_run();
 // Any thread.
 void leave_table(int fd) noexcept;
 void leave_table(unsigned first, unsigned last) noexcept;
+// The same for each number that is not open any more.
+void leave_closed() noexcept;
 // A number that was just opened: what is known of it is of another one.
 int opened(int fd) noexcept;
 

@@ -114,10 +114,10 @@ int several::until_one_is_ready(time_point deadline) {
     for (std::size_t i = 0; i < count_; ++i) {
         place& p = places_[i];
         if (all_[i].fd < 0) continue;
-        bool fresh;
-        p.of = opening_of(all_[i].fd, fresh);
+        const opening at = opening_of(all_[i].fd);
+        p.of = at.of;
         if (!p.of) continue;
-        spend(p.of, p.seen, fresh, all_[i].flags());
+        spend(p.of, p.seen, at.fresh, all_[i].flags());
     }
     several_wait op(all_, places_, deadline);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));

@@ -1,0 +1,268 @@
+// Calls that open and close descriptors within libc, where nothing else is seen of it: what is
+// known of the number, and what waits for it, is of another file.
+
+#include <dirent.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/errand.hpp"
+#include "weft/hook/fifo.hpp"
+#include "weft/hook/file_call.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/readiness.hpp"
+
+namespace weft::hook {
+namespace {
+
+constexpr int is_fifo = -2;
+
+// With options::files the name is looked at by the thread that opens it.
+template <class Open>
+int open_with(int folder, const char* path, int flags, Open open) {
+    if (hooked_fiber() == nullptr) return opened(open());
+    const int fd =
+        file_call([=] { return is_fifo_that_waits(folder, path, flags) ? is_fifo : open(); });
+    return opened(fd == is_fifo ? open_fifo(folder, path, flags) : fd);
+}
+
+FILE* opened(FILE* file) noexcept {
+    if (file != nullptr) hook::opened(::fileno(file));
+    return file;
+}
+DIR* opened(DIR* folder) noexcept {
+    if (folder != nullptr) hook::opened(::dirfd(folder));
+    return folder;
+}
+using hook::opened;
+
+void leave(FILE* file) noexcept {
+    if (file == nullptr) return;
+    if (const int fd = ::fileno(file); fd >= 0) leave_table(fd);
+}
+
+// What fopen(3) opens a file with.
+int flags_of(const char* mode) noexcept {
+    int flags = *mode == 'r' ? O_RDONLY : O_WRONLY | O_CREAT | (*mode == 'a' ? O_APPEND : O_TRUNC);
+    for (const char* m = mode + 1; *m != '\0' && *m != ','; ++m) {
+        if (*m == '+') flags = (flags & ~O_ACCMODE) | O_RDWR;
+        if (*m == 'x') flags |= O_EXCL;
+        if (*m == 'e') flags |= O_CLOEXEC;
+    }
+    return flags;
+}
+
+template <class Open>
+FILE* fopen_with(const char* path, const char* mode, Open open) {
+    if (hooked_fiber() == nullptr || std::strchr("rwa", *mode) == nullptr) return opened(open());
+    const int flags = flags_of(mode);
+    if (!is_fifo_that_waits(AT_FDCWD, path, flags)) return opened(open());
+    const int fd = opened(open_fifo(AT_FDCWD, path, flags));
+    if (fd < 0) return nullptr;
+    FILE* const file = ::fdopen(fd, mode);
+    if (file == nullptr) real::close(fd);
+    return file;
+}
+
+// Writes what the stream still has, closes it, and waits for its child. On a thread of its own,
+// since libc does all three behind all hooks; and if its fiber is stopped, it is done all the same.
+class pclose_errand final : public errand {
+public:
+    explicit pclose_errand(FILE* file) noexcept : file_(file) {}
+
+    int answer() const noexcept {
+        if (result_ < 0) errno = error_;
+        return result_;
+    }
+    void run() noexcept override {
+        // Once: relaxed, the pool's lock orders all else.
+        if (begun_.exchange(true, std::memory_order_relaxed)) return;
+        result_ = real::pclose(file_);
+        error_ = errno;
+    }
+
+private:
+    FILE* const file_;
+    atomic<bool> begun_{false};
+    int result_ = -1;
+    int error_ = 0;
+};
+
+// Apart from others, so that no file waits for programs that run on.
+blocking_pool& pclose_pool() noexcept {
+    alignas(blocking_pool) static std::byte storage[sizeof(blocking_pool)];
+    static blocking_pool& the_one = *::new (storage) blocking_pool;
+    return the_one;
+}
+
+int pclose_in_fiber(FILE* file) {
+    const int before = errno;
+    const errand_ptr e(new (std::nothrow) pclose_errand(file));
+    if (!e) return real::pclose(file);
+    const int why = run_errand(*e, "the end of a program", pclose_pool());
+    if (why == 0) {
+        const int status = e->answer();
+        if (status >= 0) errno = before;
+        return status;
+    }
+    // It was not begun, perhaps: the stream is closed whatever is requested of the fiber.
+    e->keep();
+    const bool goes_on = why != EAGAIN && pclose_pool().post([own = &*e]() noexcept {
+        own->run();
+        own->let_go();
+    });
+    if (!goes_on) {
+        e->let_go();
+        e->run();
+        return e->answer();
+    }
+    return errno = why, -1;
+}
+
+}  // namespace
+
+namespace everywhere {
+
+int open(const char* path, int flags, mode_t mode) {
+    return open_with(AT_FDCWD, path, flags, [=] { return real::open(path, flags, mode); });
+}
+int open64(const char* path, int flags, mode_t mode) {
+    return open_with(AT_FDCWD, path, flags, [=] { return real::open64(path, flags, mode); });
+}
+int openat(int folder, const char* path, int flags, mode_t mode) {
+    return open_with(folder, path, flags, [=] { return real::openat(folder, path, flags, mode); });
+}
+int openat64(int folder, const char* path, int flags, mode_t mode) {
+    return open_with(folder, path, flags,
+                     [=] { return real::openat64(folder, path, flags, mode); });
+}
+int __open_2(const char* path, int flags) {
+    return open_with(AT_FDCWD, path, flags, [=] { return real::__open_2(path, flags); });
+}
+int __open64_2(const char* path, int flags) {
+    return open_with(AT_FDCWD, path, flags, [=] { return real::__open64_2(path, flags); });
+}
+int __openat_2(int folder, const char* path, int flags) {
+    return open_with(folder, path, flags, [=] { return real::__openat_2(folder, path, flags); });
+}
+int __openat64_2(int folder, const char* path, int flags) {
+    return open_with(folder, path, flags, [=] { return real::__openat64_2(folder, path, flags); });
+}
+int creat(const char* path, mode_t mode) {
+    return open_with(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC,
+                     [=] { return real::creat(path, mode); });
+}
+int creat64(const char* path, mode_t mode) {
+    return open_with(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC,
+                     [=] { return real::creat64(path, mode); });
+}
+int open_by_handle_at(int mount, file_handle* handle, int flags) {
+    return opened(real::open_by_handle_at(mount, handle, flags));
+}
+
+FILE* fopen(const char* path, const char* mode) {
+    return fopen_with(path, mode, [=] { return real::fopen(path, mode); });
+}
+FILE* fopen64(const char* path, const char* mode) {
+    return fopen_with(path, mode, [=] { return real::fopen64(path, mode); });
+}
+FILE* freopen(const char* path, const char* mode, FILE* file) {
+    leave(file);
+    return opened(real::freopen(path, mode, file));
+}
+FILE* freopen64(const char* path, const char* mode, FILE* file) {
+    leave(file);
+    return opened(real::freopen64(path, mode, file));
+}
+// What it still writes may wait with its thread: stdio makes its calls behind all hooks.
+int fclose(FILE* file) {
+    leave(file);
+    return real::fclose(file);
+}
+int fcloseall() {
+    const int r = real::fcloseall();
+    leave_closed();
+    return r;
+}
+FILE* tmpfile() { return opened(real::tmpfile()); }
+FILE* tmpfile64() { return opened(real::tmpfile64()); }
+
+int mkstemp(char* path) { return opened(real::mkstemp(path)); }
+int mkstemp64(char* path) { return opened(real::mkstemp64(path)); }
+int mkostemp(char* path, int flags) { return opened(real::mkostemp(path, flags)); }
+int mkostemp64(char* path, int flags) { return opened(real::mkostemp64(path, flags)); }
+int mkstemps(char* path, int suffix) { return opened(real::mkstemps(path, suffix)); }
+int mkstemps64(char* path, int suffix) { return opened(real::mkstemps64(path, suffix)); }
+int mkostemps(char* path, int suffix, int flags) {
+    return opened(real::mkostemps(path, suffix, flags));
+}
+int mkostemps64(char* path, int suffix, int flags) {
+    return opened(real::mkostemps64(path, suffix, flags));
+}
+
+DIR* opendir(const char* path) { return opened(real::opendir(path)); }
+int closedir(DIR* folder) {
+    if (folder != nullptr) leave_table(::dirfd(folder));
+    return real::closedir(folder);
+}
+
+FILE* popen(const char* command, const char* mode) { return opened(real::popen(command, mode)); }
+int pclose(FILE* file) {
+    leave(file);
+    return hooked_fiber() != nullptr && is_own_process() ? pclose_in_fiber(file)
+                                                         : real::pclose(file);
+}
+
+int posix_openpt(int flags) { return opened(real::posix_openpt(flags)); }
+int getpt() { return opened(real::getpt()); }
+int openpty(int* master, int* slave, char* name, const termios* modes, const winsize* size) {
+    const int r = real::openpty(master, slave, name, modes, size);
+    if (r == 0) {
+        opened(*master);
+        opened(*slave);
+    }
+    return r;
+}
+// It becomes the first three.
+int login_tty(int fd) {
+    const int r = real::login_tty(fd);
+    if (r != 0) return r;
+    leave_table(0u, 2u);
+    if (fd > 2) leave_table(fd);
+    return r;
+}
+
+int timerfd_create(clockid_t by, int flags) { return opened(real::timerfd_create(by, flags)); }
+// Of one that is there it changes the mask alone.
+int signalfd(int fd, const sigset_t* mask, int flags) {
+    const int r = real::signalfd(fd, mask, flags);
+    return fd == -1 ? opened(r) : r;
+}
+int epoll_create(int size) { return opened(real::epoll_create(size)); }
+int epoll_create1(int flags) { return opened(real::epoll_create1(flags)); }
+int inotify_init() { return opened(real::inotify_init()); }
+int inotify_init1(int flags) { return opened(real::inotify_init1(flags)); }
+int fanotify_init(unsigned flags, unsigned event_flags) {
+    return opened(real::fanotify_init(flags, event_flags));
+}
+int memfd_create(const char* name, unsigned flags) {
+    return opened(real::memfd_create(name, flags));
+}
+int pidfd_open(pid_t process, unsigned flags) { return opened(real::pidfd_open(process, flags)); }
+int pidfd_getfd(int process, int fd, unsigned flags) {
+    return opened(real::pidfd_getfd(process, fd, flags));
+}
+
+}  // namespace everywhere
+
+int in_fiber::eventfd_read(int fd, eventfd_t* count) {
+    return in_fiber::read(fd, count, sizeof *count) == ssize_t{sizeof *count} ? 0 : -1;
+}
+int in_fiber::eventfd_write(int fd, eventfd_t count) {
+    return in_fiber::write(fd, &count, sizeof count) == ssize_t{sizeof count} ? 0 : -1;
+}
+
+}  // namespace weft::hook

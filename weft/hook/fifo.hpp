@@ -1,0 +1,17 @@
+// fifo: the opening of a pipe that has a name: on a thread it waits until the other end is opened.
+// Here it is opened so that it does not wait, and looked at, in pauses, until there is that end:
+// the system tells nobody but a thread that waits in open(2).
+//
+//      to read:  open ... has a writer, or has had one? ---> O_NONBLOCK off, its number
+//      to write: open ... ENXIO: there is no reader ------> again
+#pragma once
+
+namespace weft::hook {
+
+// Whether an open(2) with these flags would wait for another end. Keeps errno.
+bool is_fifo_that_waits(int folder, const char* path, int flags) noexcept;
+
+// As openat(2), of such a one. In a fiber.
+int open_fifo(int folder, const char* path, int flags);
+
+}  // namespace weft::hook
