@@ -45,6 +45,7 @@ TESTED_ELSEWHERE = {
     "weft/hook/device.hpp": "posix_bytes_test: eventfd, pipes, devices; many_wait_for_one",
     "weft/hook/stdio_lock.hpp": "stdio_test: holders, trying, streams that wait, those killed in one",
     "weft/hook/stdio_waits.hpp": "stdio_test: what waits lets others run, is stopped, is killed",
+    "weft/hook/record_lock.hpp": "posix_lock_test: circles, stops, each kind of lock",
     "weft/hook/file_call.hpp": "differential_test with options::files",
     "weft/hook/child_watch.hpp": "posix_process_test: waits for any child, for groups, for stops",
     "weft/hook/masked_poll.hpp": "posix_poll_test: ppoll, pselect, epoll_pwait with a mask",

@@ -23,6 +23,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>

@@ -3,12 +3,10 @@
 
 #include <sys/ioctl.h>
 
-#include <algorithm>
-#include <chrono>
-
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/record_lock.hpp"
 
 #if !defined(CLOSE_RANGE_CLOEXEC)
 #define CLOSE_RANGE_CLOEXEC (1u << 2)
@@ -30,21 +28,6 @@ template <class Real>
 int replacing(int fd, int as, Real dup) noexcept {
     if (fd != as && as >= 0 && real::fcntl(fd, F_GETFD, nullptr) >= 0) leave_table(as);
     return dup();
-}
-
-// A lock of a file that another process holds is asked for again and again: the system tells nobody
-// but a thread that waits.
-int lock_file(int fd, int command, void* argument) {
-    const int once = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
-    auto pause = std::chrono::milliseconds(1);
-    const int before = errno;
-    while (real::fcntl(fd, once, argument) != 0) {
-        if (errno != EAGAIN && errno != EACCES) return -1;
-        if (const int why = until(after(now(), pause)); why != 0) return errno = why, -1;
-        pause = std::min(2 * pause, std::chrono::milliseconds(16));
-    }
-    errno = before;
-    return 0;
 }
 
 }  // namespace
@@ -90,7 +73,7 @@ int fcntl(int fd, int command, void* argument) {
             return opened(real::fcntl(fd, command, argument));
         case F_SETLKW:
         case F_OFD_SETLKW:
-            if (hooked_fiber() != nullptr) return lock_file(fd, command, argument);
+            if (hooked_fiber() != nullptr) return wait_for_record(fd, command, argument);
             [[fallthrough]];
         default:
             return real::fcntl(fd, command, argument);

@@ -23,6 +23,11 @@ void errand::finish() noexcept {
     if (woken != nullptr) woken->owner->wake();
 }
 
+bool errand::is_over() noexcept {
+    const std::lock_guard held(queue_);
+    return over_;
+}
+
 class errand_wait {
 public:
     static constexpr bool reports_stop = true;
@@ -72,6 +77,7 @@ int run_errand(errand& e, const char* what, blocking_pool& by) {
         e.let_go();
         return EAGAIN;
     }
+    e.posted_ = true;
     errand_wait op(e, what);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
 }

@@ -36,15 +36,21 @@ public:
     // By the thread that has run it.
     void finish() noexcept;
 
+    // For the caller that has left it: whether a thread was given it, and whether that is done.
+    bool is_posted() const noexcept { return posted_; }
+    bool is_over() noexcept;
+
 protected:
     virtual ~errand() = default;
 
 private:
     friend class errand_wait;
+    friend int run_errand(errand&, const char*, blocking_pool&);
 
     atomic<unsigned> references_{1};
     wait_queue queue_;
-    bool over_ = false;  // under the queue's lock
+    bool over_ = false;    // under the queue's lock
+    bool posted_ = false;  // the caller's
 };
 
 // The reference of who has made it.

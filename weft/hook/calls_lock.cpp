@@ -1,0 +1,191 @@
+// Locks of files: fcntl, lockf and flock.
+//
+// Model: none, its words are a thread's number and a request that is made again until it is heard.
+
+#include <sys/file.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <new>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/errand.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/readiness.hpp"
+#include "weft/hook/record_lock.hpp"
+
+namespace weft::hook {
+namespace {
+
+// Apart from other calls that block: what holds a lock may need such a one to let go of it.
+blocking_pool& lock_pool() noexcept {
+    alignas(blocking_pool) static std::byte storage[sizeof(blocking_pool)];
+    static blocking_pool& the_one = *::new (storage) blocking_pool({.max_threads = 4096});
+    return the_one;
+}
+
+// That ends a wait, and 0 where there is none left.
+int ending_signal() noexcept {
+    static const int number = [] {
+        for (int n = SIGRTMAX; n >= SIGRTMIN; --n) {
+            struct sigaction now{};
+            if (::sigaction(n, nullptr, &now) != 0 || now.sa_handler != SIG_DFL ||
+                (now.sa_flags & SA_SIGINFO) != 0)
+                continue;
+            now.sa_handler = [](int) {};
+            now.sa_flags = 0;  // the call ends
+            if (::sigaction(n, &now, nullptr) == 0) return n;
+        }
+        return 0;
+    }();
+    return number;
+}
+
+class lock_errand : public errand {
+public:
+    int result() const noexcept { return result_; }
+    int error() const noexcept { return error_; }
+    // Its result is the caller's, who has the lock from now on.
+    void take() noexcept { taken_ = true; }
+
+    void run() noexcept final {
+        sigset_t open;
+        ::sigemptyset(&open);
+        if (signal_ != 0) ::sigaddset(&open, signal_);
+        ::pthread_sigmask(SIG_UNBLOCK, &open, nullptr);
+        // Relaxed: the thread's own number, for the signal; what is asked comes again.
+        thread_.store(static_cast<::pid_t>(::syscall(SYS_gettid)), std::memory_order_relaxed);
+        do {
+            if (asked_.load(std::memory_order_relaxed)) {
+                error_ = ECANCELED;
+                break;
+            }
+            result_ = wait_for_lock();
+            error_ = errno;
+        } while (result_ != 0 && error_ == EINTR);
+        thread_.store(0, std::memory_order_relaxed);
+    }
+    void hurry() noexcept final {
+        asked_.store(true, std::memory_order_relaxed);
+        const ::pid_t thread = thread_.load(std::memory_order_relaxed);
+        if (thread != 0 && signal_ != 0) ::syscall(SYS_tgkill, ::getpid(), thread, signal_);
+    }
+
+protected:
+    // The call that waits, and what undoes it.
+    virtual int wait_for_lock() noexcept = 0;
+    virtual void unlock() noexcept = 0;
+    // By the last destructor that can still call it.
+    void give_back() noexcept {
+        if (result_ == 0 && !taken_) unlock();
+    }
+
+private:
+    const int signal_ = ending_signal();
+    atomic<::pid_t> thread_{0};  // that waits
+    atomic<bool> asked_{false};  // to end
+    int result_ = -1;
+    int error_ = ECANCELED;
+    bool taken_ = false;
+};
+
+// Of a record: by the caller's number, as to close another one of the file would unlock it.
+class record_errand final : public lock_errand {
+public:
+    record_errand(int fd, int command, const struct ::flock& wanted) noexcept
+        : fd_(fd), command_(command), wanted_(wanted) {}
+    ~record_errand() override { give_back(); }
+
+private:
+    int wait_for_lock() noexcept override { return real::fcntl(fd_, command_, &wanted_); }
+    void unlock() noexcept override {
+        wanted_.l_type = F_UNLCK;
+        real::fcntl(fd_, command_ == F_SETLKW ? F_SETLK : F_OFD_SETLK, &wanted_);
+    }
+
+    const int fd_;
+    const int command_;
+    struct ::flock wanted_;
+};
+
+class file_errand final : public lock_errand {
+public:
+    file_errand(int fd, int how) noexcept : fd_(fd), how_(how) {}
+    ~file_errand() override { give_back(); }
+
+private:
+    int wait_for_lock() noexcept override { return real::flock(fd_, how_); }
+    void unlock() noexcept override { real::flock(fd_, LOCK_UN); }
+
+    const int fd_;
+    const int how_;
+};
+
+int run_lock(lock_errand* made) {
+    const errand_ptr e(made);
+    if (!e) return errno = ENOLCK, -1;
+    const int before = errno;
+    const int why = run_errand(*e, "a lock of a file", lock_pool());
+    // A stop. The lock may have come all the same, and then the caller has it.
+    while (why != 0 && e->is_posted() && !e->is_over()) {
+        e->hurry();
+        wait_out(after(now(), std::chrono::milliseconds(1)));
+        if (fiber_here() == nullptr || fiber_here()->ending) break;
+    }
+    if ((why == 0 || (e->is_posted() && e->is_over())) && e->result() == 0) {
+        e->take();
+        errno = before;
+        return 0;
+    }
+    errno = why != 0 ? why : e->error();
+    return -1;
+}
+
+// A record that is asked for from where the file stands is one from there, also when that moves.
+void make_absolute(int fd, struct ::flock& f) noexcept {
+    if (f.l_whence != SEEK_CUR) return;
+    const off_t here = ::lseek(fd, 0, SEEK_CUR);
+    if (here < 0) return;
+    f.l_whence = SEEK_SET;
+    f.l_start += here;
+}
+
+int lock_from_here(int fd, off_t bytes) {
+    struct ::flock wanted{};
+    wanted.l_type = F_WRLCK;
+    wanted.l_whence = SEEK_CUR;
+    wanted.l_len = bytes;
+    return wait_for_record(fd, F_SETLKW, &wanted);
+}
+
+}  // namespace
+
+int wait_for_record(int fd, int command, void* wanted) {
+    const int before = errno;
+    if (real::fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, wanted) == 0) return 0;
+    if (errno != EAGAIN && errno != EACCES) return -1;
+    errno = before;
+    struct ::flock record = *static_cast<const struct ::flock*>(wanted);
+    make_absolute(fd, record);
+    return run_lock(new (std::nothrow) record_errand(fd, command, record));
+}
+
+int in_fiber::lockf(int fd, int command, off_t bytes) {
+    return command == F_LOCK ? lock_from_here(fd, bytes) : real::lockf(fd, command, bytes);
+}
+int in_fiber::lockf64(int fd, int command, off64_t bytes) {
+    return command == F_LOCK ? lock_from_here(fd, bytes) : real::lockf64(fd, command, bytes);
+}
+
+int in_fiber::flock(int fd, int how) {
+    const int before = errno;
+    if ((how & LOCK_NB) != 0 || how == LOCK_UN) return real::flock(fd, how);
+    if (real::flock(fd, how | LOCK_NB) == 0) return 0;
+    if (errno != EWOULDBLOCK) return -1;
+    errno = before;
+    return run_lock(new (std::nothrow) file_errand(fd, how));
+}
+
+}  // namespace weft::hook
