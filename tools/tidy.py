@@ -49,6 +49,7 @@ TESTED_ELSEWHERE = {
     "weft/hook/file_call.hpp": "differential_test with options::files",
     "weft/hook/child_watch.hpp": "posix_process_test: waits for any child, for groups, for stops",
     "weft/hook/masked_poll.hpp": "posix_poll_test: ppoll, pselect, epoll_pwait with a mask",
+    "weft/hook/handlers.hpp": "interruption_test: handlers of each kind, as they were set",
     "weft/hook/signal_watch.hpp": "posix_signal_test: sigwait and its kin",
     "weft/io/accept_reserve.hpp": "tcp_listener_test: no descriptors left",
     "weft/io/child_start.hpp": "process_test, process_group_test, process_limits_test: each child",

@@ -57,7 +57,7 @@ auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt att
         }
         if (has_come(moment)) return n;
         waited = true;
-        const int why = until_ready(queue, seen, reads, next_look(moment));
+        const int why = until_ready(queue, seen, reads, next_look(moment), ended_by::plain_handler);
         if (why != 0 && why != timed_out) {
             errno = why;
             return n;
@@ -70,6 +70,7 @@ template <class Attempt>
 auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
     const int before = errno;
     auto pause = std::chrono::microseconds(0);
+    const interruptible here(ended_by::any_handler);
     for (;;) {
         const auto n = attempt();
         if (n >= 0) {
@@ -79,9 +80,12 @@ auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
         // What was there once, and is no more, was removed.
         if (errno == EINVAL && pause.count() != 0) errno = EIDRM;
         if (errno != would_wait || deadline <= now()) return n;
+        if (here.is_over()) return errno = EINTR, n;
         if (pause.count() == 0)
             let_others_run();
-        else if (const int why = until(std::min(after(now(), pause), deadline)); why != 0)
+        else if (const int why = until(std::min(after(now(), pause), deadline),
+                                       ended_by::what_is_said_around_it);
+                 why != 0)
             return errno = why, n;
         pause =
             std::clamp(2 * pause, std::chrono::microseconds(100), std::chrono::microseconds(4000));

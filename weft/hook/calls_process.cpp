@@ -68,10 +68,10 @@ auto wait_for(const children& of, Ask ask) {
         }
         int why;
         if (fd >= 0) {
-            why = until_ready(fd, seen, true, never);
+            why = until_ready(fd, seen, true, never, ended_by::plain_handler);
         } else if ((of.options & __WNOTHREAD) != 0 || of.by == P_PIDFD) {
             // They are this thread's alone; or the number may come to name another.
-            why = until(after(now(), pause));
+            why = until(after(now(), pause), ended_by::plain_handler);
             pause = std::min(2 * pause, std::chrono::microseconds(16'000));
         } else {
             why = until_child(of.by, of.id, of.options);

@@ -6,6 +6,7 @@
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/interruption.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/signal_watch.hpp"
 
@@ -57,11 +58,40 @@ int sigwait(const sigset_t* set, int* number) {
     int n;
     do {
         n = in_fiber::sigtimedwait(set, nullptr, nullptr);
-    } while (n < 0 && errno == EINTR);
+        // A stop may be told by that number, too.
+    } while (n < 0 && errno == EINTR && fiber_here()->pending_stop() == stop_reason::none);
     const int why = n < 0 ? errno : 0;
     errno = before;
     if (n > 0) *number = n;
     return why;
+}
+
+// The signals that the mask lets through are delivered by a call that does not wait; those that
+// this thread does not block run their handlers in the loop, which ends the wait.
+int sigsuspend(const sigset_t* mask) {
+    if (mask == nullptr || !is_own_process()) return real::sigsuspend(mask);
+    sigset_t let_through;
+    ::sigfillset(&let_through);
+    for (int n = 1; n < NSIG; ++n)
+        if (::sigismember(mask, n) == 1) ::sigdelset(&let_through, n);
+    const sigset_t during = *mask;
+    const signal_watch watch(let_through);
+    for (;;) {
+        const sight seen = watch.look();
+        {
+            const own_handlers for_this_call;
+            if (real::ppoll(nullptr, 0, &no_time, &during) < 0) return -1;
+        }
+        if (const int why = watch.until_pending(seen, never, &during); why != 0)
+            return errno = why, -1;
+    }
+}
+
+int pause() {
+    if (!is_own_process()) return real::pause();
+    expect_handlers();
+    errno = until(never);
+    return -1;
 }
 
 }  // namespace weft::hook::in_fiber

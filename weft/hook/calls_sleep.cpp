@@ -67,7 +67,9 @@ int sleep_until(clockid_t by, const timespec& moment) {
         const clock_timer timer(by, moment);
         while (timer.fd >= 0 && left() > duration::zero()) {
             const sight seen = look(timer.fd);
-            if (const int why = until_ready(timer.fd, seen, true, never); why != 0) return why;
+            if (const int why = until_ready(timer.fd, seen, true, never, ended_by::any_handler);
+                why != 0)
+                return why;
         }
     }
     for (duration d; (d = left()) > duration::zero();) {

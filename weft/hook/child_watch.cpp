@@ -9,6 +9,7 @@
 #include "weft/base/spin_lock.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/interruption.hpp"
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
 #include "weft/hook/stops.hpp"
@@ -153,6 +154,7 @@ int until_child(idtype_t by, id_t id, int options) {
         ~reference() { of->let_go(); }
     } const held{watch};
     child_wait op(*watch);
+    const interruptible here(ended_by::plain_handler);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
 }
 

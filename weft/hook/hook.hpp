@@ -18,8 +18,8 @@
 //
 // - An answer is what the call without hooks would have given, errno included. What is different:
 //   a fiber that was asked to stop gets an error where it would wait (stop_answer); closing a
-//   descriptor ends the waits for it with EBADF; and no signal ends a wait with EINTR, except where
-//   the call is given a mask.
+//   descriptor ends the waits for it with EBADF; and of the fibers of a thread a handler of a signal
+//   ends the wait of the eldest with EINTR.
 // - A killed fiber unwinds out of its call, through the frames of whatever called it.
 // - After fork() there are no hooks in the child.
 #pragma once

@@ -118,6 +118,8 @@ void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags
 }
 
 int why_stopped(const waiter* w) noexcept {
+    // Nothing asks the fiber to stop: a handler of a signal has ended this one wait.
+    if (w != nullptr && w->reason() == stop_reason::none) return EINTR;
     return w != nullptr && w->reason() == stop_reason::deadline ? ETIMEDOUT : ECANCELED;
 }
 

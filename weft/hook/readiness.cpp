@@ -57,6 +57,7 @@ public:
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {
         w.enlist("a moment", nullptr, nullptr, [](waiter&) noexcept {});
+        if (at_ == never) w.await_outside();  // for a signal
         return true;
     }
     time_point deadline() const noexcept { return at_; }
@@ -92,11 +93,12 @@ void let_others_run() {
     this_fiber::yield();
 }
 
-int until(time_point t) {
+int until(time_point t, ended_by by) {
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "a moment");
     moment op(t);
+    const interruptible here(by);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
 }
 
@@ -106,6 +108,12 @@ void wait_out(time_point t) {
 }
 
 int until_ready(int fd, sight seen, bool reads, time_point deadline) {
+    return until_ready(fd, seen, reads, deadline,
+                       deadline == never ? ended_by::plain_handler : ended_by::any_handler);
+}
+
+int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by,
+                const sigset_t* blocked) {
     const kept_errno own;
     if (!is_own_process()) return really_wait(fd, reads, deadline);
     if (is_ending()) return answer_to_stop(ECANCELED);
@@ -115,14 +123,17 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline) {
     if (at.replaces) return 0;
     spend(at.of, seen, at.fresh, reads ? io_entry::readable : io_entry::writable);
     fd_wait op(at.of, reads, deadline);
-    const int why = weft::detail::block_for(op, std::source_location::current());
+    const int why = [&] {
+        const interruptible here(by, blocked);
+        return weft::detail::block_for(op, std::source_location::current());
+    }();
     switch (why) {
         case EPERM:  // what no driver watches, or there is no room for it
         case ENOMEM:
         case ENOSPC:
         case EMFILE: {
             const time_point again = after(now(), blind_wait);
-            const int slept = until(std::min(again, deadline));
+            const int slept = until(std::min(again, deadline), by);
             return slept != 0 ? slept : deadline <= again ? timed_out : 0;
         }
         default:

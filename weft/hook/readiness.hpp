@@ -20,6 +20,7 @@
 
 #include "weft/base/clock.hpp"
 #include "weft/hook/fiber_errno.hpp"
+#include "weft/hook/interruption.hpp"
 #include "weft/io/descriptor.hpp"
 
 namespace weft::hook {
@@ -36,9 +37,12 @@ inline sight look(int fd) noexcept {
     return {e, e != nullptr ? e->look() : 0};
 }
 
+// A wait without a deadline is one that handlers with SA_RESTART do not end, unless it is said.
 int until_ready(int fd, sight seen, bool reads, time_point deadline);
+int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by,
+                const sigset_t* blocked = nullptr);
 
-int until(time_point moment);
+int until(time_point moment, ended_by by = ended_by::any_handler);
 // The same whatever is requested of the fiber.
 void wait_out(time_point moment);
 

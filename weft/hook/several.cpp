@@ -120,6 +120,7 @@ int several::until_one_is_ready(time_point deadline) {
         spend(p.of, p.seen, at.fresh, all_[i].flags());
     }
     several_wait op(all_, places_, deadline);
+    const interruptible here(ended_by::any_handler);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
 }
 

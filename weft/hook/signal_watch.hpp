@@ -25,8 +25,9 @@ public:
     ~signal_watch();
 
     sight look() const noexcept { return fd_ >= 0 ? hook::look(fd_) : sight{}; }
-    // 0, timed_out, or a number of errno. In a fiber.
-    int until_pending(sight seen, time_point deadline) const;
+    // 0, timed_out, or a number of errno: EINTR when a handler has run of a signal that is not
+    // blocked. In a fiber.
+    int until_pending(sight seen, time_point deadline, const sigset_t* blocked = nullptr) const;
 
 private:
     const int fd_;

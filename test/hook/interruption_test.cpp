@@ -1,0 +1,297 @@
+// Handlers of signals: which waits they end, and that a program sees its own.
+
+#include "weft/hook/interruption.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <functional>
+
+#include "test/hook/suite.hpp"
+#include "test/io/drivers.hpp"
+#include "weft/hook/hook.hpp"
+
+namespace {
+
+using namespace weft;
+using namespace weft::testing;
+using namespace std::chrono_literals;
+
+std::atomic<int> handled{0};
+void count(int) { handled += 1; }
+void count_with_info(int, siginfo_t* i, void*) { handled += i->si_signo == SIGUSR1 ? 100 : 1000; }
+
+using action = struct ::sigaction;
+
+// The handler of SIGUSR1 meanwhile.
+struct handler_set {
+    action before;
+
+    explicit handler_set(int flags) {
+        action a{};
+        a.sa_handler = count;
+        a.sa_flags = flags;
+        HOOKED(sigaction)(SIGUSR1, &a, &before);
+        handled = 0;
+    }
+    handler_set(const handler_set&) = delete;
+    ~handler_set() { HOOKED(sigaction)(SIGUSR1, &before, nullptr); }
+};
+
+// A thread, in both sides of a case, that sends the signal to the thread of the case when that has
+// had the time to wait, and again, since the case may have been slow.
+class sender {
+public:
+    explicit sender(bool again = true)
+        : thread_([this, again, to = ::pthread_self()] {
+              do {
+                  std::this_thread::sleep_for(10ms);
+                  ::pthread_kill(to, SIGUSR1);
+              } while (again && !over_);
+          }) {}
+    sender(const sender&) = delete;
+    ~sender() {
+        over_ = true;
+        thread_.join();
+    }
+
+private:
+    std::atomic<bool> over_{false};
+    std::thread thread_;
+};
+
+POSIX_CASE(a_handler_ends_what_waits) {
+    const handler_set h(0);
+    const auto interrupted = [&](const char* what, const std::function<long()>& call) {
+        handled = 0;
+        const sender s;
+        t.told(what, call());
+        t.told("  handled", handled > 0);
+    };
+    char c = 0;
+    const auto pipe = fd_pair::pipe();
+    const auto sockets = fd_pair::sockets();
+    interrupted("read of a pipe", [&] { return HOOKED(read)(pipe.a, &c, 1); });
+    interrupted("recv", [&] { return HOOKED(recv)(sockets.a, &c, 1, 0); });
+    interrupted("poll", [&] {
+        pollfd p = {pipe.a, POLLIN, 0};
+        return HOOKED(poll)(&p, 1, 2000);
+    });
+    interrupted("select", [&] {
+        timeval v = {2, 0};
+        return HOOKED(select)(0, nullptr, nullptr, nullptr, &v);
+    });
+    interrupted("usleep", [&] { return HOOKED(usleep)(900'000); });
+    interrupted("sleep", [&] { return HOOKED(sleep)(2); });
+    timespec left{};
+    interrupted("nanosleep", [&] {
+        const timespec some = {2, 900'000'000};
+        return HOOKED(nanosleep)(&some, &left);
+    });
+    t.told("left", left.tv_sec <= 2 && left.tv_sec + left.tv_nsec > 0);
+    interrupted("clock_nanosleep", [&] {
+        timespec at;
+        ::clock_gettime(CLOCK_REALTIME, &at);
+        at.tv_sec += 2;
+        return HOOKED(clock_nanosleep)(CLOCK_REALTIME, TIMER_ABSTIME, &at, nullptr);
+    });
+    interrupted("sigtimedwait", [&] {
+        sigset_t other;
+        ::sigemptyset(&other);
+        ::sigaddset(&other, SIGUSR2);
+        const timespec some = {2, 0};
+        return HOOKED(sigtimedwait)(&other, nullptr, &some);
+    });
+    interrupted("pause", [] { return HOOKED(pause)(); });
+    const int q = ::msgget(IPC_PRIVATE, 0600 | IPC_CREAT);
+    interrupted("msgrcv", [&] { return HOOKED(msgrcv)(q, &left, sizeof left - 8, 0, 0); });
+    ::msgctl(q, IPC_RMID, nullptr);
+    {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            std::this_thread::sleep_for(2s);
+            ::_exit(0);
+        }
+        interrupted("waitpid", [&] { return HOOKED(waitpid)(child, nullptr, 0); });
+        interrupted("wait", [&] { return HOOKED(wait)(nullptr); });
+        ::kill(child, SIGKILL);
+        t.told("ended", HOOKED(waitpid)(child, nullptr, 0) == child);
+    }
+    sockaddr_in at;
+    const one_fd listening(bound(SOCK_STREAM, at));
+    interrupted("accept", [&] { return HOOKED(accept)(listening.n, nullptr, nullptr); });
+    t.told("part", [&] {
+        HOOKED(send)(sockets.b, "ab", 2, 0);
+        const sender s;
+        char room[4];
+        return HOOKED(recv)(sockets.a, room, sizeof room, MSG_WAITALL);
+    }());
+    t.join();
+}
+
+POSIX_CASE(a_handler_that_restarts_ends_what_is_never_restarted) {
+    const handler_set h(SA_RESTART);
+    char c = 0;
+    const auto pipe = fd_pair::pipe();
+    const auto sockets = fd_pair::sockets();
+    {
+        t.beside([&] {
+            after_ms(25);
+            HOOKED(write)(pipe.b, "x", 1);
+        });
+        const sender s;
+        t.told("read goes on", HOOKED(read)(pipe.a, &c, 1));
+        t.join();
+    }
+    t.told("handled", handled > 0);
+    {
+        const sender s;
+        pollfd p = {pipe.a, POLLIN, 0};
+        t.told("poll", HOOKED(poll)(&p, 1, 2000));
+    }
+    {
+        const sender s;
+        t.told("usleep", HOOKED(usleep)(900'000));
+    }
+    {
+        const sender s;
+        set_timeout(sockets.a, SO_RCVTIMEO, 2000);
+        t.told("recv with a timeout", HOOKED(recv)(sockets.a, &c, 1, 0));
+    }
+}
+
+POSIX_CASE(what_a_handler_does_before_a_wait_ends_none) {
+    const handler_set h(0);
+    ::raise(SIGUSR1);
+    t.told("usleep", HOOKED(usleep)(5000));
+    t.told("handled", handled);
+    ::raise(SIGUSR1);
+    const timespec some = {0, 5'000'000};
+    t.told("nanosleep", HOOKED(nanosleep)(&some, nullptr));
+    t.told("handled", handled);
+}
+
+POSIX_CASE(raise_ends_the_wait_of_no_other) {
+    const handler_set h(0);
+    t.beside([] {
+        after_ms(5);
+        ::raise(SIGUSR1);
+    });
+    t.told("usleep", HOOKED(usleep)(20'000));
+    t.told("handled", handled);
+    t.join();
+}
+
+void tell(posix_side& t, const char* what, const action& a) {
+    t.said(what, a.sa_handler == SIG_DFL             ? "default"
+                 : a.sa_handler == SIG_IGN           ? "ignored"
+                 : a.sa_handler == count             ? "count"
+                 : a.sa_sigaction == count_with_info ? "with info"
+                                                     : "another");
+    t.told("  flags", a.sa_flags & ~0x04000000);  // libc's own
+    t.told("  mask", ::sigismember(&a.sa_mask, SIGUSR2));
+}
+
+POSIX_CASE(a_program_is_shown_its_own_handlers) {
+    action first;
+    action a{};
+    action old{};
+    t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &first));
+    a.sa_handler = count;
+    a.sa_flags = SA_RESTART | SA_NODEFER;
+    ::sigaddset(&a.sa_mask, SIGUSR2);
+    t.told("set", HOOKED(sigaction)(SIGUSR1, &a, &old));
+    tell(t, "before", old);
+    t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &old));
+    tell(t, "plain", old);
+    a.sa_sigaction = count_with_info;
+    a.sa_flags = SA_SIGINFO | SA_RESETHAND;
+    t.told("set", HOOKED(sigaction)(SIGUSR1, &a, &old));
+    tell(t, "before", old);
+    t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &old));
+    tell(t, "with info", old);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        action there;
+        ::sigaction(SIGUSR1, nullptr, &there);
+        ::_exit(there.sa_sigaction == count_with_info ? 7 : 8);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    t.told("in a child", WEXITSTATUS(status));
+    handled = 0;
+    ::raise(SIGUSR1);
+    t.told("handled", handled);
+    t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &old));
+    tell(t, "once", old);
+    t.told("signal", HOOKED(signal)(SIGUSR1, count) == SIG_DFL);
+    ::raise(SIGUSR1);
+    t.told("handled", handled);
+    t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &old));
+    tell(t, "by signal", old);
+    t.told("ignore", HOOKED(signal)(SIGUSR1, SIG_IGN) == count);
+    ::raise(SIGUSR1);
+    t.told("handled", handled);
+    t.told("and before", HOOKED(signal)(SIGUSR1, SIG_DFL) == SIG_IGN);
+    t.told("no such signal", HOOKED(sigaction)(99, &a, nullptr));
+    t.told("not that one", HOOKED(sigaction)(SIGKILL, &a, nullptr));
+    t.told("ask", HOOKED(sigaction)(SIGKILL, nullptr, &old));
+    tell(t, "never set", old);
+    t.told("nor by signal", HOOKED(signal)(SIGKILL, count) == SIG_ERR);
+    HOOKED(sigaction)(SIGUSR1, &first, nullptr);
+}
+
+POSIX_CASE(sigsuspend_lets_signals_through) {
+    const handler_set h(SA_RESTART);
+    sigset_t these;
+    sigset_t none;
+    sigset_t before;
+    ::sigemptyset(&none);
+    ::sigemptyset(&these);
+    ::sigaddset(&these, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &these, &before);
+    ::raise(SIGUSR1);
+    t.told("blocked", handled);
+    t.told("pending", HOOKED(sigsuspend)(&none));
+    t.told("handled", handled);
+    {
+        const sender s(false);
+        t.told("sent", HOOKED(sigsuspend)(&none));
+    }
+    t.told("handled", handled);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+class interruption : public weft::testing::on_each_driver {};
+
+TEST_P(interruption, is_of_the_eldest_fiber_that_waits) {
+    run([&] {
+        const handler_set h(0);
+        int younger = 0;
+        fiber other([&] { younger = ::usleep(40'000); });
+        fiber sends([] {
+            ::usleep(10'000);
+            ::kill(::getpid(), SIGUSR1);
+        });
+        EXPECT_EQ(::usleep(900'000), -1);
+        EXPECT_EQ(errno, EINTR);
+        other.join();
+        sends.join();
+        EXPECT_EQ(younger, 0);
+        EXPECT_EQ(handled, 1);
+    });
+}
+
+TEST_P(interruption, is_of_one_wait_and_no_stop) {
+    run([&] {
+        const handler_set h(0);
+        const sender s(false);
+        EXPECT_EQ(::usleep(900'000), -1);
+        EXPECT_EQ(::usleep(1000), 0);
+        this_fiber::sleep_for(1ms);
+    });
+}
+
+INSTANTIATE_ON_DRIVERS(interruption);
+
+}  // namespace

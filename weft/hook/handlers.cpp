@@ -1,0 +1,130 @@
+#include "weft/hook/handlers.hpp"
+
+#include <cerrno>
+
+#include "weft/base/atomic.hpp"
+#include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/interruption.hpp"
+
+namespace weft::hook {
+namespace {
+
+using action = struct ::sigaction;
+using plain_handler = void (*)(int);
+using info_handler = void (*)(int, siginfo_t*, void*);
+
+constexpr int most_signals = 65;
+
+struct handler_words {
+    atomic<plain_handler> plain{nullptr};
+    atomic<info_handler> info{nullptr};
+};
+constinit handler_words handlers[most_signals];
+
+// As it is set now: siginterrupt() changes it behind all hooks.
+bool restarts(int signal) noexcept {
+    action now{};
+    real::sigaction(signal, nullptr, &now);
+    return (now.sa_flags & SA_RESTART) != 0;
+}
+
+// Acquire in both: pairs with set_handler, which may be another thread's.
+void run_plain(int signal, siginfo_t* why, void*) noexcept(false) {
+    const bool goes_on = restarts(signal);
+    handlers[signal].plain.load(std::memory_order_acquire)(signal);
+    note_handler(signal, goes_on, why);
+}
+void run_with_info(int signal, siginfo_t* why, void* context) noexcept(false) {
+    const bool goes_on = restarts(signal);
+    handlers[signal].info.load(std::memory_order_acquire)(signal, why, context);
+    note_handler(signal, goes_on, why);
+}
+
+bool is_wrapped(int signal) noexcept {
+    switch (signal) {
+        case SIGSEGV:
+        case SIGBUS:
+        case SIGFPE:
+        case SIGILL:
+        case SIGTRAP:
+        case SIGSYS:
+        case SIGABRT:
+            return false;
+        default:
+            return signal > 0 && signal < most_signals;
+    }
+}
+
+bool is_own(const action& a) noexcept {
+    return (a.sa_flags & SA_SIGINFO) != 0 &&
+           (a.sa_sigaction == run_plain || a.sa_sigaction == run_with_info);
+}
+
+// What the program is to see.
+void show_own(action& a, plain_handler plain, info_handler info) noexcept {
+    if (!is_own(a)) return;
+    if (a.sa_sigaction == run_with_info) {
+        a.sa_sigaction = info;
+    } else {
+        a.sa_flags &= ~SA_SIGINFO;
+        a.sa_handler = plain;
+    }
+}
+
+}  // namespace
+
+int set_handler(int signal, const action* wanted, action* before) noexcept {
+    if (!is_wrapped(signal)) return real::sigaction(signal, wanted, before);
+    handler_words& h = handlers[signal];
+    const plain_handler plain_before = h.plain.load(std::memory_order_acquire);
+    const info_handler info_before = h.info.load(std::memory_order_acquire);
+    action given;
+    // In a child that shares this memory, and in one that fork() has made, the table is left alone.
+    const bool is_handler = wanted != nullptr && wanted->sa_handler != SIG_DFL &&
+                            wanted->sa_handler != SIG_IGN && !is_own(*wanted) &&
+                            process_state::has(process_state::alive) && is_own_process();
+    if (is_handler) {
+        given = *wanted;
+        if ((given.sa_flags & SA_SIGINFO) != 0) {
+            h.info.store(given.sa_sigaction, std::memory_order_release);
+            given.sa_sigaction = run_with_info;
+        } else {
+            h.plain.store(given.sa_handler, std::memory_order_release);
+            given.sa_flags |= SA_SIGINFO;
+            given.sa_sigaction = run_plain;
+        }
+        wanted = &given;
+        expect_handlers();
+    }
+    const int r = real::sigaction(signal, wanted, before);
+    if (r == 0 && before != nullptr) show_own(*before, plain_before, info_before);
+    if (r != 0 && is_handler) {
+        h.plain.store(plain_before, std::memory_order_release);
+        h.info.store(info_before, std::memory_order_release);
+    }
+    return r;
+}
+
+int everywhere::sigaction(int signal, const action* wanted, action* before) {
+    return set_handler(signal, wanted, before);
+}
+
+// libc's own remembers what siginterrupt() has said; it is asked to set the handler, and what it
+// has set is then set once more with weft's in front.
+sighandler_t everywhere::signal(int signal, sighandler_t handler) {
+    if (!is_wrapped(signal) || handler == SIG_DFL || handler == SIG_IGN || handler == SIG_ERR) {
+        action before;
+        const bool known = is_wrapped(signal) && set_handler(signal, nullptr, &before) == 0;
+        const sighandler_t r = real::signal(signal, handler);
+        return r != SIG_ERR && known ? before.sa_handler : r;
+    }
+    action before;
+    action now;
+    if (set_handler(signal, nullptr, &before) != 0) return SIG_ERR;
+    if (real::signal(signal, handler) == SIG_ERR) return SIG_ERR;
+    if (real::sigaction(signal, nullptr, &now) == 0) set_handler(signal, &now, nullptr);
+    return before.sa_handler;
+}
+
+}  // namespace weft::hook

@@ -1,0 +1,210 @@
+#include "weft/hook/interruption.hpp"
+
+#include <dlfcn.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+#include <new>
+
+#include "weft/base/spin_lock.hpp"
+#include "weft/base/tls.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/sched/detached_thread.hpp"
+#include "weft/wait/waiter.hpp"
+
+namespace weft::detail {
+struct own_handler_count {
+    unsigned count = 0;
+};
+}  // namespace weft::detail
+WEFT_DECLARE_THREAD_LOCAL(weft::detail::own_handler_count, weft_tls_own_handlers,
+                          own_handlers_here);
+WEFT_DEFINE_THREAD_LOCAL(weft::detail::own_handler_count, weft_tls_own_handlers);
+
+namespace weft::hook {
+namespace {
+
+// A handler that has run. `state` goes from free to taken by the handler that claims it, to told
+// when all is written, and back by the thread that reads it.
+struct handler_note {
+    enum : int { free, taken, told };
+    atomic<int> state{free};
+    pid_t thread = 0;
+    int signal = 0;
+    bool restarts = false;
+    const flow* only = nullptr;  // compared, and not looked into
+    std::uint64_t up_to = 0;
+};
+
+constinit handler_note notes[64];
+constinit atomic<int> told_count{0};  // a futex: its thread sleeps while it has seen all of them
+constinit atomic<bool> handlers_are_expected{false};
+constinit atomic<std::uint64_t> last_wait{0};
+constinit atomic<pid_t> teller_of{0};  // the process in which the thread runs
+using syscall_type = long (*)(long, ...);
+constinit atomic<syscall_type> behind_hooks{nullptr};
+
+struct all_waits {
+    spin_lock lock;
+    list<interruptible::node> nodes;
+};
+all_waits& waits() noexcept {
+    alignas(all_waits) static std::byte storage[sizeof(all_waits)];
+    static all_waits& the_one = *::new (storage) all_waits;
+    return the_one;
+}
+
+// To the thread of the fiber's loop: ends the wait of that number, if it is that of the fiber
+// still.
+struct interrupting : weft::detail::frame {
+    runnable message;
+    flow* of = nullptr;
+    std::uint64_t number = 0;
+
+    interrupting() noexcept : frame{arrive, drop} { message.handle = handle(); }
+    ~interrupting() {
+        if (of != nullptr) of->kind->release(*of);
+    }
+    void name(flow& f, std::uint64_t n) noexcept {
+        of = &f;
+        number = n;
+        f.kind->retain(f);
+    }
+
+    static void arrive(frame* p) noexcept {
+        auto* const self = static_cast<interrupting*>(p);
+        if (self->mark()) {
+            waiter* const w = self->of->waiting;
+            if (w != nullptr && w->may_be_stopped()) w->stop(stop_reason::none);
+        }
+        delete self;
+    }
+    static void drop(frame* p) noexcept { delete static_cast<interrupting*>(p); }
+
+    // False: the call has ended.
+    bool mark() const noexcept {
+        all_waits& all = waits();
+        const std::lock_guard held(all.lock);
+        for (interruptible::node& n : all.nodes)
+            if (n.number == number && n.of == of) return n.is_over = true;
+        return false;
+    }
+};
+
+// The eldest fiber has the handler; it is not looked for another where its call goes on.
+void tell(const handler_note& note) noexcept {
+    auto* const telling = new (std::nothrow) interrupting;
+    if (telling == nullptr) return;
+    {
+        all_waits& all = waits();
+        const std::lock_guard held(all.lock);
+        const interruptible::node* eldest = nullptr;
+        for (const interruptible::node& n : all.nodes) {
+            const bool is_blocked =
+                n.blocked != nullptr && ::sigismember(n.blocked, note.signal) == 1;
+            const bool is_anothers = note.only != nullptr && note.only != n.of;
+            if (n.thread != note.thread || n.number > note.up_to || is_blocked || is_anothers)
+                continue;
+            if (eldest == nullptr || n.fiber < eldest->fiber) eldest = &n;
+        }
+        if (eldest != nullptr && !(note.restarts && eldest->by == ended_by::plain_handler))
+            telling->name(*eldest->of, eldest->number);
+    }
+    if (telling->of == nullptr || !telling->of->post_home(telling->message)) delete telling;
+}
+
+void futex(int operation, int value) noexcept {
+    // Acquire: pairs with look_for_teller.
+    if (const syscall_type call = behind_hooks.load(std::memory_order_acquire))
+        call(SYS_futex, &told_count, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+}
+
+void tell_all(void*) noexcept {
+    for (;;) {
+        // Acquire: pairs with note_handler.
+        const int seen = told_count.load(std::memory_order_acquire);
+        for (handler_note& n : notes) {
+            if (n.state.load(std::memory_order_acquire) != handler_note::told) continue;
+            tell(n);
+            n.state.store(handler_note::free, std::memory_order_release);
+        }
+        futex(FUTEX_WAIT, seen);
+    }
+}
+
+// Once in each process. In a fiber.
+void look_for_teller() noexcept {
+    const pid_t here = ::getpid();
+    pid_t before = teller_of.load(std::memory_order_relaxed);
+    if (before == here || !teller_of.compare_exchange_strong(before, here)) return;
+    behind_hooks.store(reinterpret_cast<syscall_type>(::dlsym(RTLD_NEXT, "syscall")),
+                       std::memory_order_release);
+    if (!weft::detail::begin_detached_thread(tell_all, nullptr))
+        teller_of.store(0, std::memory_order_relaxed);  // the next wait tries again
+}
+
+// A signal that was sent to this thread while a fiber runs is that fiber's: mostly it has sent it.
+const flow* only_for(const siginfo_t* why) noexcept {
+    return why != nullptr && why->si_code == SI_TKILL ? fiber_here() : nullptr;
+}
+
+}  // namespace
+
+interruptible::interruptible(ended_by by, const sigset_t* blocked) noexcept {
+    // Relaxed: a handler that was set by another thread meanwhile finds the next wait.
+    if (by == ended_by::what_is_said_around_it) return;
+    if (!handlers_are_expected.load(std::memory_order_relaxed)) return;
+    fiber_core* const here = fiber_here();
+    if (here == nullptr || here->shares_stack()) return;
+    look_for_teller();
+    node_.of = here;
+    node_.fiber = here->id();
+    node_.thread = ::gettid();
+    node_.by = by;
+    node_.blocked = blocked;
+    all_waits& all = waits();
+    const std::lock_guard held(all.lock);
+    node_.number = last_wait.load(std::memory_order_relaxed) + 1;
+    last_wait.store(node_.number, std::memory_order_relaxed);  // read by handlers of this thread
+    all.nodes.push_back(node_);
+}
+
+interruptible::~interruptible() {
+    if (node_.of == nullptr) return;
+    all_waits& all = waits();
+    const std::lock_guard held(all.lock);
+    all.nodes.remove(node_);
+}
+
+void expect_handlers() noexcept { handlers_are_expected.store(true, std::memory_order_relaxed); }
+
+void note_handler(int signal, bool restarts, const siginfo_t* why) noexcept {
+    if (last_wait.load(std::memory_order_relaxed) == 0) return;
+    if (!process_state::has(process_state::alive)) return;
+    if (weft::detail::own_handlers_here().count != 0) return;
+    const int before = errno;
+    for (handler_note& n : notes) {
+        int state = handler_note::free;
+        // Acquire: pairs with the store of the thread that has read it.
+        if (!n.state.compare_exchange_strong(state, handler_note::taken, std::memory_order_acquire))
+            continue;
+        n.thread = ::gettid();
+        n.signal = signal;
+        n.restarts = restarts;
+        n.only = only_for(why);
+        n.up_to = last_wait.load(std::memory_order_relaxed);
+        n.state.store(handler_note::told, std::memory_order_release);  // pairs with tell_all
+        told_count.fetch_add(1, std::memory_order_release);            // the same
+        futex(FUTEX_WAKE, 1);
+        break;
+    }
+    errno = before;
+}
+
+own_handlers::own_handlers() noexcept { ++weft::detail::own_handlers_here().count; }
+own_handlers::~own_handlers() { --weft::detail::own_handlers_here().count; }
+
+}  // namespace weft::hook
