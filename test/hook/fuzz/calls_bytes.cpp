@@ -65,9 +65,11 @@ void writes_parts(making& m) {
     m.tell_moved(::writev(m.fd(0), p.all, 3), from.size());
 }
 void receives(making& m) {
+    if (m.takes_nothing(0, m.size(1))) return;
     takes_into(m, m.size(1), [&](char* to) { return ::recv(m.fd(0), to, m.size(1), m.number(2)); });
 }
 void receives_from(making& m) {
+    if (m.takes_nothing(0, m.size(1))) return;
     ::sockaddr_storage peer{};
     ::socklen_t room = sizeof peer;
     takes_into(m, m.size(1), [&](char* to) {

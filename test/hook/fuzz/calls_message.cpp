@@ -43,6 +43,7 @@ unsigned rights_in(::msghdr& m) {
 }
 
 void receives_message(making& m) {
+    if (m.takes_nothing(0, m.size(1))) return;
     std::string room(m.size(1), '\0');
     ::iovec parts[2] = {{room.data(), room.size() / 2},
                         {room.data() + room.size() / 2, room.size() - room.size() / 2}};
@@ -97,6 +98,7 @@ struct messages {
 };
 
 void receives_messages(making& m) {
+    if (m.takes_nothing(0, m.size(1))) return;
     const std::size_t each = m.size(1);
     std::string room(3 * each, '\0');
     messages h(room.data(), each);

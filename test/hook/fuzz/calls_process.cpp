@@ -93,6 +93,8 @@ void forks(making& m) {
 void lets_go(making& m) {
     slot& s = m.here.at(m.place(0));
     if (s.gate < 0) return;
+    // Children that were forked after it may have a copy of the gate.
+    ::syscall(SYS_write, s.gate, "g", 1);
     ::close(s.gate);
     s.gate = -1;
     if (s.child > 0) see_the_end_of(s.child);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "test/hook/fuzz/allowed.hpp"
-
 namespace weft::testing::fuzz {
 namespace {
 
@@ -50,7 +48,7 @@ std::string without_numbers(const std::string& s) {
     return out;
 }
 
-// Empty: they say the same, as far as they must.
+// Empty: they say the same.
 std::string name_of_difference(const program& p, const transcript& threads,
                                const transcript& fibers, std::string& text) {
     for (std::size_t i = 0; i != std::max(threads.size(), fibers.size()); ++i) {
@@ -59,7 +57,6 @@ std::string name_of_difference(const program& p, const transcript& threads,
         if (a == b) continue;
         const std::size_t at = step_of(i < threads.size() ? a : b);
         const bool is_end = a.starts_with("at the end");
-        if (at < p.size() && !is_end && is_allowed(p[at], answer_of(a), answer_of(b))) continue;
         text += "      threads: " + a + "\n      fibers:  " + b + "\n";
         const std::string call = is_end || at >= p.size() ? "the end" : calls()[p[at].call].name;
         return call + ": " + without_numbers(answer_of(a)) + " / " + without_numbers(answer_of(b));

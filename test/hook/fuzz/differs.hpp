@@ -3,7 +3,11 @@
 //
 // A difference counts when it is there again with times ten times as long, and when threads say the
 // same each time: a program whose threads do not agree with themselves depends on the schedule, and
-// says nothing of hooks. What fibers may say otherwise is in allowed.hpp.
+// says nothing of hooks.
+//
+// What may differ has a list, docs/hooks.md "Allowed differences", and no program asks for it. By
+// its numbers: 1 no fiber is stopped before the end; 2 and 4 play::obstacle() leaves such steps
+// out; 3 making::tell_moved() says "a part"; 5 answers name slots; 6 making::takes_nothing().
 #pragma once
 
 #include <functional>

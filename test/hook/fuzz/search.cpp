@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t batch = 100;
 constexpr auto silence = 20s;  // and a worker hangs
 constexpr auto alone_limit = 15s;
+constexpr auto shrinking_limit = 5s;
 constexpr auto patience = 20s;  // with what is still being made small
 constexpr unsigned shrinking_slowness = 4;
 
@@ -286,7 +287,7 @@ told look_alone(const program& p, int planted, unsigned slowness) {
             const finding f = look_for_difference(p, planted, slowness);
             return f.what == verdict::differs ? f.name + "\n" + f.text : std::string();
         },
-        alone_limit);
+        slowness != 0 ? shrinking_limit : alone_limit);
     switch (o.how) {
         case isolated_outcome::crashed:
             return {"crash by signal " + std::to_string(o.signal), ""};

@@ -100,6 +100,16 @@ long making::tell(long answer) {
     return answer;
 }
 
+bool making::takes_nothing(unsigned i, std::size_t bytes) {
+    int domain = 0;
+    ::socklen_t room = sizeof domain;
+    if (bytes != 0 || ::getsockopt(fd(i), SOL_SOCKET, SO_DOMAIN, &domain, &room) != 0 ||
+        domain != AF_INET)
+        return false;
+    say("nothing");
+    return true;
+}
+
 int making::tell_error(int error) {
     say(error == 0 ? "0" : ::strerrorname_np(error) != nullptr ? ::strerrorname_np(error) : "?");
     return error;
