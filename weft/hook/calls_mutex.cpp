@@ -14,8 +14,6 @@
 namespace weft::hook {
 namespace {
 
-bool are_of_fibers() noexcept { return process_state::has(process_state::pthreads); }
-
 int locked(int r, fiber_core* f) noexcept {
     if (f != nullptr && (r == 0 || r == EOWNERDEAD)) ++f->foreign_locks;
     return r;
@@ -34,7 +32,7 @@ int acquired(int r, pthread_mutex_t& m) noexcept {
 int everywhere::pthread_mutex_lock(pthread_mutex_t* m) {
     fiber_core* const f = fiber_here();
     if (f == nullptr) return acquired(real::pthread_mutex_lock(m), *m);
-    if (are_of_fibers()) return lock_mutex(*m, *f);
+    if (pthreads_are_of_fibers()) return lock_mutex(*m, *f);
     const blocks_thread tells("pthread_mutex_lock", __builtin_return_address(0),
                               blocks_thread::brief);
     return locked(real::pthread_mutex_lock(m), f);
@@ -42,26 +40,27 @@ int everywhere::pthread_mutex_lock(pthread_mutex_t* m) {
 
 int everywhere::pthread_mutex_timedlock(pthread_mutex_t* m, const timespec* until) {
     fiber_core* const f = fiber_here();
-    if (f != nullptr && are_of_fibers()) return lock_mutex_until(*m, *f, CLOCK_REALTIME, *until);
+    if (f != nullptr && pthreads_are_of_fibers())
+        return lock_mutex_until(*m, *f, CLOCK_REALTIME, *until);
     return locked(acquired(real::pthread_mutex_timedlock(m, until), *m), f);
 }
 
 int everywhere::pthread_mutex_clocklock(pthread_mutex_t* m, clockid_t by, const timespec* until) {
     fiber_core* const f = fiber_here();
-    if (f != nullptr && are_of_fibers()) return lock_mutex_until(*m, *f, by, *until);
+    if (f != nullptr && pthreads_are_of_fibers()) return lock_mutex_until(*m, *f, by, *until);
     return locked(acquired(real::pthread_mutex_clocklock(m, by, until), *m), f);
 }
 
 int everywhere::pthread_mutex_trylock(pthread_mutex_t* m) {
     fiber_core* const f = fiber_here();
-    if (f != nullptr && are_of_fibers()) return try_lock_mutex(*m, *f);
+    if (f != nullptr && pthreads_are_of_fibers()) return try_lock_mutex(*m, *f);
     return locked(acquired(real::pthread_mutex_trylock(m), *m), f);
 }
 
 int everywhere::pthread_mutex_unlock(pthread_mutex_t* m) {
     fiber_core* const f = fiber_here();
     if (f == nullptr) return unlock_mutex_of_thread(*m);
-    if (are_of_fibers()) return unlock_mutex(*m, *f);
+    if (pthreads_are_of_fibers()) return unlock_mutex(*m, *f);
     return unlocked(real::pthread_mutex_unlock(m), f);
 }
 

@@ -32,7 +32,9 @@ struct counted_wait {
     ~counted_wait() { mutex_waits.fetch_sub(1, std::memory_order_relaxed); }
 };
 
-// What is unlocked behind the hooks tells the futex alone.
+// What is unlocked behind the hooks tells the futex alone: by a thread that waits for a condition
+// in libc, if a fiber has come for the mutex just then; or by code that has passed the hooks by.
+constexpr auto look_again_soon = std::chrono::milliseconds(5);
 constexpr auto look_again = std::chrono::seconds(1);
 
 int number_of(const fiber_core& f) noexcept {
@@ -133,7 +135,8 @@ WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
     }
     const counted_wait mine;
     for (bool lost = false; __atomic_exchange_n(word, 2, __ATOMIC_SEQ_CST) != 0;) {
-        const time_point until = std::min(deadline, after(now(), look_again));
+        const duration pause = is_fiber(owner_of(m)) ? duration(look_again) : look_again_soon;
+        const time_point until = std::min(deadline, after(now(), pause));
         const parking how = {.what = "a mutex",
                              .deadline = until,
                              .is_stopped = false,
@@ -379,13 +382,43 @@ int unlock_mutex(pthread_mutex_t& m, fiber_core& f) {
         return give_back(m, me);
 #if defined(__GLIBC__)
     const int kind = kind_of(m);
-    if (kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP) {
+    // One that was killed in a wait may be without the mutex that it unlocks as it unwinds.
+    if (kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP || f.ending) {
         if (owner_of(m) != me) return EPERM;
         if (kind == PTHREAD_MUTEX_RECURSIVE_NP && --m.__data.__count != 0) return 0;
     }
 #endif
     give_up(m);
     return 0;
+}
+
+bool is_own_mutex(const pthread_mutex_t& m, const fiber_core& f) noexcept {
+    const int kind = type_of(m);
+    if (kind != PTHREAD_MUTEX_RECURSIVE && kind != PTHREAD_MUTEX_ERRORCHECK) return true;
+    const int me = number_of(f);
+#if defined(__GLIBC__)
+    if (has_plain_words(m)) return owner_of(m) == me;
+#endif
+    const std::lock_guard held(all_lendings);
+    const lending* const l = all_lendings.find(m);
+    return l != nullptr && l->fiber == me;
+}
+
+bool lock_mutex_ending(pthread_mutex_t& m, fiber_core& f, duration patience) noexcept {
+    for (const time_point end = after(steady_now(), patience);;) {
+        if (const int r = try_lock_mutex(m, f); r != EBUSY) return r == 0 || r == EOWNERDEAD;
+        if (end <= steady_now()) return false;
+        spin_yield();
+    }
+}
+
+bool fibers_wait_for(pthread_mutex_t& m) noexcept {
+#if defined(__GLIBC__)
+    return mutex_waits.load(std::memory_order_relaxed) != 0 && has_plain_words(m) &&
+           may_have_parked(word_of(m));
+#else
+    return static_cast<void>(m), false;
+#endif
 }
 
 int unlock_mutex_of_thread(pthread_mutex_t& m) {

@@ -32,12 +32,25 @@
 
 namespace weft::hook {
 
+// options::pthreads.
+inline bool pthreads_are_of_fibers() noexcept {
+    return process_state::has(process_state::pthreads);
+}
+
 // Of the fiber that runs here; answers are pthread's. `what` is waited for.
 int lock_mutex(pthread_mutex_t& m, fiber_core& f);
 int try_lock_mutex(pthread_mutex_t& m, fiber_core& f);
 // The deadline is asked for only where it must wait: EINVAL if that cannot be read.
 int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const timespec& until);
 int unlock_mutex(pthread_mutex_t& m, fiber_core& f);
+
+// Whether the fiber may unlock it, where its kind asks.
+bool is_own_mutex(const pthread_mutex_t& m, const fiber_core& f) noexcept;
+// By a fiber that is being killed, with its thread. False: another has it all that time; then the
+// fiber cannot unlock it either.
+bool lock_mutex_ending(pthread_mutex_t& m, fiber_core& f, duration patience) noexcept;
+// A look that may be stale.
+bool fibers_wait_for(pthread_mutex_t& m) noexcept;
 
 // By a thread, in place of the original.
 int unlock_mutex_of_thread(pthread_mutex_t& m);

@@ -69,6 +69,7 @@ public:
         });
         w.await_outside();
         entered_ = line_of(address_).enter(place_, how_.first, [this] { return still_(of_); });
+        if (entered_ && how_.entered != nullptr) how_.entered(how_.entered_of);
         return entered_;
     }
     unparked take(const waiter*, wait_status how) noexcept {
@@ -105,6 +106,7 @@ unparked park_thread(const void* address, const parking& how, lot::question stil
     mine.tag = how.tag;
     parking_line& line = line_of(address);
     if (!line.enter(mine, how.first, [=] { return still(of); })) return unparked::refused;
+    if (how.entered != nullptr) how.entered(how.entered_of);
     // The caller's clock may be its loop's.
     const time_point until =
         how.deadline == never ? never : after(steady_now(), time_left(now(), how.deadline));

@@ -58,6 +58,10 @@ struct parking {
     // In the place of the party's return, where its frame is destroyed (a kill) after it was
     // unparked: what it was woken for is somebody else's. Any lock is free.
     void (*abandoned)(const void* address, bool was_given) noexcept = nullptr;
+    // Once the party stands in line, before it is suspended or sleeps, outside of the line's lock:
+    // where a condition unlocks its mutex.
+    void (*entered)(void* of) noexcept = nullptr;
+    void* entered_of = nullptr;
 };
 
 namespace lot {
