@@ -30,7 +30,7 @@ TEST(fd_table, learns_the_sort_of_a_descriptor_once) {
     EXPECT_EQ(sort_of(s[0]).sort(), fd_sort::stream);
     EXPECT_EQ(sort_of(d[0]).sort(), fd_sort::message);
     EXPECT_TRUE(sort_of(d[0]).is_socket());
-    EXPECT_EQ(sort_of(e).sort(), fd_sort::device);
+    EXPECT_EQ(sort_of(e).sort(), fd_sort::counter);
     EXPECT_EQ(sort_of(f).sort(), fd_sort::file);
     EXPECT_EQ(sort_of(-1).sort(), fd_sort::unknown);
     EXPECT_EQ(sort_of(1 << 30).sort(), fd_sort::unknown);

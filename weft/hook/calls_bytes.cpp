@@ -1,6 +1,8 @@
 // read and write, and their kin of several buffers: by the sort of the descriptor.
 
+#include <linux/magic.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 
 #include <climits>
 #include <cstdint>
@@ -26,30 +28,41 @@ ssize_t try_read(int fd, const iovec* v, int count) noexcept {
 }
 
 ssize_t read_device(int fd, const iovec* v, int count) noexcept {
+    const ssize_t n = try_read(fd, v, count);
+    if (n >= 0 || errno != EOPNOTSUPP) return n;
     if (is_nonblocking(fd)) return real::readv(fd, v, count);
     const std::lock_guard held(lock_of(fd));
     if (is_ready(fd, POLLIN)) return real::readv(fd, v, count);
-    // Errors do not wait.
-    const ssize_t n = try_read(fd, v, count);
-    if (n < 0 && errno == EOPNOTSUPP) errno = EAGAIN;
-    return n;
+    errno = EAGAIN;
+    return -1;
+}
+
+// A pipe that has a name may be opened again. One that has none, of a system that has no attempt
+// for it, is asked first: to open it costs more than all else.
+bool has_name(int fd) noexcept {
+    struct ::statfs s;
+    return ::fstatfs(fd, &s) == 0 && s.f_type != PIPEFS_MAGIC;
 }
 
 ssize_t read_pipe(int fd, const iovec* v, int count) noexcept {
-    const ssize_t n = try_read(fd, v, count);
-    return n >= 0 || errno != EOPNOTSUPP ? n : read_device(fd, v, count);
+    ssize_t n = try_read(fd, v, count);
+    if (n >= 0 || errno != EOPNOTSUPP) return n;
+    if (is_nonblocking(fd)) return real::readv(fd, v, count);
+    if (has_name(fd)) {
+        n = try_apart(fd, v, count, true);
+        if (n >= 0 || errno != EOPNOTSUPP) return n;
+    }
+    return read_device(fd, v, count);
 }
 
-// A pipe that is ready takes so much without waiting; a device, what it is given.
-ssize_t write_ready(int fd, const iovec* v, int count, bool is_pipe) noexcept {
+// What is given to a device is taken as it is.
+ssize_t write_device(int fd, const iovec* v, int count) noexcept {
+    if (is_nonblocking(fd)) return real::writev(fd, v, count);
+    if (known_sort(fd).has(fd_sort::steers)) return try_write_part(fd, v, count, 128);
     const std::lock_guard held(lock_of(fd));
-    if (!is_ready(fd, POLLOUT)) {
-        errno = EAGAIN;
-        return -1;
-    }
-    if (!is_pipe) return real::writev(fd, v, count);
-    while (v->iov_len == 0) ++v;  // one of them is not: see is_bad()
-    return real::write(fd, v->iov_base, std::min<std::size_t>(v->iov_len, PIPE_BUF));
+    if (is_ready(fd, POLLOUT)) return real::writev(fd, v, count);
+    errno = EAGAIN;
+    return -1;
 }
 
 ssize_t write_pipe(int fd, const iovec* v, int count) noexcept {
@@ -58,7 +71,14 @@ ssize_t write_pipe(int fd, const iovec* v, int count) noexcept {
         if (n >= 0 || errno != EOPNOTSUPP) return n;
         add_to_sort(fd, fd_sort::no_try_write);
     }
-    return is_nonblocking(fd) ? real::writev(fd, v, count) : write_ready(fd, v, count, true);
+    if (is_nonblocking(fd)) return real::writev(fd, v, count);
+    if (has_name(fd)) {
+        const ssize_t n = try_apart(fd, v, count, false);
+        if (n >= 0 || errno != EOPNOTSUPP) return n;
+        // There is nobody to read: that is not waited for.
+        if (is_ready(fd, POLLERR)) return real::writev(fd, v, count);
+    }
+    return try_write_part(fd, v, count, PIPE_BUF);
 }
 
 bool is_bad(const iovec* v, int count) noexcept {
@@ -92,7 +112,10 @@ ssize_t try_to_read(int fd, const iovec* v, int count) {
         case fd_sort::pipe:
             return read_pipe(fd, v, count);
         case fd_sort::device:
+        case fd_sort::counter:
             return read_device(fd, v, count);
+        case fd_sort::terminal:
+            return read_terminal(fd, v, count);
         default:
             return file_call([=] { return real::readv(fd, v, count); });
     }
@@ -115,8 +138,11 @@ ssize_t try_to_write(int fd, const iov_cursor& rest) {
         case fd_sort::pipe:
             return write_pipe(fd, v, count);
         case fd_sort::device:
-            if (is_nonblocking(fd)) return real::writev(fd, v, count);
-            return write_ready(fd, v, count, false);
+            return write_device(fd, v, count);
+        case fd_sort::counter:
+            return try_write_counter(fd, v, count);
+        case fd_sort::terminal:
+            return try_write_terminal(fd, v, count);
         default:
             return file_call([=] { return real::writev(fd, v, count); });
     }
@@ -131,8 +157,10 @@ ssize_t write_all_sorts(int fd, const iovec* v, int count) {
     return transfer(
         fd, false, [&] { return try_to_write(fd, rest); },
         [&](ssize_t n) noexcept {
-            const std::uint8_t sort = known_sort(fd).sort();  // unknown: a file
-            const bool part_is_enough = sort == fd_sort::device || sort == fd_sort::unknown;
+            const fd_sort known = known_sort(fd);  // of a file nothing is known
+            const bool part_is_enough =
+                known.sort() == fd_sort::unknown || known.sort() == fd_sort::counter ||
+                (known.sort() == fd_sort::device && !known.has(fd_sort::steers));
             return rest.advance(static_cast<std::size_t>(n)) || part_is_enough;
         });
 }

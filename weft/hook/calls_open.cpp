@@ -1,5 +1,7 @@
 // Calls that open and close descriptors within libc, where nothing else is seen of it: what is
 // known of the number, and what waits for it, is of another file.
+//
+// Model: none, one flag that is exchanged once.
 
 #include <dirent.h>
 

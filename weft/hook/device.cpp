@@ -3,11 +3,18 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "weft/hook/fd_table.hpp"
+#include "weft/hook/iov_cursor.hpp"
 #include "weft/hook/readiness.hpp"
 
 namespace weft::hook {
@@ -49,6 +56,155 @@ bool keeps_error(int fd, bool reads) noexcept {
     }
     errno = before;
     return kept;
+}
+
+namespace {
+
+int flags_of(int fd) noexcept { return real::fcntl(fd, F_GETFL, nullptr); }
+
+ssize_t fails_with(int why) noexcept {
+    errno = why;
+    return -1;
+}
+
+bool is_hung_up(int fd) noexcept {
+    ::pollfd p = {fd, 0, 0};
+    return real::poll(&p, 1, 0) > 0;
+}
+
+// A terminal may hold back what is less than it was told to collect.
+ssize_t try_read_terminal(int fd, const iovec* v, int count) noexcept {
+    if (is_hung_up(fd)) return real::readv(fd, v, count);  // it does not wait
+    if (!is_ready(fd, POLLIN)) return fails_with(EAGAIN);
+    const ssize_t n = try_apart(fd, v, count, true);
+    if (n >= 0 || errno != EOPNOTSUPP) return n;
+    const std::lock_guard held(lock_of(fd));
+    return is_ready(fd, POLLIN) ? real::readv(fd, v, count) : fails_with(EAGAIN);
+}
+
+// Until so many bytes have come: the first until a deadline, and each other within a time from the
+// one before.
+ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline, duration next) {
+    const int before = errno;
+    ssize_t moved = 0;
+    for (;;) {
+        const sight seen = look(fd);
+        const ssize_t n = try_read_terminal(fd, rest.buffers(), rest.count());
+        if (n > 0) {
+            moved += n;
+            const bool is_full = rest.advance(static_cast<std::size_t>(n));
+            if (is_full || static_cast<std::size_t>(moved) >= least) break;
+            deadline = after(now(), next);
+            continue;
+        }
+        if (n == 0) break;
+        int why = errno;
+        if (why == EAGAIN) why = until_ready(fd, seen, true, deadline);
+        if (why == 0) continue;
+        if (why != timed_out && moved == 0) return fails_with(why);
+        break;
+    }
+    errno = before;
+    return moved;
+}
+
+// Fewer bytes are asked for than it collects before it says that it is ready.
+ssize_t read_few(int fd, const iovec* v, int count, std::size_t bytes) {
+    auto pause = std::chrono::milliseconds(1);
+    for (;;) {
+        int there = 0;
+        if (is_hung_up(fd) || is_ready(fd, POLLIN) || real::ioctl(fd, FIONREAD, &there) != 0 ||
+            static_cast<std::size_t>(there) >= bytes)
+            return real::readv(fd, v, count);
+        if (const int why = until(after(now(), pause)); why != 0) return fails_with(why);
+        pause = std::min(2 * pause, std::chrono::milliseconds(16));
+    }
+}
+
+// What an eventfd has counted. False: the system does not say.
+bool count_of(int fd, std::uint64_t& count) noexcept {
+    char text[256];
+    std::snprintf(text, sizeof text, "/proc/self/fdinfo/%d", fd);
+    const int about = real::open(text, O_RDONLY | O_CLOEXEC, 0);
+    if (about < 0) return false;
+    const ssize_t n = real::read(about, text, sizeof text - 1);
+    real::close(about);
+    if (n <= 0) return false;
+    text[n] = '\0';
+    constexpr char name[] = "eventfd-count:";
+    const char* const at = std::strstr(text, name);
+    if (at == nullptr) return false;
+    count = std::strtoull(at + sizeof name - 1, nullptr, 16);
+    return true;
+}
+
+}  // namespace
+
+ssize_t try_apart(int fd, const iovec* v, int count, bool reads) noexcept {
+    const int flags = flags_of(fd);
+    if (flags < 0) return fails_with(EBADF);
+    const int way = flags & O_ACCMODE;
+    if (way == (reads ? O_WRONLY : O_RDONLY)) return fails_with(EBADF);
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const int own = (reads ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    const int apart = real::open(path, own, 0);
+    if (apart < 0) return fails_with(EOPNOTSUPP);
+    const ssize_t n = reads ? real::readv(apart, v, count) : real::writev(apart, v, count);
+    const int why = errno;
+    real::close(apart);
+    errno = why;
+    return n;
+}
+
+ssize_t read_terminal(int fd, const iovec* v, int count) {
+    ::termios modes;
+    if (::tcgetattr(fd, &modes) != 0 || is_nonblocking(fd)) return real::readv(fd, v, count);
+    const iov_cursor all(v, count);
+    if ((modes.c_lflag & ICANON) != 0) return collect(fd, all, 1, never, duration::zero());
+    const std::size_t bytes = all.bytes();
+    const std::size_t least = modes.c_cc[VMIN];
+    const duration time = std::chrono::milliseconds(100) * modes.c_cc[VTIME];
+    if (least == 0 && time == duration::zero()) return real::readv(fd, v, count);
+    if (least == 0) return collect(fd, all, 1, after(now(), time), time);
+    if (time != duration::zero()) return collect(fd, all, std::min(least, bytes), never, time);
+    return bytes < least ? read_few(fd, v, count, bytes)
+                         : collect(fd, all, 1, never, duration::zero());
+}
+
+ssize_t try_write_terminal(int fd, const iovec* v, int count) noexcept {
+    if (is_nonblocking(fd) || is_hung_up(fd)) return real::writev(fd, v, count);
+    const ssize_t n = try_apart(fd, v, count, false);
+    if (n >= 0 || errno != EOPNOTSUPP) return n;
+    constexpr std::size_t always_room = 128;  // each may become two
+    return try_write_part(fd, v, count, always_room);
+}
+
+ssize_t try_write_part(int fd, const iovec* v, [[maybe_unused]] int count,
+                       std::size_t most) noexcept {
+    const std::lock_guard held(lock_of(fd));
+    if (!is_ready(fd, POLLOUT)) return fails_with(EAGAIN);
+    while (v->iov_len == 0) ++v;  // one of them is not
+    return real::write(fd, v->iov_base, std::min(v->iov_len, most));
+}
+
+ssize_t try_write_counter(int fd, const iovec* v, int count) {
+    std::uint64_t more = 0;
+    if (count == 1 && v->iov_len >= sizeof more) std::memcpy(&more, v->iov_base, sizeof more);
+    // None of these waits.
+    if (more == 0 || more == UINT64_MAX || is_nonblocking(fd)) return real::writev(fd, v, count);
+    {
+        const std::lock_guard held(lock_of(fd));
+        std::uint64_t there = 0;
+        const bool has_room = is_ready(fd, POLLOUT);
+        const bool fits = more == 1 || !count_of(fd, there) || UINT64_MAX - there > more;
+        if (has_room && fits) return real::writev(fd, v, count);
+        if (!has_room) return fails_with(EAGAIN);
+    }
+    // A driver that tells how it stands, and not what has happened, would tell of room at once.
+    if (const int why = until(after(now(), std::chrono::milliseconds(1))); why != 0)
+        return fails_with(why);
+    return fails_with(EAGAIN);
 }
 
 void opened_by(const msghdr& m) noexcept {

@@ -1,7 +1,11 @@
-// device: a call on a descriptor for which the system has none that does not wait: it is asked
-// first whether it is ready, under a lock, so that of two fibers of one program the second does not
-// find taken what both have seen. Another program may still take it in between; then the thread
-// waits.
+// device: a call on a descriptor for which the system has none that does not wait.
+//
+// Its one idea: a file that can be opened a second time, as a terminal or a pipe with a name, is
+// opened so for the call, with O_NONBLOCK: that is of this description, and the program's own stays
+// as it is. It is closed before anything waits, so that no other end misses the program's close.
+// Any other is asked first whether it is ready, under a lock, so that of two fibers of one program
+// the second does not find taken what both have seen. Another program may still take it in between;
+// then the thread waits.
 //
 // Model: none, its locks are spin_locks, and guard all that is shared.
 #pragma once
@@ -25,6 +29,22 @@ bool keeps_error(int fd, bool reads) noexcept;
 
 // The family of a socket: AF_INET and so on.
 int family_of(int fd) noexcept;
+
+// The attempts below fail with EAGAIN where they would wait. None of them is for a descriptor that
+// is not to wait: that has its own call.
+
+// Of a file that has a name: by a description of weft's own. EOPNOTSUPP: it cannot be opened again.
+ssize_t try_apart(int fd, const iovec* v, int count, bool reads) noexcept;
+
+// As readv(2), with the modes of the terminal: lines, VMIN and VTIME. In a fiber.
+ssize_t read_terminal(int fd, const iovec* v, int count);
+ssize_t try_write_terminal(int fd, const iovec* v, int count) noexcept;
+
+// A part that it takes without waiting once it is ready.
+ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noexcept;
+
+// Of an eventfd: only what fits. It lets others run before it says that nothing does.
+ssize_t try_write_counter(int fd, const iovec* v, int count);
 
 // What follows a receive that may have opened descriptors (SCM_RIGHTS): they are new here.
 void opened_by(const msghdr& m) noexcept;

@@ -1,9 +1,13 @@
 #include "weft/hook/fd_table.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <string_view>
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/number_table.hpp"
@@ -19,12 +23,30 @@ constinit atomic<unsigned> highest{0};  // number of which anything was ever lea
 // Relaxed, here and below: a byte stands for itself.
 constexpr auto relaxed = std::memory_order_relaxed;
 
+// What has no inode of its own is told by a name.
+bool is_counter(int fd) noexcept {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    char name[32];
+    const ssize_t n = ::readlink(path, name, sizeof name);
+    return n > 0 && std::string_view(name, static_cast<std::size_t>(n)) == "anon_inode:[eventfd]";
+}
+
+std::uint8_t asked_of_device(int fd, ::mode_t mode) noexcept {
+    if (!S_ISCHR(mode)) return is_counter(fd) ? fd_sort::counter : fd_sort::device;
+    ::termios modes;
+    if (::tcgetattr(fd, &modes) != 0) return fd_sort::device;
+    unsigned number;
+    if (real::ioctl(fd, TIOCGPTN, &number) != 0) return fd_sort::terminal;
+    return fd_sort::device | fd_sort::steers;
+}
+
 std::uint8_t asked(int fd) noexcept {
     struct ::stat s;
     if (::fstat(fd, &s) != 0) return fd_sort::unknown;
     if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode) || S_ISBLK(s.st_mode)) return fd_sort::file;
     if (S_ISFIFO(s.st_mode)) return fd_sort::pipe;
-    if (!S_ISSOCK(s.st_mode)) return fd_sort::device;
+    if (!S_ISSOCK(s.st_mode)) return asked_of_device(fd, s.st_mode);
     int type = 0;
     ::socklen_t bytes = sizeof type;
     real::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes);

@@ -26,13 +26,16 @@ struct fd_sort {
     static constexpr std::uint8_t stream = 1;   // a socket of bytes
     static constexpr std::uint8_t message = 2;  // a socket of messages
     static constexpr std::uint8_t pipe = 3;
-    static constexpr std::uint8_t device =
-        4;                                   // whatever else is waited for: a terminal, an eventfd
-    static constexpr std::uint8_t file = 5;  // always ready; not kept
+    static constexpr std::uint8_t device = 4;    // whatever else is waited for: a timer, a mouse
+    static constexpr std::uint8_t file = 5;      // always ready; not kept
+    static constexpr std::uint8_t terminal = 6;  // which programs have, and not who steers it
+    static constexpr std::uint8_t counter = 7;   // an eventfd
     static constexpr std::uint8_t sort_mask = 7;
     // The system has no call for it that does not wait, of reading or of writing.
     static constexpr std::uint8_t no_try_read = 8;
     static constexpr std::uint8_t no_try_write = 16;
+    // A device that steers a terminal, and takes what is written in parts.
+    static constexpr std::uint8_t steers = 32;
 
     std::uint8_t sort() const noexcept { return bits & sort_mask; }
     bool has(std::uint8_t b) const noexcept { return (bits & b) != 0; }

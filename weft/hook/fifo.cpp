@@ -66,7 +66,7 @@ bool is_fifo_that_waits(int folder, const char* path, int flags) noexcept {
 
 int open_fifo(int folder, const char* path, int flags) {
     const int before = errno;
-    // The file itself is kept, and the number that it is to have: its name may go meanwhile.
+    // The file itself is kept, since its name may go meanwhile, by the number that it is to have.
     owned_number place(real::openat(folder, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW), 0));
     if (place.get() < 0) return -1;
     char name[32];
@@ -78,19 +78,27 @@ int open_fifo(int folder, const char* path, int flags) {
         return fd >= 0 || errno != ENOENT ? fd : real::openat(folder, path, by, 0);
     };
     const bool reads = (flags & O_ACCMODE) == O_RDONLY;
-    owned_number fd(open());
     auto pause = std::chrono::milliseconds(1);
-    while (fd.get() < 0 ? errno == ENXIO : reads && !has_had_writer(fd.get())) {
-        if (const int why = until(after(now(), pause)); why != 0) return errno = why, -1;
+    const auto wait = [&] {
+        const int why = until(after(now(), pause));
         pause = std::min(2 * pause, longest_pause);
-        if (fd.get() < 0) fd.set(open());
+        return why;
+    };
+    {
+        owned_number fd(open());
+        for (; fd.get() < 0; fd.set(open())) {
+            if (errno != ENXIO) return -1;
+            if (const int why = wait(); why != 0) return errno = why, -1;
+        }
+        leave_table(place.get());
+        if (real::dup3(fd.get(), place.get(), flags & O_CLOEXEC) < 0) return -1;
     }
-    if (fd.get() < 0) return -1;
-    const int set = real::fcntl(fd.get(), F_GETFL, nullptr);
+    while (reads && !has_had_writer(place.get()))
+        if (const int why = wait(); why != 0) return errno = why, -1;
+    const int set = real::fcntl(place.get(), F_GETFL, nullptr);
+    if (set < 0) return place.release(), -1;  // closed meanwhile, with all others
     const auto waits = static_cast<std::uintptr_t>(set & ~O_NONBLOCK);
-    real::fcntl(fd.get(), F_SETFL, reinterpret_cast<void*>(waits));
-    leave_table(place.get());
-    if (real::dup3(fd.get(), place.get(), flags & O_CLOEXEC) < 0) return -1;
+    real::fcntl(place.get(), F_SETFL, reinterpret_cast<void*>(waits));
     errno = before;
     return place.release();
 }
