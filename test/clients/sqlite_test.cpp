@@ -80,10 +80,11 @@ protected:
     }
     ~sqlite() override { weft::hook::set_options(before_); }
 
-    static void write_by_one_connection() {
+    static void write_by_one_connection(const std::string& first = "") {
         const database d;
         {
             const connection c = opened(d.path(), SQLITE_OPEN_FULLMUTEX);
+            EXPECT_EQ(tell(c, first), SQLITE_OK);
             all(party_count, [&](int i) { write_rows(c, i); });
         }
         d.expect_whole();
@@ -98,8 +99,9 @@ INSTANTIATE_FOR_FIBERS(sqlite_in);
 
 TEST_P(sqlite, is_answered) { write_by_one_connection(); }
 
-TEST_P(sqlite, keeps_what_is_written_by_one_connection_each_of_twenty_times) {
-    for (int run = 0; run < 20; ++run) write_by_one_connection();
+TEST_P(sqlite_in, keeps_what_is_written_by_one_connection_each_of_twenty_times) {
+    // Its other calls on files are made as ever.
+    for (int run = 0; run < 20; ++run) write_by_one_connection("pragma synchronous = off");
 }
 
 TEST_P(sqlite, keeps_what_is_written_by_as_many_connections) {
