@@ -8,10 +8,14 @@
 
 #include "test/clients/loop_laws.hpp"
 #include "test/clients/stand_in.hpp"
+#include "weft/hook/hook.hpp"
+#include "weft/stop/stop_callback.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using weft::hook::stop_answer;
+using weft::hook::stop_answer_scope;
 using weft::testing::call_back;
 using weft::testing::callback;
 using weft::testing::expect_stopped_at_once;
@@ -25,9 +29,25 @@ weft::testing::stand_in& server() {
 template <class T>
 using object = std::unique_ptr<T, freed_by<::g_object_unref>>;
 
+// glib asks again whatever a wait fails with, and is unwound in the end, by which it loses what it
+// holds. A program that wants it ended in good order says a stop of the fiber in its words: the
+// wait fails with `answer`, and glib looks whether it is to go on.
+template <class F>
+class ended_by_stops {
+public:
+    ended_by_stops(stop_answer answer, F f)
+        : answer_(answer), end_(weft::this_fiber::get_stop_token(), std::move(f)) {}
+
+private:
+    const stop_answer_scope answer_;
+    const weft::stop_callback<F> end_;
+};
+
 // What came for a request of its own; how it failed, if it did, is the second.
 std::pair<std::string, unsigned> get(const std::string& url) {
     const object<SoupSession> session(::soup_session_new());
+    const ended_by_stops in_good_order(stop_answer::canceled,
+                                       [&] { ::soup_session_abort(session.get()); });
     const object<SoupMessage> message(::soup_message_new("GET", url.c_str()));
     const unsigned how = ::soup_session_send_message(session.get(), message.get());
     return {how == SOUP_STATUS_OK ? message->response_body->data : "", how};
@@ -49,7 +69,11 @@ public:
         attach(::g_unix_fd_source_new(fd, G_IO_IN), reinterpret_cast<GSourceFunc>(any),
                std::move(f));
     }
-    void run() { ::g_main_loop_run(loop_.get()); }
+    void run() {
+        const ended_by_stops in_good_order(stop_answer::interrupted, [this] { end(); });
+        run_untold();
+    }
+    void run_untold() { ::g_main_loop_run(loop_.get()); }
     void end() { ::g_main_loop_quit(loop_.get()); }
 
 private:
@@ -111,6 +135,24 @@ TEST_P(libsoup_in, can_be_stopped) {
 
 TEST_P(libsoup_in, has_loops_that_can_be_stopped) {
     weft::testing::expect_loop_stopped_at_once<glib_loop>("g_main_loop_run");
+}
+
+TEST_P(libsoup_in, is_unwound_where_nobody_tells_its_loop) {
+    if (WEFT_TEST_ASAN) GTEST_SKIP() << "what glib holds where it is unwound is lost";
+    weft::testing::seconds best = 1h;
+    for (int trial = 0; trial < 3; ++trial)
+        weft::run([&] {
+            weft::fiber f([] {
+                glib_loop().run_untold();
+                ADD_FAILURE() << "the loop came back";
+            });
+            weft::this_fiber::sleep_for(20ms);
+            const weft::testing::stopwatch w;
+            f.request_stop();
+            EXPECT_TRUE(f.join().stopped());
+            best = std::min(best, w.elapsed());
+        });
+    weft::testing::expect_within(10ms, "stop inside g_main_loop_run, untold", best);
 }
 
 }  // namespace
