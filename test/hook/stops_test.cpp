@@ -398,6 +398,8 @@ TEST(stop_answers, of_a_library_are_known_by_its_file) {
     EXPECT_EQ(a, stop_answer::unwind);
     EXPECT_TRUE(hook::answer_of_library("/lib/libevent-2.1.so.7", a));
     EXPECT_EQ(a, stop_answer::canceled);
+    EXPECT_TRUE(hook::answer_of_library("/usr/lib/libsqlite3.so.0", a));
+    EXPECT_EQ(a, stop_answer::canceled);
     EXPECT_TRUE(hook::answer_of_library("/lib/libev.so.4", a));
     EXPECT_EQ(a, stop_answer::interrupted);
     for (const char* other : {"", "/libzmq.so/program", "/lib/libevdev.so.2", "libc.so.6"})

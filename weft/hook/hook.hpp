@@ -18,8 +18,8 @@
 //
 // - An answer is what the call without hooks would have given, errno included. What is different:
 //   a fiber that was asked to stop gets an error where it would wait (stop_answer); closing a
-//   descriptor ends the waits for it with EBADF; and of the fibers of a thread a handler of a signal
-//   ends the wait of the eldest with EINTR.
+//   descriptor ends the waits for it with EBADF; and of the fibers of a thread a handler of a
+//   signal ends the wait of the eldest with EINTR.
 // - A killed fiber unwinds out of its call, through the frames of whatever called it.
 // - After fork() there are no hooks in the child.
 #pragma once
@@ -87,8 +87,9 @@ enum class stop_answer : std::uint8_t {
     unwind,       // throws weft::stopped through the library's frames, if each of them has unwind
                   // tables and none is noexcept; else as canceled
 };
-// Whatever it is, after 100 such answers in a row the fiber is unwound as if by `unwind`; one that
-// cannot be is reported, and each further answer takes 10 ms.
+// Whatever it is, after 100 such answers in a row the fiber is unwound as if by `unwind`, unless
+// the table knows its library to come to an end; one that cannot be is reported, and each further
+// answer takes 10 ms.
 void set_stop_answer(stop_answer a) noexcept;  // of the process; any thread; at first by_library
 stop_answer get_stop_answer() noexcept;
 

@@ -32,6 +32,7 @@ constexpr known_library known_libraries[] = {
     {"libglib-2.0.so", stop_answer::unwind},    // warns, or not, and asks again for ever
     {"libevent-", stop_answer::canceled},       // its loop ends with -1; EINTR: asks again
     {"libevent_core-", stop_answer::canceled},  // the same
+    {"libsqlite3.so", stop_answer::canceled},   // counts what it has slept, up to an end
 };
 
 const char* path_of(void* pc) noexcept {
@@ -159,8 +160,10 @@ int answer_to_stop(int why) {
         f->stop_answer != 0 ? static_cast<stop_answer>(f->stop_answer - 1) : get_stop_answer();
     bool is_known = false;
     if (answer == stop_answer::by_library) answer = answer_of_stack(is_known);
-    const bool too_often = f->refused_waits >= most_refusals;
-    const bool is_last = !too_often && ++f->refused_waits == most_refusals;
+    // What is known to take an error for an end may ask a few hundred times on its way there.
+    const bool comes_to_an_end = is_known && answer == stop_answer::canceled;
+    const bool too_often = !comes_to_an_end && f->refused_waits >= most_refusals;
+    const bool is_last = !comes_to_an_end && !too_often && ++f->refused_waits == most_refusals;
     if (!f->ending && (is_last || answer == stop_answer::unwind)) try_unwind(*f, why, is_last);
     if (too_often) slow_down(*f);
     switch (answer) {
