@@ -1,0 +1,119 @@
+// Calls whose answer depends on more than their own descriptor: on the room of a peer, on what else
+// waits. Each is a case of the differential suite: a thread and a fiber write down the same.
+
+#include <sys/eventfd.h>
+
+#include <vector>
+
+#include "test/hook/suite.hpp"
+
+namespace {
+
+using namespace weft::testing;
+
+POSIX_CASE(more_datagrams_than_a_peer_takes_are_waited_for) {
+    const one_fd to(HOOKED(socket)(AF_UNIX, SOCK_DGRAM, 0));
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    socklen_t bytes = sizeof at;
+    ::bind(to.n, as_address(at), sizeof at.sun_family);
+    ::getsockname(to.n, as_address(at), &bytes);
+    const one_fd from(HOOKED(socket)(AF_UNIX, SOCK_DGRAM, 0));
+    constexpr int count = 1500;  // net.unix.max_dgram_qlen is hundreds at most
+    t.beside([&] {
+        after_ms(5);
+        char c;
+        for (int i = 0; i != count; ++i) HOOKED(recv)(to.n, &c, 1, 0);
+    });
+    int sent = 0;
+    while (sent != count && HOOKED(sendto)(from.n, "x", 1, 0, as_address(at), bytes) == 1) ++sent;
+    t.told("sent", sent);
+    t.join();
+}
+
+POSIX_CASE(select_waits_for_numbers_beyond_a_set_of_libc) {
+    const fd_pair p = fd_pair::pipe();
+    const one_fd high(HOOKED(fcntl)(p.a, F_DUPFD, 1500));
+    if (high.n < 0) return t.said("the limit of descriptors", "is low");
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(p.b, "x", 1);
+    });
+    constexpr int bits = 8 * sizeof(unsigned long);
+    std::vector<unsigned long> set(64);
+    set[static_cast<std::size_t>(high.n / bits)] |= 1ul << high.n % bits;
+    t.told("select", HOOKED(select)(high.n + 1, reinterpret_cast<fd_set*>(set.data()), nullptr,
+                                    nullptr, nullptr));
+    t.told("it", (set[static_cast<std::size_t>(high.n / bits)] >> high.n % bits & 1) != 0);
+    t.join();
+}
+
+POSIX_CASE(a_mask_without_a_timeout_waits) {
+    const fd_pair p = fd_pair::pipe();
+    const one_fd set(::epoll_create1(0));
+    epoll_event e{};
+    e.events = EPOLLIN;
+    ::epoll_ctl(set.n, EPOLL_CTL_ADD, p.a, &e);
+    sigset_t none;
+    sigemptyset(&none);
+    for (int i = 0; i != 2; ++i) {
+        t.beside([&] {
+            after_ms(5);
+            HOOKED(write)(p.b, "x", 1);
+        });
+        if (i == 0) {
+            fd_set reads;
+            FD_ZERO(&reads);
+            FD_SET(p.a, &reads);
+            t.told("pselect", HOOKED(pselect)(p.a + 1, &reads, nullptr, nullptr, nullptr, &none));
+        } else {
+            t.told("epoll_pwait", HOOKED(epoll_pwait)(set.n, &e, 1, -1, &none));
+        }
+        t.join();
+        char c;
+        t.told("read", HOOKED(read)(p.a, &c, 1));
+    }
+}
+
+// Of an edge each that waits hears once, and what was told to one is not told to another as
+// nothing.
+POSIX_CASE(each_of_two_that_wait_in_one_set_hears_of_an_edge) {
+    const one_fd counter(HOOKED(eventfd)(0, EFD_NONBLOCK));
+    const one_fd set(::epoll_create1(0));
+    epoll_event e{};
+    e.events = EPOLLIN | EPOLLET;
+    ::epoll_ctl(set.n, EPOLL_CTL_ADD, counter.n, &e);
+    int heard[2] = {-2, -2};
+    for (int& mine : heard)
+        t.beside([&] {
+            sigset_t none;
+            sigemptyset(&none);
+            epoll_event got;
+            mine = HOOKED(epoll_pwait)(set.n, &got, 1, -1, &none);
+        });
+    const std::uint64_t v = 1;
+    for (int i = 0; i != 2; ++i) {
+        after_ms(20);
+        HOOKED(write)(counter.n, &v, sizeof v);
+    }
+    t.join();
+    t.told("one", heard[0]);
+    t.told("the other", heard[1]);
+}
+
+POSIX_CASE(a_timed_lock_until_the_end_of_time_waits) {
+    pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    HOOKED(pthread_mutex_lock)(&m);
+    int answer = -1;
+    t.beside([&] {
+        const timespec until = {0x7fffffffffffffff, 0};
+        answer = HOOKED(pthread_mutex_timedlock)(&m, &until);
+        if (answer == 0) HOOKED(pthread_mutex_unlock)(&m);
+    });
+    after_ms(10);
+    HOOKED(pthread_mutex_unlock)(&m);
+    t.join();
+    t.told("timedlock", answer);
+}
+
+}  // namespace
