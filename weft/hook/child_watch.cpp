@@ -102,13 +102,17 @@ void child_watch::finish() noexcept {
         const std::lock_guard held(all.lock);
         all.under_way.remove(*this);
     }
-    wait_list woken;
-    {
-        const std::lock_guard held(queue_);
-        over_ = true;
-        queue_.claim_all(woken);
+    // One by one: what is claimed stands in no list, and its frame may be destroyed.
+    for (;;) {
+        wait_node* woken;
+        {
+            const std::lock_guard held(queue_);
+            over_ = true;
+            woken = queue_.claim_first();
+        }
+        if (woken == nullptr) return;
+        woken->owner->wake();
     }
-    wait_queue::wake_all(woken);
 }
 
 class child_wait {

@@ -113,7 +113,15 @@ void tell(const handler_note& note) noexcept {
         if (eldest != nullptr && !(note.restarts && eldest->by == ended_by::plain_handler))
             telling->name(*eldest->of, eldest->number);
     }
-    if (telling->of == nullptr || !telling->of->post_home(telling->message)) delete telling;
+    flow* const of = telling->of;
+    if (of == nullptr) {
+        delete telling;
+        return;
+    }
+    // The message may have run, and the flow have ended, before it is posted altogether.
+    of->kind->retain(*of);
+    if (!of->post_home(telling->message)) delete telling;
+    of->kind->release(*of);
 }
 
 void futex(int operation, int value) noexcept {
