@@ -1021,6 +1021,43 @@ TEST(loop, destroyed_leaves_the_processor_to_who_is_waking_it) {
     waker.join();
 }
 
+// Asked between turns, it sees whether a flow is still named there.
+class looks_for_flows final : public driver {
+public:
+    explicit looks_for_flows(int& named) noexcept : named_(named) {}
+    bool wait(time_point until) noexcept override {
+        look();
+        return sleeps_.wait(until);
+    }
+    void poll() noexcept override { look(); }
+    void wake() noexcept override { sleeps_.wake(); }
+    time_point now() const noexcept override { return sleeps_.now(); }
+    int native_handle() noexcept override { return -1; }
+
+private:
+    void look() noexcept { named_ += current_flow() != nullptr; }
+
+    driver_futex sleeps_;
+    int& named_;
+};
+
+TEST(loop, asks_its_driver_in_the_name_of_no_flow) {
+    int named = 0;
+    loop l(std::make_unique<looks_for_flows>(named));
+    for (int i = 0; i < 10; ++i) {
+        // One that stays ready has the loop look at the driver between turns.
+        fiber ready(
+            [] {
+                for (int k = 0; k < 5; ++k) this_fiber::yield();
+            },
+            {.on = &l});
+        fiber([] {}, {.on = &l}).detach();
+        ready.detach();
+        static_cast<void>(l.run_until_idle());
+    }
+    EXPECT_EQ(named, 0);
+}
+
 // What a resume throws comes out of the run, and the thread is then in no loop.
 TEST(loop, is_left_by_an_exception_as_it_was_entered) {
     struct throwing : detail::frame {

@@ -291,6 +291,8 @@ std::size_t loop::run_turns() {
         else
             e.handle.resume();
     }
+    // The flow of the last turn may be gone, and what the loop does next is no flow's.
+    detail::this_thread_runs() = {nullptr, this};
     return turns;
 }
 
