@@ -89,7 +89,11 @@ way_out look_for_way_out() {
     return way;
 }
 
+constexpr std::uint64_t most_stuck_told = 64;
+constinit atomic<std::uint64_t> stuck_fibers{0};
+
 void report_stuck(const fiber_core& f, const way_out& way) noexcept {
+    if (stuck_fibers.fetch_add(1, std::memory_order_relaxed) >= most_stuck_told) return;
     const char* const function = weft::detail::function_at(way.pc);
     const char* const path = path_of(way.pc);
     weft::detail::line{}
@@ -123,10 +127,10 @@ stop_reason reason_of(const fiber_core& f, int why) noexcept {
 }
 
 // Comes back if it cannot.
-void try_unwind(fiber_core& f, int why, bool is_last_resort) {
+void try_unwind(fiber_core& f, int why, bool is_told) {
     const way_out way = look_for_way_out();
     if (way.in_the_way == nullptr) weft::detail::throw_stopped(reason_of(f, why));
-    if (is_last_resort) report_stuck(f, way);
+    if (is_told) report_stuck(f, way);
 }
 
 }  // namespace
@@ -163,8 +167,12 @@ int answer_to_stop(int why) {
     // What is known to take an error for an end may ask a few hundred times on its way there.
     const bool comes_to_an_end = is_known && answer == stop_answer::canceled;
     const bool too_often = !comes_to_an_end && f->refused_waits >= most_refusals;
-    const bool is_last = !comes_to_an_end && !too_often && ++f->refused_waits == most_refusals;
-    if (!f->ending && (is_last || answer == stop_answer::unwind)) try_unwind(*f, why, is_last);
+    if (!comes_to_an_end && !too_often) ++f->refused_waits;
+    const bool unwinds = answer == stop_answer::unwind;
+    const bool is_last = !comes_to_an_end && !too_often && f->refused_waits == most_refusals;
+    // Told of once: by the first refusal where it is to unwind, else by the last.
+    if (!f->ending && (is_last || unwinds))
+        try_unwind(*f, why, unwinds ? f->refused_waits == 1 : is_last);
     if (too_often) slow_down(*f);
     switch (answer) {
         case stop_answer::interrupted:
@@ -180,6 +188,8 @@ void has_waited() noexcept {
     fiber_core* const f = fiber_here();
     if (f != nullptr && f->shields == 0) f->refused_waits = 0;
 }
+
+std::uint64_t stuck_count() noexcept { return stuck_fibers.load(std::memory_order_relaxed); }
 
 // Relaxed, both: a word that stands for itself.
 void set_stop_answer(stop_answer a) noexcept {

@@ -12,7 +12,8 @@
 // a table, and what is not known is bounded: code that asks again and again is unwound.
 //
 // Before anything is thrown each frame up to the fiber's own is looked at: whether it has unwind
-// tables, and whether it is noexcept at that call. Where one cannot be left so, nothing is thrown.
+// tables, and whether it is noexcept at that call. Where one cannot be left so, nothing is thrown,
+// and that is told of once for the fiber.
 //
 // Model: none, the one word is read as a whole.
 #pragma once
@@ -30,6 +31,9 @@ int answer_to_stop(int why);
 
 // The fiber has waited: what comes to be refused from now on is not in a row with what was.
 void has_waited() noexcept;
+
+// So many fibers could not be unwound. The first 64 are told of on standard error.
+std::uint64_t stuck_count() noexcept;
 
 // What the library wants, by the name of its file. False: it is not known.
 bool answer_of_library(const char* path, stop_answer& into) noexcept;
