@@ -157,9 +157,9 @@ ssize_t write_all_sorts(int fd, const iovec* v, int count) {
     return transfer(
         fd, false, [&] { return try_to_write(fd, rest); },
         [&](ssize_t n) noexcept {
-            const fd_sort known = known_sort(fd);  // of a file nothing is known
+            const fd_sort known = known_sort(fd);
             const bool part_is_enough =
-                known.sort() == fd_sort::unknown || known.sort() == fd_sort::counter ||
+                known.sort() == fd_sort::file || known.sort() == fd_sort::counter ||
                 (known.sort() == fd_sort::device && !known.has(fd_sort::steers));
             return rest.advance(static_cast<std::size_t>(n)) || part_is_enough;
         });

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -64,15 +65,20 @@ fd_sort learn_sort(int fd) noexcept {
     const int before = errno;
     const std::uint8_t sort = asked(fd);
     errno = before;
-    // A call on a file waits for nothing, and would with its thread if the number were another's by
-    // now: so it is asked each time.
-    if (sort == fd_sort::unknown || sort == fd_sort::file) return {sort};
+    if (sort == fd_sort::unknown) return {};
     const auto number = static_cast<unsigned>(fd);
     unsigned most = highest.load(relaxed);
     while (most < number && !highest.compare_exchange_weak(most, number, relaxed)) {
     }
     if (place* const p = table.make(fd)) p->store(sort, relaxed);
     return {sort};
+}
+
+fd_sort sort_of_file(int fd) noexcept {
+    const int before = errno;
+    const bool has_a_place = ::lseek(fd, 0, SEEK_CUR) >= 0;
+    errno = before;
+    return has_a_place ? fd_sort{fd_sort::file} : learn_sort(fd);
 }
 
 void add_to_sort(int fd, std::uint8_t bits) noexcept {

@@ -27,7 +27,7 @@ struct fd_sort {
     static constexpr std::uint8_t message = 2;  // a socket of messages
     static constexpr std::uint8_t pipe = 3;
     static constexpr std::uint8_t device = 4;    // whatever else is waited for: a timer, a mouse
-    static constexpr std::uint8_t file = 5;      // always ready; not kept
+    static constexpr std::uint8_t file = 5;      // always ready
     static constexpr std::uint8_t terminal = 6;  // which programs have, and not who steers it
     static constexpr std::uint8_t counter = 7;   // an eventfd
     static constexpr std::uint8_t sort_mask = 7;
@@ -46,8 +46,13 @@ struct fd_sort {
 fd_sort known_sort(int fd) noexcept;
 // Asks the system; unknown if the number is not open.
 fd_sort learn_sort(int fd) noexcept;
+// Of a number that was a file's: a call on one has no attempt that does not wait, and would wait
+// with its thread if the number were a pipe's or a socket's by now, behind all hooks. Those have no
+// place where they stand, which is asked for half the price of fstat(2).
+fd_sort sort_of_file(int fd) noexcept;
 inline fd_sort sort_of(int fd) noexcept {
     const fd_sort s = known_sort(fd);
+    if (s.sort() == fd_sort::file) return sort_of_file(fd);
     return s.sort() != fd_sort::unknown ? s : learn_sort(fd);
 }
 void add_to_sort(int fd, std::uint8_t bits) noexcept;
