@@ -36,6 +36,7 @@ TESTED_ELSEWHERE = {
     "weft/sched/parking.hpp": "model/parking_test; pool_test goes through it",
     "weft/hook/calls.hpp": "differential_test makes every call of calls.def",
     "weft/hook/parking_line.hpp": "model/parking_lot_test; parking_lot_test goes through it",
+    "weft/hook/timed_park.hpp": "sem_test and futex_test wait through it",
     "weft/hook/symbols.hpp": "a table; hook_test and differential_test go through it",
     "weft/hook/in_process.hpp": "hook_test: fibers, threads, children of both kinds",
     "weft/hook/readiness.hpp": "hook_test and differential_test, with each driver",

@@ -18,17 +18,49 @@ timespec timespec_of(time_point t) noexcept {
     return {static_cast<time_t>(seconds.count()), static_cast<long>((since - seconds).count())};
 }
 
+// The system call itself: `syscall` may be a hook. Negative: a number of errno.
+long futex_call(const void* word, int op, std::uint32_t value, const timespec* moment,
+                std::uint32_t bits) noexcept {
+#if defined(__x86_64__)
+    long r = SYS_futex;
+    register const timespec* const r10 __asm__("r10") = moment;
+    register const void* const r8 __asm__("r8") = nullptr;
+    register const std::uint64_t r9 __asm__("r9") = bits;
+    __asm__ volatile("syscall"
+                     : "+a"(r)
+                     : "D"(word), "S"(static_cast<long>(op)),
+                       "d"(static_cast<std::uint64_t>(value)), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory", "cc");
+    return r;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = SYS_futex;
+    register std::uintptr_t x0 __asm__("x0") = reinterpret_cast<std::uintptr_t>(word);
+    register long x1 __asm__("x1") = op;
+    register std::uint64_t x2 __asm__("x2") = value;
+    register const timespec* x3 __asm__("x3") = moment;
+    register const void* x4 __asm__("x4") = nullptr;
+    register std::uint64_t x5 __asm__("x5") = bits;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory", "cc");
+    return static_cast<long>(x0);
+#else
+    const int before = errno;
+    const long r = ::syscall(SYS_futex, word, op, value, moment, nullptr, bits);
+    const int why = errno;
+    errno = before;
+    return r < 0 ? -why : r;
+#endif
+}
+
 }  // namespace
 
 bool futex_wait_at(void* word, std::uint32_t expected, time_point until) noexcept {
-    const int before = errno;
     const timespec moment = timespec_of(until);
     // With bits the moment is absolute, and of CLOCK_MONOTONIC.
-    const long r = ::syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
-                             until == never ? nullptr : &moment, nullptr, FUTEX_BITSET_MATCH_ANY);
-    const bool late = r != 0 && errno == ETIMEDOUT;
-    errno = before;
-    return !late;
+    return futex_call(word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+                      until == never ? nullptr : &moment, FUTEX_BITSET_MATCH_ANY) != -ETIMEDOUT;
 }
 
 bool futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept {
@@ -37,9 +69,8 @@ bool futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point 
 }
 
 int futex_wake(const void* word, int most) noexcept {
-    const int before = errno;
-    const long n = ::syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, most);
-    errno = before;
+    const long n = futex_call(word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
+                              static_cast<std::uint32_t>(most), nullptr, 0);
     return n < 0 ? 0 : static_cast<int>(n);
 }
 

@@ -1,0 +1,79 @@
+// pthread_once, and std::call_once, which is made of it: fibers and threads that come while another
+// is at it wait in one line for its end. The word is libc's: 2 when it was done, 1 while it is
+// under way, with a number in the bits above of the process that is at it: after fork() nobody is.
+//
+// Model: none, one word goes from one party to the next by exchange, and is waited for in the
+// parking lot.
+
+#include <pthread.h>
+
+#include <limits>
+
+#include "weft/base/futex.hpp"
+#include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/parking_lot.hpp"
+
+namespace weft::hook {
+namespace {
+
+constexpr int once_under_way = 1;
+constexpr int once_done = 2;
+constexpr int once_process_step = 4;
+
+// Relaxed: it changes in the one thread of a new process.
+constinit atomic<int> once_process{0};
+
+__attribute__((constructor(101))) void count_processes() {
+    ::pthread_atfork(nullptr, nullptr,
+                     [] { once_process.fetch_add(once_process_step, std::memory_order_relaxed); });
+}
+
+int word_of(const pthread_once_t* once) noexcept {
+    // Acquire: pairs with end_once(); seq_cst for the parking lot.
+    return __atomic_load_n(once, __ATOMIC_SEQ_CST);
+}
+
+void end_once(pthread_once_t* once, int as) noexcept {
+    __atomic_store_n(once, as, __ATOMIC_SEQ_CST);
+    unpark(once, std::numeric_limits<std::size_t>::max());
+    weft::detail::futex_wake(once, std::numeric_limits<int>::max());  // those in libc's own
+}
+
+// An exception, a kill or the end of the thread leaves it as it was.
+class once_turn {
+public:
+    explicit once_turn(pthread_once_t* once) noexcept : once_(once) {}
+    once_turn(const once_turn&) = delete;
+    once_turn& operator=(const once_turn&) = delete;
+    ~once_turn() { end_once(once_, as_); }
+    void is_done() noexcept { as_ = once_done; }
+
+private:
+    pthread_once_t* const once_;
+    int as_ = 0;
+};
+
+}  // namespace
+
+int everywhere::pthread_once(pthread_once_t* once, void (*f)()) {
+    for (;;) {
+        int seen = word_of(once);
+        if ((seen & once_done) != 0) [[likely]]
+            return 0;
+        const int mine = once_process.load(std::memory_order_relaxed) | once_under_way;
+        if (seen == mine) {
+            // Whoever is woken looks again. Nobody can be told that it was not done.
+            static_cast<void>(park(once, {.what = "the end of pthread_once", .is_stopped = false},
+                                   [=] { return word_of(once) == mine; }));
+        } else if (__atomic_compare_exchange_n(once, &seen, mine, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST)) {
+            once_turn turn(once);
+            f();
+            turn.is_done();
+            return 0;
+        }
+    }
+}
+
+}  // namespace weft::hook
