@@ -41,6 +41,7 @@ int __isoc99_vfwscanf(FILE*, const wchar_t*, va_list);
 namespace {
 
 using namespace weft;
+using weft::testing::after_ms;
 
 // Both ends of a pipe as streams, closed with the object.
 struct piped {
