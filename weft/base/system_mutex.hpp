@@ -13,8 +13,9 @@
 //
 //   weft::system_mutex lock;
 //   weft::system_condition changed;
+//   bool is_there = false;
 //   std::unique_lock held(lock);
-//   while (!ready) changed.wait(held);
+//   while (!is_there) changed.wait(held);
 //
 // Limits: one process; not recursive. Who may end a condition after the notification notifies it
 // under the lock.

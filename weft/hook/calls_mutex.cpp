@@ -27,15 +27,20 @@ int acquired(int r, pthread_mutex_t& m) noexcept {
     return r;
 }
 
+WEFT_COLD int lock_of_thread(pthread_mutex_t& m, fiber_core* f, const void* caller) {
+    const blocks_thread tells("pthread_mutex_lock", caller, blocks_thread::brief);
+    return locked(real::pthread_mutex_lock(&m), f);
+}
+
 }  // namespace
 
 int everywhere::pthread_mutex_lock(pthread_mutex_t* m) {
+    if (current_flow() == nullptr) [[likely]]
+        return acquired(real::pthread_mutex_lock(m), *m);
     fiber_core* const f = fiber_here();
     if (f == nullptr) return acquired(real::pthread_mutex_lock(m), *m);
     if (pthreads_are_of_fibers()) return lock_mutex(*m, *f);
-    const blocks_thread tells("pthread_mutex_lock", __builtin_return_address(0),
-                              blocks_thread::brief);
-    return locked(real::pthread_mutex_lock(m), f);
+    return lock_of_thread(*m, f, __builtin_return_address(0));
 }
 
 int everywhere::pthread_mutex_timedlock(pthread_mutex_t* m, const timespec* until) {
@@ -58,6 +63,8 @@ int everywhere::pthread_mutex_trylock(pthread_mutex_t* m) {
 }
 
 int everywhere::pthread_mutex_unlock(pthread_mutex_t* m) {
+    if (pthreads_are_of_fibers())
+        if (const int r = unlock_unasked(*m); r >= 0) return r;
     fiber_core* const f = fiber_here();
     if (f == nullptr) return unlock_mutex_of_thread(*m);
     if (pthreads_are_of_fibers()) return unlock_mutex(*m, *f);

@@ -24,6 +24,10 @@ namespace {
 // How many wait in the lot for mutexes: a thread that unlocks one looks there only if any do.
 constinit atomic<unsigned> mutex_waits{0};
 
+// Some fiber was killed in a wait for a condition, and goes on without the mutex: from now on each
+// unlock in a fiber looks whose it is. Relaxed: that fiber's own unlock is what it is for.
+constinit atomic<bool> was_kept_from_its_mutex{false};
+
 struct counted_wait {
     counted_wait() noexcept { mutex_waits.fetch_add(1, std::memory_order_seq_cst); }  // see L3
     counted_wait(const counted_wait&) = delete;
@@ -38,9 +42,8 @@ constexpr auto look_again_soon = std::chrono::milliseconds(5);
 constexpr auto look_again = std::chrono::seconds(1);
 
 int number_of(const fiber_core& f) noexcept {
-    constexpr std::uint64_t first = 1u << 22;  // above every thread's
-    constexpr std::uint64_t last = 1u << 30;   // what libc keeps of an owner
-    return static_cast<int>(first + f.id() % (last - first));
+    constexpr std::uint64_t first = 1u << 22;  // above every thread's; and libc keeps 30 bits
+    return static_cast<int>(first + f.id() % (1u << 29));
 }
 bool is_fiber(int owner) noexcept { return owner >= 1 << 22; }
 
@@ -58,7 +61,13 @@ int owner_of(const pthread_mutex_t& m) noexcept {
 }
 int* word_of(pthread_mutex_t& m) noexcept { return &m.__data.__lock; }
 
+// Where there is one thread, as libc does it.
 bool try_take(pthread_mutex_t& m) noexcept {
+    if (!WEFT_TSAN && __libc_single_threaded) {
+        if (*word_of(m) != 0) return false;
+        *word_of(m) = 1;
+        return true;
+    }
     int expected = 0;
     return __atomic_compare_exchange_n(word_of(m), &expected, 1, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
@@ -82,7 +91,7 @@ int lock_again(pthread_mutex_t& m, int me, bool waits) noexcept {
 }
 
 // Frees a word that is waited for, or gives it on. Only its address is used once it is free.
-void pass_on(int* word) noexcept {
+WEFT_NOINLINE void pass_on(int* word) noexcept {
     constexpr unsigned threads_turn = 4;  // every so often nobody is given it
     static constinit atomic<unsigned> turns{0};
     const auto free_it = [&] { __atomic_store_n(word, 0, __ATOMIC_SEQ_CST); };
@@ -110,6 +119,10 @@ void give_up(pthread_mutex_t& m) noexcept {
     told_released(m);
     __atomic_store_n(&m.__data.__owner, 0, __ATOMIC_RELAXED);
     --m.__data.__nusers;
+    if (!WEFT_TSAN && __libc_single_threaded && *word_of(m) == 1) {
+        *word_of(m) = 0;
+        return;
+    }
     int expected = 1;
     if (!__atomic_compare_exchange_n(word_of(m), &expected, 0, false, __ATOMIC_RELEASE,
                                      __ATOMIC_RELAXED)) [[unlikely]]
@@ -376,6 +389,20 @@ int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const time
     return 0;
 }
 
+int unlock_unasked(pthread_mutex_t& m) {
+#if defined(__GLIBC__)
+    const int kind = m.__data.__kind & ~elision_bits;
+    if ((kind != PTHREAD_MUTEX_TIMED_NP && kind != PTHREAD_MUTEX_ADAPTIVE_NP) ||
+        was_kept_from_its_mutex.load(std::memory_order_relaxed))
+        return -1;
+    if (!is_fiber(owner_of(m))) return unlock_mutex_of_thread(m);
+    give_up(m);
+    return 0;
+#else
+    return static_cast<void>(m), -1;
+#endif
+}
+
 int unlock_mutex(pthread_mutex_t& m, fiber_core& f) {
     const int me = number_of(f);
     if (!has_plain_words(m)) [[unlikely]]
@@ -407,7 +434,10 @@ bool is_own_mutex(const pthread_mutex_t& m, const fiber_core& f) noexcept {
 bool lock_mutex_ending(pthread_mutex_t& m, fiber_core& f, duration patience) noexcept {
     for (const time_point end = after(steady_now(), patience);;) {
         if (const int r = try_lock_mutex(m, f); r != EBUSY) return r == 0 || r == EOWNERDEAD;
-        if (end <= steady_now()) return false;
+        if (end <= steady_now()) {
+            was_kept_from_its_mutex.store(true, std::memory_order_relaxed);
+            return false;
+        }
         spin_yield();
     }
 }
@@ -421,28 +451,40 @@ bool fibers_wait_for(pthread_mutex_t& m) noexcept {
 #endif
 }
 
+#if defined(__GLIBC__)
+namespace {
+
+// Where fibers wait for mutexes. -1: it is libc's to unlock this one.
+WEFT_COLD int hand_over_of_thread(pthread_mutex_t& m) {
+    // A sanitizer has its own idea of who holds it.
+    if (WEFT_TSAN || !has_plain_words(m) || !may_have_parked(word_of(m))) return -1;
+    const int kind = kind_of(m);
+    const bool asks = kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP;
+    const bool last = kind != PTHREAD_MUTEX_RECURSIVE_NP || m.__data.__count == 1;
+    if (asks && (!last || owner_of(m) != static_cast<int>(::syscall(SYS_gettid)))) return -1;
+    if (kind == PTHREAD_MUTEX_RECURSIVE_NP) m.__data.__count = 0;
+    give_up(m);
+    return 0;
+}
+WEFT_COLD void wake_after(const int* word) noexcept {
+    if (may_have_parked(word)) unpark(word, 1);
+}
+
+}  // namespace
+#endif
+
 int unlock_mutex_of_thread(pthread_mutex_t& m) {
 #if defined(__GLIBC__)
-    // A sanitizer has its own idea of who holds it.
-    if (!WEFT_TSAN && mutex_waits.load(std::memory_order_relaxed) != 0 && has_plain_words(m) &&
-        may_have_parked(word_of(m))) [[unlikely]] {
-        const int kind = kind_of(m);
-        const bool asks = kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP;
-        const bool last = kind != PTHREAD_MUTEX_RECURSIVE_NP || m.__data.__count == 1;
-        if (!asks || (last && owner_of(m) == static_cast<int>(::syscall(SYS_gettid)))) {
-            if (kind == PTHREAD_MUTEX_RECURSIVE_NP) m.__data.__count = 0;
-            give_up(m);
-            return 0;
-        }
-    }
+    if (mutex_waits.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        if (const int r = hand_over_of_thread(m); r >= 0) return r;
     told_released(m);
-    int* const word = word_of(m);
+    const int* const word = word_of(m);
     const int r = real::pthread_mutex_unlock(&m);
     // Libc's exchange of the word is a full fence, where any other thread is, on x86-64; this is
     // one elsewhere. Pairs with counted_wait.
     if constexpr (!WEFT_X86_64) weft::atomic_thread_fence(std::memory_order_seq_cst);
-    if (mutex_waits.load(std::memory_order_relaxed) != 0 && may_have_parked(word)) [[unlikely]]
-        unpark(word, 1);
+    if (mutex_waits.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        wake_after(word);
     return r;
 #else
     return real::pthread_mutex_unlock(&m);

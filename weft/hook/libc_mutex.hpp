@@ -20,7 +20,7 @@
 // - A mutex that is unlocked behind the hooks while fibers wait is found within a second.
 // - A lock cannot be refused: a stop does not end the wait.
 //
-// Limits: fibers whose numbers differ by a multiple of 10^9 are taken for one another.
+// Limits: fibers whose numbers differ by a multiple of 2^29 are taken for one another.
 //
 // Model: none, the word's three states are libc's; test/model/parking_lot_test.cpp has the waits.
 #pragma once
@@ -43,6 +43,8 @@ int try_lock_mutex(pthread_mutex_t& m, fiber_core& f);
 // The deadline is asked for only where it must wait: EINVAL if that cannot be read.
 int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const timespec& until);
 int unlock_mutex(pthread_mutex_t& m, fiber_core& f);
+// By anybody, of a kind that does not ask: 0, or -1 where it does.
+int unlock_unasked(pthread_mutex_t& m);
 
 // Whether the fiber may unlock it, where its kind asks.
 bool is_own_mutex(const pthread_mutex_t& m, const fiber_core& f) noexcept;
