@@ -1,8 +1,10 @@
 // Calls whose answer depends on more than their own descriptor: on the room of a peer, on what else
 // waits. Each is a case of the differential suite: a thread and a fiber write down the same.
 
+#include <stdlib.h>
 #include <sys/eventfd.h>
 
+#include <string>
 #include <vector>
 
 #include "test/hook/suite.hpp"
@@ -114,6 +116,38 @@ POSIX_CASE(a_timed_lock_until_the_end_of_time_waits) {
     HOOKED(pthread_mutex_unlock)(&m);
     t.join();
     t.told("timedlock", answer);
+}
+
+POSIX_CASE(a_fifo_is_opened_by_two_at_once) {
+    std::string path = "/tmp/weft.fifo.XXXXXX";
+    ::close(::mkstemp(path.data()));
+    ::unlink(path.c_str());
+    t.told("mkfifo", ::mkfifo(path.c_str(), 0600));
+    t.beside([&] {
+        after_ms(5);
+        const one_fd writes(HOOKED(open)(path.c_str(), O_WRONLY));
+        HOOKED(write)(writes.n, "x", 1);
+    });
+    const one_fd reads(HOOKED(open)(path.c_str(), O_RDONLY));
+    t.told("opened", reads.n >= 0);
+    char c = 0;
+    t.told("read", HOOKED(read)(reads.n, &c, 1));
+    t.join();
+    t.told("the end", HOOKED(read)(reads.n, &c, 1));
+    ::unlink(path.c_str());
+}
+
+POSIX_CASE(a_timed_lock_with_a_bad_time_or_clock_is_refused) {
+    pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    HOOKED(pthread_mutex_lock)(&m);
+    t.beside([&] {
+        timespec until = {0, 2000 * 1000 * 1000};
+        t.told("a bad time", HOOKED(pthread_mutex_timedlock)(&m, &until));
+        until.tv_nsec = 0;
+        t.told("a bad clock", HOOKED(pthread_mutex_clocklock)(&m, 99, &until));
+    });
+    t.join();
+    HOOKED(pthread_mutex_unlock)(&m);
 }
 
 }  // namespace
