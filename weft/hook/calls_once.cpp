@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include <limits>
+#include <mutex>
 
 #include "weft/base/futex.hpp"
 #include "weft/hook/calls.hpp"
@@ -40,6 +41,26 @@ void end_once(pthread_once_t* once, int as) noexcept {
     weft::detail::futex_wake(once, std::numeric_limits<int>::max());  // those in libc's own
 }
 
+// What std::call_once leaves in its thread for the function that it has called: another fiber may
+// leave its own there during a wait, and the caller may come back on another thread.
+#if defined(__GLIBCXX__) && defined(_GLIBCXX_HAVE_TLS)
+struct once_callee {
+    void* of = nullptr;
+    void (*call)() = nullptr;
+};
+WEFT_NOINLINE once_callee callee_of_once() noexcept {
+    return {std::__once_callable, std::__once_call};
+}
+WEFT_NOINLINE void set_callee_of_once(const once_callee& to) noexcept {
+    std::__once_callable = to.of;
+    std::__once_call = to.call;
+}
+#else
+struct once_callee {};
+once_callee callee_of_once() noexcept { return {}; }
+void set_callee_of_once(const once_callee&) noexcept {}
+#endif
+
 // An exception, a kill or the end of the thread leaves it as it was.
 class once_turn {
 public:
@@ -64,8 +85,10 @@ int everywhere::pthread_once(pthread_once_t* once, void (*f)()) {
         const int mine = once_process.load(std::memory_order_relaxed) | once_under_way;
         if (seen == mine) {
             // Whoever is woken looks again. Nobody can be told that it was not done.
+            const once_callee own = callee_of_once();
             static_cast<void>(park(once, {.what = "the end of pthread_once", .is_stopped = false},
                                    [=] { return word_of(once) == mine; }));
+            set_callee_of_once(own);
         } else if (__atomic_compare_exchange_n(once, &seen, mine, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_SEQ_CST)) {
             once_turn turn(once);
