@@ -13,6 +13,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <netdb.h>
@@ -20,6 +21,7 @@
 #include <pthread.h>
 #include <pty.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

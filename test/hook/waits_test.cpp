@@ -1,0 +1,328 @@
+// Semaphores, read-write locks, barriers and the ends of threads: fibers of one thread, and threads
+// beside them.
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <threads.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+#include "test/hook/suite.hpp"
+#include "test/io/drivers.hpp"
+#include "weft/fiber/fiber.hpp"
+#include "weft/hook/hook.hpp"
+#include "weft/sched/blocking.hpp"
+#include "weft/sched/pool.hpp"
+
+namespace {
+
+using namespace weft;
+using std::chrono::milliseconds;
+
+timespec soon(clockid_t by, long ms = 5) {
+    timespec t{};
+    ::clock_gettime(by, &t);
+    t.tv_nsec += ms * 1'000'000;
+    t.tv_sec += t.tv_nsec / 1'000'000'000;
+    t.tv_nsec %= 1'000'000'000;
+    return t;
+}
+constexpr timespec no_time{1, 1'000'000'000};
+
+struct semaphore {
+    sem_t it;
+    explicit semaphore(unsigned value, int shared = 0) { ::sem_init(&it, shared, value); }
+    semaphore(const semaphore&) = delete;
+    ~semaphore() { ::sem_destroy(&it); }
+};
+struct rwlock {
+    pthread_rwlock_t it = PTHREAD_RWLOCK_INITIALIZER;
+};
+
+POSIX_CASE(a_semaphore_is_waited_for) {
+    for (const int shared : {0, 1}) {
+        semaphore s(1, shared);
+        t.told("wait", HOOKED(sem_wait)(&s.it));
+        t.told("try", HOOKED(sem_trywait)(&s.it));
+        timespec at = soon(CLOCK_REALTIME);
+        t.told("until", HOOKED(sem_timedwait)(&s.it, &at));
+        at = soon(CLOCK_MONOTONIC);
+        t.told("by a clock", HOOKED(sem_clockwait)(&s.it, CLOCK_MONOTONIC, &at));
+        t.told("by no clock", HOOKED(sem_clockwait)(&s.it, 99, &at));
+        t.told("no time", HOOKED(sem_timedwait)(&s.it, &no_time));
+        t.beside([&] {
+            HOOKED(usleep)(3000);
+            for (int i = 0; i < 2; ++i) HOOKED(sem_post)(&s.it);
+        });
+        t.told("posted", HOOKED(sem_wait)(&s.it));
+        t.told("again", HOOKED(sem_wait)(&s.it));
+        int value = -1;
+        ::sem_getvalue(&s.it, &value);
+        t.told("left", value);
+        t.join();
+    }
+}
+
+POSIX_CASE(a_read_write_lock_is_waited_for) {
+    rwlock l;
+    t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
+    t.told("read again", HOOKED(pthread_rwlock_tryrdlock)(&l.it));
+    t.told("write", HOOKED(pthread_rwlock_trywrlock)(&l.it));
+    timespec at = soon(CLOCK_REALTIME);
+    t.told("write until", HOOKED(pthread_rwlock_timedwrlock)(&l.it, &at));
+    t.told("write in no time", HOOKED(pthread_rwlock_timedwrlock)(&l.it, &no_time));
+    at = soon(CLOCK_MONOTONIC);
+    t.told("write by a clock", HOOKED(pthread_rwlock_clockwrlock)(&l.it, CLOCK_MONOTONIC, &at));
+    HOOKED(pthread_rwlock_unlock)(&l.it);
+    HOOKED(pthread_rwlock_unlock)(&l.it);
+    t.told("write", HOOKED(pthread_rwlock_wrlock)(&l.it));
+    t.told("write again", HOOKED(pthread_rwlock_wrlock)(&l.it));
+    t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
+    t.told("read until", HOOKED(pthread_rwlock_timedrdlock)(&l.it, &at));
+    t.told("by a clock", HOOKED(pthread_rwlock_clockrdlock)(&l.it, CLOCK_MONOTONIC, &at));
+    t.beside([&] {
+        timespec then = soon(CLOCK_MONOTONIC);
+        t.told("another reads", HOOKED(pthread_rwlock_clockrdlock)(&l.it, CLOCK_MONOTONIC, &then));
+    });
+    t.join();
+    for (int i = 0; i < 3; ++i)
+        t.beside([&] {
+            HOOKED(pthread_rwlock_rdlock)(&l.it);
+            HOOKED(pthread_rwlock_unlock)(&l.it);
+        });
+    HOOKED(usleep)(5000);
+    t.told("unlock", HOOKED(pthread_rwlock_unlock)(&l.it));
+    t.join();
+    t.told("free", HOOKED(pthread_rwlock_trywrlock)(&l.it));
+    t.told("unlock", HOOKED(pthread_rwlock_unlock)(&l.it));
+}
+
+POSIX_CASE(a_barrier_lets_all_go_and_tells_one) {
+    pthread_barrier_t b;
+    ::pthread_barrier_init(&b, nullptr, 3);
+    std::atomic<int> told{0};
+    for (int round = 0; round < 40; ++round) {
+        for (int i = 0; i < 2; ++i)
+            t.beside([&] {
+                if (HOOKED(pthread_barrier_wait)(&b) == PTHREAD_BARRIER_SERIAL_THREAD) ++told;
+            });
+        if (HOOKED(pthread_barrier_wait)(&b) == PTHREAD_BARRIER_SERIAL_THREAD) ++told;
+        t.join();
+    }
+    t.told("one a round", told);
+    t.told("destroy", ::pthread_barrier_destroy(&b));
+}
+
+// The compiler has declarations of its own of these, so that their names alone name several.
+int guard_acquire(__cxxabiv1::__guard& g) {
+    weft::testing::call_is_made(hook::call::__cxa_guard_acquire);
+    return __cxxabiv1::__cxa_guard_acquire(&g);
+}
+void guard_release(__cxxabiv1::__guard& g) {
+    weft::testing::call_is_made(hook::call::__cxa_guard_release);
+    __cxxabiv1::__cxa_guard_release(&g);
+}
+void guard_abort(__cxxabiv1::__guard& g) {
+    weft::testing::call_is_made(hook::call::__cxa_guard_abort);
+    __cxxabiv1::__cxa_guard_abort(&g);
+}
+
+POSIX_CASE(a_static_is_initialised_by_one_after_another) {
+    __cxxabiv1::__guard g{};
+    t.told("first", guard_acquire(g));
+    t.beside([&] {
+        t.told("second", guard_acquire(g));
+        guard_release(g);
+    });
+    HOOKED(usleep)(5000);
+    guard_abort(g);
+    t.join();
+    t.told("third", guard_acquire(g));
+}
+
+void* after_a_while(void* left) {
+    ::usleep(3000);
+    return left;
+}
+
+POSIX_CASE(a_thread_is_joined) {
+    pthread_t thread;
+    char value = 0;
+    void* left = nullptr;
+    ::pthread_create(&thread, nullptr, after_a_while, &value);
+    t.told("join", HOOKED(pthread_join)(thread, &left));
+    t.told("its value", left == &value);
+    ::pthread_create(&thread, nullptr, after_a_while, &value);
+    timespec at = soon(CLOCK_REALTIME, 1);
+    t.told("too soon", HOOKED(pthread_timedjoin_np)(thread, &left, &at));
+    t.told("no time", HOOKED(pthread_timedjoin_np)(thread, &left, &no_time));
+    ::pthread_create(&thread, nullptr, after_a_while, &value);
+    at = soon(CLOCK_MONOTONIC, 2000);
+    t.told("by a clock", HOOKED(pthread_clockjoin_np)(thread, &left, CLOCK_MONOTONIC, &at));
+    t.told("itself", HOOKED(pthread_join)(::pthread_self(), &left));
+    thrd_t other;
+    int result = 0;
+    ::thrd_create(&other, [](void*) { return ::usleep(1000), 7; }, nullptr);
+    t.told("of C", HOOKED(thrd_join)(other, &result));
+    t.told("its result", result);
+}
+
+POSIX_CASE(the_end_of_a_thread_is_that_of_its_function) {
+    std::atomic<int> steps{0};
+    t.beside([&] {
+        struct step {
+            std::atomic<int>& n;
+            ~step() { ++n; }
+        } const at_end{steps};
+        HOOKED(usleep)(1000);
+        HOOKED(pthread_exit)(nullptr);
+    });
+    t.join();
+    t.told("unwound", steps);
+}
+
+class pthread_waits : public weft::testing::on_each_driver {};
+
+TEST_P(pthread_waits, for_a_semaphore_are_ended_by_threads_and_the_other_way) {
+    run([&] {
+        semaphore there(0);
+        semaphore here(0);
+        std::thread peer([&] {
+            for (int i = 0; i < 200; ++i) ::sem_wait(&there.it), ::sem_post(&here.it);
+        });
+        for (int i = 0; i < 200; ++i) {
+            ::sem_post(&there.it);
+            ASSERT_EQ(::sem_wait(&here.it), 0);
+        }
+        peer.join();
+    });
+}
+
+sem_t* rung_by_handler;
+
+TEST_P(pthread_waits, for_a_semaphore_are_ended_by_signal_handlers) {
+    semaphore s(0);
+    rung_by_handler = &s.it;
+    ::signal(SIGUSR2, [](int) { ::sem_post(rung_by_handler); });
+    run([&] {
+        int taken = 0;
+        fiber f([&] {
+            for (; taken < 100; ++taken) ASSERT_EQ(::sem_wait(&s.it), 0);
+        });
+        for (int i = 0; i < 100; ++i) ::raise(SIGUSR2), this_fiber::yield();
+        f.join();
+        EXPECT_EQ(taken, 100);
+    });
+    ::signal(SIGUSR2, SIG_DFL);
+}
+
+TEST_P(pthread_waits, for_a_semaphore_are_ended_by_a_stop) {
+    run([&] {
+        semaphore s(0);
+        int why = 0;
+        fiber f([&] { why = ::sem_wait(&s.it) == 0 ? 0 : errno; });
+        this_fiber::yield();
+        f.request_stop();
+        f.join();
+        EXPECT_EQ(why, ECANCELED);
+        ::sem_post(&s.it);
+        EXPECT_EQ(::sem_trywait(&s.it), 0);
+    });
+}
+
+TEST_P(pthread_waits, for_a_write_lock_are_of_fibers_and_of_threads) {
+    run([&] {
+        std::shared_mutex m;
+        int value = 0;
+        const auto work = [&] {
+            for (int i = 0; i < 100; ++i) {
+                m.lock();
+                const int seen = value;
+                ::usleep(10);
+                value = seen + 1;
+                m.unlock();
+                m.lock_shared();
+                m.unlock_shared();
+            }
+        };
+        std::thread beside(work);
+        fiber one(work);
+        fiber two(work);
+        one.join();
+        two.join();
+        beside.join();
+        EXPECT_EQ(value, 300);
+    });
+}
+
+TEST_P(pthread_waits, for_a_thread_let_other_fibers_run) {
+    run([&] {
+        std::atomic<bool> may_end{false};
+        std::thread t([&] {
+            while (!may_end) std::this_thread::yield();
+        });
+        fiber f([&] { may_end = true; });
+        t.join();
+        auto result = std::async(std::launch::async, [] { return 5; });
+        EXPECT_EQ(result.get(), 5);
+        f.join();
+    });
+}
+
+TEST_P(pthread_waits, end_with_the_fiber_that_calls_pthread_exit) {
+    run([&] {
+        bool unwound = false;
+        struct told {
+            bool& it;
+            ~told() { it = true; }
+        };
+        fiber f([&] {
+            const told at_end{unwound};
+            ::pthread_exit(nullptr);
+        });
+        EXPECT_TRUE(f.join().stopped());
+        EXPECT_TRUE(unwound);
+    });
+}
+
+INSTANTIATE_ON_DRIVERS(pthread_waits);
+
+TEST(pthread_waits_of_a_pool, go_on_on_any_thread) {
+    pool two(2);
+    pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+    semaphore units(2);
+    pthread_barrier_t meeting;
+    ::pthread_barrier_init(&meeting, nullptr, 4);
+    int value = 0;
+    {
+        std::vector<fiber> all;
+        for (int i = 0; i < 4; ++i)
+            all.emplace_back(
+                [&] {
+                    for (int k = 0; k < 50; ++k) {
+                        ::sem_wait(&units.it);
+                        ::pthread_rwlock_wrlock(&l);
+                        ++value;
+                        ::usleep(1);
+                        ::pthread_rwlock_unlock(&l);
+                        ::sem_post(&units.it);
+                        ::pthread_barrier_wait(&meeting);
+                    }
+                },
+                fiber_options{.on = &two, .migratable = true});
+        for (fiber& f : all) f.join();
+    }
+    ::pthread_barrier_destroy(&meeting);
+    EXPECT_EQ(value, 200);
+    EXPECT_EQ(::pthread_rwlock_trywrlock(&l), 0);
+    EXPECT_EQ(::pthread_rwlock_unlock(&l), 0);
+}
+
+}  // namespace

@@ -1,0 +1,70 @@
+// Barriers of pthreads: fibers and threads arrive at one count and wait in one line. The count of
+// those that have arrived is in libc's own words, which are zero between two rounds, as the one
+// that destroys a barrier wants to find them. One that is shared between processes is libc's, and a
+// fiber leaves the wait there to a thread of the blocking pool.
+//
+// Model: none, the words change under the lock of a line of the parking lot.
+
+#include <cerrno>
+#include <limits>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/parking_lot.hpp"
+#include "weft/sched/blocking.hpp"
+#include "weft/wait/shield.hpp"
+
+namespace weft::hook {
+namespace {
+
+#if defined(__GLIBC__)
+
+// As glibc has it since 2.25.
+struct barrier_words {
+    unsigned in;
+    unsigned round;
+    unsigned count;
+    int shared;
+    unsigned out;
+};
+static_assert(sizeof(barrier_words) <= sizeof(pthread_barrier_t));
+
+int arrive_at_barrier(barrier_words& b) {
+    for (;;) {
+        // Two rounds that have a bit in common are 32 apart, and have no party in common.
+        const unsigned round = __atomic_load_n(&b.round, __ATOMIC_ACQUIRE);
+        const std::uint32_t bit = 1u << round % 32;
+        enum { waits, is_last, is_late } arrival = waits;
+        const unparked end =
+            park(&b, {.what = "a barrier", .is_stopped = false, .bits = bit}, [&]() noexcept {
+                if (b.round != round) {
+                    arrival = is_late;
+                } else if (++b.in == b.count) {
+                    b.in = 0;
+                    __atomic_store_n(&b.round, round + 1, __ATOMIC_RELEASE);
+                    arrival = is_last;
+                }
+                return arrival == waits;
+            });
+        if (end != unparked::refused) return 0;
+        if (arrival == is_late) continue;
+        unpark(&b, std::numeric_limits<std::size_t>::max(), bit);
+        return PTHREAD_BARRIER_SERIAL_THREAD;
+    }
+}
+
+#endif
+
+}  // namespace
+
+int everywhere::pthread_barrier_wait(pthread_barrier_t* b) {
+#if defined(__GLIBC__)
+    auto& words = *reinterpret_cast<barrier_words*>(b);
+    if (words.shared == 0) return arrive_at_barrier(words);
+#endif
+    if (hooked_fiber() == nullptr) return real::pthread_barrier_wait(b);
+    const shield from_stops;
+    return blocking([b] { return real::pthread_barrier_wait(b); });
+}
+
+}  // namespace weft::hook

@@ -1,0 +1,142 @@
+// Read-write locks of pthreads: a fiber tries libc's own lock, which keeps all its rules, and where
+// it would wait, parks at its address; who unlocks, a fiber or a thread, then wakes the first that
+// is parked there, and if that one reads, all others that do.
+//
+//   the writer   libc keeps the thread that writes; while it is a fiber, its id stands there,
+//   beyond
+//                all numbers of threads, so that it alone is told of the deadlock with itself, and
+//                unlocks from whatever thread it has gone on on
+//   a stop       ends no wait: a lock cannot be refused
+//   a lock that is shared between processes is asked again and again, as another process's unlock
+//   tells nobody here
+//
+// Model: none, the words are libc's, and who waits is in the parking lot.
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <limits>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/hook/timed_park.hpp"
+
+namespace weft::hook {
+namespace {
+
+constexpr std::uint32_t as_reader = 1;
+constexpr std::uint32_t as_writer = 2;
+
+#if defined(__GLIBC__)
+bool is_shared(const pthread_rwlock_t& l) noexcept { return l.__data.__shared != 0; }
+int writer_of(const pthread_rwlock_t& l) noexcept {
+    return __atomic_load_n(&l.__data.__cur_writer, __ATOMIC_RELAXED);
+}
+void set_writer(pthread_rwlock_t& l, int to) noexcept {
+    __atomic_store_n(&l.__data.__cur_writer, to, __ATOMIC_RELAXED);
+}
+#else
+bool is_shared(const pthread_rwlock_t&) noexcept { return false; }
+int writer_of(const pthread_rwlock_t&) noexcept { return 0; }
+void set_writer(pthread_rwlock_t&, int) noexcept {}
+#endif
+
+// Negative: no thread's. Two fibers of one number are 2^31 apart.
+int number_of(const fiber_core& f) noexcept {
+    return static_cast<int>(static_cast<std::uint32_t>(f.id()) | 0x8000'0000u);
+}
+
+int try_rwlock(pthread_rwlock_t& l, std::uint32_t as, const fiber_core& f) noexcept {
+    if (as == as_reader) return real::pthread_rwlock_tryrdlock(&l);
+    const int r = real::pthread_rwlock_trywrlock(&l);
+    if (r == 0) set_writer(l, number_of(f));
+    return r;
+}
+
+// After an unlock.
+void wake_for_rwlock(const void* l) noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!may_have_parked(l)) return;
+    std::uint32_t first_is = 0;
+    unpark_first(l, [&](const parked* first, bool) noexcept {
+        if (first != nullptr) first_is = first->bits;
+        return false;
+    });
+    if (first_is == as_reader) unpark(l, std::numeric_limits<std::size_t>::max(), as_reader);
+}
+
+int poll_rwlock(pthread_rwlock_t& l, std::uint32_t as, fiber_core& f, const clock_moment& until) {
+    auto pause = std::chrono::microseconds(0);
+    for (;;) {
+        const int r = try_rwlock(l, as, f);
+        if (r != EBUSY) return r;
+        if (until.at != nullptr && left_until_moment(until) <= duration::zero()) return ETIMEDOUT;
+        if (pause.count() == 0)
+            let_others_run();
+        else
+            wait_out(after(now(), pause));
+        pause =
+            std::clamp(2 * pause, std::chrono::microseconds(50), std::chrono::microseconds(1000));
+    }
+}
+
+int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until) {
+    fiber_core& f = *hooked_fiber();
+    if (until.at != nullptr) {
+        if (until.by != CLOCK_REALTIME && until.by != CLOCK_MONOTONIC) return EINVAL;
+        if (is_no_moment_of_waits(*until.at)) return EINVAL;
+    }
+    int r = try_rwlock(l, as, f);
+    if (r != EBUSY) return r;
+    if (writer_of(l) == number_of(f)) return EDEADLK;
+    if (is_shared(l)) return poll_rwlock(l, as, f, until);
+    parking how{.what = as == as_reader ? "a lock to read" : "a lock to write",
+                .is_stopped = false,
+                .bits = as,
+                .abandoned = [](const void* at, bool) noexcept { wake_for_rwlock(at); }};
+    for (;;) {
+        const auto still = [&] { return (r = try_rwlock(l, as, f)) == EBUSY; };
+        const unparked end = park_until(&l, how, until, still);
+        if (end == unparked::refused) return r;
+        if (end == unparked::timed_out) return ETIMEDOUT;
+        how.first = true;
+    }
+}
+
+}  // namespace
+
+int in_fiber::pthread_rwlock_rdlock(pthread_rwlock_t* l) {
+    return lock_rwlock(*l, as_reader, {CLOCK_REALTIME, nullptr});
+}
+int in_fiber::pthread_rwlock_timedrdlock(pthread_rwlock_t* l, const timespec* until) {
+    return lock_rwlock(*l, as_reader, {CLOCK_REALTIME, until});
+}
+int in_fiber::pthread_rwlock_clockrdlock(pthread_rwlock_t* l, clockid_t by, const timespec* until) {
+    return lock_rwlock(*l, as_reader, {by, until});
+}
+int in_fiber::pthread_rwlock_wrlock(pthread_rwlock_t* l) {
+    return lock_rwlock(*l, as_writer, {CLOCK_REALTIME, nullptr});
+}
+int in_fiber::pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* until) {
+    return lock_rwlock(*l, as_writer, {CLOCK_REALTIME, until});
+}
+int in_fiber::pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t by, const timespec* until) {
+    return lock_rwlock(*l, as_writer, {by, until});
+}
+int in_fiber::pthread_rwlock_trywrlock(pthread_rwlock_t* l) {
+    return try_rwlock(*l, as_writer, *hooked_fiber());
+}
+
+int everywhere::pthread_rwlock_unlock(pthread_rwlock_t* l) {
+    // A fiber has it, and so it is the caller: libc takes its thread's number for the writer's.
+    if (writer_of(*l) < 0)
+        set_writer(*l, static_cast<int>(real::syscall(SYS_gettid, 0, 0, 0, 0, 0, 0)));
+    const int r = real::pthread_rwlock_unlock(l);
+    wake_for_rwlock(l);
+    return r;
+}
+
+}  // namespace weft::hook
