@@ -29,6 +29,7 @@
 #include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/sem.h>
 #include <sys/fanotify.h>
 #include <sys/inotify.h>

@@ -19,7 +19,7 @@ namespace {
 
 ssize_t try_read(int fd, const iovec* v, int count) noexcept {
     if (!known_sort(fd).has(fd_sort::no_try_read)) {
-        const ssize_t n = ::preadv2(fd, v, count, -1, RWF_NOWAIT);
+        const ssize_t n = real::preadv2(fd, v, count, -1, RWF_NOWAIT);
         if (n >= 0 || errno != EOPNOTSUPP) return n;
         add_to_sort(fd, fd_sort::no_try_read);
     }
@@ -67,7 +67,7 @@ ssize_t write_device(int fd, const iovec* v, int count) noexcept {
 
 ssize_t write_pipe(int fd, const iovec* v, int count) noexcept {
     if (!known_sort(fd).has(fd_sort::no_try_write)) {
-        const ssize_t n = ::pwritev2(fd, v, count, -1, RWF_NOWAIT);
+        const ssize_t n = real::pwritev2(fd, v, count, -1, RWF_NOWAIT);
         if (n >= 0 || errno != EOPNOTSUPP) return n;
         add_to_sort(fd, fd_sort::no_try_write);
     }

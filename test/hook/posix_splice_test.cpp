@@ -1,0 +1,256 @@
+// Cases of the calls that move bytes from one descriptor to another, and of preadv2 and its kin.
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/sendfile.h>
+
+#include <algorithm>
+#include <string>
+
+#include "test/hook/suite.hpp"
+
+namespace {
+
+using namespace weft::testing;
+using std::chrono::milliseconds;
+
+int file_of(const std::string& text) {
+    char path[] = "/tmp/weft-splice-XXXXXX";
+    const int fd = ::mkstemp(path);
+    ::unlink(path);
+    HOOKED(write)(fd, text.data(), text.size());
+    ::lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+std::string all_of(std::size_t bytes) {
+    std::string s(bytes, 0);
+    for (std::size_t i = 0; i < bytes; ++i) s[i] = static_cast<char>('a' + i * 7 / 5 % 26);
+    return s;
+}
+// Reads to the end, in small pieces.
+std::string rest_of(int fd) {
+    std::string all;
+    char part[3000];
+    for (long n; (n = HOOKED(read)(fd, part, sizeof part)) > 0;)
+        all.append(part, static_cast<std::size_t>(n));
+    return all;
+}
+long position(int fd) { return ::lseek(fd, 0, SEEK_CUR); }
+
+POSIX_CASE(a_file_is_sent_to_a_socket) {
+    const std::string text = all_of(1'500'000);
+    const one_fd file(file_of(text));
+    for (const int family : {AF_UNIX, AF_INET}) {
+        sockaddr_in at;
+        const one_fd l(bound(SOCK_STREAM, at));
+        auto s = family == AF_UNIX ? fd_pair::sockets() : fd_pair();
+        if (family == AF_INET) {
+            s.a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
+            HOOKED(connect)(s.a, as_address(at), sizeof at);
+            s.b = HOOKED(accept)(l.n, nullptr, nullptr);
+        }
+        std::string got;
+        t.beside([&] { got = rest_of(s.b); });
+        off_t from = 10;
+        t.told("sendfile", HOOKED(sendfile)(s.a, file.n, &from, text.size()));
+        t.told("up to", from);
+        t.told("the file stands", position(file.n));
+        off64_t wide = 1;
+        t.told("sendfile64", HOOKED(sendfile64)(s.a, file.n, &wide, 100'000));
+        t.told("up to", wide);
+        t.told("without an offset", HOOKED(sendfile)(s.a, file.n, nullptr, 200'000));
+        t.told("the file stands", position(file.n));
+        t.told("none", HOOKED(sendfile)(s.a, file.n, nullptr, 0));
+        ::lseek(file.n, 0, SEEK_END);
+        t.told("at its end", HOOKED(sendfile)(s.a, file.n, nullptr, 10));
+        ::lseek(file.n, 0, SEEK_SET);
+        s.close_a();
+        t.join();
+        t.told("as it was sent",
+               got == text.substr(10) + text.substr(1, 100'000) + text.substr(0, 200'000));
+    }
+    auto s = fd_pair::sockets();
+    set_timeout(s.a, SO_SNDTIMEO, 20);
+    off_t from = 0;
+    const long n = HOOKED(sendfile)(s.a, file.n, &from, text.size());
+    t.told("a part at the timeout", n > 0 && n < static_cast<long>(text.size()));
+    t.told("and so far", from == n);
+    t.told("nothing at the timeout", HOOKED(sendfile)(s.a, file.n, &from, 10));
+    HOOKED(fcntl)(s.a, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    t.told("not to wait", HOOKED(sendfile)(s.a, file.n, &from, 10));
+    s.close_b();
+    t.told("nobody reads", HOOKED(sendfile)(s.a, file.n, &from, 10));
+    auto p = fd_pair::pipe();
+    t.told("of a pipe", HOOKED(sendfile)(s.a, p.a, nullptr, 10));
+    t.told("of a socket", HOOKED(sendfile)(s.a, s.a, nullptr, 10));
+    t.told("of what is not open", HOOKED(sendfile)(s.a, -1, nullptr, 10));
+    t.told("to what is not open", HOOKED(sendfile)(-1, file.n, nullptr, 10));
+    from = -1;
+    t.told("from before its beginning", HOOKED(sendfile)(p.b, file.n, &from, 10));
+}
+
+POSIX_CASE(a_file_is_sent_to_a_pipe_and_a_file) {
+    const std::string text = all_of(300'000);
+    const one_fd file(file_of(text));
+    auto p = fd_pair::pipe();
+    std::string got;
+    t.beside([&] {
+        after_ms(5);
+        got = rest_of(p.a);
+    });
+    std::size_t sent = 0;
+    while (sent < text.size()) {
+        const long n = HOOKED(sendfile)(p.b, file.n, nullptr, text.size() - sent);
+        if (n <= 0) break;
+        sent += static_cast<std::size_t>(n);
+    }
+    p.close_b();
+    t.join();
+    t.told("as it was sent", got == text);
+    t.told("the file stands", position(file.n));
+    const one_fd other(file_of(""));
+    off_t from = 5;
+    t.told("to a file", HOOKED(sendfile)(other.n, file.n, &from, 1000));
+    off64_t at = 0;
+    off64_t to = 2000;
+    t.told("of a file", HOOKED(copy_file_range)(file.n, &at, other.n, &to, 1000, 0));
+    t.told("up to", at + to);
+    auto q = fd_pair::pipe();
+    t.told("of no file", HOOKED(copy_file_range)(q.a, nullptr, other.n, nullptr, 1, 0));
+}
+
+POSIX_CASE(bytes_are_spliced_through_a_pipe) {
+    const std::string text = all_of(400'000);
+    auto in = fd_pair::sockets();
+    auto out = fd_pair::sockets();
+    auto p = fd_pair::pipe();
+    std::string got;
+    t.beside([&] {
+        for (std::size_t at = 0; at < text.size(); at += 50'000) {
+            HOOKED(write)(in.a, text.data() + at, 50'000);
+            after_ms(1);
+        }
+        in.close_a();
+    });
+    t.beside([&] {
+        after_ms(3);
+        got = rest_of(out.b);
+    });
+    t.beside([&] {
+        for (;;) {
+            const long n = HOOKED(splice)(p.a, nullptr, out.a, nullptr, 1 << 20, 0);
+            if (n <= 0) {
+                t.told("the end of the pipe", n);
+                break;
+            }
+        }
+        out.close_a();
+    });
+    long n;
+    do n = HOOKED(splice)(in.b, nullptr, p.b, nullptr, 1 << 20, SPLICE_F_MOVE);
+    while (n > 0);
+    p.close_b();
+    t.join();
+    t.told("the end of the socket", n);
+    t.told("as it was sent", got == text);
+}
+
+POSIX_CASE(a_splice_waits_for_its_ends) {
+    auto in = fd_pair::sockets();
+    auto p = fd_pair::pipe();
+    const auto none = SPLICE_F_NONBLOCK;
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(in.a, "hello", 5);
+    });
+    t.told("not to wait", HOOKED(splice)(in.b, nullptr, p.b, nullptr, 100, none));
+    t.told("to wait", HOOKED(splice)(in.b, nullptr, p.b, nullptr, 100, 0));
+    t.join();
+    set_timeout(in.b, SO_RCVTIMEO, 15);
+    t.told("the socket's timeout", HOOKED(splice)(in.b, nullptr, p.b, nullptr, 100, 0));
+    auto q = fd_pair::pipe();
+    t.told("tee", HOOKED(tee)(p.a, q.b, 100, 0));
+    t.told("from one to another", HOOKED(splice)(p.a, nullptr, q.b, nullptr, 3, 0));
+    t.told("not to wait", HOOKED(splice)(p.a, nullptr, q.b, nullptr, 2, none));
+    t.told("nothing to see", HOOKED(tee)(p.a, q.b, 100, none));
+    t.told("nothing to take", HOOKED(splice)(p.a, nullptr, q.b, nullptr, 2, none));
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(p.b, "xyz", 3);
+    });
+    t.told("seen when it comes", HOOKED(tee)(p.a, q.b, 100, 0));
+    t.join();
+    char got[32] = {};
+    t.told("read", HOOKED(read)(q.a, got, sizeof got));
+    t.said("of both", got);
+    const one_fd file(file_of("0123456789"));
+    off64_t at = 4;
+    t.told("of a file", HOOKED(splice)(file.n, &at, q.b, nullptr, 3, 0));
+    t.told("up to", at);
+    t.told("to a file", HOOKED(splice)(q.a, nullptr, file.n, &at, 3, 0));
+    t.told("up to", at);
+    t.told("nothing for a file", HOOKED(splice)(q.a, nullptr, file.n, &at, 3, none));
+    t.told("no offset in a pipe", HOOKED(splice)(q.a, &at, file.n, nullptr, 3, 0));
+    t.told("none is a pipe", HOOKED(splice)(in.a, nullptr, in.b, nullptr, 3, 0));
+    t.told("one is not open", HOOKED(splice)(-1, nullptr, q.b, nullptr, 3, 0));
+    t.told("into itself", HOOKED(splice)(q.a, nullptr, q.b, nullptr, 3, 0));
+    HOOKED(fcntl)(p.b, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    t.told("O_NONBLOCK of one is that of both", HOOKED(splice)(q.a, nullptr, p.b, nullptr, 3, 0));
+}
+
+POSIX_CASE(memory_is_given_to_a_pipe) {
+    auto p = fd_pair::pipe();
+    const std::string text = all_of(200'000);
+    std::string got;
+    t.beside([&] {
+        after_ms(5);
+        got = rest_of(p.a);
+    });
+    std::size_t given = 0;
+    while (given < text.size()) {
+        const iovec v = {const_cast<char*>(text.data()) + given, text.size() - given};
+        const long n = HOOKED(vmsplice)(p.b, &v, 1, 0);
+        if (n <= 0) break;
+        given += static_cast<std::size_t>(n);
+    }
+    p.close_b();
+    t.join();
+    t.told("as it was given", got == text);
+    auto q = fd_pair::pipe();
+    char into[4] = {};
+    const iovec v = {into, 4};
+    t.told("nothing there", HOOKED(vmsplice)(q.a, &v, 1, SPLICE_F_NONBLOCK));
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(write)(q.b, "abc", 3);
+    });
+    t.told("taken", HOOKED(vmsplice)(q.a, &v, 1, 0));
+    t.join();
+    t.told("of no pipe", HOOKED(vmsplice)(-1, &v, 1, 0));
+}
+
+POSIX_CASE(buffers_are_read_with_flags) {
+    const one_fd file(file_of("0123456789"));
+    char a[4] = {};
+    char b[4] = {};
+    iovec v[2] = {{a, 3}, {b, 3}};
+    t.told("preadv2", HOOKED(preadv2)(file.n, v, 2, 2, 0));
+    t.said("first", a);
+    t.told("from where it stands", HOOKED(preadv64v2)(file.n, v, 2, -1, RWF_HIPRI));
+    t.told("it stands", position(file.n));
+    t.told("pwritev2", HOOKED(pwritev2)(file.n, v, 2, 1, RWF_DSYNC));
+    t.told("pwritev64v2", HOOKED(pwritev64v2)(file.n, v, 2, -1, 0));
+    t.told("a flag that there is not", HOOKED(preadv2)(file.n, v, 2, -1, 1 << 20));
+    auto p = fd_pair::pipe();
+    t.told("not to wait", HOOKED(preadv2)(p.a, v, 2, -1, RWF_NOWAIT) == -1);
+    t.told("no place in a pipe", HOOKED(preadv2)(p.a, v, 2, 3, 0));
+    t.beside([&] {
+        after_ms(5);
+        HOOKED(pwritev2)(p.b, v, 2, -1, 0);
+    });
+    t.told("waited for", HOOKED(preadv2)(p.a, v, 2, -1, 0));
+    t.join();
+    t.told("none", HOOKED(preadv2)(p.a, v, 0, -1, 0));
+}
+
+}  // namespace
