@@ -26,7 +26,7 @@ namespace {
 using namespace weft;
 using std::chrono::milliseconds;
 
-timespec soon(clockid_t by, long ms = 5) {
+timespec moment_in(clockid_t by, long ms = 5) {
     timespec t{};
     ::clock_gettime(by, &t);
     t.tv_nsec += ms * 1'000'000;
@@ -51,9 +51,9 @@ POSIX_CASE(a_semaphore_is_waited_for) {
         semaphore s(1, shared);
         t.told("wait", HOOKED(sem_wait)(&s.it));
         t.told("try", HOOKED(sem_trywait)(&s.it));
-        timespec at = soon(CLOCK_REALTIME);
+        timespec at = moment_in(CLOCK_REALTIME);
         t.told("until", HOOKED(sem_timedwait)(&s.it, &at));
-        at = soon(CLOCK_MONOTONIC);
+        at = moment_in(CLOCK_MONOTONIC);
         t.told("by a clock", HOOKED(sem_clockwait)(&s.it, CLOCK_MONOTONIC, &at));
         t.told("by no clock", HOOKED(sem_clockwait)(&s.it, 99, &at));
         t.told("no time", HOOKED(sem_timedwait)(&s.it, &no_time));
@@ -75,10 +75,10 @@ POSIX_CASE(a_read_write_lock_is_waited_for) {
     t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
     t.told("read again", HOOKED(pthread_rwlock_tryrdlock)(&l.it));
     t.told("write", HOOKED(pthread_rwlock_trywrlock)(&l.it));
-    timespec at = soon(CLOCK_REALTIME);
+    timespec at = moment_in(CLOCK_REALTIME);
     t.told("write until", HOOKED(pthread_rwlock_timedwrlock)(&l.it, &at));
     t.told("write in no time", HOOKED(pthread_rwlock_timedwrlock)(&l.it, &no_time));
-    at = soon(CLOCK_MONOTONIC);
+    at = moment_in(CLOCK_MONOTONIC);
     t.told("write by a clock", HOOKED(pthread_rwlock_clockwrlock)(&l.it, CLOCK_MONOTONIC, &at));
     HOOKED(pthread_rwlock_unlock)(&l.it);
     HOOKED(pthread_rwlock_unlock)(&l.it);
@@ -88,7 +88,7 @@ POSIX_CASE(a_read_write_lock_is_waited_for) {
     t.told("read until", HOOKED(pthread_rwlock_timedrdlock)(&l.it, &at));
     t.told("by a clock", HOOKED(pthread_rwlock_clockrdlock)(&l.it, CLOCK_MONOTONIC, &at));
     t.beside([&] {
-        timespec then = soon(CLOCK_MONOTONIC);
+        timespec then = moment_in(CLOCK_MONOTONIC);
         t.told("another reads", HOOKED(pthread_rwlock_clockrdlock)(&l.it, CLOCK_MONOTONIC, &then));
     });
     t.join();
@@ -160,11 +160,11 @@ POSIX_CASE(a_thread_is_joined) {
     t.told("join", HOOKED(pthread_join)(thread, &left));
     t.told("its value", left == &value);
     ::pthread_create(&thread, nullptr, after_a_while, &value);
-    timespec at = soon(CLOCK_REALTIME, 1);
+    timespec at = moment_in(CLOCK_REALTIME, 1);
     t.told("too soon", HOOKED(pthread_timedjoin_np)(thread, &left, &at));
     t.told("no time", HOOKED(pthread_timedjoin_np)(thread, &left, &no_time));
     ::pthread_create(&thread, nullptr, after_a_while, &value);
-    at = soon(CLOCK_MONOTONIC, 2000);
+    at = moment_in(CLOCK_MONOTONIC, 2000);
     t.told("by a clock", HOOKED(pthread_clockjoin_np)(thread, &left, CLOCK_MONOTONIC, &at));
     t.told("itself", HOOKED(pthread_join)(::pthread_self(), &left));
     thrd_t other;

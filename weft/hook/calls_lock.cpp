@@ -31,12 +31,12 @@ int ending_signal() noexcept {
     static const int number = [] {
         for (int n = SIGRTMAX; n >= SIGRTMIN; --n) {
             struct sigaction now{};
-            if (::sigaction(n, nullptr, &now) != 0 || now.sa_handler != SIG_DFL ||
+            if (real::sigaction(n, nullptr, &now) != 0 || now.sa_handler != SIG_DFL ||
                 (now.sa_flags & SA_SIGINFO) != 0)
                 continue;
             now.sa_handler = [](int) {};
             now.sa_flags = 0;  // the call ends
-            if (::sigaction(n, &now, nullptr) == 0) return n;
+            if (real::sigaction(n, &now, nullptr) == 0) return n;
         }
         return 0;
     }();

@@ -45,14 +45,14 @@ void set_writer(pthread_rwlock_t&, int) noexcept {}
 #endif
 
 // Negative: no thread's. Two fibers of one number are 2^31 apart.
-int number_of(const fiber_core& f) noexcept {
+int writer_number_of(const fiber_core& f) noexcept {
     return static_cast<int>(static_cast<std::uint32_t>(f.id()) | 0x8000'0000u);
 }
 
 int try_rwlock(pthread_rwlock_t& l, std::uint32_t as, const fiber_core& f) noexcept {
     if (as == as_reader) return real::pthread_rwlock_tryrdlock(&l);
     const int r = real::pthread_rwlock_trywrlock(&l);
-    if (r == 0) set_writer(l, number_of(f));
+    if (r == 0) set_writer(l, writer_number_of(f));
     return r;
 }
 
@@ -91,7 +91,7 @@ int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until
     }
     int r = try_rwlock(l, as, f);
     if (r != EBUSY) return r;
-    if (writer_of(l) == number_of(f)) return EDEADLK;
+    if (writer_of(l) == writer_number_of(f)) return EDEADLK;
     if (is_shared(l)) return poll_rwlock(l, as, f, until);
     parking how{.what = as == as_reader ? "a lock to read" : "a lock to write",
                 .is_stopped = false,

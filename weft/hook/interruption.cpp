@@ -156,7 +156,9 @@ void look_for_teller() noexcept {
 
 // A signal that was sent to this thread while a fiber runs is that fiber's: mostly it has sent it.
 const flow* only_for(const siginfo_t* why) noexcept {
-    return why != nullptr && why->si_code == SI_TKILL ? fiber_here() : nullptr;
+    if (why == nullptr) return nullptr;
+    const bool is_of_own_write = why->si_signo == SIGPIPE && why->si_pid == ::getpid();
+    return why->si_code == SI_TKILL || is_of_own_write ? fiber_here() : nullptr;
 }
 
 }  // namespace
