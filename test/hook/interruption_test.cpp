@@ -182,6 +182,25 @@ POSIX_CASE(raise_ends_the_wait_of_no_other) {
     t.join();
 }
 
+// The system sends it to the thread that writes.
+POSIX_CASE(sigpipe_ends_the_wait_of_no_other) {
+    action a{};
+    action before{};
+    a.sa_handler = count;
+    HOOKED(sigaction)(SIGPIPE, &a, &before);
+    handled = 0;
+    t.beside([] {
+        fd_pair p = fd_pair::pipe();
+        p.close_a();
+        after_ms(5);
+        HOOKED(write)(p.b, "x", 1);
+    });
+    t.told("usleep", HOOKED(usleep)(20'000));
+    t.join();
+    t.told("handled", handled);
+    HOOKED(sigaction)(SIGPIPE, &before, nullptr);
+}
+
 void tell(posix_side& t, const char* what, const action& a) {
     t.said(what, a.sa_handler == SIG_DFL             ? "default"
                  : a.sa_handler == SIG_IGN           ? "ignored"

@@ -55,4 +55,11 @@ private:
     time_point since_ = {};
 };
 
+// The original of a call, made by the thread: with options::pthreads off.
+template <class Original>
+auto left_to_thread(const char* call, const void* caller, Original original) {
+    const blocks_thread tells(call, caller);
+    return original();
+}
+
 }  // namespace weft::hook

@@ -12,8 +12,8 @@
 // Model: none, each pointer goes once from its finder to the function found, the same for all.
 #pragma once
 
-#include <dirent.h>
 #include <cxxabi.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <netdb.h>
@@ -25,17 +25,15 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>
-#include <sys/sendfile.h>
 #include <sys/sem.h>
-#include <sys/fanotify.h>
-#include <sys/inotify.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <limits>
 
+#include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/parking_lot.hpp"
 #include "weft/sched/blocking.hpp"
 #include "weft/wait/shield.hpp"
@@ -58,6 +60,10 @@ int arrive_at_barrier(barrier_words& b) {
 }  // namespace
 
 int everywhere::pthread_barrier_wait(pthread_barrier_t* b) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_barrier_wait", __builtin_return_address(0),
+                              [=] { return real::pthread_barrier_wait(b); });
+
 #if defined(__GLIBC__)
     auto& words = *reinterpret_cast<barrier_words*>(b);
     if (words.shared == 0) return arrive_at_barrier(words);

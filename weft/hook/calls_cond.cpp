@@ -98,7 +98,11 @@ int wait_in_lot(pthread_cond_t& c, pthread_mutex_t& m, fiber_core* f, time_point
     // A wait that a stop refuses has not begun.
     const int r = mutex.is_locked() ? 0 : mutex.lock();
     if (r != 0) return r;
-    if (end == unparked::stopped) static_cast<void>(answer_to_stop(ECANCELED));
+    if (end == unparked::stopped) {
+        static_cast<void>(answer_to_stop(ECANCELED));
+        // What waits until a moment takes that for an end, and not what looks like a wake.
+        return deadline != never ? ETIMEDOUT : 0;
+    }
     return end == unparked::timed_out && until == deadline ? ETIMEDOUT : 0;
 }
 

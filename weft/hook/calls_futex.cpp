@@ -13,7 +13,7 @@
 //   that calls it has something to destroy.
 // - A stop ends no wait: those that wait so look at a word, and would ask again and again.
 //
-// Model: none, the word is the program's, and who waits there is in the parking lot.
+// Model: none, the word is the program's, and its waiters are in the parking lot.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

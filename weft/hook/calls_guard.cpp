@@ -8,8 +8,7 @@
 //
 // An initialiser that needs its own static waits for ever, as in a program that has threads.
 //
-// Model: none, one word goes from one party to the next by exchange, and is waited for in the
-// parking lot.
+// Model: none, one word goes from party to party by exchange; its waiters are in the parking lot.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -47,7 +46,7 @@ int everywhere::__cxa_guard_acquire(__cxxabiv1::__guard* g) {
         int seen = look_at_guard(word);
         if ((seen & guard_done) != 0) return 0;
         if ((seen & guard_pending) != 0) {
-            // Whoever is woken looks again.
+            // A party that is woken looks again.
             static_cast<void>(park(word,
                                    {.what = "the initialisation of a static", .is_stopped = false},
                                    [=] { return (look_at_guard(word) & guard_pending) != 0; }));

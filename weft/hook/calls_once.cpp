@@ -2,8 +2,7 @@
 // is at it wait in one line for its end. The word is libc's: 2 when it was done, 1 while it is
 // under way, with a number in the bits above of the process that is at it: after fork() nobody is.
 //
-// Model: none, one word goes from one party to the next by exchange, and is waited for in the
-// parking lot.
+// Model: none, one word goes from party to party by exchange; its waiters are in the parking lot.
 
 #include <pthread.h>
 
@@ -11,8 +10,10 @@
 #include <mutex>
 
 #include "weft/base/futex.hpp"
+#include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/parking_lot.hpp"
 
 namespace weft::hook {
@@ -78,13 +79,16 @@ private:
 }  // namespace
 
 int everywhere::pthread_once(pthread_once_t* once, void (*f)()) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_once", __builtin_return_address(0),
+                              [=] { return real::pthread_once(once, f); });
     for (;;) {
         int seen = word_of(once);
         if ((seen & once_done) != 0) [[likely]]
             return 0;
         const int mine = once_process.load(std::memory_order_relaxed) | once_under_way;
         if (seen == mine) {
-            // Whoever is woken looks again. Nobody can be told that it was not done.
+            // A party that is woken looks again. Nobody can be told that it was not done.
             const once_callee own = callee_of_once();
             static_cast<void>(park(once, {.what = "the end of pthread_once", .is_stopped = false},
                                    [=] { return word_of(once) == mine; }));

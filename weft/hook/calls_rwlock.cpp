@@ -1,5 +1,5 @@
 // Read-write locks of pthreads: a fiber tries libc's own lock, which keeps all its rules, and where
-// it would wait, parks at its address; who unlocks, a fiber or a thread, then wakes the first that
+// it would wait, parks at its address; the unlocker, a fiber or a thread, then wakes the first that
 // is parked there, and if that one reads, all others that do.
 //
 //   the writer   libc keeps the thread that writes; while it is a fiber, its id stands there,
@@ -10,7 +10,7 @@
 //   a lock that is shared between processes is asked again and again, as another process's unlock
 //   tells nobody here
 //
-// Model: none, the words are libc's, and who waits is in the parking lot.
+// Model: none, the words are libc's, and the waiters are in the parking lot.
 
 #include <sys/syscall.h>
 
@@ -20,8 +20,10 @@
 #include <chrono>
 #include <limits>
 
+#include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/timed_park.hpp"
 
 namespace weft::hook {
@@ -109,24 +111,50 @@ int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until
 }  // namespace
 
 int in_fiber::pthread_rwlock_rdlock(pthread_rwlock_t* l) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_rwlock_rdlock", __builtin_return_address(0),
+                              [=] { return real::pthread_rwlock_rdlock(l); });
+
     return lock_rwlock(*l, as_reader, {CLOCK_REALTIME, nullptr});
 }
 int in_fiber::pthread_rwlock_timedrdlock(pthread_rwlock_t* l, const timespec* until) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_rwlock_timedrdlock", __builtin_return_address(0),
+                              [=] { return real::pthread_rwlock_timedrdlock(l, until); });
+
     return lock_rwlock(*l, as_reader, {CLOCK_REALTIME, until});
 }
 int in_fiber::pthread_rwlock_clockrdlock(pthread_rwlock_t* l, clockid_t by, const timespec* until) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_rwlock_clockrdlock", __builtin_return_address(0),
+                              [=] { return real::pthread_rwlock_clockrdlock(l, by, until); });
+
     return lock_rwlock(*l, as_reader, {by, until});
 }
 int in_fiber::pthread_rwlock_wrlock(pthread_rwlock_t* l) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_rwlock_wrlock", __builtin_return_address(0),
+                              [=] { return real::pthread_rwlock_wrlock(l); });
+
     return lock_rwlock(*l, as_writer, {CLOCK_REALTIME, nullptr});
 }
 int in_fiber::pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* until) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_rwlock_timedwrlock", __builtin_return_address(0),
+                              [=] { return real::pthread_rwlock_timedwrlock(l, until); });
+
     return lock_rwlock(*l, as_writer, {CLOCK_REALTIME, until});
 }
 int in_fiber::pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t by, const timespec* until) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_rwlock_clockwrlock", __builtin_return_address(0),
+                              [=] { return real::pthread_rwlock_clockwrlock(l, by, until); });
+
     return lock_rwlock(*l, as_writer, {by, until});
 }
 int in_fiber::pthread_rwlock_trywrlock(pthread_rwlock_t* l) {
+    if (!pthreads_are_of_fibers()) return real::pthread_rwlock_trywrlock(l);
+
     return try_rwlock(*l, as_writer, *hooked_fiber());
 }
 

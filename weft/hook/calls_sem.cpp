@@ -34,9 +34,12 @@
 
 #include "weft/base/futex.hpp"
 #include "weft/base/spin_lock.hpp"
+#include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/opening.hpp"
+#include "weft/hook/stops.hpp"
 #include "weft/hook/timed_park.hpp"
 #include "weft/sched/detached_thread.hpp"
 
@@ -100,7 +103,7 @@ void stand_at_bell(void*) noexcept {
     }
 }
 
-// Its thread is not the child's, and who has waited is in the parent.
+// Its thread is not the child's, and the waiters are in the parent.
 __attribute__((constructor(101))) void forget_bell_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
         for (bell_set& s : bell_board) new (&s) bell_set;
@@ -110,7 +113,7 @@ __attribute__((constructor(101))) void forget_bell_in_children() {
 
 bool bell_is_there() noexcept {
     if (bell_stands.load(std::memory_order_acquire)) return true;
-    // Whoever comes second goes on: what it rings for meanwhile is counted.
+    // The second caller goes on: what it rings for meanwhile is counted.
     if (bell_stands.exchange(true, std::memory_order_acq_rel)) return true;
     if (weft::detail::begin_detached_thread(stand_at_bell, nullptr)) return true;
     bell_stands.store(false, std::memory_order_release);
@@ -175,9 +178,11 @@ int take_by_asking(sem_t* s, const clock_moment& until) {
     }
 }
 
-int why_stopped_here() noexcept {
+// A stop says what is chosen for it, and may unwind.
+int why_stopped_here() {
     const fiber_core* const f = fiber_here();
-    return f != nullptr && f->pending_stop() == stop_reason::deadline ? ETIMEDOUT : ECANCELED;
+    const bool is_late = f != nullptr && f->pending_stop() == stop_reason::deadline;
+    return answer_to_stop(is_late ? ETIMEDOUT : ECANCELED);
 }
 
 int take_unit(sem_t* s, const clock_moment& until) {
@@ -210,13 +215,26 @@ int answer_of_take(sem_t* s, const clock_moment& until) {
 
 }  // namespace
 
-int in_fiber::sem_wait(sem_t* s) { return answer_of_take(s, {CLOCK_REALTIME, nullptr}); }
+int in_fiber::sem_wait(sem_t* s) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("sem_wait", __builtin_return_address(0),
+                              [=] { return real::sem_wait(s); });
+    return answer_of_take(s, {CLOCK_REALTIME, nullptr});
+}
 
 int in_fiber::sem_timedwait(sem_t* s, const timespec* until) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("sem_timedwait", __builtin_return_address(0),
+                              [=] { return real::sem_timedwait(s, until); });
+
     return answer_of_take(s, {CLOCK_REALTIME, until});
 }
 
 int in_fiber::sem_clockwait(sem_t* s, clockid_t by, const timespec* until) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("sem_clockwait", __builtin_return_address(0),
+                              [=] { return real::sem_clockwait(s, by, until); });
+
     return answer_of_take(s, {by, until});
 }
 

@@ -1,6 +1,6 @@
 // The ends of threads: a fiber asks whether a thread has ended, at first at once, then more and
 // more seldom, as libc tells nobody but a thread that waits; what it is told is libc's own answer.
-// A stop does not end the wait: who joins, as a destructor does, goes on as if the thread were
+// A stop does not end the wait: a joiner, as a destructor is, goes on as if the thread were
 // gone. pthread_exit() ends the fiber that calls it, by weft::stopped, which unwinds it.
 //
 // Model: none, it holds nothing.
@@ -10,8 +10,10 @@
 #include <chrono>
 #include <cstdint>
 
+#include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/timed_park.hpp"
 #include "weft/wait/stopped.hpp"
 
@@ -52,18 +54,34 @@ int join_by_asking(pthread_t which, void** left, const clock_moment& until) {
 }  // namespace
 
 int pthread_join(pthread_t which, void** left) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_join", __builtin_return_address(0),
+                              [=] { return real::pthread_join(which, left); });
+
     return join_by_asking(which, left, {CLOCK_REALTIME, nullptr});
 }
 
 int pthread_timedjoin_np(pthread_t which, void** left, const timespec* until) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_timedjoin_np", __builtin_return_address(0),
+                              [=] { return real::pthread_timedjoin_np(which, left, until); });
+
     return join_by_asking(which, left, {CLOCK_REALTIME, until});
 }
 
 int pthread_clockjoin_np(pthread_t which, void** left, clockid_t by, const timespec* until) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_clockjoin_np", __builtin_return_address(0),
+                              [=] { return real::pthread_clockjoin_np(which, left, by, until); });
+
     return join_by_asking(which, left, {by, until});
 }
 
 int thrd_join(thrd_t which, int* left) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("thrd_join", __builtin_return_address(0),
+                              [=] { return real::thrd_join(which, left); });
+
     void* value = nullptr;
     const int r = join_by_asking(which, &value, {CLOCK_REALTIME, nullptr});
     if (r == 0 && left != nullptr) *left = static_cast<int>(reinterpret_cast<std::intptr_t>(value));

@@ -11,8 +11,8 @@
 //
 // Answers are numbers of errno: 0 when it is time for the call, timed_out for the deadline that was
 // given. Whatever the answer, errno is as it was before. In a fiber that is being ended, or was
-// asked to stop, nothing waits: the answer is that of stops.hpp, which may throw, and others are let
-// run first, so that code which ignores errors and tries again starves nobody.
+// asked to stop, nothing waits: the answer is that of stops.hpp, which may throw, and others are
+// let run first, so that code which ignores errors and tries again starves nobody.
 #pragma once
 
 #include <chrono>
