@@ -27,11 +27,13 @@
 #include <cstring>
 #include <functional>
 #include <list>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "weft/base/spin_lock.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/calls.hpp"
 
@@ -89,14 +91,14 @@ public:
 
     long told(std::string_view what, long answer) {
         const int why = errno;
-        text_.append(what).append(" = ").append(std::to_string(answer));
-        if (answer == -1) text_.append(" ").append(::strerrorname_np(why));
-        text_.append("\n");
+        std::string line = std::string(what) + " = " + std::to_string(answer);
+        if (answer == -1) line.append(" ").append(::strerrorname_np(why));
+        add(line);
         errno = why;
         return answer;
     }
     void said(std::string_view what, std::string_view value) {
-        text_.append(what).append(": ").append(value).append("\n");
+        add(std::string(what) + ": " + std::string(value));
     }
     // Whether a span was at least so long, and not ten times as long and ten seconds.
     template <class F>
@@ -112,7 +114,14 @@ public:
     const std::string& text() const noexcept { return text_; }
 
 private:
+    // What stands beside a case may write at the same time. The lock is none of the hooked ones.
+    void add(const std::string& line) {
+        const std::lock_guard held(writing_);
+        text_.append(line).append("\n");
+    }
+
     const bool in_fiber_;
+    spin_lock writing_;
     std::string text_;
     std::list<fiber> fibers_;
     std::list<std::thread> threads_;
