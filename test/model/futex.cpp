@@ -3,6 +3,7 @@
 #include "weft/base/futex.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "model/model.hpp"
@@ -36,6 +37,9 @@ bool weft::detail::futex_wait(atomic<std::uint32_t>& word, std::uint32_t expecte
     std::erase(sleepers(), &me);
     return me.woken;
 }
+
+// Of a system_mutex, which is held for a few instructions and in which nothing is interleaved.
+bool weft::detail::futex_wait_at(void*, std::uint32_t, time_point) noexcept { std::abort(); }
 
 int weft::detail::futex_wake(const void* word, int most) noexcept {
     static model::atomic<unsigned> turn{0};
