@@ -29,7 +29,7 @@ credentials new_credentials() {
     return credentials(c);
 }
 
-// Whom the servers are, and what the clients know of them.
+// The identity of the servers, and what the clients know of them.
 class parties_of_tls {
 public:
     parties_of_tls() {

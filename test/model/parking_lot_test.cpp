@@ -27,7 +27,8 @@ using weft::hook::parking_line;
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto seq_cst = std::memory_order_seq_cst;
 
-// A word that is 1 while it is held, and that is handed over: who comes when it is free has it.
+// A word that is 1 while it is held, and that is handed over: a party that comes when it is free
+// has it.
 class gate {
 public:
     struct node : parked {
@@ -89,7 +90,7 @@ TEST(parking_lot, gives_what_a_withdrawn_party_would_have_had_to_the_next) {
 
 enum class manner { as_told, looks_before_it_enters, tells_before_the_store };
 
-// A fiber and a thread wait until a word is set; who sets it looks without the lock whether anybody
+// A fiber and a thread wait until a word is set; the setter looks without the lock whether anybody
 // is there.
 report wait_for_a_word(manner how) {
     return explore(

@@ -8,7 +8,7 @@
 //      word is `expected`? --- in one step ---      word = another; futex_wake(&word)
 //      futex_wait(word, expected): sleeps ----------------^ comes back
 //
-// A sleep may end for no reason; who sleeps looks at the word again. Neither call changes errno.
+// A sleep may end for no reason; the sleeper looks at the word again. Neither call changes errno.
 // A wake needs the address alone: the word may be gone by then.
 //
 //   weft::atomic<std::uint32_t> word{0};

@@ -17,8 +17,8 @@
 //   std::unique_lock held(lock);
 //   while (!is_there) changed.wait(held);
 //
-// Limits: one process; not recursive. Who may end a condition after the notification notifies it
-// under the lock.
+// Limits: one process; not recursive. A thread that may end a condition after the notification
+// notifies it under the lock.
 //
 // Model: none, what the checker walks has its own (thread_mutex.hpp), and these never wait there.
 #pragma once

@@ -1,5 +1,5 @@
 // Condition variables of pthreads. A fiber waits in the parking lot at the condition's address, a
-// thread in libc; who signals tells both, and may so wake one of each: waits may end for no reason.
+// thread in libc; a signal tells both, and may so wake one of each: waits may end for no reason.
 //
 //      fiber                                         thread
 //      stands in line; its mutex is unlocked         libc's own wait; but where fibers wait for the
@@ -50,7 +50,7 @@ public:
     released_mutex(pthread_mutex_t& m, fiber_core* f) noexcept : mutex_(m), fiber_(f) {}
     released_mutex(const released_mutex&) = delete;
     released_mutex& operator=(const released_mutex&) = delete;
-    // What is killed cannot be suspended; and who has the mutex may be next to be killed.
+    // What is killed cannot be suspended; and the holder of the mutex may be next to be killed.
     ~released_mutex() {
         if (is_locked_) return;
         constexpr auto patience = std::chrono::milliseconds(100);

@@ -47,7 +47,7 @@ class lock_errand : public errand {
 public:
     int result() const noexcept { return result_; }
     int error() const noexcept { return error_; }
-    // Its result is the caller's, who has the lock from now on.
+    // Its result is the caller's, which has the lock from now on.
     void take() noexcept { taken_ = true; }
 
     void run() noexcept final {

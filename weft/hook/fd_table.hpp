@@ -28,7 +28,7 @@ struct fd_sort {
     static constexpr std::uint8_t pipe = 3;
     static constexpr std::uint8_t device = 4;    // whatever else is waited for: a timer, a mouse
     static constexpr std::uint8_t file = 5;      // always ready
-    static constexpr std::uint8_t terminal = 6;  // which programs have, and not who steers it
+    static constexpr std::uint8_t terminal = 6;  // the programs' side, and not the steering one
     static constexpr std::uint8_t counter = 7;   // an eventfd
     static constexpr std::uint8_t sort_mask = 7;
     // The system has no call for it that does not wait, of reading or of writing.

@@ -456,7 +456,7 @@ namespace {
 
 // Where fibers wait for mutexes. -1: it is libc's to unlock this one.
 WEFT_COLD int hand_over_of_thread(pthread_mutex_t& m) {
-    // A sanitizer has its own idea of who holds it.
+    // A sanitizer has its own idea of the holder.
     if (WEFT_TSAN || !has_plain_words(m) || !may_have_parked(word_of(m))) return -1;
     const int kind = kind_of(m);
     const bool asks = kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP;

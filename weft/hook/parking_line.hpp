@@ -3,8 +3,8 @@
 //
 // Its one idea: a place is in the line as long as `in_line` says so, and only the lock guards that.
 // A waker claims a place's party first, takes the place out only if it has won, and lets go of the
-// party after the lock. Who loses the claim leaves the place where it is, for the party itself to
-// take out.
+// party after the lock. A waker that loses the claim leaves the place where it is, for the party
+// itself to take out.
 //
 //      waker, under the lock                   party
 //      walks: address, bits                    a fiber: its deadline or stop claims the waiter,
@@ -14,7 +14,7 @@
 //
 // Invariants:
 // L1  `in_line` and the links of a place in the line are changed under the lock alone
-// L2  who has taken a place out under a claim wakes its party, which stays until then
+// L2  a waker that has taken a place out under a claim wakes its party, which stays until then
 // L3  `count` is raised before the party looks a last time whether it must wait, and is lowered
 //     after the place was taken out: a waker that has changed what is looked at, and then reads 0,
 //     was seen (both sides seq_cst)
@@ -39,7 +39,7 @@ struct parked {
     parked* prev = nullptr;  // L1
     const void* address = nullptr;
     std::uint32_t bits = ~0u;
-    std::uintptr_t tag = 0;         // the party's, for who hands something over
+    std::uintptr_t tag = 0;         // the party's, for what hands something over
     waiter* fiber = nullptr;        // null: a thread, which sleeps on `word`
     bool in_line = false;           // L1
     bool was_unparked = false;      // written before the wake
@@ -104,7 +104,7 @@ public:
         return true;
     }
 
-    // Under the lock: those at the address who came first and whose wait has not ended otherwise.
+    // Under the lock: the first at the address whose wait has not ended otherwise.
     // The caller owes them a wake: L2.
     std::size_t claim(const void* address, std::uint32_t bits, std::size_t most,
                       parked_list& into) noexcept {
@@ -154,7 +154,7 @@ public:
         return true;
     }
 
-    // In the one thread of a child that was forked: whoever was in it is in the parent.
+    // In the one thread of a child that was forked: the parties that were in it are in the parent.
     void forget_all() noexcept {
         new (this) parking_line;  // the places are not the child's to touch
     }

@@ -1,7 +1,7 @@
 // parking_lot: where fibers and threads wait for something at an address that is not weft's: a
 // mutex, a semaphore, a condition of pthreads, a word.
 //
-// Its one idea: the object keeps no list. Who must wait stands in a line that the address alone
+// Its one idea: the object keeps no list. A waiter stands in a line that the address alone
 // leads to, with a place in its own frame: a fiber is suspended, a thread sleeps in a futex, by the
 // system call, below all hooks. So an object of libc's keeps its size and its initialisers, fibers
 // and threads wait for one thing in one order, and either ends the other's wait.
@@ -12,8 +12,8 @@
 //
 // - still() is asked under the line's lock: no unpark of the address falls between it and the wait.
 //   It does not wait, and calls nothing of the lot.
-// - An unpark for an object that has ended meanwhile may reach another at the same address: who is
-//   woken looks again.
+// - An unpark for an object that has ended meanwhile may reach another at the same address: a party
+//   that is woken looks again.
 // - A fiber waits as one if its hooks are on and it can be suspended here; otherwise its thread
 //   sleeps, which nothing but an unpark and the deadline end.
 // - errno stays what it was.
@@ -54,7 +54,7 @@ struct parking {
     bool is_stopped = true;       // whether a stop of the fiber ends the wait
     std::uint32_t bits = ~0u;     // a wake names bits; one in common wakes it
     bool first = false;           // it has waited before, and goes in front of all
-    std::uintptr_t tag = 0;       // told to who hands over, see unpark_first
+    std::uintptr_t tag = 0;       // told to what hands over, see unpark_first
     // In the place of the party's return, where its frame is destroyed (a kill) after it was
     // unparked: what it was woken for is somebody else's. Any lock is free.
     void (*abandoned)(const void* address, bool was_given) noexcept = nullptr;
@@ -89,7 +89,7 @@ template <class Still>
         lot::address_of(still));
 }
 
-// Wakes up to `most`, those who came first; how many. Any thread.
+// Wakes up to `most`, the first in line; how many. Any thread.
 inline std::size_t unpark(const void* address, std::size_t most,
                           std::uint32_t bits = ~0u) noexcept {
     return lot::unpark(address, most, bits, [](void*, std::size_t, bool) noexcept {}, nullptr);
