@@ -118,6 +118,7 @@ POSIX_CASE(streams_read_what_comes_in_pieces) {
     t.told("then", HOOKED(fgetc)(p.in));
     t.told("no error", HOOKED(ferror)(p.in));
     ::free(rest);
+    t.join();
 }
 
 POSIX_CASE(streams_write_more_than_a_pipe_takes) {

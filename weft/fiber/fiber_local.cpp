@@ -109,6 +109,19 @@ void add_local(std::uint64_t key, void* object, void (*destroy)(void*) noexcept)
     all->add({key, object, destroy});
 }
 
+bool try_add_local(std::uint64_t key, void* object, void (*destroy)(void*) noexcept) noexcept {
+#if WEFT_EXCEPTIONS
+    try {
+        add_local(key, object, destroy);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+#else
+    add_local(key, object, destroy);
+#endif
+    return true;
+}
+
 void destroy_locals(fiber_core& c) noexcept {
     if (c.locals == nullptr) return;
     c.locals->destroy_all(c.who());

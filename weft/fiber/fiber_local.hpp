@@ -33,6 +33,9 @@ std::uint64_t new_fiber_local_key() noexcept;
 void* find_local(std::uint64_t key) noexcept;
 // Makes it known. Throws bad_alloc; the object is then the caller's still.
 void add_local(std::uint64_t key, void* object, void (*destroy)(void*) noexcept);
+// The same; false: there is no memory.
+[[nodiscard]] bool try_add_local(std::uint64_t key, void* object,
+                                 void (*destroy)(void*) noexcept) noexcept;
 
 }  // namespace detail
 

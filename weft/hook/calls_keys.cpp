@@ -95,10 +95,12 @@ std::uint64_t local_key() noexcept {
 
 void drop_values(void* p) noexcept { delete static_cast<key_values*>(p); }
 
-// The values are found while their destructors run, and dropped after them.
+// The values are found while their destructors run, and dropped after them. Without memory for that
+// they are not found.
 void end_values(void* p) noexcept {
-    weft::detail::add_local(local_key(), p, drop_values);  // in the place that it has just left
+    const bool is_found = weft::detail::try_add_local(local_key(), p, drop_values);
     static_cast<key_values*>(p)->destroy_all();
+    if (!is_found) drop_values(p);
 }
 
 key_values* values_of_fiber() noexcept {

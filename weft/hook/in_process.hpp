@@ -50,6 +50,8 @@ WEFT_ALWAYS_INLINE fiber_core* fiber_here() noexcept {
     fiber_core* const f = fiber_core::current();
     if (f == nullptr) [[likely]]
         return nullptr;
+    // Where no coroutine runs the fiber may be over, and is not looked at.
+    if (weft::detail::current() == nullptr) return nullptr;
     return f->runs_here() || runs_below(*f) ? f : nullptr;
 }
 

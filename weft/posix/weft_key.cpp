@@ -61,9 +61,12 @@ key_values* find_values() noexcept { return static_cast<key_values*>(find_local(
 
 void drop_values(void* p) noexcept { delete static_cast<key_values*>(p); }
 
-// Destructors find the values that are left.
+// Destructors find the values that are left; without memory they find none, and there is one round.
 void end_values(void* p) noexcept {
-    add_local(local_key(), p, drop_values);
+    if (!try_add_local(local_key(), p, drop_values)) {
+        static_cast<key_values*>(p)->destroy_once();
+        return drop_values(p);
+    }
     int round = 0;
     while (round != most_rounds && static_cast<key_values*>(p)->destroy_once()) ++round;
 }

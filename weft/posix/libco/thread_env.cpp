@@ -13,10 +13,13 @@ namespace {
 // How often the process was forked, counted in the child.
 constinit atomic<unsigned> forks{0};
 
+// Before main: a static that is initialised at its first use is waited for, and so would be in the
+// midst of a look at a thread-local. It fails for want of memory; a fork is then not noticed.
+__attribute__((constructor)) void watch_forks() noexcept {
+    ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+}
+
 unsigned count_of_forks() noexcept {
-    // It fails for want of memory; a fork is then not noticed.
-    [[maybe_unused]] static const int watched =
-        ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
     return forks.load(std::memory_order_relaxed);  // a child has one thread when it is counted
 }
 
