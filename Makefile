@@ -128,7 +128,8 @@ fuzz-hooks:
 	@tools/bootstrap run test
 	$(CONFIGURE_QUIETLY) release
 	@$(BUILD) release --target weft_hook_fuzz
-	$(HOOK_FUZZ) --programs 1000000 --seconds $(SECONDS) --seed $(or $(SEED),$(shell date +%s)000)
+	$(HOOK_FUZZ) --programs 1000000 --seconds $(SECONDS) --seed $(or $(SEED),$(shell date +%s)000) \
+		--known test/hook/fuzz/known.txt
 
 # make mutate LAYER=sync COUNT=100 SEED=7; without them all layers, 600 mutations, a seed that is told
 COUNT := 600

@@ -114,6 +114,16 @@ class Run:
                 time.sleep(0.02)
         self.tell("server", "does not answer: " + (self.folder / "server.log").read_text("utf-8", "replace"))
 
+    def until_it_works(self, *command):
+        """A server may answer before it is up: until the command ends with 0."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            try:
+                return self.quiet(*command)
+            except subprocess.CalledProcessError:
+                time.sleep(0.05)
+        self.tell("server", "is not up: " + (self.folder / "server.log").read_text("utf-8", "replace"))
+
     def end(self):
         for server in self.servers:
             server.send_signal(signal.SIGTERM)
@@ -310,6 +320,7 @@ def psql(r):
             "-c", f"unix_socket_directories={data}", hooked=False, **as_user)
     r.until_answered(port)
     sql = ("psql", "-X", "-h", "127.0.0.1", "-p", port, "-U", "weft", "-d", "postgres")
+    r.until_it_works(*sql, "-c", "select 1")
     r.run(*sql, "-At", "-c", "select generate_series(1, 5)")
     r.run(*sql, "-At", given="create table t(n int);\n\\copy t from stdin\n1\n2\n\\.\nselect sum(n) from t;\n"
                              "select pg_sleep(0.05);\nnonsense;\nselect repeat('x', 100000) is not null;\n"

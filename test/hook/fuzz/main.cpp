@@ -1,17 +1,21 @@
 // weft_hook_fuzz: random programs of hooked calls, by threads and by fibers, must say the same.
 //
 //   weft_hook_fuzz [--programs N] [--seconds S] [--seed N] [--jobs N] [--most N] [--plant CALL]
+//                  [--known FILE]
 //   weft_hook_fuzz --replay 'PROGRAM' | SEED
 //   weft_hook_fuzz --self-test
 //
 // --seconds 0, the default, runs all programs. --plant has one call answer wrong in fibers, to show
-// that it is found. Exit: 0 all the same, 1 a difference, 2 misuse.
+// that it is found. --known names a file of patterns, one a line: kinds of differences that are
+// told and do not count. Exit: 0 all the same, 1 a difference, 2 misuse.
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "test/hook/fuzz/search.hpp"
 
@@ -48,6 +52,20 @@ bool finds(const char* name) {
            expect(look_alone(r.first, -1).name.empty(), "without the plant it does not");
 }
 
+// What matches a pattern is told as known, and nothing else is.
+bool finds_none_that_is_known() {
+    search_options o;
+    o.planted = call_named("write");
+    o.programs = 100;
+    o.tells = false;
+    o.known = {"*"};
+    const search_result all = search(o);
+    o.known = {"no such kind"};
+    const search_result none = search(o);
+    return expect(all.differences == 0 && all.known != 0, "what is known does not count") &&
+           expect(none.differences != 0 && none.known == 0, "what is not known counts");
+}
+
 bool self_test() {
     for (std::uint64_t seed = 0; seed != 1000; ++seed) {
         const program p = generate(seed);
@@ -57,14 +75,22 @@ bool self_test() {
     }
     return expect(!parse("0 read s0").has_value(), "a text without a choice is none") &&
            expect(!parse("0 read s99 1").has_value(), "a text with a slot that is not is none") &&
-           finds("write") && finds("poll_two");
+           finds("write") && finds("poll_two") && finds_none_that_is_known();
+}
+
+// Empty lines, and what begins with #, are for people.
+bool read_known(const char* path, std::vector<std::string>& into) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+        if (!line.empty() && line[0] != '#') into.push_back(line);
+    return !into.empty();
 }
 
 int misuse() {
     std::fprintf(stderr,
                  "usage: weft_hook_fuzz [--programs N] [--seconds S] [--seed N] [--jobs N]\n"
                  "                      [--most N] [--plant CALL] [--replay PROGRAM|SEED]\n"
-                 "                      [--self-test]\n");
+                 "                      [--known FILE] [--self-test]\n");
     return 2;
 }
 
@@ -85,6 +111,8 @@ int main(int argc, char** argv) {
             again = value;
         } else if (word == "--plant") {
             if ((o.planted = call_named(value)) < 0) return misuse();
+        } else if (word == "--known") {
+            if (!read_known(value, o.known)) return misuse();
         } else if (!is_number) {
             return misuse();
         } else if (word == "--seconds") {
@@ -109,8 +137,8 @@ int main(int argc, char** argv) {
         return replay(*p, o.planted) ? 1 : 0;
     }
     const search_result r = search(o);
-    std::printf("%llu programs: %u differences; %llu depend on the schedule\n",
-                static_cast<unsigned long long>(r.programs), r.differences,
+    std::printf("%llu programs: %u differences, %u known; %llu depend on the schedule\n",
+                static_cast<unsigned long long>(r.programs), r.differences, r.known,
                 static_cast<unsigned long long>(r.unstable));
     return r.differences != 0 ? 1 : 0;
 }

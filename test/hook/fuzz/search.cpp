@@ -1,5 +1,6 @@
 #include "test/hook/fuzz/search.hpp"
 
+#include <fnmatch.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -258,12 +259,22 @@ private:
     void tell_of(std::uint64_t seed, const std::string& name, const program& p,
                  const std::string& text) {
         if (!names_.insert(name).second || result_.differences >= options_.most) return;
+        if (is_known(name)) {
+            ++result_.known;
+            if (options_.tells) std::printf("known: %s\n", name.c_str());
+            return;
+        }
         if (result_.differences++ == 0) result_.first = p;
         if (!options_.tells) return;
         std::printf("DIFFERENCE (seed %llu): %s\n  --replay '%s'\n%s",
                     static_cast<unsigned long long>(seed), name.c_str(), text_of(p).c_str(),
                     text.c_str());
         std::fflush(stdout);
+    }
+    bool is_known(const std::string& name) const noexcept {
+        return std::any_of(options_.known.begin(), options_.known.end(), [&](const auto& pattern) {
+            return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+        });
     }
     void say_how_far() {
         said_ = clock::now();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "test/hook/fuzz/program.hpp"
 
@@ -20,13 +21,15 @@ struct search_options {
     unsigned jobs = 8;   // most of what a program does is to wait
     unsigned most = 20;  // differences that are told
     int planted = -1;
-    bool tells = true;  // differences, and every ten seconds how far it is
+    bool tells = true;                    // differences, and every ten seconds how far it is
+    std::vector<std::string> known = {};  // patterns of kinds that are told, and not counted
 };
 
 struct search_result {
     std::uint64_t programs = 0;
     std::uint64_t unstable = 0;
     unsigned differences = 0;  // kinds of them
+    unsigned known = 0;        // kinds that are known
     program first;             // the first of them, made small
 };
 
