@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -117,8 +118,18 @@ TEST_P(librdkafka, waits_for_messages_all_at_once) {
     });
 }
 
+// Its threads connect, and the brokers' accept, when they come to it.
+void let_connections_settle() {
+    auto count = weft::testing::open_descriptors();
+    for (int calm = 0, looks = 0; calm < 100 && looks < 2000; ++calm, ++looks) {
+        std::this_thread::sleep_for(2ms);
+        if (std::exchange(count, weft::testing::open_descriptors()) != count) calm = 0;
+    }
+}
+
 TEST_P(librdkafka_in, can_be_stopped) {
     const client k = consumer("stopped");
+    let_connections_settle();
     expect_stopped_at_once("rd_kafka_consumer_poll", [&](bool& inside) {
         inside = true;
         const message m(::rd_kafka_consumer_poll(k.get(), 60'000));
