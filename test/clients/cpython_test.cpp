@@ -8,6 +8,12 @@
 #include "test/clients/stand_in.hpp"
 #include "weft/hook/hook.hpp"
 
+#if WEFT_TEST_ASAN
+// What the interpreter has at the end of the program, which does not end it, and what its module of
+// hashes has of OpenSSL.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libpython3\nleak:libcrypto\n"; }
+#endif
+
 namespace {
 
 using namespace std::chrono_literals;
