@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -80,7 +81,7 @@ TEST_F(fiber_keys, are_destroyed_with_a_fiber_that_is_killed) {
 
 TEST(fiber_keys_of_fibers, have_as_many_rounds_of_destructors_as_on_a_thread) {
     static pthread_key_t again;
-    static int calls;
+    static std::atomic<int> calls;
     ASSERT_EQ(::pthread_key_create(&again,
                                    [](void* v) {
                                        ++calls;

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "weft/base/asymmetric_fence.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/timed_park.hpp"
@@ -58,7 +59,7 @@ std::size_t most_of(long count) noexcept {
 
 // After the caller's store to the word, in whatever order.
 std::size_t wake_fibers(const void* word, std::size_t most, std::uint32_t bits = ~0u) noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    weft::detail::full_fence();
     return may_have_parked(word) ? unpark(word, most, bits) : 0;
 }
 

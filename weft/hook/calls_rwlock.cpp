@@ -20,6 +20,7 @@
 #include <chrono>
 #include <limits>
 
+#include "weft/base/asymmetric_fence.hpp"
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
@@ -60,7 +61,7 @@ int try_rwlock(pthread_rwlock_t& l, std::uint32_t as, const fiber_core& f) noexc
 
 // After an unlock.
 void wake_for_rwlock(const void* l) noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    weft::detail::full_fence();
     if (!may_have_parked(l)) return;
     std::uint32_t first_is = 0;
     unpark_first(l, [&](const parked* first, bool) noexcept {

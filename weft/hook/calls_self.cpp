@@ -12,12 +12,12 @@
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/own_self.hpp"
 
 namespace weft::hook {
 namespace {
 
 // Whether hooks are on is not asked: a fiber that switches them off is still the same one.
-bool is_of_fiber(pthread_t handle) noexcept { return (handle & 1) != 0; }
 pthread_t handle_of(const fiber_core& f) noexcept {
     return static_cast<pthread_t>(f.id()) << 1 | 1;
 }
@@ -34,18 +34,15 @@ int find_thread(pthread_t& handle) noexcept {
 
 }  // namespace
 
-pthread_t everywhere::pthread_self() {
-    if (!process_state::has(process_state::selves)) [[likely]]
-        return real::pthread_self();
+pthread_t self_of_fiber() noexcept {
     const fiber_core* const f = fiber_here();
     return f != nullptr ? handle_of(*f) : real::pthread_self();
 }
 
-int everywhere::pthread_getattr_np(pthread_t of, pthread_attr_t* into) {
-    const bool is_fiber = is_of_fiber(of);
+int attributes_of_fiber(pthread_t of, pthread_attr_t* into) noexcept {
     if (const int why = find_thread(of); why != 0) return why;
     const int r = real::pthread_getattr_np(of, into);
-    if (r != 0 || !is_fiber || fiber_here()->shares_stack()) return r;
+    if (r != 0 || fiber_here()->shares_stack()) return r;
     const stack own = fiber_here()->own()->stack;
     return ::pthread_attr_setstack(into, own.limit, own.bytes());
 }

@@ -32,6 +32,7 @@
 #include <mutex>
 #include <new>
 
+#include "weft/base/asymmetric_fence.hpp"
 #include "weft/base/futex.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/hook/blocked.hpp"
@@ -71,7 +72,7 @@ std::size_t set_of(const void* address) noexcept {
 
 // Async-signal-safe. After a store to what is waited for.
 void ring_bell(const void* address) noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    weft::detail::full_fence();
     const std::size_t set = set_of(address);
     for (bell_place& p : bell_board[set].places) {
         if (p.address.load(std::memory_order_seq_cst) != address) continue;

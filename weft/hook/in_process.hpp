@@ -30,7 +30,7 @@ struct process_state {
     // Relaxed: each bit stands for itself.
     static atomic<unsigned char> word;
 
-    static bool has(unsigned char bits) noexcept {
+    WEFT_ALWAYS_INLINE static bool has(unsigned char bits) noexcept {
         return (word.load(std::memory_order_relaxed) & bits) == bits;
     }
     static void set(unsigned char bits, bool on) noexcept {

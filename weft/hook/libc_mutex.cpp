@@ -289,6 +289,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
             const int r = waits && type_of(m) == PTHREAD_MUTEX_ERRORCHECK
                               ? EDEADLK
                               : real::pthread_mutex_trylock(&m);
+            const std::lock_guard held(all_lendings);
             if (r == 0) ++mine.entry->count;
             return r;
         }
@@ -310,6 +311,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
         const int r = real::pthread_mutex_trylock(&m);
         if (r == 0 || r == EOWNERDEAD) {
             mine.kept = true;
+            const std::lock_guard held(all_lendings);
             mine.entry->count = 1;
         }
         if (r != EBUSY || !waits) return r;

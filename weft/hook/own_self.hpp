@@ -1,0 +1,18 @@
+// own_self: pthread_self() and the attributes of a fiber (calls_self.cpp), apart from what a
+// sanitizer asks of a thread that it does not know yet: own_self.cpp has that, and is compiled
+// without it.
+#pragma once
+
+#include <pthread.h>
+
+namespace weft::hook {
+
+// The handle of a fiber is odd.
+inline bool is_of_fiber(pthread_t handle) noexcept { return (handle & 1) != 0; }
+
+// Of the caller: its fiber's, or its thread's.
+pthread_t self_of_fiber() noexcept;
+// As pthread_getattr_np(), of a fiber's handle.
+int attributes_of_fiber(pthread_t of, pthread_attr_t* into) noexcept;
+
+}  // namespace weft::hook
