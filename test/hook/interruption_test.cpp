@@ -224,7 +224,7 @@ POSIX_CASE(a_program_is_shown_its_own_handlers) {
     t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &old));
     tell(t, "plain", old);
     a.sa_sigaction = count_with_info;
-    a.sa_flags = SA_SIGINFO | SA_RESETHAND;
+    a.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESETHAND);
     t.told("set", HOOKED(sigaction)(SIGUSR1, &a, &old));
     tell(t, "before", old);
     t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &old));

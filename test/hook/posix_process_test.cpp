@@ -44,17 +44,19 @@ POSIX_CASE(waitid_tells_what_waitid_tells) {
     siginfo_t i{};
     {
         told_child c;
-        t.told("nothing yet", HOOKED(waitid)(P_PID, c.id, &i, WEXITED | WNOHANG));
+        t.told("nothing yet",
+               HOOKED(waitid)(P_PID, static_cast<id_t>(c.id), &i, WEXITED | WNOHANG));
         t.told("nobody", i.si_pid);
         t.beside([&] {
             let_others_wait();
             c.end(7);
         });
-        t.told("waitid", HOOKED(waitid)(P_PID, c.id, &i, WEXITED | WNOWAIT));
+        t.told("waitid", HOOKED(waitid)(P_PID, static_cast<id_t>(c.id), &i, WEXITED | WNOWAIT));
         tell(t, i, c.id);
         t.told("it is there still", HOOKED(waitid)(P_ALL, 0, &i, WEXITED | WNOWAIT));
-        t.told("taken, with nothing told", HOOKED(waitid)(P_PID, c.id, nullptr, WEXITED));
-        t.told("once", HOOKED(waitid)(P_PID, c.id, &i, WEXITED));
+        t.told("taken, with nothing told",
+               HOOKED(waitid)(P_PID, static_cast<id_t>(c.id), nullptr, WEXITED));
+        t.told("once", HOOKED(waitid)(P_PID, static_cast<id_t>(c.id), &i, WEXITED));
         t.join();
     }
     {
@@ -127,7 +129,8 @@ POSIX_CASE(groups_of_children) {
     int status = 0;
     rusage used{};
     other.end(3);
-    t.told("it has ended", HOOKED(waitid)(P_PID, other.id, nullptr, WEXITED | WNOWAIT));
+    t.told("it has ended",
+           HOOKED(waitid)(P_PID, static_cast<id_t>(other.id), nullptr, WEXITED | WNOWAIT));
     t.beside([&] {
         let_others_wait();
         mine.end(4);
