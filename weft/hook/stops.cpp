@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <ucontext.h>
 #include <unwind.h>
 
 #include <chrono>
@@ -72,6 +73,18 @@ struct way_out {
     void* pc = nullptr;  // the last frame that was seen
 };
 
+// With ucontext a coroutine begins below a frame of libc's, which has no tables, and which nothing
+// that is thrown in the coroutine comes to. All other functions of libc have some.
+bool is_first_of_context([[maybe_unused]] void* pc) noexcept {
+#if WEFT_BACKEND_UCONTEXT
+    const char* const path = path_of(pc);
+    const char* const libc = path_of(reinterpret_cast<void*>(&::makecontext));
+    return path != nullptr && libc != nullptr && std::strcmp(path, libc) == 0;
+#else
+    return false;
+#endif
+}
+
 // The frame that begins a coroutine has no caller. One without tables ends the walk before it.
 way_out look_for_way_out() {
     way_out way;
@@ -82,7 +95,7 @@ way_out look_for_way_out() {
             mine.pc = pc_of(frame);
             const weft::detail::frame_rule rule = weft::detail::decode_rule(_Unwind_GetIP(frame));
             if (rule.why == nullptr && !rule.last) return _URC_NO_REASON;
-            mine.in_the_way = rule.why;
+            mine.in_the_way = is_first_of_context(mine.pc) ? nullptr : rule.why;
             return _URC_NORMAL_STOP;
         },
         &way);
