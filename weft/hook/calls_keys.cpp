@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned most_keys = PTHREAD_KEYS_MAX;
 
-// What is known of a key. Relaxed: who uses a key has been told of it by who has made it.
+// What is known of a key. Relaxed: a key's maker tells its users of it.
 struct key_state {
     atomic<unsigned> generation{0};  // odd while it is one of fibers
     atomic<void (*)(void*)> destroy{nullptr};
@@ -115,7 +115,7 @@ key_values* make_values() noexcept {
 
 // Whether the key's values are the running fiber's.
 bool is_of_fiber(unsigned generation) noexcept {
-    return (generation & 1) != 0 && fiber_here() != nullptr;
+    return (generation & 1) != 0 && current_flow() != nullptr && is_in_fiber();
 }
 
 }  // namespace

@@ -69,6 +69,8 @@ bool runs_below(const fiber_core& f) noexcept {
     return c != nullptr;
 }
 
+bool is_in_fiber() noexcept { return fiber_here() != nullptr; }
+
 bool is_own_process() noexcept {
     const ::pid_t own = own_process.load(std::memory_order_relaxed);
     return own == 0 || own == ::getpid();

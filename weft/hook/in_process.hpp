@@ -44,6 +44,11 @@ struct process_state {
 // Whether what runs here was resumed by the fiber, and is not what gives it its turns.
 bool runs_below(const fiber_core& f) noexcept;
 
+// Whether there is one on whose stack the caller is. For units that are compiled without sanitizers
+// where the rest has them: a context has other members there.
+bool is_in_fiber() noexcept;
+
+#if !WEFT_BUILT_UNLIKE
 // The fiber on whose stack, or on that of a coroutine which it has resumed, the caller is. Between
 // two turns a loop may still name the fiber that has had the last.
 WEFT_ALWAYS_INLINE fiber_core* fiber_here() noexcept {
@@ -66,6 +71,8 @@ WEFT_ALWAYS_INLINE fiber_core* hooked_fiber() noexcept {
                         : f->hooked == fiber_core::hooks::on;
     return on && (all & process_state::alive) != 0 ? f : nullptr;
 }
+
+#endif
 
 // False in a child that shares this process's memory.
 bool is_own_process() noexcept;
