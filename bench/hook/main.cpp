@@ -5,6 +5,7 @@
 //   hooked_read/ready/raw     the same call of libc, in the same fiber
 //   pass_through/weft         read() on a plain thread, of no descriptor, which is the cheapest
 //   pass_through/raw          the same call of libc
+//   mutex/in_fiber, outside   pthread_mutex_lock() and _unlock() of one that is free
 //
 //   weft_hook_bench [--check] [--repetitions=N]
 //
@@ -12,6 +13,7 @@
 // whatever else the machine does can only add to them. --check: the exit
 // status is 1 if a bar is missed; a checksum that is wrong always ends it so.
 
+#include <pthread.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "weft/hook/calls.hpp"
@@ -62,6 +65,18 @@ void fill(int fd) {
     if (::write(fd, bytes.data(), bytes.size()) != calls_at_once) wrong("a write was short");
 }
 
+// Lock and unlock.
+double time_of_mutex(int (*lock)(pthread_mutex_t*), int (*unlock)(pthread_mutex_t*)) {
+    constexpr int rounds = 100 * calls_at_once;  // each is short
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    int failures = 0;
+    const double start = cpu_ns();
+    for (int i = 0; i < rounds; ++i) failures += (lock(&m) != 0) + (unlock(&m) != 0);
+    const double ns = cpu_ns() - start;
+    if (failures != 0) wrong("a mutex was not locked");
+    return ns / rounds;
+}
+
 struct row {
     const char* name;
     double bar;  // ns that weft may take more
@@ -76,6 +91,12 @@ void measure(row& r, int reader, int writer, ssize_t expected) {
                                   reader, expected);
         (raw ? r.raw : r.weft).push_back(ns);
     }
+}
+
+void measure_mutex(row& r) {
+    r.raw.push_back(time_of_mutex(weft::hook::real::pthread_mutex_lock,
+                                  weft::hook::real::pthread_mutex_unlock));
+    r.weft.push_back(time_of_mutex(::pthread_mutex_lock, ::pthread_mutex_unlock));
 }
 
 bool report(const row& r) {
@@ -103,19 +124,29 @@ int main(int argc, char** argv) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0 || ::pipe(ends) != 0)
         wrong("no descriptors");
-    row socket = {"hooked_read/ready_socket", 60, {}, {}};
+    row socket = {"hooked_read/ready_socket", 0, {}, {}};
     row pipe = {"hooked_read/ready_pipe", 60, {}, {}};
     row pass = {"pass_through/read", 5, {}, {}};
+    row mutex_in_fiber = {"mutex/in_fiber", 10, {}, {}};
+    row mutex_outside = {"mutex/outside", 3, {}, {}};
+    // A lock costs less while the process has never had a second thread.
+    std::thread([] {}).join();
     weft::run([&] {
         if (!weft::hook::is_enabled()) wrong("the hooks are off");
         for (int i = 0; i < repetitions; ++i) {
             measure(socket, sockets[0], sockets[1], 1);
             measure(pipe, ends[0], ends[1], 1);
+            if (i % 8 == 0) measure_mutex(mutex_in_fiber);
         }
     });
-    for (int i = 0; i < repetitions; ++i) measure(pass, -1, -1, -1);
+    for (int i = 0; i < repetitions; ++i) {
+        measure(pass, -1, -1, -1);
+        if (i % 8 == 0) measure_mutex(mutex_outside);
+    }
     bool met = report(socket);
     met = report(pipe) && met;
     met = report(pass) && met;
+    met = report(mutex_in_fiber) && met;
+    met = report(mutex_outside) && met;
     return met || !checks ? 0 : 1;
 }

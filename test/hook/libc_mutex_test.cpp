@@ -283,6 +283,24 @@ TEST(libc_mutex, belongs_to_the_fiber_in_a_child_as_well) {
 }
 
 // The thread would wait for itself.
+TEST(libc_mutex, that_a_thread_holds_names_the_thread) {
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    const auto is_named = [] {
+        ::pthread_mutex_lock(&m);
+        const bool is_right = m.__data.__owner == ::gettid() && m.__data.__nusers == 1;
+        ::pthread_mutex_unlock(&m);
+        return is_right && m.__data.__owner == 0 && m.__data.__nusers == 0;
+    };
+    EXPECT_TRUE(is_named());
+    std::thread([&] { EXPECT_TRUE(is_named()); }).join();
+    const ::pid_t child = ::fork();
+    if (child == 0) ::_exit(is_named() ? 0 : 1);
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(::pthread_mutex_destroy(&m), 0);
+}
+
 TEST(libc_mutex, is_waited_for_by_the_fiber_and_not_by_its_thread) {
     run([] {
         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

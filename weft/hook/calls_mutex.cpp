@@ -36,7 +36,9 @@ WEFT_COLD int lock_of_thread(pthread_mutex_t& m, fiber_core* f, const void* call
 
 int everywhere::pthread_mutex_lock(pthread_mutex_t* m) {
     if (current_flow() == nullptr) [[likely]]
-        return acquired(real::pthread_mutex_lock(m), *m);
+        return pthreads_are_of_fibers() && lock_unasked(*m)
+                   ? 0
+                   : acquired(real::pthread_mutex_lock(m), *m);
     fiber_core* const f = fiber_here();
     if (f == nullptr) return acquired(real::pthread_mutex_lock(m), *m);
     if (pthreads_are_of_fibers()) return lock_mutex(*m, *f);

@@ -8,6 +8,7 @@
 #include "weft/base/line.hpp"
 #include "weft/hook/fiber_keys.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/stops.hpp"
 
 namespace weft::hook {
@@ -35,7 +36,10 @@ __attribute__((constructor(101))) void begin() {
     std::free(std::malloc(1));
     keys_are_of_fibers_from_now_on();
     own_process.store(::getpid(), std::memory_order_relaxed);
-    ::pthread_atfork(nullptr, nullptr, [] { process_state::set(process_state::alive, false); });
+    ::pthread_atfork(nullptr, nullptr, [] {
+        process_state::set(process_state::alive, false);
+        forget_thread_number();
+    });
     if (is_set("WEFT_HOOK_FILES")) process_state::set(process_state::files, true);
     if (is_refused("WEFT_HOOK_PTHREADS")) process_state::set(process_state::pthreads, false);
     if (const char* const name = std::getenv("WEFT_HOOK_STOP"); name != nullptr && *name != '\0') {

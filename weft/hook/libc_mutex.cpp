@@ -14,9 +14,16 @@
 #include "weft/base/block_cache.hpp"
 #include "weft/base/futex.hpp"
 #include "weft/base/spin_lock.hpp"
+#include "weft/base/tls.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/parking_lot.hpp"
 #include "weft/hook/readiness.hpp"
+
+// The system's number of the thread, which libc has a mutex know its owner by; 0: not asked yet. A
+// child that was forked behind the hooks has its parent's: no kind whose owner is asked for is
+// locked by it.
+WEFT_DECLARE_THREAD_LOCAL(int, weft_tls_thread_number, this_thread_number);
+WEFT_DEFINE_THREAD_LOCAL(int, weft_tls_thread_number);
 
 namespace weft::hook {
 namespace {
@@ -50,7 +57,9 @@ bool is_fiber(int owner) noexcept { return owner >= 1 << 22; }
 #if defined(__GLIBC__)
 
 constexpr int kind_bits = 3;
-constexpr int elision_bits = 256 | 512;
+constexpr int elided = 256;  // what is locked so has a free word
+constexpr int never_elided = 512;
+constexpr int elision_bits = elided | never_elided;
 
 bool has_plain_words(const pthread_mutex_t& m) noexcept {
     return (__atomic_load_n(&m.__data.__kind, __ATOMIC_RELAXED) & ~(kind_bits | elision_bits)) == 0;
@@ -60,6 +69,20 @@ int owner_of(const pthread_mutex_t& m) noexcept {
     return __atomic_load_n(&m.__data.__owner, __ATOMIC_RELAXED);
 }
 int* word_of(pthread_mutex_t& m) noexcept { return &m.__data.__lock; }
+
+// Of a kind that asks nobody whose it is.
+bool is_unasked(int kind) noexcept {
+    return kind == PTHREAD_MUTEX_TIMED_NP || kind == PTHREAD_MUTEX_ADAPTIVE_NP;
+}
+
+WEFT_COLD int learn_thread_number() noexcept {
+    return weft::detail::this_thread_number() =
+               static_cast<int>(real::syscall(SYS_gettid, 0, 0, 0, 0, 0, 0));
+}
+int number_of_thread() noexcept {
+    const int known = weft::detail::this_thread_number();
+    return known != 0 ? known : learn_thread_number();
+}
 
 // Where there is one thread, as libc does it.
 bool try_take(pthread_mutex_t& m) noexcept {
@@ -393,15 +416,30 @@ int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const time
 
 int unlock_unasked(pthread_mutex_t& m) {
 #if defined(__GLIBC__)
-    const int kind = m.__data.__kind & ~elision_bits;
-    if ((kind != PTHREAD_MUTEX_TIMED_NP && kind != PTHREAD_MUTEX_ADAPTIVE_NP) ||
+    const int kind = m.__data.__kind;
+    if (!is_unasked(kind & ~elision_bits) ||
         was_kept_from_its_mutex.load(std::memory_order_relaxed))
         return -1;
-    if (!is_fiber(owner_of(m))) return unlock_mutex_of_thread(m);
+    if (!is_fiber(owner_of(m)) && (WEFT_TSAN || (kind & elided) != 0)) [[unlikely]]
+        return unlock_mutex_of_thread(m);
     give_up(m);
     return 0;
 #else
     return static_cast<void>(m), -1;
+#endif
+}
+
+void forget_thread_number() noexcept { weft::detail::this_thread_number() = 0; }
+
+bool lock_unasked([[maybe_unused]] pthread_mutex_t& m) noexcept {
+#if defined(__GLIBC__)
+    // A sanitizer is to see the lock.
+    if (WEFT_TSAN || !is_unasked(m.__data.__kind & ~never_elided) || !try_take(m)) return false;
+    __atomic_store_n(&m.__data.__owner, number_of_thread(), __ATOMIC_RELAXED);
+    ++m.__data.__nusers;
+    return true;
+#else
+    return false;
 #endif
 }
 
@@ -463,7 +501,7 @@ WEFT_COLD int hand_over_of_thread(pthread_mutex_t& m) {
     const int kind = kind_of(m);
     const bool asks = kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP;
     const bool last = kind != PTHREAD_MUTEX_RECURSIVE_NP || m.__data.__count == 1;
-    if (asks && (!last || owner_of(m) != static_cast<int>(::syscall(SYS_gettid)))) return -1;
+    if (asks && (!last || owner_of(m) != number_of_thread())) return -1;
     if (kind == PTHREAD_MUTEX_RECURSIVE_NP) m.__data.__count = 0;
     give_up(m);
     return 0;

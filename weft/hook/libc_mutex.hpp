@@ -45,6 +45,10 @@ int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const time
 int unlock_mutex(pthread_mutex_t& m, fiber_core& f);
 // By anybody, of a kind that does not ask: 0, or -1 where it does.
 int unlock_unasked(pthread_mutex_t& m);
+// By a thread, of such a kind, if it is free; false where it is for libc to lock it.
+bool lock_unasked(pthread_mutex_t& m) noexcept;
+// In the child of a fork, whose thread has another number.
+void forget_thread_number() noexcept;
 
 // Whether the fiber may unlock it, where its kind asks.
 bool is_own_mutex(const pthread_mutex_t& m, const fiber_core& f) noexcept;
