@@ -33,9 +33,9 @@ struct file_place {
         if (file.load(std::memory_order_acquire) != f) return false;
         return generation.load(std::memory_order_relaxed) == g + 1;
     }
-    // Of this generation, whatever file it is of.
+    // Of this generation, whatever file it is of. Relaxed: the file is not looked at.
     bool is_of(std::uint64_t g) const noexcept {
-        return generation.load(std::memory_order_relaxed) == g + 1;  // under the lock
+        return generation.load(std::memory_order_relaxed) == g + 1;
     }
     void set(std::uint64_t g, std::uint64_t f) noexcept {
         generation.store(0, std::memory_order_relaxed);
@@ -60,6 +60,14 @@ std::uint64_t file_of(int fd) noexcept {
 }  // namespace
 
 opening opening_of(int fd) noexcept {
+    const file_place* const at = files.find(fd);
+    if (const descriptor_ref known = descriptor_ref::find(fd);
+        known && at != nullptr && at->is_of(known.generation()))
+        return {.of = known, .asked = false};
+    return asked_opening_of(fd);
+}
+
+opening asked_opening_of(int fd) noexcept {
     const int before = errno;
     std::uint64_t file = file_of(fd);
     errno = before;

@@ -118,15 +118,24 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by
     if (!is_own_process()) return really_wait(fd, reads, deadline);
     if (is_ending()) return answer_to_stop(ECANCELED);
     look_for_pin(*fiber_here(), "a descriptor");
-    const opening at = opening_of(fd);
+    opening at = opening_of(fd);
     if (!at.of) return at.error;
     if (at.replaces) return 0;
     spend(at.of, seen, at.fresh, reads ? io_entry::readable : io_entry::writable);
-    fd_wait op(at.of, reads, deadline);
-    const int why = [&] {
+    const auto wait = [&](time_point end) {
+        fd_wait op(at.of, reads, end);
         const interruptible here(by, blocked);
         return weft::detail::block_for(op, std::source_location::current());
-    }();
+    };
+    const time_point trusted = at.asked ? never : after(now(), trusted_wait);
+    int why = wait(std::min(deadline, trusted));
+    if (why == timed_out && trusted < deadline) {
+        const std::uint64_t waited_for = at.of.generation();
+        at = asked_opening_of(fd);
+        if (!at.of) return at.error;
+        if (at.of.generation() != waited_for) return 0;
+        why = wait(deadline);
+    }
     switch (why) {
         case EPERM:  // what no driver watches, or there is no room for it
         case ENOMEM:

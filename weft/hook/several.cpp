@@ -29,8 +29,10 @@ class several_wait final {
 public:
     static constexpr bool reports_stop = true;
 
-    several_wait(std::span<const wanted> all, several::place* places, time_point deadline) noexcept
-        : all_(all), places_(places), deadline_(deadline) {}
+    // It is time to ask again after `again`, whatever was told.
+    several_wait(std::span<const wanted> all, several::place* places, time_point deadline,
+                 time_point again) noexcept
+        : all_(all), places_(places), deadline_(deadline), again_(again) {}
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept;
@@ -47,7 +49,7 @@ private:
     std::span<const wanted> all_;
     several::place* places_;
     const time_point deadline_;
-    time_point again_ = never;  // what nobody watches is asked again
+    time_point again_;
 };
 
 bool several_wait::start(waiter& w) noexcept {
@@ -66,7 +68,7 @@ bool several_wait::start(waiter& w) noexcept {
             p.nodes[direction].only_urgent = flag == io_entry::urgent;
             const int r =
                 p.of ? weft::detail::enlist(p.of, p.nodes[direction], flag, here) : ENOMEM;
-            if (r > 0) again_ = after(now(), blind_wait);
+            if (r > 0) again_ = std::min(again_, after(now(), blind_wait));  // nobody watches it
             if (r != io_entry::look_again) continue;
             // It is ready. One that stands may have been told meanwhile, and then the turn comes.
             withdraw();
@@ -111,17 +113,22 @@ int several::until_one_is_ready(time_point deadline) {
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "descriptors");
+    bool all_asked = true;
     for (std::size_t i = 0; i < count_; ++i) {
         place& p = places_[i];
         if (all_[i].fd < 0) continue;
-        const opening at = opening_of(all_[i].fd);
+        const opening at = lasts_ ? asked_opening_of(all_[i].fd) : opening_of(all_[i].fd);
+        all_asked = all_asked && at.asked;
         p.of = at.of;
         if (!p.of) continue;
         spend(p.of, p.seen, at.fresh, all_[i].flags());
     }
-    several_wait op(all_, places_, deadline);
+    const time_point trusted = all_asked ? never : after(now(), trusted_wait);
+    several_wait op(all_, places_, deadline, trusted);
     const interruptible here(ended_by::any_handler);
-    return after_wait(weft::detail::block_for(op, std::source_location::current()));
+    const int why = weft::detail::block_for(op, std::source_location::current());
+    lasts_ = lasts_ || trusted <= now();
+    return after_wait(why);
 }
 
 }  // namespace weft::hook

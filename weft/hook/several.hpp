@@ -47,6 +47,7 @@ private:
     std::span<const wanted> all_;
     place* places_;
     std::size_t count_;
+    bool lasts_ = false;  // it has waited for as long as numbers are trusted
 };
 
 }  // namespace weft::hook
