@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <threads.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -18,6 +19,7 @@
 #include "test/io/drivers.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/run/run.hpp"
 #include "weft/sched/blocking.hpp"
 #include "weft/sched/pool.hpp"
 
@@ -299,7 +301,55 @@ TEST_P(pthread_waits, end_with_the_fiber_that_calls_pthread_exit) {
     });
 }
 
+TEST_P(pthread_waits, for_a_static_are_of_each_that_comes_beside_its_initialiser) {
+    run([&] {
+        static std::atomic<int> entered{0};
+        entered = 0;
+        const auto waits_inside = [] {
+            struct slow {
+                slow() {
+                    ++entered;
+                    ::usleep(2000);
+                }
+            };
+            static const slow once;
+            static_cast<void>(once);
+        };
+        fiber one(waits_inside);
+        fiber two(waits_inside);
+        std::thread three(waits_inside);
+        one.join();
+        two.join();
+        three.join();
+        EXPECT_LE(entered, 1);
+    });
+}
+
 INSTANTIATE_ON_DRIVERS(pthread_waits);
+
+int recursive_static(int depth);
+int (*volatile recursive_again)(int) = recursive_static;
+int recursive_static(int depth) {
+    static const int value = depth > 0 ? recursive_again(depth - 1) + 1 : 7;
+    return value;
+}
+
+TEST(static_that_needs_itself_deathtest, ends_the_program_in_a_fiber_and_on_a_thread) {
+    constexpr const char* why = "the initialiser of a static needs the static itself";
+    // A wait for itself is ended by the alarm, without that line.
+    EXPECT_DEATH(
+        {
+            ::alarm(10);
+            run([] { fiber([] { recursive_static(1); }).join(); });
+        },
+        why);
+    EXPECT_DEATH(
+        {
+            ::alarm(10);
+            std::thread([] { recursive_static(1); }).join();
+        },
+        why);
+}
 
 TEST(pthread_waits_of_a_pool, go_on_on_any_thread) {
     pool two(2);

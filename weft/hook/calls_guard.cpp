@@ -4,18 +4,28 @@
 // that it need not be behind these symbols.
 //
 //      byte 0: it is initialised   byte 1: it is being so   byte 2: threads sleep by libstdc++'s
-//      own
+//      own                         bytes 4 to 7, which are the compiler's to leave alone: by whom
 //
-// An initialiser that needs its own static waits for ever, as in a program that has threads.
+// An initialiser that needs its own static would wait for itself: it is thrown an exception, as
+// libstdc++ does where there is one thread. Compilers expect none of this function, so that as a
+// rule it ends the program, which says why.
+//
+// Limits: fibers whose numbers differ by a multiple of 2^31 are taken for one another.
 //
 // Model: none, one word goes from party to party by exchange; its waiters are in the parking lot.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
 #include <limits>
 
+#include "weft/base/line.hpp"
 #include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
 #include "weft/hook/parking_lot.hpp"
 
 namespace weft::hook {
@@ -28,8 +38,50 @@ constexpr int guard_waited_for = 1 << 16;
 int* guard_word(__cxxabiv1::__guard* g) noexcept { return reinterpret_cast<int*>(g); }
 int look_at_guard(const int* word) noexcept { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
+// Of the party that initialises it; null where the guard has no room for one (ARM, of 32 bits).
+std::uint32_t* guard_owner(__cxxabiv1::__guard* g) noexcept {
+    if constexpr (sizeof *g < 8)
+        return nullptr;
+    else
+        return reinterpret_cast<std::uint32_t*>(g) + 1;
+}
+// Relaxed: only the party whose number it is asks for that number. Never 0.
+void set_guard_owner(__cxxabiv1::__guard* g, std::uint32_t to) noexcept {
+    if (std::uint32_t* const owner = guard_owner(g)) __atomic_store_n(owner, to, __ATOMIC_RELAXED);
+}
+std::uint32_t number_of_caller() noexcept {
+    if (const fiber_core* const f = fiber_here())
+        return static_cast<std::uint32_t>(f->id()) | std::uint32_t{1} << 31;
+    return static_cast<std::uint32_t>(::gettid());
+}
+bool is_initialised_by(__cxxabiv1::__guard* g, std::uint32_t me) noexcept {
+    const std::uint32_t* const owner = guard_owner(g);
+    return owner != nullptr && __atomic_load_n(owner, __ATOMIC_RELAXED) == me;
+}
+
+#if WEFT_EXCEPTIONS
+// That of libstdc++ has a name which its shared object keeps to itself.
+struct recursive_init_error final : std::exception {
+    const char* what() const noexcept override {
+        return "the initialiser of a static needs the static itself";
+    }
+};
+#endif
+
+[[noreturn]] WEFT_COLD void refuse_recursion() {
+#if WEFT_EXCEPTIONS
+    throw recursive_init_error();
+#else
+    weft::detail::line{}
+        .text("weft: hook: the initialiser of a static needs the static itself\n")
+        .write(2);
+    std::abort();
+#endif
+}
+
 void end_guard(__cxxabiv1::__guard* g, int as) noexcept {
     int* const word = guard_word(g);
+    set_guard_owner(g, 0);
     const int before = __atomic_exchange_n(word, as, __ATOMIC_SEQ_CST);
     if (may_have_parked(word)) unpark(word, std::numeric_limits<std::size_t>::max());
     // It sleeps without the flag that says private.
@@ -42,16 +94,20 @@ void end_guard(__cxxabiv1::__guard* g, int as) noexcept {
 
 int everywhere::__cxa_guard_acquire(__cxxabiv1::__guard* g) {
     int* const word = guard_word(g);
+    std::uint32_t me = 0;
     for (;;) {
         int seen = look_at_guard(word);
         if ((seen & guard_done) != 0) return 0;
+        if (me == 0) me = number_of_caller();
         if ((seen & guard_pending) != 0) {
+            if (is_initialised_by(g, me)) refuse_recursion();
             // A party that is woken looks again.
             static_cast<void>(park(word,
                                    {.what = "the initialisation of a static", .is_stopped = false},
                                    [=] { return (look_at_guard(word) & guard_pending) != 0; }));
         } else if (__atomic_compare_exchange_n(word, &seen, guard_pending, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_SEQ_CST)) {
+            set_guard_owner(g, me);
             return 1;
         }
     }
