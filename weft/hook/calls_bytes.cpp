@@ -55,8 +55,21 @@ ssize_t read_pipe(int fd, const iovec* v, int count) noexcept {
     return read_device(fd, v, count);
 }
 
-// What is given to a device is taken as it is.
+ssize_t try_write(int fd, const iovec* v, int count) noexcept {
+    if (!known_sort(fd).has(fd_sort::no_try_write)) {
+        const ssize_t n = real::pwritev2(fd, v, count, -1, RWF_NOWAIT);
+        if (n >= 0 || errno != EOPNOTSUPP) return n;
+        add_to_sort(fd, fd_sort::no_try_write);
+    }
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+// What is given to a device is taken as it is. The attempt is for what cannot be written at all (a
+// timer, a set of epoll): the system refuses that before it says that it has no attempt.
 ssize_t write_device(int fd, const iovec* v, int count) noexcept {
+    const ssize_t n = try_write(fd, v, count);
+    if (n >= 0 || errno != EOPNOTSUPP) return n;
     if (is_nonblocking(fd)) return real::writev(fd, v, count);
     if (known_sort(fd).has(fd_sort::steers)) return try_write_part(fd, v, count, 128);
     const std::lock_guard held(lock_of(fd));
@@ -66,14 +79,11 @@ ssize_t write_device(int fd, const iovec* v, int count) noexcept {
 }
 
 ssize_t write_pipe(int fd, const iovec* v, int count) noexcept {
-    if (!known_sort(fd).has(fd_sort::no_try_write)) {
-        const ssize_t n = real::pwritev2(fd, v, count, -1, RWF_NOWAIT);
-        if (n >= 0 || errno != EOPNOTSUPP) return n;
-        add_to_sort(fd, fd_sort::no_try_write);
-    }
+    ssize_t n = try_write(fd, v, count);
+    if (n >= 0 || errno != EOPNOTSUPP) return n;
     if (is_nonblocking(fd)) return real::writev(fd, v, count);
     if (has_name(fd)) {
-        const ssize_t n = try_apart(fd, v, count, false);
+        n = try_apart(fd, v, count, false);
         if (n >= 0 || errno != EOPNOTSUPP) return n;
         // There is nobody to read: that is not waited for.
         if (is_ready(fd, POLLERR)) return real::writev(fd, v, count);
@@ -140,7 +150,7 @@ ssize_t try_to_write(int fd, const iov_cursor& rest) {
         case fd_sort::device:
             return write_device(fd, v, count);
         case fd_sort::counter:
-            return try_write_counter(fd, v, count);
+            return try_write_counter(fd, v);
         case fd_sort::terminal:
             return try_write_terminal(fd, v, count);
         default:
@@ -158,8 +168,11 @@ ssize_t write_all_sorts(int fd, const iovec* v, int count) {
         fd, false, [&] { return try_to_write(fd, rest); },
         [&](ssize_t n) noexcept {
             const fd_sort known = known_sort(fd);
+            // A counter goes on to the next buffer where it has taken all of one.
+            const bool is_counted = known.sort() == fd_sort::counter &&
+                                    rest.buffers()->iov_len != static_cast<std::size_t>(n);
             const bool part_is_enough =
-                known.sort() == fd_sort::file || known.sort() == fd_sort::counter ||
+                known.sort() == fd_sort::file || is_counted ||
                 (known.sort() == fd_sort::device && !known.has(fd_sort::steers));
             return rest.advance(static_cast<std::size_t>(n)) || part_is_enough;
         });
@@ -192,7 +205,11 @@ ssize_t readv(int fd, const iovec* v, int count) {
 }
 
 ssize_t write(int fd, const void* from, size_t bytes) {
-    if (bytes == 0 || bytes > std::size_t{SSIZE_MAX}) return real::write(fd, from, bytes);
+    if (bytes - 1 >= std::size_t{SSIZE_MAX}) [[unlikely]] {
+        // A socket of messages sends one of no bytes, for which it may have no room.
+        if (bytes != 0 || sort_of(fd).sort() != fd_sort::message)
+            return real::write(fd, from, bytes);
+    }
     if (sort_of(fd).sort() == fd_sort::file)
         return file_call([=] { return real::write(fd, from, bytes); });
     const iovec one = {const_cast<void*>(from), bytes};

@@ -188,17 +188,22 @@ ssize_t try_write_part(int fd, const iovec* v, [[maybe_unused]] int count,
     return real::write(fd, v->iov_base, std::min(v->iov_len, most));
 }
 
-ssize_t try_write_counter(int fd, const iovec* v, int count) {
+ssize_t try_write_counter(int fd, const iovec* v) {
     std::uint64_t more = 0;
-    if (count == 1 && v->iov_len >= sizeof more) std::memcpy(&more, v->iov_base, sizeof more);
+    if (v->iov_len >= sizeof more) std::memcpy(&more, v->iov_base, sizeof more);
     // None of these waits.
-    if (more == 0 || more == UINT64_MAX || is_nonblocking(fd)) return real::writev(fd, v, count);
+    if (more == 0 || more == UINT64_MAX || is_nonblocking(fd)) return real::writev(fd, v, 1);
+    // More bytes than a number has are refused, or taken for one, by what system it is.
+    if (constexpr std::uint64_t none[2] = {}; v->iov_len > sizeof more) {
+        const ssize_t n = real::write(fd, none, sizeof none);
+        if (n < 0) return n;
+    }
     {
         const std::lock_guard held(lock_of(fd));
         std::uint64_t there = 0;
         const bool has_room = is_ready(fd, POLLOUT);
         const bool fits = more == 1 || !count_of(fd, there) || UINT64_MAX - there > more;
-        if (has_room && fits) return real::writev(fd, v, count);
+        if (has_room && fits) return real::writev(fd, v, 1);
         if (!has_room) return fails_with(EAGAIN);
     }
     // A driver that tells how it stands, and not what has happened, would tell of room at once.

@@ -43,8 +43,9 @@ ssize_t try_write_terminal(int fd, const iovec* v, int count) noexcept;
 // A part that it takes without waiting once it is ready.
 ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noexcept;
 
-// Of an eventfd: only what fits. It lets others run before it says that nothing does.
-ssize_t try_write_counter(int fd, const iovec* v, int count);
+// Of an eventfd, which takes eight bytes of each buffer: of the first, and only what fits. It lets
+// others run before it says that nothing does.
+ssize_t try_write_counter(int fd, const iovec* v);
 
 // What follows a receive that may have opened descriptors (SCM_RIGHTS): they are new here.
 void opened_by(const msghdr& m) noexcept;
