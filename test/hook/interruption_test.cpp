@@ -23,30 +23,39 @@ void count_with_info(int, siginfo_t* i, void*) { handled += i->si_signo == SIGUS
 
 using action = struct ::sigaction;
 
-// The handler of SIGUSR1 meanwhile.
+// Old programs have it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+sighandler_t set_by_sigset(int signal, sighandler_t handler) {
+    return HOOKED(sigset)(signal, handler);
+}
+#pragma GCC diagnostic pop
+
+// The handler of a signal meanwhile.
 struct handler_set {
+    const int signal;
     action before;
 
-    explicit handler_set(int flags) {
+    explicit handler_set(int flags, int number = SIGUSR1) : signal(number) {
         action a{};
         a.sa_handler = count;
         a.sa_flags = flags;
-        HOOKED(sigaction)(SIGUSR1, &a, &before);
+        HOOKED(sigaction)(signal, &a, &before);
         handled = 0;
     }
     handler_set(const handler_set&) = delete;
-    ~handler_set() { HOOKED(sigaction)(SIGUSR1, &before, nullptr); }
+    ~handler_set() { HOOKED(sigaction)(signal, &before, nullptr); }
 };
 
 // A thread, in both sides of a case, that sends the signal to the thread of the case when that has
 // had the time to wait, and again, since the case may have been slow.
 class sender {
 public:
-    explicit sender(bool again = true)
-        : thread_([this, again, to = ::pthread_self()] {
+    explicit sender(bool again = true, int signal = SIGUSR1)
+        : thread_([this, again, signal, to = ::pthread_self()] {
               do {
                   std::this_thread::sleep_for(10ms);
-                  ::pthread_kill(to, SIGUSR1);
+                  ::pthread_kill(to, signal);
               } while (again && !over_);
           }) {}
     sender(const sender&) = delete;
@@ -127,6 +136,31 @@ POSIX_CASE(a_handler_ends_what_waits) {
         return HOOKED(recv)(sockets.a, room, sizeof room, MSG_WAITALL);
     }());
     t.join();
+}
+
+// abort() raises it; others send it.
+POSIX_CASE(a_handler_of_sigabrt_ends_what_waits) {
+    const handler_set h(0, SIGABRT);
+    const sender s(true, SIGABRT);
+    t.told("usleep", HOOKED(usleep)(900'000));
+    t.told("handled", handled > 0);
+}
+
+POSIX_CASE(a_handler_that_was_set_by_other_calls_ends_what_waits) {
+    action first;
+    HOOKED(sigaction)(SIGUSR1, nullptr, &first);
+    for (const bool by_sigset : {true, false}) {
+        handled = 0;
+        // The one of sysv_signal stands once.
+        t.told("set", (by_sigset ? set_by_sigset(SIGUSR1, count)
+                                 : HOOKED(sysv_signal)(SIGUSR1, count)) == SIG_DFL);
+        {
+            const sender s(false);
+            t.told("usleep", HOOKED(usleep)(900'000));
+        }
+        t.told("handled", handled);
+        HOOKED(sigaction)(SIGUSR1, &first, nullptr);
+    }
 }
 
 POSIX_CASE(a_handler_that_restarts_ends_what_is_never_restarted) {
@@ -252,11 +286,22 @@ POSIX_CASE(a_program_is_shown_its_own_handlers) {
     ::raise(SIGUSR1);
     t.told("handled", handled);
     t.told("and before", HOOKED(signal)(SIGUSR1, SIG_DFL) == SIG_IGN);
+    t.told("sigset", set_by_sigset(SIGUSR1, count) == SIG_DFL);
+    t.told("again", set_by_sigset(SIGUSR1, SIG_IGN) == count);
+    t.told("hold", set_by_sigset(SIGUSR1, SIG_HOLD) == SIG_IGN);
+    t.told("held", set_by_sigset(SIGUSR1, count) == SIG_HOLD);
+    t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &old));
+    tell(t, "by sigset", old);
+    t.told("sysv_signal", HOOKED(sysv_signal)(SIGUSR1, count) == count);
+    t.told("ask", HOOKED(sigaction)(SIGUSR1, nullptr, &old));
+    tell(t, "by sysv_signal", old);
+    HOOKED(signal)(SIGUSR1, SIG_DFL);
     t.told("no such signal", HOOKED(sigaction)(99, &a, nullptr));
     t.told("not that one", HOOKED(sigaction)(SIGKILL, &a, nullptr));
     t.told("ask", HOOKED(sigaction)(SIGKILL, nullptr, &old));
     tell(t, "never set", old);
     t.told("nor by signal", HOOKED(signal)(SIGKILL, count) == SIG_ERR);
+    t.told("nor by sigset", set_by_sigset(SIGKILL, count) == SIG_ERR);
     HOOKED(sigaction)(SIGUSR1, &first, nullptr);
 }
 

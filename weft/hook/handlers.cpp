@@ -49,7 +49,6 @@ bool is_wrapped(int signal) noexcept {
         case SIGILL:
         case SIGTRAP:
         case SIGSYS:
-        case SIGABRT:
             return false;
         default:
             return signal > 0 && signal < most_signals;
@@ -110,21 +109,34 @@ int everywhere::sigaction(int signal, const action* wanted, action* before) {
     return set_handler(signal, wanted, before);
 }
 
-// libc's own remembers what siginterrupt() has said; it is asked to set the handler, and what it
+namespace {
+
+// libc's own functions do more: signal() remembers what siginterrupt() has said, sigset() has a say
+// of the mask, and all have flags of their own. So libc is asked to set the handler, and what it
 // has set is then set once more with weft's in front.
-sighandler_t everywhere::signal(int signal, sighandler_t handler) {
-    if (!is_wrapped(signal) || handler == SIG_DFL || handler == SIG_IGN || handler == SIG_ERR) {
-        action before;
-        const bool known = is_wrapped(signal) && set_handler(signal, nullptr, &before) == 0;
-        const sighandler_t r = real::signal(signal, handler);
-        return r != SIG_ERR && known ? before.sa_handler : r;
-    }
+sighandler_t set_by(sighandler_t (*by_libc)(int, sighandler_t), int signal, sighandler_t handler) {
     action before;
+    const bool known = is_wrapped(signal) && set_handler(signal, nullptr, &before) == 0;
+    const sighandler_t r = by_libc(signal, handler);
+    if (r == SIG_ERR || !known) return r;
     action now;
-    if (set_handler(signal, nullptr, &before) != 0) return SIG_ERR;
-    if (real::signal(signal, handler) == SIG_ERR) return SIG_ERR;
-    if (real::sigaction(signal, nullptr, &now) == 0) set_handler(signal, &now, nullptr);
-    return before.sa_handler;
+    const bool sets = handler != SIG_DFL && handler != SIG_IGN && handler != SIG_HOLD;
+    if (sets && real::sigaction(signal, nullptr, &now) == 0) set_handler(signal, &now, nullptr);
+    return r == SIG_HOLD ? r : before.sa_handler;
+}
+
+}  // namespace
+
+sighandler_t everywhere::signal(int signal, sighandler_t handler) {
+    return set_by(real::signal, signal, handler);
+}
+
+sighandler_t everywhere::sigset(int signal, sighandler_t handler) {
+    return set_by(real::sigset, signal, handler);
+}
+
+sighandler_t everywhere::sysv_signal(int signal, sighandler_t handler) {
+    return set_by(real::sysv_signal, signal, handler);
 }
 
 }  // namespace weft::hook
