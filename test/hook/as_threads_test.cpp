@@ -1,8 +1,12 @@
 // Calls whose answer depends on more than their own descriptor: on the room of a peer, on what else
 // waits. Each is a case of the differential suite: a thread and a fiber write down the same.
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -31,6 +35,45 @@ POSIX_CASE(more_datagrams_than_a_peer_takes_are_waited_for) {
     while (sent != count && HOOKED(sendto)(from.n, "x", 1, 0, as_address(at), bytes) == 1) ++sent;
     t.told("sent", sent);
     t.join();
+}
+
+// What the parent's fiber has is the parent's, and given to the child by the kernel alone.
+POSIX_CASE(a_child_waits_for_the_shared_mutex_that_its_parent_has) {
+    void* const room = ::mmap(nullptr, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    auto& m = *static_cast<pthread_mutex_t*>(room);
+    pthread_mutexattr_t kind;
+    ::pthread_mutexattr_init(&kind);
+    ::pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+    ::pthread_mutex_init(&m, &kind);
+    ::pthread_mutexattr_destroy(&kind);
+    t.told("lock", HOOKED(pthread_mutex_lock)(&m));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(5);
+        const bool is_free = ::pthread_mutex_trylock(&m) == 0;
+        const bool is_locked = ::pthread_mutex_lock(&m) == 0;
+        ::_exit((is_free ? 1 : 0) + (is_locked ? 2 : 0) +
+                (::pthread_mutex_unlock(&m) == 0 ? 4 : 0));
+    }
+    after_ms(20);
+    t.told("unlock", HOOKED(pthread_mutex_unlock)(&m));
+    int status = 0;
+    t.told("child", HOOKED(waitpid)(child, &status, 0) == child);
+    t.told("how it ended", status);
+    t.told("it is free", HOOKED(pthread_mutex_trylock)(&m));
+    HOOKED(pthread_mutex_unlock)(&m);
+    ::pthread_mutex_destroy(&m);
+    ::munmap(room, sizeof m);
+}
+
+// Which is a broken rule, and told by libc as long as it keeps the thread's stack.
+POSIX_CASE(a_thread_that_was_joined_is_none) {
+    if (WEFT_ASAN != 0 || WEFT_TSAN != 0) return t.said("a sanitizer", "keeps threads itself");
+    pthread_t which;
+    ::pthread_create(&which, nullptr, [](void* of) { return of; }, nullptr);
+    t.told("join", HOOKED(pthread_join)(which, nullptr));
+    t.told("again", HOOKED(pthread_join)(which, nullptr));
 }
 
 POSIX_CASE(select_waits_for_numbers_beyond_a_set_of_libc) {

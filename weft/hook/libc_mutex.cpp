@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -247,12 +248,22 @@ public:
         while (*at != &l) at = &(*at)->next;
         *at = l.next;
     }
+    // In a new process: what the fibers of its parent have is locked by that one's threads, as the
+    // words of a mutex say; and another thread may have been in the midst of a change.
+    void forget_all() noexcept {
+        std::construct_at(&lock_);
+        first_ = nullptr;
+    }
 
 private:
     spin_lock lock_;
     lending* first_ = nullptr;
 };
 constinit lendings all_lendings;
+
+__attribute__((constructor(101))) void forget_lendings_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] { all_lendings.forget_all(); });
+}
 
 lending* new_lending(const pthread_mutex_t& m, int me) noexcept {
     void* const room = block_cache::try_acquire(sizeof(lending));
@@ -339,9 +350,10 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
         }
         if (r != EBUSY || !waits) return r;
         if (deadline <= now()) return ETIMEDOUT;
-        if (const fiber_core* const f = hooked_fiber(); f == nullptr || f->ending)
-            spin_yield();
-        else if (pause.count() == 0)
+        if (const fiber_core* const f = hooked_fiber(); f == nullptr || f->ending) {
+            const timespec there = {0, std::chrono::nanoseconds(pause).count()};
+            real::nanosleep(&there, nullptr);
+        } else if (pause.count() == 0)
             let_others_run();
         else
             wait_out(std::min(after(now(), pause), deadline));
