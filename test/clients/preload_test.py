@@ -233,6 +233,49 @@ def make_and_gcc(r):
     r.run("gcc", "-pipe", "-S", "-O2", "-xc", "-o", "-", "-", given="int f(int x) { return x * 3; }\n")
 
 
+# What main() ends with: in a child of fork() it returns as ever, and its own thread may leave others behind.
+ENDS = r"""
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static sem_t told;
+static void* last(void* of) {
+    sem_wait(&told);  // a wait of weft's, which may have a thread of its own for it
+    usleep(50000);
+    puts("the last thread ends");
+    return of;
+}
+int main(int count, char** words) {
+    (void)words;
+    if (count == 1) {
+        pid_t child = fork();
+        if (child == 0) return 7;
+        int status = 0;
+        waitpid(child, &status, 0);
+        printf("the child ended with %d\n", WEXITSTATUS(status));
+        return 5;
+    }
+    pthread_t other;
+    sem_init(&told, 0, 0);
+    pthread_create(&other, 0, last, 0);
+    sem_post(&told);
+    pclose(popen("true", "r"));
+    pthread_exit(0);
+}
+"""
+
+
+@case("gcc")
+def ends(r):
+    (r.folder / "ends.c").write_text(ENDS)
+    r.quiet("gcc", "-o", "ends", "ends.c", "-pthread")
+    r.run("./ends")
+    r.run("./ends", "by its threads")
+
+
 @case("git")
 def git(r):
     r.clean |= {f"GIT_{w}_{k}": v for w in ("AUTHOR", "COMMITTER")

@@ -51,5 +51,24 @@ TEST(detached_thread, leaves_the_signals_of_its_beginner_as_they_were) {
     over.wait(false);
 }
 
+TEST(detached_thread, is_counted_while_it_is_in_its_function) {
+    static std::atomic<bool> begun;
+    static std::atomic<bool> goes;
+    begun = goes = false;
+    const unsigned before = detail::detached_thread_count();
+    ASSERT_TRUE(detail::begin_detached_thread(
+        [](void*) noexcept {
+            begun = true;
+            begun.notify_one();
+            goes.wait(false);
+        },
+        nullptr));
+    begun.wait(false);
+    EXPECT_EQ(detail::detached_thread_count(), before + 1);
+    goes = true;
+    goes.notify_one();
+    while (detail::detached_thread_count() != before) std::this_thread::yield();
+}
+
 }  // namespace
 }  // namespace weft

@@ -5,9 +5,20 @@
 
 #include <thread>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft {
+namespace {
+
+// Relaxed: it says how many threads there are and nothing of what they have written.
+constinit atomic<unsigned> in_their_functions{0};
+
+}  // namespace
+
+unsigned detail::detached_thread_count() noexcept {
+    return in_their_functions.load(std::memory_order_relaxed);
+}
 
 bool detail::begin_detached_thread(void (*f)(void*) noexcept, void* of) noexcept {
     ::sigset_t all;
@@ -18,7 +29,11 @@ bool detail::begin_detached_thread(void (*f)(void*) noexcept, void* of) noexcept
 #if WEFT_EXCEPTIONS
     try {
 #endif
-        std::thread(f, of).detach();
+        std::thread([f, of]() noexcept {
+            in_their_functions.fetch_add(1, std::memory_order_relaxed);
+            f(of);
+            in_their_functions.fetch_sub(1, std::memory_order_relaxed);
+        }).detach();
 #if WEFT_EXCEPTIONS
     } catch (...) {  // no thread, or no memory for it
         begun = false;

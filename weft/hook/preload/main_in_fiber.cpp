@@ -1,11 +1,21 @@
 // Part of libweft_hook.so alone: with WEFT_HOOK_MAIN set, the main() of a program that knows
-// nothing of weft runs in a fiber, on a loop of its own.
+// nothing of weft runs in a fiber, on a loop of its own. A child of fork() that returns from it
+// ends there, as the loop is its parent's. After pthread_exit() in it the process goes on until the
+// last thread of the program has ended, as libc has it, which would wait for those of weft as well.
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <thread>
 
 #include "weft/run/run.hpp"
+#include "weft/sched/detached_thread.hpp"
+#include "weft/wait/stopped.hpp"
 
 namespace weft::hook {
 namespace {
@@ -17,9 +27,53 @@ using start_function = int (*)(main_function, int, char**, void (*)(), void (*)(
 constexpr std::size_t stack_bytes = 8 * 1024 * 1024;  // as the system gives a first thread
 main_function programs_own = nullptr;
 
+// Those of io_uring, which the kernel makes, are nobody's.
+bool is_of_kernel(const char* number) {
+    char text[64];
+    std::snprintf(text, sizeof(text), "/proc/self/task/%.20s/comm", number);
+    std::FILE* const file = std::fopen(text, "re");
+    if (file == nullptr) return true;  // it has ended
+    const bool of_kernel =
+        std::fgets(text, sizeof(text), file) != nullptr && std::strncmp(text, "iou-", 4) == 0;
+    std::fclose(file);
+    return of_kernel;
+}
+
+unsigned thread_count() {
+    unsigned count = 0;
+    DIR* const all = ::opendir("/proc/self/task");
+    if (all == nullptr) return 0;
+    while (const dirent* const one = ::readdir(all))
+        if (one->d_name[0] != '.' && !is_of_kernel(one->d_name)) ++count;
+    ::closedir(all);
+    return count;
+}
+
+// Until there is no thread but this one and weft's own.
+void wait_for_threads_of_program() {
+    for (;;) {
+        const unsigned own = weft::detail::detached_thread_count();
+        if (thread_count() <= 1 + own && weft::detail::detached_thread_count() == own) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+}
+
 int main_in_fiber(int count, char** words, char** environment) {
-    return run([=] { return programs_own(count, words, environment); },
-               {.name = "main", .stack_bytes = stack_bytes});
+    const pid_t here = ::getpid();
+    bool has_left = false;
+    const auto body = [&] {
+        int status = EXIT_SUCCESS;
+        try {
+            status = programs_own(count, words, environment);
+        } catch (const stopped&) {  // pthread_exit(): nobody else stops this fiber
+            has_left = true;
+        }
+        if (::getpid() != here) std::exit(status);
+        return status;
+    };
+    const int status = run(body, {.name = "main", .stack_bytes = stack_bytes});
+    if (has_left) wait_for_threads_of_program();
+    return status;
 }
 
 }  // namespace
