@@ -167,6 +167,56 @@ POSIX_CASE(threads_of_c11_exclude_and_wait) {
     ::mtx_destroy(&m);
 }
 
+int c11_beginnings = 0;
+void begin_slowly() {
+    HOOKED(usleep)(2000);
+    ++c11_beginnings;
+}
+
+POSIX_CASE(threads_of_c11_begin_once_and_keep_what_is_their_own) {
+    once_flag once = ONCE_FLAG_INIT;
+    c11_beginnings = 0;
+    tss_t key;
+    static std::atomic<int> dropped;
+    dropped = 0;
+    t.told("create", HOOKED(tss_create)(&key, [](void*) { ++dropped; }));
+    std::atomic<int> right{0};
+    for (int i = 0; i < 3; ++i)
+        t.beside([&] {
+            int mine = 0;
+            const auto set = HOOKED(tss_set)(key, &mine);
+            HOOKED(call_once)(&once, begin_slowly);
+            HOOKED(usleep)(1000);
+            if (set == thrd_success && HOOKED(tss_get)(key) == &mine && c11_beginnings == 1)
+                ++right;
+        });
+    t.join();
+    t.told("right", right);
+    t.told("dropped", dropped);
+    t.told("of another", HOOKED(tss_get)(key) != nullptr);
+    HOOKED(tss_delete)(key);
+}
+
+POSIX_CASE(threads_of_c11_end_where_they_say) {
+    std::atomic<int> steps{0};
+    t.beside([&] {
+        struct step {
+            std::atomic<int>& n;
+            ~step() { ++n; }
+        } const at_end{steps};
+        HOOKED(usleep)(1000);
+        HOOKED(thrd_exit)(3);
+        ++steps;
+    });
+    t.join();
+    t.told("unwound", steps);
+    thrd_t other;
+    ::thrd_create(&other, [](void*) { return 0; }, nullptr);
+    t.told("detach", HOOKED(thrd_detach)(other));
+    const thrd_t me = HOOKED(thrd_current)();
+    t.told("itself", ::thrd_equal(me, HOOKED(thrd_current)()));
+}
+
 // Fibers of two loops and threads put in and take out.
 TEST(condition, of_fibers_and_threads_loses_nothing) {
     constexpr int each = 300;

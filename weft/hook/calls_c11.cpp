@@ -1,13 +1,14 @@
 // The threads of C11, by those of pthreads: libc's types are the same, and its functions call each
 // other inside. On threads the originals, but for what fibers must be told of.
 //
-// Model: none, all is in calls_mutex.cpp and calls_cond.cpp.
+// Model: none, all is in calls_mutex.cpp, calls_cond.cpp, calls_once.cpp and calls_keys.cpp.
 
 #include <threads.h>
 
 #include <cerrno>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/fiber_keys.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
 
@@ -17,6 +18,10 @@ namespace {
 static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t) &&
               alignof(mtx_t) <= alignof(pthread_mutex_t));
 static_assert(sizeof(cnd_t) == sizeof(pthread_cond_t) && alignof(cnd_t) <= alignof(pthread_cond_t));
+
+static_assert(sizeof(once_flag) == sizeof(pthread_once_t) &&
+              alignof(once_flag) == alignof(pthread_once_t));
+static_assert(sizeof(tss_t) == sizeof(pthread_key_t) && sizeof(thrd_t) == sizeof(pthread_t));
 
 pthread_mutex_t* mutex_of(mtx_t* m) noexcept { return reinterpret_cast<pthread_mutex_t*>(m); }
 pthread_cond_t* condition_of(cnd_t* c) noexcept { return reinterpret_cast<pthread_cond_t*>(c); }
@@ -81,5 +86,28 @@ int in_fiber::thrd_sleep(const timespec* wanted, timespec* left) {
 }
 
 void in_fiber::thrd_yield() { let_others_run(); }
+
+// It ends the fiber, as pthread_exit() does.
+void in_fiber::thrd_exit(int) { in_fiber::pthread_exit(nullptr); }
+
+thrd_t everywhere::thrd_current() { return everywhere::pthread_self(); }
+
+int everywhere::thrd_detach(thrd_t which) { return of_c11(everywhere::pthread_detach(which)); }
+
+void everywhere::call_once(once_flag* once, void (*f)()) {
+    static_cast<void>(everywhere::pthread_once(reinterpret_cast<pthread_once_t*>(once), f));
+}
+
+int everywhere::tss_create(tss_t* key, tss_dtor_t destroy) {
+    return of_c11(make_key(key, destroy, __builtin_return_address(0)));
+}
+
+void everywhere::tss_delete(tss_t key) { static_cast<void>(everywhere::pthread_key_delete(key)); }
+
+void* everywhere::tss_get(tss_t key) { return everywhere::pthread_getspecific(key); }
+
+int everywhere::tss_set(tss_t key, void* value) {
+    return of_c11(everywhere::pthread_setspecific(key, value));
+}
 
 }  // namespace weft::hook

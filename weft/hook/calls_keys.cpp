@@ -132,14 +132,18 @@ bool makes_keys_of_threads(const void* code) noexcept {
     return of_malloc != program && of_malloc != nullptr && object_of(code) == of_malloc;
 }
 
-int everywhere::pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
+int make_key(pthread_key_t* key, void (*destroy)(void*), const void* maker) {
     const int r = real::pthread_key_create(key, destroy);
     if (r != 0 || *key >= most_keys || !of_fibers.load(unordered)) return r;
-    if (makes_keys_of_threads(__builtin_return_address(0))) return r;
+    if (makes_keys_of_threads(maker)) return r;
     key_state& k = keys[*key];
     k.destroy.store(destroy, unordered);
     k.generation.store((k.generation.load(unordered) + 1) | 1, unordered);
     return r;
+}
+
+int everywhere::pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
+    return make_key(key, destroy, __builtin_return_address(0));
 }
 
 int everywhere::pthread_key_delete(pthread_key_t key) {

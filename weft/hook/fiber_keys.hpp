@@ -10,11 +10,16 @@
 // mean the thread.
 #pragma once
 
+#include <pthread.h>
+
 namespace weft::hook {
 
 void keys_are_of_fibers_from_now_on() noexcept;
 
 // Whether the code there is of the shared object that serves malloc; the program itself is none.
 bool makes_keys_of_threads(const void* code) noexcept;
+
+// pthread_key_create(), called by the code there.
+int make_key(pthread_key_t* key, void (*destroy)(void*), const void* maker);
 
 }  // namespace weft::hook
