@@ -217,6 +217,49 @@ POSIX_CASE(threads_of_c11_end_where_they_say) {
     t.told("itself", ::thrd_equal(me, HOOKED(thrd_current)()));
 }
 
+// Where a fiber waits for its mutex a thread does not wait in libc.
+TEST(condition, that_a_thread_waits_for_is_left_when_the_thread_is_canceled) {
+    struct parts {
+        pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+        std::atomic<bool> is_held{false};
+        std::atomic<bool> is_left{false};
+    } p;
+    pthread_t waits;
+    ASSERT_EQ(::pthread_create(
+                  &waits, nullptr,
+                  [](void* of) -> void* {
+                      auto& mine = *static_cast<parts*>(of);
+                      struct at_end {
+                          parts& its;
+                          ~at_end() {
+                              its.is_left = true;
+                              ::pthread_mutex_unlock(&its.m);
+                          }
+                      } const end{mine};
+                      ::pthread_mutex_lock(&mine.m);
+                      mine.is_held = true;
+                      while (!hook::has_parked(&mine.m)) std::this_thread::yield();
+                      for (;;) ::pthread_cond_wait(&mine.c, &mine.m);
+                  },
+                  &p),
+              0);
+    while (!p.is_held) std::this_thread::yield();
+    run([&] {
+        ::pthread_mutex_lock(&p.m);  // it is given up for the wait
+        EXPECT_FALSE(p.is_left);
+        ::pthread_cancel(waits);
+        ::usleep(50'000);
+        EXPECT_FALSE(p.is_left) << "without the mutex";
+        ::pthread_mutex_unlock(&p.m);
+    });
+    const timespec end = in_ms(CLOCK_REALTIME, 5000);
+    void* left = nullptr;
+    ASSERT_EQ(::pthread_timedjoin_np(waits, &left, &end), 0);
+    EXPECT_EQ(left, PTHREAD_CANCELED);
+    EXPECT_EQ(::pthread_mutex_trylock(&p.m), 0);
+}
+
 // Fibers of two loops and threads put in and take out.
 TEST(condition, of_fibers_and_threads_loses_nothing) {
     constexpr int each = 300;

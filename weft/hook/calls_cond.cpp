@@ -10,6 +10,9 @@
 // - A stop ends the wait as if for no reason, with 0, so that the program looks at what it waits
 // for;
 //   one that waits again and again is unwound (stops.hpp).
+// - A thread's wait in the lot is none that pthread_cancel() ends: it ends by itself soon, as if
+// for
+//   no reason, and looks for that.
 // - A condition that processes share is looked at every few milliseconds, as another process cannot
 //   wake a fiber.
 //
@@ -85,7 +88,11 @@ private:
 int wait_in_lot(pthread_cond_t& c, pthread_mutex_t& m, fiber_core* f, time_point deadline) {
     if (f != nullptr && !is_own_mutex(m, *f)) return EPERM;
     constexpr auto of_others = std::chrono::milliseconds(2);
-    const time_point until = is_shared(c) ? std::min(deadline, after(now(), of_others)) : deadline;
+    constexpr auto of_threads = std::chrono::milliseconds(20);
+    if (f == nullptr) ::pthread_testcancel();
+    time_point until = deadline;
+    if (is_shared(c) || f == nullptr)
+        until = std::min(until, after(now(), is_shared(c) ? of_others : of_threads));
     released_mutex mutex(m, f);
     const parking how = {
         .what = "a condition",
@@ -98,6 +105,7 @@ int wait_in_lot(pthread_cond_t& c, pthread_mutex_t& m, fiber_core* f, time_point
     // A wait that a stop refuses has not begun.
     const int r = mutex.is_locked() ? 0 : mutex.lock();
     if (r != 0) return r;
+    if (f == nullptr) ::pthread_testcancel();
     if (end == unparked::stopped) {
         static_cast<void>(answer_to_stop(ECANCELED));
         // What waits until a moment takes that for an end, and not what looks like a wake.
