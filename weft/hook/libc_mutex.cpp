@@ -46,6 +46,8 @@ struct counted_wait {
 
 // What is unlocked behind the hooks tells the futex alone: by a thread that waits for a condition
 // in libc, if a fiber has come for the mutex just then; or by code that has passed the hooks by.
+// The owner that a fiber sees as it comes may be one that has just gone: so it looks again soon,
+// and then after ever longer pauses.
 constexpr auto look_again_soon = std::chrono::milliseconds(5);
 constexpr auto look_again = std::chrono::seconds(1);
 
@@ -171,8 +173,8 @@ WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
         spin_pause();
     }
     const counted_wait mine;
+    duration pause = look_again_soon;
     for (bool lost = false; __atomic_exchange_n(word, 2, __ATOMIC_SEQ_CST) != 0;) {
-        const duration pause = is_fiber(owner_of(m)) ? duration(look_again) : look_again_soon;
         const time_point until = std::min(deadline, after(now(), pause));
         const parking how = {.what = "a mutex",
                              .deadline = until,
@@ -188,6 +190,8 @@ WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
                 break;
             case unparked::timed_out:
                 if (until == deadline) return ETIMEDOUT;
+                pause = is_fiber(owner_of(m)) ? std::min<duration>(2 * pause, look_again)
+                                              : look_again_soon;
                 break;
             case unparked::refused:
             case unparked::stopped:
