@@ -2,8 +2,11 @@
 
 #include "weft/hook/interruption.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <sys/file.h>
 
 #include <functional>
 
@@ -129,6 +132,26 @@ POSIX_CASE(a_handler_ends_what_waits) {
     sockaddr_in at;
     const one_fd listening(bound(SOCK_STREAM, at));
     interrupted("accept", [&] { return HOOKED(accept)(listening.n, nullptr, nullptr); });
+    sem_t none;
+    for (const int shared : {0, 1}) {
+        ::sem_init(&none, shared, 0);
+        interrupted("sem_wait", [&] { return HOOKED(sem_wait)(&none); });
+        interrupted("sem_timedwait", [&] {
+            timespec at;
+            ::clock_gettime(CLOCK_REALTIME, &at);
+            at.tv_sec += 2;
+            return HOOKED(sem_timedwait)(&none, &at);
+        });
+    }
+    FILE* const held = ::tmpfile();
+    const one_fd again(::open(("/proc/self/fd/" + std::to_string(::fileno(held))).c_str(), O_RDWR));
+    ::flock(::fileno(held), LOCK_EX);
+    interrupted("flock", [&] { return HOOKED(flock)(again.n, LOCK_EX); });
+    struct ::flock record{};
+    record.l_type = F_WRLCK;
+    ::fcntl(::fileno(held), F_OFD_SETLK, &record);
+    interrupted("fcntl", [&] { return HOOKED(fcntl)(again.n, F_OFD_SETLKW, &record); });
+    ::fclose(held);
     t.told("part", [&] {
         HOOKED(send)(sockets.b, "ab", 2, 0);
         const sender s;

@@ -13,6 +13,7 @@
 #include "weft/hook/calls.hpp"
 #include "weft/hook/errand.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/interruption.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/record_lock.hpp"
 
@@ -127,8 +128,11 @@ int run_lock(lock_errand* made) {
     const errand_ptr e(made);
     if (!e) return errno = ENOLCK, -1;
     const int before = errno;
-    const int why = run_errand(*e, "a lock of a file", lock_pool());
-    // A stop. The lock may have come all the same, and then the caller has it.
+    const int why = [&] {
+        const interruptible here(ended_by::plain_handler);
+        return run_errand(*e, "a lock of a file", lock_pool());
+    }();
+    // A stop, or a handler. The lock may have come all the same, and then the caller has it.
     while (why != 0 && e->is_posted() && !e->is_over()) {
         e->hurry();
         wait_out(after(now(), std::chrono::milliseconds(1)));

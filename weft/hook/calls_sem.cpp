@@ -38,6 +38,7 @@
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/interruption.hpp"
 #include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/opening.hpp"
 #include "weft/hook/stops.hpp"
@@ -164,15 +165,17 @@ bool is_shared_semaphore(const sem_t*) noexcept { return true; }
 #endif
 
 // 0, or a number of errno.
-int take_by_asking(sem_t* s, const clock_moment& until) {
+int take_by_asking(sem_t* s, const clock_moment& until, const interruptible& here) {
     auto pause = std::chrono::microseconds(0);
     for (;;) {
         if (real::sem_trywait(s) == 0) return 0;
         if (errno != EAGAIN) return errno;
+        if (here.is_over()) return EINTR;
         if (until.at != nullptr && left_until_moment(until) <= duration::zero()) return ETIMEDOUT;
         if (pause.count() == 0)
             let_others_run();
-        else if (const int why = hook::until(after(now(), pause)); why != 0)
+        else if (const int why = hook::until(after(now(), pause), ended_by::what_is_said_around_it);
+                 why != 0)
             return why;
         pause =
             std::clamp(2 * pause, std::chrono::microseconds(50), std::chrono::microseconds(2000));
@@ -192,9 +195,10 @@ int take_unit(sem_t* s, const clock_moment& until) {
         return EINVAL;
     if (real::sem_trywait(s) == 0) return 0;
     if (errno != EAGAIN) return errno;
-    if (is_shared_semaphore(s)) return take_by_asking(s, until);
+    const interruptible here(ended_by::plain_handler);
+    if (is_shared_semaphore(s)) return take_by_asking(s, until, here);
     const bell_rope rope(s);
-    if (!rope) return take_by_asking(s, until);
+    if (!rope) return take_by_asking(s, until, here);
     parking how{.what = "a semaphore",
                 .abandoned = [](const void* at, bool) noexcept { unpark(at, 1); }};
     for (;;) {
@@ -202,7 +206,7 @@ int take_unit(sem_t* s, const clock_moment& until) {
         const unparked end = park_until(s, how, until, still);
         if (end == unparked::refused) return 0;
         if (end == unparked::timed_out) return ETIMEDOUT;
-        if (end == unparked::stopped) return why_stopped_here();
+        if (end == unparked::stopped) return here.is_over() ? EINTR : why_stopped_here();
         how.first = true;
     }
 }

@@ -13,7 +13,7 @@
 // costs anything.
 //
 // Limits: a fiber on a shared stack is not interrupted, nor are waits for mutexes, conditions,
-// names and files. Of more than 64 handlers that end at once the others end no wait.
+// futexes, names and files. Of more than 64 handlers that end at once the others end no wait.
 //
 // Model: none, notes are claimed by one compare-exchange each and all else is under one lock.
 #pragma once
