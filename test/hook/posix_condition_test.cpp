@@ -22,7 +22,7 @@ namespace {
 
 using namespace weft;
 
-timespec in_ms(clockid_t by, long ms) {
+timespec moment_in_ms(clockid_t by, long ms) {
     timespec t;
     ::clock_gettime(by, &t);
     t.tv_nsec += ms * 1'000'000;
@@ -65,10 +65,10 @@ POSIX_CASE(conditions_wait_until_their_time) {
         pthread_cond_t of_clock;
         ::pthread_cond_init(&of_clock, &a);
         ::pthread_condattr_destroy(&a);
-        timespec end = in_ms(by, 20);
+        timespec end = moment_in_ms(by, 20);
         t.took("so long", std::chrono::milliseconds(19),
                [&] { t.told("in vain", HOOKED(pthread_cond_timedwait)(&of_clock, &m, &end)); });
-        end = in_ms(by, 20);
+        end = moment_in_ms(by, 20);
         t.took("so long", std::chrono::milliseconds(19),
                [&] { t.told("by a clock", HOOKED(pthread_cond_clockwait)(&c, &m, by, &end)); });
         ::pthread_cond_destroy(&of_clock);
@@ -122,7 +122,7 @@ POSIX_CASE(conditions_of_processes_are_signalled) {
     });
     HOOKED(pthread_mutex_lock)(&m);
     while (!told) HOOKED(pthread_cond_wait)(&c, &m);
-    const timespec end = in_ms(CLOCK_REALTIME, 10);
+    const timespec end = moment_in_ms(CLOCK_REALTIME, 10);
     int r;
     while ((r = HOOKED(pthread_cond_timedwait)(&c, &m, &end)) == 0) {
     }
@@ -142,7 +142,7 @@ POSIX_CASE(threads_of_c11_exclude_and_wait) {
     t.told("again", HOOKED(mtx_trylock)(&m));
     t.told("unlock", HOOKED(mtx_unlock)(&m));
     t.beside([&] {
-        timespec end = in_ms(CLOCK_REALTIME, 2);
+        timespec end = moment_in_ms(CLOCK_REALTIME, 2);
         t.told("another's", HOOKED(mtx_trylock)(&m));
         t.told("in vain", HOOKED(mtx_timedlock)(&m, &end));
         HOOKED(mtx_lock)(&m);
@@ -158,7 +158,7 @@ POSIX_CASE(threads_of_c11_exclude_and_wait) {
     t.told("no sleep", HOOKED(thrd_sleep)(&none, nullptr));
     HOOKED(thrd_yield)();
     while (!told) HOOKED(cnd_wait)(&c, &m);
-    timespec end = in_ms(CLOCK_REALTIME, 5);
+    timespec end = moment_in_ms(CLOCK_REALTIME, 5);
     t.told("in vain", HOOKED(cnd_timedwait)(&c, &m, &end));
     t.told("unlock", HOOKED(mtx_unlock)(&m));
     t.told("unlock", HOOKED(mtx_unlock)(&m));

@@ -50,11 +50,15 @@ struct fiber_core : frame, flow {
     atomic<unsigned> references{1};
     [[no_unique_address]] wait_queue joiners;
     // For weft/hook: whether its calls of libc are hooked, by default or said so, what a wait there
-    // says that a stop refuses (0: as the process has it), how many it refused in a row, and how
-    // many mutexes of pthreads it holds. These lie behind the queue's lock.
+    // says that a stop refuses (0: as the process has it), whether it is not to be canceled, and by
+    // which type, whether it could be (it has a record), how many waits it refused in a row, and
+    // how many mutexes of pthreads it holds. These lie behind the queue's lock.
     enum class hooks : std::uint8_t { by_default, on, off };
-    hooks hooked : 4 = hooks::by_default;
-    std::uint8_t stop_answer : 4 = 0;
+    hooks hooked : 2 = hooks::by_default;
+    std::uint8_t stop_answer : 3 = 0;
+    bool cancel_disabled : 1 = false;
+    bool cancel_asynchronous : 1 = false;
+    bool has_cancel_record : 1 = false;
     std::uint8_t refused_waits = 0;
     std::uint16_t foreign_locks = 0;
     union {

@@ -25,6 +25,7 @@
 #include "weft/base/line.hpp"
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/parking_lot.hpp"
@@ -86,6 +87,7 @@ private:
 };
 
 int wait_in_lot(pthread_cond_t& c, pthread_mutex_t& m, fiber_core* f, time_point deadline) {
+    const cancellation_point here(f);
     if (f != nullptr && !is_own_mutex(m, *f)) return EPERM;
     constexpr auto of_others = std::chrono::milliseconds(2);
     constexpr auto of_threads = std::chrono::milliseconds(20);

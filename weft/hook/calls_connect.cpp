@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/device.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/transfer.hpp"
@@ -86,7 +87,9 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
 }
 
 int everywhere::accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) {
-    if (hooked_fiber() == nullptr) return opened(real::accept4(fd, peer, peer_bytes, flags));
+    fiber_core* const f = hooked_fiber();
+    if (f == nullptr) return opened(real::accept4(fd, peer, peer_bytes, flags));
+    const cancellation_point here(f);
     sort_of(fd);  // so that what is learnt of it has its place
     return opened(static_cast<int>(transfer(
         fd, true, [=]() -> ssize_t { return accept_at_once(fd, peer, peer_bytes, flags); })));

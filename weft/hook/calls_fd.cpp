@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/record_lock.hpp"
@@ -51,6 +52,7 @@ int dup3(int fd, int as, int flags) {
 }
 
 int close(int fd) {
+    const cancellation_point here(hooked_fiber());
     if (fd >= 0) leave_table(fd);
     return real::close(fd);
 }
@@ -73,7 +75,10 @@ int fcntl(int fd, int command, void* argument) {
             return opened(real::fcntl(fd, command, argument));
         case F_SETLKW:
         case F_OFD_SETLKW:
-            if (hooked_fiber() != nullptr) return wait_for_record(fd, command, argument);
+            if (fiber_core* const f = hooked_fiber()) {
+                const cancellation_point here(f);
+                return wait_for_record(fd, command, argument);
+            }
             [[fallthrough]];
         default:
             return real::fcntl(fd, command, argument);

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/errand.hpp"
 #include "weft/hook/fifo.hpp"
 #include "weft/hook/file_call.hpp"
@@ -25,7 +26,9 @@ constexpr int is_fifo = -2;
 // With options::files the name is looked at by the thread that opens it.
 template <class Open>
 int open_with(int folder, const char* path, int flags, Open open) {
-    if (hooked_fiber() == nullptr) return opened(open());
+    fiber_core* const f = hooked_fiber();
+    if (f == nullptr) return opened(open());
+    const cancellation_point here(f);
     const int fd =
         file_call([=] { return is_fifo_that_waits(folder, path, flags) ? is_fifo : open(); });
     return opened(fd == is_fifo ? open_fifo(folder, path, flags) : fd);

@@ -45,7 +45,7 @@ struct child_end {
     child_end(const child_end&) = delete;
     child_end& operator=(const child_end&) = delete;
     ~child_end() {
-        if (fd >= 0) everywhere::close(fd);
+        if (fd >= 0) close_own(fd);
     }
 };
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/own_self.hpp"
 
@@ -35,8 +36,10 @@ int find_thread(pthread_t& handle) noexcept {
 }  // namespace
 
 pthread_t self_of_fiber() noexcept {
-    const fiber_core* const f = fiber_here();
-    return f != nullptr ? handle_of(*f) : real::pthread_self();
+    fiber_core* const f = fiber_here();
+    if (f == nullptr) return real::pthread_self();
+    let_be_canceled(*f);
+    return handle_of(*f);
 }
 
 int attributes_of_fiber(pthread_t of, pthread_attr_t* into) noexcept {

@@ -52,7 +52,7 @@ struct clock_timer {
     clock_timer(const clock_timer&) = delete;
     clock_timer& operator=(const clock_timer&) = delete;
     ~clock_timer() {
-        if (fd >= 0) everywhere::close(fd);
+        if (fd >= 0) close_own(fd);
     }
 };
 

@@ -1,7 +1,7 @@
 // The ends of threads: a fiber asks whether a thread has ended, at first at once, then more and
 // more seldom, as libc tells nobody but a thread that waits; what it is told is libc's own answer.
 // A stop does not end the wait: a joiner, as a destructor is, goes on as if the thread were
-// gone. pthread_exit() ends the fiber that calls it, by weft::stopped, which unwinds it.
+// gone. pthread_exit() ends the fiber that calls it (cancellation.hpp).
 //
 // Model: none, it holds nothing.
 
@@ -12,10 +12,10 @@
 
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/timed_park.hpp"
-#include "weft/wait/stopped.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {
@@ -31,6 +31,7 @@ int join_by_asking(pthread_t which, void** left, const clock_moment& until) {
                           (until.by == CLOCK_REALTIME || until.by == CLOCK_MONOTONIC);
     auto pause = std::chrono::microseconds(0);
     for (;;) {
+        leave_if_canceled(*fiber_here());
         int r = ::pthread_tryjoin_np(which, left);
         // One that has been joined is told by no other call; one that ends meanwhile can be joined.
         clockid_t its_clock;
@@ -92,6 +93,6 @@ int thrd_join(thrd_t which, int* left) {
     return r == 0 ? thrd_success : thrd_error;
 }
 
-void pthread_exit(void*) { weft::detail::throw_stopped(stop_reason::user); }
+void pthread_exit(void*) { leave_fiber(*fiber_here(), stop_reason::user); }
 
 }  // namespace weft::hook::in_fiber

@@ -8,6 +8,7 @@
 
 #include "weft/base/spin_lock.hpp"
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/interruption.hpp"
 #include "weft/hook/opening.hpp"
@@ -150,6 +151,7 @@ int until_child(idtype_t by, id_t id, int options) {
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "a child");
+    const cancelable_wait cancelable(fiber_here());
     constexpr int no_wait = WNOHANG | WNOWAIT;
     child_watch* const watch = child_watch::find_or_begin({by, id, options & ~no_wait, ::getpid()});
     if (watch == nullptr) return EAGAIN;

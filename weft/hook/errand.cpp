@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
@@ -67,6 +68,7 @@ int run_errand(errand& e, const char* what, blocking_pool& by) {
     if (const stop_reason r = here->pending_stop(); r != stop_reason::none) {
         return after_wait(r == stop_reason::deadline ? ETIMEDOUT : ECANCELED);
     }
+    const cancelable_wait cancelable(here);
     e.keep();
     const bool begun = by.post([own = &e]() noexcept {
         own->run();

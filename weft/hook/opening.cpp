@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "weft/base/spin_lock.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/number_table.hpp"
@@ -137,6 +138,8 @@ bool is_ending() noexcept {
 }
 
 int after_wait(int why) {
+    if (why != 0) [[unlikely]]
+        if (fiber_core* const f = fiber_here()) leave_if_canceled(*f);
     if (why == ECANCELED || why == ETIMEDOUT) [[unlikely]] {
         let_others_run();
         return answer_to_stop(why);

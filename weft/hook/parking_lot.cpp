@@ -9,6 +9,7 @@
 
 #include "weft/base/errno.hpp"
 #include "weft/hook/blocked.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/pin.hpp"
 #include "weft/hook/readiness.hpp"
@@ -95,6 +96,7 @@ unparked park_fiber(fiber_core& f, const void* address, const parking& how, lot:
     look_for_pin(f, how.what);
     std::optional<shield> from_stops;
     if (!how.is_stopped) from_stops.emplace();
+    const cancelable_wait cancelable(how.is_stopped ? &f : nullptr);
     park_wait op(address, how, still, of);
     return weft::detail::block_for(op, std::source_location::current());
 }

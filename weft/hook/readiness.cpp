@@ -9,6 +9,7 @@
 #include "weft/base/errc.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/opening.hpp"
@@ -97,6 +98,7 @@ int until(time_point t, ended_by by) {
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "a moment");
+    const cancelable_wait cancelable(fiber_here());
     moment op(t);
     const interruptible here(by);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
@@ -118,6 +120,7 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by
     if (!is_own_process()) return really_wait(fd, reads, deadline);
     if (is_ending()) return answer_to_stop(ECANCELED);
     look_for_pin(*fiber_here(), "a descriptor");
+    const cancelable_wait cancelable(fiber_here());
     opening at = opening_of(fd);
     if (!at.of) return at.error;
     if (at.replaces) return 0;
@@ -194,6 +197,11 @@ void leave_closed() noexcept {
             if (in_use && real::fcntl(e.number, F_GETFD, nullptr) < 0) leave_table(e.number);
         },
         nullptr);
+}
+
+void close_own(int fd) noexcept {
+    leave_table(fd);
+    real::close(fd);
 }
 
 int opened(int fd) noexcept {

@@ -64,6 +64,8 @@ void leave_table(int fd) noexcept;
 void leave_table(unsigned first, unsigned last) noexcept;
 // The same for each number that is not open any more.
 void leave_closed() noexcept;
+// One of weft's own.
+void close_own(int fd) noexcept;
 // A number that was just opened: what is known of it is of another one.
 int opened(int fd) noexcept;
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "weft/base/block_cache.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
@@ -113,6 +114,7 @@ int several::until_one_is_ready(time_point deadline) {
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "descriptors");
+    const cancelable_wait cancelable(fiber_here());
     bool all_asked = true;
     for (std::size_t i = 0; i < count_; ++i) {
         place& p = places_[i];

@@ -13,7 +13,7 @@ signal_watch::signal_watch(const sigset_t& of) noexcept
     : fd_(opened(::signalfd(-1, &of, SFD_CLOEXEC | SFD_NONBLOCK))) {}
 
 signal_watch::~signal_watch() {
-    if (fd_ >= 0) everywhere::close(fd_);
+    if (fd_ >= 0) close_own(fd_);
 }
 
 int signal_watch::until_pending(sight seen, time_point deadline, const sigset_t* blocked) const {

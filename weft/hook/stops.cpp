@@ -13,8 +13,8 @@
 #include "weft/coroutine/unwind.hpp"
 #include "weft/coroutine/unwind_rules.hpp"
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/readiness.hpp"
-#include "weft/wait/stopped.hpp"
 
 namespace weft::hook {
 namespace {
@@ -142,7 +142,7 @@ stop_reason reason_of(const fiber_core& f, int why) noexcept {
 // Comes back if it cannot.
 void try_unwind(fiber_core& f, int why, bool is_told) {
     const way_out way = look_for_way_out();
-    if (way.in_the_way == nullptr) weft::detail::throw_stopped(reason_of(f, why));
+    if (way.in_the_way == nullptr) throw_past_handlers(f, reason_of(f, why));
     if (is_told) report_stuck(f, way);
 }
 
@@ -173,6 +173,7 @@ bool parse_stop_answer(const char* name, stop_answer& into) noexcept {
 int answer_to_stop(int why) {
     fiber_core* const f = fiber_here();
     if (f == nullptr) return why;
+    leave_if_canceled(*f);
     auto answer =
         f->stop_answer != 0 ? static_cast<stop_answer>(f->stop_answer - 1) : get_stop_answer();
     bool is_known = false;
@@ -195,6 +196,24 @@ int answer_to_stop(int why) {
         default:
             return why;
     }
+}
+
+bool can_be_unwound(const void* up_to) {
+    if (up_to == nullptr) return look_for_way_out().in_the_way == nullptr;
+    struct part_of_way {
+        const void* up_to;
+        bool is_free = WEFT_EXCEPTIONS != 0;
+    } way{up_to};
+    _Unwind_Backtrace(
+        [](_Unwind_Context* frame, void* to) {
+            auto& mine = *static_cast<part_of_way*>(to);
+            if (_Unwind_GetCFA(frame) > reinterpret_cast<std::uintptr_t>(mine.up_to))
+                return _URC_NORMAL_STOP;
+            mine.is_free = weft::detail::decode_rule(_Unwind_GetIP(frame)).why == nullptr;
+            return mine.is_free ? _URC_NO_REASON : _URC_NORMAL_STOP;
+        },
+        &way);
+    return way.is_free;
 }
 
 void has_waited() noexcept {

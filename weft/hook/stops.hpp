@@ -29,6 +29,10 @@ inline constexpr unsigned most_refusals = 100;
 // May throw weft::stopped. In a fiber; elsewhere it is `why`.
 int answer_to_stop(int why);
 
+// Whether an exception from here comes to where the running coroutine has begun: no frame in the
+// way is noexcept there, or without unwind tables; or, if that is given, to the frame that has it.
+bool can_be_unwound(const void* up_to = nullptr);
+
 // The fiber has waited: what comes to be refused from now on is not in a row with what was.
 void has_waited() noexcept;
 

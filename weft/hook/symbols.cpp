@@ -4,18 +4,26 @@
 #include "weft/hook/symbols.hpp"
 
 #include <cstdarg>
+#include <type_traits>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 
 namespace weft::hook {
 namespace symbol {
 
-#define WEFT_IN_FIBER(type, name, parameters, arguments)            \
-    WEFT_HOOKED_SYMBOL(type, name, parameters);                     \
-    type name parameters {                                          \
-        if (hooked_fiber() == nullptr) return real::name arguments; \
-        return in_fiber::name arguments;                            \
+template <call C>
+using point_of =
+    std::conditional_t<is_cancellation_point(C), cancellation_point, no_cancellation_point>;
+
+#define WEFT_IN_FIBER(type, name, parameters, arguments)     \
+    WEFT_HOOKED_SYMBOL(type, name, parameters);              \
+    type name parameters {                                   \
+        fiber_core* const of_call = hooked_fiber();          \
+        if (of_call == nullptr) return real::name arguments; \
+        const point_of<call::name> here(of_call);            \
+        return in_fiber::name arguments;                     \
     }
 #define WEFT_EVERYWHERE(type, name, parameters, arguments)
 // It is taken whether it was given or not, as libc does; nobody looks at one that was not.

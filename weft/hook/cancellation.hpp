@@ -1,0 +1,185 @@
+// cancellation: pthread_cancel() of a fiber, and what a fiber leaves by at pthread_exit(), at a
+// cancellation and at a stop that unwinds.
+//
+//   pthread_cancel(handle) --> its record: pending --> a message to its loop ends the wait that it
+//                                  |                   is in, if that is a point of cancellation
+//                                  v
+//   the next such point of the fiber, if its state is enabled: leave_fiber()
+//
+// Its one idea: a request is a word in a record, which a fiber has from when it is first given a
+// handle of its own; state and type are bits of the fiber. So a library that disables cancellation
+// over a wait does so for its own fiber, and what no fiber is asked costs one look at a bit.
+//
+// The fiber's stack is unwound by weft::stopped. Handlers that C code without -fexceptions has
+// pushed are a list of places to jump to: the fiber's list, in its record. They are reached, the
+// innermost first, by a forced unwind that stops at their frames.
+//
+// Limits: always deferred. Where a frame in the way cannot be left (it is noexcept there, or has no
+// unwind tables) the request stays pending. A fiber that is killed runs no handlers of that list.
+// Without exceptions a fiber cannot be canceled.
+//
+// Model: none, the one word that threads share is set by exchange; all else is the fiber's.
+#pragma once
+
+#include <pthread.h>
+
+#include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
+#include "weft/stop/stop_source.hpp"
+
+namespace weft::hook {
+
+// POSIX's points of cancellation, and glibc's, among the hooked calls. Streams of stdio, which may
+// be, are none.
+constexpr bool is_cancellation_point(call c) noexcept {
+    switch (c) {
+        case call::read:
+        case call::__read_chk:
+        case call::readv:
+        case call::write:
+        case call::writev:
+        case call::recv:
+        case call::__recv_chk:
+        case call::recvfrom:
+        case call::__recvfrom_chk:
+        case call::recvmsg:
+        case call::recvmmsg:
+        case call::send:
+        case call::sendto:
+        case call::sendmsg:
+        case call::sendmmsg:
+        case call::splice:
+        case call::tee:
+        case call::vmsplice:
+        case call::copy_file_range:
+        case call::connect:
+        case call::poll:
+        case call::__poll_chk:
+        case call::ppoll:
+        case call::__ppoll_chk:
+        case call::select:
+        case call::pselect:
+        case call::epoll_wait:
+        case call::epoll_pwait:
+        case call::epoll_pwait2:
+        case call::eventfd_read:
+        case call::eventfd_write:
+        case call::pread:
+        case call::pread64:
+        case call::__pread_chk:
+        case call::__pread64_chk:
+        case call::pwrite:
+        case call::pwrite64:
+        case call::preadv:
+        case call::preadv64:
+        case call::pwritev:
+        case call::pwritev64:
+        case call::preadv2:
+        case call::preadv64v2:
+        case call::pwritev2:
+        case call::pwritev64v2:
+        case call::fsync:
+        case call::fdatasync:
+        case call::lockf:
+        case call::lockf64:
+        case call::sleep:
+        case call::usleep:
+        case call::nanosleep:
+        case call::clock_nanosleep:
+        case call::thrd_sleep:
+        case call::getaddrinfo:
+        case call::getnameinfo:
+        case call::wait:
+        case call::waitpid:
+        case call::wait3:
+        case call::wait4:
+        case call::waitid:
+        case call::system:
+        case call::sigwait:
+        case call::sigwaitinfo:
+        case call::sigtimedwait:
+        case call::pause:
+        case call::sigsuspend:
+        case call::mq_receive:
+        case call::mq_timedreceive:
+        case call::mq_send:
+        case call::mq_timedsend:
+        case call::msgrcv:
+        case call::msgsnd:
+        case call::sem_wait:
+        case call::sem_timedwait:
+        case call::sem_clockwait:
+        case call::pthread_join:
+        case call::pthread_timedjoin_np:
+        case call::pthread_clockjoin_np:
+        case call::thrd_join:
+            return true;
+        default:  // those that are hooked everywhere say so themselves
+            return false;
+    }
+}
+
+struct cancel_record;
+
+// Stands around a call that is a point of cancellation: of the fiber, or null. Leaves the fiber if
+// it was canceled.
+class cancellation_point {
+public:
+    explicit cancellation_point(fiber_core* f) {
+        if (f != nullptr && f->has_cancel_record) [[unlikely]]
+            enter(*f);
+    }
+    cancellation_point(const cancellation_point&) = delete;
+    cancellation_point& operator=(const cancellation_point&) = delete;
+    ~cancellation_point() {
+        if (record_ != nullptr) [[unlikely]]
+            leave();
+    }
+
+private:
+    void enter(fiber_core& f);
+    void leave() noexcept;
+
+    cancel_record* record_ = nullptr;
+    bool before_ = false;
+};
+
+// The same around a call that is none, for nothing.
+struct no_cancellation_point {
+    explicit no_cancellation_point(fiber_core*) noexcept {}
+};
+
+// Stands around each wait within such a call, and lets a request end it. Leaves the fiber if there
+// is one already.
+class cancelable_wait {
+public:
+    explicit cancelable_wait(fiber_core* f) {
+        if (f != nullptr && f->has_cancel_record) [[unlikely]]
+            enter(*f);
+    }
+    cancelable_wait(const cancelable_wait&) = delete;
+    cancelable_wait& operator=(const cancelable_wait&) = delete;
+    ~cancelable_wait() {
+        if (record_ != nullptr) [[unlikely]]
+            leave();
+    }
+
+private:
+    void enter(fiber_core& f);
+    void leave() noexcept;
+
+    cancel_record* record_ = nullptr;
+};
+
+// Within such a call: leaves the fiber if it was canceled.
+void leave_if_canceled(fiber_core& f);
+
+// The fiber can be canceled from now on. Without memory for that it cannot.
+void let_be_canceled(fiber_core& f) noexcept;
+
+// By pthread_exit(): it is not canceled any more.
+[[noreturn]] void leave_fiber(fiber_core& f, stop_reason why);
+// Without that: weft::stopped, and before it the handlers of C code.
+[[noreturn]] void throw_past_handlers(fiber_core& f, stop_reason why);
+
+}  // namespace weft::hook
