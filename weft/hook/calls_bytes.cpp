@@ -131,7 +131,8 @@ ssize_t try_to_read(int fd, const iovec* v, int count) {
     }
 }
 
-ssize_t try_to_write(int fd, const iov_cursor& rest) {
+// `quiet` is MSG_NOSIGNAL where an error is another call's, or one of a wait.
+ssize_t try_to_write(int fd, const iov_cursor& rest, int& quiet) {
     const iovec* const v = rest.buffers();
     const int count = rest.count();
     switch (sort_of(fd).sort()) {
@@ -139,11 +140,13 @@ ssize_t try_to_write(int fd, const iov_cursor& rest) {
         case fd_sort::message: {
             msghdr m{};
             rest.put_into(m);
-            const int quiet = rest.has_moved() ? MSG_NOSIGNAL : 0;
+            if (rest.has_moved()) quiet = MSG_NOSIGNAL;
             const ssize_t n = real::sendmsg(fd, &m, MSG_DONTWAIT | quiet);
-            if (n >= 0 || errno != ENOTSOCK) return n;
+            if (n >= 0) return n;
+            if (errno == EAGAIN) quiet |= quiet_while_waiting(fd);
+            if (errno != ENOTSOCK) return n;
             forget_sort(fd);
-            return try_to_write(fd, rest);
+            return try_to_write(fd, rest, quiet);
         }
         case fd_sort::pipe:
             return write_pipe(fd, v, count);
@@ -159,13 +162,22 @@ ssize_t try_to_write(int fd, const iov_cursor& rest) {
 }
 
 ssize_t read_all_sorts(int fd, const iovec* v, int count) {
+    if (has_low_water() && sort_of(fd).is_socket()) [[unlikely]] {
+        msghdr m{};
+        m.msg_iov = const_cast<iovec*>(v);
+        m.msg_iovlen = static_cast<std::size_t>(count);
+        const ssize_t n = in_fiber::recvmsg(fd, &m, 0);
+        if (n >= 0 || errno != ENOTSOCK) return n;
+        forget_sort(fd);
+    }
     return transfer(fd, true, [=] { return try_to_read(fd, v, count); });
 }
 
 ssize_t write_all_sorts(int fd, const iovec* v, int count) {
     iov_cursor rest(v, count);
+    int quiet = 0;
     return transfer(
-        fd, false, [&] { return try_to_write(fd, rest); },
+        fd, false, [&] { return try_to_write(fd, rest, quiet); },
         [&](ssize_t n) noexcept {
             const fd_sort known = known_sort(fd);
             // A counter goes on to the next buffer where it has taken all of one.
@@ -181,7 +193,7 @@ ssize_t write_all_sorts(int fd, const iovec* v, int count) {
 }  // namespace
 
 ssize_t read(int fd, void* to, size_t bytes) {
-    if (known_sort(fd).is_socket() && bytes - 1 < std::size_t{SSIZE_MAX}) {
+    if (known_sort(fd).is_socket() && bytes - 1 < std::size_t{SSIZE_MAX} && !has_low_water()) {
         // A number that is another's by now, behind our back.
         const ssize_t n = transfer(fd, true, [=] {
             return receive_with(fd, [=](int flags) { return real::recv(fd, to, bytes, flags); });

@@ -1,6 +1,7 @@
 // Calls on sockets that name a message or a buffer: each is tried with MSG_DONTWAIT.
 
 #include <limits.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,16 +17,51 @@ namespace {
 constexpr int no_wait = MSG_DONTWAIT;
 
 bool is_to_wait(int flags) noexcept { return (flags & MSG_DONTWAIT) == 0; }
-// Urgent bytes and errors are there or are not.
-bool is_to_receive(int flags) noexcept {
-    return (flags & (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE)) == 0;
+// Urgent bytes of a stream and errors are there or are not. A socket of messages has no urgent
+// ones, and a local one no queue of errors: there the flags are nothing, or are refused.
+bool is_to_receive(int fd, int flags) noexcept {
+    constexpr int others = MSG_OOB | MSG_ERRQUEUE;
+    if ((flags & (MSG_DONTWAIT | others)) == 0) [[likely]]
+        return true;
+    if ((flags & MSG_DONTWAIT) != 0) return false;
+    if ((flags & MSG_OOB) != 0 && sort_of(fd).sort() != fd_sort::message) return false;
+    return (flags & MSG_ERRQUEUE) == 0 || family_of(fd) == AF_UNIX;
 }
 
-// Of a socket of bytes, where all that is asked for is waited for. A look at a local socket shows
-// what there is, whatever is asked for.
-bool wants_all(int fd, int flags) noexcept {
-    return (flags & MSG_WAITALL) != 0 && sort_of(fd).sort() == fd_sort::stream &&
-           ((flags & MSG_PEEK) == 0 || family_of(fd) != AF_UNIX);
+// Whether it may wait for more than one byte of a socket of bytes: for all that is asked for, or
+// for as many as SO_RCVLOWAT says. A look at a local socket shows what there is, whatever is asked
+// for.
+bool wants_more(int fd, int flags) noexcept {
+    if ((flags & MSG_WAITALL) == 0 && !has_low_water()) [[likely]]
+        return false;
+    if (sort_of(fd).sort() != fd_sort::stream) return false;
+    if ((flags & MSG_WAITALL) == 0 && low_water_of(fd) <= 1) return false;
+    return (flags & MSG_PEEK) == 0 || family_of(fd) != AF_UNIX;
+}
+
+// So many end such a call.
+std::size_t least_of(int fd, int flags, std::size_t bytes) noexcept {
+    return (flags & MSG_WAITALL) != 0 ? bytes : std::min(bytes, low_water_of(fd));
+}
+
+// Whether the byte that would come next is the urgent one. A call that has a part ends before it.
+bool is_at_mark(int fd) noexcept {
+    int is = 0;
+    return real::ioctl(fd, SIOCATMARK, &is) == 0 && is != 0;
+}
+// Whether what lies there goes up to an urgent byte.
+bool goes_up_to_mark(int fd) noexcept {
+    ::pollfd p = {fd, POLLPRI, 0};
+    return real::poll(&p, 1, 0) > 0 && (p.revents & POLLPRI) != 0 && !is_at_mark(fd);
+}
+
+// As recvmmsg(2) begins: the error that stands at the socket is told, whatever there is to receive.
+bool has_taken_error(int fd) noexcept {
+    ::pollfd p = {fd, 0, 0};
+    if (real::poll(&p, 1, 0) <= 0 || (p.revents & POLLERR) == 0) return false;
+    const int why = take_error(fd);
+    if (why != 0) errno = why;
+    return why != 0;
 }
 
 // Whether descriptors came with this part. They end a call that waits for all; what had no room is
@@ -46,15 +82,16 @@ bool is_bad_message(const msghdr* m) noexcept {
     return m == nullptr || m->msg_iovlen > std::size_t{IOV_MAX};
 }
 
-// MSG_PEEK with MSG_WAITALL: each look begins anew. One that is not to wait, or no longer, has seen
-// what the last look has shown.
+// MSG_PEEK with MSG_WAITALL, or of a number of bytes: each look begins anew. One that is not to
+// wait, or no longer, has seen what the last look has shown.
 template <class Look>
-ssize_t peek_all(int fd, std::size_t bytes, Look look_at) {
+ssize_t peek_all(int fd, std::size_t least, Look look_at) {
     ssize_t shown = -1;
     const ssize_t all = transfer(fd, true, [&]() -> ssize_t {
-        const bool ended = is_ready(fd, POLLRDHUP | POLLERR);  // all that will ever come is there
+        // All that will ever come is there, or all that one call shows.
+        const bool ended = is_ready(fd, POLLRDHUP | POLLERR) || goes_up_to_mark(fd);
         const ssize_t n = shown > 0 && ended && keeps_error(fd, true) ? shown : look_at();
-        if (ended || n <= 0 || static_cast<std::size_t>(n) >= bytes) return n;
+        if (ended || n <= 0 || static_cast<std::size_t>(n) >= least) return n;
         // A driver that tells what is there, and not what has come, would tell it at once.
         if (n == shown)
             if (const int why = until(after(now(), std::chrono::milliseconds(1))); why != 0)
@@ -72,9 +109,10 @@ ssize_t recvfrom(int fd, void* to, size_t bytes, int flags, sockaddr* peer, sock
     const auto some = [&](int waits_not) {
         return real::recvfrom(fd, to, bytes, flags | waits_not, peer, peer_bytes);
     };
-    if (!is_to_receive(flags)) return some(no_wait);
-    if (!wants_all(fd, flags)) return transfer(fd, true, [&] { return receive_with(fd, some); });
-    if ((flags & MSG_PEEK) != 0) return peek_all(fd, bytes, [&] { return some(no_wait); });
+    if (!is_to_receive(fd, flags)) return some(no_wait);
+    if (!wants_more(fd, flags)) return transfer(fd, true, [&] { return receive_with(fd, some); });
+    if ((flags & MSG_PEEK) != 0)
+        return peek_all(fd, least_of(fd, flags, bytes), [&] { return some(no_wait); });
     iovec one = {to, bytes};
     msghdr m{};
     m.msg_iov = &one;
@@ -87,7 +125,8 @@ ssize_t recvfrom(int fd, void* to, size_t bytes, int flags, sockaddr* peer, sock
 }
 
 ssize_t recv(int fd, void* to, size_t bytes, int flags) {
-    if (!is_to_receive(flags) || (flags & MSG_WAITALL) != 0)
+    if ((flags & (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE | MSG_WAITALL)) != 0 || has_low_water())
+        [[unlikely]]
         return in_fiber::recvfrom(fd, to, bytes, flags, nullptr, nullptr);
     return transfer(fd, true, [=] {
         return receive_with(
@@ -111,7 +150,12 @@ ssize_t sendto(int fd, const void* from, size_t bytes, int flags, const sockaddr
     if (!is_to_wait(flags)) return real::sendto(fd, from, bytes, flags, peer, peer_bytes);
     const char* at = static_cast<const char*>(from);
     return transfer(
-        fd, false, [&] { return real::sendto(fd, at, bytes, flags | no_wait, peer, peer_bytes); },
+        fd, false,
+        [&] {
+            const ssize_t n = real::sendto(fd, at, bytes, flags | no_wait, peer, peer_bytes);
+            if (n < 0 && errno == EAGAIN) flags |= quiet_while_waiting(fd);
+            return n;
+        },
         [&](ssize_t n) noexcept {
             at += n;
             bytes -= static_cast<std::size_t>(n);
@@ -135,14 +179,16 @@ ssize_t recvmsg(int fd, msghdr* m, int flags) {
         if (n >= 0) opened_by(*m);
         return n;
     };
-    if (!is_to_receive(flags)) return some(no_wait);
-    if (!wants_all(fd, flags)) return transfer(fd, true, [&] { return receive_with(fd, some); });
+    if (!is_to_receive(fd, flags)) return some(no_wait);
+    if (!wants_more(fd, flags)) return transfer(fd, true, [&] { return receive_with(fd, some); });
     iov_cursor rest(m->msg_iov, static_cast<int>(m->msg_iovlen));
-    if ((flags & MSG_PEEK) != 0) return peek_all(fd, rest.bytes(), [&] { return some(no_wait); });
+    std::size_t least = least_of(fd, flags, rest.bytes());
+    if ((flags & MSG_PEEK) != 0) return peek_all(fd, least, [&] { return some(no_wait); });
     bool ended = false;
     return transfer(
         fd, true,
-        [&] {
+        [&]() -> ssize_t {
+            if (rest.has_moved() && is_at_mark(fd)) return 0;
             msghdr part = as_given;
             rest.put_into(part);
             const ssize_t n = real::recvmsg(fd, &part, flags | no_wait);
@@ -154,7 +200,12 @@ ssize_t recvmsg(int fd, msghdr* m, int flags) {
             ended = has_rights(fd, part);
             return n;
         },
-        [&](ssize_t n) noexcept { return rest.advance(static_cast<std::size_t>(n)) || ended; });
+        [&](ssize_t n) noexcept {
+            const auto got = static_cast<std::size_t>(n);
+            const bool is_enough = got >= least;
+            least -= std::min(got, least);
+            return rest.advance(got) || is_enough || ended;
+        });
 }
 
 ssize_t sendmsg(int fd, const msghdr* m, int flags) {
@@ -169,7 +220,9 @@ ssize_t sendmsg(int fd, const msghdr* m, int flags) {
                 part.msg_control = nullptr;  // went with the first part
                 part.msg_controllen = 0;
             }
-            return real::sendmsg(fd, &part, flags | no_wait);
+            const ssize_t n = real::sendmsg(fd, &part, flags | no_wait);
+            if (n < 0 && errno == EAGAIN) flags |= quiet_while_waiting(fd);
+            return n;
         },
         [&](ssize_t n) noexcept {
             flags |= MSG_NOSIGNAL;
@@ -180,7 +233,8 @@ ssize_t sendmsg(int fd, const msghdr* m, int flags) {
 // As many messages as are there, or one where something is done after each; each is waited for as
 // long as one is. The limit is looked at after each message, as the system does: it ends no wait.
 int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
-    if (!is_to_receive(flags) || count == 0) return real::recvmmsg(fd, all, count, flags, limit);
+    if (!is_to_receive(fd, flags) || count == 0)
+        return real::recvmmsg(fd, all, count, flags, limit);
     if (limit != nullptr &&
         (limit->tv_nsec < 0 || limit->tv_nsec > 999'999'999 || limit->tv_sec < 0))
         return real::recvmmsg(fd, all, count, flags, limit);
@@ -191,8 +245,9 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
                     hook::duration_of(limit->tv_sec, std::chrono::nanoseconds(limit->tv_nsec)));
     const bool one_is_enough = (flags & MSG_WAITFORONE) != 0;
     flags &= ~MSG_WAITFORONE;
-    const bool one_by_one = limit != nullptr || wants_all(fd, flags);
+    const bool one_by_one = limit != nullptr || wants_more(fd, flags);
     const int before = errno;
+    if (one_by_one && has_taken_error(fd)) return -1;
     unsigned done = 0;
     while (done < count) {
         if (done > 0 && keeps_error(fd, true)) break;
@@ -252,3 +307,9 @@ int sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
 }
 
 }  // namespace weft::hook::in_fiber
+
+int weft::hook::everywhere::setsockopt(int fd, int level, int name, const void* value,
+                                       socklen_t bytes) {
+    if (level == SOL_SOCKET && name == SO_RCVLOWAT) note_low_water();
+    return real::setsockopt(fd, level, name, value, bytes);
+}

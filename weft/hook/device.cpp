@@ -38,6 +38,38 @@ int family_of(int fd) noexcept {
     return family;
 }
 
+int take_error(int fd) noexcept {
+    int why = 0;
+    ::socklen_t bytes = sizeof why;
+    return real::getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &bytes) == 0 ? why : 0;
+}
+
+int error_of_local_writer(int fd) noexcept {
+    if (sort_of(fd).sort() != fd_sort::stream) return 0;
+    const int before = errno;
+    ::pollfd p = {fd, 0, 0};
+    const bool has_one = real::poll(&p, 1, 0) > 0 && (p.revents & POLLERR) != 0;
+    const int why = has_one && family_of(fd) == AF_UNIX ? take_error(fd) : 0;
+    errno = before;
+    return why;
+}
+
+int quiet_while_waiting(int fd) noexcept {
+    const int before = errno;
+    const int quiet = family_of(fd) == AF_UNIX ? MSG_NOSIGNAL : 0;
+    errno = before;
+    return quiet;
+}
+
+constinit atomic<bool> low_water_was_set{false};
+
+std::size_t low_water_of(int fd) noexcept {
+    int least = 1;
+    ::socklen_t bytes = sizeof least;
+    real::getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, &bytes);
+    return static_cast<std::size_t>(std::max(least, 1));
+}
+
 bool keeps_error(int fd, bool reads) noexcept {
     if (!sort_of(fd).is_socket()) return false;
     const int before = errno;

@@ -7,11 +7,12 @@
 // the second does not find taken what both have seen. Another program may still take it in between;
 // then the thread waits.
 //
-// Model: none, its locks are spin_locks, and guard all that is shared.
+// Model: none, its locks are spin_locks, and the one word beside them is set once.
 #pragma once
 
 #include <sys/types.h>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/hook/calls.hpp"
 
@@ -27,8 +28,24 @@ bool is_ready(int fd, short events) noexcept;
 // A local socket leaves none: there the system's own call takes it and says nothing.
 bool keeps_error(int fd, bool reads) noexcept;
 
+// Of a writer of a local socket, which has moved a part or has waited: the error that it takes from
+// the socket, as the system's own call does before it looks further. 0: there is none.
+int error_of_local_writer(int fd) noexcept;
+// The error that stands at the socket; it stands there no more.
+int take_error(int fd) noexcept;
+// MSG_NOSIGNAL for a local socket, whose writer gets no SIGPIPE once it waits; else 0. Keeps errno.
+int quiet_while_waiting(int fd) noexcept;
+
 // The family of a socket: AF_INET and so on.
 int family_of(int fd) noexcept;
+
+// Whether SO_RCVLOWAT was ever set by this process: until then nobody asks for it.
+extern atomic<bool> low_water_was_set;
+inline bool has_low_water() noexcept {
+    return low_water_was_set.load(std::memory_order_relaxed);  // it stands for itself
+}
+inline void note_low_water() noexcept { low_water_was_set.store(true, std::memory_order_relaxed); }
+std::size_t low_water_of(int fd) noexcept;
 
 // The attempts below fail with EAGAIN where they would wait. None of them is for a descriptor that
 // is not to wait: that has its own call.

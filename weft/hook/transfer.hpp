@@ -10,7 +10,8 @@
 //
 // A call that waits is one call for the system, and ends with what has moved when an error comes:
 // the error is the next call's. An attempt would take it away, so that before each but the first
-// it is looked whether there is one. One that comes between the look and the attempt is lost.
+// it is looked whether there is one. One that comes between the look and the attempt is lost. A
+// writer of a local socket leaves none.
 #pragma once
 
 #include <sys/types.h>
@@ -40,6 +41,11 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
             errno = before;
             return moved;
         }
+        if (!reads && (moved > 0 || waits)) [[unlikely]]
+            if (const int why = error_of_local_writer(fd); why != 0) {
+                errno = moved > 0 ? before : why;
+                return moved > 0 ? moved : -1;
+            }
         const ssize_t n = attempt();
         if (n >= 0) {
             moved += n;
