@@ -14,7 +14,7 @@ CONFIGURE_QUIETLY = @cmake >/dev/null --log-level=WARNING --preset
 BUILD = cmake --build -j $(JOBS) --preset
 TEST = ctest -j 2 --preset
 
-.PHONY: help run test test-clients bench bench-net bench-bars soak fuzz fuzz-hooks mutate model check \
+.PHONY: help run test test-clients bench bench-net bench-bars soak fuzz fuzz-hooks posix-suite mutate model check \
 	claims tidy format format-check clean
 .NOTPARALLEL:
 
@@ -28,6 +28,7 @@ help:
 	@echo "make soak     mixed load for SECONDS=600: does it grow? then storms, SEED=..., and refused calls"
 	@echo "make fuzz     any bytes to what takes bytes of others: SECONDS=60 each, or one TARGET=..."
 	@echo "make fuzz-hooks  random programs of hooked calls on threads and in fibers: SECONDS=60, SEED=..."
+	@echo "make posix-suite  the Open POSIX Test Suite in fibers: LTP=its folder, or the Linux Test Project"
 	@echo "make mutate   small changes to the sources: does a test fail? LAYER=... COUNT=... SEED=..."
 	@echo "make model    which walk of the model checker is whole, and what bounds the others"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
@@ -130,6 +131,18 @@ fuzz-hooks:
 	@$(BUILD) release --target weft_hook_fuzz
 	$(HOOK_FUZZ) --programs 1000000 --seconds $(SECONDS) --seed $(or $(SEED),$(shell date +%s)000) \
 		--known test/hook/fuzz/known.txt
+
+# make posix-suite LTP=../ltp ONLY='^pthread_'; nothing of it is fetched, and nothing written there
+POSIX_SUITE = python3 -B test/posix_suite/posix_suite.py build/release/libweft_hook.so
+posix-suite:
+	@tools/bootstrap run test
+	$(CONFIGURE_QUIETLY) release
+	@$(BUILD) release --target weft_hook_preload
+	@if [ -z "$(LTP)" ]; then \
+		echo "skipped: LTP= names no copy of github.com/linux-test-project/ltp"; \
+	else \
+		$(POSIX_SUITE) $(LTP) $(if $(ONLY),--only '$(ONLY)'); \
+	fi
 
 # make mutate LAYER=sync COUNT=100 SEED=7; without them all layers, 600 mutations, a seed that is told
 COUNT := 600
