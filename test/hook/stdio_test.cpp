@@ -388,6 +388,30 @@ TEST(stdio, waits_as_a_fiber_that_can_be_stopped) {
     });
 }
 
+// The wake that a stream's end gives to one is passed on by one that enters none.
+TEST(stdio, is_had_by_the_next_behind_one_that_flushes_all) {
+    piped p;
+    bool was_in = false;
+    run([&] {
+        ::flockfile(p.out);
+        fiber flushes([] { EXPECT_EQ(::fflush(nullptr), 0); });
+        this_fiber::yield();
+        fiber enters([&] {
+            ::flockfile(p.out);
+            was_in = true;
+            ::funlockfile(p.out);
+        });
+        this_fiber::yield();
+        EXPECT_FALSE(was_in);
+        ::funlockfile(p.out);
+        for (int i = 0; i < 500 && !was_in; ++i) after_ms(1);
+        EXPECT_TRUE(was_in);
+        if (!was_in) ::flockfile(p.out), ::funlockfile(p.out);  // another wake, to end by
+        flushes.join();
+        enters.join();
+    });
+}
+
 TEST(stdio, is_left_by_a_fiber_that_is_killed_in_it) {
     piped p;
     {

@@ -75,8 +75,10 @@ const FILE* any_of_another(std::uint64_t fiber) noexcept {
 
 // A lock cannot be refused: a stop does not end the wait.
 void wait_for(const FILE* file, std::uint64_t fiber) {
-    static_cast<void>(park(file, {.what = "a stream", .is_stopped = false},
-                           [=]() noexcept { return is_of_another(file, fiber); }));
+    const parking how = {.what = "a stream",
+                         .is_stopped = false,
+                         .abandoned = [](const void* stream, bool) noexcept { unpark(stream, 1); }};
+    static_cast<void>(park(file, how, [=]() noexcept { return is_of_another(file, fiber); }));
 }
 
 }  // namespace
@@ -120,6 +122,7 @@ void wait_for_all_streams() {
     while (const FILE* const file = any_of_another(fiber)) {
         if (f->ending) return;
         wait_for(file, fiber);
+        unpark(file, 1);  // what it was woken for it does not take
     }
 }
 
