@@ -19,6 +19,7 @@
 #include "test/io/drivers.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/hook/parking_lot.hpp"
 #include "weft/run/run.hpp"
 #include "weft/sched/blocking.hpp"
 #include "weft/sched/pool.hpp"
@@ -322,6 +323,33 @@ TEST_P(pthread_waits, for_a_static_are_of_each_that_comes_beside_its_initialiser
         two.join();
         three.join();
         EXPECT_LE(entered, 1);
+    });
+}
+
+// Woken, and stopped before its turn.
+TEST_P(pthread_waits, lose_no_unit_of_a_semaphore_to_a_stop) {
+    run([&] {
+        semaphore s(0);
+        int had = 0;
+        const auto take = [&] { had += ::sem_wait(&s.it) == 0 ? 1 : 0; };
+        fiber first(take);
+        fiber second(take);
+        while (hook::may_have_parked(&s.it) == false) this_fiber::yield();
+        this_fiber::yield();
+        ::sem_post(&s.it);
+        // Nothing else has a turn here.
+        const time_point end = after(steady_now(), milliseconds(20));
+        while (steady_now() < end) std::this_thread::yield();
+        first.request_stop();
+        for (int i = 0; i < 500 && had == 0; ++i) ::usleep(1000);
+        EXPECT_EQ(had, 1) << "by either";
+        int left = 0;
+        ::sem_getvalue(&s.it, &left);
+        EXPECT_EQ(left, 0);
+        ::sem_post(&s.it);
+        ::sem_post(&s.it);
+        first.join();
+        second.join();
     });
 }
 

@@ -206,7 +206,11 @@ int take_unit(sem_t* s, const clock_moment& until) {
         const unparked end = park_until(s, how, until, still);
         if (end == unparked::refused) return 0;
         if (end == unparked::timed_out) return ETIMEDOUT;
-        if (end == unparked::stopped) return here.is_over() ? EINTR : why_stopped_here();
+        if (end == unparked::stopped) {
+            // One that was woken before is all that was told of a unit: it does not wait for that.
+            if (how.first && real::sem_trywait(s) == 0) return 0;
+            return here.is_over() ? EINTR : why_stopped_here();
+        }
         how.first = true;
     }
 }
