@@ -10,6 +10,7 @@
 #include <chrono>
 #include <future>
 #include <latch>
+#include <limits>
 #include <mutex>
 #include <semaphore>
 #include <stdexcept>
@@ -127,6 +128,21 @@ TEST_P(futexes, without_the_private_flag_look_again_by_themselves) {
     run([&] {
         word w{0};
         EXPECT_EQ(HOOKED(syscall)(SYS_futex, &w, FUTEX_WAIT, 0, nullptr), 0);
+    });
+}
+
+TEST_P(futexes, wait_out_the_longest_limit) {
+    run([] {
+        word w{0};
+        long answer = -1;
+        fiber f([&] {
+            const timespec longest{std::numeric_limits<time_t>::max(), 999'999'999};
+            answer = futex(w, FUTEX_WAIT, 0, &longest);
+        });
+        HOOKED(usleep)(2000);
+        EXPECT_EQ(futex(w, FUTEX_WAKE, 1), 1);
+        f.join();
+        EXPECT_EQ(answer, 0);
     });
 }
 

@@ -106,7 +106,8 @@ timespec moment_after(const timespec& wanted) noexcept {
     there.tv_nsec += wanted.tv_nsec;
     const long carry = there.tv_nsec / 1'000'000'000;
     there.tv_nsec %= 1'000'000'000;
-    if (__builtin_add_overflow(there.tv_sec, wanted.tv_sec + carry, &there.tv_sec))
+    if (__builtin_add_overflow(there.tv_sec, wanted.tv_sec, &there.tv_sec) ||
+        __builtin_add_overflow(there.tv_sec, carry, &there.tv_sec))
         there.tv_sec = std::numeric_limits<time_t>::max();
     return there;
 }
