@@ -481,6 +481,7 @@ TEST_P(cancellation, has_the_handlers_of_c_run_by_pthread_exit) {
 }
 
 TEST_P(cancellation, is_of_handlers_that_other_fibers_push_and_pop_between) {
+    if (WEFT_TSAN) GTEST_SKIP() << "it loses count of a thread that jumps out of a call";
     expect_same([](notes& n, start_party start) {
         notes_of_handlers = &n;
         // The first pops while the second is in it still, and the second is canceled after that.

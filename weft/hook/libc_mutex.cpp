@@ -16,7 +16,9 @@
 #include "weft/base/futex.hpp"
 #include "weft/base/spin_lock.hpp"
 #include "weft/base/tls.hpp"
+#include "weft/fiber/fiber_local.hpp"
 #include "weft/hook/calls.hpp"
+#include "weft/hook/owner_death.hpp"
 #include "weft/hook/parking_lot.hpp"
 #include "weft/hook/readiness.hpp"
 
@@ -243,6 +245,12 @@ public:
         while (l != nullptr && l->of != &m) l = l->next;
         return l;
     }
+    template <class P>
+    lending* find_if(P p) noexcept {
+        lending* l = first_;
+        while (l != nullptr && !p(*l)) l = l->next;
+        return l;
+    }
     void add(lending& l) noexcept {
         l.next = first_;
         first_ = &l;
@@ -291,6 +299,42 @@ int type_of(const pthread_mutex_t& m) noexcept {
 #endif
 }
 
+// Of a fiber that ends: what it holds and is robust is given up as the kernel does it for a thread.
+void end_of_owner(int me) noexcept {
+    lending* given_up = nullptr;
+    do {
+        {
+            const std::lock_guard held(all_lendings);
+            given_up = all_lendings.find_if([=](const lending& l) noexcept {
+                return l.fiber == me && l.count != 0 && is_robust(*l.of) &&
+                       let_owner_die(const_cast<pthread_mutex_t&>(*l.of));
+            });
+        }
+        if (given_up != nullptr) end_lending(*given_up);
+    } while (given_up != nullptr);
+}
+
+std::uint64_t robust_key() noexcept {
+    static const std::uint64_t key = weft::detail::new_fiber_local_key();
+    return key;
+}
+
+void end_of_robust(void*) noexcept {
+    if (const fiber_core* const f = fiber_here()) end_of_owner(number_of(*f));
+}
+
+// What else the fiber destroys at its end may unlock still: in the next round of that.
+void begin_end_of_robust(void* mark) noexcept {
+    if (!weft::detail::try_add_local(robust_key(), mark, end_of_robust)) end_of_robust(mark);
+}
+
+// The running fiber's robust mutexes are looked for at its end. False: there is no memory.
+bool look_for_robust_at_end() noexcept {
+    static char mark;
+    return weft::detail::find_local(robust_key()) != nullptr ||
+           weft::detail::try_add_local(robust_key(), &mark, begin_end_of_robust);
+}
+
 // The entry is the fiber's, made here; or its mutex is another fiber's, which is waited for.
 struct claimed_lending {
     lending* entry = nullptr;
@@ -301,6 +345,7 @@ struct claimed_lending {
 };
 
 int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
+    if (is_robust(m) && !look_for_robust_at_end()) return ENOMEM;
     claimed_lending mine;
     for (;;) {
         lending* const fresh = new_lending(m, me);
@@ -352,6 +397,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
             const std::lock_guard held(all_lendings);
             mine.entry->count = 1;
         }
+        if (r == ENOTRECOVERABLE && waits) unlock_lost(m);
         if (r != EBUSY || !waits) return r;
         if (deadline <= now()) return ETIMEDOUT;
         if (const fiber_core* const f = hooked_fiber(); f == nullptr || f->ending) {

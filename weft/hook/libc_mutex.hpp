@@ -16,7 +16,8 @@
 // - The kinds whose word belongs to the kernel or to another process as well (robust, priority,
 //   shared by processes) are libc's, the thread's; which fiber has one is in a list beside it, and
 //   fibers exclude each other by that. A fiber that waits for a thread or another process asks
-//   again and again. Such a one must be unlocked on the thread that has locked it.
+//   again and again. Such a one must be unlocked on the thread that has locked it. A robust one of
+//   a fiber that ends is given up as by a thread that dies (owner_death.hpp).
 // - A mutex that is unlocked behind the hooks while fibers wait is found within a second.
 // - A lock cannot be refused: a stop does not end the wait.
 //
