@@ -123,6 +123,61 @@ POSIX_CASE(a_terminal_collects_as_it_was_told) {
     }
 }
 
+POSIX_CASE(a_read_that_waits_is_told_that_the_other_side_is_closed) {
+    struct {
+        unsigned char least, time;
+        std::size_t wanted;
+    } const modes[] = {{1, 0, 8}, {4, 0, 8}, {4, 0, 2}, {4, 1, 8}};
+    for (const auto& m : modes)
+        for (const bool has_part : {false, true}) {
+            terminal p(true, m.least, m.time);
+            if (has_part) HOOKED(write)(p.far, "a", 1);
+            t.beside([&] {
+                after_ms(10);
+                HOOKED(close)(p.far);
+                p.far = -1;
+            });
+            char bytes[8];
+            // A part that was collected is told or lost, by when the reader comes to run.
+            const ssize_t n = HOOKED(read)(p.mine, bytes, m.wanted);
+            if (!has_part) t.told("read", n);
+            t.join();
+            t.told("and then", HOOKED(read)(p.mine, bytes, m.wanted));
+        }
+    terminal lines(false);
+    t.beside([&] {
+        after_ms(10);
+        HOOKED(close)(lines.far);
+        lines.far = -1;
+    });
+    char bytes[8];
+    t.told("a line", HOOKED(read)(lines.mine, bytes, sizeof bytes));
+    t.join();
+}
+
+POSIX_CASE(the_steering_side_waits_for_room_though_the_other_is_closed) {
+    terminal p(true);
+    char name[64];
+    ::ptsname_r(p.far, name, sizeof name);
+    HOOKED(close)(p.mine);
+    p.mine = -1;
+    constexpr std::size_t all = 300'000;
+    std::size_t come = 0;
+    t.beside([&] {
+        after_ms(20);
+        p.mine = HOOKED(open)(name, O_RDWR | O_NOCTTY, 0);
+        char bytes[4096];
+        while (come < all) {
+            const ssize_t n = HOOKED(read)(p.mine, bytes, sizeof bytes);
+            if (n <= 0) break;
+            come += static_cast<std::size_t>(n);
+        }
+    });
+    const std::vector<char> much(all, 'x');
+    t.told("write", HOOKED(write)(p.far, much.data(), much.size()));
+    t.join();
+}
+
 POSIX_CASE(a_counter_that_has_no_room_is_waited_for) {
     const one_fd e(HOOKED(eventfd)(5u, 0));
     t.beside([&] {

@@ -45,6 +45,8 @@ POSIX_CASE(a_counter_takes_a_number_of_each_buffer) {
     char short_of_eight[4] = {};
     const iovec bad[] = {{&a, sizeof a}, {short_of_eight, 4}};
     t.told("one, and then too few", HOOKED(writev)(e.n, bad, 2));
+    const iovec none_first[] = {{&a, 0}, {&a, sizeof a}};
+    t.told("none, and then one", HOOKED(writev)(e.n, none_first, 2));
     char long_one[20] = {1};
     const iovec much[] = {{long_one, 20}, {&a, sizeof a}};
     t.told("more than a number", HOOKED(writev)(e.n, much, 2));

@@ -67,11 +67,11 @@ ssize_t try_write(int fd, const iovec* v, int count) noexcept {
 
 // What is given to a device is taken as it is. The attempt is for what cannot be written at all (a
 // timer, a set of epoll): the system refuses that before it says that it has no attempt.
-ssize_t write_device(int fd, const iovec* v, int count) noexcept {
+ssize_t write_device(int fd, const iovec* v, int count) {
     const ssize_t n = try_write(fd, v, count);
     if (n >= 0 || errno != EOPNOTSUPP) return n;
     if (is_nonblocking(fd)) return real::writev(fd, v, count);
-    if (known_sort(fd).has(fd_sort::steers)) return try_write_part(fd, v, count, 128);
+    if (known_sort(fd).has(fd_sort::steers)) return try_write_steering(fd, v);
     const std::lock_guard held(lock_of(fd));
     if (is_ready(fd, POLLOUT)) return real::writev(fd, v, count);
     errno = EAGAIN;
@@ -153,7 +153,7 @@ ssize_t try_to_write(int fd, const iov_cursor& rest, int& quiet) {
         case fd_sort::device:
             return write_device(fd, v, count);
         case fd_sort::counter:
-            return try_write_counter(fd, v);
+            return try_write_counter(fd, v, count);
         case fd_sort::terminal:
             return try_write_terminal(fd, v, count);
         default:

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 
 #include <algorithm>
@@ -104,6 +105,13 @@ bool is_hung_up(int fd) noexcept {
     return real::poll(&p, 1, 0) > 0;
 }
 
+// Whether the steering side is closed, whose name goes with it. A wait ends with EIO then, and a
+// call that is made later finds an end; other ways to hang up end both.
+bool is_without_other_side(int fd) noexcept {
+    struct ::stat s;
+    return is_hung_up(fd) && ::fstat(fd, &s) == 0 && s.st_nlink == 0;
+}
+
 // A terminal may hold back what is less than it was told to collect.
 ssize_t try_read_terminal(int fd, const iovec* v, int count) noexcept {
     if (is_hung_up(fd)) return real::readv(fd, v, count);  // it does not wait
@@ -119,7 +127,7 @@ ssize_t try_read_terminal(int fd, const iovec* v, int count) noexcept {
 ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline, duration next) {
     const int before = errno;
     ssize_t moved = 0;
-    for (;;) {
+    for (bool waited = false;; waited = true) {
         const sight seen = look(fd);
         const ssize_t n = try_read_terminal(fd, rest.buffers(), rest.count());
         if (n > 0) {
@@ -129,7 +137,10 @@ ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline,
             deadline = after(now(), next);
             continue;
         }
-        if (n == 0) break;
+        if (n == 0) {
+            if (waited && moved == 0 && is_without_other_side(fd)) return fails_with(EIO);
+            break;
+        }
         int why = errno;
         if (why == EAGAIN) why = until_ready(fd, seen, true, deadline);
         if (why == 0) continue;
@@ -143,7 +154,8 @@ ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline,
 // Fewer bytes are asked for than it collects before it says that it is ready.
 ssize_t read_few(int fd, const iovec* v, int count, std::size_t bytes) {
     auto pause = std::chrono::milliseconds(1);
-    for (;;) {
+    for (bool waited = false;; waited = true) {
+        if (waited && is_without_other_side(fd)) return fails_with(EIO);
         int there = 0;
         if (is_hung_up(fd) || is_ready(fd, POLLIN) || real::ioctl(fd, FIONREAD, &there) != 0 ||
             static_cast<std::size_t>(there) >= bytes)
@@ -220,9 +232,27 @@ ssize_t try_write_part(int fd, const iovec* v, [[maybe_unused]] int count,
     return real::write(fd, v->iov_base, std::min(v->iov_len, most));
 }
 
-ssize_t try_write_counter(int fd, const iovec* v) {
+ssize_t try_write_steering(int fd, const iovec* v) {
+    ::pollfd p = {fd, POLLOUT, 0};
+    {
+        const std::lock_guard held(lock_of(fd));
+        constexpr std::size_t always_room = 128;
+        if (real::poll(&p, 1, 0) > 0 && (p.revents & POLLOUT) != 0) {
+            while (v->iov_len == 0) ++v;
+            return real::write(fd, v->iov_base, std::min(v->iov_len, always_room));
+        }
+    }
+    // Nobody has the other side open: it tells of that again and again, and of room as well.
+    if ((p.revents & POLLHUP) != 0)
+        if (const int why = until(after(now(), std::chrono::milliseconds(1))); why != 0)
+            return fails_with(why);
+    return fails_with(EAGAIN);
+}
+
+ssize_t try_write_counter(int fd, const iovec* v, int count) {
     std::uint64_t more = 0;
-    if (v->iov_len >= sizeof more) std::memcpy(&more, v->iov_base, sizeof more);
+    if (v->iov_len < sizeof more) return real::writev(fd, v, count);
+    std::memcpy(&more, v->iov_base, sizeof more);
     // None of these waits.
     if (more == 0 || more == UINT64_MAX || is_nonblocking(fd)) return real::writev(fd, v, 1);
     // More bytes than a number has are refused, or taken for one, by what system it is.

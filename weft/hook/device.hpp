@@ -60,9 +60,13 @@ ssize_t try_write_terminal(int fd, const iovec* v, int count) noexcept;
 // A part that it takes without waiting once it is ready.
 ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noexcept;
 
+// The same of the side that steers a terminal, which takes what it has room for though the other is
+// closed. It lets others run before it says that there is none.
+ssize_t try_write_steering(int fd, const iovec* v);
+
 // Of an eventfd, which takes eight bytes of each buffer: of the first, and only what fits. It lets
 // others run before it says that nothing does.
-ssize_t try_write_counter(int fd, const iovec* v);
+ssize_t try_write_counter(int fd, const iovec* v, int count);
 
 // What follows a receive that may have opened descriptors (SCM_RIGHTS): they are new here.
 void opened_by(const msghdr& m) noexcept;

@@ -79,6 +79,8 @@ std::string world::last_look() {
         if (slots_[i].fd < 0) continue;
         ::pollfd look = {slots_[i].fd, POLLIN | POLLOUT | POLLPRI | POLLRDHUP, 0};
         ::poll(&look, 1, 0);
+        // How much of a long transfer fits is the system's own, and so whether there is room.
+        if (has_parts && ::isatty(look.fd) != 0) look.revents &= static_cast<short>(~POLLOUT);
         text += "s" + std::to_string(i) + " " + std::to_string(look.revents);
         int error = 0;
         ::socklen_t bytes = sizeof error;
