@@ -198,6 +198,91 @@ POSIX_CASE(a_splice_waits_for_its_ends) {
     t.told("O_NONBLOCK of one is that of both", HOOKED(splice)(q.a, nullptr, p.b, nullptr, 3, 0));
 }
 
+POSIX_CASE(a_splice_is_refused_before_it_waits) {
+    const auto p = fd_pair::pipe();
+    const auto s = fd_pair::sockets();
+    const one_fd timer(HOOKED(timerfd_create)(CLOCK_MONOTONIC, 0));
+    const one_fd counter(HOOKED(eventfd)(0, 0));
+    t.told("into the end that is read", HOOKED(splice)(s.a, nullptr, p.a, nullptr, 10, 0));
+    t.told("of the end that is written", HOOKED(splice)(p.b, nullptr, s.a, nullptr, 10, 0));
+    for (const int fd : {timer.n, counter.n}) {
+        t.told("of what is not read so", HOOKED(splice)(fd, nullptr, p.b, nullptr, 10, 0));
+        t.told("into what is not written so", HOOKED(splice)(p.a, nullptr, fd, nullptr, 10, 0));
+    }
+    auto q = fd_pair::pipe();
+    q.close_a();
+    t.told("into a pipe that nobody reads", HOOKED(splice)(s.a, nullptr, q.b, nullptr, 10, 0));
+    auto r = fd_pair::pipe();
+    r.close_b();
+    char much[4096];
+    while (HOOKED(send)(s.a, much, sizeof much, MSG_DONTWAIT) > 0) {
+    }
+    t.told("of a pipe that nobody writes", HOOKED(splice)(r.a, nullptr, s.a, nullptr, 10, 0));
+    sockaddr_in listens;
+    const one_fd l(bound(SOCK_STREAM, listens));
+    t.told("of a listener", HOOKED(splice)(l.n, nullptr, p.b, nullptr, 10, 0));
+    HOOKED(write)(p.b, "x", 1);
+    t.told("into a listener", HOOKED(splice)(p.a, nullptr, l.n, nullptr, 10, 0));
+    const one_fd file(file_of("0123456789"));
+    off_t at = 0;
+    t.told("a file to a counter", HOOKED(sendfile)(counter.n, file.n, &at, 8));
+    t.told("a file to a timer", HOOKED(sendfile)(timer.n, file.n, nullptr, 8));
+    t.told("to the end that is read", HOOKED(sendfile)(p.a, file.n, nullptr, 8));
+    t.told("none of what is not open", HOOKED(sendfile)(p.b, -1, nullptr, 0));
+    t.told("a counter to a pipe", HOOKED(sendfile)(p.b, counter.n, nullptr, 8));
+    t.told("a socket from a place", HOOKED(sendfile)(p.b, s.b, &at, 8));
+    t.told("a pipe to a pipe", HOOKED(sendfile)(p.b, q.b, nullptr, 8));
+    t.told("a pipe to a pipe", HOOKED(sendfile)(p.b, p.a, nullptr, 8));
+}
+
+// Of whom O_NONBLOCK and the flag are.
+POSIX_CASE(a_splice_waits_for_the_end_that_may_be_waited_for) {
+    for (const int type : {SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM})
+        for (const bool by_flag : {true, false}) {
+            const auto s = fd_pair::sockets(type);
+            const auto p = fd_pair::pipe(by_flag ? 0 : O_NONBLOCK);
+            t.beside([&] {
+                after_ms(10);
+                HOOKED(write)(s.a, "hello", 5);
+            });
+            t.told("into a pipe", HOOKED(splice)(s.b, nullptr, p.b, nullptr, 100,
+                                                 by_flag ? SPLICE_F_NONBLOCK : 0));
+            t.join();
+        }
+    // A message stays one, however long it is.
+    const auto s = fd_pair::sockets(SOCK_SEQPACKET);
+    const auto p = fd_pair::pipe();
+    const std::string text = all_of(20'000);
+    HOOKED(write)(p.b, text.data(), text.size());
+    t.told("out of a pipe", HOOKED(splice)(p.a, nullptr, s.a, nullptr, 100'000, 0));
+    std::string got(text.size() + 1, 0);
+    t.told("one message", HOOKED(recv)(s.b, got.data(), got.size(), 0));
+    // What comes from a socket is sent to a pipe when it comes.
+    const auto b = fd_pair::sockets();
+    t.beside([&] {
+        after_ms(10);
+        HOOKED(write)(b.a, "hello", 5);
+    });
+    t.told("sendfile of a socket", HOOKED(sendfile)(p.b, b.b, nullptr, 100));
+    t.join();
+    // A pipe that is full is waited for, though nothing is sent.
+    const auto q = fd_pair::pipe();
+    const one_fd file(file_of("0123456789"));
+    HOOKED(fcntl)(q.b, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    while (HOOKED(write)(q.b, text.data(), 4096) > 0) {
+    }
+    HOOKED(fcntl)(q.b, F_SETFL, nullptr);
+    bool is_taken = false;
+    t.beside([&] {
+        after_ms(10);
+        is_taken = true;
+        HOOKED(read)(q.a, got.data(), 8192);
+    });
+    t.told("nothing", HOOKED(sendfile)(q.b, file.n, nullptr, 0));
+    t.told("when there was room", is_taken);
+    t.join();
+}
+
 POSIX_CASE(memory_is_given_to_a_pipe) {
     auto p = fd_pair::pipe();
     const std::string text = all_of(200'000);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -37,59 +38,48 @@ bool is_not_to_wait(int fd) noexcept {
     return flags >= 0 && (flags & O_NONBLOCK) != 0;
 }
 
-// A wait for whichever of two ends a step found wanting. -1: neither, and the step is to be made
-// again; otherwise a number of errno.
-class two_ends {
-public:
-    two_ends(int in, int out) noexcept : in_(in), out_(out) {}
+// One of the two ends of a call, of which each may be waited for.
+struct one_end {
+    int fd;
+    bool reads;
+    sight seen = {};
+    time_point deadline = time_point::min();  // not asked for so far
 
-    void look() noexcept {
-        at_in_ = hook::look(in_);
-        at_out_ = hook::look(out_);
+    bool is_ready_now() const noexcept { return is_ready(fd, reads ? POLLIN : POLLOUT); }
+    int wait() {
+        if (deadline == time_point::min()) deadline = call_deadline(fd, reads);
+        return errno_of(until_ready(fd, seen, reads, deadline));
     }
-    // waits(fd): whether the call may wait for it. 0: try again; otherwise a number of errno.
-    template <class Waits>
-    int until_one_is_ready(Waits waits) {
-        if (!is_ready(in_, POLLIN)) return until_end_is_ready(in_, at_in_, true, waits);
-        if (!is_ready(out_, POLLOUT)) return until_end_is_ready(out_, at_out_, false, waits);
-        // Both are ready by now, or one is and takes nothing all the same.
-        if (tries_++ < 2) return 0;
-        return until(after(now(), std::chrono::milliseconds(1)));
-    }
-
-private:
-    template <class Waits>
-    int until_end_is_ready(int fd, const sight& seen, bool reads, Waits waits) {
-        tries_ = 0;
-        if (!waits(fd)) return EAGAIN;
-        time_point& end = reads ? in_end_ : out_end_;
-        if (end == time_point::min()) end = call_deadline(fd, reads);
-        return errno_of(until_ready(fd, seen, reads, end));
-    }
-
-    const int in_;
-    const int out_;
-    sight at_in_{};
-    sight at_out_{};
-    time_point in_end_ = time_point::min();
-    time_point out_end_ = time_point::min();
-    unsigned tries_ = 0;
 };
 
-// step() is made until it moves something or fails otherwise than by EAGAIN.
+// step() is made until it moves something or fails otherwise than by EAGAIN; waits(fd): whether the
+// call may wait for that end. The first is the one that the system looks at first.
 template <class Step, class Waits>
-ssize_t move_between(int in, int out, Step step, Waits waits) {
-    two_ends both(in, out);
+ssize_t move_between(int first, bool first_reads, int second, bool second_reads, Step step,
+                     Waits waits) {
+    one_end ends[] = {{first, first_reads}, {second, second_reads}};
     const int before = errno;
+    unsigned tries = 0;
     for (bool again = false;; again = true) {
-        both.look();
+        for (one_end& e : ends) e.seen = look(e.fd);
         const ssize_t n = step();
         if (n >= 0) {
             if (again) errno = before;
             return n;
         }
         if (errno != EAGAIN) return n;
-        if (const int why = both.until_one_is_ready(waits); why != 0) return errno = why, -1;
+        one_end* const wanting = !ends[0].is_ready_now()   ? &ends[0]
+                                 : !ends[1].is_ready_now() ? &ends[1]
+                                                           : nullptr;
+        int why = 0;
+        if (wanting != nullptr) {
+            tries = 0;
+            why = waits(wanting->fd) ? wanting->wait() : EAGAIN;
+        } else if (++tries > 2) {
+            // Both are ready by now, or one is and takes nothing all the same.
+            why = until(after(now(), std::chrono::milliseconds(1)));
+        }
+        if (why != 0) return errno = why, -1;
     }
 }
 
@@ -98,54 +88,113 @@ template <class Step>
 ssize_t between_pipes(int in, int out, unsigned flags, Step step) {
     const bool waits =
         (flags & SPLICE_F_NONBLOCK) == 0 && !is_not_to_wait(in) && !is_not_to_wait(out);
-    return move_between(in, out, step, [=](int) { return waits; });
+    return move_between(in, true, out, false, step, [=](int) { return waits; });
 }
 
-// One step from a socket or a device into a pipe; what there is, is enough.
+short events_of(int fd, short events) noexcept {
+    ::pollfd p = {fd, events, 0};
+    return real::poll(&p, 1, 0) > 0 ? p.revents : short{0};
+}
+
+// What the system refuses before it looks whether there is something to move.
+bool may_be_moved(int in, int out) noexcept {
+    const int from = real::fcntl(in, F_GETFL, nullptr);
+    const int to = real::fcntl(out, F_GETFL, nullptr);
+    return from >= 0 && to >= 0 && (from & O_ACCMODE) != O_WRONLY && (to & O_ACCMODE) != O_RDONLY;
+}
+
+// Timers, counters and their kin: what has no inode of its own is not spliced from.
+bool is_anonymous(int fd) noexcept {
+    struct ::stat s;
+    return ::fstat(fd, &s) == 0 && (s.st_mode & S_IFMT) == 0;
+}
+
+// Whether it takes bytes of a pipe at all: it is offered one that has none and never will.
+bool takes_of_pipes(int out) noexcept {
+    if (sort_of(out).is_socket()) return true;
+    int ends[2];
+    if (real::pipe2(ends, O_CLOEXEC) != 0) return true;
+    real::close(ends[1]);
+    const bool takes = real::splice(ends[0], nullptr, out, nullptr, 1, SPLICE_F_NONBLOCK) >= 0;
+    real::close(ends[0]);
+    return takes;
+}
+
+// It is refused, and is not ready for that.
+bool is_listener(int fd) noexcept {
+    int is = 0;
+    ::socklen_t bytes = sizeof is;
+    return real::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is, &bytes) == 0 && is != 0;
+}
+
+// Once it is ready it takes so many without waiting. A message is one whatever its length.
+std::size_t step_of(int out) noexcept {
+    const fd_sort sort = sort_of(out);
+    if (sort.sort() == fd_sort::message) return most_bytes;
+    const bool is_terminal = sort.sort() == fd_sort::terminal || sort.has(fd_sort::steers);
+    return is_terminal ? 128 : page_bytes;
+}
+
+ssize_t would_wait() noexcept {
+    errno = EAGAIN;
+    return -1;
+}
+
+// One step from a socket or a device into a pipe; what there is, is enough. As the system does, the
+// pipe is looked at first; O_NONBLOCK of the pipe is the flag, and the flag is the pipe's and that
+// of a local socket of bytes.
 ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
+    if (is_not_to_wait(out)) flags |= SPLICE_F_NONBLOCK;
+    const auto as_asked = [=] {
+        return real::splice(in, nullptr, out, nullptr, bytes, flags | SPLICE_F_NONBLOCK);
+    };
+    if (!may_be_moved(in, out)) return as_asked();
+    const bool pipe_waits = (flags & SPLICE_F_NONBLOCK) == 0;
+    const bool is_local = sort_of(in).sort() == fd_sort::stream && family_of(in) == AF_UNIX;
+    const bool refuses = sort_of(in).is_socket() ? is_listener(in) : is_anonymous(in);
     return move_between(
-        in, out,
+        out, false, in, true,
         [=]() -> ssize_t {
             const std::lock_guard held(lock_of(in));
-            if (!is_not_to_wait(in) && !is_ready(in, POLLIN)) return errno = EAGAIN, -1;
-            return real::splice(in, nullptr, out, nullptr, bytes, flags | SPLICE_F_NONBLOCK);
+            const short room = events_of(out, POLLOUT);
+            if ((room & POLLERR) != 0) return as_asked();  // nobody reads
+            if (room == 0) return would_wait();
+            if (refuses || is_not_to_wait(in) || is_ready(in, POLLIN)) return as_asked();
+            return would_wait();
         },
         [=](int fd) {
-            // The flag is the pipe's, and a local socket's.
-            const bool waits = (flags & SPLICE_F_NONBLOCK) == 0;
-            return !is_not_to_wait(fd) && (waits || (fd == in && family_of(in) != AF_UNIX));
+            if (fd == out) return pipe_waits;
+            return !is_not_to_wait(in) && (pipe_waits || !is_local);
         });
 }
 
-// Out of a pipe into a socket or a device: what the pipe holds, and the socket is waited for.
+// Out of a pipe into a socket or a device: what the pipe holds, and the socket is waited for. As
+// the system does, the pipe is looked at first.
 ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
-    if (is_not_to_wait(out)) {
-        // Only the pipe may be waited for.
-        return move_between(
-            in, out,
-            [=] {
-                return real::splice(in, nullptr, out, nullptr, bytes, flags | SPLICE_F_NONBLOCK);
-            },
-            [=](int fd) {
-                return fd == in && (flags & SPLICE_F_NONBLOCK) == 0 && !is_not_to_wait(in);
-            });
-    }
+    if (is_not_to_wait(in)) flags |= SPLICE_F_NONBLOCK;
+    const bool pipe_waits = (flags & SPLICE_F_NONBLOCK) == 0;
+    const auto as_asked = [=](std::size_t most) {
+        return real::splice(in, nullptr, out, nullptr, most, flags | SPLICE_F_NONBLOCK);
+    };
+    if (!may_be_moved(in, out) || !takes_of_pipes(out)) return as_asked(bytes);
+    const bool refuses = is_listener(out);
+    const std::size_t step = step_of(out);
     std::size_t moved = 0;
     while (moved < bytes) {
         const ssize_t n = move_between(
-            in, out,
+            in, true, out, false,
             [=]() -> ssize_t {
                 const std::lock_guard held(lock_of(out));
-                if (!is_ready(out, POLLOUT)) return errno = EAGAIN, -1;
-                return real::splice(in, nullptr, out, nullptr, std::min(bytes - moved, page_bytes),
-                                    flags | SPLICE_F_NONBLOCK);
+                const short there = events_of(in, POLLIN);
+                if ((there & POLLIN) == 0) return there != 0 ? as_asked(bytes) : would_wait();
+                if (refuses || is_not_to_wait(out)) return as_asked(bytes - moved);
+                if (!is_ready(out, POLLOUT)) return would_wait();
+                return as_asked(std::min(bytes - moved, step));
             },
-            [=](int fd) {
-                if (fd == out) return true;
-                return moved == 0 && (flags & SPLICE_F_NONBLOCK) == 0 && !is_not_to_wait(in);
-            });
+            [=](int fd) { return fd == out ? !is_not_to_wait(out) : moved == 0 && pipe_waits; });
         if (n <= 0) return moved > 0 ? static_cast<ssize_t>(moved) : n;
         moved += static_cast<std::size_t>(n);
+        if (is_not_to_wait(out)) break;
     }
     return static_cast<ssize_t>(moved);
 }
@@ -189,26 +238,34 @@ ssize_t send_through_memory(int out, int in, off64_t& at, std::size_t bytes) {
     return static_cast<ssize_t>(moved);
 }
 
+// Into a pipe it is a splice, but for what it refuses, and for a full pipe that it waits for
+// whatever is to be sent.
+ssize_t send_to_pipe(int out, int in, off64_t* at, std::size_t bytes) {
+    const bool is_pipe = is_pipe_end(in);
+    if (at == nullptr && bytes != 0 && !is_pipe && !is_always_ready(in))
+        return into_pipe(in, out, std::min(bytes, most_bytes), 0);
+    return transfer(out, false, [=]() -> ssize_t {
+        const auto as_asked = [=] { return real::sendfile64(out, in, at, bytes); };
+        if (bytes == 0 || is_pipe) return is_ready(out, POLLOUT) ? as_asked() : would_wait();
+        const ssize_t n = file_call([=] {
+            return real::splice(in, at, out, nullptr, std::min(bytes, most_bytes),
+                                SPLICE_F_NONBLOCK);
+        });
+        // What both refuse, each by its own error.
+        return n >= 0 || errno == EAGAIN || errno == EPIPE ? n : as_asked();
+    });
+}
+
 // The rules of both are one, and an offset is 64 bits wide.
 ssize_t send_file(int out, int in, off64_t* at, std::size_t bytes) {
     if (is_always_ready(out))
         return file_call([=] { return real::sendfile64(out, in, at, bytes); });
+    if (!may_be_moved(in, out)) return real::sendfile64(out, in, at, bytes);
+    if (is_pipe_end(out)) return send_to_pipe(out, in, at, bytes);
     const bool is_sent = !is_pipe_end(in) && !sort_of(in).is_socket();
-    if (!is_sent || is_not_to_wait(out) || (!is_pipe_end(out) && !is_sent_at_all(out, in, at)))
+    if (!is_sent || is_not_to_wait(out) || !is_sent_at_all(out, in, at) || !takes_of_pipes(out))
         return real::sendfile64(out, in, at, bytes);
     bytes = std::min(bytes, most_bytes);
-    if (is_pipe_end(out)) {
-        // What one step moves is enough.
-        if (at != nullptr)
-            return transfer(out, false, [=] {
-                return file_call(
-                    [=] { return real::splice(in, at, out, nullptr, bytes, SPLICE_F_NONBLOCK); });
-            });
-        return transfer(out, false, [=] {
-            return file_call(
-                [=] { return real::splice(in, nullptr, out, nullptr, bytes, SPLICE_F_NONBLOCK); });
-        });
-    }
     off64_t from = at != nullptr ? *at : ::lseek64(in, 0, SEEK_CUR);
     const ssize_t n = send_through_memory(out, in, from, bytes);
     if (n > 0) {
@@ -252,10 +309,11 @@ ssize_t splice(int in, off64_t* in_at, int out, off64_t* out_at, size_t bytes, u
     const int other = from_pipe ? out : in;
     // As weft's own io asks, for one.
     if ((flags & SPLICE_F_NONBLOCK) != 0 && is_not_to_wait(other)) return as_asked();
+    if (other < 0) return as_asked();
     if (is_always_ready(other)) {
         const bool waits = (flags & SPLICE_F_NONBLOCK) == 0;
         return move_between(
-            in, out,
+            in, true, out, false,
             [=] {
                 return file_call([=] {
                     return real::splice(in, in_at, out, out_at, bytes, flags | SPLICE_F_NONBLOCK);

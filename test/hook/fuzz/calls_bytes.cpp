@@ -105,6 +105,18 @@ void splices_over(making& m) {
         ::splice(m.fd(0), nullptr, m.fd(1), nullptr, m.size(2), static_cast<unsigned>(m.value(3))),
         m.size(2));
 }
+void tees(making& m) {
+    m.tell_moved(::tee(m.fd(0), m.fd(1), m.size(2), static_cast<unsigned>(m.value(3))), m.size(2));
+}
+// Into the pipe or out of it, by which end it is. A pipe is given the very pages, so that they stay
+// as they are.
+void gives_memory(making& m) {
+    static std::string* const given = new std::string(300'000, 'm');
+    static std::string* const room = new std::string(300'000, '\0');
+    const bool takes = (::fcntl(m.fd(0), F_GETFL) & O_ACCMODE) == O_RDONLY;
+    const ::iovec v = {(takes ? room : given)->data(), m.size(1)};
+    m.tell_moved(::vmsplice(m.fd(0), &v, 1, static_cast<unsigned>(m.value(2))), m.size(1));
+}
 // Eight bytes that are a number.
 void adds(making& m) {
     const std::uint64_t n = m.value(1) < 0 ? ~std::uint64_t{0} - 1 : m.size(1);
@@ -139,9 +151,24 @@ void add_movers(std::vector<call_spec>& all) {
     all.push_back({"sendfile", 1, gives, {a_slot(bytes), a_slot(file), one_of(sizes)}, sends_file});
     all.push_back({"splice",
                    2,
-                   takes | gives,
+                   takes | gives | holds,
                    {a_slot(bytes), a_slot(pipe_end), one_of(sizes), one_of(splices)},
                    splices_over});
+    all.push_back({"splice_out",
+                   2,
+                   takes | gives | holds,
+                   {a_slot(pipe_end), a_slot(bytes), one_of(sizes), one_of(splices)},
+                   splices_over});
+    all.push_back({"tee",
+                   1,
+                   takes | gives | holds,
+                   {a_slot(pipe_end), a_slot(pipe_end), one_of(sizes), one_of(splices)},
+                   tees});
+    all.push_back({"vmsplice",
+                   1,
+                   takes | gives,
+                   {a_slot(pipe_end), one_of(sizes), one_of(splices)},
+                   gives_memory});
     all.push_back({"add", 4, gives, {a_slot(event_counter), one_of(additions)}, adds});
 }
 

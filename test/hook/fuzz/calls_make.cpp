@@ -102,6 +102,7 @@ void pipes(making& m) {
     m.tell(m.number(2) == 0 ? ::pipe(two) : ::pipe2(two, m.number(2)));
     m.put(0, two[0]);
     m.put(1, two[1]);
+    m.here.join_ends(m.place(0), m.place(1));
 }
 
 // The name is the process's, so that another step of the program opens the same.

@@ -66,7 +66,9 @@ struct step {
 
 // What a call does to the file in its first slot. Of two calls that take at the same time it is the
 // schedule that decides which gets what, so there are none.
-enum effect : unsigned { looks = 0, takes = 1, gives = 2, ends = 4, locks = 8 };
+// One that holds a pipe has its lock while it waits on a thread: nothing else touches the pipe
+// then.
+enum effect : unsigned { looks = 0, takes = 1, gives = 2, ends = 4, locks = 8, holds = 16 };
 
 class making;
 

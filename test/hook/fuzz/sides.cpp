@@ -159,6 +159,9 @@ private:
                     const bool same = x == y || (world_.at(x).file != 0 &&
                                                  world_.at(x).file == world_.at(y).file);
                     if (same && (mine.does & its.does & (takes | gives)) != 0) return "in use";
+                    const bool one_pipe =
+                        world_.at(x).pipe != 0 && world_.at(x).pipe == world_.at(y).pipe;
+                    if ((same || one_pipe) && (its.does & holds) != 0) return "in use";
                 }
             }
         }

@@ -29,6 +29,11 @@ world::~world() {
 void world::put(unsigned i, int fd) noexcept {
     slots_[i].fd = fd;
     slots_[i].file = fd >= 0 ? ++files_ : 0;
+    slots_[i].pipe = 0;
+}
+
+void world::join_ends(unsigned a, unsigned b) noexcept {
+    slots_[a].pipe = slots_[b].pipe = ++files_;
 }
 
 void world::put_object(unsigned i, std::unique_ptr<shared_object> o) noexcept {
@@ -64,6 +69,7 @@ void world::wake_all() {
 void world::put_copy(unsigned i, int fd, unsigned of) noexcept {
     slots_[i].fd = fd;
     slots_[i].file = fd >= 0 ? slots_[of].file : 0;
+    slots_[i].pipe = fd >= 0 ? slots_[of].pipe : 0;
 }
 
 std::string world::run(const program& p, unsigned at) {
@@ -79,8 +85,8 @@ std::string world::last_look() {
         if (slots_[i].fd < 0) continue;
         ::pollfd look = {slots_[i].fd, POLLIN | POLLOUT | POLLPRI | POLLRDHUP, 0};
         ::poll(&look, 1, 0);
-        // How much of a long transfer fits is the system's own, and so whether there is room.
-        if (has_parts && ::isatty(look.fd) != 0) look.revents &= static_cast<short>(~POLLOUT);
+        // How much a terminal takes is the system's own, and so whether there is room.
+        if (::isatty(look.fd) != 0) look.revents &= static_cast<short>(~POLLOUT);
         text += "s" + std::to_string(i) + " " + std::to_string(look.revents);
         int error = 0;
         ::socklen_t bytes = sizeof error;

@@ -34,6 +34,7 @@ struct shared_object {
 struct slot {
     int fd = -1;
     unsigned file = 0;  // the same for numbers of one open file; 0: none
+    unsigned pipe = 0;  // the same for both ends of one pipe; 0: it is none
     ::pid_t child = 0;
     int gate = -1;  // a byte into it lets the child end
     std::unique_ptr<shared_object> object;
@@ -63,6 +64,7 @@ public:
     void put(unsigned i, int fd) noexcept;
     void put_object(unsigned i, std::unique_ptr<shared_object> o) noexcept;
     void put_copy(unsigned i, int fd, unsigned of) noexcept;
+    void join_ends(unsigned a, unsigned b) noexcept;
 
     bool in_fibers() const noexcept { return in_fibers_; }
     bool is_planted(unsigned call) const noexcept {
