@@ -1,8 +1,11 @@
-// libcurl, as it comes: curl_easy_perform, against nginx, by name, over https, by redirects.
+// libcurl, as it comes: curl_easy_perform, against nginx, by name, over https, by redirects; with
+// its own resolver, which makes a thread for each name (nss_slow_names.cpp has names for it).
 #include <curl/curl.h>
+#include <nss.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,6 +83,7 @@ public:
     }
 
     void start() { program.start(); }
+    std::string port() const { return port_.text(); }
     std::string http() const { return "http://127.0.0.1:" + port_.text(); }
     std::string http_by_name() const { return "http://localhost:" + port_.text(); }
     std::string https() const { return "https://localhost:" + tls_port_.text(); }
@@ -330,6 +334,64 @@ TEST_P(libcurl_in, keeps_up_with_curl_multi) {
     if (counts) {
         EXPECT_GE(best, least);
     }
+}
+
+// A name that libc is asked for: libcurl itself knows those that end in "localhost".
+CURLcode get_by_name(const easy& e, const std::string& name, int i) {
+    ::curl_easy_setopt(e.get(), CURLOPT_IPRESOLVE, long{CURL_IPRESOLVE_V4});
+    return get(e, "http://" + name + ".test:" + server().port() + "/" + std::to_string(i));
+}
+
+class libcurl_resolver : public libcurl {
+protected:
+    // Of the whole process.
+    static void SetUpTestSuite() {
+        const int set = ::__nss_configure_lookup("hosts", "weft_slow");
+        ASSERT_EQ(set, 0);
+        const curl_version_info_data* const built = ::curl_version_info(CURLVERSION_NOW);
+        ASSERT_TRUE((built->features & CURL_VERSION_ASYNCHDNS) != 0 && built->ares == nullptr)
+            << "this libcurl makes no threads for names";
+    }
+    static void TearDownTestSuite() { ::__nss_configure_lookup("hosts", "files dns"); }
+};
+INSTANTIATE_FOR_ALL(libcurl_resolver);
+
+TEST_P(libcurl_resolver, looks_names_up_all_at_once) {
+    all_within(700ms, "20 names, each of which takes 200 ms", 20, [](int i) {
+        std::string body;
+        const easy e = handle(body);
+        EXPECT_EQ(get_by_name(e, "slow" + std::to_string(i), i), CURLE_OK);
+        EXPECT_TRUE(body == page(i));
+    });
+}
+
+TEST_P(libcurl_resolver, holds_no_other_up_by_a_slow_name) {
+    std::atomic<int> others{0};
+    all(20, [&](int i) {
+        std::string body;
+        const easy e = handle(body);
+        EXPECT_EQ(get_by_name(e, i == 0 ? "slow" : "quick", i), CURLE_OK);
+        EXPECT_TRUE(body == page(i));
+        if (i == 0) {
+            EXPECT_EQ(others, 19);
+        } else {
+            ++others;
+        }
+    });
+}
+
+class libcurl_resolver_in : public libcurl_resolver {};
+INSTANTIATE_FOR_FIBERS(libcurl_resolver_in);
+
+// A handle waits for its thread unless it is told not to, here as anywhere.
+TEST_P(libcurl_resolver_in, can_be_stopped) {
+    expect_stopped_at_once("curl_easy_perform(of a name that takes 600 ms)", [](bool& inside) {
+        std::string body;
+        const easy e = handle(body);
+        ::curl_easy_setopt(e.get(), CURLOPT_QUICK_EXIT, 1L);
+        inside = true;
+        EXPECT_NE(get_by_name(e, "never", 0), CURLE_OK);
+    });
 }
 
 TEST_P(libcurl, is_told_of_its_servers_death) {
