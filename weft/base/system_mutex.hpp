@@ -20,7 +20,10 @@
 // Limits: one process; not recursive. A thread that may end a condition after the notification
 // notifies it under the lock.
 //
-// Model: none, what the checker walks has its own (thread_mutex.hpp), and these never wait there.
+// Both are templates of the atomic that they are made of, for the checker alone: what it walks has
+// its own mutexes (thread_mutex.hpp), and the code around a system_mutex never waits there.
+//
+// Model: test/model/system_mutex_test.cpp
 #pragma once
 
 #include <atomic>
@@ -28,17 +31,31 @@
 #include <cstdint>
 #include <mutex>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/clock.hpp"
 #include "weft/base/futex.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft {
+namespace detail {
 
-class system_mutex {
+inline bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                     time_point until = never) noexcept {
+    return futex_wait_at(&word, expected, until);
+}
+#if WEFT_MODEL
+inline bool sleep_on(weft::atomic<std::uint32_t>& word, std::uint32_t expected,
+                     time_point until = never) noexcept {
+    return futex_wait(word, expected, until);
+}
+#endif
+
+template <template <class> class Atomic>
+class mutex_of_system {
 public:
-    constexpr system_mutex() noexcept = default;
-    system_mutex(const system_mutex&) = delete;
-    system_mutex& operator=(const system_mutex&) = delete;
+    constexpr mutex_of_system() noexcept = default;
+    mutex_of_system(const mutex_of_system&) = delete;
+    mutex_of_system& operator=(const mutex_of_system&) = delete;
 
     // Acquire: pairs with unlock().
     void lock() noexcept {
@@ -54,35 +71,40 @@ public:
     // all that this takes.
     void unlock() noexcept {
         if (word_.exchange(0, std::memory_order_release) == 2) [[unlikely]]
-            detail::futex_wake(&word_);
+            futex_wake(&word_);
     }
 
 private:
     WEFT_COLD void lock_slowly() noexcept {
         // The holder is mostly through before a sleep would have begun.
-        for (int looks = 0; looks < 64; ++looks) {
+        constexpr int most_looks = WEFT_MODEL ? 1 : 64;
+        for (int looks = 0; looks < most_looks; ++looks) {
             if (word_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
             cpu_pause();
         }
-        while (word_.exchange(2, std::memory_order_acquire) != 0) detail::futex_wait_at(&word_, 2);
+        // Acquire: pairs with unlock().
+        while (word_.exchange(2, std::memory_order_acquire) != 0) sleep_on(word_, 2);
     }
 
-    std::atomic<std::uint32_t> word_{0};
+    Atomic<std::uint32_t> word_{0};
 };
 
-class system_condition {
-public:
-    constexpr system_condition() noexcept = default;
-    system_condition(const system_condition&) = delete;
-    system_condition& operator=(const system_condition&) = delete;
+template <template <class> class Atomic>
+class condition_of_system {
+    using mutex = mutex_of_system<Atomic>;
 
-    void wait(std::unique_lock<system_mutex>& held) noexcept { wait_until(held, never); }
-    std::cv_status wait_until(std::unique_lock<system_mutex>& held, time_point until) noexcept {
+public:
+    constexpr condition_of_system() noexcept = default;
+    condition_of_system(const condition_of_system&) = delete;
+    condition_of_system& operator=(const condition_of_system&) = delete;
+
+    void wait(std::unique_lock<mutex>& held) noexcept { wait_until(held, never); }
+    std::cv_status wait_until(std::unique_lock<mutex>& held, time_point until) noexcept {
         // Relaxed, both: what is waited for is changed under the lock, which the caller has.
         sleepers_.fetch_add(1, std::memory_order_relaxed);
         const std::uint32_t seen = turn_.load(std::memory_order_relaxed);
         held.unlock();
-        const bool in_time = detail::futex_wait_at(&turn_, seen, until);
+        const bool in_time = sleep_on(turn_, seen, until);
         held.lock();
         sleepers_.fetch_sub(1, std::memory_order_relaxed);
         return in_time ? std::cv_status::no_timeout : std::cv_status::timeout;
@@ -94,11 +116,16 @@ private:
     void notify(int most) noexcept {
         turn_.fetch_add(1, std::memory_order_relaxed);
         // A sleeper that is not counted yet comes after the change, under the lock, and sees it.
-        if (sleepers_.load(std::memory_order_relaxed) != 0) detail::futex_wake(&turn_, most);
+        if (sleepers_.load(std::memory_order_relaxed) != 0) futex_wake(&turn_, most);
     }
 
-    std::atomic<std::uint32_t> turn_{0};  // how many notifications there were
-    std::atomic<std::uint32_t> sleepers_{0};
+    Atomic<std::uint32_t> turn_{0};  // how many notifications there were
+    Atomic<std::uint32_t> sleepers_{0};
 };
+
+}  // namespace detail
+
+using system_mutex = detail::mutex_of_system<std::atomic>;
+using system_condition = detail::condition_of_system<std::atomic>;
 
 }  // namespace weft
