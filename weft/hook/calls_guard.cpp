@@ -4,7 +4,7 @@
 // that it need not be behind these symbols.
 //
 //      byte 0: it is initialised   byte 1: it is being so   byte 2: threads sleep by libstdc++'s
-//      own                         bytes 4 to 7, which are the compiler's to leave alone: by whom
+//      own                         bytes 4 to 7, which compilers leave alone: the owner
 //
 // An initialiser that needs its own static would wait for itself: it is thrown an exception, as
 // libstdc++ does where there is one thread. Compilers expect none of this function, so that as a

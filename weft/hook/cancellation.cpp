@@ -43,7 +43,7 @@ struct cancel_record {
 
 namespace {
 
-// How many requests are pending. Relaxed: the one that asks is told of its own by who has made it.
+// How many requests are pending. Relaxed: a fiber is told of its own by the one that has made it.
 constinit atomic<unsigned> pending_cancels{0};
 
 class cancel_records {
