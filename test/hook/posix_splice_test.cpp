@@ -227,6 +227,11 @@ POSIX_CASE(a_splice_is_refused_before_it_waits) {
     off_t at = 0;
     t.told("a file to a counter", HOOKED(sendfile)(counter.n, file.n, &at, 8));
     t.told("a file to a timer", HOOKED(sendfile)(timer.n, file.n, nullptr, 8));
+    const one_fd null(HOOKED(open)("/dev/null", O_RDONLY, 0));
+    const one_fd zero(HOOKED(open)("/dev/zero", O_RDONLY, 0));
+    const auto d = fd_pair::sockets(SOCK_DGRAM);
+    t.told("what is not read so", HOOKED(sendfile)(d.a, null.n, nullptr, 8));
+    t.told("what is", HOOKED(sendfile)(d.a, zero.n, nullptr, 8));
     t.told("to the end that is read", HOOKED(sendfile)(p.a, file.n, nullptr, 8));
     t.told("none of what is not open", HOOKED(sendfile)(p.b, -1, nullptr, 0));
     t.told("a counter to a pipe", HOOKED(sendfile)(p.b, counter.n, nullptr, 8));

@@ -206,6 +206,20 @@ bool is_sent_at_all(int out, int in, Offset* at) noexcept {
     return real::sendfile64(out, in, at, 0) >= 0;
 }
 
+// Whether the system reads it for a pipe, as it does within sendfile. Files with something in them
+// are not asked; of others (/dev/null, much of /proc) a byte is taken into a pipe.
+bool gives_to_pipes(int in, const off64_t* at) noexcept {
+    struct ::stat s;
+    if (::fstat(in, &s) == 0 && s.st_size > 0) return true;
+    int ends[2];
+    if (real::pipe2(ends, O_CLOEXEC) != 0) return true;
+    off64_t from = at != nullptr ? *at : ::lseek64(in, 0, SEEK_CUR);
+    const bool gives = real::splice(in, &from, ends[1], nullptr, 1, SPLICE_F_NONBLOCK) >= 0;
+    real::close(ends[0]);
+    real::close(ends[1]);
+    return gives;
+}
+
 // Through memory, as the system has no sendfile that does not wait for a socket.
 ssize_t send_through_memory(int out, int in, off64_t& at, std::size_t bytes) {
     void* const room = block_cache::try_acquire(step_bytes);
@@ -263,7 +277,8 @@ ssize_t send_file(int out, int in, off64_t* at, std::size_t bytes) {
     if (!may_be_moved(in, out)) return real::sendfile64(out, in, at, bytes);
     if (is_pipe_end(out)) return send_to_pipe(out, in, at, bytes);
     const bool is_sent = !is_pipe_end(in) && !sort_of(in).is_socket();
-    if (!is_sent || is_not_to_wait(out) || !is_sent_at_all(out, in, at) || !takes_of_pipes(out))
+    if (!is_sent || is_not_to_wait(out) || !is_sent_at_all(out, in, at) || !takes_of_pipes(out) ||
+        !gives_to_pipes(in, at))
         return real::sendfile64(out, in, at, bytes);
     bytes = std::min(bytes, most_bytes);
     off64_t from = at != nullptr ? *at : ::lseek64(in, 0, SEEK_CUR);

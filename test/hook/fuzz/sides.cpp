@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -117,14 +118,18 @@ public:
         for (actor& a : actors_) a.over.store(true, std::memory_order_release);
         for (actor& a : actors_)
             if (a.answered.load(std::memory_order_acquire)) a.begins.release();
-        for (unsigned i = 0; i != actor_count; ++i)
-            while (!actors_[i].has_ended()) {
-                if (!actors_[i].answered.load(std::memory_order_acquire)) {
-                    world_.wake_all();
-                    end_one(i);
-                }
-                pause();
+        // All in turn: one may wait for what another holds that waits as well.
+        for (bool all = false; !all;) {
+            all = true;
+            for (unsigned i = 0; i != actor_count; ++i) {
+                if (actors_[i].has_ended()) continue;
+                all = false;
+                if (actors_[i].answered.load(std::memory_order_acquire)) continue;
+                world_.wake_all();
+                end_one(i);
             }
+            if (!all) pause();
+        }
     }
 
     actor& actor_at(unsigned i) { return actors_[i]; }
@@ -159,6 +164,9 @@ private:
                     const bool same = x == y || (world_.at(x).file != 0 &&
                                                  world_.at(x).file == world_.at(y).file);
                     if (same && (mine.does & its.does & (takes | gives)) != 0) return "in use";
+                    // How much it has taken so far is the system's own.
+                    if (same && (its.does & gives) != 0 && ::isatty(world_.at(x).fd) != 0)
+                        return "in use";
                     const bool one_pipe =
                         world_.at(x).pipe != 0 && world_.at(x).pipe == world_.at(y).pipe;
                     if ((same || one_pipe) && (its.does & holds) != 0) return "in use";
