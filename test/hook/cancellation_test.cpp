@@ -20,6 +20,7 @@
 #include "test/io/drivers.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/sched/pool.hpp"
 
 extern "C" {
 int cleanup_with_exceptions(int (*wait)(void*), void* of, void (*note)(void*));
@@ -393,10 +394,11 @@ TEST_P(cancellation, waits_while_it_is_disabled) {
         });
         n.wait_for(1);
         ::usleep(2000);
-        n.add("cancel", p->cancel());
+        const int answer = p->cancel();
         ::usleep(2000);
-        n.add("write", ::write(w.ends[1], "x", 1));
+        EXPECT_EQ(::write(w.ends[1], "x", 1), 1);
         n.add("canceled", p->join());
+        n.add("cancel", answer);
     });
 }
 
@@ -540,6 +542,50 @@ TEST_P(cancellation, of_a_fiber_that_has_ended_is_refused) {
         EXPECT_EQ(::pthread_cancel(handle), ESRCH);
         EXPECT_EQ(::pthread_cancel(handle + 2'000'000), ESRCH);
     });
+}
+
+// It may have come in the midst of malloc. The next call outside of a handler has the fiber known.
+TEST_P(cancellation, allocates_nothing_where_a_handler_asks_for_the_handle) {
+    run([&] {
+        static pthread_t told;
+        static int known;
+        static void (*const look)() = [] { known = ::pthread_cancel(told); };
+        struct sigaction before;
+        struct sigaction asks{};
+        asks.sa_handler = [](int) {
+            told = ::pthread_self();
+            look();
+        };
+        ::sigaction(SIGUSR2, &asks, &before);
+        fiber f([&] {
+            ::raise(SIGUSR2);
+            EXPECT_EQ(known, ESRCH);
+            EXPECT_EQ(::pthread_self(), told);
+            look();
+            EXPECT_EQ(known, 0);
+            ::usleep(1);
+            ADD_FAILURE() << "it came back";
+        });
+        EXPECT_TRUE(f.join().stopped());
+        ::sigaction(SIGUSR2, &before, nullptr);
+    });
+}
+
+TEST_P(cancellation, goes_where_a_fiber_of_a_pool_is) {
+    pool two(2);
+    for (int i = 0; i < 50; ++i) {
+        std::atomic<pthread_t> handle{0};
+        fiber f(
+            [&] {
+                handle = ::pthread_self();
+                for (;;) ::usleep(50);
+            },
+            fiber_options{.on = &two, .migratable = true});
+        while (handle == 0) std::this_thread::yield();
+        ::usleep(static_cast<unsigned>(10 * i));
+        EXPECT_EQ(::pthread_cancel(handle), 0);
+        EXPECT_TRUE(f.join().stopped());
+    }
 }
 
 TEST_P(cancellation, comes_from_a_thread) {

@@ -6,11 +6,13 @@
 #include <cerrno>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <new>
 
 #include "weft/base/spin_lock.hpp"
 #include "weft/fiber/fiber_local.hpp"
+#include "weft/hook/interruption.hpp"
 #include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/own_self.hpp"
 #include "weft/hook/stops.hpp"
@@ -50,6 +52,7 @@ class cancel_records {
 public:
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
+    void forget_lock() noexcept { std::construct_at(&lock_); }
 
     // Under the lock.
     cancel_record** find(std::uint64_t id) noexcept {
@@ -64,6 +67,11 @@ private:
     cancel_record* of_[bucket_count] = {};
 };
 constinit cancel_records all_cancel_records;
+
+// Another thread of the parent may have it locked: each change is one store, and is made or not.
+__attribute__((constructor(101))) void unlock_records_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] { all_cancel_records.forget_lock(); });
+}
 
 std::uint64_t cancel_key() noexcept {
     static const std::uint64_t key = weft::detail::new_fiber_local_key();
@@ -82,7 +90,9 @@ void drop_record(void* p) noexcept {
         const std::lock_guard held(all_cancel_records);
         *all_cancel_records.find(r->id) = r->next;
     }
-    r->fiber->has_cancel_record = false;
+    // What runs in that fiber next, where there is something, begins anew.
+    fiber_core& f = *r->fiber;
+    f.has_cancel_record = f.cancel_disabled = f.cancel_asynchronous = false;
     take_request(*r);
     delete r;
 }
@@ -94,13 +104,17 @@ cancel_record* record_of(const fiber_core& f) noexcept {
 
 cancel_record* make_record(fiber_core& f) noexcept {
     if (cancel_record* const known = record_of(f)) return known;
+    // Before there is one: what serves malloc may ask for the handle.
+    f.has_cancel_record = true;
     auto* const r = new (std::nothrow) cancel_record{nullptr, f.id(), &f};
-    if (r == nullptr) return nullptr;
+    if (r == nullptr) {
+        f.has_cancel_record = false;
+        return nullptr;
+    }
     {
         const std::lock_guard held(all_cancel_records);
         *all_cancel_records.find(r->id) = r;
     }
-    f.has_cancel_record = true;
     if (weft::detail::try_add_local(cancel_key(), r, drop_record)) return r;
     drop_record(r);
     return nullptr;
@@ -132,6 +146,10 @@ struct canceling : weft::detail::frame {
     static void arrive(frame* p) noexcept {
         auto* const self = static_cast<canceling*>(p);
         fiber_core& f = *self->of;
+        if (!f.is_at(current_executor())) {  // it has moved on meanwhile
+            self->follow();
+            return;
+        }
         if (waits_to_be_canceled(f)) {
             waiter* const w = f.waiting;
             if (w != nullptr && w->may_be_stopped()) w->stop(stop_reason::none);
@@ -139,6 +157,15 @@ struct canceling : weft::detail::frame {
         delete self;
     }
     static void drop(frame* p) noexcept { delete static_cast<canceling*>(p); }
+
+    // The message may have run, and the fiber have ended, before it is posted altogether. Between
+    // two executors the fiber does not wait, and finds the request before it does.
+    void follow() noexcept {
+        fiber_core* const f = of;
+        f->keep();
+        if (!f->post_home(message)) delete this;
+        f->let_go();
+    }
 
     // The fiber stands in no turn, and its record is left alone.
     static bool waits_to_be_canceled(const fiber_core& f) noexcept {
@@ -171,15 +198,11 @@ int cancel_fiber(pthread_t handle) noexcept {
             }
         }
     }
-    fiber_core* const of = telling->of;
-    if (of == nullptr) {
+    if (telling->of == nullptr) {
         delete telling;
         return is_known ? 0 : ESRCH;
     }
-    // The message may have run, and the fiber have ended, before it is posted altogether.
-    of->keep();
-    if (!of->post_home(telling->message)) delete telling;
-    of->let_go();
+    telling->follow();
     return 0;
 }
 #endif
@@ -229,11 +252,11 @@ void leave_if_canceled(fiber_core& f) {
 }
 
 void let_be_canceled(fiber_core& f) noexcept {
-    if (!f.has_cancel_record) static_cast<void>(make_record(f));
+    // A handler of a signal may ask for the handle in the midst of malloc.
+    if (!f.has_cancel_record && !is_in_handler()) static_cast<void>(make_record(f));
 }
 
 void leave_fiber(fiber_core& f, stop_reason why) {
-    f.cancel_disabled = true;
     if (cancel_record* const r = record_of(f)) {
         r->is_exiting = true;
         take_request(*r);

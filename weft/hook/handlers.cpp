@@ -32,12 +32,18 @@ bool restarts(int signal) noexcept {
 // Acquire in both: pairs with set_handler, which may be another thread's.
 void run_plain(int signal, siginfo_t* why, void*) noexcept(false) {
     const bool goes_on = restarts(signal);
-    handlers[signal].plain.load(std::memory_order_acquire)(signal);
+    {
+        const running_handler here;
+        handlers[signal].plain.load(std::memory_order_acquire)(signal);
+    }
     note_handler(signal, goes_on, why);
 }
 void run_with_info(int signal, siginfo_t* why, void* context) noexcept(false) {
     const bool goes_on = restarts(signal);
-    handlers[signal].info.load(std::memory_order_acquire)(signal, why, context);
+    {
+        const running_handler here;
+        handlers[signal].info.load(std::memory_order_acquire)(signal, why, context);
+    }
     note_handler(signal, goes_on, why);
 }
 

@@ -18,6 +18,7 @@
 namespace weft::detail {
 struct own_handler_count {
     unsigned count = 0;
+    unsigned running = 0;  // of the program's
 };
 }  // namespace weft::detail
 WEFT_DECLARE_THREAD_LOCAL(weft::detail::own_handler_count, weft_tls_own_handlers,
@@ -216,5 +217,10 @@ void note_handler(int signal, bool restarts, const siginfo_t* why) noexcept {
 
 own_handlers::own_handlers() noexcept { ++weft::detail::own_handlers_here().count; }
 own_handlers::~own_handlers() { --weft::detail::own_handlers_here().count; }
+
+running_handler::running_handler() noexcept { ++weft::detail::own_handlers_here().running; }
+running_handler::~running_handler() { --weft::detail::own_handlers_here().running; }
+
+bool is_in_handler() noexcept { return weft::detail::own_handlers_here().running != 0; }
 
 }  // namespace weft::hook

@@ -76,4 +76,15 @@ public:
     ~own_handlers();
 };
 
+// Stands around a handler of the program's. After one that never returns (longjmp) its thread is
+// taken to be in it.
+class running_handler {
+public:
+    running_handler() noexcept;
+    running_handler(const running_handler&) = delete;
+    running_handler& operator=(const running_handler&) = delete;
+    ~running_handler();
+};
+bool is_in_handler() noexcept;
+
 }  // namespace weft::hook
