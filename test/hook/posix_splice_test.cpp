@@ -240,7 +240,7 @@ POSIX_CASE(a_splice_is_refused_before_it_waits) {
     t.told("a pipe to a pipe", HOOKED(sendfile)(p.b, p.a, nullptr, 8));
 }
 
-// Of whom O_NONBLOCK and the flag are.
+// O_NONBLOCK is each end's own, and the flag the pipe's.
 POSIX_CASE(a_splice_waits_for_the_end_that_may_be_waited_for) {
     for (const int type : {SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM})
         for (const bool by_flag : {true, false}) {

@@ -189,4 +189,24 @@ POSIX_CASE(a_local_writer_takes_the_error_of_its_socket) {
     HOOKED(sigaction)(SIGPIPE, &before, nullptr);
 }
 
+// The writer's own direction, or the one in which its peer reads.
+POSIX_CASE(a_local_writer_that_waits_ends_when_its_direction_is_shut_down) {
+    const std::vector<char> much(1'000'000, 'x');
+    for (const bool own : {true, false})
+        for (const bool has_part : {true, false}) {
+            const auto s = fd_pair::sockets();
+            char room[4096];
+            if (!has_part)
+                while (HOOKED(send)(s.a, room, sizeof room, MSG_DONTWAIT) > 0) {
+                }
+            t.beside([&] {
+                after_ms(10);
+                HOOKED(shutdown)(own ? s.a : s.b, own ? SHUT_WR : SHUT_RD);
+            });
+            const long n = HOOKED(write)(s.a, much.data(), much.size());
+            t.told("written", n > 0 ? 1 : n);
+            t.join();
+        }
+}
+
 }  // namespace

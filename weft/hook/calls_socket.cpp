@@ -308,6 +308,14 @@ int sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
 
 }  // namespace weft::hook::in_fiber
 
+// That one direction of a local socket is shut down ends the writes that wait on a thread, and poll
+// is not told of it.
+int weft::hook::everywhere::shutdown(int fd, int how) {
+    const int r = real::shutdown(fd, how);
+    if (r == 0 && how != SHUT_RDWR && family_of(fd) == AF_UNIX) prompt_writers();
+    return r;
+}
+
 int weft::hook::everywhere::setsockopt(int fd, int level, int name, const void* value,
                                        socklen_t bytes) {
     if (level == SOL_SOCKET && name == SO_RCVLOWAT) note_low_water();

@@ -204,6 +204,18 @@ void close_own(int fd) noexcept {
     real::close(fd);
 }
 
+void prompt_writers() noexcept {
+    if (!process_state::has(process_state::alive) || !is_own_process()) return;
+    weft::detail::for_each_entry(
+        [](io_entry& e, void*) {
+            // Relaxed: notify() looks again.
+            const std::uint64_t now = e.life.load(std::memory_order_relaxed);
+            if ((now & io_entry::closed) == 0)
+                e.notify(io_entry::generation_of(now), io_entry::writable);
+        },
+        nullptr);
+}
+
 int opened(int fd) noexcept {
     if (fd >= 0) leave_table(fd);
     return fd;

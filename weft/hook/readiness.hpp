@@ -62,7 +62,9 @@ void let_others_run();
 // Any thread.
 void leave_table(int fd) noexcept;
 void leave_table(unsigned first, unsigned last) noexcept;
-// The same for each number that is not open any more.
+// Whatever waits to write tries again. Any thread.
+void prompt_writers() noexcept;
+// As leave_table() for each number that is not open any more.
 void leave_closed() noexcept;
 // One of weft's own.
 void close_own(int fd) noexcept;

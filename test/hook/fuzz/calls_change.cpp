@@ -57,7 +57,6 @@ void sets_low_water(making& m) {
 }
 void sets_small_buffer(making& m) {
     const int n = 4096;
-    m.here.has_parts = true;
     m.tell(::setsockopt(m.fd(0), SOL_SOCKET, SO_SNDBUF, &n, sizeof n));
 }
 void tells_error(making& m) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "test/hook/fuzz/tables.hpp"
 #include "test/hook/fuzz/world.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/io/driver_uring.hpp"
@@ -83,12 +84,28 @@ struct actor {
     std::atomic<bool> ended{false};
 };
 
+// Whether it moves more than any file takes at once; asked before, so that no answer depends on
+// when another was given.
+bool moves_much(const program& p) {
+    for (const step& s : p) {
+        const call_spec& c = calls()[s.call];
+        for (std::size_t i = 0; i != c.parameters.size(); ++i) {
+            const auto choices = c.parameters[i].choices;
+            if (choices.data() == std::data(sizes) && choices[s.arguments[i]].value > 8 * 4096)
+                return true;
+        }
+        if (std::string_view(c.name) == "sndbuf") return true;
+    }
+    return false;
+}
+
 class play {
 public:
     play(const program& p, const run_options& o, bool in_fibers)
         : program_(p), world_(in_fibers, o.planted), slowness_(o.slowness) {
         const auto base = is_timed(p) ? 14ms : 3ms;
         grace_ = base * slowness_;
+        world_.has_parts = moves_much(p);
     }
 
     void act(unsigned i) {

@@ -125,7 +125,6 @@ int making::tell_error(int error) {
 
 long making::tell_moved(long answer, std::size_t wanted) {
     constexpr long many = 4096;
-    if (wanted > 8 * many) here.has_parts = true;
     if (answer < many || !here.has_parts) return tell(answer);
     say(answer == static_cast<long>(wanted) ? "all" : "a part");
     return answer;

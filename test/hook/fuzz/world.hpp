@@ -70,7 +70,7 @@ public:
     bool is_planted(unsigned call) const noexcept {
         return in_fibers_ && static_cast<int>(call) == planted_;
     }
-    bool has_parts = false;  // a long transfer was begun: how much fits is the system's own
+    bool has_parts = false;  // a long transfer is made: how much fits is the system's own
 
     // Of the process: by handlers.
     static std::atomic<unsigned> pipe_signals;
