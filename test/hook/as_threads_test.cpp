@@ -37,6 +37,24 @@ POSIX_CASE(more_datagrams_than_a_peer_takes_are_waited_for) {
     t.join();
 }
 
+POSIX_CASE(a_yield_lets_others_run) {
+    std::atomic<int> turns{0};
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    const auto until = [&](int turn) {
+        while (turns < turn && std::chrono::steady_clock::now() < end) HOOKED(sched_yield)();
+        return turns++;
+    };
+    t.beside([&] {
+        until(1);
+        until(3);
+    });
+    t.told("first", until(0));
+    t.told("third", until(2));
+    t.told("yield", HOOKED(sched_yield)());
+    t.join();
+    t.told("in time", std::chrono::steady_clock::now() < end);
+}
+
 // What the parent's fiber has is the parent's, and given to the child by the kernel alone.
 POSIX_CASE(a_child_waits_for_the_shared_mutex_that_its_parent_has) {
     void* const room = ::mmap(nullptr, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE,

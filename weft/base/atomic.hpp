@@ -20,7 +20,6 @@
 #pragma once
 
 #include <atomic>
-#include <thread>
 
 #include "weft/base/platform.hpp"
 
@@ -44,8 +43,11 @@ inline void spin_yield() { model::spin(); }
 using std::atomic;
 using std::atomic_ref;
 using std::atomic_thread_fence;
+namespace detail {
+void yield_processor() noexcept;  // in spin_wait.cpp
+}
 inline void spin_pause() noexcept { cpu_pause(); }
-inline void spin_yield() noexcept { std::this_thread::yield(); }
+inline void spin_yield() noexcept { detail::yield_processor(); }
 #endif
 
 }  // namespace weft

@@ -16,6 +16,9 @@ void nap(duration d) noexcept {
 }
 
 #if !WEFT_MODEL
+// By a call that nothing stands in for: the caller may hold a lock, and is not to be suspended.
+void yield_processor() noexcept { ::syscall(SYS_sched_yield); }
+
 void spin_wait::sleep() noexcept {
     nap(next_);
     next_ = std::min(2 * next_, longest);

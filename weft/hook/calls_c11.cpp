@@ -110,4 +110,11 @@ int everywhere::tss_set(tss_t key, void* value) {
     return of_c11(everywhere::pthread_setspecific(key, value));
 }
 
+// A caller that spins for what another party does lets that one run, be it a fiber of this thread
+// or a thread.
+int in_fiber::sched_yield() {
+    let_others_run();
+    return real::sched_yield();
+}
+
 }  // namespace weft::hook

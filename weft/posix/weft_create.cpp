@@ -1,7 +1,7 @@
 #include <memory>
 #include <mutex>
-#include <thread>
 
+#include "weft/base/atomic.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/posix/begin.hpp"
 #include "weft/posix/caller.hpp"
@@ -228,7 +228,7 @@ int weft_equal(weft_t a, weft_t b) { return a == b; }
 
 int weft_yield(void) {
     if (!this_fiber::exists()) {
-        std::this_thread::yield();
+        spin_yield();
         return 0;
     }
     const shield s;

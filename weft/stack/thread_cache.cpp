@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
-#include <thread>
 
+#include "weft/base/atomic.hpp"
 #include "weft/base/give_back.hpp"
 #include "weft/base/system_mutex.hpp"
 #include "weft/stack/os_memory.hpp"
@@ -95,7 +95,7 @@ void cache_registry::forget(pool_core& p) noexcept {
     // A visit is some hundred microseconds' work.
     while (visitors[p.index_.load(std::memory_order_relaxed)] != 0) {
         held.unlock();
-        std::this_thread::yield();
+        spin_yield();
         held.lock();
     }
     while (thread_cache* c = p.caches_) {
