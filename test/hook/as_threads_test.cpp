@@ -55,6 +55,23 @@ POSIX_CASE(a_yield_lets_others_run) {
     t.told("in time", std::chrono::steady_clock::now() < end);
 }
 
+POSIX_CASE(a_spin_lock_is_waited_for_while_its_holder_waits) {
+    pthread_spinlock_t l;
+    ::pthread_spin_init(&l, PTHREAD_PROCESS_PRIVATE);
+    t.told("free", HOOKED(pthread_spin_lock)(&l));
+    bool is_mine = true;
+    t.beside([&] {
+        const int r = HOOKED(pthread_spin_lock)(&l);
+        t.told("in turn", r == 0 && !is_mine);
+        ::pthread_spin_unlock(&l);
+    });
+    after_ms(10);
+    is_mine = false;
+    ::pthread_spin_unlock(&l);
+    t.join();
+    ::pthread_spin_destroy(&l);
+}
+
 // What the parent's fiber has is the parent's, and given to the child by the kernel alone.
 POSIX_CASE(a_child_waits_for_the_shared_mutex_that_its_parent_has) {
     void* const room = ::mmap(nullptr, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE,

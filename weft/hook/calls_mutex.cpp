@@ -73,4 +73,16 @@ int everywhere::pthread_mutex_unlock(pthread_mutex_t* m) {
     return unlocked(real::pthread_mutex_unlock(m), f);
 }
 
+// Whichever fiber of this thread has it is let run.
+int in_fiber::pthread_spin_lock(pthread_spinlock_t* l) {
+    if (!pthreads_are_of_fibers())
+        return left_to_thread("pthread_spin_lock", __builtin_return_address(0),
+                              [=] { return real::pthread_spin_lock(l); });
+    for (;;) {
+        const int r = ::pthread_spin_trylock(l);
+        if (r != EBUSY) return r;
+        in_fiber::sched_yield();
+    }
+}
+
 }  // namespace weft::hook
