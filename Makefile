@@ -134,14 +134,17 @@ fuzz-hooks:
 
 # make posix-suite LTP=../ltp ONLY='^pthread_'; nothing of it is fetched, and nothing written there
 POSIX_SUITE = python3 -B test/posix_suite/posix_suite.py build/release/libweft_hook.so
+THREADS_ARE_FIBERS = build/release/test/posix_suite/libweft_threads_are_fibers.so
 posix-suite:
 	@tools/bootstrap run test
 	$(CONFIGURE_QUIETLY) release
-	@$(BUILD) release --target weft_hook_preload
+	@$(BUILD) release --target weft_hook_preload weft_threads_are_fibers
 	@if [ -z "$(LTP)" ]; then \
 		echo "skipped: LTP= names no copy of github.com/linux-test-project/ltp"; \
 	else \
-		$(POSIX_SUITE) $(LTP) $(if $(ONLY),--only '$(ONLY)'); \
+		status=0; for more in "" "--threads $(THREADS_ARE_FIBERS)"; do \
+			$(POSIX_SUITE) $(LTP) $$more $(if $(ONLY),--only '$(ONLY)') || status=1; \
+		done; exit $$status; \
 	fi
 
 # make mutate LAYER=sync COUNT=100 SEED=7; without them all layers, 600 mutations, a seed that is told

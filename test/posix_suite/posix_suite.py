@@ -2,14 +2,15 @@
 without hooks.
 
 usage: posix_suite.py <libweft_hook.so> <suite> [--over epoll|io_uring|poll] [--only TEXT] [--jobs N]
-                      [--verbose]
+                      [--threads <libweft_threads_are_fibers.so>] [--verbose]
 
 <suite> is the folder open_posix_testsuite, or the one of the Linux Test Project, which has it as
 testcases/open_posix_testsuite. Nothing of it is in this repository, nothing is written there, and its
 programs are compiled as they are, each in a folder of its own.
 
 A program is run without hooks, and with libweft_hook.so before it and its main() in a fiber; the
-threads that it makes are threads. What is compared is how it ends: passed, failed, unresolved,
+threads that it makes are threads. With --threads they are fibers of the same loop: only programs that
+make some are run then, and none that asks for what a fiber cannot be asked (ASKS_A_THREAD). What is compared is how it ends: passed, failed, unresolved,
 unsupported, untested, by a signal, or not within ten seconds. Where that differs, both are run up to
 three times more, as some are of times: the difference stands if no run without hooks ends so. What
 differs and is listed in KNOWN, with its reason, is counted apart. Ends with 1 if there is another.
@@ -56,6 +57,16 @@ KNOWN = {
     r"pthread_barrier_init/4-1": "it is cancelled asynchronously in a call that may not be: hooked waits are noexcept",
 }
 
+# With --threads besides.
+ASKS_A_THREAD = re.compile(r"pthread_(cancel|kill|sigqueue|setsched\w+|getcpuclockid)\s*\(|SCHED_(FIFO|RR)"
+                           r"|sched_setscheduler")
+KNOWN_OF_THREADS = {
+    r"pthread_create/8-1|pthread_cond_(signal/4-2|broadcast/4-2|timedwait/4-3|wait/4-1)|pthread_equal/2-1"
+    r"|pthread_mutex_trylock/4-3|pthread_once/6-1|pthread_sigmask/18-1": "signal masks are the thread's",
+    r"pthread_cond_timedwait/2-5": "it locks and unlocks a free mutex for ever, and lets no other fiber run",
+    r"pthread_create/1-5": "a fiber has a stack of its loop's, whatever its attributes say",
+}
+
 ENDS = {0: "passed", 1: "failed", 2: "unresolved", 4: "unsupported", 5: "untested"}
 
 
@@ -71,8 +82,8 @@ def listed(patterns, name):
     return next((why for pattern, why in patterns.items() if re.fullmatch(pattern, name)), None)
 
 
-def compile_case(suite, source, program):
-    command = ["gcc", "-std=gnu99", "-w", "-O1", "-D_GNU_SOURCE", "-D_POSIX_C_SOURCE=200809L",
+def compile_case(suite, source, program, more):
+    command = ["gcc", "-std=gnu99", "-w", "-O1", *more, "-D_GNU_SOURCE", "-D_POSIX_C_SOURCE=200809L",
                "-D_XOPEN_SOURCE=700", f"-I{suite}/include", f"-I{source.parent}", "-o", str(program),
                str(source), str(suite / "lib" / "common.c"), "-lpthread", "-lrt", "-lm"]
     return subprocess.run(command, capture_output=True, text=True).returncode == 0
@@ -105,10 +116,10 @@ def run(program, folder, more, limit):
     return end, text
 
 
-def compare(suite, name, source, folder, hooked):
+def compare(suite, name, source, folder, hooked, more):
     """(name, how it ended without hooks, how with, what it said with)"""
     program = folder / name.replace("/", "_")
-    if not compile_case(suite, source, program):
+    if not compile_case(suite, source, program, more):
         return name, "does not compile", "", ""
     limit = LONG_LIMIT if LONG.fullmatch(name) else LIMIT
     plain, _ = run(program, folder, {}, limit)
@@ -132,6 +143,7 @@ def main():
     parser.add_argument("--over", default="epoll")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--threads")
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()
     suite = Path(given.suite).resolve()
@@ -140,6 +152,12 @@ def main():
     if not (suite / "conformance" / "interfaces").is_dir():
         sys.exit(f"{suite} is not the Open POSIX Test Suite")
     hooked = {"LD_PRELOAD": os.path.abspath(given.library), "WEFT_HOOK_MAIN": "1", "WEFT_IO": given.over}
+    known = KNOWN
+    flags = []
+    if given.threads:
+        hooked |= {"LD_PRELOAD": f"{os.path.abspath(given.threads)} {hooked['LD_PRELOAD']}", "WEFT_HOOK_SELF": "1"}
+        known = KNOWN | KNOWN_OF_THREADS
+        flags = ["-fexceptions"]  # a fiber's pthread_exit() unwinds, and finds clean-ups by their tables alone
     began = time.monotonic()
     counts = collections.Counter()
     differ = []
@@ -147,13 +165,16 @@ def main():
     for name, source in cases_of(suite):
         if given.only and not re.search(given.only, name):
             continue
+        text = source.read_text("utf-8", "replace")
+        if given.threads and ("pthread_create(" not in text or ASKS_A_THREAD.search(text)):
+            continue
         if listed(NOT_RUN, name):
             counts["not run"] += 1
         else:
             todo.append((name, source))
     with tempfile.TemporaryDirectory(prefix="weft.posix.") as place, \
             concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        waits = [pool.submit(compare, suite, name, source, Path(place), hooked) for name, source in todo]
+        waits = [pool.submit(compare, suite, name, source, Path(place), hooked, flags) for name, source in todo]
         for i, done in enumerate(concurrent.futures.as_completed(waits), 1):
             name, plain, end, said = done.result()
             if not end:
@@ -163,7 +184,7 @@ def main():
                 counts["the same"] += 1
                 counts[f"  {plain}"] += 1
             else:
-                why = listed(KNOWN, name)
+                why = listed(known, name)
                 counts["known" if why else "differ"] += 1
                 print(f"{'known' if why else 'DIFFERS'}: {name}: {plain} | in a fiber {end}"
                       + (f": {why}" if why else ""), flush=True)
