@@ -34,6 +34,7 @@ NOT_TOGETHER = {"weft/context/switch_ucontext.hpp"}
 TESTED_ELSEWHERE = {
     "weft/sched/launch_inbox.hpp": "model/parking_test: with parking; pool_test goes through it",
     "weft/sched/parking.hpp": "model/parking_test; pool_test goes through it",
+    "weft/hook/bell.hpp": "model/bell_test; waits_test and pthread_storm_test wake through it",
     "weft/hook/calls.hpp": "differential_test makes every call of calls.def",
     "weft/hook/parking_line.hpp": "model/parking_lot_test; parking_lot_test goes through it",
     "weft/hook/timed_park.hpp": "sem_test and futex_test wait through it",

@@ -3,38 +3,21 @@
 // the kernel.
 //
 // sem_post may be called by a signal handler, so that it takes no lock and wakes no fiber itself:
-// what it has interrupted may be in the midst of either. It adds to the word as ever, and if fibers
-// wait there it leaves a count for a thread of weft's own, the bell:
+// it adds to the word as ever, and rings for the address (bell.hpp). Where no place is free at the
+// bell, and for a semaphore that is shared between processes, a fiber asks again and again.
 //
-//      a fiber that waits       sem_post                       the bell
-//      place: address, one      real::sem_post: the word       sleeps on `rings`
-//        more waits             fence                          counts -> 0; wakes as many fibers
-//      fence                    place of the address? its        that are parked at the address
-//      parks unless it can        count, the set's bit,
-//        take from the word       `rings`, futex_wake
-//
-// A place belongs to an address as long as a fiber waits there. Fibers alone give and take places,
-// under a lock; a post reads them. One that counts for an address whose place has gone to another
-// wakes a fiber for no reason, which looks again. Where no place is free, and for a semaphore that
-// is shared between processes, a fiber asks again and again.
-//
-// Model: none, a store and a look on both sides with a fence between, as the parking lot has it.
+// Model: none, test/model/bell_test.cpp has the wake.
 
 #include <semaphore.h>
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
-#include <limits>
-#include <mutex>
-#include <new>
 
-#include "weft/base/asymmetric_fence.hpp"
-#include "weft/base/futex.hpp"
-#include "weft/base/spin_lock.hpp"
+#include "weft/base/atomic.hpp"
+#include "weft/hook/bell.hpp"
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
@@ -48,67 +31,19 @@
 namespace weft::hook {
 namespace {
 
-constexpr std::size_t bell_sets = 256;
-constexpr std::size_t bell_ways = 8;
-
-struct bell_place {
-    atomic<const void*> address{nullptr};
-    atomic<std::uint32_t> posts{0};
-    std::uint32_t fibers = 0;  // under the set's lock
-};
-struct bell_set {
-    spin_lock lock;
-    bell_place places[bell_ways];
-};
-constinit bell_set bell_board[bell_sets];
-constinit atomic<std::uint64_t> bell_marks[bell_sets / 64];  // sets that have a count
-constinit atomic<std::uint32_t> bell_rings{0};
+using post_bell = bell<256, 8>;
+constinit post_bell posts;
 constinit atomic<bool> bell_stands{false};
 
-std::size_t set_of(const void* address) noexcept {
-    constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15;
-    static_assert(bell_sets == 1u << 8);
-    return reinterpret_cast<std::uintptr_t>(address) * golden >> (64 - 8);
-}
-
-// Async-signal-safe. After a store to what is waited for.
-void ring_bell(const void* address) noexcept {
-    weft::detail::full_fence();
-    const std::size_t set = set_of(address);
-    for (bell_place& p : bell_board[set].places) {
-        if (p.address.load(std::memory_order_seq_cst) != address) continue;
-        p.posts.fetch_add(1, std::memory_order_relaxed);
-        // Release, both: the bell that sees them sees the count.
-        bell_marks[set / 64].fetch_or(std::uint64_t{1} << set % 64, std::memory_order_release);
-        bell_rings.fetch_add(1, std::memory_order_release);
-        weft::detail::futex_wake(&bell_rings);
-        return;
-    }
-}
-
-void answer_set(bell_set& s) noexcept {
-    for (bell_place& p : s.places) {
-        if (p.posts.load(std::memory_order_relaxed) == 0) continue;
-        const std::uint32_t n = p.posts.exchange(0, std::memory_order_acq_rel);
-        if (const void* const at = p.address.load(std::memory_order_seq_cst)) unpark(at, n);
-    }
-}
-
 void stand_at_bell(void*) noexcept {
-    for (;;) {
-        const std::uint32_t seen = bell_rings.load(std::memory_order_acquire);
-        for (std::size_t i = 0; i < std::size(bell_marks); ++i)
-            for (std::uint64_t marks = bell_marks[i].exchange(0, std::memory_order_acq_rel);
-                 marks != 0; marks &= marks - 1)
-                answer_set(bell_board[64 * i + static_cast<std::size_t>(std::countr_zero(marks))]);
-        weft::detail::futex_wait(bell_rings, seen);
-    }
+    for (;;)
+        posts.sleep(posts.answer([](const void* at, std::uint32_t n) noexcept { unpark(at, n); }));
 }
 
 // Its thread is not the child's, and the waiters are in the parent.
 __attribute__((constructor(101))) void forget_bell_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
-        for (bell_set& s : bell_board) new (&s) bell_set;
+        posts.forget_all();
         bell_stands.store(false, std::memory_order_relaxed);
     });
 }
@@ -121,37 +56,6 @@ bool bell_is_there() noexcept {
     bell_stands.store(false, std::memory_order_release);
     return false;
 }
-
-// Of a fiber that waits.
-class bell_rope {
-public:
-    explicit bell_rope(const void* address) noexcept : set_(bell_board[set_of(address)]) {
-        if (!bell_is_there()) return;
-        const std::lock_guard held(set_.lock);
-        bell_place* free = nullptr;
-        for (bell_place& p : set_.places) {
-            if (p.fibers == 0 && free == nullptr) free = &p;
-            if (p.fibers == 0 || p.address.load(std::memory_order_relaxed) != address) continue;
-            free = &p;
-            break;
-        }
-        if (free == nullptr) return;
-        place_ = free;
-        if (place_->fibers++ == 0) place_->address.store(address, std::memory_order_seq_cst);
-    }
-    bell_rope(const bell_rope&) = delete;
-    bell_rope& operator=(const bell_rope&) = delete;
-    ~bell_rope() {
-        if (place_ == nullptr) return;
-        const std::lock_guard held(set_.lock);
-        if (--place_->fibers == 0) place_->address.store(nullptr, std::memory_order_relaxed);
-    }
-    explicit operator bool() const noexcept { return place_ != nullptr; }
-
-private:
-    bell_set& set_;
-    bell_place* place_ = nullptr;
-};
 
 #if defined(__GLIBC__) && __SIZEOF_POINTER__ == 8
 // glibc's: the value and the threads that wait, in 8 bytes, and then whether it is shared.
@@ -197,7 +101,8 @@ int take_unit(sem_t* s, const clock_moment& until) {
     if (errno != EAGAIN) return errno;
     const interruptible here(ended_by::plain_handler);
     if (is_shared_semaphore(s)) return take_by_asking(s, until, here);
-    const bell_rope rope(s);
+    if (!bell_is_there()) return take_by_asking(s, until, here);
+    const post_bell::rope rope(posts, s);
     if (!rope) return take_by_asking(s, until, here);
     parking how{.what = "a semaphore",
                 .abandoned = [](const void* at, bool) noexcept { unpark(at, 1); }};
@@ -249,7 +154,7 @@ int in_fiber::sem_clockwait(sem_t* s, clockid_t by, const timespec* until) {
 
 int everywhere::sem_post(sem_t* s) {
     const int r = real::sem_post(s);
-    if (r == 0) ring_bell(s);
+    if (r == 0) posts.ring(s);
     return r;
 }
 
