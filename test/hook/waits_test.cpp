@@ -353,6 +353,40 @@ TEST_P(pthread_waits, lose_no_unit_of_a_semaphore_to_a_stop) {
     });
 }
 
+// It is read by the main thread all the time.
+TEST_P(pthread_waits, of_readers_go_on_when_a_thread_gives_up_to_write) {
+    pthread_rwlockattr_t a;
+    ::pthread_rwlockattr_init(&a);
+    ::pthread_rwlockattr_setkind_np(&a, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_t l;
+    ::pthread_rwlock_init(&l, &a);
+    ::pthread_rwlockattr_destroy(&a);
+    ASSERT_EQ(::pthread_rwlock_rdlock(&l), 0);
+    std::thread writes([&] {
+        const timespec end = moment_in(CLOCK_REALTIME, 100);
+        EXPECT_EQ(::pthread_rwlock_timedwrlock(&l, &end), ETIMEDOUT);
+    });
+    run([&] {
+        // It is in the way as soon as it waits.
+        while (::pthread_rwlock_tryrdlock(&l) == 0) {
+            ::pthread_rwlock_unlock(&l);
+            ::usleep(1000);
+        }
+        bool has_read = false;
+        fiber reads([&] {
+            EXPECT_EQ(::pthread_rwlock_rdlock(&l), 0);
+            has_read = true;
+            ::pthread_rwlock_unlock(&l);
+        });
+        for (int i = 0; i < 1000 && !has_read; ++i) ::usleep(1000);
+        EXPECT_TRUE(has_read);
+        EXPECT_EQ(::pthread_rwlock_unlock(&l), 0);
+        reads.join();
+    });
+    writes.join();
+    EXPECT_EQ(::pthread_rwlock_destroy(&l), 0);
+}
+
 INSTANTIATE_ON_DRIVERS(pthread_waits);
 
 int recursive_static(int depth);

@@ -109,6 +109,12 @@ int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until
     }
 }
 
+// A thread has waited in libc to write. Where writers come first that has kept readers out.
+int no_longer_in_the_way(const void* l, int r) noexcept {
+    if (r == ETIMEDOUT) wake_for_rwlock(l);
+    return r;
+}
+
 }  // namespace
 
 int in_fiber::pthread_rwlock_rdlock(pthread_rwlock_t* l) {
@@ -139,19 +145,20 @@ int in_fiber::pthread_rwlock_wrlock(pthread_rwlock_t* l) {
 
     return lock_rwlock(*l, as_writer, {CLOCK_REALTIME, nullptr});
 }
-int in_fiber::pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* until) {
-    if (!pthreads_are_of_fibers())
-        return left_to_thread("pthread_rwlock_timedwrlock", __builtin_return_address(0),
-                              [=] { return real::pthread_rwlock_timedwrlock(l, until); });
-
-    return lock_rwlock(*l, as_writer, {CLOCK_REALTIME, until});
+int everywhere::pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* until) {
+    if (hooked_fiber() != nullptr && pthreads_are_of_fibers())
+        return lock_rwlock(*l, as_writer, {CLOCK_REALTIME, until});
+    const int r = left_to_thread("pthread_rwlock_timedwrlock", __builtin_return_address(0),
+                                 [=] { return real::pthread_rwlock_timedwrlock(l, until); });
+    return no_longer_in_the_way(l, r);
 }
-int in_fiber::pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t by, const timespec* until) {
-    if (!pthreads_are_of_fibers())
-        return left_to_thread("pthread_rwlock_clockwrlock", __builtin_return_address(0),
-                              [=] { return real::pthread_rwlock_clockwrlock(l, by, until); });
-
-    return lock_rwlock(*l, as_writer, {by, until});
+int everywhere::pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t by,
+                                           const timespec* until) {
+    if (hooked_fiber() != nullptr && pthreads_are_of_fibers())
+        return lock_rwlock(*l, as_writer, {by, until});
+    const int r = left_to_thread("pthread_rwlock_clockwrlock", __builtin_return_address(0),
+                                 [=] { return real::pthread_rwlock_clockwrlock(l, by, until); });
+    return no_longer_in_the_way(l, r);
 }
 int in_fiber::pthread_rwlock_trywrlock(pthread_rwlock_t* l) {
     if (!pthreads_are_of_fibers()) return real::pthread_rwlock_trywrlock(l);
