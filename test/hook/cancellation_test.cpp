@@ -78,6 +78,7 @@ POSIX_CASE(a_thread_is_canceled_as_ever) {
     static int handlers;
     handlers = 0;
     const auto body = [](void* of) -> void* {
+        if (WEFT_ASAN) return nullptr;  // it does not see how libc unwinds a thread
         reinterpret_cast<c_function>(of)(
             [](void*) { return ::pause(); }, nullptr,
             [](void* number) { handlers = 10 * handlers + *static_cast<int*>(number); });
@@ -218,12 +219,13 @@ protected:
     void TearDown() override { hook::set_options({}); }
 
     void expect_same(program p) {
-        std::string of_threads;
-        std::thread([&] { of_threads = write_on_threads(p); }).join();
         std::string of_fibers;
         run([&] { of_fibers = write_in_fibers(p); });
+        EXPECT_NE(of_fibers, "");
+        if (WEFT_ASAN) return;  // it does not see how libc unwinds a thread
+        std::string of_threads;
+        std::thread([&] { of_threads = write_on_threads(p); }).join();
         EXPECT_EQ(of_threads, of_fibers);
-        EXPECT_NE(of_threads, "");
     }
 };
 

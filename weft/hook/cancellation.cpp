@@ -19,6 +19,10 @@
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
 
+#if WEFT_ASAN
+extern "C" void __asan_handle_no_return();
+#endif
+
 namespace weft::hook {
 
 // What C code without -fexceptions pushes, as libc's header has it: a place to jump to, and four
@@ -268,6 +272,9 @@ void throw_past_handlers(fiber_core& f, stop_reason why) {
     cancel_record* const r = record_of(f);
     if (r != nullptr && r->handlers != nullptr) {
         r->leaves_by = why;
+#if WEFT_ASAN
+        __asan_handle_no_return();  // it does not see what is unwound so
+#endif
         _Unwind_ForcedUnwind(&r->passing, jump_to_handler, r);
     }
     weft::detail::throw_stopped(why);
