@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -131,8 +133,15 @@ bool is_listener(int fd) noexcept {
 std::size_t step_of(int out) noexcept {
     const fd_sort sort = sort_of(out);
     if (sort.sort() == fd_sort::message) return most_bytes;
-    const bool is_terminal = sort.sort() == fd_sort::terminal || sort.has(fd_sort::steers);
-    return is_terminal ? 128 : page_bytes;
+    if (sort.sort() == fd_sort::terminal || sort.has(fd_sort::steers)) return 128;
+    // A socket that has sent all takes more at once.
+    int queued = 1;
+    int room = 0;
+    ::socklen_t bytes = sizeof room;
+    if (sort.sort() == fd_sort::stream && real::ioctl(out, SIOCOUTQ, &queued) == 0 && queued == 0 &&
+        real::getsockopt(out, SOL_SOCKET, SO_SNDBUF, &room, &bytes) == 0)
+        return std::max(page_bytes, static_cast<std::size_t>(room) / 4);
+    return page_bytes;
 }
 
 ssize_t would_wait() noexcept {
@@ -178,7 +187,6 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     };
     if (!may_be_moved(in, out) || !takes_of_pipes(out)) return as_asked(bytes);
     const bool refuses = is_listener(out);
-    const std::size_t step = step_of(out);
     std::size_t moved = 0;
     while (moved < bytes) {
         const ssize_t n = move_between(
@@ -189,7 +197,7 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
                 if ((there & POLLIN) == 0) return there != 0 ? as_asked(bytes) : would_wait();
                 if (refuses || is_not_to_wait(out)) return as_asked(bytes - moved);
                 if (!is_ready(out, POLLOUT)) return would_wait();
-                return as_asked(std::min(bytes - moved, step));
+                return as_asked(std::min(bytes - moved, step_of(out)));
             },
             [=](int fd) { return fd == out ? !is_not_to_wait(out) : moved == 0 && pipe_waits; });
         if (n <= 0) return moved > 0 ? static_cast<ssize_t>(moved) : n;

@@ -1,5 +1,6 @@
 #include "test/hook/fuzz/world.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -126,7 +127,9 @@ int making::tell_error(int error) {
 long making::tell_moved(long answer, std::size_t wanted) {
     constexpr long many = 4096;
     if (answer < many || !here.has_parts) return tell(answer);
-    say(answer == static_cast<long>(wanted) ? "all" : "a part");
+    // What does not wait has what was there at that moment.
+    const bool waits = (::fcntl(fd(0), F_GETFL) & O_NONBLOCK) == 0;
+    say(!waits ? "much" : answer == static_cast<long>(wanted) ? "all" : "a part");
     return answer;
 }
 
