@@ -189,6 +189,33 @@ POSIX_CASE(a_local_writer_takes_the_error_of_its_socket) {
     HOOKED(sigaction)(SIGPIPE, &before, nullptr);
 }
 
+POSIX_CASE(a_wait_for_messages_ends_though_the_socket_is_to_wait_no_more) {
+    for (int by = 0; by != 4; ++by) {
+        const auto s = fd_pair::sockets(SOCK_DGRAM);
+        t.beside([&] {
+            after_ms(10);
+            HOOKED(fcntl)(s.a, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+            HOOKED(shutdown)(s.a, SHUT_RD);
+        });
+        char got[8];
+        sockaddr_un from{};
+        socklen_t room = sizeof from;
+        iovec v = {got, sizeof got};
+        mmsghdr m{};
+        m.msg_hdr.msg_iov = &v;
+        m.msg_hdr.msg_iovlen = 1;
+        m.msg_len = 7;
+        if (by == 0) t.told("read", HOOKED(read)(s.a, got, sizeof got));
+        if (by == 1)
+            t.told("recvfrom", HOOKED(recvfrom)(s.a, got, sizeof got, 0, as_address(from), &room));
+        if (by == 2) t.told("recvmsg", HOOKED(recvmsg)(s.a, &m.msg_hdr, 0));
+        if (by == 3) t.told("recvmmsg", HOOKED(recvmmsg)(s.a, &m, 1, 0, nullptr));
+        t.told("address", by == 1 ? room : m.msg_hdr.msg_namelen);
+        t.told("bytes", m.msg_len);
+        t.join();
+    }
+}
+
 // The writer's own direction, or the one in which its peer reads.
 POSIX_CASE(a_local_writer_that_waits_ends_when_its_direction_is_shut_down) {
     const std::vector<char> much(1'000'000, 'x');

@@ -55,6 +55,13 @@ bool goes_up_to_mark(int fd) noexcept {
     return real::poll(&p, 1, 0) > 0 && (p.revents & POLLPRI) != 0 && !is_at_mark(fd);
 }
 
+// What the system tells of an end beside no bytes.
+void tell_end(msghdr& m) noexcept {
+    m.msg_namelen = 0;
+    m.msg_controllen = 0;
+    m.msg_flags = 0;
+}
+
 // As recvmmsg(2) begins: the error that stands at the socket is told, whatever there is to receive.
 bool has_taken_error(int fd) noexcept {
     ::pollfd p = {fd, 0, 0};
@@ -106,11 +113,16 @@ ssize_t peek_all(int fd, std::size_t least, Look look_at) {
 }  // namespace
 
 ssize_t recvfrom(int fd, void* to, size_t bytes, int flags, sockaddr* peer, socklen_t* peer_bytes) {
+    ssize_t last = 0;
     const auto some = [&](int waits_not) {
-        return real::recvfrom(fd, to, bytes, flags | waits_not, peer, peer_bytes);
+        return last = real::recvfrom(fd, to, bytes, flags | waits_not, peer, peer_bytes);
     };
     if (!is_to_receive(fd, flags)) return some(no_wait);
-    if (!wants_more(fd, flags)) return transfer(fd, true, [&] { return receive_with(fd, some); });
+    if (!wants_more(fd, flags)) {
+        const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); });
+        if (n == 0 && last < 0 && peer != nullptr && peer_bytes != nullptr) *peer_bytes = 0;
+        return n;
+    }
     if ((flags & MSG_PEEK) != 0)
         return peek_all(fd, least_of(fd, flags, bytes), [&] { return some(no_wait); });
     iovec one = {to, bytes};
@@ -171,16 +183,21 @@ ssize_t send(int fd, const void* from, size_t bytes, int flags) {
 ssize_t recvmsg(int fd, msghdr* m, int flags) {
     if (is_bad_message(m)) return real::recvmsg(fd, m, flags | no_wait);
     const msghdr as_given = *m;
+    ssize_t last = 0;
     const auto some = [&](int waits_not) {
         // A failed call leaves what it was given; one that has looked does not.
         m->msg_namelen = as_given.msg_namelen;
         m->msg_controllen = as_given.msg_controllen;
-        const ssize_t n = real::recvmsg(fd, m, flags | waits_not);
-        if (n >= 0) opened_by(*m);
-        return n;
+        last = real::recvmsg(fd, m, flags | waits_not);
+        if (last >= 0) opened_by(*m);
+        return last;
     };
     if (!is_to_receive(fd, flags)) return some(no_wait);
-    if (!wants_more(fd, flags)) return transfer(fd, true, [&] { return receive_with(fd, some); });
+    if (!wants_more(fd, flags)) {
+        const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); });
+        if (n == 0 && last < 0) tell_end(*m);
+        return n;
+    }
     iov_cursor rest(m->msg_iov, static_cast<int>(m->msg_iovlen));
     std::size_t least = least_of(fd, flags, rest.bytes());
     if ((flags & MSG_PEEK) != 0) return peek_all(fd, least, [&] { return some(no_wait); });
@@ -265,7 +282,11 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
                 });
             });
             if (n < 0) break;
-            got = static_cast<unsigned>(n);
+            if (n == 0) {  // a message of the end
+                tell_end(next->msg_hdr);
+                next->msg_len = 0;
+            }
+            got = std::max(static_cast<unsigned>(n), 1u);
             for (unsigned i = 0; i < got; ++i) opened_by(next[i].msg_hdr);
         }
         done += got;

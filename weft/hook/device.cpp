@@ -62,6 +62,14 @@ int quiet_while_waiting(int fd) noexcept {
     return quiet;
 }
 
+bool is_over(int fd) noexcept {
+    if (known_sort(fd).sort() != fd_sort::message) return false;
+    const int before = errno;
+    const bool is = is_ready(fd, POLLRDHUP) && is_nonblocking(fd);
+    errno = before;
+    return is;
+}
+
 constinit atomic<bool> low_water_was_set{false};
 
 std::size_t low_water_of(int fd) noexcept {

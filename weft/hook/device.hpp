@@ -36,6 +36,10 @@ int take_error(int fd) noexcept;
 // MSG_NOSIGNAL for a local socket, whose writer gets no SIGPIPE once it waits; else 0. Keeps errno.
 int quiet_while_waiting(int fd) noexcept;
 
+// Whether a wait for messages is at its end, which only a call that waits is told of, and the
+// socket is to wait no more (receive_with() has it where it is).
+bool is_over(int fd) noexcept;
+
 // The family of a socket: AF_INET and so on.
 int family_of(int fd) noexcept;
 

@@ -54,6 +54,10 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
             return moved;
         }
         int why = errno;
+        if (why == EAGAIN && waits && reads && is_over(fd)) [[unlikely]] {
+            errno = before;
+            return moved;
+        }
         if (why == EAGAIN && (waits || !is_nonblocking(fd))) {
             if (!waits) deadline = call_deadline(fd, reads);
             waits = true;
