@@ -282,6 +282,39 @@ TEST(libc_mutex, belongs_to_the_fiber_in_a_child_as_well) {
     });
 }
 
+// Another thread is in the midst of such a call when the child is made.
+TEST(libc_mutex, of_robust_kind_serves_a_child_whatever_other_threads_do_meanwhile) {
+    const kind robust = {"robust", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST};
+    std::atomic<bool> ended{false};
+    std::thread busy([&] {
+        run([&] {
+            mutex_of theirs(robust);
+            while (!ended) {
+                ::pthread_mutex_lock(&theirs.m);
+                ::pthread_mutex_unlock(&theirs.m);
+            }
+        });
+    });
+    run([&] {
+        mutex_of own(robust);
+        bool served = true;
+        for (int i = 0; i < (WEFT_TSAN || WEFT_ASAN ? 10 : 100) && served; ++i) {
+            const ::pid_t child = ::fork();
+            if (child == 0) {
+                ::alarm(5);
+                ::pthread_mutex_lock(&own.m);
+                ::_exit(::pthread_mutex_unlock(&own.m));
+            }
+            int status = -1;
+            ::waitpid(child, &status, 0);
+            served = status == 0;
+        }
+        EXPECT_TRUE(served);
+    });
+    ended = true;
+    busy.join();
+}
+
 // The thread would wait for itself.
 TEST(libc_mutex, that_a_thread_holds_names_the_thread) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,7 @@
 #include "weft/hook/stdio_lock.hpp"
 
+#include <pthread.h>
+
 #include <cstdint>
 #include <mutex>
 #include <new>
@@ -36,6 +38,13 @@ struct record_list {
 
 constexpr unsigned list_count = 32;
 constinit record_list lists[list_count];
+
+// Another thread of the parent may have one locked. A list is whole at each step of a change.
+__attribute__((constructor(101))) void free_lists_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] {
+        for (record_list& l : lists) new (&l.lock) spin_lock;
+    });
+}
 
 record_list& list_of(const FILE* file) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(file);
