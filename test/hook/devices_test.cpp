@@ -105,7 +105,7 @@ POSIX_CASE(a_terminal_collects_as_it_was_told) {
         t.beside([&] {
             after_ms(30);
             HOOKED(write)(p.far, "ab", 2);
-            after_ms(20);
+            after_ms(45);
             HOOKED(write)(p.far, "cd", 2);
             if (m.time == 0) return;
             after_ms(200);
