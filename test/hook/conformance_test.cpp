@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "test/io/channel_laws.hpp"
@@ -68,6 +69,8 @@ channel open_hooked() {
     constexpr channel_kind kind = channel_kinds[i];
     channel c = kind.open();
     c.near = std::make_unique<hooked_end>(std::move(c.near), !kind.is_weft_s);
+    // A read that waits is told of a hang-up as a thread's is, and not of an end.
+    if (std::string_view(kind.name) == "tty") c.error_at_end = EIO;
     return c;
 }
 template <std::size_t... i>

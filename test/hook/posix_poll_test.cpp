@@ -82,6 +82,29 @@ POSIX_CASE(poll_waits_for_an_end) {
     t.join();
 }
 
+// Both are told of what comes, and the query for an end comes first, and finds none.
+POSIX_CASE(a_query_for_an_end_leaves_bytes_to_their_reader) {
+    for (const int events : {POLLRDHUP, POLLRDBAND}) {
+        auto s = fd_pair::sockets();
+        set_timeout(s.a, SO_RCVTIMEO, 100);
+        long queried = -1;
+        long received = -1;
+        t.beside([&] {
+            pollfd p = {s.a, static_cast<short>(events), 0};
+            queried = HOOKED(poll)(&p, 1, 50);
+        });
+        t.beside([&] {
+            char c;
+            received = HOOKED(recv)(s.a, &c, 1, 0);
+        });
+        after_ms(10);
+        HOOKED(send)(s.b, "x", 1, 0);
+        t.join();
+        t.told("queried", queried);
+        t.told("received", received);
+    }
+}
+
 POSIX_CASE(ppoll_has_finer_time) {
     auto s = fd_pair::sockets();
     pollfd p = {s.a, POLLIN, 0};

@@ -139,13 +139,17 @@ int poll_until(pollfd* all, nfds_t count, time_point deadline) {
     if (deadline == at_once) return ask(query);
     wanted_list of(count);
     if (!of) return fails_with(ENOMEM);
-    constexpr short reading = POLLIN | POLLRDHUP | POLLRDNORM | POLLRDBAND;
     for (const pollfd& p : std::span(all, count)) {
         if (p.fd < 0) continue;
-        const bool reads = (p.events & reading) != 0;
-        const bool writes = (p.events & (POLLOUT | POLLWRNORM | POLLWRBAND)) != 0;
+        const bool reads = (p.events & (POLLIN | POLLRDNORM)) != 0;
+        const bool writes = (p.events & (POLLOUT | POLLWRNORM)) != 0;
+        // Bytes that lie there are no answer to a query for these alone, and are a reader's: to
+        // wait for an event of theirs would be to take it from one that waits in a call.
+        const bool is_asked = (!reads && (p.events & (POLLRDHUP | POLLRDBAND)) != 0) ||
+                              (!writes && (p.events & POLLWRBAND) != 0);
         // Errors and hang-ups are told to all, and to those that asked for nothing.
-        of.push_back({p.fd, reads, writes, (p.events & POLLPRI) != 0 || !(reads || writes)});
+        const bool urgent = (p.events & POLLPRI) != 0 || !(reads || writes);
+        of.push_back({p.fd, reads, writes, urgent, is_asked});
     }
     return wait_for_one(of.all(), deadline, query);
 }

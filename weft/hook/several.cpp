@@ -60,6 +60,7 @@ bool several_wait::start(waiter& w) noexcept {
     io_driver* const here = weft::detail::io_driver_here();
     for (std::size_t i = 0; i < all_.size(); ++i) {
         several::place& p = places_[i];
+        if (all_[i].is_asked) again_ = std::min(again_, after(now(), blind_wait));
         for (const int direction : {0, 1}) {
             const std::uint64_t flag =
                 all_[i].flags() &

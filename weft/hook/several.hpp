@@ -17,7 +17,8 @@ struct wanted {
     int fd;
     bool reads;
     bool writes;
-    bool urgent = false;  // urgent data, or an end
+    bool urgent = false;    // urgent data, or an end
+    bool is_asked = false;  // the query may find nothing where a call would: no event is the answer
 
     // The flags of its entry of which each brings the turn.
     std::uint64_t flags() const noexcept {
