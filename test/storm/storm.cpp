@@ -9,6 +9,16 @@
 #include <cstring>
 #include <limits>
 
+#include "weft/base/platform.hpp"
+
+#if WEFT_TSAN
+// libstdc++ counts the owners of an exception in its shared object, where ThreadSanitizer does not
+// see that the last one comes after the others.
+extern "C" const char* __tsan_default_suppressions() {
+    return "race:std::__exception_ptr::exception_ptr::_M_release\n";
+}
+#endif
+
 namespace weft::testing::storm {
 
 namespace {
