@@ -1,3 +1,7 @@
+// A request is one exchange, and then a message to the loop of the fiber. A fiber that has looked
+// before the exchange waits by the time the message arrives, on its own thread, and is found there:
+// no order between the two words is relied on. The list of records is under one lock.
+
 #include "weft/hook/cancellation.hpp"
 
 #include <setjmp.h>

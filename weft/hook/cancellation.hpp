@@ -18,7 +18,7 @@
 // unwind tables) the request stays pending. A fiber that is killed runs no handlers of that list.
 // Without exceptions a fiber cannot be canceled.
 //
-// Model: none, the one word that threads share is set by exchange; all else is the fiber's.
+// Model: none, a request is one exchange, and a message to the thread of the fiber, as stops are.
 #pragma once
 
 #include <pthread.h>
