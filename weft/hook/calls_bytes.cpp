@@ -202,8 +202,10 @@ ssize_t read(int fd, void* to, size_t bytes) {
         forget_sort(fd);
     }
     if (bytes == 0 || bytes > std::size_t{SSIZE_MAX}) return real::read(fd, to, bytes);
-    if (sort_of(fd).sort() == fd_sort::file)
+    if (sort_of(fd).sort() == fd_sort::file) {
+        pay_for(fd);
         return file_call([=] { return real::read(fd, to, bytes); });
+    }
     const iovec one = {to, bytes};
     return read_all_sorts(fd, &one, 1);
 }
@@ -222,8 +224,10 @@ ssize_t write(int fd, const void* from, size_t bytes) {
         if (bytes != 0 || sort_of(fd).sort() != fd_sort::message)
             return real::write(fd, from, bytes);
     }
-    if (sort_of(fd).sort() == fd_sort::file)
+    if (sort_of(fd).sort() == fd_sort::file) {
+        pay_for(fd);
         return file_call([=] { return real::write(fd, from, bytes); });
+    }
     const iovec one = {const_cast<void*>(from), bytes};
     return write_all_sorts(fd, &one, 1);
 }

@@ -8,6 +8,7 @@
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/record_lock.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 #if !defined(CLOSE_RANGE_CLOEXEC)
 #define CLOSE_RANGE_CLOEXEC (1u << 2)
@@ -79,6 +80,10 @@ int fcntl(int fd, int command, void* argument) {
                 const cancellation_point here(f);
                 return wait_for_record(fd, command, argument);
             }
+            return real::fcntl(fd, command, argument);
+        case F_SETLK:
+        case F_OFD_SETLK:
+            pay(price::lock);
             [[fallthrough]];
         default:
             return real::fcntl(fd, command, argument);

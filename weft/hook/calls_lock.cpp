@@ -16,6 +16,7 @@
 #include "weft/hook/interruption.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/record_lock.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 namespace weft::hook {
 namespace {
@@ -177,13 +178,16 @@ int wait_for_record(int fd, int command, void* wanted) {
 }
 
 int in_fiber::lockf(int fd, int command, off_t bytes) {
+    pay(price::lock);
     return command == F_LOCK ? lock_from_here(fd, bytes) : real::lockf(fd, command, bytes);
 }
 int in_fiber::lockf64(int fd, int command, off64_t bytes) {
+    pay(price::lock);
     return command == F_LOCK ? lock_from_here(fd, bytes) : real::lockf64(fd, command, bytes);
 }
 
 int in_fiber::flock(int fd, int how) {
+    pay(price::lock);
     const int before = errno;
     if ((how & LOCK_NB) != 0 || how == LOCK_UN) return real::flock(fd, how);
     if (real::flock(fd, how | LOCK_NB) == 0) return 0;

@@ -12,6 +12,7 @@
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 namespace weft::hook {
 namespace {
@@ -45,6 +46,7 @@ time_point next_look(const timespec* moment) noexcept {
 // queue is not to be waited for.
 template <class Attempt>
 auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt attempt) {
+    pay(price::lock);
     if (is_no_moment(moment) || !is_own_process()) return attempt(moment);
     const int before = errno;
     bool waited = false;
@@ -135,6 +137,7 @@ bool waits(int set, std::span<const sembuf> all) noexcept {
 }
 
 int operate(int set, sembuf* all, std::size_t count, const timespec* timeout) {
+    pay(price::lock);
     constexpr std::size_t more_than_any = 32'000;  // SEMOPM of any system
     if (all == nullptr || count == 0 || count > more_than_any || is_no_moment(timeout) ||
         !is_own_process())
@@ -193,6 +196,7 @@ int in_fiber::mq_send(mqd_t queue, const char* from, size_t bytes, unsigned prio
 }
 
 ssize_t in_fiber::msgrcv(int queue, void* to, size_t bytes, long type, int flags) {
+    pay(price::lock);
     if ((flags & (IPC_NOWAIT | MSG_COPY)) != 0 || !is_own_process())
         return real::msgrcv(queue, to, bytes, type, flags);
     return ask_again_and_again(
@@ -200,6 +204,7 @@ ssize_t in_fiber::msgrcv(int queue, void* to, size_t bytes, long type, int flags
 }
 
 int in_fiber::msgsnd(int queue, const void* from, size_t bytes, int flags) {
+    pay(price::lock);
     if ((flags & IPC_NOWAIT) != 0 || !is_own_process())
         return real::msgsnd(queue, from, bytes, flags);
     return ask_again_and_again(

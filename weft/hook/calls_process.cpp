@@ -17,6 +17,7 @@
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {
@@ -124,6 +125,7 @@ private:
 }  // namespace
 
 pid_t wait4(pid_t child, int* status, int options, rusage* used) {
+    pay(price::lock);
     constexpr int least = -2147483647 - 1;  // has no group of that number
     if ((options & WNOHANG) != 0 || child == least || !is_own_process())
         return real::wait4(child, status, options, used);
@@ -142,6 +144,7 @@ pid_t wait3(int* status, int options, rusage* used) {
 pid_t wait(int* status) { return in_fiber::wait4(-1, status, 0, nullptr); }
 
 int waitid(idtype_t by, id_t id, siginfo_t* told, int options) {
+    pay(price::lock);
     const bool is_not_to_wait =
         (options & WNOHANG) != 0 || (by == P_PIDFD && is_nonblocking(static_cast<int>(id)));
     if (is_not_to_wait || !is_own_process()) return real::waitid(by, id, told, options);

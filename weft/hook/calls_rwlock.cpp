@@ -26,6 +26,7 @@
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/timed_park.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 namespace weft::hook {
 namespace {
@@ -87,6 +88,7 @@ int poll_rwlock(pthread_rwlock_t& l, std::uint32_t as, fiber_core& f, const cloc
 }
 
 int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until) {
+    pay(price::lock);
     fiber_core& f = *hooked_fiber();
     if (until.at != nullptr) {
         if (until.by != CLOCK_REALTIME && until.by != CLOCK_MONOTONIC) return EINVAL;
@@ -160,9 +162,15 @@ int everywhere::pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t by,
                                  [=] { return real::pthread_rwlock_clockwrlock(l, by, until); });
     return no_longer_in_the_way(l, r);
 }
-int in_fiber::pthread_rwlock_trywrlock(pthread_rwlock_t* l) {
-    if (!pthreads_are_of_fibers()) return real::pthread_rwlock_trywrlock(l);
 
+int in_fiber::pthread_rwlock_tryrdlock(pthread_rwlock_t* l) {
+    pay(price::lock);
+    return real::pthread_rwlock_tryrdlock(l);
+}
+
+int in_fiber::pthread_rwlock_trywrlock(pthread_rwlock_t* l) {
+    pay(price::lock);
+    if (!pthreads_are_of_fibers()) return real::pthread_rwlock_trywrlock(l);
     return try_rwlock(*l, as_writer, *hooked_fiber());
 }
 

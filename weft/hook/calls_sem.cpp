@@ -26,6 +26,7 @@
 #include "weft/hook/opening.hpp"
 #include "weft/hook/stops.hpp"
 #include "weft/hook/timed_park.hpp"
+#include "weft/hook/turn_budget.hpp"
 #include "weft/sched/detached_thread.hpp"
 
 namespace weft::hook {
@@ -121,6 +122,7 @@ int take_unit(sem_t* s, const clock_moment& until) {
 }
 
 int answer_of_take(sem_t* s, const clock_moment& until) {
+    pay(price::lock);
     const int before = errno;
     const int why = take_unit(s, until);
     errno = why != 0 ? why : before;
@@ -150,6 +152,11 @@ int in_fiber::sem_clockwait(sem_t* s, clockid_t by, const timespec* until) {
                               [=] { return real::sem_clockwait(s, by, until); });
 
     return answer_of_take(s, {by, until});
+}
+
+int in_fiber::sem_trywait(sem_t* s) {
+    pay(price::lock);
+    return real::sem_trywait(s);
 }
 
 int everywhere::sem_post(sem_t* s) {

@@ -9,6 +9,7 @@
 #include "weft/hook/interruption.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/signal_watch.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {
@@ -37,6 +38,7 @@ int take_signal(const sigset_t* set, siginfo_t* told, time_point deadline) {
 }  // namespace
 
 int sigtimedwait(const sigset_t* set, siginfo_t* told, const timespec* timeout) {
+    pay(price::lock);
     if (!is_own_process()) return real::sigtimedwait(set, told, timeout);
     if (timeout == nullptr) return take_signal(set, told, never);
     const bool is_bad =

@@ -84,6 +84,12 @@ bool has_rights(int fd, const msghdr& m) noexcept {
     return with_credentials == 0;
 }
 
+// The answer of a call that is not to wait.
+ssize_t received_at_once(int fd, ssize_t n) {
+    if (n < 0 && errno == EAGAIN) refused_at_once(fd);
+    return n;
+}
+
 // What the system refuses, and nothing here can read.
 bool is_bad_message(const msghdr* m) noexcept {
     return m == nullptr || m->msg_iovlen > std::size_t{IOV_MAX};
@@ -117,7 +123,7 @@ ssize_t recvfrom(int fd, void* to, size_t bytes, int flags, sockaddr* peer, sock
     const auto some = [&](int waits_not) {
         return last = real::recvfrom(fd, to, bytes, flags | waits_not, peer, peer_bytes);
     };
-    if (!is_to_receive(fd, flags)) return some(no_wait);
+    if (!is_to_receive(fd, flags)) return received_at_once(fd, some(no_wait));
     if (!wants_more(fd, flags)) {
         const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); });
         if (n == 0 && last < 0 && peer != nullptr && peer_bytes != nullptr) *peer_bytes = 0;
@@ -192,7 +198,7 @@ ssize_t recvmsg(int fd, msghdr* m, int flags) {
         if (last >= 0) opened_by(*m);
         return last;
     };
-    if (!is_to_receive(fd, flags)) return some(no_wait);
+    if (!is_to_receive(fd, flags)) return received_at_once(fd, some(no_wait));
     if (!wants_more(fd, flags)) {
         const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); });
         if (n == 0 && last < 0) tell_end(*m);

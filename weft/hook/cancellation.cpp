@@ -20,6 +20,7 @@
 #include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/own_self.hpp"
 #include "weft/hook/stops.hpp"
+#include "weft/hook/turn_budget.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/waiter.hpp"
 
@@ -311,6 +312,7 @@ int everywhere::pthread_setcanceltype(int type, int* before) {
 void everywhere::pthread_testcancel() {
     fiber_core* const f = fiber_with_state();
     if (f == nullptr) return real::pthread_testcancel();
+    pay(price::lock);
     if (cancel_record* const r = record_of(*f)) leave_if_asked(*f, *r);
 }
 

@@ -21,6 +21,7 @@
 #include "weft/hook/owner_death.hpp"
 #include "weft/hook/parking_lot.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 // The system's number of the thread, which libc has a mutex know its owner by; 0: not asked yet. A
 // child that was forked behind the hooks has its parent's: no kind whose owner is asked for is
@@ -435,6 +436,7 @@ int give_back(pthread_mutex_t& m, int me) {
 }  // namespace
 
 int lock_mutex(pthread_mutex_t& m, fiber_core& f) {
+    pay(price::lock);
     const int me = number_of(f);
     if (!has_plain_words(m)) [[unlikely]]
         return lend(m, me, true, never);
@@ -447,6 +449,7 @@ int lock_mutex(pthread_mutex_t& m, fiber_core& f) {
 }
 
 int try_lock_mutex(pthread_mutex_t& m, fiber_core& f) {
+    pay(price::lock);
     const int me = number_of(f);
     if (!has_plain_words(m)) [[unlikely]]
         return lend(m, me, false, never);
@@ -460,6 +463,7 @@ int try_lock_mutex(pthread_mutex_t& m, fiber_core& f) {
 
 int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const timespec& until) {
     if (!is_waitable(by)) return EINVAL;
+    pay(price::lock);
     const int me = number_of(f);
     if (!has_plain_words(m)) {
         const int r = lend(m, me, false, never);

@@ -11,6 +11,7 @@
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/number_table.hpp"
 #include "weft/hook/stops.hpp"
+#include "weft/hook/turn_budget.hpp"
 #include "weft/io/io_driver.hpp"
 
 namespace weft::hook {
@@ -66,6 +67,12 @@ opening opening_of(int fd) noexcept {
         known && at != nullptr && at->is_of(known.generation()))
         return {.of = known, .asked = false};
     return asked_opening_of(fd);
+}
+
+bool is_of_weft(int fd) noexcept {
+    const file_place* const at = files.find(fd);
+    const descriptor_ref known = descriptor_ref::find(fd);
+    return known && (at == nullptr || !at->is_of(known.generation()));
 }
 
 opening asked_opening_of(int fd) noexcept {
@@ -138,6 +145,7 @@ bool is_ending() noexcept {
 }
 
 int after_wait(int why) {
+    begin_turn_budget();
     if (why != 0) [[unlikely]]
         if (fiber_core* const f = fiber_here()) leave_if_canceled(*f);
     if (why == ECANCELED || why == ETIMEDOUT) [[unlikely]] {

@@ -43,6 +43,9 @@ opening opening_of(int fd) noexcept;
 // The same, and the system is asked.
 opening asked_opening_of(int fd) noexcept;
 
+// The number is open, and one of weft's own sockets, files or watches: no hooked call waits for it.
+bool is_of_weft(int fd) noexcept;
+
 // Every wait for that opening ends, and none is begun; it is the program's to close the number.
 void end_opening(weft::detail::io_entry& e, std::uint64_t generation) noexcept;
 

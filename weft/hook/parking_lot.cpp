@@ -13,6 +13,7 @@
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/pin.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/turn_budget.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
 
@@ -129,6 +130,7 @@ unparked lot::park(const void* address, const parking& how, question still, void
     }
     const kept_errno keep;
     const unparked end = park_fiber(*f, address, how, still, of);
+    begin_turn_budget();
     if (end == unparked::stopped) let_others_run();
     return end;
 }

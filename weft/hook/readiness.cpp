@@ -15,6 +15,7 @@
 #include "weft/hook/opening.hpp"
 #include "weft/hook/pin.hpp"
 #include "weft/hook/stops.hpp"
+#include "weft/hook/turn_budget.hpp"
 #include "weft/io/io_operation.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
@@ -92,6 +93,7 @@ void let_others_run() {
     const kept_errno own;
     const shield from_stops;
     this_fiber::yield();
+    begin_turn_budget();
 }
 
 int until(time_point t, ended_by by) {

@@ -21,6 +21,7 @@
 #include "weft/hook/device.hpp"
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 namespace weft::hook {
 
@@ -35,6 +36,7 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
     bool waits = false;
     time_point deadline = never;
     const int before = errno;
+    pay_for(fd);
     for (;;) {
         const sight seen = look(fd);
         if (moved > 0 && keeps_error(fd, reads)) {
@@ -63,6 +65,9 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
             waits = true;
             why = until_ready(fd, seen, reads, deadline);
             if (why == 0) continue;
+        } else if (why == EAGAIN && moved == 0) {
+            errno = why;
+            refused_at_once(fd);
         }
         if (moved > 0) {
             errno = before;

@@ -1,0 +1,69 @@
+// turn_budget: a fiber that goes from one hooked call to the next, and never has to wait, gives its
+// turn to the others now and then, as the system takes the processor from a thread. So a loop that
+// asks until another fiber has done something comes to its end, and a peer whose bytes never run
+// dry starves nobody. (Tokio has the idea and the word: a cooperative budget.)
+//
+// Its one idea: each call has a price, and the one that overdraws the thread's budget lets all that
+// is ready run first. A wait begins a new budget, so that only a fiber which did not wait for
+// hundreds of calls comes to that; a call costs an addition.
+//
+// weft's own calls come by here as well, some of them under a lock. What weft opens has O_NONBLOCK:
+// so a call on such a descriptor gives no turn away, but for the one that has asked the same one in
+// vain for hundreds of times, which weft does not.
+//
+// Limits: what makes no hooked call (a loop that looks at a flag, or at the time) keeps its thread,
+// and so does what asks several descriptors with O_NONBLOCK in turn, other than by poll and its
+// kin.
+//
+// Model: none, the budget is its thread's own.
+#pragma once
+
+#include "weft/base/tls.hpp"
+
+namespace weft::hook {
+
+struct turn_account {
+    int spent;
+    int refusals;  // in a row
+    int refused;   // the descriptor of these
+};
+
+}  // namespace weft::hook
+
+WEFT_DECLARE_THREAD_LOCAL(weft::hook::turn_account, weft_tls_turn_account, turn_account_here);
+
+namespace weft::hook {
+
+// A lock takes some 15 ns, a system call 200 and more.
+enum class price : int { lock = 1, call = 16 };
+inline constexpr int turn_budget = 4096;
+inline constexpr int most_refusals_at_once = turn_budget / static_cast<int>(price::call);
+
+// Lets others run, where that may be; or where it may be, and weft does not use the descriptor.
+void overdrawn();
+void overdrawn_by(int fd);
+void refused_too_often(int fd);
+
+// All before the call has begun, or after it has ended.
+inline void pay(price p) {
+    if ((weft::detail::turn_account_here().spent += static_cast<int>(p)) > turn_budget) [[unlikely]]
+        overdrawn();
+}
+inline void pay_for(int fd) {
+    turn_account& mine = weft::detail::turn_account_here();
+    if ((mine.spent += static_cast<int>(price::call)) > turn_budget) [[unlikely]]
+        overdrawn_by(fd);
+}
+// It has O_NONBLOCK, and there was nothing.
+inline void refused_at_once(int fd) {
+    turn_account& mine = weft::detail::turn_account_here();
+    mine.refusals = mine.refused == fd ? mine.refusals + 1 : 1;
+    mine.refused = fd;
+    if (mine.refusals > most_refusals_at_once) [[unlikely]]
+        refused_too_often(fd);
+}
+
+// The fiber has waited, or given its turn.
+inline void begin_turn_budget() noexcept { weft::detail::turn_account_here() = {}; }
+
+}  // namespace weft::hook
