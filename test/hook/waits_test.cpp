@@ -107,6 +107,79 @@ POSIX_CASE(a_read_write_lock_is_waited_for) {
     t.told("unlock", HOOKED(pthread_rwlock_unlock)(&l.it));
 }
 
+// It waits until that holds, and says whether it does.
+template <class F>
+bool comes_true(F f) {
+    for (int i = 0; i < 1000 && !f(); ++i) HOOKED(usleep)(1000);
+    return f();
+}
+
+POSIX_CASE(a_reader_comes_in_beside_others_whichever_writers_wait) {
+    rwlock l;
+    std::atomic<bool> has_come{false};
+    std::atomic<bool> may_go{false};
+    std::atomic<bool> has_written{false};
+    HOOKED(pthread_rwlock_wrlock)(&l.it);
+    t.beside([&] {
+        HOOKED(pthread_rwlock_wrlock)(&l.it);
+        has_written = true;
+        HOOKED(pthread_rwlock_unlock)(&l.it);
+    });
+    HOOKED(usleep)(5000);
+    t.beside([&] {
+        HOOKED(pthread_rwlock_rdlock)(&l.it);
+        has_come = true;
+        comes_true([&] { return may_go.load(); });
+        HOOKED(pthread_rwlock_unlock)(&l.it);
+    });
+    HOOKED(usleep)(5000);
+    HOOKED(pthread_rwlock_unlock)(&l.it);
+    t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
+    t.told("the other reads as well", comes_true([&] { return has_come.load(); }));
+    t.told("written", has_written);
+    may_go = true;
+    HOOKED(pthread_rwlock_unlock)(&l.it);
+    t.join();
+    t.told("written", has_written);
+}
+
+POSIX_CASE(a_reader_waits_for_writers_that_go_first) {
+    rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
+    std::string order;
+    HOOKED(pthread_rwlock_rdlock)(&l.it);
+    t.beside([&] {
+        timespec late = moment_in(CLOCK_REALTIME, 60);
+        t.told("write in vain", HOOKED(pthread_rwlock_timedwrlock)(&l.it, &late));
+    });
+    HOOKED(usleep)(5000);
+    t.beside([&] {
+        t.told("try", HOOKED(pthread_rwlock_tryrdlock)(&l.it));
+        timespec soon = moment_in(CLOCK_REALTIME);
+        t.told("read until", HOOKED(pthread_rwlock_timedrdlock)(&l.it, &soon));
+        // Until the writer goes.
+        t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
+        HOOKED(pthread_rwlock_unlock)(&l.it);
+    });
+    t.join();
+    HOOKED(pthread_rwlock_unlock)(&l.it);
+    HOOKED(pthread_rwlock_wrlock)(&l.it);
+    t.beside([&] {
+        HOOKED(pthread_rwlock_rdlock)(&l.it);
+        order += 'r';
+        HOOKED(pthread_rwlock_unlock)(&l.it);
+    });
+    HOOKED(usleep)(5000);
+    t.beside([&] {
+        HOOKED(pthread_rwlock_wrlock)(&l.it);
+        order += 'w';
+        HOOKED(pthread_rwlock_unlock)(&l.it);
+    });
+    HOOKED(usleep)(5000);
+    HOOKED(pthread_rwlock_unlock)(&l.it);
+    t.join();
+    t.said("order", order);
+}
+
 POSIX_CASE(a_barrier_lets_all_go_and_tells_one) {
     pthread_barrier_t b;
     ::pthread_barrier_init(&b, nullptr, 3);

@@ -6,6 +6,8 @@
 //   beyond
 //                all numbers of threads, so that it alone is told of the deadlock with itself, and
 //                unlocks from whatever thread it has gone on on
+//   a writer     that was woken and finds readers lets those in that are parked behind it, as libc
+//                does; where writers go first, a reader parks as long as one of them does
 //   a stop       ends no wait: a lock cannot be refused
 //   a lock that is shared between processes is asked again and again, as another process's unlock
 //   tells nobody here
@@ -36,6 +38,9 @@ constexpr std::uint32_t as_writer = 2;
 
 #if defined(__GLIBC__)
 bool is_shared(const pthread_rwlock_t& l) noexcept { return l.__data.__shared != 0; }
+bool writers_go_first(const pthread_rwlock_t& l) noexcept {
+    return l.__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+}
 int writer_of(const pthread_rwlock_t& l) noexcept {
     return __atomic_load_n(&l.__data.__cur_writer, __ATOMIC_RELAXED);
 }
@@ -44,6 +49,7 @@ void set_writer(pthread_rwlock_t& l, int to) noexcept {
 }
 #else
 bool is_shared(const pthread_rwlock_t&) noexcept { return false; }
+bool writers_go_first(const pthread_rwlock_t&) noexcept { return false; }
 int writer_of(const pthread_rwlock_t&) noexcept { return 0; }
 void set_writer(pthread_rwlock_t&, int) noexcept {}
 #endif
@@ -60,16 +66,37 @@ int try_rwlock(pthread_rwlock_t& l, std::uint32_t as, const fiber_core& f) noexc
     return r;
 }
 
-// After an unlock.
-void wake_for_rwlock(const void* l) noexcept {
+constexpr std::size_t all_readers = std::numeric_limits<std::size_t>::max();
+
+// After an unlock, which may be the end of the lock.
+void wake_for_rwlock(const void* l, bool writers_first) noexcept {
     weft::detail::full_fence();
     if (!may_have_parked(l)) return;
+    if (writers_first) {
+        if (unpark(l, 1, as_writer) == 0) unpark(l, all_readers, as_reader);
+        return;
+    }
     std::uint32_t first_is = 0;
     unpark_first(l, [&](const parked* first, bool) noexcept {
         if (first != nullptr) first_is = first->bits;
         return false;
     });
-    if (first_is == as_reader) unpark(l, std::numeric_limits<std::size_t>::max(), as_reader);
+    if (first_is == as_reader) unpark(l, all_readers, as_reader);
+}
+
+// By a fiber that was woken and is killed: of either kind, and those that it was not for look
+// again.
+void wake_any_for_rwlock(const void* l, bool) noexcept {
+    unpark(l, 1, as_writer);
+    unpark(l, all_readers, as_reader);
+}
+
+bool yields_to_writers(const pthread_rwlock_t& l, std::uint32_t as) noexcept {
+    return as == as_reader && writers_go_first(l) && has_parked(&l, as_writer);
+}
+// The last of the writers may have gone before the reader stood in line.
+void look_for_writers_again(void* l) noexcept {
+    if (!has_parked(l, as_writer)) wake_for_rwlock(l, true);
 }
 
 int poll_rwlock(pthread_rwlock_t& l, std::uint32_t as, fiber_core& f, const clock_moment& until) {
@@ -94,26 +121,37 @@ int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until
         if (until.by != CLOCK_REALTIME && until.by != CLOCK_MONOTONIC) return EINVAL;
         if (is_no_moment_of_waits(*until.at)) return EINVAL;
     }
-    int r = try_rwlock(l, as, f);
+    int r = yields_to_writers(l, as) ? EBUSY : try_rwlock(l, as, f);
     if (r != EBUSY) return r;
     if (writer_of(l) == writer_number_of(f)) return EDEADLK;
     if (is_shared(l)) return poll_rwlock(l, as, f, until);
+    const bool writers_first = writers_go_first(l);
     parking how{.what = as == as_reader ? "a lock to read" : "a lock to write",
                 .is_stopped = false,
                 .bits = as,
-                .abandoned = [](const void* at, bool) noexcept { wake_for_rwlock(at); }};
+                .abandoned = wake_any_for_rwlock};
     for (;;) {
-        const auto still = [&] { return (r = try_rwlock(l, as, f)) == EBUSY; };
+        const bool yields = yields_to_writers(l, as);
+        how.entered = yields ? look_for_writers_again : nullptr;
+        how.entered_of = &l;
+        const auto still = [&] { return yields || (r = try_rwlock(l, as, f)) == EBUSY; };
         const unparked end = park_until(&l, how, until, still);
         if (end == unparked::refused) return r;
-        if (end == unparked::timed_out) return ETIMEDOUT;
+        if (end == unparked::timed_out) {
+            if (as == as_writer) wake_for_rwlock(&l, writers_first);
+            return ETIMEDOUT;
+        }
         how.first = true;
+        if (as == as_reader || writers_first) continue;
+        if ((r = try_rwlock(l, as, f)) != EBUSY) return r;
+        // Readers have it: so may others, as if this one had not come.
+        if (writer_of(l) == 0) unpark(&l, all_readers, as_reader);
     }
 }
 
 // A thread has waited in libc to write. Where writers come first that has kept readers out.
-int no_longer_in_the_way(const void* l, int r) noexcept {
-    if (r == ETIMEDOUT) wake_for_rwlock(l);
+int no_longer_in_the_way(const pthread_rwlock_t& l, int r) noexcept {
+    if (r == ETIMEDOUT) wake_for_rwlock(&l, writers_go_first(l));
     return r;
 }
 
@@ -152,7 +190,7 @@ int everywhere::pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* 
         return lock_rwlock(*l, as_writer, {CLOCK_REALTIME, until});
     const int r = left_to_thread("pthread_rwlock_timedwrlock", __builtin_return_address(0),
                                  [=] { return real::pthread_rwlock_timedwrlock(l, until); });
-    return no_longer_in_the_way(l, r);
+    return no_longer_in_the_way(*l, r);
 }
 int everywhere::pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t by,
                                            const timespec* until) {
@@ -160,12 +198,12 @@ int everywhere::pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t by,
         return lock_rwlock(*l, as_writer, {by, until});
     const int r = left_to_thread("pthread_rwlock_clockwrlock", __builtin_return_address(0),
                                  [=] { return real::pthread_rwlock_clockwrlock(l, by, until); });
-    return no_longer_in_the_way(l, r);
+    return no_longer_in_the_way(*l, r);
 }
-
 int in_fiber::pthread_rwlock_tryrdlock(pthread_rwlock_t* l) {
     pay(price::lock);
-    return real::pthread_rwlock_tryrdlock(l);
+    if (!pthreads_are_of_fibers()) return real::pthread_rwlock_tryrdlock(l);
+    return yields_to_writers(*l, as_reader) ? EBUSY : try_rwlock(*l, as_reader, *hooked_fiber());
 }
 
 int in_fiber::pthread_rwlock_trywrlock(pthread_rwlock_t* l) {
@@ -178,8 +216,9 @@ int everywhere::pthread_rwlock_unlock(pthread_rwlock_t* l) {
     // A fiber has it, and so it is the caller: libc takes its thread's number for the writer's.
     if (writer_of(*l) < 0)
         set_writer(*l, static_cast<int>(real::syscall(SYS_gettid, 0, 0, 0, 0, 0, 0)));
+    const bool writers_first = writers_go_first(*l);
     const int r = real::pthread_rwlock_unlock(l);
-    wake_for_rwlock(l);
+    wake_for_rwlock(l, writers_first);
     return r;
 }
 

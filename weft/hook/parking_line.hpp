@@ -74,9 +74,9 @@ public:
     // Whether anybody may be in it, without the lock: L3.
     bool may_hold_any() const noexcept { return count_.load(std::memory_order_seq_cst) != 0; }
     // Under the lock, or for a look.
-    bool holds(const void* address) const noexcept {
+    bool holds(const void* address, std::uint32_t bits = ~0u) const noexcept {
         for (const parked* p = first_; p != nullptr; p = p->next)
-            if (p->address == address) return true;
+            if (p->address == address && (p->bits & bits) != 0) return true;
         return false;
     }
 

@@ -164,11 +164,11 @@ bool lot::unpark_first(const void* address, handover give, void* of) noexcept {
     return any;
 }
 
-bool has_parked(const void* address) noexcept {
+bool has_parked(const void* address, std::uint32_t bits) noexcept {
     parking_line& line = line_of(address);
     if (!line.may_hold_any()) return false;
     const std::lock_guard held(line);
-    return line.holds(address);
+    return line.holds(address, bits);
 }
 
 bool may_have_parked(const void* address) noexcept { return line_of(address).may_hold_any(); }

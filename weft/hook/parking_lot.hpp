@@ -119,8 +119,8 @@ bool unpark_first(const void* address, F give) noexcept {
 }
 
 // A look that may be stale; exact for a caller that made its own store to the object first, if both
-// that store and what still() reads are seq_cst.
-bool has_parked(const void* address) noexcept;
+// that store and what still() reads are seq_cst. Of those that one of the bits wakes.
+bool has_parked(const void* address, std::uint32_t bits = ~0u) noexcept;
 
 // The same for all addresses of a line, and cheaper: false is as exact.
 bool may_have_parked(const void* address) noexcept;
