@@ -18,6 +18,7 @@
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
 #include "weft/fiber/fiber.hpp"
+#include "weft/fiber/nursery.hpp"
 #include "weft/hook/hook.hpp"
 #include "weft/hook/parking_lot.hpp"
 #include "weft/run/run.hpp"
@@ -343,6 +344,31 @@ TEST_P(pthread_waits, for_a_write_lock_are_of_fibers_and_of_threads) {
         beside.join();
         EXPECT_EQ(value, 300);
     });
+}
+
+// One that is shared between processes is waited for by threads beside the fibers.
+TEST_P(pthread_waits, for_a_barrier_are_of_any_number_of_fibers) {
+    constexpr unsigned count = 80;
+    pthread_barrierattr_t a;
+    ::pthread_barrierattr_init(&a);
+    ::pthread_barrierattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_t b;
+    ASSERT_EQ(::pthread_barrier_init(&b, &a, count), 0);
+    ::pthread_barrierattr_destroy(&a);
+    run([&] {
+        unsigned last = 0;
+        unsigned met = 0;
+        nursery n;
+        for (unsigned i = 0; i < count; ++i)
+            n.spawn([&] {
+                if (::pthread_barrier_wait(&b) == PTHREAD_BARRIER_SERIAL_THREAD) ++last;
+                ++met;
+            });
+        n.join();
+        EXPECT_EQ(last, 1u);
+        EXPECT_EQ(met, count);
+    });
+    EXPECT_EQ(::pthread_barrier_destroy(&b), 0);
 }
 
 TEST_P(pthread_waits, for_a_thread_let_other_fibers_run) {

@@ -1,7 +1,7 @@
 // Barriers of pthreads: fibers and threads arrive at one count and wait in one line. The count of
 // those that have arrived is in libc's own words, which are zero between two rounds, as the one
 // that destroys a barrier wants to find them. One that is shared between processes is libc's, and a
-// fiber leaves the wait there to a thread of the blocking pool.
+// fiber leaves the wait there to a thread of its own.
 //
 // Model: none, the words change under the lock of a line of the parking lot.
 
@@ -10,6 +10,7 @@
 
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
+#include "weft/hook/errand.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/parking_lot.hpp"
@@ -70,7 +71,7 @@ int everywhere::pthread_barrier_wait(pthread_barrier_t* b) {
 #endif
     if (hooked_fiber() == nullptr) return real::pthread_barrier_wait(b);
     const shield from_stops;
-    return blocking([b] { return real::pthread_barrier_wait(b); });
+    return blocking([b] { return real::pthread_barrier_wait(b); }, pool_of_waits());
 }
 
 }  // namespace weft::hook

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <new>
 
 #include "weft/hook/calls.hpp"
@@ -20,13 +19,6 @@
 
 namespace weft::hook {
 namespace {
-
-// Apart from other calls that block: what holds a lock may need such a one to let go of it.
-blocking_pool& lock_pool() noexcept {
-    alignas(blocking_pool) static std::byte storage[sizeof(blocking_pool)];
-    static blocking_pool& the_one = *::new (storage) blocking_pool({.max_threads = 4096});
-    return the_one;
-}
 
 // That ends a wait, and 0 where there is none left.
 int ending_signal() noexcept {
@@ -131,7 +123,7 @@ int run_lock(lock_errand* made) {
     const int before = errno;
     const int why = [&] {
         const interruptible here(ended_by::plain_handler);
-        return run_errand(*e, "a lock of a file", lock_pool());
+        return run_errand(*e, "a lock of a file");
     }();
     // A stop, or a handler. The lock may have come all the same, and then the caller has it.
     while (why != 0 && e->is_posted() && !e->is_over()) {

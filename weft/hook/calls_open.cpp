@@ -96,18 +96,11 @@ private:
     int error_ = 0;
 };
 
-// Apart from others, so that no file waits for programs that run on.
-blocking_pool& pclose_pool() noexcept {
-    alignas(blocking_pool) static std::byte storage[sizeof(blocking_pool)];
-    static blocking_pool& the_one = *::new (storage) blocking_pool;
-    return the_one;
-}
-
 int pclose_in_fiber(FILE* file) {
     const int before = errno;
     const errand_ptr e(new (std::nothrow) pclose_errand(file));
     if (!e) return real::pclose(file);
-    const int why = run_errand(*e, "the end of a program", pclose_pool());
+    const int why = run_errand(*e, "the end of a program");
     if (why == 0) {
         const int status = e->answer();
         if (status >= 0) errno = before;
@@ -115,7 +108,7 @@ int pclose_in_fiber(FILE* file) {
     }
     // It was not begun, perhaps: the stream is closed whatever is requested of the fiber.
     e->keep();
-    const bool goes_on = why != EAGAIN && pclose_pool().post([own = &*e]() noexcept {
+    const bool goes_on = why != EAGAIN && pool_of_waits().post([own = &*e]() noexcept {
         own->run();
         own->let_go();
     });

@@ -1,7 +1,9 @@
 #include "weft/hook/errand.hpp"
 
 #include <cerrno>
+#include <cstddef>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "weft/hook/cancellation.hpp"
@@ -59,6 +61,13 @@ private:
     const char* what_;
     wait_node node_;
 };
+
+blocking_pool& pool_of_waits() noexcept {
+    constexpr std::size_t no_bound = 1 << 16;  // more than a process may have
+    alignas(blocking_pool) static std::byte storage[sizeof(blocking_pool)];
+    static blocking_pool& the_one = *::new (storage) blocking_pool({.max_threads = no_bound});
+    return the_one;
+}
 
 int run_errand(errand& e, const char* what, blocking_pool& by) {
     fiber_core* const here = fiber_here();

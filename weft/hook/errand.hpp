@@ -71,8 +71,13 @@ private:
     T* const e_;
 };
 
+// Threads for calls that end when another party does something, which may need such a call itself:
+// as many as there are calls, or one that waits for a thread might wait for ever. The process's,
+// never destroyed.
+blocking_pool& pool_of_waits() noexcept;
+
 // 0 when it was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if there is no thread
 // for it. In a fiber; `what` is waited for.
-int run_errand(errand& e, const char* what, blocking_pool& by = default_blocking_pool());
+int run_errand(errand& e, const char* what, blocking_pool& by = pool_of_waits());
 
 }  // namespace weft::hook
