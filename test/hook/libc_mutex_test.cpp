@@ -45,10 +45,19 @@ const kind kinds[] = {
     {"adaptive", PTHREAD_MUTEX_ADAPTIVE_NP},
     {"inherit", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT},
     {"inherit recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_INHERIT},
+    {"inherit errorcheck", PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PRIO_INHERIT},
     {"robust", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST},
     {"robust recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST},
     {"robust errorcheck", PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST},
+    {"robust adaptive", PTHREAD_MUTEX_ADAPTIVE_NP, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ROBUST},
+    {"robust inherit", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT, PTHREAD_MUTEX_ROBUST},
+    {"robust inherit recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_INHERIT,
+     PTHREAD_MUTEX_ROBUST},
     {"shared", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_STALLED,
+     PTHREAD_PROCESS_SHARED},
+    {"shared adaptive", PTHREAD_MUTEX_ADAPTIVE_NP, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_STALLED,
+     PTHREAD_PROCESS_SHARED},
+    {"shared errorcheck", PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_STALLED,
      PTHREAD_PROCESS_SHARED},
     {"shared recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_STALLED,
      PTHREAD_PROCESS_SHARED},
@@ -106,6 +115,9 @@ TEST(libc_mutex, of_every_kind_lets_one_fiber_in_at_a_time) {
 std::string said_of(const kind& k, bool in_fibers) {
     mutex_of m(k);
     std::string text;
+    const bool comes_again =
+        k.type == PTHREAD_MUTEX_RECURSIVE || k.type == PTHREAD_MUTEX_ERRORCHECK;
+    const bool asks = comes_again || k.robust == PTHREAD_MUTEX_ROBUST;
     const auto told = [&](const char* what, int r) {
         text.append(what).append(" ").append(r == 0 ? "0" : ::strerrorname_np(r)).append("; ");
     };
@@ -116,16 +128,20 @@ std::string said_of(const kind& k, bool in_fibers) {
             std::thread(f).join();
     };
     const auto body = [&] {
-        told("unlock of none", k.type == PTHREAD_MUTEX_NORMAL || k.type == PTHREAD_MUTEX_ADAPTIVE_NP
-                                   ? 0
-                                   : ::pthread_mutex_unlock(&m.m));
+        told("unlock of none", asks ? ::pthread_mutex_unlock(&m.m) : 0);
+        pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+        const timespec past = {0, 0};
+        told("wait with none", asks ? ::pthread_cond_timedwait(&c, &m.m, &past) : 0);
         told("lock", ::pthread_mutex_lock(&m.m));
         told("try", ::pthread_mutex_trylock(&m.m));
         timespec soon = in_ms(CLOCK_MONOTONIC, 2);
         if (k.protocol == PTHREAD_PRIO_NONE)
             told("in time", ::pthread_mutex_clocklock(&m.m, CLOCK_MONOTONIC, &soon));
-        if (k.type != PTHREAD_MUTEX_NORMAL && k.type != PTHREAD_MUTEX_ADAPTIVE_NP)
-            told("again", ::pthread_mutex_lock(&m.m));
+        if (comes_again) told("again", ::pthread_mutex_lock(&m.m));
+        if (comes_again && k.protocol == PTHREAD_PRIO_NONE) {
+            soon.tv_nsec = -1;
+            told("in no time", ::pthread_mutex_timedlock(&m.m, &soon));
+        }
         beside([&] {
             told("another tries", ::pthread_mutex_trylock(&m.m));
             timespec late = in_ms(CLOCK_REALTIME, 2);
@@ -134,8 +150,7 @@ std::string said_of(const kind& k, bool in_fibers) {
             told("for no time", ::pthread_mutex_timedlock(&m.m, &late));
             if (k.protocol == PTHREAD_PRIO_NONE)
                 told("by no clock", ::pthread_mutex_clocklock(&m.m, 99, &late));
-            if (k.type != PTHREAD_MUTEX_NORMAL && k.type != PTHREAD_MUTEX_ADAPTIVE_NP)
-                told("and unlocks", ::pthread_mutex_unlock(&m.m));
+            if (asks) told("and unlocks", ::pthread_mutex_unlock(&m.m));
         });
         if (k.robust == PTHREAD_MUTEX_STALLED) told("destroy", ::pthread_mutex_destroy(&m.m));
         int unlocks = 0;
@@ -143,7 +158,7 @@ std::string said_of(const kind& k, bool in_fibers) {
         do {
             r = ::pthread_mutex_unlock(&m.m);
             ++unlocks;
-        } while (r == 0 && k.type != PTHREAD_MUTEX_NORMAL && k.type != PTHREAD_MUTEX_ADAPTIVE_NP);
+        } while (r == 0 && asks);
         told("last unlock", r);
         text.append(std::to_string(unlocks));
     };

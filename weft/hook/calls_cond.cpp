@@ -88,7 +88,7 @@ private:
 
 int wait_in_lot(pthread_cond_t& c, pthread_mutex_t& m, fiber_core* f, time_point deadline) {
     const cancellation_point here(f);
-    if (f != nullptr && !is_own_mutex(m, *f)) return EPERM;
+    if (!is_own_mutex(m, f)) return EPERM;
     constexpr auto of_others = std::chrono::milliseconds(2);
     constexpr auto of_threads = std::chrono::milliseconds(20);
     if (f == nullptr) ::pthread_testcancel();

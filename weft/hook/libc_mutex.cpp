@@ -300,6 +300,16 @@ int type_of(const pthread_mutex_t& m) noexcept {
 #endif
 }
 
+// Of a kind that knows its owner, and refuses others.
+bool asks_whose_it_is(const pthread_mutex_t& m) noexcept {
+    const int type = type_of(m);
+    return type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK || is_robust(m);
+}
+bool may_come_again(const pthread_mutex_t& m) noexcept {
+    const int type = type_of(m);
+    return type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK;
+}
+
 // Of a fiber that ends: what it holds and is robust is given up as the kernel does it for a thread.
 void end_of_owner(int me) noexcept {
     lending* given_up = nullptr;
@@ -360,7 +370,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
                 block_cache::release(std::exchange(known, nullptr), sizeof(lending));
             }
             again = known != nullptr && known->fiber == me;
-            if (again && type_of(m) != PTHREAD_MUTEX_NORMAL) mine.entry = known;
+            if (again && may_come_again(m)) mine.entry = known;
             if (known == nullptr) {
                 all_lendings.add(*fresh);
                 mine.entry = fresh;
@@ -418,8 +428,7 @@ int give_back(pthread_mutex_t& m, int me) {
     {
         const std::lock_guard held(all_lendings);
         mine = all_lendings.find(m);
-        if (mine != nullptr && mine->fiber != me && type_of(m) != PTHREAD_MUTEX_NORMAL)
-            return EPERM;
+        if (mine != nullptr && mine->fiber != me && asks_whose_it_is(m)) return EPERM;
         if (mine != nullptr) mine->ends = true;
     }
     const int r = real::pthread_mutex_unlock(&m);
@@ -468,7 +477,11 @@ int lock_mutex_until(pthread_mutex_t& m, fiber_core& f, clockid_t by, const time
     if (!has_plain_words(m)) {
         const int r = lend(m, me, false, never);
         if (r != EBUSY) return r;
-        if (!is_time(until)) return EINVAL;
+        if (!is_time(until)) {
+            const bool waits_for_itself =
+                type_of(m) == PTHREAD_MUTEX_ERRORCHECK && is_own_mutex(m, &f);
+            return waits_for_itself ? EDEADLK : EINVAL;
+        }
         return lend(m, me, true, deadline_of(by, until));
     }
     if (!try_take(m)) {
@@ -525,13 +538,14 @@ int unlock_mutex(pthread_mutex_t& m, fiber_core& f) {
     return 0;
 }
 
-bool is_own_mutex(const pthread_mutex_t& m, const fiber_core& f) noexcept {
-    const int kind = type_of(m);
-    if (kind != PTHREAD_MUTEX_RECURSIVE && kind != PTHREAD_MUTEX_ERRORCHECK) return true;
-    const int me = number_of(f);
+bool is_own_mutex(const pthread_mutex_t& m, const fiber_core* f) noexcept {
+    if (!asks_whose_it_is(m)) return true;
 #if defined(__GLIBC__)
-    if (has_plain_words(m)) return owner_of(m) == me;
+    if (has_plain_words(m))
+        return owner_of(m) == (f != nullptr ? number_of(*f) : number_of_thread());
 #endif
+    if (f == nullptr) return true;  // libc asks it
+    const int me = number_of(*f);
     const std::lock_guard held(all_lendings);
     const lending* const l = all_lendings.find(m);
     return l != nullptr && l->fiber == me;

@@ -51,8 +51,8 @@ bool lock_unasked(pthread_mutex_t& m) noexcept;
 // In the child of a fork, whose thread has another number.
 void forget_thread_number() noexcept;
 
-// Whether the fiber may unlock it, where its kind asks.
-bool is_own_mutex(const pthread_mutex_t& m, const fiber_core& f) noexcept;
+// Whether the fiber, or else this thread, may unlock it, where its kind asks.
+bool is_own_mutex(const pthread_mutex_t& m, const fiber_core* f) noexcept;
 // By a fiber that is being killed, with its thread. False: another has it all that time; then the
 // fiber cannot unlock it either.
 bool lock_mutex_ending(pthread_mutex_t& m, fiber_core& f, duration patience) noexcept;
