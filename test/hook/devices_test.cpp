@@ -1,6 +1,7 @@
 // Cases of what is neither a socket nor a file: terminals with their modes, eventfds, pipes that
 // have a name, and what has no attempt that does not wait.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/stat.h>
@@ -93,6 +94,36 @@ POSIX_CASE(a_terminal_gives_lines) {
     HOOKED(fcntl)(p.mine, F_SETFL, nullptr);
     t.told("hung up", HOOKED(read)(p.mine, bytes, sizeof bytes));
     t.told("hung up", HOOKED(write)(p.mine, bytes, 1));
+}
+
+POSIX_CASE(a_splice_that_waits_for_a_terminal_hears_of_the_close) {
+    for (const bool reads : {true, false}) {
+        terminal p(true);
+        const auto ends = fd_pair::pipe();
+        if (!reads) {
+            HOOKED(write)(ends.b, "some", 4);
+            HOOKED(fcntl)(p.mine, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+            // What it has taken goes on to the other side a little later, and there is room again.
+            const std::vector<char> much(100, 'x');
+            for (unsigned refused = 0; refused != 3; ++refused) {
+                while (HOOKED(write)(p.mine, much.data(), much.size()) > 0) refused = 0;
+                after_ms(2);
+            }
+            HOOKED(fcntl)(p.mine, F_SETFL, nullptr);
+        }
+        t.beside([&] {
+            after_ms(3);
+            HOOKED(close)(p.far);
+            p.far = -1;
+        });
+        const auto splice = [&] {
+            return reads ? HOOKED(splice)(p.mine, nullptr, ends.b, nullptr, 10, 0)
+                         : HOOKED(splice)(ends.a, nullptr, p.mine, nullptr, 10, 0);
+        };
+        t.told("splice that waits", splice());
+        t.join();
+        t.told("splice afterwards", splice());
+    }
 }
 
 POSIX_CASE(a_terminal_collects_as_it_was_told) {

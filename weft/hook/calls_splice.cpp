@@ -161,19 +161,22 @@ ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     const bool pipe_waits = (flags & SPLICE_F_NONBLOCK) == 0;
     const bool is_local = sort_of(in).sort() == fd_sort::stream && family_of(in) == AF_UNIX;
     const bool refuses = sort_of(in).is_socket() ? is_listener(in) : is_anonymous(in);
+    const bool is_terminal = sort_of(in).sort() == fd_sort::terminal;
+    bool waited = false;
     return move_between(
         out, false, in, true,
-        [=]() -> ssize_t {
+        [=, &waited]() -> ssize_t {
             const std::lock_guard held(lock_of(in));
+            if (waited && is_terminal && is_without_other_side(in)) return errno = EIO, -1;
             const short room = events_of(out, POLLOUT);
             if ((room & POLLERR) != 0) return as_asked();  // nobody reads
             if (room == 0) return would_wait();
             if (refuses || is_not_to_wait(in) || is_ready(in, POLLIN)) return as_asked();
             return would_wait();
         },
-        [=](int fd) {
+        [=, &waited](int fd) {
             if (fd == out) return pipe_waits;
-            return !is_not_to_wait(in) && (pipe_waits || !is_local);
+            return waited = !is_not_to_wait(in) && (pipe_waits || !is_local);
         });
 }
 
@@ -187,19 +190,25 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     };
     if (!may_be_moved(in, out) || !takes_of_pipes(out)) return as_asked(bytes);
     const bool refuses = is_listener(out);
+    const bool is_terminal = sort_of(out).sort() == fd_sort::terminal;
+    bool waited = false;
     std::size_t moved = 0;
     while (moved < bytes) {
         const ssize_t n = move_between(
             in, true, out, false,
-            [=]() -> ssize_t {
+            [=, &waited]() -> ssize_t {
                 const std::lock_guard held(lock_of(out));
+                if (waited && is_terminal && is_without_other_side(out)) return errno = EIO, -1;
                 const short there = events_of(in, POLLIN);
                 if ((there & POLLIN) == 0) return there != 0 ? as_asked(bytes) : would_wait();
                 if (refuses || is_not_to_wait(out)) return as_asked(bytes - moved);
                 if (!is_ready(out, POLLOUT)) return would_wait();
                 return as_asked(std::min(bytes - moved, step_of(out)));
             },
-            [=](int fd) { return fd == out ? !is_not_to_wait(out) : moved == 0 && pipe_waits; });
+            [=, &waited](int fd) {
+                if (fd == in) return moved == 0 && pipe_waits;
+                return waited = !is_not_to_wait(out);
+            });
         if (n <= 0) return moved > 0 ? static_cast<ssize_t>(moved) : n;
         moved += static_cast<std::size_t>(n);
         if (is_not_to_wait(out)) break;

@@ -113,13 +113,6 @@ bool is_hung_up(int fd) noexcept {
     return real::poll(&p, 1, 0) > 0;
 }
 
-// Whether the steering side is closed, whose name goes with it. A wait ends with EIO then, and a
-// call that is made later finds an end; other ways to hang up end both.
-bool is_without_other_side(int fd) noexcept {
-    struct ::stat s;
-    return is_hung_up(fd) && ::fstat(fd, &s) == 0 && s.st_nlink == 0;
-}
-
 // A terminal may hold back what is less than it was told to collect.
 ssize_t try_read_terminal(int fd, const iovec* v, int count) noexcept {
     if (is_hung_up(fd)) return real::readv(fd, v, count);  // it does not wait
@@ -191,6 +184,12 @@ bool count_of(int fd, std::uint64_t& count) noexcept {
 }
 
 }  // namespace
+
+// Its name goes with the steering side; other ways to hang up end both.
+bool is_without_other_side(int fd) noexcept {
+    struct ::stat s;
+    return is_hung_up(fd) && ::fstat(fd, &s) == 0 && s.st_nlink == 0;
+}
 
 ssize_t try_apart(int fd, const iovec* v, int count, bool reads) noexcept {
     const int flags = flags_of(fd);

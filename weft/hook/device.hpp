@@ -61,6 +61,10 @@ ssize_t try_apart(int fd, const iovec* v, int count, bool reads) noexcept;
 ssize_t read_terminal(int fd, const iovec* v, int count);
 ssize_t try_write_terminal(int fd, const iovec* v, int count) noexcept;
 
+// Whether the steering side of a terminal is closed: a wait for bytes of it ends with EIO then, and
+// a call that is made later finds what is left of a terminal that has hung up.
+bool is_without_other_side(int fd) noexcept;
+
 // A part that it takes without waiting once it is ready.
 ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noexcept;
 
