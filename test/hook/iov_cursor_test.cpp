@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace {
@@ -28,6 +29,22 @@ TEST(iov_cursor, comes_to_each_byte_once_however_far_each_step_goes) {
             EXPECT_TRUE(c.has_moved());
         }
         EXPECT_EQ(seen, text);
+    }
+}
+
+TEST(iov_cursor, copies_what_comes_next_from_wherever_it_stands) {
+    char text[] = "abcdefghij";
+    const iovec v[4] = {{text, 3}, {nullptr, 0}, {text + 3, 1}, {text + 4, 6}};
+    for (std::size_t done = 0; done != 10; ++done) {
+        for (std::size_t most = 0; most != 12; ++most) {
+            iov_cursor c(v, 4);
+            c.advance(done);
+            char to[16] = {};
+            const std::size_t n = c.copy_to(to, most);
+            EXPECT_EQ(n, std::min(most, 10 - done));
+            EXPECT_EQ(to, std::string(text).substr(done, n));
+            EXPECT_EQ(c.has_more_buffers(), done < 4);
+        }
     }
 }
 

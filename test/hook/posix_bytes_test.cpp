@@ -1,6 +1,11 @@
 // Cases of read, write and their kin.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
 
 #include "test/hook/suite.hpp"
 
@@ -51,6 +56,60 @@ POSIX_CASE(a_pipe_waits_in_both_directions) {
     t.told("and no more", HOOKED(write)(q.b, "x", 1));
     q.close_a();
     t.told("nobody reads", HOOKED(write)(q.b, "x", 1));
+}
+
+// A pipe with O_DIRECT keeps apart what each write has given; so do readers that find a write of no
+// more than PIPE_BUF whole. The system's attempt that does not wait is lost to a pipe that was in a
+// splice, here one that is refused.
+POSIX_CASE(writev_gives_a_pipe_one_message_whatever_its_buffers) {
+    char bytes[10'000] = {};
+    for (std::size_t i = 0; i < sizeof bytes; ++i) bytes[i] = static_cast<char>('a' + i / 100 % 26);
+    const auto in_parts = [&](std::size_t first, std::size_t second) {
+        return std::array<iovec, 3>{{{bytes, first}, {bytes, 0}, {bytes + first, second}}};
+    };
+    for (const bool is_spliced : {false, true}) {
+        for (const std::size_t first : {0u, 2u, 3000u, 5000u}) {
+            const auto p = fd_pair::pipe(O_DIRECT);
+            if (is_spliced) t.told("splice", HOOKED(splice)(p.a, nullptr, p.b, nullptr, 1, 0));
+            for (const std::size_t second : {6u, 4000u}) {
+                const auto v = in_parts(first, second);
+                t.told("writev", HOOKED(writev)(p.b, v.data(), 3));
+                char got[10'000];
+                for (std::size_t come = 0; come < first + second;) {
+                    const ssize_t n = HOOKED(read)(p.a, got, sizeof got);
+                    t.told("read", n);
+                    if (n <= 0) break;
+                    t.told("as it was given",
+                           std::memcmp(got, bytes + come, static_cast<std::size_t>(n)) == 0);
+                    come += static_cast<std::size_t>(n);
+                }
+            }
+        }
+    }
+}
+
+// What it waits with goes on where the last message has ended.
+POSIX_CASE(writev_that_waits_for_a_pipe_goes_on_with_a_whole_message) {
+    std::string bytes(10'000, 'x');
+    for (const bool is_spliced : {false, true}) {
+        const auto p = fd_pair::pipe(O_DIRECT);
+        if (is_spliced) t.told("splice", HOOKED(splice)(p.a, nullptr, p.b, nullptr, 1, 0));
+        t.told("room", HOOKED(fcntl)(p.b, F_SETPIPE_SZ, reinterpret_cast<void*>(4096L)));
+        t.beside([&] {
+            after_ms(3);
+            char got[10'000];
+            for (std::size_t come = 0; come < bytes.size();) {
+                const ssize_t n = HOOKED(read)(p.a, got, sizeof got);
+                t.told("read", n);
+                if (n <= 0) break;
+                come += static_cast<std::size_t>(n);
+            }
+        });
+        const iovec v[2] = {{bytes.data(), 5000}, {bytes.data() + 5000, 5000}};
+        const ssize_t n = HOOKED(writev)(p.b, v, 2);
+        t.join();
+        t.told("writev", n);
+    }
 }
 
 POSIX_CASE(writev_of_much_waits_for_its_reader) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "weft/base/block_cache.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/device.hpp"
 #include "weft/hook/file_call.hpp"
@@ -91,6 +92,20 @@ ssize_t write_pipe(int fd, const iovec* v, int count) noexcept {
     return try_write_part(fd, v, count, PIPE_BUF);
 }
 
+// A write may be a message (O_DIRECT), which begins where the last one has ended, and not with the
+// next buffer.
+ssize_t write_pipe(int fd, const iov_cursor& rest) noexcept {
+    if (!rest.has_more_buffers()) return write_pipe(fd, rest.buffers(), rest.count());
+    void* const room = block_cache::try_acquire(PIPE_BUF);
+    if (room == nullptr) return errno = ENOMEM, -1;
+    const iovec next = {room, rest.copy_to(static_cast<char*>(room), PIPE_BUF)};
+    const ssize_t n = write_pipe(fd, &next, 1);
+    const int why = errno;
+    block_cache::release(room, PIPE_BUF);
+    errno = why;
+    return n;
+}
+
 bool is_bad(const iovec* v, int count) noexcept {
     if (count < 0 || count > IOV_MAX) return true;
     std::size_t all = 0;
@@ -149,7 +164,7 @@ ssize_t try_to_write(int fd, const iov_cursor& rest, int& quiet) {
             return try_to_write(fd, rest, quiet);
         }
         case fd_sort::pipe:
-            return write_pipe(fd, v, count);
+            return write_pipe(fd, rest);
         case fd_sort::device:
             return write_device(fd, v, count);
         case fd_sort::counter:

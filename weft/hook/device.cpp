@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "weft/base/block_cache.hpp"
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/iov_cursor.hpp"
 #include "weft/hook/readiness.hpp"
@@ -201,6 +202,9 @@ ssize_t try_apart(int fd, const iovec* v, int count, bool reads) noexcept {
     const int own = (reads ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     const int apart = real::open(path, own, 0);
     if (apart < 0) return fails_with(EOPNOTSUPP);
+    // Each write is a message: a pipe that has a name is not opened so.
+    if (!reads && (flags & O_DIRECT) != 0)
+        real::fcntl(apart, F_SETFL, reinterpret_cast<void*>(long{O_DIRECT | O_NONBLOCK}));
     const ssize_t n = reads ? real::readv(apart, v, count) : real::writev(apart, v, count);
     const int why = errno;
     real::close(apart);
@@ -231,12 +235,31 @@ ssize_t try_write_terminal(int fd, const iovec* v, int count) noexcept {
     return try_write_part(fd, v, count, always_room);
 }
 
-ssize_t try_write_part(int fd, const iovec* v, [[maybe_unused]] int count,
-                       std::size_t most) noexcept {
-    const std::lock_guard held(lock_of(fd));
-    if (!is_ready(fd, POLLOUT)) return fails_with(EAGAIN);
-    while (v->iov_len == 0) ++v;  // one of them is not
-    return real::write(fd, v->iov_base, std::min(v->iov_len, most));
+ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noexcept {
+    const iov_cursor all(v, count);
+    const std::size_t bytes = std::min(all.bytes(), most);
+    for (; v->iov_len == 0; --count) ++v;  // one of them is not
+    iovec one = {v->iov_base, bytes};
+    void* room = nullptr;
+    if (v->iov_len < bytes && all.bytes() > most) {
+        room = block_cache::try_acquire(most);
+        if (room == nullptr) return fails_with(ENOMEM);
+        all.copy_to(static_cast<char*>(room), bytes);
+        one.iov_base = room;
+    }
+    const bool is_in_one = room != nullptr || v->iov_len >= bytes;
+    ssize_t n = -1;
+    {
+        const std::lock_guard held(lock_of(fd));
+        if (!is_ready(fd, POLLOUT))
+            errno = EAGAIN;
+        else
+            n = is_in_one ? real::writev(fd, &one, 1) : real::writev(fd, v, count);
+    }
+    const int why = errno;
+    if (room != nullptr) block_cache::release(room, most);
+    errno = why;
+    return n;
 }
 
 ssize_t try_write_steering(int fd, const iovec* v) {

@@ -65,7 +65,9 @@ ssize_t try_write_terminal(int fd, const iovec* v, int count) noexcept;
 // a call that is made later finds what is left of a terminal that has hung up.
 bool is_without_other_side(int fd) noexcept;
 
-// A part that it takes without waiting once it is ready.
+// A part that it takes without waiting once it is ready; in one call of the system's, whichever
+// buffers it lies in, as that may be a message (a pipe with O_DIRECT), or one thing among those of
+// others.
 ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noexcept;
 
 // The same of the side that steers a terminal, which takes what it has room for though the other is

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace weft::hook {
 
@@ -23,6 +24,21 @@ public:
         m.msg_iov = const_cast<iovec*>(buffers());
         m.msg_iovlen = static_cast<std::size_t>(std::max(count(), 0));
     }
+
+    // Copies what comes next, up to so many bytes of it. How many they are.
+    std::size_t copy_to(char* to, std::size_t most) const noexcept {
+        std::size_t n = 0;
+        for (int i = 0; i < left_ && n < most; ++i) {
+            const iovec& here = i == 0 && in_one_ ? one_ : at_[i];
+            const std::size_t part = std::min(here.iov_len, most - n);
+            if (part != 0) std::memcpy(to + n, here.iov_base, part);
+            n += part;
+        }
+        return n;
+    }
+
+    // Whether buffers() is not all that is left.
+    bool has_more_buffers() const noexcept { return in_one_ && left_ > 1; }
 
     // So many bytes are done; true if that was all.
     bool advance(std::size_t n) noexcept {
