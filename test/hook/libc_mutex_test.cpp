@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -278,6 +279,44 @@ TEST(libc_mutex, is_passed_on_by_a_fiber_that_is_killed) {
     }
     EXPECT_EQ(::pthread_mutex_trylock(&m), 0);
     ::pthread_mutex_unlock(&m);
+}
+
+// It cannot be left there: libc declares that nothing is thrown, and there is something to destroy.
+TEST(libc_mutex, that_a_thread_lets_go_of_is_had_before_the_loop_ends) {
+    static std::mutex m;
+    static std::shared_mutex shared;
+    std::atomic<bool> held{false};
+    bool unlocked = false;
+    struct tells {
+        bool& it;
+        ~tells() { it = true; }
+    };
+    std::thread owner([&] {
+        const std::lock_guard both(m);
+        const std::lock_guard of_both(shared);
+        held = true;
+        ::usleep(50'000);
+    });
+    while (!held) std::this_thread::yield();
+    {
+        loop l;
+        fiber f(
+            [&] {
+                const tells at_end{unlocked};
+                const std::lock_guard mine(m);
+            },
+            {.on = &l});
+        fiber g([] { const std::shared_lock mine(shared); }, {.on = &l});
+        static_cast<void>(l.run_once(steady_now()));
+        f.detach();
+        g.detach();
+    }
+    EXPECT_TRUE(unlocked);
+    owner.join();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+    EXPECT_TRUE(shared.try_lock());
+    shared.unlock();
 }
 
 TEST(libc_mutex, belongs_to_the_fiber_in_a_child_as_well) {

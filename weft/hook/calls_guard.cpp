@@ -102,9 +102,10 @@ int everywhere::__cxa_guard_acquire(__cxxabiv1::__guard* g) {
         if ((seen & guard_pending) != 0) {
             if (is_initialised_by(g, me)) refuse_recursion();
             // A party that is woken looks again.
-            static_cast<void>(park(word,
-                                   {.what = "the initialisation of a static", .is_stopped = false},
-                                   [=] { return (look_at_guard(word) & guard_pending) != 0; }));
+            static_cast<void>(park(
+                word,
+                {.what = "the initialisation of a static", .is_stopped = false, .is_owned = true},
+                [=] { return (look_at_guard(word) & guard_pending) != 0; }));
         } else if (__atomic_compare_exchange_n(word, &seen, guard_pending, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_SEQ_CST)) {
             set_guard_owner(g, me);

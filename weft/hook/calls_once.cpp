@@ -90,8 +90,9 @@ int everywhere::pthread_once(pthread_once_t* once, void (*f)()) {
         if (seen == mine) {
             // A party that is woken looks again. Nobody can be told that it was not done.
             const once_callee own = callee_of_once();
-            static_cast<void>(park(once, {.what = "the end of pthread_once", .is_stopped = false},
-                                   [=] { return word_of(once) == mine; }));
+            static_cast<void>(park(
+                once, {.what = "the end of pthread_once", .is_stopped = false, .is_owned = true},
+                [=] { return word_of(once) == mine; }));
             set_callee_of_once(own);
         } else if (__atomic_compare_exchange_n(once, &seen, mine, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_SEQ_CST)) {

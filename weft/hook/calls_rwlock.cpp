@@ -128,6 +128,7 @@ int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until
     const bool writers_first = writers_go_first(l);
     parking how{.what = as == as_reader ? "a lock to read" : "a lock to write",
                 .is_stopped = false,
+                .is_owned = true,
                 .bits = as,
                 .abandoned = wake_any_for_rwlock};
     for (;;) {

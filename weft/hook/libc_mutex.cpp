@@ -182,6 +182,7 @@ WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
         const parking how = {.what = "a mutex",
                              .deadline = until,
                              .is_stopped = false,
+                             .is_owned = true,
                              .first = lost,
                              .tag = lost ? 1u : 0u,
                              .abandoned = pass_by};
@@ -397,6 +398,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
             .what = "a mutex",
             .deadline = deadline,
             .is_stopped = false,
+            .is_owned = true,
             .abandoned = [](const void* address, bool) noexcept { unpark(address, 1); }};
         if (park(&m, how, is_lent) == unparked::timed_out) return ETIMEDOUT;
     }

@@ -52,9 +52,12 @@ struct parking {
     const char* what;             // it waits for, for reports: "a semaphore"
     time_point deadline = never;  // of weft::now()'s clock
     bool is_stopped = true;       // whether a stop of the fiber ends the wait
-    std::uint32_t bits = ~0u;     // a wake names bits; one in common wakes it
-    bool first = false;           // it has waited before, and goes in front of all
-    std::uintptr_t tag = 0;       // told to what hands over, see unpark_first
+    // Another party has what is waited for, and gives it up soon: an executor that ends waits for
+    // that, for a while, as libc declares that nothing is thrown there (a kill).
+    bool is_owned = false;
+    std::uint32_t bits = ~0u;  // a wake names bits; one in common wakes it
+    bool first = false;        // it has waited before, and goes in front of all
+    std::uintptr_t tag = 0;    // told to what hands over, see unpark_first
     // In the place of the party's return, where its frame is destroyed (a kill) after it was
     // unparked: what it was woken for is somebody else's. Any lock is free.
     void (*abandoned)(const void* address, bool was_given) noexcept = nullptr;
