@@ -7,12 +7,16 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <functional>
+#include <thread>
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
 #include "weft/hook/hook.hpp"
+#include "weft/run/run.hpp"
 
 namespace {
 
@@ -380,5 +384,42 @@ TEST_P(interruption, is_of_one_wait_and_no_stop) {
 }
 
 INSTANTIATE_ON_DRIVERS(interruption);
+
+// Whatever lock another thread of the parent had when it was forked.
+TEST(interruption_in_children, ends_waits_whatever_other_threads_did_at_the_fork) {
+    const handler_set usr1(0);
+    std::atomic<bool> ended{false};
+    std::thread busy([&] {
+        run([&] {
+            while (!ended) const hook::interruptible begins_and_ends(hook::ended_by::any_handler);
+        });
+    });
+    const auto serves = [] {
+        bool slept = false;
+        run([&] {
+            const ::pid_t own = ::fork();
+            if (own == 0) ::_exit(7);
+            int status = -1;
+            ::waitpid(own, &status, 0);
+            slept = ::usleep(1) == 0 && WEXITSTATUS(status) == 7;
+        });
+        return slept;
+    };
+    bool served = true;
+    for (int i = 0; i < (WEFT_TSAN || WEFT_ASAN ? 10 : 200) && served; ++i) {
+        const ::pid_t child = ::fork();
+        if (child == 0) {
+            ::alarm(5);
+            hook::enable_in_child();
+            ::_exit(serves() ? 0 : 1);
+        }
+        int status = -1;
+        ::waitpid(child, &status, 0);
+        served = status == 0;
+    }
+    EXPECT_TRUE(served);
+    ended = true;
+    busy.join();
+}
 
 }  // namespace

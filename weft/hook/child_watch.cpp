@@ -1,8 +1,10 @@
 #include "weft/hook/child_watch.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <mutex>
 #include <new>
 
@@ -64,6 +66,12 @@ all_watches& watches() noexcept {
     alignas(all_watches) static std::byte storage[sizeof(all_watches)];
     static all_watches& the_one = *::new (storage) all_watches;
     return the_one;
+}
+
+// Another thread of the parent may have been in the midst of a change, and the threads of the
+// watches are there.
+__attribute__((constructor(101))) void forget_watches_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] { std::construct_at(&watches()); });
 }
 
 child_watch* child_watch::find_or_begin(const child_kind& k) noexcept {

@@ -2,10 +2,12 @@
 
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <mutex>
 #include <new>
 
@@ -56,6 +58,19 @@ all_waits& waits() noexcept {
     alignas(all_waits) static std::byte storage[sizeof(all_waits)];
     static all_waits& the_one = *::new (storage) all_waits;
     return the_one;
+}
+
+// How often this process has come out of a fork. Relaxed: it changes in the one thread of a child.
+constinit atomic<unsigned> forks_of_waits{0};
+
+// The waits are the parent's, and another thread of it may have been in the midst of a change, or
+// of a note.
+__attribute__((constructor(101))) void forget_waits_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] {
+        forks_of_waits.fetch_add(1, std::memory_order_relaxed);
+        std::construct_at(&waits());
+        for (handler_note& n : notes) n.state.store(handler_note::free, std::memory_order_relaxed);
+    });
 }
 
 // To the thread of the fiber's loop: ends the wait of that number, if it is that of the fiber
@@ -176,6 +191,7 @@ interruptible::interruptible(ended_by by, const sigset_t* blocked) noexcept {
     node_.thread = ::gettid();
     node_.by = by;
     node_.blocked = blocked;
+    node_.fork = forks_of_waits.load(std::memory_order_relaxed);
     all_waits& all = waits();
     const std::lock_guard held(all.lock);
     node_.number = last_wait.load(std::memory_order_relaxed) + 1;
@@ -185,6 +201,10 @@ interruptible::interruptible(ended_by by, const sigset_t* blocked) noexcept {
 
 interruptible::~interruptible() {
     if (node_.of == nullptr) return;
+    if (node_.fork != forks_of_waits.load(std::memory_order_relaxed)) {  // by a handler
+        std::construct_at(&node_);                                       // it is in no list
+        return;
+    }
     all_waits& all = waits();
     const std::lock_guard held(all.lock);
     all.nodes.remove(node_);

@@ -53,6 +53,7 @@ public:
         pid_t thread = 0;
         ended_by by = ended_by::plain_handler;
         const sigset_t* blocked = nullptr;
+        unsigned fork = 0;     // of this process, when it began
         bool is_over = false;  // a handler has run for it. The fiber's thread alone
     };
 
