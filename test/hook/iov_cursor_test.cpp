@@ -8,6 +8,7 @@
 namespace {
 
 using weft::hook::iov_cursor;
+using weft::hook::most_bytes;
 
 TEST(iov_cursor, comes_to_each_byte_once_however_far_each_step_goes) {
     char text[] = "abcdefghij";
@@ -46,6 +47,15 @@ TEST(iov_cursor, copies_what_comes_next_from_wherever_it_stands) {
             EXPECT_EQ(c.has_more_buffers(), done < 4);
         }
     }
+}
+
+TEST(iov_cursor, is_done_with_as_much_as_the_system_moves_in_one_call) {
+    char c;
+    const iovec v[] = {{&c, most_bytes - 1}, {&c, most_bytes}};
+    iov_cursor whole(v, 2);
+    EXPECT_EQ(whole.bytes(), most_bytes);
+    EXPECT_FALSE(whole.advance(most_bytes - 1));
+    EXPECT_TRUE(whole.advance(1));
 }
 
 TEST(iov_cursor, is_at_its_end_with_no_buffers) {

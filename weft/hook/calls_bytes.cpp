@@ -107,7 +107,7 @@ ssize_t write_pipe(int fd, const iov_cursor& rest) noexcept {
 }
 
 bool is_bad(const iovec* v, int count) noexcept {
-    if (count < 0 || count > IOV_MAX) return true;
+    if (count < 0 || count > IOV_MAX || v == nullptr) return true;
     std::size_t all = 0;
     for (int i = 0; i < count; ++i) {
         if (v[i].iov_len > std::size_t{SSIZE_MAX} - all) return true;
@@ -243,7 +243,7 @@ ssize_t write(int fd, const void* from, size_t bytes) {
         pay_for(fd);
         return file_call([=] { return real::write(fd, from, bytes); });
     }
-    const iovec one = {const_cast<void*>(from), bytes};
+    const iovec one = {const_cast<void*>(from), std::min(bytes, most_bytes)};
     return write_all_sorts(fd, &one, 1);
 }
 

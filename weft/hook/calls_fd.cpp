@@ -10,8 +10,8 @@
 #include "weft/hook/record_lock.hpp"
 #include "weft/hook/turn_budget.hpp"
 
-#if !defined(CLOSE_RANGE_CLOEXEC)
-#define CLOSE_RANGE_CLOEXEC (1u << 2)
+#if !defined(CLOSE_RANGE_UNSHARE)
+#define CLOSE_RANGE_UNSHARE (1u << 1)
 #endif
 
 namespace weft::hook::everywhere {
@@ -49,6 +49,7 @@ int dup2(int fd, int as) {
     return replacing(fd, as, [=] { return real::dup2(fd, as); });
 }
 int dup3(int fd, int as, int flags) {
+    if ((flags & ~O_CLOEXEC) != 0) return real::dup3(fd, as, flags);  // it is refused
     return replacing(fd, as, [=] { return real::dup3(fd, as, flags); });
 }
 
@@ -59,7 +60,9 @@ int close(int fd) {
 }
 
 int close_range(unsigned first, unsigned last, int flags) {
-    if (first <= last && (static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) == 0)
+    // Others are refused, or close nothing.
+    constexpr unsigned that_closes = CLOSE_RANGE_UNSHARE;
+    if (first <= last && (static_cast<unsigned>(flags) & ~that_closes) == 0)
         leave_table(first, last);
     return real::close_range(first, last, flags);
 }

@@ -17,6 +17,7 @@
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/masked_poll.hpp"
+#include "weft/hook/proc_field.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/several.hpp"
 #include "weft/wait/flow.hpp"
@@ -111,11 +112,13 @@ time_point deadline_of(int timeout_ms) noexcept {
     if (timeout_ms == 0) return at_once;
     return after(now(), std::chrono::milliseconds(timeout_ms));
 }
+time_point deadline_of(duration timeout) noexcept {
+    return timeout == duration::zero() ? at_once : after(now(), timeout);
+}
 time_point deadline_of(const timespec* timeout) noexcept {
     if (timeout == nullptr) return never;
-    const duration d =
-        hook::duration_of(timeout->tv_sec, std::chrono::nanoseconds(timeout->tv_nsec));
-    return d == duration::zero() ? at_once : after(now(), d);
+    return deadline_of(
+        hook::duration_of(timeout->tv_sec, std::chrono::nanoseconds(timeout->tv_nsec)));
 }
 
 bool is_bad_timeout(const timespec* t) noexcept {
@@ -154,8 +157,8 @@ int poll_until(pollfd* all, nfds_t count, time_point deadline) {
     return wait_for_one(of.all(), deadline, query);
 }
 
-// The three sets of a select(), as they were given; of any size, as for the system: beyond what may
-// be open it looks at nothing.
+// The three sets of a select(), as they were given; of any size, as for the system: beyond its own
+// table of what is open it looks at nothing.
 class fd_sets {
 public:
     fd_sets(int count, fd_set* r, fd_set* w, fd_set* u) noexcept
@@ -206,11 +209,17 @@ public:
 private:
     static constexpr int usual = FD_SETSIZE;
 
+    // Sets may be smaller than `count` says, which is often the limit of what may be open: the
+    // system looks at as many numbers as its table has places. Where it does not say how many, it
+    // has one for each number up to the limit, or there is no /proc.
     static int as_the_system_sees(int count) noexcept {
+        if (count <= usual) return count;
+        std::uint64_t places = 0;
         ::rlimit open{};
-        if (count <= usual || ::getrlimit(RLIMIT_NOFILE, &open) != 0) return count;
-        const auto most = std::min<rlim_t>(open.rlim_cur, static_cast<rlim_t>(count));
-        return std::max(usual, static_cast<int>(most));
+        if (!ask_proc("/proc/thread-self/status", "FDSize:", 10, places) &&
+            ::getrlimit(RLIMIT_NOFILE, &open) == 0)
+            places = std::max<std::uint64_t>(open.rlim_cur, usual);
+        return static_cast<int>(std::min<std::uint64_t>(places, static_cast<unsigned>(count)));
     }
     static unsigned char* bytes_of(fd_set* s) noexcept {
         return reinterpret_cast<unsigned char*>(s);
@@ -314,9 +323,8 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* urgent, timeva
     if (count < 0 || (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
         return real::select(count, readable, writable, urgent, timeout);
     if (timeout == nullptr) return select_until(count, readable, writable, urgent, never);
-    const timespec t = {timeout->tv_sec + timeout->tv_usec / 1'000'000,
-                        timeout->tv_usec % 1'000'000 * 1000};
-    const time_point deadline = deadline_of(&t);
+    const time_point deadline = deadline_of(
+        hook::duration_of(timeout->tv_sec, saturated(std::chrono::microseconds(timeout->tv_usec))));
     const int n = select_until(count, readable, writable, urgent, deadline);
     // What is left of it, as Linux says.
     const auto left = std::chrono::floor<std::chrono::microseconds>(

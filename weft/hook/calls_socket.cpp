@@ -92,7 +92,8 @@ ssize_t received_at_once(int fd, ssize_t n) {
 
 // What the system refuses, and nothing here can read.
 bool is_bad_message(const msghdr* m) noexcept {
-    return m == nullptr || m->msg_iovlen > std::size_t{IOV_MAX};
+    if (m == nullptr || m->msg_iovlen > std::size_t{IOV_MAX}) return true;
+    return m->msg_iov == nullptr && m->msg_iovlen != 0;
 }
 
 // MSG_PEEK with MSG_WAITALL, or of a number of bytes: each look begins anew. One that is not to
@@ -131,7 +132,7 @@ ssize_t recvfrom(int fd, void* to, size_t bytes, int flags, sockaddr* peer, sock
     }
     if ((flags & MSG_PEEK) != 0)
         return peek_all(fd, least_of(fd, flags, bytes), [&] { return some(no_wait); });
-    iovec one = {to, bytes};
+    iovec one = {to, std::min(bytes, most_bytes)};
     msghdr m{};
     m.msg_iov = &one;
     m.msg_iovlen = 1;
@@ -167,6 +168,7 @@ ssize_t sendto(int fd, const void* from, size_t bytes, int flags, const sockaddr
                socklen_t peer_bytes) {
     if (!is_to_wait(flags)) return real::sendto(fd, from, bytes, flags, peer, peer_bytes);
     const char* at = static_cast<const char*>(from);
+    bytes = std::min(bytes, most_bytes);
     return transfer(
         fd, false,
         [&] {
@@ -256,7 +258,7 @@ ssize_t sendmsg(int fd, const msghdr* m, int flags) {
 // As many messages as are there, or one where something is done after each; each is waited for as
 // long as one is. The limit is looked at after each message, as the system does: it ends no wait.
 int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
-    if (!is_to_receive(fd, flags) || count == 0)
+    if (!is_to_receive(fd, flags) || count == 0 || all == nullptr)
         return real::recvmmsg(fd, all, count, flags, limit);
     if (limit != nullptr &&
         (limit->tv_nsec < 0 || limit->tv_nsec > 999'999'999 || limit->tv_sec < 0))
@@ -316,7 +318,8 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
 
 // A message of which a part was sent is the last.
 int sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
-    if (!is_to_wait(flags) || count == 0) return real::sendmmsg(fd, all, count, flags);
+    if (!is_to_wait(flags) || count == 0 || all == nullptr)
+        return real::sendmmsg(fd, all, count, flags);
     count = std::min(count, 1024u);  // as the system does
     const int before = errno;
     for (unsigned i = 0; i < count; ++i) {

@@ -22,14 +22,14 @@
 #include "weft/hook/calls.hpp"
 #include "weft/hook/device.hpp"
 #include "weft/hook/file_call.hpp"
+#include "weft/hook/iov_cursor.hpp"
 #include "weft/hook/transfer.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {
 
-constexpr std::size_t step_bytes = 64 * 1024;   // of sendfile, through memory
-constexpr std::size_t page_bytes = 4096;        // a socket with room for anything has room for it
-constexpr std::size_t most_bytes = 0x7ffff000;  // that the system moves in one call
+constexpr std::size_t step_bytes = 64 * 1024;  // of sendfile, through memory
+constexpr std::size_t page_bytes = 4096;       // a socket with room for anything has room for it
 
 bool is_always_ready(int fd) noexcept { return sort_of(fd).sort() == fd_sort::file; }
 bool is_pipe_end(int fd) noexcept { return sort_of(fd).sort() == fd_sort::pipe; }

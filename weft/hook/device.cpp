@@ -10,13 +10,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
 #include "weft/base/block_cache.hpp"
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/iov_cursor.hpp"
+#include "weft/hook/proc_field.hpp"
 #include "weft/hook/readiness.hpp"
 
 namespace weft::hook {
@@ -169,19 +169,9 @@ ssize_t read_few(int fd, const iovec* v, int count, std::size_t bytes) {
 
 // What an eventfd has counted. False: the system does not say.
 bool count_of(int fd, std::uint64_t& count) noexcept {
-    char text[256];
-    std::snprintf(text, sizeof text, "/proc/self/fdinfo/%d", fd);
-    const int about = real::open(text, O_RDONLY | O_CLOEXEC, 0);
-    if (about < 0) return false;
-    const ssize_t n = real::read(about, text, sizeof text - 1);
-    real::close(about);
-    if (n <= 0) return false;
-    text[n] = '\0';
-    constexpr char name[] = "eventfd-count:";
-    const char* const at = std::strstr(text, name);
-    if (at == nullptr) return false;
-    count = std::strtoull(at + sizeof name - 1, nullptr, 16);
-    return true;
+    char path[48];
+    std::snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    return ask_proc(path, "eventfd-count:", 16, count);
 }
 
 }  // namespace

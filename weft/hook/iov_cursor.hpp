@@ -1,5 +1,6 @@
 // iov_cursor: how far a call has come that was given several buffers. What is left of the one that
-// it stands in goes alone, so that nothing is copied.
+// it stands in goes alone, so that nothing is copied. It is done with all, or with as much as the
+// system moves in one call.
 #pragma once
 
 #include <sys/socket.h>
@@ -11,6 +12,8 @@
 
 namespace weft::hook {
 
+inline constexpr std::size_t most_bytes = 0x7ffff000;  // that the system moves in one call
+
 class iov_cursor {
 public:
     iov_cursor(const iovec* v, int count) noexcept : at_(v), left_(count) {}
@@ -18,7 +21,7 @@ public:
     // What is left; valid until advance().
     const iovec* buffers() const noexcept { return in_one_ ? &one_ : at_; }
     int count() const noexcept { return in_one_ ? 1 : left_; }
-    bool has_moved() const noexcept { return moved_; }
+    bool has_moved() const noexcept { return moved_ != 0; }
 
     void put_into(msghdr& m) const noexcept {
         m.msg_iov = const_cast<iovec*>(buffers());
@@ -42,7 +45,8 @@ public:
 
     // So many bytes are done; true if that was all.
     bool advance(std::size_t n) noexcept {
-        moved_ = true;
+        moved_ += n;
+        if (moved_ >= most_bytes) return true;
         while (left_ > 0) {
             const iovec here = in_one_ ? one_ : *at_;
             if (n < here.iov_len) {
@@ -60,8 +64,8 @@ public:
 
     std::size_t bytes() const noexcept {
         std::size_t n = 0;
-        for (int i = 0; i < left_; ++i) n += at_[i].iov_len;
-        return n;
+        for (int i = 0; i < left_; ++i) n += std::min(at_[i].iov_len, most_bytes);
+        return std::min(n, most_bytes);
     }
 
 private:
@@ -69,7 +73,7 @@ private:
     int left_;
     iovec one_{};
     bool in_one_ = false;
-    bool moved_ = false;
+    std::size_t moved_ = 0;
 };
 
 }  // namespace weft::hook
