@@ -18,6 +18,14 @@
 #include "weft/hook/hook.hpp"
 #include "weft/run/run.hpp"
 
+// What programs call that ask the headers of libc for System V or X/Open alone.
+extern "C" {
+sighandler_t __sysv_signal(int, sighandler_t);
+sighandler_t bsd_signal(int, sighandler_t);
+sighandler_t ssignal(int, sighandler_t);
+int __xpg_sigpause(int);
+}
+
 namespace {
 
 using namespace weft;
@@ -176,11 +184,15 @@ POSIX_CASE(a_handler_of_sigabrt_ends_what_waits) {
 POSIX_CASE(a_handler_that_was_set_by_other_calls_ends_what_waits) {
     action first;
     HOOKED(sigaction)(SIGUSR1, nullptr, &first);
-    for (const bool by_sigset : {true, false}) {
+    // The ones of sysv_signal stand once.
+    sighandler_t (*const calls[])(int, sighandler_t) = {
+        set_by_sigset, [](int n, sighandler_t by) { return HOOKED(sysv_signal)(n, by); },
+        [](int n, sighandler_t by) { return HOOKED(__sysv_signal)(n, by); },
+        [](int n, sighandler_t by) { return HOOKED(bsd_signal)(n, by); },
+        [](int n, sighandler_t by) { return HOOKED(ssignal)(n, by); }};
+    for (const auto call : calls) {
         handled = 0;
-        // The one of sysv_signal stands once.
-        t.told("set", (by_sigset ? set_by_sigset(SIGUSR1, count)
-                                 : HOOKED(sysv_signal)(SIGUSR1, count)) == SIG_DFL);
+        t.told("set", call(SIGUSR1, count) == SIG_DFL);
         {
             const sender s(false);
             t.told("usleep", HOOKED(usleep)(900'000));
@@ -219,6 +231,61 @@ POSIX_CASE(a_handler_that_restarts_ends_what_is_never_restarted) {
         set_timeout(sockets.a, SO_RCVTIMEO, 2000);
         t.told("recv with a timeout", HOOKED(recv)(sockets.a, &c, 1, 0));
     }
+}
+
+// Where nothing tells of what is waited for, and it is asked for again and again.
+POSIX_CASE(a_handler_that_restarts_ends_no_call_that_asks_again) {
+    const handler_set h(SA_RESTART);
+    const auto goes_on = [&](const char* what, const std::function<void()>& beside,
+                             const std::function<long()>& call) {
+        handled = 0;
+        const sender s;
+        t.beside([&] {
+            after_ms(40);
+            beside();
+        });
+        t.told(what, call());
+        t.told("  handled", handled > 0);
+        t.join();
+    };
+    char name[] = "/tmp/weft_interruption.XXXXXX";
+    ::close(::mkstemp(name));
+    ::unlink(name);
+    ::mkfifo(name, 0600);
+    goes_on(
+        "open of a pipe", [&] { HOOKED(close)(HOOKED(open)(name, O_WRONLY)); },
+        [&] { return HOOKED(close)(HOOKED(open)(name, O_RDONLY)); });
+    ::unlink(name);
+
+    const one_fd listening(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    socklen_t bytes = sizeof at;
+    ::bind(listening.n, as_address(at), sizeof at.sun_family);
+    ::getsockname(listening.n, as_address(at), &bytes);
+    ::listen(listening.n, 0);
+    const one_fd first(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    const one_fd second(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    t.told("connect", HOOKED(connect)(first.n, as_address(at), bytes));
+    goes_on(
+        "connect where there is no room",
+        [&] { HOOKED(close)(HOOKED(accept)(listening.n, nullptr, nullptr)); },
+        [&] { return HOOKED(connect)(second.n, as_address(at), bytes); });
+
+    int steering = -1;
+    int terminal = -1;
+    HOOKED(openpty)(&steering, &terminal, nullptr, nullptr, nullptr);
+    termios modes;
+    ::tcgetattr(terminal, &modes);
+    ::cfmakeraw(&modes);
+    modes.c_cc[VMIN] = 10;
+    ::tcsetattr(terminal, TCSANOW, &modes);
+    char text[4];
+    goes_on(
+        "read of less than a terminal collects", [&] { HOOKED(write)(steering, "abcd", 4); },
+        [&] { return HOOKED(read)(terminal, text, sizeof text); });
+    HOOKED(close)(terminal);
+    HOOKED(close)(steering);
 }
 
 POSIX_CASE(what_a_handler_does_before_a_wait_ends_none) {
@@ -350,6 +417,12 @@ POSIX_CASE(sigsuspend_lets_signals_through) {
         t.told("sent", HOOKED(sigsuspend)(&none));
     }
     t.told("handled", handled);
+    {
+        const sender s(false);
+        t.told("sigpause", HOOKED(__xpg_sigpause)(SIGUSR1));
+    }
+    t.told("handled", handled);
+    t.told("sigpause of no signal", HOOKED(__xpg_sigpause)(12345));
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

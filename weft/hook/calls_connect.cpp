@@ -64,6 +64,7 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
     const time_point deadline = call_deadline(fd, false);
     const int before = errno;
     int begun_as = 0;  // EALREADY where another call has begun it
+    asking_again room(deadline == never ? ended_by::plain_handler : ended_by::any_handler);
     for (;;) {
         const sight seen = look(fd);
         const int r = connect_at_once(fd, to, to_bytes);
@@ -74,7 +75,7 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
         int why = errno;
         if (why == EAGAIN) {
             if (deadline <= now()) return errno = EAGAIN, -1;
-            why = until(std::min(after(now(), full_wait), deadline));
+            why = room.pause_until(std::min(after(now(), full_wait), deadline));
         } else if (why == EINPROGRESS || why == EALREADY) {
             if (begun_as == 0) begun_as = why;
             why = until_ready(fd, seen, false, deadline);

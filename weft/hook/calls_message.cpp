@@ -72,7 +72,7 @@ template <class Attempt>
 auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
     const int before = errno;
     auto pause = std::chrono::microseconds(0);
-    const interruptible here(ended_by::any_handler);
+    asking_again here(ended_by::any_handler);
     for (;;) {
         const auto n = attempt();
         if (n >= 0) {
@@ -82,11 +82,9 @@ auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
         // What was there once, and is no more, was removed.
         if (errno == EINVAL && pause.count() != 0) errno = EIDRM;
         if (errno != would_wait || deadline <= now()) return n;
-        if (here.is_over()) return errno = EINTR, n;
         if (pause.count() == 0)
             let_others_run();
-        else if (const int why = until(std::min(after(now(), pause), deadline),
-                                       ended_by::what_is_said_around_it);
+        else if (const int why = here.pause_until(std::min(after(now(), pause), deadline));
                  why != 0)
             return errno = why, n;
         pause =

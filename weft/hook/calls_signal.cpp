@@ -89,6 +89,14 @@ int sigsuspend(const sigset_t* mask) {
     }
 }
 
+// What sigpause() is.
+int __xpg_sigpause(int number) {
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    if (::sigdelset(&mask, number) != 0) return -1;
+    return in_fiber::sigsuspend(&mask);
+}
+
 int pause() {
     if (!is_own_process()) return real::pause();
     expect_handlers();

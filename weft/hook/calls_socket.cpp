@@ -108,8 +108,7 @@ ssize_t peek_all(int fd, std::size_t least, Look look_at) {
         if (ended || n <= 0 || static_cast<std::size_t>(n) >= least) return n;
         // A driver that tells what is there, and not what has come, would tell it at once.
         if (n == shown)
-            if (const int why = until(after(now(), std::chrono::milliseconds(1))); why != 0)
-                return errno = why, -1;
+            if (const int why = short_pause(); why != 0) return errno = why, -1;
         shown = n;
         errno = EAGAIN;
         return -1;

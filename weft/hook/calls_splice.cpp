@@ -79,7 +79,7 @@ ssize_t move_between(int first, bool first_reads, int second, bool second_reads,
             why = waits(wanting->fd) ? wanting->wait() : EAGAIN;
         } else if (++tries > 2) {
             // Both are ready by now, or one is and takes nothing all the same.
-            why = until(after(now(), std::chrono::milliseconds(1)));
+            why = short_pause();
         }
         if (why != 0) return errno = why, -1;
     }

@@ -100,6 +100,7 @@ constexpr bool is_cancellation_point(call c) noexcept {
         case call::sigtimedwait:
         case call::pause:
         case call::sigsuspend:
+        case call::__xpg_sigpause:
         case call::mq_receive:
         case call::mq_timedreceive:
         case call::mq_send:

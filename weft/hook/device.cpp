@@ -156,13 +156,15 @@ ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline,
 // Fewer bytes are asked for than it collects before it says that it is ready.
 ssize_t read_few(int fd, const iovec* v, int count, std::size_t bytes) {
     auto pause = std::chrono::milliseconds(1);
+    asking_again bytes_there(ended_by::plain_handler);
     for (bool waited = false;; waited = true) {
         if (waited && is_without_other_side(fd)) return fails_with(EIO);
         int there = 0;
         if (is_hung_up(fd) || is_ready(fd, POLLIN) || real::ioctl(fd, FIONREAD, &there) != 0 ||
             static_cast<std::size_t>(there) >= bytes)
             return real::readv(fd, v, count);
-        if (const int why = until(after(now(), pause)); why != 0) return fails_with(why);
+        if (const int why = bytes_there.pause_until(after(now(), pause)); why != 0)
+            return fails_with(why);
         pause = std::min(2 * pause, std::chrono::milliseconds(16));
     }
 }
@@ -264,8 +266,7 @@ ssize_t try_write_steering(int fd, const iovec* v) {
     }
     // Nobody has the other side open: it tells of that again and again, and of room as well.
     if ((p.revents & POLLHUP) != 0)
-        if (const int why = until(after(now(), std::chrono::milliseconds(1))); why != 0)
-            return fails_with(why);
+        if (const int why = short_pause(); why != 0) return fails_with(why);
     return fails_with(EAGAIN);
 }
 
@@ -289,8 +290,7 @@ ssize_t try_write_counter(int fd, const iovec* v, int count) {
         if (!has_room) return fails_with(EAGAIN);
     }
     // A driver that tells how it stands, and not what has happened, would tell of room at once.
-    if (const int why = until(after(now(), std::chrono::milliseconds(1))); why != 0)
-        return fails_with(why);
+    if (const int why = short_pause(); why != 0) return fails_with(why);
     return fails_with(EAGAIN);
 }
 

@@ -79,8 +79,9 @@ int open_fifo(int folder, const char* path, int flags) {
     };
     const bool reads = (flags & O_ACCMODE) == O_RDONLY;
     auto pause = std::chrono::milliseconds(1);
+    asking_again end(ended_by::plain_handler);
     const auto wait = [&] {
-        const int why = until(after(now(), pause));
+        const int why = end.pause_until(after(now(), pause));
         pause = std::min(2 * pause, longest_pause);
         return why;
     };

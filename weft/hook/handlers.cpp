@@ -145,4 +145,15 @@ sighandler_t everywhere::sysv_signal(int signal, sighandler_t handler) {
     return set_by(real::sysv_signal, signal, handler);
 }
 
+// What signal() is called in programs that ask for System V or X/Open alone, and its other names.
+sighandler_t everywhere::__sysv_signal(int signal, sighandler_t handler) {
+    return set_by(real::__sysv_signal, signal, handler);
+}
+sighandler_t everywhere::bsd_signal(int signal, sighandler_t handler) {
+    return set_by(real::bsd_signal, signal, handler);
+}
+sighandler_t everywhere::ssignal(int signal, sighandler_t handler) {
+    return set_by(real::ssignal, signal, handler);
+}
+
 }  // namespace weft::hook

@@ -15,6 +15,7 @@
 // let run first, so that code which ignores errors and tries again starves nobody.
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 
@@ -43,8 +44,26 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by
                 const sigset_t* blocked = nullptr);
 
 int until(time_point moment, ended_by by = ended_by::any_handler);
+// Of a call that is restarted after handlers with SA_RESTART.
+inline int short_pause() {
+    return until(after(now(), std::chrono::milliseconds(1)), ended_by::plain_handler);
+}
 // The same whatever is requested of the fiber.
 void wait_out(time_point moment);
+
+// Stands around a call that asks again and again where nothing tells it, and is ended by handlers
+// as one that waits: also by one that runs between two pauses.
+class asking_again {
+public:
+    explicit asking_again(ended_by by) noexcept : here_(by) {}
+    // 0, or a number of errno.
+    int pause_until(time_point t) {
+        return here_.is_over() ? EINTR : until(t, ended_by::what_is_said_around_it);
+    }
+
+private:
+    interruptible here_;
+};
 
 // Saturates: a number of seconds may be beyond all clocks.
 inline duration duration_of(std::int64_t whole_seconds, std::chrono::nanoseconds rest) noexcept {
