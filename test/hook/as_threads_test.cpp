@@ -2,12 +2,16 @@
 // waits. Each is a case of the differential suite: a thread and a fiber write down the same.
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <iterator>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -35,6 +39,68 @@ POSIX_CASE(more_datagrams_than_a_peer_takes_are_waited_for) {
     while (sent != count && HOOKED(sendto)(from.n, "x", 1, 0, as_address(at), bytes) == 1) ++sent;
     t.told("sent", sent);
     t.join();
+}
+
+// Each is told by the one that was told before it, and the last of them first.
+POSIX_CASE(waits_with_a_mask_are_as_many_as_there_are_fibers) {
+    constexpr int count = 100;
+    std::list<fd_pair> all;
+    for (int i = 0; i != count + 1; ++i) {
+        int ends[2];
+        HOOKED(pipe)(ends);
+        all.emplace_back(ends[0], ends[1]);
+    }
+    std::atomic<int> told{0};
+    sigset_t none;
+    ::sigemptyset(&none);
+    for (auto at = all.begin(); std::next(at) != all.end(); ++at)
+        t.beside([&, at] {
+            pollfd p = {std::next(at)->a, POLLIN, 0};
+            const timespec limit = {8, 0};
+            told += HOOKED(ppoll)(&p, 1, &limit, &none);
+            HOOKED(write)(at->b, "x", 1);
+        });
+    after_ms(20);
+    HOOKED(write)(all.back().b, "x", 1);
+    t.join();
+    t.told("told", told);
+}
+
+POSIX_CASE(a_wait_with_a_mask_needs_no_number) {
+    auto p = fd_pair::pipe();
+    sigset_t none;
+    ::sigemptyset(&none);
+    rlimit before;
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    std::vector<int> all;
+    const rlimit few = {static_cast<rlim_t>(p.b) + 64, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    for (int fd; (fd = HOOKED(dup)(p.a)) >= 0;) all.push_back(fd);
+    t.beside([&] {
+        after_ms(20);
+        HOOKED(write)(p.b, "x", 1);
+    });
+    pollfd q = {p.a, POLLIN, 0};
+    fd_set r;
+    FD_ZERO(&r);
+    FD_SET(p.a, &r);
+    t.told("ppoll", HOOKED(ppoll)(&q, 1, nullptr, &none));
+    t.join();
+    char c;
+    HOOKED(read)(p.a, &c, 1);
+    t.beside([&] {
+        after_ms(20);
+        HOOKED(write)(p.b, "x", 1);
+    });
+    t.told("pselect", HOOKED(pselect)(p.a + 1, &r, nullptr, nullptr, nullptr, &none));
+    t.told("is in", FD_ISSET(p.a, &r));
+    t.join();
+    HOOKED(read)(p.a, &c, 1);
+    const timespec some = {0, 30'000'000};
+    t.took("in vain", std::chrono::milliseconds(30),
+           [&] { t.told("in vain", HOOKED(ppoll)(&q, 1, &some, &none)); });
+    for (const int fd : all) HOOKED(close)(fd);
+    ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 POSIX_CASE(a_yield_lets_others_run) {

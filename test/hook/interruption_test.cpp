@@ -288,6 +288,26 @@ POSIX_CASE(a_handler_that_restarts_ends_no_call_that_asks_again) {
     HOOKED(close)(steering);
 }
 
+// It lets through what the thread does not block.
+POSIX_CASE(a_handler_ends_a_wait_with_a_mask) {
+    const handler_set h(SA_RESTART);
+    const auto pipe = fd_pair::pipe();
+    sigset_t none;
+    ::sigemptyset(&none);
+    {
+        const sender s;
+        pollfd p = {pipe.a, POLLIN, 0};
+        const timespec some = {2, 0};
+        t.told("ppoll", HOOKED(ppoll)(&p, 1, &some, &none));
+    }
+    const sender s;
+    fd_set r;
+    FD_ZERO(&r);
+    FD_SET(pipe.a, &r);
+    const timespec some = {2, 0};
+    t.told("pselect", HOOKED(pselect)(pipe.a + 1, &r, nullptr, nullptr, &some, &none));
+}
+
 POSIX_CASE(what_a_handler_does_before_a_wait_ends_none) {
     const handler_set h(0);
     ::raise(SIGUSR1);

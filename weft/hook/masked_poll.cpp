@@ -11,11 +11,13 @@
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/errand.hpp"
+#include "weft/hook/interruption.hpp"
 
 namespace weft::hook {
 namespace {
 
 // Of a call with a mask: it has what it asks of, and one descriptor more, by which it is hurried.
+// Where no number is left for that one it asks again and again.
 class masked_errand : public errand {
 public:
     masked_errand(time_point deadline, const sigset_t& mask) noexcept
@@ -27,31 +29,37 @@ public:
     int result() const noexcept { return result_; }
     int error() const noexcept { return error_; }
 
+    const sigset_t& mask() const noexcept { return mask_; }
+
     void run() noexcept final {
-        timespec t{};
-        if (deadline_ != never) {
-            const duration left = time_left(steady_now(), deadline_);
-            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-            t.tv_sec = seconds.count();
-            t.tv_nsec = (left - seconds).count();
+        constexpr duration step = std::chrono::milliseconds(10);
+        for (duration left; !asked_.load(std::memory_order_relaxed);) {
+            left = deadline_ != never ? time_left(steady_now(), deadline_) : duration::max();
+            const bool is_last = hurry_ >= 0 || left <= step;
+            result_ = ask(is_last ? left : step);
+            error_ = errno;
+            if (is_last || result_ != 0) break;
         }
-        result_ = ask(deadline_ != never ? &t : nullptr);
-        error_ = errno;
     }
     void hurry() noexcept final {
+        asked_.store(true, std::memory_order_relaxed);  // stands for itself
         const std::uint64_t one = 1;
-        static_cast<void>(real::write(hurry_, &one, sizeof one));
+        if (hurry_ >= 0) static_cast<void>(real::write(hurry_, &one, sizeof one));
     }
 
 protected:
-    virtual int ask(const timespec* timeout) noexcept = 0;
+    virtual int ask(duration timeout) noexcept = 0;
     int hurrier() const noexcept { return hurry_; }
-    const sigset_t& mask() const noexcept { return mask_; }
+    static timespec timespec_of(duration d) noexcept {
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
+        return {seconds.count(), (d - seconds).count()};
+    }
 
 private:
     const time_point deadline_;
     const sigset_t mask_;
     const int hurry_;
+    atomic<bool> asked_{false};  // to end
     int result_ = 0;
     int error_ = 0;
 };
@@ -62,12 +70,13 @@ public:
         : masked_errand(deadline, mask), all_(new(std::nothrow) pollfd[count + 1]), count_(count) {
         if (all_ != nullptr) all_[count] = {hurrier(), POLLIN, 0};
     }
-    bool is_good() const noexcept { return all_ != nullptr && hurrier() >= 0; }
+    bool is_good() const noexcept { return all_ != nullptr; }
     pollfd* all() noexcept { return all_.get(); }
 
 private:
-    int ask(const timespec* timeout) noexcept override {
-        return real::ppoll(all_.get(), count_ + 1, timeout, &mask());
+    int ask(duration timeout) noexcept override {
+        const timespec t = timespec_of(timeout);
+        return real::ppoll(all_.get(), count_ + 1, &t, &mask());
     }
 
     const std::unique_ptr<pollfd[]> all_;
@@ -82,16 +91,17 @@ public:
           given_(bytes_of(count)),
           count_(std::max(count, hurrier() + 1)),
           bytes_(bytes_of(count_)),
-          all_(new(std::nothrow) unsigned char[3 * bytes_]()) {
+          all_(new(std::nothrow) unsigned char[6 * bytes_]()) {
         if (!is_good()) return;
         for (int i = 0; i < 3; ++i) {
             has_[i] = sets[i] != nullptr;
-            if (has_[i]) std::memcpy(set(i), sets[i], given_);
+            if (has_[i]) std::memcpy(asked(i), sets[i], given_);
         }
+        if (hurrier() < 0) return;
         const auto n = static_cast<unsigned>(hurrier());
-        set(0)[n / 8] = static_cast<unsigned char>(set(0)[n / 8] | 1u << n % 8);
+        asked(0)[n / 8] = static_cast<unsigned char>(asked(0)[n / 8] | 1u << n % 8);
     }
-    bool is_good() const noexcept { return all_ != nullptr && hurrier() >= 0; }
+    bool is_good() const noexcept { return all_ != nullptr; }
     void give(unsigned char* const (&sets)[3]) noexcept {
         for (int i = 0; i < 3; ++i)
             if (has_[i]) std::memcpy(sets[i], set(i), given_);
@@ -101,12 +111,16 @@ private:
     static std::size_t bytes_of(int count) noexcept {
         return (static_cast<std::size_t>(std::max(count, 0)) + 63) / 64 * 8;
     }
+    // The sets of the call, and behind them what it is to ask for.
     unsigned char* set(int i) noexcept { return all_.get() + static_cast<std::size_t>(i) * bytes_; }
-    int ask(const timespec* timeout) noexcept override {
+    unsigned char* asked(int i) noexcept { return set(i + 3); }
+    int ask(duration timeout) noexcept override {
+        std::memcpy(set(0), asked(0), 3 * bytes_);
+        const timespec t = timespec_of(timeout);
         const auto as_set = [&](int i) {
             return i == 0 || has_[i] ? reinterpret_cast<fd_set*>(set(i)) : nullptr;
         };
-        return real::pselect(count_, as_set(0), as_set(1), as_set(2), timeout, &mask());
+        return real::pselect(count_, as_set(0), as_set(1), as_set(2), &t, &mask());
     }
 
     const std::size_t given_;
@@ -116,9 +130,11 @@ private:
     bool has_[3] = {};
 };
 
-// Makes it, and gives its result, or -1 and errno.
+// Makes it, and gives its result, or -1 and errno. A signal that its mask lets through may come to
+// the loop's thread, where that does not block it.
 template <class E>
 int run_masked(const errand_ptr<E>& e) {
+    const interruptible here(ended_by::any_handler, &e->mask());
     if (const int why = run_errand(*e, "descriptors, with a mask of signals"); why != 0)
         return errno = why, -1;
     if (e->result() < 0) errno = e->error();
