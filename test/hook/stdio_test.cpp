@@ -30,6 +30,8 @@ int __vfprintf_chk(FILE*, int, const char*, va_list);
 int __vprintf_chk(int, const char*, va_list);
 int __fprintf_chk(FILE*, int, const char*, ...);
 int __printf_chk(int, const char*, ...);
+int __dprintf_chk(int, int, const char*, ...);
+int __vdprintf_chk(int, int, const char*, va_list);
 int __isoc99_fscanf(FILE*, const char*, ...);
 int __isoc99_vfscanf(FILE*, const char*, va_list);
 int __isoc99_scanf(const char*, ...);
@@ -217,6 +219,47 @@ POSIX_CASE(a_stream_that_waits_is_not_entered) {
     t.said("has", text);
     t.join();
     t.said("the other has", last);
+}
+
+POSIX_CASE(a_stream_is_closed_when_its_holder_has_left_it) {
+    piped p;
+    std::atomic<bool> is_in{false};
+    std::atomic<bool> is_out{false};
+    t.beside([&] {
+        HOOKED(flockfile)(p.out);
+        is_in = true;
+        after_ms(20);
+        HOOKED(fputs)("whole", p.out);
+        is_out = true;
+        HOOKED(funlockfile)(p.out);
+    });
+    while (!is_in) after_ms(1);
+    t.told("fclose", HOOKED(fclose)(p.out));
+    p.out = nullptr;
+    t.told("its holder has left", is_out);
+    t.join();
+    char text[8] = {};
+    t.told("fread", static_cast<long>(HOOKED(fread)(text, 1, sizeof text, p.in)));
+    t.said("text", text);
+}
+
+POSIX_CASE(what_is_printed_to_a_descriptor_is_waited_for) {
+    auto s = weft::testing::fd_pair::sockets();
+    const std::string text(400'000, 'x');
+    std::size_t got = 0;
+    t.beside([&] {
+        std::string room(70'000, 0);
+        for (ssize_t n; (n = HOOKED(read)(s.b, room.data(), room.size())) > 0;)
+            got += static_cast<std::size_t>(n);
+    });
+    t.told("dprintf", HOOKED(dprintf)(s.a, "%s\n", text.c_str()));
+    t.told("__dprintf_chk", HOOKED(__dprintf_chk)(s.a, 1, "%d %s\n", 7, text.c_str()));
+    t.told("vdprintf", with_list([&](va_list l) { return HOOKED(vdprintf)(s.a, "%d\n", l); }, 5));
+    t.told("__vdprintf_chk",
+           with_list([&](va_list l) { return HOOKED(__vdprintf_chk)(s.a, 1, "%d\n", l); }, 6));
+    s.close_a();
+    t.join();
+    t.told("got", static_cast<long>(got));
 }
 
 POSIX_CASE(all_streams_are_flushed_at_once) {

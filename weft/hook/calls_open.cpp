@@ -17,6 +17,7 @@
 #include "weft/hook/file_call.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
+#include "weft/hook/stdio_lock.hpp"
 
 namespace weft::hook {
 namespace {
@@ -168,15 +169,18 @@ FILE* fopen64(const char* path, const char* mode) {
     return fopen_with(path, mode, [=] { return real::fopen64(path, mode); });
 }
 FILE* freopen(const char* path, const char* mode, FILE* file) {
+    const stdio_lock held(file);
     leave(file);
     return opened(real::freopen(path, mode, file));
 }
 FILE* freopen64(const char* path, const char* mode, FILE* file) {
+    const stdio_lock held(file);
     leave(file);
     return opened(real::freopen64(path, mode, file));
 }
-// What it still writes may wait with its thread: stdio makes its calls behind all hooks.
+// The lock is by the address alone, and outlives the stream.
 int fclose(FILE* file) {
+    const stdio_lock held(file);
     leave(file);
     return real::fclose(file);
 }

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
 #include "weft/hook/stdio_lock.hpp"
 #include "weft/hook/stdio_waits.hpp"
 
@@ -39,6 +40,16 @@ int ftrylockfile(FILE* file) {
 void funlockfile(FILE* file) {
     real::funlockfile(file);
     leave_stream(file);
+}
+
+// libc makes a stream of its own for it, of the sort that those of the program are.
+int vdprintf(int fd, const char* format, va_list rest) {
+    if (hooked_fiber() != nullptr) let_stream_wait(stderr);
+    return real::vdprintf(fd, format, rest);
+}
+int __vdprintf_chk(int fd, int flag, const char* format, va_list rest) {
+    if (hooked_fiber() != nullptr) let_stream_wait(stderr);
+    return real::__vdprintf_chk(fd, flag, format, rest);
 }
 
 // All streams at once is no wait of one fiber: libc goes from one to the next under its own locks.
