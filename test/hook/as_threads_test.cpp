@@ -103,6 +103,64 @@ POSIX_CASE(a_wait_with_a_mask_needs_no_number) {
     ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
+// Its answer comes when all that was sent is taken, or when its time is over; others run meanwhile.
+POSIX_CASE(a_close_that_lingers_blocks_no_other) {
+    sockaddr_in at;
+    const one_fd listening(bound(SOCK_STREAM, at));
+    const int from = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
+    HOOKED(connect)(from, as_address(at), sizeof at);
+    const one_fd to(HOOKED(accept)(listening.n, nullptr, nullptr));
+    const std::string text(8'000'000, 'x');
+    HOOKED(send)(from, text.data(), text.size(), MSG_DONTWAIT);
+    const linger a_second = {1, 1};
+    HOOKED(setsockopt)(from, SOL_SOCKET, SO_LINGER, &a_second, sizeof a_second);
+    std::atomic<bool> is_closed{false};
+    std::atomic<int> turns{0};
+    t.beside([&] {
+        for (; !is_closed; ++turns) after_ms(5);
+    });
+    t.took("close", std::chrono::milliseconds(900), [&] { t.told("close", HOOKED(close)(from)); });
+    is_closed = true;
+    t.join();
+    t.told("others ran", turns > 20);
+    t.told("again", HOOKED(close)(from));
+}
+
+// The connection is made on the way, and the text goes after it.
+POSIX_CASE(a_send_that_connects_is_waited_for) {
+    sockaddr_in at;
+    const one_fd listening(bound(SOCK_STREAM, at));
+    const one_fd first(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+    const one_fd second(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+    t.told("sendto", HOOKED(sendto)(first.n, "hello", 5, MSG_FASTOPEN, as_address(at), sizeof at));
+    char text[] = "well";
+    iovec one = {text, 4};
+    msghdr m{};
+    m.msg_name = &at;
+    m.msg_namelen = sizeof at;
+    m.msg_iov = &one;
+    m.msg_iovlen = 1;
+    t.told("sendmsg", HOOKED(sendmsg)(second.n, &m, MSG_FASTOPEN));
+    for (int i = 0; i != 2; ++i) {
+        const one_fd to(HOOKED(accept)(listening.n, nullptr, nullptr));
+        set_timeout(to.n, SO_RCVTIMEO, 2000);
+        char room[8] = {};
+        t.told("recv", HOOKED(recv)(to.n, room, sizeof room, 0));
+        t.said("text", room);
+    }
+    // One that is not to wait is told so.
+    const one_fd third(HOOKED(socket)(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    t.told("not to wait",
+           HOOKED(sendto)(third.n, "hello", 5, MSG_FASTOPEN, as_address(at), sizeof at));
+    sockaddr_in nowhere;
+    {
+        const one_fd gone(bound(SOCK_STREAM, nowhere));
+    }
+    const one_fd fourth(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+    t.told("nobody listens",
+           HOOKED(sendto)(fourth.n, "x", 1, MSG_FASTOPEN, as_address(nowhere), sizeof nowhere));
+}
+
 POSIX_CASE(a_yield_lets_others_run) {
     std::atomic<int> turns{0};
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);

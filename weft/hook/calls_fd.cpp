@@ -3,12 +3,19 @@
 
 #include <sys/ioctl.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
 #include "weft/hook/calls.hpp"
 #include "weft/hook/cancellation.hpp"
+#include "weft/hook/device.hpp"
+#include "weft/hook/errand.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/record_lock.hpp"
 #include "weft/hook/turn_budget.hpp"
+#include "weft/wait/shield.hpp"
 
 #if !defined(CLOSE_RANGE_UNSHARE)
 #define CLOSE_RANGE_UNSHARE (1u << 1)
@@ -30,6 +37,33 @@ template <class Real>
 int replacing(int fd, int as, Real dup) noexcept {
     if (fd != as && as >= 0 && real::fcntl(fd, F_GETFD, nullptr) >= 0) leave_table(as);
     return dup();
+}
+
+// The system waits in close() whatever the socket's flags say, so that a thread of weft's own does.
+class close_errand final : public errand {
+public:
+    explicit close_errand(int fd) noexcept : fd_(fd) {}
+    int result() const noexcept { return result_; }
+    int error() const noexcept { return error_; }
+    void run() noexcept override {
+        result_ = real::close(fd_);
+        error_ = errno;
+    }
+
+private:
+    const int fd_;
+    int result_ = -1;
+    int error_ = 0;
+};
+
+// No stop ends it, or it would not be known whether the number is free.
+int close_lingering(int fd) {
+    const int before = errno;
+    const errand_ptr e(new (std::nothrow) close_errand(fd));
+    const shield from_stops;
+    if (!e || run_errand(*e, "a close that lingers") != 0) return real::close(fd);
+    errno = e->result() == 0 ? before : e->error();
+    return e->result();
 }
 
 }  // namespace
@@ -54,8 +88,11 @@ int dup3(int fd, int as, int flags) {
 }
 
 int close(int fd) {
-    const cancellation_point here(hooked_fiber());
+    fiber_core* const f = hooked_fiber();
+    const cancellation_point here(f);
     if (fd >= 0) leave_table(fd);
+    if (f != nullptr && lingers(fd)) [[unlikely]]
+        return close_lingering(fd);
     return real::close(fd);
 }
 

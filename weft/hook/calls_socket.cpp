@@ -96,6 +96,19 @@ bool is_bad_message(const msghdr* m) noexcept {
     return m->msg_iov == nullptr && m->msg_iovlen != 0;
 }
 
+// Of a failed send with MSG_FASTOPEN: a connection was begun, and nothing went with its beginning.
+// One that waits sends when there is a connection, which is another attempt by other flags.
+bool is_connecting_to_send(int fd, int& flags) noexcept {
+    if ((flags & MSG_FASTOPEN) == 0 || errno != EINPROGRESS) return false;
+    if (!is_nonblocking(fd)) {
+        flags &= ~MSG_FASTOPEN;
+        errno = EAGAIN;
+        return true;
+    }
+    errno = EINPROGRESS;
+    return false;
+}
+
 // MSG_PEEK with MSG_WAITALL, or of a number of bytes: each look begins anew. One that is not to
 // wait, or no longer, has seen what the last look has shown.
 template <class Look>
@@ -172,6 +185,10 @@ ssize_t sendto(int fd, const void* from, size_t bytes, int flags, const sockaddr
         fd, false,
         [&] {
             const ssize_t n = real::sendto(fd, at, bytes, flags | no_wait, peer, peer_bytes);
+            if (n < 0 && is_connecting_to_send(fd, flags)) {
+                peer = nullptr;
+                peer_bytes = 0;
+            }
             if (n < 0 && errno == EAGAIN) flags |= quiet_while_waiting(fd);
             return n;
         },
@@ -235,6 +252,7 @@ ssize_t recvmsg(int fd, msghdr* m, int flags) {
 ssize_t sendmsg(int fd, const msghdr* m, int flags) {
     if (!is_to_wait(flags) || is_bad_message(m)) return real::sendmsg(fd, m, flags);
     iov_cursor rest(m->msg_iov, static_cast<int>(m->msg_iovlen));
+    bool connects = false;
     return transfer(
         fd, false,
         [&] {
@@ -244,7 +262,12 @@ ssize_t sendmsg(int fd, const msghdr* m, int flags) {
                 part.msg_control = nullptr;  // went with the first part
                 part.msg_controllen = 0;
             }
+            if (connects) {
+                part.msg_name = nullptr;
+                part.msg_namelen = 0;
+            }
             const ssize_t n = real::sendmsg(fd, &part, flags | no_wait);
+            if (n < 0 && is_connecting_to_send(fd, flags)) connects = true;
             if (n < 0 && errno == EAGAIN) flags |= quiet_while_waiting(fd);
             return n;
         },
@@ -347,6 +370,6 @@ int weft::hook::everywhere::shutdown(int fd, int how) {
 
 int weft::hook::everywhere::setsockopt(int fd, int level, int name, const void* value,
                                        socklen_t bytes) {
-    if (level == SOL_SOCKET && name == SO_RCVLOWAT) note_low_water();
+    note_option(level, name);
     return real::setsockopt(fd, level, name, value, bytes);
 }

@@ -80,6 +80,26 @@ std::size_t low_water_of(int fd) noexcept {
     return static_cast<std::size_t>(std::max(least, 1));
 }
 
+namespace {
+constinit atomic<bool> linger_was_set{false};  // by this process; stands for itself
+}  // namespace
+
+bool lingers(int fd) noexcept {
+    if (!linger_was_set.load(std::memory_order_relaxed)) return false;
+    ::linger time{};
+    ::socklen_t bytes = sizeof time;
+    const int before = errno;
+    const bool is_known = real::getsockopt(fd, SOL_SOCKET, SO_LINGER, &time, &bytes) == 0;
+    errno = before;
+    return is_known && time.l_onoff != 0 && time.l_linger > 0;
+}
+
+void note_option(int level, int name) noexcept {
+    if (level != SOL_SOCKET) return;
+    if (name == SO_RCVLOWAT) low_water_was_set.store(true, std::memory_order_relaxed);
+    if (name == SO_LINGER) linger_was_set.store(true, std::memory_order_relaxed);
+}
+
 bool keeps_error(int fd, bool reads) noexcept {
     if (!sort_of(fd).is_socket()) return false;
     const int before = errno;

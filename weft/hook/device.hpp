@@ -48,8 +48,12 @@ extern atomic<bool> low_water_was_set;
 inline bool has_low_water() noexcept {
     return low_water_was_set.load(std::memory_order_relaxed);  // it stands for itself
 }
-inline void note_low_water() noexcept { low_water_was_set.store(true, std::memory_order_relaxed); }
 std::size_t low_water_of(int fd) noexcept;
+
+// Whether close() of it may wait until what was sent has been taken: SO_LINGER with a time.
+bool lingers(int fd) noexcept;
+// For setsockopt(): until then nobody asks for that.
+void note_option(int level, int name) noexcept;
 
 // The attempts below fail with EAGAIN where they would wait. None of them is for a descriptor that
 // is not to wait: that has its own call.
