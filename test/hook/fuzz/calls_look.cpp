@@ -148,18 +148,18 @@ void add_lookers(std::vector<call_spec>& all) {
                    polls_two});
     all.push_back({"ppoll",
                    3,
-                   looks,
+                   of_signals,
                    {a_slot(anything), one_of(wanted), one_of(waits), one_of(masks)},
                    ppolls});
     all.push_back({"raise_ppoll",
                    1,
-                   looks,
+                   of_signals,
                    {a_slot(anything), one_of(wanted), one_of(waits)},
                    raises_and_polls});
     all.push_back({"select", 4, looks, {a_slot(anything), one_of(sets), one_of(waits)}, selects});
     all.push_back({"pselect",
                    2,
-                   looks,
+                   of_signals,
                    {a_slot(anything), one_of(sets), one_of(waits), one_of(masks)},
                    pselects});
     all.push_back({"epoll_ctl",
@@ -171,7 +171,7 @@ void add_lookers(std::vector<call_spec>& all) {
         {"epoll_wait", 6, takes, {a_slot(epoll_set), one_of(most), one_of(waits)}, epoll_waits});
     all.push_back({"epoll_pwait",
                    3,
-                   takes,
+                   takes | of_signals,
                    {a_slot(epoll_set), one_of(most), one_of(waits), one_of(masks)},
                    epoll_pwaits});
     all.push_back({"nanosleep", 1, looks, {one_of(spans)}, sleeps});

@@ -1,9 +1,10 @@
 // differs: whether a program says the same with threads and with fibers, and the least that does
 // not.
 //
-// A difference counts when it is there again with times ten times as long, and when threads say the
+// A difference is looked for again with times four and ten times as long, and threads must say the
 // same each time: a program whose threads do not agree with themselves depends on the schedule, and
-// says nothing of hooks.
+// says nothing of hooks. It counts when it is the same difference in each of three more looks, with
+// times twenty times as long (search.hpp), so that none is told because a machine is slow.
 //
 // What may differ has a list, docs/hooks.md "Allowed differences", and no program asks for it. By
 // its numbers: 1 no fiber is stopped before the end; 2 and 4 play::obstacle() leaves such steps
@@ -25,6 +26,10 @@ struct finding {
     std::string name;  // of a difference: the call, and both answers, without what varies
     std::string text;  // both transcripts, for people
 };
+
+// Of the looks that decide.
+inline constexpr unsigned slowest = 20;
+inline constexpr unsigned looks_that_decide = 3;
 
 // Runs it in this process. One look alone where `slowness` is given, which 0 leaves to it. Of what
 // is_known() by its name it is not looked again.

@@ -1,6 +1,7 @@
 #include "test/hook/fuzz/isolated.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -16,6 +17,8 @@ namespace weft::testing::fuzz {
 void begin_child() {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // What is left of one that is killed goes with it, where the system allows this.
+    ::unshare(CLONE_NEWIPC);
     hook::enable_in_child();
     begin_process();
 }

@@ -38,8 +38,11 @@ enum kind : unsigned {
     condition = 2048,
     semaphore = 4096,
     rwlock = 8192,
+    posix_queue = 16384,
+    message_queue = 32768,
+    semaphore_set = 65536,
     sockets = stream_socket | message_socket,
-    bytes = sockets | pipe_end | terminal | event_counter | timer | file,
+    bytes = sockets | pipe_end | terminal | event_counter | timer | file | posix_queue,
     anything = bytes | listener | epoll_set,
 };
 
@@ -68,7 +71,16 @@ struct step {
 // schedule that decides which gets what, so there are none.
 // One that holds a pipe has its lock while it waits on a thread: nothing else touches the pipe
 // then.
-enum effect : unsigned { looks = 0, takes = 1, gives = 2, ends = 4, locks = 8, holds = 16 };
+// Of two that take a signal which all block the system chooses.
+enum effect : unsigned {
+    looks = 0,
+    takes = 1,
+    gives = 2,
+    ends = 4,
+    locks = 8,
+    holds = 16,
+    of_signals = 32,
+};
 
 class making;
 

@@ -27,10 +27,13 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t batch = 100;
 constexpr auto silence = 20s;  // and a worker hangs
-constexpr auto alone_limit = 15s;
+constexpr auto alone_limit = 60s;
 constexpr auto shrinking_limit = 5s;
-constexpr auto patience = 20s;  // with what is still being made small
+constexpr auto shrinking_time = 30s;
+constexpr auto patience = 400s;  // with what is still looked at: more than it takes
+constexpr unsigned most_finders = 2;
 constexpr unsigned shrinking_slowness = 4;
+const std::string crash = "crash by signal ";
 
 struct message {
     enum what : std::uint64_t { begins, differs, unstable, done } what;
@@ -52,13 +55,20 @@ struct finder {
     int pid;
     int from;
     std::uint64_t seed;
+    std::uint64_t kind;
     std::string text;
+};
+
+struct suspicion {
+    std::uint64_t seed;
+    std::uint64_t kind;
 };
 
 // How often a difference was found, by its name as a number. The same words may stand for two
 // faults, but not for many.
 using kinds_seen = std::map<std::uint64_t, unsigned>;
 constexpr unsigned often_enough = 2;
+constexpr unsigned most_tries = 10;  // of a kind that is not seen again
 
 // Where an answer is planted, of others nothing is told.
 bool counts(const std::string& name, int planted) {
@@ -117,6 +127,7 @@ public:
         for (;;) {
             if (is_over()) stop_workers();
             while (workers_.size() < options_.jobs && !is_over() && has_more()) begin_one();
+            begin_finders();
             if (workers_.empty() && finders_.empty()) break;
             if (!workers_.empty()) last_work_ = clock::now();
             if (clock::now() - last_work_ > patience) break;
@@ -128,7 +139,13 @@ public:
             ::kill(f.pid, SIGKILL);
             ::waitpid(f.pid, nullptr, 0);
             ::close(f.from);
-            tell_of(f.seed, "there was no time to make it small", generate(f.seed), "");
+            suspected_.push_back({f.seed, f.kind});
+        }
+        for (const suspicion& s : suspected_) {
+            ++result_.unstable;
+            if (options_.tells)
+                std::printf("seed %llu was not looked at to the end\n",
+                            static_cast<unsigned long long>(s.seed));
         }
         return result_;
     }
@@ -204,34 +221,44 @@ private:
             workers_.push_back(begun(w.next, w.end, options_.planted, kinds_));
     }
 
-    // What differs is looked at by a process of its own, which takes seconds.
     void found(std::uint64_t seed, std::uint64_t kind) {
-        if (kinds_[kind]++ >= (kind == 0 ? 10u : often_enough)) return;
-        int ends[2];
-        if (::pipe(ends) != 0) std::abort();
-        const int pid = ::fork();
-        if (pid < 0) std::abort();
-        if (pid == 0) {
-            ::close(ends[0]);
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            const std::string words = least_of(seed);
-            if (::write(ends[1], words.data(), words.size()) < 0) ::_exit(1);
-            ::_exit(0);
+        if (kinds_[kind]++ < (kind == 0 ? most_tries : often_enough))
+            suspected_.push_back({seed, kind});
+    }
+    // What differs is looked at by a process of its own, which takes seconds. Few do so at a time:
+    // the more there are, the slower is each.
+    void begin_finders() {
+        while (finders_.size() < most_finders && !suspected_.empty()) {
+            const suspicion s = suspected_.front();
+            suspected_.erase(suspected_.begin());
+            int ends[2];
+            if (::pipe(ends) != 0) std::abort();
+            const int pid = ::fork();
+            if (pid < 0) std::abort();
+            if (pid == 0) {
+                ::close(ends[0]);
+                ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+                const std::string words = least_of(s.seed);
+                if (::write(ends[1], words.data(), words.size()) < 0) ::_exit(1);
+                ::_exit(0);
+            }
+            ::close(ends[1]);
+            finders_.push_back({pid, ends[0], s.seed, s.kind, {}});
         }
-        ::close(ends[1]);
-        finders_.push_back({pid, ends[0], seed, {}});
     }
     // The name, the program, the transcripts.
     std::string least_of(std::uint64_t seed) {
         const program p = generate(seed);
-        const told t = look_alone(p, options_.planted);
+        const told t = look_surely(p, options_.planted);
         if (!counts(t.name, options_.planted)) return "\n\n";
-        const program least = shrunk(p, [this](const program& c) {
-            return counts(look_alone(c, options_.planted, shrinking_slowness).name,
+        const auto until = clock::now() + shrinking_time;
+        const program least = shrunk(p, [&](const program& c) {
+            return clock::now() < until &&
+                   counts(look_alone(c, options_.planted, shrinking_slowness).name,
                           options_.planted);
         });
-        told u = look_alone(least, options_.planted);
-        if (u.name.empty()) return t.name + "\n" + text_of(p) + "\n" + t.text;
+        const told u = look_surely(least, options_.planted);
+        if (!counts(u.name, options_.planted)) return t.name + "\n" + text_of(p) + "\n" + t.text;
         return u.name + "\n" + text_of(least) + "\n" + u.text;
     }
     void hear_finder(std::size_t i) {
@@ -250,6 +277,12 @@ private:
         const auto end = done.text.find('\n', name_end + 1);
         if (end == done.text.npos || name_end == 0) {
             ++result_.unstable;
+            if (options_.tells)
+                std::printf("seed %llu %s\n", static_cast<unsigned long long>(done.seed),
+                            done.kind == 0 ? "ended its worker, and did so not again"
+                                           : "differed, and did so not each time");
+            // Another of its kind may do so each time.
+            if (++retracted_[done.kind] < most_tries) --kinds_[done.kind];
             return;
         }
         const std::string name = done.text.substr(0, name_end);
@@ -294,6 +327,8 @@ private:
     std::vector<worker> workers_;
     std::vector<finder> finders_;
     kinds_seen kinds_;
+    kinds_seen retracted_;
+    std::vector<suspicion> suspected_;
     std::set<std::string> names_;
     search_result result_;
 };
@@ -306,10 +341,10 @@ told look_alone(const program& p, int planted, unsigned slowness) {
             const finding f = look_for_difference(p, planted, slowness);
             return f.what == verdict::differs ? f.name + "\n" + f.text : std::string();
         },
-        slowness != 0 ? shrinking_limit : alone_limit);
+        slowness == shrinking_slowness ? shrinking_limit : alone_limit);
     switch (o.how) {
         case isolated_outcome::crashed:
-            return {"crash by signal " + std::to_string(o.signal), ""};
+            return {crash + std::to_string(o.signal), ""};
         case isolated_outcome::hung:
             return {"hangs", ""};
         case isolated_outcome::ended:
@@ -317,6 +352,17 @@ told look_alone(const program& p, int planted, unsigned slowness) {
     }
     const auto end = std::min(o.text.find('\n'), o.text.size());
     return {o.text.substr(0, end), o.text.substr(std::min(end + 1, o.text.size()))};
+}
+
+told look_surely(const program& p, int planted) {
+    told first;
+    for (unsigned i = 0; i != looks_that_decide; ++i) {
+        const told t = look_alone(p, planted, slowest);
+        if (t.name.starts_with(crash)) return t;
+        if (i == 0) first = t;
+        if (i != 0 && t.name != first.name) first = {};
+    }
+    return first;
 }
 
 search_result search(const search_options& o) { return searcher(o).run(); }

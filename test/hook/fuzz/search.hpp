@@ -1,5 +1,7 @@
 // search: many programs, by processes of which each runs some hundred, one after the other; what
-// differs, crashes or hangs is run again alone, made small, and told once for each kind.
+// differs, crashes or hangs is run again alone, made small, and told once for each kind. It is told
+// if it says so again in each of three looks (a crash: in one of them); else it depends on the
+// schedule, and a line names its seed.
 //
 //      this process --- seeds ---> workers: "begins N" "differs N" ...     a worker that dies or
 //          |                                                               is silent ends with its
@@ -27,10 +29,10 @@ struct search_options {
 
 struct search_result {
     std::uint64_t programs = 0;
-    std::uint64_t unstable = 0;
-    unsigned differences = 0;  // kinds of them
-    unsigned known = 0;        // kinds that are known
-    program first;             // the first of them, made small
+    std::uint64_t unstable = 0;  // depend on the schedule
+    unsigned differences = 0;    // kinds of them
+    unsigned known = 0;          // kinds that are known
+    program first;               // the first of them, made small
 };
 
 search_result search(const search_options& o);
@@ -44,5 +46,7 @@ struct told {
     std::string text;
 };
 told look_alone(const program& p, int planted, unsigned slowness = 0);
+// The same of the looks that decide; empty where they do not say the same.
+told look_surely(const program& p, int planted);
 
 }  // namespace weft::testing::fuzz

@@ -84,14 +84,14 @@ struct actor {
     std::atomic<bool> ended{false};
 };
 
-// Whether it moves more than any file takes at once; asked before, so that no answer depends on
+// Whether a step is to move more than so many bytes; asked before, so that no answer depends on
 // when another was given.
-bool moves_much(const program& p) {
+bool moves_more_than(const program& p, long most) {
     for (const step& s : p) {
         const call_spec& c = calls()[s.call];
         for (std::size_t i = 0; i != c.parameters.size(); ++i) {
             const auto choices = c.parameters[i].choices;
-            if (choices.data() == std::data(sizes) && choices[s.arguments[i]].value > 8 * 4096)
+            if (choices.data() == std::data(sizes) && choices[s.arguments[i]].value > most)
                 return true;
         }
         if (std::string_view(c.name) == "sndbuf") return true;
@@ -105,7 +105,8 @@ public:
         : program_(p), world_(in_fibers, o.planted), slowness_(o.slowness) {
         const auto base = is_timed(p) ? 14ms : 3ms;
         grace_ = base * slowness_;
-        world_.has_parts = moves_much(p);
+        world_.has_parts = moves_more_than(p, 8 * 4096);  // than any file takes at once
+        world_.gives_much = moves_more_than(p, 128);
     }
 
     void act(unsigned i) {
@@ -127,6 +128,7 @@ public:
             now_at_ = i;
             begin(i);
         }
+        rest();
         say("at the end: " + world_.last_look());
     }
 
@@ -143,6 +145,8 @@ public:
                 all = false;
                 if (actors_[i].answered.load(std::memory_order_acquire)) continue;
                 world_.wake_all();
+                if ((calls()[program_[actors_[i].at].call].does & of_signals) != 0)
+                    world::send_blocked();
                 end_one(i);
             }
             if (!all) pause();
@@ -170,6 +174,7 @@ private:
             if (!waits(a)) continue;
             const step& other = program_[a.at];
             const call_spec& its = calls()[other.call];
+            if ((mine.does & its.does & of_signals) != 0) return "in use";
             for (std::size_t i = 0; i != mine.parameters.size(); ++i) {
                 if (!mine.parameters[i].is_slot()) continue;
                 const bool changes = mine.parameters[i].fills || (i == 0 && (mine.does & ends));
@@ -199,8 +204,14 @@ private:
             say(std::to_string(i) + ": left out: " + why);
             return;
         }
+        rest();
         const unsigned signals = world::pipe_signals.load();
         actor& a = actors_[s.actor];
+        world_.only_waiting = nullptr;
+        unsigned count = 0;
+        for (const actor& other : actors_)
+            if (waits(other) && ++count == 1) world_.only_waiting = &other.thread;
+        if (count != 1) world_.only_waiting = nullptr;
         a.at = i;
         a.is_told = false;
         a.answered.store(false, std::memory_order_release);
@@ -211,6 +222,15 @@ private:
             say(std::to_string(i) + ": SIGPIPE " + std::to_string(more));
         if (world_.in_fibers() && the_guard().take_blocked())
             say(std::to_string(i) + ": the thread of the loop was blocked");
+    }
+
+    // What a terminal was given goes to its other side a little later, by a worker of the system.
+    void rest() {
+        if (!world_.has_terminal()) return;
+        const time_point until = after(now(), std::chrono::milliseconds(slowness_));
+        while (!nothing_.try_acquire_until(until) && now() < until) {
+        }
+        the_guard().beat();
     }
 
     void settle() {
@@ -240,6 +260,7 @@ private:
     std::chrono::milliseconds grace_;
     std::array<actor, actor_count> actors_;
     counting_semaphore<> reports_{0};
+    counting_semaphore<> nothing_{0};
     unsigned now_at_ = 0;
     transcript said_;
 };
@@ -299,6 +320,17 @@ void begin_process() {
     ::sigaction(SIGUSR2, &s, nullptr);
     s.sa_handler = [](int) { ++world::user_signals; };
     ::sigaction(SIGUSR1, &s, nullptr);
+    ::sigaction(SIGALRM, &s, nullptr);
+    ::sigaction(SIGRTMIN + 3, &s, nullptr);
+    s.sa_flags = SA_RESTART;
+    ::sigaction(SIGURG, &s, nullptr);
+    s.sa_flags = 0;
+    // Blocked by each thread that there will be.
+    ::sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGALRM);
+    sigaddset(&blocked, SIGRTMIN + 3);
+    ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
     s.sa_handler = [](int) { ++world::pipe_signals; };
     ::sigaction(SIGPIPE, &s, nullptr);
     std::thread([] { the_guard().run(); }).detach();

@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +19,16 @@ namespace weft::testing::fuzz {
 std::atomic<unsigned> world::pipe_signals{0};
 std::atomic<unsigned> world::user_signals{0};
 
+shared_object::~shared_object() {
+    if (id < 0) return;
+    if (what == message_queue) ::msgctl(id, IPC_RMID, nullptr);
+    if (what == semaphore_set) ::semctl(id, 0, IPC_RMID);
+}
+
+world::world(bool in_fibers, int planted) noexcept : in_fibers_(in_fibers), planted_(planted) {
+    take_blocked();
+}
+
 world::~world() {
     for (slot& s : slots_) {
         if (s.child > 0) {
@@ -24,6 +37,20 @@ world::~world() {
         }
         if (s.gate >= 0) ::close(s.gate);
         if (s.fd >= 0) ::close(s.fd);
+    }
+    take_blocked();
+}
+
+void world::send_blocked() {
+    for (const int n : {SIGALRM, SIGRTMIN + 3}) ::kill(::getpid(), n);
+}
+
+void world::take_blocked() noexcept {
+    ::sigset_t s;
+    sigemptyset(&s);
+    for (const int n : {SIGALRM, SIGRTMIN + 3}) sigaddset(&s, n);
+    const ::timespec none{};
+    while (::sigtimedwait(&s, nullptr, &none) > 0) {
     }
 }
 
@@ -40,6 +67,10 @@ void world::join_ends(unsigned a, unsigned b) noexcept {
 void world::put_object(unsigned i, std::unique_ptr<shared_object> o) noexcept {
     slots_[i].object = std::move(o);
     slots_[i].file = ++files_;
+}
+
+bool world::has_terminal() const noexcept {
+    return std::ranges::any_of(slots_, [](const slot& s) { return ::isatty(s.fd) != 0; });
 }
 
 bool world::holds(unsigned actor) const noexcept {
@@ -83,11 +114,22 @@ std::string world::run(const program& p, unsigned at) {
 std::string world::last_look() {
     std::string text;
     for (unsigned i = 0; i != slot_count; ++i) {
+        if (const shared_object* const o = slots_[i].object.get(); o != nullptr && o->id >= 0) {
+            ::msqid_ds about{};
+            text += "s" + std::to_string(i) + " holds ";
+            if (o->what == message_queue)
+                text += std::to_string(::msgctl(o->id, IPC_STAT, &about)) + " " +
+                        std::to_string(about.msg_qnum) + "; ";
+            else
+                text += std::to_string(::semctl(o->id, 0, GETVAL)) + " " +
+                        std::to_string(::semctl(o->id, 1, GETVAL)) + "; ";
+        }
         if (slots_[i].fd < 0) continue;
         ::pollfd look = {slots_[i].fd, POLLIN | POLLOUT | POLLPRI | POLLRDHUP, 0};
         ::poll(&look, 1, 0);
-        // How much a terminal takes is the system's own, and so whether there is room.
-        if (::isatty(look.fd) != 0) look.revents &= static_cast<short>(~POLLOUT);
+        // How much a terminal takes depends on the parts in which it is given, and so whether there
+        // is room.
+        if (gives_much && ::isatty(look.fd) != 0) look.revents &= static_cast<short>(~POLLOUT);
         text += "s" + std::to_string(i) + " " + std::to_string(look.revents);
         int error = 0;
         ::socklen_t bytes = sizeof error;

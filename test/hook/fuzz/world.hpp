@@ -23,12 +23,18 @@ namespace weft::testing::fuzz {
 // What actors of a program wait for beside descriptors: one of these.
 struct shared_object {
     unsigned what = 0;        // of `kind`
+    int id = -1;              // of System V
     bool is_checked = false;  // it refuses an unlock by another than its holder
     ::pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     ::pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
     ::pthread_rwlock_t both = PTHREAD_RWLOCK_INITIALIZER;
     ::sem_t count;
     std::array<std::atomic<unsigned>, actor_count> held{};  // how often, by each
+
+    shared_object() = default;
+    shared_object(const shared_object&) = delete;
+    shared_object& operator=(const shared_object&) = delete;
+    ~shared_object();
 };
 
 struct slot {
@@ -42,8 +48,7 @@ struct slot {
 
 class world {
 public:
-    explicit world(bool in_fibers, int planted) noexcept
-        : in_fibers_(in_fibers), planted_(planted) {}
+    explicit world(bool in_fibers, int planted) noexcept;
     world(const world&) = delete;
     world& operator=(const world&) = delete;
     ~world();
@@ -59,6 +64,9 @@ public:
     void give_back(unsigned actor);
     // Ends waits for what no signal and no stop need end.
     void wake_all();
+    // Of the signals that all block.
+    static void send_blocked();
+    static void take_blocked() noexcept;
 
     slot& at(unsigned i) noexcept { return slots_[i]; }
     void put(unsigned i, int fd) noexcept;
@@ -66,11 +74,17 @@ public:
     void put_copy(unsigned i, int fd, unsigned of) noexcept;
     void join_ends(unsigned a, unsigned b) noexcept;
 
+    bool has_terminal() const noexcept;
+
     bool in_fibers() const noexcept { return in_fibers_; }
     bool is_planted(unsigned call) const noexcept {
         return in_fibers_ && static_cast<int>(call) == planted_;
     }
-    bool has_parts = false;  // a long transfer is made: how much fits is the system's own
+    bool gives_much = false;  // to a terminal, for one
+    bool has_parts = false;   // a long transfer is made: how much fits is the system's own
+
+    // While a step is made: of the actors that wait, if it is one. Of a fiber it is no handle.
+    const ::pthread_t* only_waiting = nullptr;
 
     // Of the process: by handlers.
     static std::atomic<unsigned> pipe_signals;
