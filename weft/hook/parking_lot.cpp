@@ -69,7 +69,10 @@ public:
             auto& self = gone.operation<park_wait>();
             static_cast<void>(line_of(self.address_).leave(self.place_));
         });
-        how_.is_owned ? w.await_others() : w.await_outside();
+        if (how_.is_owned)
+            w.await_others();
+        else
+            w.await_outside();
         entered_ = line_of(address_).enter(place_, how_.first, [this] { return still_(of_); });
         if (entered_ && how_.entered != nullptr) how_.entered(how_.entered_of);
         return entered_;
