@@ -147,21 +147,25 @@ POSIX_CASE(a_reader_comes_in_beside_others_whichever_writers_wait) {
 POSIX_CASE(a_reader_waits_for_writers_that_go_first) {
     rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
     std::string order;
+    int in_vain = 0;
+    int in_the_end = -1;
     HOOKED(pthread_rwlock_rdlock)(&l.it);
     t.beside([&] {
-        timespec late = moment_in(CLOCK_REALTIME, 60);
-        t.told("write in vain", HOOKED(pthread_rwlock_timedwrlock)(&l.it, &late));
+        timespec late = moment_in(CLOCK_REALTIME, 200);
+        in_vain = HOOKED(pthread_rwlock_timedwrlock)(&l.it, &late);
     });
-    HOOKED(usleep)(5000);
+    HOOKED(usleep)(20'000);
     t.beside([&] {
         t.told("try", HOOKED(pthread_rwlock_tryrdlock)(&l.it));
         timespec soon = moment_in(CLOCK_REALTIME);
         t.told("read until", HOOKED(pthread_rwlock_timedrdlock)(&l.it, &soon));
         // Until the writer goes.
-        t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
+        in_the_end = HOOKED(pthread_rwlock_rdlock)(&l.it);
         HOOKED(pthread_rwlock_unlock)(&l.it);
     });
     t.join();
+    t.told("write in vain", in_vain);
+    t.told("read", in_the_end);
     HOOKED(pthread_rwlock_unlock)(&l.it);
     HOOKED(pthread_rwlock_wrlock)(&l.it);
     t.beside([&] {
@@ -169,13 +173,13 @@ POSIX_CASE(a_reader_waits_for_writers_that_go_first) {
         order += 'r';
         HOOKED(pthread_rwlock_unlock)(&l.it);
     });
-    HOOKED(usleep)(5000);
+    HOOKED(usleep)(20'000);
     t.beside([&] {
         HOOKED(pthread_rwlock_wrlock)(&l.it);
         order += 'w';
         HOOKED(pthread_rwlock_unlock)(&l.it);
     });
-    HOOKED(usleep)(5000);
+    HOOKED(usleep)(20'000);
     HOOKED(pthread_rwlock_unlock)(&l.it);
     t.join();
     t.said("order", order);
