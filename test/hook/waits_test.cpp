@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "weft/hook/parking_lot.hpp"
 #include "weft/run/run.hpp"
 #include "weft/sched/blocking.hpp"
+#include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
 
 namespace {
@@ -387,6 +389,102 @@ TEST_P(pthread_waits, for_a_thread_let_other_fibers_run) {
         EXPECT_EQ(result.get(), 5);
         f.join();
     });
+}
+
+// Neither the fiber nor its thread looks meanwhile.
+TEST_P(pthread_waits, for_a_thread_sleep_until_it_ends) {
+    run([&] {
+        const auto slept = [] {
+            rusage all{};
+            ::getrusage(RUSAGE_THREAD, &all);
+            return all.ru_nvcsw;
+        };
+        std::thread t([] { std::this_thread::sleep_for(milliseconds(200)); });
+        const long before = slept();
+        t.join();
+        EXPECT_LT(slept() - before, 40);
+    });
+}
+
+TEST_P(pthread_waits, for_many_threads_end_with_each) {
+    constexpr unsigned count = 80;
+    run([&] {
+        sem_t may_end;
+        ::sem_init(&may_end, 0, 0);
+        std::vector<std::thread> all;
+        for (unsigned i = 0; i < count; ++i)
+            all.emplace_back([&] {
+                while (::sem_wait(&may_end) != 0) continue;
+            });
+        unsigned joined = 0;
+        nursery n;
+        for (std::thread& t : all)
+            n.spawn([&] {
+                t.join();
+                ++joined;
+            });
+        ::usleep(5000);
+        EXPECT_EQ(joined, 0u);
+        for (unsigned i = 0; i < count; ++i) ::sem_post(&may_end);
+        n.join();
+        EXPECT_EQ(joined, count);
+        ::sem_destroy(&may_end);
+    });
+}
+
+TEST_P(pthread_waits, for_a_thread_begin_anew_after_one_that_was_in_vain) {
+    std::atomic<bool> may_end{false};
+    pthread_t thread;
+    ASSERT_EQ(::pthread_create(
+                  &thread, nullptr,
+                  [](void* flag) -> void* {
+                      while (!*static_cast<std::atomic<bool>*>(flag)) ::usleep(1000);
+                      return flag;
+                  },
+                  &may_end),
+              0);
+    {
+        weft::loop ends;
+        fiber killed([&] { ::pthread_join(thread, nullptr); }, {.on = &ends});
+        const time_point until = after(steady_now(), milliseconds(20));
+        while (steady_now() < until) static_cast<void>(ends.run_once(until));
+        killed.detach();
+    }
+    run([&] {
+        for (int i = 0; i < 3; ++i) {
+            const timespec soon = moment_in(CLOCK_REALTIME, 3);
+            EXPECT_EQ(::pthread_timedjoin_np(thread, nullptr, &soon), ETIMEDOUT);
+        }
+        fiber f([&] {
+            ::usleep(3000);
+            may_end = true;
+        });
+        void* left = nullptr;
+        EXPECT_EQ(::pthread_join(thread, &left), 0);
+        EXPECT_EQ(left, &may_end);
+        f.join();
+    });
+}
+
+// The destructor that joins cannot be left: the loop that ends waits for it.
+TEST(pthread_waits_of_a_loop_that_ends, for_a_thread_come_to_their_end) {
+    std::atomic<bool> has_ended{false};
+    {
+        loop l;
+        fiber f(
+            [&] {
+                const std::jthread t([&](const std::stop_token& asked) {
+                    while (!asked.stop_requested()) ::usleep(1000);
+                    ::usleep(50'000);
+                    has_ended = true;
+                });
+                for (;;) this_fiber::sleep_for(std::chrono::hours(1));
+            },
+            {.on = &l});
+        static_cast<void>(l.run_once(steady_now()));
+        f.detach();
+    }
+    EXPECT_TRUE(has_ended);
 }
 
 TEST_P(pthread_waits, end_with_the_fiber_that_calls_pthread_exit) {

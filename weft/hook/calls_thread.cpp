@@ -1,24 +1,133 @@
-// The ends of threads: a fiber asks whether a thread has ended, at first at once, then more and
-// more seldom, as libc tells nobody but a thread that waits; what it is told is libc's own answer.
+// The ends of threads: a fiber asks whether a thread has ended, a few times; then a thread of
+// weft's own sleeps for it where the system tells of the end, which is libc's number of the thread:
+// the system clears that, and wakes one that sleeps there. What the fiber is told is libc's own
+// answer. Where the number is not found it asks again and again.
+//
+//      fiber                         thread of its own                   system, at the end
+//      still running: begins ------> sleeps while the number is the same <--- number = 0, wakes one
+//      parks               <-------- is over, unparks; wakes others that sleep there
+//
 // A stop does not end the wait: a joiner, as a destructor is, goes on as if the thread were
 // gone. pthread_exit() ends the fiber that calls it (cancellation.hpp).
 //
-// Model: none, it holds nothing.
+// Model: none, `over` is set once, and its waiter is in the parking lot.
+
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <new>
 
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/cancellation.hpp"
+#include "weft/hook/errand.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/libc_mutex.hpp"
 #include "weft/hook/timed_park.hpp"
 
 namespace weft::hook::in_fiber {
 namespace {
+
+// From the handle of a thread, its descriptor, to where its number is in it; 0: not known.
+std::ptrdiff_t place_of_number() noexcept {
+    static const std::ptrdiff_t place = [] {
+        const int* own = nullptr;
+        if (::prctl(PR_GET_TID_ADDRESS, &own, 0, 0, 0) != 0 || own == nullptr)
+            return std::ptrdiff_t{0};
+        const auto from = static_cast<std::uintptr_t>(real::pthread_self());
+        const auto at = reinterpret_cast<std::uintptr_t>(own);
+        constexpr std::uintptr_t most = 4096;  // a descriptor is smaller
+        const bool is_there = at > from && at - from < most && *own == ::gettid();
+        return is_there ? static_cast<std::ptrdiff_t>(at - from) : std::ptrdiff_t{0};
+    }();
+    return place;
+}
+
+// The wait of a thread for the end of another. It looks at no memory itself: what was the thread's
+// may be gone.
+class end_errand final : public errand {
+public:
+    // `seen` is the number, of a thread that runs.
+    end_errand(const int* number, int seen) noexcept
+        : number_(reinterpret_cast<long>(number)), seen_(seen) {}
+
+    void run() noexcept override {
+        // One that was asked to end just before it sleeps finds that after a while.
+        constexpr timespec a_while = {10, 0};
+        while (!asked_.load(std::memory_order_relaxed) &&
+               (futex(FUTEX_WAIT, seen_, &a_while) == 0 || errno == EINTR || errno == ETIMEDOUT)) {
+        }
+        futex(FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
+        over_.store(true, std::memory_order_seq_cst);  // pairs with the look of the parking lot
+        unpark(this, 1);
+    }
+    void hurry() noexcept override {
+        asked_.store(true, std::memory_order_relaxed);  // it is woken, or looks again
+        futex(FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
+    }
+    bool is_told() const noexcept { return over_.load(std::memory_order_seq_cst); }
+
+private:
+    // Without the flag that says private, as the system wakes it.
+    long futex(int operation, long value, const timespec* limit) const noexcept {
+        return real::syscall(SYS_futex, number_, operation, value, reinterpret_cast<long>(limit), 0,
+                             0);
+    }
+
+    const long number_;
+    const long seen_;
+    atomic<bool> asked_{false};
+    atomic<bool> over_{false};
+};
+
+// Until the thread has ended, or the moment has come. False: the caller has to ask.
+bool wait_for_end(pthread_t which, const clock_moment& until) {
+    const std::ptrdiff_t place = place_of_number();
+    if (place == 0) return false;
+    const auto* const number =
+        reinterpret_cast<const int*>(which + static_cast<std::uintptr_t>(place));
+    const int seen = __atomic_load_n(number, __ATOMIC_RELAXED);
+    if (seen <= 0) return true;
+    struct left_behind {
+        end_errand* of;
+        ~left_behind() {
+            if (of == nullptr) return;
+            if (!of->is_told()) of->hurry();
+            of->let_go();
+        }
+    } const mine{new (std::nothrow) end_errand(number, seen)};
+    if (mine.of == nullptr) return false;
+    mine.of->keep();
+    const bool begun = pool_of_waits().post([of = mine.of]() noexcept {
+        of->run();
+        of->let_go();
+    });
+    if (!begun) return mine.of->let_go(), false;
+    // A request to cancel ends no such wait: it is looked for.
+    fiber_core& f = *fiber_here();
+    const duration slice =
+        f.has_cancel_record ? duration(std::chrono::milliseconds(20)) : std::chrono::seconds(10);
+    for (;;) {
+        leave_if_canceled(f);
+        duration left = slice;
+        if (until.at != nullptr) left = std::min(left, left_until_moment(until));
+        if (left <= duration::zero()) return true;
+        const parking how = {.what = "the end of a thread",
+                             .deadline = after(now(), left),
+                             .is_stopped = false,
+                             .is_owned = true};
+        if (park(mine.of, how, [&] { return !mine.of->is_told(); }) != unparked::timed_out)
+            return true;
+    }
+}
 
 int join_by_asking(pthread_t which, void** left, const clock_moment& until) {
     // The handle of a fiber is odd, and names no thread; the caller's own, by either name, would
@@ -29,6 +138,7 @@ int join_by_asking(pthread_t which, void** left, const clock_moment& until) {
     // libc refuses neither a clock nor a time that there is not, and waits for ever.
     const bool is_timed = until.at != nullptr && !is_no_moment_of_waits(*until.at) &&
                           (until.by == CLOCK_REALTIME || until.by == CLOCK_MONOTONIC);
+    const clock_moment end = {until.by, is_timed ? until.at : nullptr};
     auto pause = std::chrono::microseconds(0);
     for (;;) {
         leave_if_canceled(*fiber_here());
@@ -49,7 +159,7 @@ int join_by_asking(pthread_t which, void** left, const clock_moment& until) {
         }
         if (pause.count() == 0)
             let_others_run();
-        else
+        else if (!wait_for_end(which, end))
             wait_out(after(now(), pause));
         pause =
             std::clamp(2 * pause, std::chrono::microseconds(50), std::chrono::microseconds(2000));
