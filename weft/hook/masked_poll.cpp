@@ -1,3 +1,5 @@
+// Model: none, its one shared word is set once.
+
 #include "weft/hook/masked_poll.hpp"
 
 #include <sys/eventfd.h>
