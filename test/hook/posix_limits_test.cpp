@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/close_range.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 
 #include <climits>
 
@@ -103,6 +104,22 @@ POSIX_CASE(select_has_a_time_without_end) {
     timeval longest = {LONG_MAX, 2'000'000};
     t.told("select", HOOKED(select)(p.a + 1, &r, nullptr, nullptr, &longest));
     t.join();
+}
+
+POSIX_CASE(more_bytes_than_there_can_be_are_not_sent) {
+    auto s = fd_pair::sockets();
+    auto p = fd_pair::pipe();
+    FILE* const file = HOOKED(tmpfile)();
+    const int in = ::fileno(file);
+    t.told("write", HOOKED(write)(in, "text", 4));
+    const volatile std::size_t all = SIZE_MAX;
+    off_t at = 0;
+    off64_t at64 = 0;
+    t.told("sendfile", HOOKED(sendfile)(s.a, in, &at, all));
+    t.told("sendfile64", HOOKED(sendfile64)(p.b, in, &at64, all));
+    t.told("splice", HOOKED(splice)(in, &at64, p.b, nullptr, all, 0));
+    t.told("at", at + at64);
+    HOOKED(fclose)(file);
 }
 
 POSIX_CASE(a_call_that_is_refused_ends_no_wait) {

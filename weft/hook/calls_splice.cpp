@@ -289,6 +289,7 @@ ssize_t send_to_pipe(int out, int in, off64_t* at, std::size_t bytes) {
 
 // The rules of both are one, and an offset is 64 bits wide.
 ssize_t send_file(int out, int in, off64_t* at, std::size_t bytes) {
+    if (bytes > std::size_t{SSIZE_MAX}) return real::sendfile64(out, in, at, bytes);  // is refused
     if (is_always_ready(out))
         return file_call([=] { return real::sendfile64(out, in, at, bytes); });
     if (!may_be_moved(in, out)) return real::sendfile64(out, in, at, bytes);
@@ -332,7 +333,8 @@ ssize_t splice(int in, off64_t* in_at, int out, off64_t* out_at, size_t bytes, u
     const bool to_pipe = is_pipe_end(out);
     if (bytes == 0 || (!from_pipe && !to_pipe)) return as_asked();
     if ((from_pipe && in_at != nullptr) || (to_pipe && out_at != nullptr)) return as_asked();
-    bytes = std::min(bytes, most_bytes);
+    // Otherwise a file refuses it.
+    if (bytes <= std::size_t{SSIZE_MAX}) bytes = std::min(bytes, most_bytes);
     if (from_pipe && to_pipe)
         return between_pipes(in, out, flags, [=] {
             return real::splice(in, nullptr, out, nullptr, bytes, flags | SPLICE_F_NONBLOCK);
