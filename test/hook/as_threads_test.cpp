@@ -13,6 +13,7 @@
 #include <iterator>
 #include <list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/hook/suite.hpp"
@@ -344,6 +345,35 @@ POSIX_CASE(a_fifo_is_opened_by_two_at_once) {
     t.told("read", HOOKED(read)(reads.n, &c, 1));
     t.join();
     t.told("the end", HOOKED(read)(reads.n, &c, 1));
+    ::unlink(path.c_str());
+}
+
+POSIX_CASE(a_stream_is_opened_anew_as_a_fifo) {
+    std::string path = "/tmp/weft.fifo.XXXXXX";
+    ::close(::mkstemp(path.data()));
+    ::unlink(path.c_str());
+    t.told("mkfifo", ::mkfifo(path.c_str(), 0600));
+    auto p = fd_pair::pipe();
+    t.beside([&] {
+        char c = 0;
+        t.told("what it held is written", HOOKED(read)(p.a, &c, 1));
+        FILE* writes = HOOKED(fopen)("/dev/null", "w");
+        writes = HOOKED(freopen)(path.c_str(), "w", writes);
+        HOOKED(fputs)("text", writes);
+        HOOKED(fclose)(writes);
+    });
+    FILE* const before = ::fdopen(p.b, "w");
+    const int number = std::exchange(p.b, -1);
+    HOOKED(fputs)("x", before);
+    FILE* const reads = HOOKED(freopen64)(path.c_str(), "r", before);
+    t.told("the same", reads == before);
+    t.told("by its number", ::fileno(reads) == number);
+    char text[8] = {};
+    t.told("fread", static_cast<long>(HOOKED(fread)(text, 1, sizeof text, reads)));
+    t.said("text", text);
+    t.told("the end", HOOKED(feof)(reads) != 0);
+    HOOKED(fclose)(reads);
+    t.join();
     ::unlink(path.c_str());
 }
 

@@ -73,6 +73,33 @@ FILE* fopen_with(const char* path, const char* mode, Open open) {
     return file;
 }
 
+// What the stream holds is written first, and its file closed when the other is open, as libc does.
+// The other end is waited for by a number of weft's own; and as long as that has both ends open,
+// libc's open() does not wait.
+FILE* freopen_fifo(const char* path, const char* mode, FILE* file) {
+    static_cast<void>(real::fflush(file));
+    const int end = open_fifo(AT_FDCWD, path, flags_of(mode) | O_CLOEXEC);
+    const int why = errno;
+    char name[32] = "";  // of no file: that fails, and leaves the stream closed
+    if (end >= 0) std::snprintf(name, sizeof name, "/proc/self/fd/%d", end);
+    const int both = end >= 0 ? real::open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0) : -1;
+    FILE* const r = opened(real::freopen(name, mode, file));
+    if (both >= 0) close_own(both);
+    if (end >= 0) close_own(end);
+    if (end < 0) errno = why;
+    return r;
+}
+
+template <class Open>
+FILE* freopen_with(const char* path, const char* mode, FILE* file, Open open) {
+    const stdio_lock held(file);
+    leave(file);
+    const bool waits = hooked_fiber() != nullptr && path != nullptr &&
+                       std::strchr("rwa", *mode) != nullptr &&
+                       is_fifo_that_waits(AT_FDCWD, path, flags_of(mode));
+    return waits ? freopen_fifo(path, mode, file) : opened(open());
+}
+
 // Writes what the stream still has, closes it, and waits for its child. On a thread of its own,
 // since libc does all three behind all hooks; and if its fiber is stopped, it is done all the same.
 class pclose_errand final : public errand {
@@ -169,14 +196,10 @@ FILE* fopen64(const char* path, const char* mode) {
     return fopen_with(path, mode, [=] { return real::fopen64(path, mode); });
 }
 FILE* freopen(const char* path, const char* mode, FILE* file) {
-    const stdio_lock held(file);
-    leave(file);
-    return opened(real::freopen(path, mode, file));
+    return freopen_with(path, mode, file, [=] { return real::freopen(path, mode, file); });
 }
 FILE* freopen64(const char* path, const char* mode, FILE* file) {
-    const stdio_lock held(file);
-    leave(file);
-    return opened(real::freopen64(path, mode, file));
+    return freopen_with(path, mode, file, [=] { return real::freopen64(path, mode, file); });
 }
 // The lock is by the address alone, and outlives the stream.
 int fclose(FILE* file) {
