@@ -7,11 +7,14 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <functional>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
@@ -306,6 +309,133 @@ POSIX_CASE(a_handler_ends_a_wait_with_a_mask) {
     FD_SET(pipe.a, &r);
     const timespec some = {2, 0};
     t.told("pselect", HOOKED(pselect)(pipe.a + 1, &r, nullptr, nullptr, &some, &none));
+}
+
+// On a thread of its own, where hooks do nothing: what ends a wait that no handler has ended.
+class last_resort {
+public:
+    explicit last_resort(std::function<void()> f)
+        : thread_([this, f = std::move(f)] {
+              for (int i = 0; i != 200 && !over_; ++i) std::this_thread::sleep_for(5ms);
+              if (!over_) f();
+          }) {}
+    last_resort(const last_resort&) = delete;
+    ~last_resort() {
+        over_ = true;
+        thread_.join();
+    }
+
+private:
+    std::atomic<bool> over_{false};
+    std::thread thread_;
+};
+
+POSIX_CASE(a_handler_that_restarts_ends_what_has_moved_a_part) {
+    const handler_set h(SA_RESTART);
+    std::string much(300'000, 'x');
+    {
+        const auto pipe = fd_pair::pipe();
+        const last_resort end([&] {
+            std::string room(much);
+            std::size_t come = 0;
+            while (come < much.size()) {
+                const ssize_t n = ::read(pipe.a, room.data(), room.size());
+                if (n <= 0) break;
+                come += static_cast<std::size_t>(n);
+            }
+        });
+        const sender s;
+        t.told("write", HOOKED(write)(pipe.b, much.data(), much.size()));
+    }
+    {
+        const auto sockets = fd_pair::sockets();
+        const last_resort end([&] { ::shutdown(sockets.b, SHUT_RDWR); });
+        HOOKED(write)(sockets.b, "abc", 3);
+        const sender s;
+        t.told("recv of all", HOOKED(recv)(sockets.a, much.data(), 10, MSG_WAITALL));
+    }
+    {
+        sockaddr_in at;
+        const one_fd l(bound(SOCK_STREAM, at));
+        const one_fd from(HOOKED(socket)(AF_INET, SOCK_STREAM, 0));
+        HOOKED(connect)(from.n, as_address(at), sizeof at);
+        const one_fd to(HOOKED(accept)(l.n, nullptr, nullptr));
+        const last_resort end([&] { ::shutdown(from.n, SHUT_RDWR); });
+        HOOKED(write)(from.n, "abc", 3);
+        const sender s;
+        t.told("look at all", HOOKED(recv)(to.n, much.data(), 10, MSG_PEEK | MSG_WAITALL));
+    }
+    {
+        const auto sockets = fd_pair::sockets(SOCK_DGRAM);
+        const last_resort end([&] { ::send(sockets.b, "def", 3, 0); });
+        HOOKED(send)(sockets.b, "abc", 3, 0);
+        iovec room[2] = {{much.data(), 10}, {much.data() + 10, 10}};
+        mmsghdr all[2] = {};
+        for (int i = 0; i != 2; ++i) {
+            all[i].msg_hdr.msg_iov = &room[i];
+            all[i].msg_hdr.msg_iovlen = 1;
+        }
+        const sender s;
+        t.told("recvmmsg", HOOKED(recvmmsg)(sockets.a, all, 2, 0, nullptr));
+    }
+    t.told("handled", handled > 0);
+}
+
+// It was sent to the thread, which blocks it: the call that lets it through has its handler.
+POSIX_CASE(a_pending_signal_that_a_mask_lets_through_ends_no_other_wait) {
+    const handler_set h(0);
+    const auto pipe = fd_pair::pipe();
+    t.beside([&] {
+        char bytes[2];
+        t.told("read", HOOKED(read)(pipe.a, bytes, 2));
+    });
+    after_ms(3);
+    sigset_t one;
+    sigset_t none;
+    sigset_t before;
+    ::sigemptyset(&none);
+    ::sigemptyset(&one);
+    ::sigaddset(&one, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &one, &before);
+    const timespec at_once{};
+    for (const bool by_select : {true, false}) {
+        HOOKED(pthread_sigqueue)(::pthread_self(), SIGUSR1, sigval{});
+        t.told("poll or select",
+               by_select ? HOOKED(pselect)(0, nullptr, nullptr, nullptr, &at_once, &none)
+                         : HOOKED(ppoll)(nullptr, 0, &at_once, &none));
+        after_ms(3);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    t.told("handled", handled);
+    HOOKED(write)(pipe.b, "x", 1);
+    t.join();
+}
+
+// What nobody tells of is asked for again and again: a handler that comes between two of the waits
+// ends the call all the same.
+POSIX_CASE(one_handler_ends_a_wait_that_is_made_of_many) {
+    const handler_set h(0);
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;  // with no more than that the system chooses a name
+    const one_fd listener(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    ::bind(listener.n, as_address(at), sizeof at.sun_family);
+    ::listen(listener.n, 0);
+    socklen_t bytes = sizeof at;
+    ::getsockname(listener.n, as_address(at), &bytes);
+    const one_fd first(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+    t.told("connect", HOOKED(connect)(first.n, as_address(at), bytes));
+    const one_fd file(HOOKED(memfd_create)("weft", 0));
+    for (int i = 0; i != 12; ++i) {
+        {
+            const one_fd next(HOOKED(socket)(AF_UNIX, SOCK_STREAM, 0));
+            const last_resort end([&] { ::shutdown(listener.n, SHUT_RDWR); });
+            const sender s(false);
+            t.told("connect to a full one", HOOKED(connect)(next.n, as_address(at), bytes));
+        }
+        const sender s(false);
+        pollfd p = {file.n, POLLPRI, 0};
+        t.told("poll of what nobody watches", HOOKED(poll)(&p, 1, 300));
+    }
 }
 
 POSIX_CASE(what_a_handler_does_before_a_wait_ends_none) {

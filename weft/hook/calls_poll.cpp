@@ -9,6 +9,7 @@
 #include <chrono>
 #include <climits>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -91,10 +92,14 @@ int wait_for_one(std::span<const wanted> of, time_point deadline, Query query) {
     several all(of);
     if (!all) return fails_with(ENOMEM);
     const int before = errno;
+    // Around all the waits: a handler that runs between two of them is the call's as well.
+    std::optional<interruptible> around;
     for (;;) {
         all.look();
         if (const int n = query(); n != 0) return n;
-        const int why = all.until_one_is_ready(deadline);
+        if (!around) around.emplace(ended_by::any_handler);
+        if (around->is_over()) return fails_with(EINTR);
+        const int why = all.until_one_is_ready(deadline, ended_by::what_is_said_around_it);
         if (why > 0) return fails_with(why);
         if (why == 0) {
             giving_way::after_wake();
@@ -186,6 +191,7 @@ public:
     int query_with(const sigset_t& mask) noexcept {
         give();
         const timespec none{};
+        const own_handlers for_this_call;
         return real::pselect(count_, set(0), set(1), set(2), &none, &mask);
     }
     int wait_with(const sigset_t& mask, time_point deadline) {

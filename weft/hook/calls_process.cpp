@@ -61,6 +61,8 @@ auto wait_for(const children& of, Ask ask) {
     const bool is_given = of.by == P_PIDFD && (of.options & others) == 0;
     const int fd = is_given ? static_cast<int>(of.id) : end.fd;
     auto pause = std::chrono::microseconds(500);
+    // Around all the waits: a handler that runs between two of them is the call's as well.
+    const interruptible here(ended_by::plain_handler);
     for (;;) {
         const sight seen = fd >= 0 ? look(fd) : sight{};
         if (const auto r = ask(); r != 0) {
@@ -68,11 +70,13 @@ auto wait_for(const children& of, Ask ask) {
             return r;
         }
         int why;
-        if (fd >= 0) {
-            why = until_ready(fd, seen, true, never, ended_by::plain_handler);
+        if (here.is_over()) {
+            why = EINTR;
+        } else if (fd >= 0) {
+            why = until_ready(fd, seen, true, never, ended_by::what_is_said_around_it);
         } else if ((of.options & __WNOTHREAD) != 0 || of.by == P_PIDFD) {
             // They are this thread's alone; or the number may come to name another.
-            why = until(after(now(), pause), ended_by::plain_handler);
+            why = until(after(now(), pause), ended_by::what_is_said_around_it);
             pause = std::min(2 * pause, std::chrono::microseconds(16'000));
         } else {
             why = until_child(of.by, of.id, of.options);

@@ -114,7 +114,8 @@ bool is_connecting_to_send(int fd, int& flags) noexcept {
 template <class Look>
 ssize_t peek_all(int fd, std::size_t least, Look look_at) {
     ssize_t shown = -1;
-    const ssize_t all = transfer(fd, true, [&]() -> ssize_t {
+    auto by = ended_by::plain_handler;
+    const auto look_on = [&]() -> ssize_t {
         // All that will ever come is there, or all that one call shows.
         const bool ended = is_ready(fd, POLLRDHUP | POLLERR) || goes_up_to_mark(fd);
         const ssize_t n = shown > 0 && ended && keeps_error(fd, true) ? shown : look_at();
@@ -123,11 +124,17 @@ ssize_t peek_all(int fd, std::size_t least, Look look_at) {
         if (n == shown)
             if (const int why = short_pause(); why != 0) return errno = why, -1;
         shown = n;
+        by = ended_by::any_handler;
         errno = EAGAIN;
         return -1;
-    });
+    };
+    const ssize_t all = transfer(fd, true, look_on, [](ssize_t) noexcept { return true; }, by);
     return all < 0 && shown > 0 ? shown : all;
 }
+
+// As recvmsg(2) and sendmsg(2). Of several messages those but the first are what any handler ends.
+ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by);
+ssize_t send_message(int fd, const msghdr* m, int flags, ended_by by);
 
 }  // namespace
 
@@ -205,6 +212,12 @@ ssize_t send(int fd, const void* from, size_t bytes, int flags) {
 }
 
 ssize_t recvmsg(int fd, msghdr* m, int flags) {
+    return receive_message(fd, m, flags, ended_by::plain_handler);
+}
+
+namespace {
+
+ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by) {
     if (is_bad_message(m)) return real::recvmsg(fd, m, flags | no_wait);
     const msghdr as_given = *m;
     ssize_t last = 0;
@@ -218,7 +231,7 @@ ssize_t recvmsg(int fd, msghdr* m, int flags) {
     };
     if (!is_to_receive(fd, flags)) return received_at_once(fd, some(no_wait));
     if (!wants_more(fd, flags)) {
-        const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); });
+        const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); }, by);
         if (n == 0 && last < 0) tell_end(*m);
         return n;
     }
@@ -246,10 +259,11 @@ ssize_t recvmsg(int fd, msghdr* m, int flags) {
             const bool is_enough = got >= least;
             least -= std::min(got, least);
             return rest.advance(got) || is_enough || ended;
-        });
+        },
+        by);
 }
 
-ssize_t sendmsg(int fd, const msghdr* m, int flags) {
+ssize_t send_message(int fd, const msghdr* m, int flags, ended_by by) {
     if (!is_to_wait(flags) || is_bad_message(m)) return real::sendmsg(fd, m, flags);
     iov_cursor rest(m->msg_iov, static_cast<int>(m->msg_iovlen));
     bool connects = false;
@@ -274,7 +288,14 @@ ssize_t sendmsg(int fd, const msghdr* m, int flags) {
         [&](ssize_t n) noexcept {
             flags |= MSG_NOSIGNAL;
             return rest.advance(static_cast<std::size_t>(n));
-        });
+        },
+        by);
+}
+
+}  // namespace
+
+ssize_t sendmsg(int fd, const msghdr* m, int flags) {
+    return send_message(fd, m, flags, ended_by::plain_handler);
 }
 
 // As many messages as are there, or one where something is done after each; each is waited for as
@@ -300,17 +321,17 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
         if (done > 0 && keeps_error(fd, true)) break;
         mmsghdr* const next = all + done;
         unsigned got = 1;
+        const ended_by by = done > 0 ? ended_by::any_handler : ended_by::plain_handler;
         if (one_by_one) {
-            const ssize_t n = in_fiber::recvmsg(fd, &next->msg_hdr, flags);
+            const ssize_t n = receive_message(fd, &next->msg_hdr, flags, by);
             if (n < 0) break;
             next->msg_len = static_cast<unsigned>(n);
         } else {
-            const ssize_t n = transfer(fd, true, [&] {
-                return receive_with(fd, [&](int waits_not) -> ssize_t {
-                    return real::recvmmsg(fd, next, waits_not != 0 ? count - done : 1,
-                                          flags | waits_not, nullptr);
-                });
-            });
+            const auto some = [&](int waits_not) -> ssize_t {
+                return real::recvmmsg(fd, next, waits_not != 0 ? count - done : 1,
+                                      flags | waits_not, nullptr);
+            };
+            const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); }, by);
             if (n < 0) break;
             if (n == 0) {  // a message of the end
                 tell_end(next->msg_hdr);
@@ -346,7 +367,8 @@ int sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
     const int before = errno;
     for (unsigned i = 0; i < count; ++i) {
         const msghdr& m = all[i].msg_hdr;
-        const ssize_t n = in_fiber::sendmsg(fd, &m, flags);
+        const ssize_t n =
+            send_message(fd, &m, flags, i > 0 ? ended_by::any_handler : ended_by::plain_handler);
         if (n < 0) {
             if (i > 0) errno = before;
             return i > 0 ? static_cast<int>(i) : -1;

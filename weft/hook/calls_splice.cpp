@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <chrono>
 #include <mutex>
+#include <optional>
 
 #include "weft/base/block_cache.hpp"
 #include "weft/hook/calls.hpp"
@@ -48,9 +49,12 @@ struct one_end {
     time_point deadline = time_point::min();  // not asked for so far
 
     bool is_ready_now() const noexcept { return is_ready(fd, reads ? POLLIN : POLLOUT); }
-    int wait() {
+    bool has_deadline() {
         if (deadline == time_point::min()) deadline = call_deadline(fd, reads);
-        return errno_of(until_ready(fd, seen, reads, deadline));
+        return deadline != never;
+    }
+    int wait() {
+        return errno_of(until_ready(fd, seen, reads, deadline, ended_by::what_is_said_around_it));
     }
 };
 
@@ -58,10 +62,11 @@ struct one_end {
 // call may wait for that end. The first is the one that the system looks at first.
 template <class Step, class Waits>
 ssize_t move_between(int first, bool first_reads, int second, bool second_reads, Step step,
-                     Waits waits) {
+                     Waits waits, ended_by by = ended_by::plain_handler) {
     one_end ends[] = {{first, first_reads}, {second, second_reads}};
     const int before = errno;
     unsigned tries = 0;
+    std::optional<interruptible> around;  // all the waits
     for (bool again = false;; again = true) {
         for (one_end& e : ends) e.seen = look(e.fd);
         const ssize_t n = step();
@@ -76,7 +81,13 @@ ssize_t move_between(int first, bool first_reads, int second, bool second_reads,
         int why = 0;
         if (wanting != nullptr) {
             tries = 0;
-            why = waits(wanting->fd) ? wanting->wait() : EAGAIN;
+            if (!waits(wanting->fd)) return errno = EAGAIN, -1;
+            if (wanting->has_deadline() && by == ended_by::plain_handler) {
+                by = ended_by::any_handler;
+                around.reset();
+            }
+            if (!around) around.emplace(by);
+            why = around->is_over() ? EINTR : wanting->wait();
         } else if (++tries > 2) {
             // Both are ready by now, or one is and takes nothing all the same.
             why = short_pause();
@@ -208,7 +219,8 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
             [=, &waited](int fd) {
                 if (fd == in) return moved == 0 && pipe_waits;
                 return waited = !is_not_to_wait(out);
-            });
+            },
+            moved > 0 ? ended_by::any_handler : ended_by::plain_handler);
         if (n <= 0) return moved > 0 ? static_cast<ssize_t>(moved) : n;
         moved += static_cast<std::size_t>(n);
         if (is_not_to_wait(out)) break;

@@ -164,7 +164,11 @@ ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline,
             break;
         }
         int why = errno;
-        if (why == EAGAIN) why = until_ready(fd, seen, true, deadline);
+        if (why == EAGAIN) {
+            const bool restarts = moved == 0 && deadline == never;
+            why = until_ready(fd, seen, true, deadline,
+                              restarts ? ended_by::plain_handler : ended_by::any_handler);
+        }
         if (why == 0) continue;
         if (why != timed_out && moved == 0) return fails_with(why);
         break;

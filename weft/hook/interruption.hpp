@@ -9,7 +9,9 @@
 //   a handler ends ---> note: thread, number of the last wait ---> thread of weft's own: the eldest
 //   wait of that thread with a number up to that one ---> posts to its loop: if it waits, EINTR
 //
-// So a wait that began after the handler is not ended by it. Until a handler is set none of this
+// So a wait that began after the handler is not ended by it. A call that waits more than once has
+// one of these around all its waits, so that no handler falls between two of them: of those of one
+// fiber the outer one counts. Until a handler is set none of this
 // costs anything.
 //
 // Limits: a fiber on a shared stack is not interrupted, nor are waits for mutexes, conditions,

@@ -147,7 +147,11 @@ int run_masked(const errand_ptr<E>& e) {
 
 int masked_poll(pollfd* all, nfds_t count, time_point deadline, const sigset_t& mask) {
     const timespec none{};
-    const int now = real::ppoll(all, count, &none, &mask);
+    int now;
+    {
+        const own_handlers for_this_call;
+        now = real::ppoll(all, count, &none, &mask);
+    }
     if (now != 0 || deadline == time_point::min()) return now;
     const errand_ptr e(new (std::nothrow) poll_errand(count, deadline, mask));
     if (!e || !e->is_good()) return errno = ENOMEM, -1;

@@ -127,9 +127,10 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by
     if (!at.of) return at.error;
     if (at.replaces) return 0;
     spend(at.of, seen, at.fresh, reads ? io_entry::readable : io_entry::writable);
+    // Around both waits: a handler that runs between them is the call's as well.
+    const interruptible here(by, blocked);
     const auto wait = [&](time_point end) {
         fd_wait op(at.of, reads, end);
-        const interruptible here(by, blocked);
         return weft::detail::block_for(op, std::source_location::current());
     };
     const time_point trusted = at.asked ? never : after(now(), trusted_wait);
@@ -139,7 +140,7 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by
         at = asked_opening_of(fd);
         if (!at.of) return at.error;
         if (at.of.generation() != waited_for) return 0;
-        why = wait(deadline);
+        why = here.is_over() ? EINTR : wait(deadline);
     }
     switch (why) {
         case EPERM:  // what no driver watches, or there is no room for it

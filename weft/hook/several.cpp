@@ -111,7 +111,7 @@ void several::look() noexcept {
     for (std::size_t i = 0; i < count_; ++i) places_[i].seen = hook::look(all_[i].fd);
 }
 
-int several::until_one_is_ready(time_point deadline) {
+int several::until_one_is_ready(time_point deadline, ended_by by) {
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "descriptors");
@@ -128,7 +128,7 @@ int several::until_one_is_ready(time_point deadline) {
     }
     const time_point trusted = all_asked ? never : after(now(), trusted_wait);
     several_wait op(all_, places_, deadline, trusted);
-    const interruptible here(ended_by::any_handler);
+    const interruptible here(by);
     const int why = weft::detail::block_for(op, std::source_location::current());
     lasts_ = lasts_ || trusted <= now();
     return after_wait(why);

@@ -40,7 +40,7 @@ public:
 
     explicit operator bool() const noexcept { return places_ != nullptr; }
     void look() noexcept;
-    int until_one_is_ready(time_point deadline);
+    int until_one_is_ready(time_point deadline, ended_by by = ended_by::any_handler);
 
     struct place;
 

@@ -12,11 +12,14 @@
 // the error is the next call's. An attempt would take it away, so that before each but the first
 // it is looked whether there is one. One that comes between the look and the attempt is lost. A
 // writer of a local socket leaves none.
+//
+// What has moved is kept: once there is some, any handler ends the wait, also one with SA_RESTART.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "weft/hook/device.hpp"
 #include "weft/hook/fd_table.hpp"
@@ -29,12 +32,17 @@ namespace weft::hook {
 inline int errno_of(int why) noexcept { return why == timed_out ? EAGAIN : why; }
 
 // attempt() is a call that fails with EAGAIN where it would wait; enough(n) is asked after each
-// that moved n bytes, n > 0.
+// that moved n bytes, n > 0. `by`, as it is by then, is what ends a wait for the first of
+// them that has no deadline.
 template <class Attempt, class Enough>
-ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
+ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough,
+                 const ended_by& by = ended_by::plain_handler) {
     ssize_t moved = 0;
     bool waits = false;
     time_point deadline = never;
+    // Around all the waits: a handler that runs between two of them is the call's as well.
+    std::optional<interruptible> around;
+    ended_by around_by = by;
     const int before = errno;
     pay_for(fd);
     for (;;) {
@@ -63,7 +71,12 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
         if (why == EAGAIN && (waits || !is_nonblocking(fd))) {
             if (!waits) deadline = call_deadline(fd, reads);
             waits = true;
-            why = until_ready(fd, seen, reads, deadline);
+            const bool restarts = moved == 0 && deadline == never;
+            const ended_by now_by = restarts ? by : ended_by::any_handler;
+            if (!around || now_by != around_by) around.emplace(around_by = now_by);
+            why = around->is_over()
+                      ? EINTR
+                      : until_ready(fd, seen, reads, deadline, ended_by::what_is_said_around_it);
             if (why == 0) continue;
         } else if (why == EAGAIN && moved == 0) {
             errno = why;
@@ -80,8 +93,9 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough) {
 
 // The same where whatever moves is enough.
 template <class Attempt>
-ssize_t transfer(int fd, bool reads, Attempt attempt) {
-    return transfer(fd, reads, attempt, [](ssize_t) noexcept { return true; });
+ssize_t transfer(int fd, bool reads, Attempt attempt,
+                 const ended_by& by = ended_by::plain_handler) {
+    return transfer(fd, reads, attempt, [](ssize_t) noexcept { return true; }, by);
 }
 
 // An attempt of call(flags), which receives. Where a socket of messages is shut down for reading a
