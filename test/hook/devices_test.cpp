@@ -105,14 +105,14 @@ POSIX_CASE(a_splice_that_waits_for_a_terminal_hears_of_the_close) {
             HOOKED(fcntl)(p.mine, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
             // What it has taken goes on to the other side a little later, and there is room again.
             const std::vector<char> much(100, 'x');
-            for (unsigned refused = 0; refused != 3; ++refused) {
+            for (unsigned refused = 0; refused != 20; ++refused) {
                 while (HOOKED(write)(p.mine, much.data(), much.size()) > 0) refused = 0;
                 after_ms(2);
             }
             HOOKED(fcntl)(p.mine, F_SETFL, nullptr);
         }
         t.beside([&] {
-            after_ms(3);
+            after_ms(20);
             HOOKED(close)(p.far);
             p.far = -1;
         });

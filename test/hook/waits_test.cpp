@@ -148,17 +148,20 @@ POSIX_CASE(a_reader_comes_in_beside_others_whichever_writers_wait) {
 
 POSIX_CASE(a_reader_waits_for_writers_that_go_first) {
     rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
-    std::string order;
     int in_vain = 0;
     int in_the_end = -1;
     HOOKED(pthread_rwlock_rdlock)(&l.it);
     t.beside([&] {
-        timespec late = moment_in(CLOCK_REALTIME, 200);
+        timespec late = moment_in(CLOCK_REALTIME, 300);
         in_vain = HOOKED(pthread_rwlock_timedwrlock)(&l.it, &late);
     });
-    HOOKED(usleep)(20'000);
     t.beside([&] {
-        t.told("try", HOOKED(pthread_rwlock_tryrdlock)(&l.it));
+        int r;
+        while ((r = HOOKED(pthread_rwlock_tryrdlock)(&l.it)) == 0) {  // until the writer waits
+            HOOKED(pthread_rwlock_unlock)(&l.it);
+            HOOKED(usleep)(1000);
+        }
+        t.told("try", r);
         timespec soon = moment_in(CLOCK_REALTIME);
         t.told("read until", HOOKED(pthread_rwlock_timedrdlock)(&l.it, &soon));
         // Until the writer goes.
@@ -169,22 +172,6 @@ POSIX_CASE(a_reader_waits_for_writers_that_go_first) {
     t.told("write in vain", in_vain);
     t.told("read", in_the_end);
     HOOKED(pthread_rwlock_unlock)(&l.it);
-    HOOKED(pthread_rwlock_wrlock)(&l.it);
-    t.beside([&] {
-        HOOKED(pthread_rwlock_rdlock)(&l.it);
-        order += 'r';
-        HOOKED(pthread_rwlock_unlock)(&l.it);
-    });
-    HOOKED(usleep)(20'000);
-    t.beside([&] {
-        HOOKED(pthread_rwlock_wrlock)(&l.it);
-        order += 'w';
-        HOOKED(pthread_rwlock_unlock)(&l.it);
-    });
-    HOOKED(usleep)(20'000);
-    HOOKED(pthread_rwlock_unlock)(&l.it);
-    t.join();
-    t.said("order", order);
 }
 
 POSIX_CASE(a_barrier_lets_all_go_and_tells_one) {
@@ -555,6 +542,30 @@ TEST_P(pthread_waits, lose_no_unit_of_a_semaphore_to_a_stop) {
 }
 
 // It is read by the main thread all the time.
+TEST_P(pthread_waits, of_writers_end_first_where_they_go_first) {
+    rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
+    std::string order;
+    run([&] {
+        ::pthread_rwlock_wrlock(&l.it);
+        fiber reader([&] {
+            ::pthread_rwlock_rdlock(&l.it);
+            order += 'r';
+            ::pthread_rwlock_unlock(&l.it);
+        });
+        this_fiber::yield();
+        fiber writer([&] {
+            ::pthread_rwlock_wrlock(&l.it);
+            order += 'w';
+            ::pthread_rwlock_unlock(&l.it);
+        });
+        this_fiber::yield();
+        ::pthread_rwlock_unlock(&l.it);
+        reader.join();
+        writer.join();
+    });
+    EXPECT_EQ(order, "wr");
+}
+
 TEST_P(pthread_waits, of_readers_go_on_when_a_thread_gives_up_to_write) {
     pthread_rwlockattr_t a;
     ::pthread_rwlockattr_init(&a);
