@@ -234,6 +234,15 @@ POSIX_CASE(a_handler_that_restarts_ends_what_is_never_restarted) {
         set_timeout(sockets.a, SO_RCVTIMEO, 2000);
         t.told("recv with a timeout", HOOKED(recv)(sockets.a, &c, 1, 0));
     }
+    {
+        sem_t none;
+        ::sem_init(&none, 0, 0);
+        timespec at;
+        ::clock_gettime(CLOCK_REALTIME, &at);
+        ++at.tv_sec;
+        const sender s;
+        t.told("sem_timedwait", HOOKED(sem_timedwait)(&none, &at));
+    }
 }
 
 // Where nothing tells of what is waited for, and it is asked for again and again.

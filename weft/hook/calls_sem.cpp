@@ -100,7 +100,8 @@ int take_unit(sem_t* s, const clock_moment& until) {
         return EINVAL;
     if (real::sem_trywait(s) == 0) return 0;
     if (errno != EAGAIN) return errno;
-    const interruptible here(ended_by::plain_handler);
+    // The system begins anew only a wait that has no end.
+    const interruptible here(until.at == nullptr ? ended_by::plain_handler : ended_by::any_handler);
     if (is_shared_semaphore(s)) return take_by_asking(s, until, here);
     if (!bell_is_there()) return take_by_asking(s, until, here);
     const post_bell::rope rope(posts, s);
