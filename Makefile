@@ -101,7 +101,7 @@ bench-bars:
 # make soak SECONDS=600: the load for so long, then each storm at its full count, from SEED if given,
 # and 10^6 programs of hooked calls, or as many as HOOK_SECONDS allow.
 SECONDS := 600
-HOOK_SECONDS := 0
+HOOK_SECONDS := 14400
 HOOK_FUZZ = build/release/test/hook/fuzz/weft_hook_fuzz
 soak:
 	@tools/bootstrap run test
@@ -110,7 +110,7 @@ soak:
 	python3 tools/soak.py build/release/bench/weft_soak $(SECONDS)
 	python3 tools/soak.py --storms build/release/test/storm $(SEED)
 	build/release/test/refusals/weft_refusals --every
-	$(HOOK_FUZZ) --programs 1000000 --seconds $(HOOK_SECONDS) --seed $(or $(SEED),1)
+	$(HOOK_FUZZ) --programs 1000000 --seconds $(HOOK_SECONDS) --jobs 32 --seed $(or $(SEED),1)
 
 # make fuzz SECONDS=600 TARGET=dns_answer; without a target each of test/fuzz, one after the other
 FUZZ = build/fuzz/test/fuzz/weft_fuzz
@@ -123,13 +123,14 @@ fuzz:
 		if [ -x $$program ]; then tools/fuzz $$program $(SECONDS) || status=1; fi; \
 	done; exit $$status
 
-# make fuzz-hooks SECONDS=600 SEED=7; without a seed other programs each time
+# make fuzz-hooks SECONDS=600 SEED=7 PROGRAMS=1000; without a seed other programs each time
 fuzz-hooks: SECONDS := 60
+fuzz-hooks: PROGRAMS := 1000000
 fuzz-hooks:
 	@tools/bootstrap run test
 	$(CONFIGURE_QUIETLY) release
 	@$(BUILD) release --target weft_hook_fuzz
-	$(HOOK_FUZZ) --programs 1000000 --seconds $(SECONDS) --seed $(or $(SEED),$(shell date +%s)000) \
+	$(HOOK_FUZZ) --programs $(PROGRAMS) --seconds $(SECONDS) --seed $(or $(SEED),$(shell date +%s)000) \
 		--known test/hook/fuzz/known.txt
 
 # make posix-suite LTP=../ltp ONLY='^pthread_'; nothing of it is fetched, and nothing written there

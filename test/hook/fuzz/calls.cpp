@@ -13,6 +13,8 @@ const std::vector<call_spec>& calls() {
         add_processes(made);
         add_waits(made);
         add_streams(made);
+        add_queues(made);
+        add_signals(made);
         return made;
     }();
     return all;

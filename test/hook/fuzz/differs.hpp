@@ -7,8 +7,10 @@
 // times twenty times as long (search.hpp), so that none is told because a machine is slow.
 //
 // What may differ has a list, docs/hooks.md "Allowed differences", and no program asks for it. By
-// its numbers: 1 no fiber is stopped before the end; 2 and 4 play::obstacle() leaves such steps
-// out; 3 making::tell_moved() says "a part"; 5 answers name slots; 6 making::takes_nothing().
+// its numbers: 1 no fiber is stopped before the end; 2, 4 and 11 play::obstacle() leaves such steps
+// out; 3 making::tell_moved() says "a part", world::last_look() no room of terminals; 5 answers
+// name slots; 6 to 8 and 10 no step does that; 9 making::takes_nothing(); 12
+// world::only_waiting; 13 play::waits_no_more().
 #pragma once
 
 #include <functional>

@@ -138,8 +138,9 @@ int main(int argc, char** argv) {
         return replay(*p, o.planted) ? 1 : 0;
     }
     const search_result r = search(o);
-    std::printf("%llu programs: %u differences, %u known; %llu depend on the schedule\n",
-                static_cast<unsigned long long>(r.programs), r.differences, r.known,
+    std::printf("%llu of %llu programs: %u differences, %u known; %llu depend on the schedule\n",
+                static_cast<unsigned long long>(r.programs),
+                static_cast<unsigned long long>(o.programs), r.differences, r.known,
                 static_cast<unsigned long long>(r.unstable));
     return r.differences != 0 ? 1 : 0;
 }

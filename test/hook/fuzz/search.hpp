@@ -20,7 +20,7 @@ struct search_options {
     std::uint64_t seed = 1;  // of the first program; the next is seed + 1
     std::uint64_t programs = 1000;
     double seconds = 0;  // 0: until all are done
-    unsigned jobs = 8;   // most of what a program does is to wait
+    unsigned jobs = 16;  // most of what a program does is to wait
     unsigned most = 20;  // differences that are told
     int planted = -1;
     bool tells = true;                    // differences, and every ten seconds how far it is

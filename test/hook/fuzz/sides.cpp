@@ -1,7 +1,9 @@
 #include "test/hook/fuzz/sides.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -99,6 +101,12 @@ bool moves_more_than(const program& p, long most) {
     return false;
 }
 
+bool is_stream(int fd) noexcept {
+    int type = 0;
+    ::socklen_t bytes = sizeof type;
+    return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
+}
+
 class play {
 public:
     play(const program& p, const run_options& o, bool in_fibers)
@@ -165,6 +173,11 @@ private:
     const char* obstacle(const step& s) {
         if (waits(actors_[s.actor])) return "the actor waits";
         const call_spec& mine = calls()[s.call];
+        // How much more it takes is the system's own.
+        if (terminal_was_given_much_ && (mine.does & gives) != 0)
+            for (std::size_t i = 0; i != mine.parameters.size(); ++i)
+                if (mine.parameters[i].is_slot() && ::isatty(world_.at(s.arguments[i]).fd) != 0)
+                    return "in use";
         // There would be no end to a circle.
         const auto& wanted = world_.at(s.arguments[0]).object;
         const bool is_its_own = wanted != nullptr && wanted->held[s.actor] != 0;
@@ -175,6 +188,12 @@ private:
             const step& other = program_[a.at];
             const call_spec& its = calls()[other.call];
             if ((mine.does & its.does & of_signals) != 0) return "in use";
+            // A call that is begun anew looks again whether it is to wait.
+            if (std::string_view(mine.name) == "signal" && waits_no_more(other)) return "in use";
+            // How many of several messages there are when a receiver of bytes comes to look.
+            if (std::string_view(mine.name) == "sendmmsg" && (its.does & takes) != 0 &&
+                is_stream(world_.at(other.arguments[0]).fd))
+                return "in use";
             for (std::size_t i = 0; i != mine.parameters.size(); ++i) {
                 if (!mine.parameters[i].is_slot()) continue;
                 const bool changes = mine.parameters[i].fills || (i == 0 && (mine.does & ends));
@@ -198,6 +217,16 @@ private:
         return nullptr;
     }
 
+    bool waits_no_more(const step& s) {
+        const call_spec& c = calls()[s.call];
+        for (std::size_t i = 0; i != c.parameters.size(); ++i) {
+            if (!c.parameters[i].is_slot()) continue;
+            const int flags = ::fcntl(world_.at(s.arguments[i]).fd, F_GETFL);
+            if (flags >= 0 && (flags & O_NONBLOCK) != 0) return true;
+        }
+        return false;
+    }
+
     void begin(unsigned i) {
         const step& s = program_[i];
         if (const char* const why = obstacle(s)) {
@@ -216,7 +245,11 @@ private:
         a.is_told = false;
         a.answered.store(false, std::memory_order_release);
         a.begins.release();
+        if (world_.gives_much && (calls()[s.call].does & gives) != 0 && world_.has_terminal())
+            terminal_was_given_much_ = true;
         settle();
+        // A timer that was set goes off before the next step, and not in the midst of one.
+        if (std::string_view(calls()[s.call].name) == "settime") rest_for(3ms);
         if (waits(a)) say(std::to_string(i) + ": waits");
         if (const unsigned more = world::pipe_signals.load() - signals)
             say(std::to_string(i) + ": SIGPIPE " + std::to_string(more));
@@ -226,8 +259,10 @@ private:
 
     // What a terminal was given goes to its other side a little later, by a worker of the system.
     void rest() {
-        if (!world_.has_terminal()) return;
-        const time_point until = after(now(), std::chrono::milliseconds(slowness_));
+        if (world_.has_terminal()) rest_for(std::chrono::milliseconds(slowness_));
+    }
+    void rest_for(std::chrono::milliseconds span) {
+        const time_point until = after(now(), span);
         while (!nothing_.try_acquire_until(until) && now() < until) {
         }
         the_guard().beat();
@@ -262,6 +297,7 @@ private:
     counting_semaphore<> reports_{0};
     counting_semaphore<> nothing_{0};
     unsigned now_at_ = 0;
+    bool terminal_was_given_much_ = false;
     transcript said_;
 };
 

@@ -16,6 +16,8 @@ void add_changers(std::vector<call_spec>& all);
 void add_processes(std::vector<call_spec>& all);
 void add_waits(std::vector<call_spec>& all);
 void add_streams(std::vector<call_spec>& all);
+void add_queues(std::vector<call_spec>& all);
+void add_signals(std::vector<call_spec>& all);
 
 inline parameter a_slot(unsigned kinds) { return {{}, kinds, false}; }
 inline parameter a_new(unsigned kinds) { return {{}, kinds, true}; }

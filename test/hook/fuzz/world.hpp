@@ -118,7 +118,7 @@ public:
     void put(unsigned i, int fd) const noexcept { here.put(step_.arguments[i], fd); }
 
     // Whether no bytes are to come from a connection, which is told apart: docs/hooks.md, allowed
-    // differences, 6.
+    // differences, 9.
     bool takes_nothing(unsigned i, std::size_t bytes);
 
     // As many bytes as no other step gives.
