@@ -128,14 +128,14 @@ POSIX_CASE(a_reader_comes_in_beside_others_whichever_writers_wait) {
         has_written = true;
         HOOKED(pthread_rwlock_unlock)(&l.it);
     });
-    HOOKED(usleep)(5000);
+    HOOKED(usleep)(30'000);
     t.beside([&] {
         HOOKED(pthread_rwlock_rdlock)(&l.it);
         has_come = true;
         comes_true([&] { return may_go.load(); });
         HOOKED(pthread_rwlock_unlock)(&l.it);
     });
-    HOOKED(usleep)(5000);
+    HOOKED(usleep)(30'000);
     HOOKED(pthread_rwlock_unlock)(&l.it);
     t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
     t.told("the other reads as well", comes_true([&] { return has_come.load(); }));
@@ -148,30 +148,31 @@ POSIX_CASE(a_reader_comes_in_beside_others_whichever_writers_wait) {
 
 POSIX_CASE(a_reader_waits_for_writers_that_go_first) {
     rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
-    int in_vain = 0;
-    int in_the_end = -1;
+    std::string order;
     HOOKED(pthread_rwlock_rdlock)(&l.it);
     t.beside([&] {
-        timespec late = moment_in(CLOCK_REALTIME, 300);
-        in_vain = HOOKED(pthread_rwlock_timedwrlock)(&l.it, &late);
-    });
-    t.beside([&] {
-        int r;
-        while ((r = HOOKED(pthread_rwlock_tryrdlock)(&l.it)) == 0) {  // until the writer waits
-            HOOKED(pthread_rwlock_unlock)(&l.it);
-            HOOKED(usleep)(1000);
-        }
-        t.told("try", r);
-        timespec soon = moment_in(CLOCK_REALTIME);
-        t.told("read until", HOOKED(pthread_rwlock_timedrdlock)(&l.it, &soon));
-        // Until the writer goes.
-        in_the_end = HOOKED(pthread_rwlock_rdlock)(&l.it);
+        HOOKED(pthread_rwlock_wrlock)(&l.it);
+        order += 'w';
         HOOKED(pthread_rwlock_unlock)(&l.it);
     });
-    t.join();
-    t.told("write in vain", in_vain);
-    t.told("read", in_the_end);
+    t.told("it is in the way", comes_true([&] {
+               if (HOOKED(pthread_rwlock_tryrdlock)(&l.it) != 0) return true;
+               HOOKED(pthread_rwlock_unlock)(&l.it);
+               return false;
+           }));
+    std::atomic<bool> comes{false};
+    t.beside([&] {
+        t.told("try", HOOKED(pthread_rwlock_tryrdlock)(&l.it));
+        comes = true;
+        t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
+        order += 'r';
+        HOOKED(pthread_rwlock_unlock)(&l.it);
+    });
+    comes_true([&] { return comes.load(); });
+    HOOKED(usleep)(2000);
     HOOKED(pthread_rwlock_unlock)(&l.it);
+    t.join();
+    t.said("order", order);
 }
 
 POSIX_CASE(a_barrier_lets_all_go_and_tells_one) {
@@ -336,6 +337,26 @@ TEST_P(pthread_waits, for_a_write_lock_are_of_fibers_and_of_threads) {
         two.join();
         beside.join();
         EXPECT_EQ(value, 300);
+    });
+}
+
+// Fibers alone: libc loses a wake where a thread gives up to write and writers go first.
+TEST_P(pthread_waits, to_read_go_on_when_a_writer_that_goes_first_gives_up) {
+    run([&] {
+        rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
+        ASSERT_EQ(::pthread_rwlock_rdlock(&l.it), 0);
+        fiber writes([&] {
+            const timespec end = moment_in(CLOCK_REALTIME, 100);
+            EXPECT_EQ(::pthread_rwlock_timedwrlock(&l.it, &end), ETIMEDOUT);
+        });
+        this_fiber::yield();
+        EXPECT_EQ(::pthread_rwlock_tryrdlock(&l.it), EBUSY);
+        const timespec soon = moment_in(CLOCK_REALTIME, 3);
+        EXPECT_EQ(::pthread_rwlock_timedrdlock(&l.it, &soon), ETIMEDOUT);
+        EXPECT_EQ(::pthread_rwlock_rdlock(&l.it), 0);
+        writes.join();
+        EXPECT_EQ(::pthread_rwlock_unlock(&l.it), 0);
+        EXPECT_EQ(::pthread_rwlock_unlock(&l.it), 0);
     });
 }
 
