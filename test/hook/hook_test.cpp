@@ -320,6 +320,98 @@ TEST(hook, is_there_again_in_a_child_that_asks_for_it) {
     EXPECT_EQ(status, 0);
 }
 
+// It has its parent's epoll set and ring as well.
+TEST_P(hooked, a_child_that_closes_leaves_its_parent_waiting) {
+    run([] {
+        auto s = fd_pair::sockets();
+        std::string got;
+        fiber reader([&] {
+            for (char c; got.size() != 2 && ::read(s.a, &c, 1) == 1;) got += c;
+        });
+        ::usleep(1000);
+        const pid_t child = ::fork();
+        if (child == 0) {
+            hook::enable_in_child();
+            ::close(s.a);
+            ::_exit(0);
+        }
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        for (const char* c : {"a", "b"}) {
+            EXPECT_EQ(::write(s.b, c, 1), 1);
+            ::usleep(1000);
+        }
+        reader.join();
+        EXPECT_EQ(got, "ab");
+    });
+}
+
+// Those of its parent that wait for work are not there.
+TEST(hook, a_child_that_asks_for_hooks_has_threads_of_its_own) {
+    const auto use_them = [] {
+        int right = ::system("true") == 0;
+        char c = 0;
+        const int fd = ::open("/proc/self/stat", O_RDONLY);
+        right += ::read(fd, &c, 1) == 1;
+        ::close(fd);
+        addrinfo* all = nullptr;
+        right += ::getaddrinfo("localhost", "80", nullptr, &all) == 0;
+        if (all != nullptr) ::freeaddrinfo(all);
+        return right;
+    };
+    hook::set_options({.files = true});
+    run([&] { EXPECT_EQ(use_them(), 3); });
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(10);
+        hook::enable_in_child();
+        int right = 0;
+        run([&] { right = use_them(); });
+        ::_exit(right);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 3 << 8);
+    hook::set_options({});
+}
+
+// Another thread of the parent may be in the midst of a wait.
+TEST(hook, a_child_that_asks_for_hooks_waits_for_no_lock_of_its_parent) {
+    if (WEFT_TSAN) GTEST_SKIP() << "a child that was forked beside other threads is not followed";
+    std::atomic<bool> over{false};
+    std::thread beside([&] {
+        run([&] {
+            while (!over) {
+                auto p = fd_pair::pipe();
+                fiber writer([&] { ::write(p.b, "x", 1); });
+                char c;
+                ::read(p.a, &c, 1);
+            }
+        });
+    });
+    for (int i = 0; i != 100 && !HasFailure(); ++i) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::alarm(10);
+            hook::enable_in_child();
+            int right = 0;
+            run([&] {
+                auto p = fd_pair::pipe();
+                fiber writer([&] { ::write(p.b, "x", 1); });
+                char c;
+                right = ::read(p.a, &c, 1) == 1 ? 7 : 0;
+            });
+            ::_exit(right);
+        }
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 7 << 8);
+    }
+    over = true;
+    beside.join();
+}
+
 // What it closes is its own, and who waits for it here is not told.
 TEST_P(hooked, a_child_in_the_same_memory_changes_nothing) {
     run([] {

@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include "weft/base/block_cache.hpp"
 #include "weft/hook/fd_table.hpp"
@@ -23,6 +25,13 @@ namespace weft::hook {
 namespace {
 
 constinit spin_lock locks[64];
+
+// Another thread of the parent may have one locked.
+__attribute__((constructor(101))) void free_device_locks_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] {
+        for (spin_lock& l : locks) new (&l) spin_lock;
+    });
+}
 
 }  // namespace
 

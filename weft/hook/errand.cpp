@@ -12,6 +12,7 @@
 #include "weft/hook/pin.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/stops.hpp"
+#include "weft/io/resolver.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft::hook {
@@ -62,11 +63,21 @@ private:
     wait_node node_;
 };
 
+namespace {
+constexpr blocking_pool_options without_bound = {.max_threads = 1 << 16};  // no process has more
+}  // namespace
+
 blocking_pool& pool_of_waits() noexcept {
-    constexpr std::size_t no_bound = 1 << 16;  // more than a process may have
     alignas(blocking_pool) static std::byte storage[sizeof(blocking_pool)];
-    static blocking_pool& the_one = *::new (storage) blocking_pool({.max_threads = no_bound});
+    static blocking_pool& the_one = *::new (storage) blocking_pool(without_bound);
     return the_one;
+}
+
+// None of them is ever destroyed, and what stands in line there is the parent's.
+void forget_parents_threads() noexcept {
+    ::new (&pool_of_waits()) blocking_pool(without_bound);
+    ::new (&default_blocking_pool()) blocking_pool;
+    ::new (&weft::detail::name_pool()) blocking_pool;
 }
 
 int run_errand(errand& e, const char* what, blocking_pool& by) {

@@ -75,6 +75,8 @@ private:
 // as many as there are calls, or one that waits for a thread might wait for ever. The process's,
 // never destroyed.
 blocking_pool& pool_of_waits() noexcept;
+// In a child that fork() has made, on its one thread: it has none of its parent's threads.
+void forget_parents_threads() noexcept;
 
 // 0 when it was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if there is no thread
 // for it. In a fiber; `what` is waited for.

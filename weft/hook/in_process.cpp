@@ -6,9 +6,11 @@
 #include <cstdlib>
 
 #include "weft/base/line.hpp"
+#include "weft/hook/errand.hpp"
 #include "weft/hook/fiber_keys.hpp"
 #include "weft/hook/hook.hpp"
 #include "weft/hook/libc_mutex.hpp"
+#include "weft/hook/opening.hpp"
 #include "weft/hook/stops.hpp"
 
 namespace weft::hook {
@@ -62,6 +64,9 @@ __attribute__((constructor)) void check() { report_inactive(is_set("WEFT_HOOK_RE
 }  // namespace
 
 void enable_in_child() noexcept {
+    if (own_process.load(std::memory_order_relaxed) == ::getpid()) return;  // it is no child
+    forget_parents_waits();
+    forget_parents_threads();
     own_process.store(::getpid(), std::memory_order_relaxed);
     process_state::set(process_state::alive, true);
 }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <mutex>
+#include <new>
 
 #include "weft/base/spin_lock.hpp"
 #include "weft/hook/cancellation.hpp"
@@ -123,6 +124,21 @@ void end_opening(io_entry& e, std::uint64_t generation) noexcept {
     // Its file may stay open, by another number or in another process.
     e.end(generation);
     if (holds_the_file) here->let_go();
+}
+
+// Each in its first state, whatever another thread of the parent was about. E4: all may be ready.
+void forget_parents_waits() noexcept {
+    new (&adopting) spin_lock;
+    weft::detail::for_each_entry(
+        [](io_entry& e, void*) {
+            new (&e.lock) spin_lock;
+            for (auto& queue : e.waiting) new (&queue) wait_list;
+            new (&e.drivers) weft::detail::watcher_set;
+            constexpr auto all = io_entry::readable | io_entry::writable | io_entry::urgent;
+            const std::uint64_t now = e.ready.load(std::memory_order_relaxed);
+            e.ready.store((now + io_entry::event) | all, std::memory_order_relaxed);
+        },
+        nullptr);
 }
 
 // A call found nothing: the flags are clear until the next event, which may have come already.

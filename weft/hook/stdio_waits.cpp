@@ -1,11 +1,13 @@
 #include "weft/hook/stdio_waits.hpp"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <mutex>
+#include <new>
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/spin_lock.hpp"
@@ -29,6 +31,11 @@ constinit atomic<read_function> libc_read{nullptr};
 constinit atomic<write_function> libc_write{nullptr};
 constinit spin_lock replacing;
 constinit thread_local unsigned blocking_scopes = 0;
+
+// Another thread of the parent may have it locked. A table is whole at each step of a change.
+__attribute__((constructor(101))) void free_replacing_in_children() {
+    ::pthread_atfork(nullptr, nullptr, [] { new (&replacing) spin_lock; });
+}
 
 // Out of line: a fiber may come to another thread between two calls.
 WEFT_NOINLINE unsigned& scopes_here() noexcept { return blocking_scopes; }
