@@ -376,42 +376,6 @@ TEST(hook, a_child_that_asks_for_hooks_has_threads_of_its_own) {
     hook::set_options({});
 }
 
-// Another thread of the parent may be in the midst of a wait.
-TEST(hook, a_child_that_asks_for_hooks_waits_for_no_lock_of_its_parent) {
-    if (WEFT_TSAN) GTEST_SKIP() << "a child that was forked beside other threads is not followed";
-    std::atomic<bool> over{false};
-    std::thread beside([&] {
-        run([&] {
-            while (!over) {
-                auto p = fd_pair::pipe();
-                fiber writer([&] { ::write(p.b, "x", 1); });
-                char c;
-                ::read(p.a, &c, 1);
-            }
-        });
-    });
-    for (int i = 0; i != 100 && !HasFailure(); ++i) {
-        const pid_t child = ::fork();
-        if (child == 0) {
-            ::alarm(10);
-            hook::enable_in_child();
-            int right = 0;
-            run([&] {
-                auto p = fd_pair::pipe();
-                fiber writer([&] { ::write(p.b, "x", 1); });
-                char c;
-                right = ::read(p.a, &c, 1) == 1 ? 7 : 0;
-            });
-            ::_exit(right);
-        }
-        int status = -1;
-        EXPECT_EQ(::waitpid(child, &status, 0), child);
-        EXPECT_EQ(status, 7 << 8);
-    }
-    over = true;
-    beside.join();
-}
-
 // What it closes is its own, and who waits for it here is not told.
 TEST_P(hooked, a_child_in_the_same_memory_changes_nothing) {
     run([] {
