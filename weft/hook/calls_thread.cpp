@@ -36,6 +36,15 @@
 namespace weft::hook::in_fiber {
 namespace {
 
+// The system's number of a thread that runs, as its clock has it; 0: it has ended, or another
+// clock.
+int number_of(pthread_t which) noexcept {
+    clockid_t clock;
+    constexpr int of_thread = 6;  // the three bits below the complement of the number
+    if (real::pthread_getcpuclockid(which, &clock) != 0 || (clock & 7) != of_thread) return 0;
+    return ~(clock >> 3);
+}
+
 // From the handle of a thread, its descriptor, to where its number is in it; 0: not known.
 std::ptrdiff_t place_of_number() noexcept {
     static const std::ptrdiff_t place = [] {
@@ -45,7 +54,9 @@ std::ptrdiff_t place_of_number() noexcept {
         const auto from = static_cast<std::uintptr_t>(real::pthread_self());
         const auto at = reinterpret_cast<std::uintptr_t>(own);
         constexpr std::uintptr_t most = 4096;  // a descriptor is smaller
-        const bool is_there = at > from && at - from < most && *own == ::gettid();
+        const int number = ::gettid();
+        const bool is_there = at > from && at - from < most && *own == number &&
+                              number_of(real::pthread_self()) == number;
         return is_there ? static_cast<std::ptrdiff_t>(at - from) : std::ptrdiff_t{0};
     }();
     return place;
@@ -94,8 +105,8 @@ bool wait_for_end(pthread_t which, const clock_moment& until) {
     if (place == 0) return false;
     const auto* const number =
         reinterpret_cast<const int*>(which + static_cast<std::uintptr_t>(place));
-    const int seen = __atomic_load_n(number, __ATOMIC_RELAXED);
-    if (seen <= 0) return true;
+    const int seen = number_of(which);
+    if (seen == 0) return true;
     struct left_behind {
         end_errand* of;
         ~left_behind() {
