@@ -193,6 +193,25 @@ POSIX_CASE(semaphores_of_system_v) {
     t.told("is no more", HOOKED(semop)(s, &down, 1));
 }
 
+// What is to wait can be done by and by, and then what is not to wait cannot.
+POSIX_CASE(an_operation_that_does_not_wait_ends_one_that_waits_for_another) {
+    const int s = ::semget(IPC_PRIVATE, 2, 0600 | IPC_CREAT);
+    if (s < 0) return t.said("semaphores", "there are none");
+    sembuf up[] = {{0, 1, 0}};
+    sembuf both[] = {{0, -1, 0}, {1, -1, IPC_NOWAIT}};
+    t.beside([&] {
+        after_ms(10);
+        HOOKED(semop)(s, up, 1);
+    });
+    const timespec some = {0, 300'000'000};
+    const auto began = std::chrono::steady_clock::now();
+    t.told("semtimedop", HOOKED(semtimedop)(s, both, 2, &some));
+    t.told("before its time", std::chrono::steady_clock::now() - began < 250ms);
+    t.join();
+    t.told("nothing of it is done", ::semctl(s, 0, GETVAL));
+    ::semctl(s, 0, IPC_RMID);
+}
+
 class hooked_queues : public weft::testing::on_each_driver {};
 
 TEST_P(hooked_queues, a_stop_ends_the_wait_and_takes_no_message) {

@@ -67,9 +67,11 @@ auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt att
     }
 }
 
-// attempt() is a call with IPC_NOWAIT, which fails with `would_wait` where it would wait.
-template <class Attempt>
-auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
+// attempt() is a call with IPC_NOWAIT, which fails with `would_wait` where it would wait, or where
+// it is not to wait any more: still_waits().
+template <class Attempt, class StillWaits>
+auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt,
+                         StillWaits still_waits) {
     const int before = errno;
     auto pause = std::chrono::microseconds(0);
     asking_again here(ended_by::any_handler);
@@ -82,6 +84,7 @@ auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
         // What was there once, and is no more, was removed.
         if (errno == EINVAL && pause.count() != 0) errno = EIDRM;
         if (errno != would_wait || deadline <= now()) return n;
+        if (!still_waits()) return errno = would_wait, n;
         if (pause.count() == 0)
             let_others_run();
         else if (const int why = here.pause_until(std::min(after(now(), pause), deadline));
@@ -90,6 +93,11 @@ auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
         pause =
             std::clamp(2 * pause, std::chrono::microseconds(100), std::chrono::microseconds(4000));
     }
+}
+
+template <class Attempt>
+auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
+    return ask_again_and_again(would_wait, deadline, attempt, [] { return true; });
 }
 
 // The operations, as they are where none is to wait.
@@ -126,6 +134,7 @@ bool waits(int set, std::span<const sembuf> all) noexcept {
     if (std::none_of(all.begin(), all.end(), waits)) return false;
     for (const sembuf& o : all) {
         int value = ::semctl(set, o.sem_num, GETVAL);
+        if (value < 0) return true;  // the next attempt says why
         for (const sembuf* before = all.data(); before != &o; ++before)
             if (before->sem_num == o.sem_num) value += before->sem_op;
         const bool cannot = o.sem_op == 0 ? value != 0 : value + o.sem_op < 0;
@@ -153,7 +162,8 @@ int operate(int set, sembuf* all, std::size_t count, const timespec* timeout) {
     if (n == 0) errno = before;
     if (n == 0 || errno != EAGAIN || !waits(set, {all, count})) return n;
     errno = before;
-    return ask_again_and_again(EAGAIN, deadline, attempt);
+    // While it waits for one, another may come to be what cannot be done.
+    return ask_again_and_again(EAGAIN, deadline, attempt, [=] { return waits(set, {all, count}); });
 }
 
 }  // namespace
