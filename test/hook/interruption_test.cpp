@@ -645,19 +645,10 @@ TEST(interruption_in_children, ends_waits_whatever_other_threads_did_at_the_fork
         });
         return slept;
     };
-    bool served = true;
-    for (int i = 0; i < (WEFT_TSAN || WEFT_ASAN ? 10 : 200) && served; ++i) {
-        const ::pid_t child = ::fork();
-        if (child == 0) {
-            ::alarm(5);
-            hook::enable_in_child();
-            ::_exit(serves() ? 0 : 1);
-        }
-        int status = -1;
-        ::waitpid(child, &status, 0);
-        served = status == 0;
-    }
-    EXPECT_TRUE(served);
+    EXPECT_TRUE(each_child_says([&] {
+        hook::enable_in_child();
+        return serves();
+    }));
     ended = true;
     busy.join();
 }

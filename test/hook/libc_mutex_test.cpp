@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/hook/suite.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/hook/hook.hpp"
@@ -30,6 +31,7 @@ extern "C" int unlock_in_library(pthread_mutex_t*);
 namespace {
 
 using namespace weft;
+using weft::testing::moment_by;
 
 // A mutex of every kind that libc makes here.
 struct kind {
@@ -80,15 +82,6 @@ struct mutex_of {
     ~mutex_of() { EXPECT_EQ(::pthread_mutex_destroy(&m), 0); }
 };
 
-timespec in_ms(clockid_t by, long ms) {
-    timespec t;
-    ::clock_gettime(by, &t);
-    t.tv_nsec += ms * 1'000'000;
-    t.tv_sec += t.tv_nsec / 1'000'000'000;
-    t.tv_nsec %= 1'000'000'000;
-    return t;
-}
-
 TEST(libc_mutex, of_every_kind_lets_one_fiber_in_at_a_time) {
     for (const kind& k : kinds) {
         mutex_of m(k);
@@ -135,7 +128,7 @@ std::string said_of(const kind& k, bool in_fibers) {
         told("wait with none", asks ? ::pthread_cond_timedwait(&c, &m.m, &past) : 0);
         told("lock", ::pthread_mutex_lock(&m.m));
         told("try", ::pthread_mutex_trylock(&m.m));
-        timespec soon = in_ms(CLOCK_MONOTONIC, 2);
+        timespec soon = moment_by(CLOCK_MONOTONIC, 2);
         if (k.protocol == PTHREAD_PRIO_NONE)
             told("in time", ::pthread_mutex_clocklock(&m.m, CLOCK_MONOTONIC, &soon));
         if (comes_again) told("again", ::pthread_mutex_lock(&m.m));
@@ -145,7 +138,7 @@ std::string said_of(const kind& k, bool in_fibers) {
         }
         beside([&] {
             told("another tries", ::pthread_mutex_trylock(&m.m));
-            timespec late = in_ms(CLOCK_REALTIME, 2);
+            timespec late = moment_by(CLOCK_REALTIME, 2);
             told("and waits", ::pthread_mutex_timedlock(&m.m, &late));
             late.tv_nsec = 1'000'000'000;
             told("for no time", ::pthread_mutex_timedlock(&m.m, &late));
@@ -351,19 +344,10 @@ TEST(libc_mutex, of_robust_kind_serves_a_child_whatever_other_threads_do_meanwhi
     });
     run([&] {
         mutex_of own(robust);
-        bool served = true;
-        for (int i = 0; i < (WEFT_TSAN || WEFT_ASAN ? 10 : 100) && served; ++i) {
-            const ::pid_t child = ::fork();
-            if (child == 0) {
-                ::alarm(5);
-                ::pthread_mutex_lock(&own.m);
-                ::_exit(::pthread_mutex_unlock(&own.m));
-            }
-            int status = -1;
-            ::waitpid(child, &status, 0);
-            served = status == 0;
-        }
-        EXPECT_TRUE(served);
+        EXPECT_TRUE(weft::testing::each_child_says([&] {
+            ::pthread_mutex_lock(&own.m);
+            return ::pthread_mutex_unlock(&own.m) == 0;
+        }));
     });
     ended = true;
     busy.join();

@@ -21,15 +21,8 @@
 namespace {
 
 using namespace weft;
-
-timespec moment_in_ms(clockid_t by, long ms) {
-    timespec t;
-    ::clock_gettime(by, &t);
-    t.tv_nsec += ms * 1'000'000;
-    t.tv_sec += t.tv_nsec / 1'000'000'000;
-    t.tv_nsec %= 1'000'000'000;
-    return t;
-}
+using weft::testing::counted_end;
+using weft::testing::moment_by;
 
 POSIX_CASE(conditions_wait_until_they_are_signalled) {
     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -65,10 +58,10 @@ POSIX_CASE(conditions_wait_until_their_time) {
         pthread_cond_t of_clock;
         ::pthread_cond_init(&of_clock, &a);
         ::pthread_condattr_destroy(&a);
-        timespec end = moment_in_ms(by, 20);
+        timespec end = moment_by(by, 20);
         t.took("so long", std::chrono::milliseconds(19),
                [&] { t.told("in vain", HOOKED(pthread_cond_timedwait)(&of_clock, &m, &end)); });
-        end = moment_in_ms(by, 20);
+        end = moment_by(by, 20);
         t.took("so long", std::chrono::milliseconds(19),
                [&] { t.told("by a clock", HOOKED(pthread_cond_clockwait)(&c, &m, by, &end)); });
         ::pthread_cond_destroy(&of_clock);
@@ -122,7 +115,7 @@ POSIX_CASE(conditions_of_processes_are_signalled) {
     });
     HOOKED(pthread_mutex_lock)(&m);
     while (!told) HOOKED(pthread_cond_wait)(&c, &m);
-    const timespec end = moment_in_ms(CLOCK_REALTIME, 10);
+    const timespec end = moment_by(CLOCK_REALTIME, 10);
     int r;
     while ((r = HOOKED(pthread_cond_timedwait)(&c, &m, &end)) == 0) {
     }
@@ -142,7 +135,7 @@ POSIX_CASE(threads_of_c11_exclude_and_wait) {
     t.told("again", HOOKED(mtx_trylock)(&m));
     t.told("unlock", HOOKED(mtx_unlock)(&m));
     t.beside([&] {
-        timespec end = moment_in_ms(CLOCK_REALTIME, 2);
+        timespec end = moment_by(CLOCK_REALTIME, 2);
         t.told("another's", HOOKED(mtx_trylock)(&m));
         t.told("in vain", HOOKED(mtx_timedlock)(&m, &end));
         HOOKED(mtx_lock)(&m);
@@ -158,7 +151,7 @@ POSIX_CASE(threads_of_c11_exclude_and_wait) {
     t.told("no sleep", HOOKED(thrd_sleep)(&none, nullptr));
     HOOKED(thrd_yield)();
     while (!told) HOOKED(cnd_wait)(&c, &m);
-    timespec end = moment_in_ms(CLOCK_REALTIME, 5);
+    timespec end = moment_by(CLOCK_REALTIME, 5);
     t.told("in vain", HOOKED(cnd_timedwait)(&c, &m, &end));
     t.told("unlock", HOOKED(mtx_unlock)(&m));
     t.told("unlock", HOOKED(mtx_unlock)(&m));
@@ -200,10 +193,7 @@ POSIX_CASE(threads_of_c11_begin_once_and_keep_what_is_their_own) {
 POSIX_CASE(threads_of_c11_end_where_they_say) {
     std::atomic<int> steps{0};
     t.beside([&] {
-        struct step {
-            std::atomic<int>& n;
-            ~step() { ++n; }
-        } const at_end{steps};
+        const counted_end at_end{steps};
         HOOKED(usleep)(1000);
         HOOKED(thrd_exit)(3);
         ++steps;
@@ -253,7 +243,7 @@ TEST(condition, that_a_thread_waits_for_is_left_when_the_thread_is_canceled) {
         EXPECT_FALSE(p.is_left) << "without the mutex";
         ::pthread_mutex_unlock(&p.m);
     });
-    const timespec end = in_ms(CLOCK_REALTIME, 5000);
+    const timespec end = moment_by(CLOCK_REALTIME, 5000);
     void* left = nullptr;
     ASSERT_EQ(::pthread_timedjoin_np(waits, &left, &end), 0);
     EXPECT_EQ(left, PTHREAD_CANCELED);

@@ -19,6 +19,9 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -206,6 +209,38 @@ inline int bound(int type, sockaddr_in& at, int flags = 0) {
     ::getsockname(fd, as_address(at), &bytes);
     if (type == SOCK_STREAM) ::listen(fd, 16);
     return fd;
+}
+
+// So long from now, by that clock.
+inline timespec moment_by(clockid_t clock, long ms = 5) {
+    timespec t{};
+    ::clock_gettime(clock, &t);
+    t.tv_nsec += ms * 1'000'000;
+    t.tv_sec += t.tv_nsec / 1'000'000'000;
+    t.tv_nsec %= 1'000'000'000;
+    return t;
+}
+
+// Counts the ends of frames that have it.
+struct counted_end {
+    std::atomic<int>& ends;
+    ~counted_end() { ++ends; }
+};
+
+// Whether children that are forked one after the other, while other threads go on, say true in
+// time.
+template <class F>
+bool each_child_says(F says) {
+    for (int left = WEFT_TSAN || WEFT_ASAN ? 10 : 200; left > 0; --left) {
+        const ::pid_t child = ::fork();
+        if (child == 0) {
+            ::alarm(5);
+            ::_exit(says() ? 0 : 1);
+        }
+        int status = -1;
+        if (::waitpid(child, &status, 0) != child || status != 0) return false;
+    }
+    return true;
 }
 
 inline void after_ms(unsigned ms) { HOOKED(usleep)(ms * 1000); }

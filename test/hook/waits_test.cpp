@@ -31,15 +31,9 @@ namespace {
 
 using namespace weft;
 using std::chrono::milliseconds;
+using weft::testing::counted_end;
+using weft::testing::moment_by;
 
-timespec moment_in(clockid_t by, long ms = 5) {
-    timespec t{};
-    ::clock_gettime(by, &t);
-    t.tv_nsec += ms * 1'000'000;
-    t.tv_sec += t.tv_nsec / 1'000'000'000;
-    t.tv_nsec %= 1'000'000'000;
-    return t;
-}
 constexpr timespec no_time{1, 1'000'000'000};
 
 struct semaphore {
@@ -57,9 +51,9 @@ POSIX_CASE(a_semaphore_is_waited_for) {
         semaphore s(1, shared);
         t.told("wait", HOOKED(sem_wait)(&s.it));
         t.told("try", HOOKED(sem_trywait)(&s.it));
-        timespec at = moment_in(CLOCK_REALTIME);
+        timespec at = moment_by(CLOCK_REALTIME);
         t.told("until", HOOKED(sem_timedwait)(&s.it, &at));
-        at = moment_in(CLOCK_MONOTONIC);
+        at = moment_by(CLOCK_MONOTONIC);
         t.told("by a clock", HOOKED(sem_clockwait)(&s.it, CLOCK_MONOTONIC, &at));
         t.told("by no clock", HOOKED(sem_clockwait)(&s.it, 99, &at));
         t.told("no time", HOOKED(sem_timedwait)(&s.it, &no_time));
@@ -81,10 +75,10 @@ POSIX_CASE(a_read_write_lock_is_waited_for) {
     t.told("read", HOOKED(pthread_rwlock_rdlock)(&l.it));
     t.told("read again", HOOKED(pthread_rwlock_tryrdlock)(&l.it));
     t.told("write", HOOKED(pthread_rwlock_trywrlock)(&l.it));
-    timespec at = moment_in(CLOCK_REALTIME);
+    timespec at = moment_by(CLOCK_REALTIME);
     t.told("write until", HOOKED(pthread_rwlock_timedwrlock)(&l.it, &at));
     t.told("write in no time", HOOKED(pthread_rwlock_timedwrlock)(&l.it, &no_time));
-    at = moment_in(CLOCK_MONOTONIC);
+    at = moment_by(CLOCK_MONOTONIC);
     t.told("write by a clock", HOOKED(pthread_rwlock_clockwrlock)(&l.it, CLOCK_MONOTONIC, &at));
     HOOKED(pthread_rwlock_unlock)(&l.it);
     HOOKED(pthread_rwlock_unlock)(&l.it);
@@ -94,7 +88,7 @@ POSIX_CASE(a_read_write_lock_is_waited_for) {
     t.told("read until", HOOKED(pthread_rwlock_timedrdlock)(&l.it, &at));
     t.told("by a clock", HOOKED(pthread_rwlock_clockrdlock)(&l.it, CLOCK_MONOTONIC, &at));
     t.beside([&] {
-        timespec then = moment_in(CLOCK_MONOTONIC);
+        timespec then = moment_by(CLOCK_MONOTONIC);
         t.told("another reads", HOOKED(pthread_rwlock_clockrdlock)(&l.it, CLOCK_MONOTONIC, &then));
     });
     t.join();
@@ -231,11 +225,11 @@ POSIX_CASE(a_thread_is_joined) {
     t.told("join", HOOKED(pthread_join)(thread, &left));
     t.told("its value", left == &value);
     ::pthread_create(&thread, nullptr, after_a_while, &value);
-    timespec at = moment_in(CLOCK_REALTIME, 1);
+    timespec at = moment_by(CLOCK_REALTIME, 1);
     t.told("too soon", HOOKED(pthread_timedjoin_np)(thread, &left, &at));
     t.told("no time", HOOKED(pthread_timedjoin_np)(thread, &left, &no_time));
     ::pthread_create(&thread, nullptr, after_a_while, &value);
-    at = moment_in(CLOCK_MONOTONIC, 2000);
+    at = moment_by(CLOCK_MONOTONIC, 2000);
     t.told("by a clock", HOOKED(pthread_clockjoin_np)(thread, &left, CLOCK_MONOTONIC, &at));
     t.told("itself", HOOKED(pthread_join)(::pthread_self(), &left));
     // One of pthreads, which is the same in libc: ThreadSanitizer knows no thread of C's.
@@ -255,10 +249,7 @@ POSIX_CASE(a_thread_is_joined) {
 POSIX_CASE(the_end_of_a_thread_is_that_of_its_function) {
     std::atomic<int> steps{0};
     t.beside([&] {
-        struct step {
-            std::atomic<int>& n;
-            ~step() { ++n; }
-        } const at_end{steps};
+        const counted_end at_end{steps};
         HOOKED(usleep)(1000);
         HOOKED(pthread_exit)(nullptr);
     });
@@ -346,12 +337,12 @@ TEST_P(pthread_waits, to_read_go_on_when_a_writer_that_goes_first_gives_up) {
         rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
         ASSERT_EQ(::pthread_rwlock_rdlock(&l.it), 0);
         fiber writes([&] {
-            const timespec end = moment_in(CLOCK_REALTIME, 100);
+            const timespec end = moment_by(CLOCK_REALTIME, 100);
             EXPECT_EQ(::pthread_rwlock_timedwrlock(&l.it, &end), ETIMEDOUT);
         });
         this_fiber::yield();
         EXPECT_EQ(::pthread_rwlock_tryrdlock(&l.it), EBUSY);
-        const timespec soon = moment_in(CLOCK_REALTIME, 3);
+        const timespec soon = moment_by(CLOCK_REALTIME, 3);
         EXPECT_EQ(::pthread_rwlock_timedrdlock(&l.it, &soon), ETIMEDOUT);
         EXPECT_EQ(::pthread_rwlock_rdlock(&l.it), 0);
         writes.join();
@@ -460,7 +451,7 @@ TEST_P(pthread_waits, for_a_thread_begin_anew_after_one_that_was_in_vain) {
     }
     run([&] {
         for (int i = 0; i < 3; ++i) {
-            const timespec soon = moment_in(CLOCK_REALTIME, 3);
+            const timespec soon = moment_by(CLOCK_REALTIME, 3);
             EXPECT_EQ(::pthread_timedjoin_np(thread, nullptr, &soon), ETIMEDOUT);
         }
         fiber f([&] {
@@ -596,7 +587,7 @@ TEST_P(pthread_waits, of_readers_go_on_when_a_thread_gives_up_to_write) {
     ::pthread_rwlockattr_destroy(&a);
     ASSERT_EQ(::pthread_rwlock_rdlock(&l), 0);
     std::thread writes([&] {
-        const timespec end = moment_in(CLOCK_REALTIME, 100);
+        const timespec end = moment_by(CLOCK_REALTIME, 100);
         EXPECT_EQ(::pthread_rwlock_timedwrlock(&l, &end), ETIMEDOUT);
     });
     run([&] {

@@ -63,7 +63,7 @@ void tells_error(making& m) {
     int error = -1;
     ::socklen_t bytes = sizeof error;
     m.tell(::getsockopt(m.fd(0), SOL_SOCKET, SO_ERROR, &error, &bytes));
-    m.say(error > 0 ? ::strerrorname_np(error) : std::to_string(error));
+    m.say(error > 0 ? name_of_error(error) : std::to_string(error));
 }
 void closes(making& m) {
     const int fd = m.fd(0);

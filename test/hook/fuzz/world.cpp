@@ -134,10 +134,16 @@ std::string world::last_look() {
         int error = 0;
         ::socklen_t bytes = sizeof error;
         if (::getsockopt(look.fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error != 0)
-            text += std::string(" ") + ::strerrorname_np(error);
+            text += " " + name_of_error(error);
         text += "; ";
     }
     return text;
+}
+
+// The system has some that no program is to see, and leaves one in a socket now and then.
+std::string name_of_error(int error) {
+    const char* const name = ::strerrorname_np(error);
+    return name != nullptr ? name : std::to_string(error);
 }
 
 void making::say(const std::string& what) { text.append(text.empty() ? "" : " ").append(what); }
@@ -146,7 +152,7 @@ long making::tell(long answer) {
     const int why = errno;
     if (answer > 1 && here.is_planted(step_.call)) --answer;
     say(std::to_string(answer));
-    if (answer == -1) say(::strerrorname_np(why) != nullptr ? ::strerrorname_np(why) : "?");
+    if (answer == -1) say(name_of_error(why));
     errno = why;
     return answer;
 }
@@ -162,7 +168,7 @@ bool making::takes_nothing(unsigned i, std::size_t bytes) {
 }
 
 int making::tell_error(int error) {
-    say(error == 0 ? "0" : ::strerrorname_np(error) != nullptr ? ::strerrorname_np(error) : "?");
+    say(error == 0 ? "0" : name_of_error(error));
     return error;
 }
 

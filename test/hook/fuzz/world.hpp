@@ -20,6 +20,9 @@
 
 namespace weft::testing::fuzz {
 
+// As it is called in errno.h, or its number.
+std::string name_of_error(int error);
+
 // What actors of a program wait for beside descriptors: one of these.
 struct shared_object {
     unsigned what = 0;        // of `kind`
