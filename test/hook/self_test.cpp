@@ -41,6 +41,24 @@ POSIX_CASE(own_handle_is_taken_by_what_asks_of_a_thread) {
     t.told("set them", HOOKED(pthread_setaffinity_np)(self, sizeof cpus, &cpus));
 }
 
+POSIX_CASE(a_thread_is_asked_whether_it_has_ended) {
+    pthread_t thread;
+    static int value;
+    ::pthread_create(
+        &thread, nullptr,
+        [](void* p) -> void* {
+            ::usleep(2000);
+            return p;
+        },
+        &value);
+    void* left = nullptr;
+    int r;
+    while ((r = HOOKED(pthread_tryjoin_np)(thread, &left)) == EBUSY) {
+    }
+    t.told("join", r);
+    t.told("its value", left == &value);
+}
+
 POSIX_CASE(attributes_have_the_stack_that_the_caller_is_on) {
     pthread_attr_t attributes;
     t.told("attributes", HOOKED(pthread_getattr_np)(HOOKED(pthread_self)(), &attributes));
@@ -96,6 +114,9 @@ TEST_F(pthread_self_of_fibers, stands_for_no_thread_where_it_is_another_fiber_s)
         char name[16];
         EXPECT_EQ(::pthread_getname_np(other, name, sizeof name), ESRCH);
         EXPECT_EQ(::pthread_detach(other), EINVAL);
+        void* left;
+        EXPECT_EQ(::pthread_tryjoin_np(other, &left), ESRCH);
+        EXPECT_EQ(::pthread_tryjoin_np(::pthread_self(), &left), EBUSY);
         std::thread([&] { EXPECT_EQ(::pthread_kill(other, 0), ESRCH); }).join();
     });
 }

@@ -14,6 +14,7 @@
 #include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/own_self.hpp"
+#include "weft/hook/turn_budget.hpp"
 
 namespace weft::hook {
 namespace {
@@ -63,6 +64,13 @@ int everywhere::pthread_sigqueue(pthread_t to, int number, const sigval value) {
 int everywhere::pthread_detach(pthread_t which) {
     // The end of a fiber is its owner's to wait for.
     return is_of_fiber(which) ? EINVAL : real::pthread_detach(which);
+}
+
+// A fiber runs on for as long as anybody has its handle.
+int everywhere::pthread_tryjoin_np(pthread_t which, void** left) {
+    pay(price::lock);
+    if (!is_of_fiber(which)) return real::pthread_tryjoin_np(which, left);
+    return find_thread(which) == 0 ? EBUSY : ESRCH;
 }
 
 int everywhere::pthread_setname_np(pthread_t of, const char* name) {

@@ -153,11 +153,11 @@ int join_by_asking(pthread_t which, void** left, const clock_moment& until) {
     auto pause = std::chrono::microseconds(0);
     for (;;) {
         leave_if_canceled(*fiber_here());
-        int r = ::pthread_tryjoin_np(which, left);
+        int r = real::pthread_tryjoin_np(which, left);
         // One that has been joined is told by no other call; one that ends meanwhile can be joined.
         clockid_t its_clock;
         if (r == EBUSY && real::pthread_getcpuclockid(which, &its_clock) == ESRCH)
-            if ((r = ::pthread_tryjoin_np(which, left)) == EBUSY) return ESRCH;
+            if ((r = real::pthread_tryjoin_np(which, left)) == EBUSY) return ESRCH;
         if (r != EBUSY) return r;
         if (is_timed && left_until_moment(until) <= duration::zero()) return ETIMEDOUT;
         // What can be told at once, but for a thread that runs on, is libc's to tell.
