@@ -50,8 +50,8 @@ bool is_of_weft(int fd) noexcept;
 void end_opening(weft::detail::io_entry& e, std::uint64_t generation) noexcept;
 
 // In a child that fork() has made, on its one thread: what waits for openings, and what watches
-// them, is its parent's, with whom it shares the epoll sets and rings. They are not told of what is
-// closed here.
+// them, is its parent's. The epoll sets and rings are shared with that: they are not told of what
+// is closed here.
 void forget_parents_waits() noexcept;
 
 // A call found nothing: the flags are clear until the next event, which may have come already.
