@@ -184,7 +184,8 @@ interruptible::interruptible(ended_by by, const sigset_t* blocked) noexcept {
     if (by == ended_by::what_is_said_around_it) return;
     if (!handlers_are_expected.load(std::memory_order_relaxed)) return;
     fiber_core* const here = fiber_here();
-    if (here == nullptr || here->shares_stack()) return;
+    // A child that shares its parent's memory waits with its thread.
+    if (here == nullptr || here->shares_stack() || !is_own_process()) return;
     look_for_teller();
     node_.of = here;
     node_.fiber = here->id();
