@@ -56,12 +56,16 @@ private:
     int error_ = 0;
 };
 
-// No stop ends it, or it would not be known whether the number is free.
+// No stop ends it. A request to cancel may: then the number is closed all the same, as that of a
+// thread is, and may be another's by now.
 int close_lingering(int fd) {
     const int before = errno;
     const errand_ptr e(new (std::nothrow) close_errand(fd));
     const shield from_stops;
-    if (!e || run_errand(*e, "a close that lingers") != 0) return real::close(fd);
+    if (!e) return real::close(fd);
+    const int why = run_errand(*e, "a close that lingers");
+    if (!e->is_posted()) return real::close(fd);
+    if (why != 0) return errno = why, -1;
     errno = e->result() == 0 ? before : e->error();
     return e->result();
 }
@@ -91,7 +95,7 @@ int close(int fd) {
     fiber_core* const f = hooked_fiber();
     const cancellation_point here(f);
     if (fd >= 0) leave_table(fd);
-    if (f != nullptr && lingers(fd)) [[unlikely]]
+    if (f != nullptr && lingers(fd) && is_own_process()) [[unlikely]]
         return close_lingering(fd);
     return real::close(fd);
 }
