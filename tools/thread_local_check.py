@@ -159,6 +159,11 @@ def register(operand):
     return NAMES.get(operand[1:]) if operand.startswith("%") else None
 
 
+def is_part(operand):
+    """Of a register, what no address fits into: to write it leaves none, to read it takes none."""
+    return register(operand) not in (None, operand[1:])
+
+
 class Group:
     """A function with what the compiler has put elsewhere of it (.cold)."""
 
@@ -387,7 +392,9 @@ class Walk:
         if KEEPS_ALL.match(name) or not operands:
             return depth, held
         to = self.place(depth, operands[-1])
-        if name.startswith("mov") and len(operands) == 2:
+        if is_part(operands[-1]):
+            self.put(held, to, None)
+        elif name.startswith("mov") and len(operands) == 2:
             if operands[0] == "%fs:0x0":
                 self.put(held, to, ("a thread-local", None))
             else:
@@ -448,7 +455,7 @@ class Walk:
         return None
 
     def value(self, held, depth, operand):
-        return held.get(self.place(depth, operand))
+        return None if is_part(operand) else held.get(self.place(depth, operand))
 
     @staticmethod
     def put(held, to, value):

@@ -61,6 +61,12 @@ int right_anew() { const int before = *errno_anew(); wait_outside(); *errno_anew
 int right_before() { const int before = errno; wait_outside(); return before; }
 int right_after() { wait_outside(); return errno; }
 int right_harmless(char* to, unsigned long n) { errno = 1; std::memset(to, 0, n); return errno; }
+int right_in_a_part_of_a_register() {
+    long v = reinterpret_cast<long>(&errno);
+    asm volatile("orl $-1, %k0" : "+r"(v));
+    wait_outside();
+    return static_cast<int>(v);
+}
 int shared_direct() { here[3] = 1; wait_outside(); return here[3]; }
 [[noreturn]] __attribute__((noinline)) void ends() { wait_outside(); __builtin_abort(); }
 int right_as_it_ends(int n) { errno = 1; if (n == 2) ends(); return errno; }
