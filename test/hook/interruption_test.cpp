@@ -472,8 +472,8 @@ POSIX_CASE(raise_ends_the_wait_of_no_other) {
         ::raise(SIGUSR1);
     });
     t.told("usleep", HOOKED(usleep)(20'000));
-    t.told("handled", handled);
     t.join();
+    t.told("handled", handled);
 }
 
 // The system sends it to the thread that writes.
