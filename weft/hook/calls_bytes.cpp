@@ -208,7 +208,20 @@ ssize_t write_all_sorts(int fd, const iovec* v, int count) {
 }  // namespace
 
 ssize_t read(int fd, void* to, size_t bytes) {
-    if (known_sort(fd).is_socket() && bytes - 1 < std::size_t{SSIZE_MAX} && !has_low_water()) {
+    const fd_sort known = known_sort(fd);
+    if (known.sort() == fd_sort::pipe && bytes - 1 < std::size_t{SSIZE_MAX}) {
+        // The attempt that most are, at once.
+        return transfer(fd, true, [=] {
+            const iovec one = {to, bytes};
+            const fd_sort now = known_sort(fd);
+            if (now.sort() == fd_sort::pipe && !now.has(fd_sort::no_try_read)) [[likely]] {
+                const ssize_t n = real::preadv2(fd, &one, 1, -1, RWF_NOWAIT);
+                if (n >= 0 || errno != EOPNOTSUPP) return n;
+            }
+            return try_to_read(fd, &one, 1);
+        });
+    }
+    if (known.is_socket() && bytes - 1 < std::size_t{SSIZE_MAX} && !has_low_water()) {
         // A number that is another's by now, behind our back.
         const ssize_t n = transfer(fd, true, [=] {
             return receive_with(fd, [=](int flags) { return real::recv(fd, to, bytes, flags); });

@@ -21,6 +21,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "weft/base/platform.hpp"
 #include "weft/hook/device.hpp"
 #include "weft/hook/fd_table.hpp"
 #include "weft/hook/readiness.hpp"
@@ -31,64 +32,86 @@ namespace weft::hook {
 // An end of waiting as errno of the call: a timeout of the descriptor is EAGAIN.
 inline int errno_of(int why) noexcept { return why == timed_out ? EAGAIN : why; }
 
-// attempt() is a call that fails with EAGAIN where it would wait; enough(n) is asked after each
-// that moved n bytes, n > 0. `by`, as it is by then, is what ends a wait for the first of
-// them that has no deadline.
+// What has become of the first attempt.
+struct first_attempt {
+    int errno_before;
+    sight seen;  // before it
+    ssize_t n;
+};
+
+// All that comes after a first attempt that was not enough: apart, so that a call on ready data
+// does not pay for it.
 template <class Attempt, class Enough>
-ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough,
-                 const ended_by& by = ended_by::plain_handler) {
+WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough& enough,
+                                    const ended_by& by, const first_attempt& first) {
+    const int before = first.errno_before;
+    sight seen = first.seen;
+    ssize_t n = first.n;
     ssize_t moved = 0;
     bool waits = false;
     time_point deadline = never;
     // Around all the waits: a handler that runs between two of them is the call's as well.
     std::optional<interruptible> around;
     ended_by around_by = by;
-    const int before = errno;
-    pay_for(fd);
     for (;;) {
-        const sight seen = look(fd);
+        int why = 0;
+        if (n > 0) {
+            moved += n;
+        } else {
+            why = errno;
+            if (why == EAGAIN && waits && reads && is_over(fd)) [[unlikely]] {
+                errno = before;
+                return moved;
+            }
+            if (why == EAGAIN && (waits || !is_nonblocking(fd))) {
+                if (!waits) deadline = call_deadline(fd, reads);
+                waits = true;
+                const bool restarts = moved == 0 && deadline == never;
+                const ended_by now_by = restarts ? by : ended_by::any_handler;
+                if (!around || now_by != around_by) around.emplace(around_by = now_by);
+                why = around->is_over() ? EINTR
+                                        : until_ready(fd, seen, reads, deadline,
+                                                      ended_by::what_is_said_around_it);
+            } else if (why == EAGAIN && moved == 0) {
+                errno = why;
+                refused_at_once(fd);
+            }
+        }
+        if (why != 0) {
+            errno = moved > 0 ? before : errno_of(why);
+            return moved > 0 ? moved : -1;
+        }
+        seen = look(fd);
         if (moved > 0 && keeps_error(fd, reads)) {
             errno = before;
             return moved;
         }
-        if (!reads && (moved > 0 || waits)) [[unlikely]]
-            if (const int why = error_of_local_writer(fd); why != 0) {
-                errno = moved > 0 ? before : why;
+        if (!reads) [[unlikely]]
+            if (const int left = error_of_local_writer(fd); left != 0) {
+                errno = moved > 0 ? before : left;
                 return moved > 0 ? moved : -1;
             }
-        const ssize_t n = attempt();
-        if (n >= 0) {
-            moved += n;
-            if (n > 0 && !enough(n)) continue;
+        n = attempt();
+        if (n == 0 || (n > 0 && enough(n))) {
             if (waits) errno = before;
-            return moved;
+            return moved + n;
         }
-        int why = errno;
-        if (why == EAGAIN && waits && reads && is_over(fd)) [[unlikely]] {
-            errno = before;
-            return moved;
-        }
-        if (why == EAGAIN && (waits || !is_nonblocking(fd))) {
-            if (!waits) deadline = call_deadline(fd, reads);
-            waits = true;
-            const bool restarts = moved == 0 && deadline == never;
-            const ended_by now_by = restarts ? by : ended_by::any_handler;
-            if (!around || now_by != around_by) around.emplace(around_by = now_by);
-            why = around->is_over()
-                      ? EINTR
-                      : until_ready(fd, seen, reads, deadline, ended_by::what_is_said_around_it);
-            if (why == 0) continue;
-        } else if (why == EAGAIN && moved == 0) {
-            errno = why;
-            refused_at_once(fd);
-        }
-        if (moved > 0) {
-            errno = before;
-            return moved;
-        }
-        errno = errno_of(why);
-        return -1;
     }
+}
+
+// attempt() is a call that fails with EAGAIN where it would wait; enough(n) is asked after each
+// that moved n bytes, n > 0. `by`, as it is by then, is what ends a wait for the first of
+// them that has no deadline.
+template <class Attempt, class Enough>
+ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough,
+                 const ended_by& by = ended_by::plain_handler) {
+    pay_for(fd);
+    const int before = errno;
+    const sight seen = look(fd);
+    const ssize_t n = attempt();
+    if (n == 0 || (n > 0 && enough(n))) [[likely]]
+        return n;
+    return transfer_rest(fd, reads, attempt, enough, by, {before, seen, n});
 }
 
 // The same where whatever moves is enough.
