@@ -1,7 +1,9 @@
 // Cases of the calls that move bytes from one descriptor to another, and of preadv2 and its kin.
 
 #include <gtest/gtest.h>
+#include <mqueue.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 
 #include <algorithm>
@@ -238,6 +240,27 @@ POSIX_CASE(a_splice_is_refused_before_it_waits) {
     t.told("a socket from a place", HOOKED(sendfile)(p.b, s.b, &at, 8));
     t.told("a pipe to a pipe", HOOKED(sendfile)(p.b, q.b, nullptr, 8));
     t.told("a pipe to a pipe", HOOKED(sendfile)(p.b, p.a, nullptr, 8));
+}
+
+// A read would find bytes there, or refuse it by another error. A file without blocks is sent.
+POSIX_CASE(what_is_not_read_for_a_pipe_is_not_sent) {
+    const std::string name = "/weft-splice-" + std::to_string(::getpid());
+    mq_attr a{};
+    a.mq_maxmsg = 2;
+    a.mq_msgsize = 8;
+    const one_fd queue(
+        static_cast<int>(HOOKED(mq_open)(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, &a)));
+    ::mq_unlink(name.c_str());
+    const one_fd folder(HOOKED(open)("/tmp", O_RDONLY | O_DIRECTORY, 0));
+    const one_fd hole(HOOKED(memfd_create)("weft-splice", 0));
+    t.told("of no blocks", ::ftruncate(hole.n, 100));
+    const auto s = fd_pair::sockets();
+    for (const int fd : {queue.n, folder.n, hole.n}) {
+        off_t at = 0;
+        t.told("from a place", HOOKED(sendfile)(s.a, fd, &at, 5000));
+        t.told("up to", at);
+        t.told("from where it stands", HOOKED(sendfile)(s.a, fd, nullptr, 5000));
+    }
 }
 
 // O_NONBLOCK is each end's own, and the flag the pipe's.

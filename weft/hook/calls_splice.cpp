@@ -235,14 +235,18 @@ bool is_sent_at_all(int out, int in, Offset* at) noexcept {
     return real::sendfile64(out, in, at, 0) >= 0;
 }
 
-// Whether the system reads it for a pipe, as it does within sendfile. Files with something in them
-// are not asked; of others (/dev/null, much of /proc) a byte is taken into a pipe.
+// Whether the system reads it for a pipe, as it does within sendfile. Files that have blocks are
+// not asked; of others (/dev/null, much of /proc, a queue of messages, a folder) a byte is taken
+// into a pipe, from behind the end where they have one, so that nothing is read.
 bool gives_to_pipes(int in, const off64_t* at) noexcept {
     struct ::stat s;
-    if (::fstat(in, &s) == 0 && s.st_size > 0) return true;
+    const bool is_known = ::fstat(in, &s) == 0;
+    if (is_known && S_ISREG(s.st_mode) && s.st_blocks > 0) return true;
     int ends[2];
     if (real::pipe2(ends, O_CLOEXEC) != 0) return true;
-    off64_t from = at != nullptr ? *at : ::lseek64(in, 0, SEEK_CUR);
+    off64_t from = is_known && s.st_size > 0 ? off64_t{s.st_size}
+                   : at != nullptr           ? *at
+                                             : ::lseek64(in, 0, SEEK_CUR);
     const bool gives = real::splice(in, &from, ends[1], nullptr, 1, SPLICE_F_NONBLOCK) >= 0;
     real::close(ends[0]);
     real::close(ends[1]);
