@@ -5,7 +5,6 @@
 #include "weft/base/line.hpp"
 
 namespace weft::hook::real {
-namespace {
 
 // Neither allocates: dlsym does only when it finds nothing.
 WEFT_COLD void* next_of(const char* name) noexcept {
@@ -20,8 +19,6 @@ WEFT_COLD void* next_of(const char* name) noexcept {
         .write(2);
     __builtin_trap();
 }
-
-}  // namespace
 
 // A sanitizer that is linked statically has its own functions in the program itself, and weft's
 // take their place: then they are what is next, by another name.

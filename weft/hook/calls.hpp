@@ -79,6 +79,8 @@ struct call_info {
 // The next definition of a function after weft's own. Ends the program where there is none.
 namespace real {
 
+void* next_of(const char* name) noexcept;
+
 #define WEFT_IN_FIBER(type, name, parameters, arguments)                 \
     type find_##name parameters;                                         \
     using name##_type = type(*) parameters;                              \

@@ -28,6 +28,7 @@
 #include "weft/base/asymmetric_fence.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/shared_child.hpp"
 #include "weft/hook/timed_park.hpp"
 
 namespace weft::hook {
@@ -177,14 +178,22 @@ __attribute__((constructor(101))) void find_syscall_early() {
     real::syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
+bool makes_a_child(long number) noexcept {
+#if defined(SYS_vfork)
+    if (number == SYS_vfork) return true;
+#endif
+    return number == SYS_clone || number == SYS_clone3;
+}
+
 }  // namespace
 
 // Six arguments are taken whether they were given or not, as libc does; nobody looks at those that
 // were not.
 long everywhere::syscall(long number, long a, long b, long c, long d, long e, long f) {
-    if (number != SYS_futex) [[likely]]
-        return real::syscall(number, a, b, c, d, e, f);
-    return call_futex({a, b, c, d, e, f});
+    if (number == SYS_futex) return call_futex({a, b, c, d, e, f});
+    if (makes_a_child(number)) [[unlikely]]
+        expect_shared_child();
+    return real::syscall(number, a, b, c, d, e, f);
 }
 
 }  // namespace weft::hook

@@ -68,6 +68,7 @@ void enable_in_child() noexcept {
     forget_parents_waits();
     forget_parents_threads();
     own_process.store(::getpid(), std::memory_order_relaxed);
+    forget_shared_child();
     process_state::set(process_state::alive, true);
 }
 
@@ -80,7 +81,7 @@ bool runs_below(const fiber_core& f) noexcept {
 
 bool is_in_fiber() noexcept { return fiber_here() != nullptr; }
 
-bool is_own_process() noexcept {
+bool is_own_number() noexcept {
     const ::pid_t own = own_process.load(std::memory_order_relaxed);
     return own == 0 || own == ::getpid();
 }

@@ -14,6 +14,7 @@
 
 #include "weft/base/atomic.hpp"
 #include "weft/fiber/fiber_core.hpp"
+#include "weft/hook/shared_child.hpp"
 
 namespace weft::hook {
 
@@ -74,7 +75,9 @@ WEFT_ALWAYS_INLINE fiber_core* hooked_fiber() noexcept {
 
 #endif
 
-// False in a child that shares this process's memory.
-bool is_own_process() noexcept;
+bool is_own_number() noexcept;
+
+// False in a child that shares this process's memory, and in one of fork() that has no hooks.
+inline bool is_own_process() noexcept { return !may_be_shared_child() || is_own_number(); }
 
 }  // namespace weft::hook

@@ -1,0 +1,31 @@
+// shared_child: whether a child may be running in this process's memory, as that of vfork() does.
+//
+//      vfork, clone ---> set, for good ---> libc's own, which returns to the caller
+//      syscall(SYS_vfork, SYS_clone, SYS_clone3) ---> set ---> the system
+//
+// Its one idea: until such a child is first made nobody need ask the system whose call this is,
+// which is asked at each wait (is_own_process()) and costs more than all else that is asked there.
+// vfork() returns twice on one frame, so that no function of C++ may stand around it: the symbol
+// sets a byte and jumps on.
+//
+// Limits: a child that is made by an instruction of its own, past libc, is not seen. On processors
+// for which there is no such symbol here the byte is always set.
+//
+// Model: none, the byte is set by the parent before the child begins.
+#pragma once
+
+#include "weft/base/atomic.hpp"
+
+namespace weft::hook {
+
+// May be one from now on. Async-signal-safe.
+void expect_shared_child() noexcept;
+// In a child of fork() that goes on as a program of its own: it has none.
+void forget_shared_child() noexcept;
+
+extern atomic<bool> shared_child_is_expected;
+inline bool may_be_shared_child() noexcept {
+    return shared_child_is_expected.load(std::memory_order_relaxed);
+}
+
+}  // namespace weft::hook
