@@ -43,7 +43,6 @@ TESTED_ELSEWHERE = {
     "weft/hook/readiness.hpp": "hook_test and differential_test, with each driver",
     "weft/hook/opening.hpp": "hook_test and openers_test: numbers that are closed and used again",
     "weft/hook/fifo.hpp": "devices_test: each end of a pipe with a name is opened first",
-    "weft/hook/transfer.hpp": "posix_bytes_test and posix_messages_test have the cases",
     "weft/hook/device.hpp": "devices_test; posix_bytes_test: eventfd, pipes; many_wait_for_one",
     "weft/hook/own_self.hpp": "self_test: fibers, threads, stacks, with the option and without",
     "weft/hook/stdio_lock.hpp": "stdio_test: holders, trying, streams that wait, those killed in one",

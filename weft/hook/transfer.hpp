@@ -32,6 +32,10 @@ namespace weft::hook {
 // An end of waiting as errno of the call: a timeout of the descriptor is EAGAIN.
 inline int errno_of(int why) noexcept { return why == timed_out ? EAGAIN : why; }
 
+// Whether the system's own call tries once, and ends with the part that it has: more may fit, or
+// have come, by the time of a second.
+inline bool is_one_try(int fd) noexcept { return sort_of(fd).is_socket() && is_nonblocking(fd); }
+
 // What has become of the first attempt.
 struct first_attempt {
     int errno_before;
@@ -47,6 +51,7 @@ WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough
     const int before = first.errno_before;
     sight seen = first.seen;
     ssize_t n = first.n;
+    if (n > 0 && is_one_try(fd)) return n;
     ssize_t moved = 0;
     bool waits = false;
     time_point deadline = never;
@@ -92,7 +97,7 @@ WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough
                 return moved > 0 ? moved : -1;
             }
         n = attempt();
-        if (n == 0 || (n > 0 && enough(n))) {
+        if (n == 0 || (n > 0 && (enough(n) || (!waits && is_one_try(fd))))) {
             if (waits) errno = before;
             return moved + n;
         }
