@@ -27,6 +27,14 @@ constexpr choice counts[] = {{"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}};
 
 constexpr std::size_t control_bytes = 128;
 
+// A handler that ends a recvmmsg after its first messages leaves in the socket an error that no
+// program is to see (ERESTARTSYS): docs/hooks.md, An error that follows a part.
+void forget_interruption(int fd) {
+    int error = 0;
+    ::socklen_t bytes = sizeof error;
+    ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+}
+
 // Closes what came, and counts it.
 unsigned rights_in(::msghdr& m) {
     unsigned count = 0;
@@ -103,9 +111,11 @@ void receives_messages(making& m) {
     std::string room(3 * each, '\0');
     messages h(room.data(), each);
     ::timespec limit = {0, m.value(4) * 1000 * 1000};
+    const unsigned signals = world::user_signals;
     const int n = ::recvmmsg(m.fd(0), h.all, static_cast<unsigned>(m.value(2)), m.number(3),
                              m.value(4) < 0 ? nullptr : &limit);
     m.tell(n);
+    if (n > 0 && n < m.number(2) && world::user_signals != signals) forget_interruption(m.fd(0));
     for (int i = 0; i < n && i < 3; ++i) {
         m.say_bytes(room.substr(static_cast<std::size_t>(i) * each, each), h.all[i].msg_len);
         m.say(std::to_string(h.all[i].msg_hdr.msg_flags));

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,10 +74,39 @@ guard& the_guard() {
     return g;
 }
 
+// What of a descriptor is for a call as it begins, and a thread's finds again where it goes on
+// within the call.
+struct settings {
+    bool is_nonblocking = false;
+    std::array<::timeval, 2> times{};  // SO_RCVTIMEO, SO_SNDTIMEO
+
+    settings() = default;
+    explicit settings(int fd) noexcept {
+        const int flags = ::fcntl(fd, F_GETFL);
+        is_nonblocking = flags >= 0 && (flags & O_NONBLOCK) != 0;
+        ask(fd, SO_RCVTIMEO, times[0]);
+        ask(fd, SO_SNDTIMEO, times[1]);
+    }
+    bool operator==(const settings& other) const noexcept {
+        const auto is_alike = [](const ::timeval& a, const ::timeval& b) {
+            return a.tv_sec == b.tv_sec && a.tv_usec == b.tv_usec;
+        };
+        return is_nonblocking == other.is_nonblocking && is_alike(times[0], other.times[0]) &&
+               is_alike(times[1], other.times[1]);
+    }
+
+private:
+    static void ask(int fd, int name, ::timeval& into) noexcept {
+        ::socklen_t bytes = sizeof into;
+        ::getsockopt(fd, SOL_SOCKET, name, &into, &bytes);
+    }
+};
+
 struct actor {
     counting_semaphore<> begins{0};
     std::atomic<bool> over{false};
-    unsigned at = 0;  // the step that it makes
+    unsigned at = 0;                                // the step that it makes
+    std::array<settings, most_parameters> found{};  // of its slots, as the step began
     std::string answer;
     std::atomic<bool> answered{true};
     bool is_told = true;
@@ -188,8 +218,8 @@ private:
             const step& other = program_[a.at];
             const call_spec& its = calls()[other.call];
             if ((mine.does & its.does & of_signals) != 0) return "in use";
-            // A call that is begun anew looks again whether it is to wait.
-            if (std::string_view(mine.name) == "signal" && waits_no_more(other)) return "in use";
+            if (is_changed(a) && (goes_on_at_signal(mine) || goes_on_as_taken(mine, its)))
+                return "in use";
             // How many of several messages there are when a receiver of bytes comes to look.
             if (std::string_view(mine.name) == "sendmmsg" && (its.does & takes) != 0 &&
                 is_stream(world_.at(other.arguments[0]).fd))
@@ -217,14 +247,24 @@ private:
         return nullptr;
     }
 
-    bool waits_no_more(const step& s) {
+    // Whether the settings of a descriptor were changed since the call began that waits.
+    bool is_changed(const actor& a) {
+        const step& s = program_[a.at];
         const call_spec& c = calls()[s.call];
-        for (std::size_t i = 0; i != c.parameters.size(); ++i) {
-            if (!c.parameters[i].is_slot()) continue;
-            const int flags = ::fcntl(world_.at(s.arguments[i]).fd, F_GETFL);
-            if (flags >= 0 && (flags & O_NONBLOCK) != 0) return true;
-        }
+        for (std::size_t i = 0; i != c.parameters.size(); ++i)
+            if (c.parameters[i].is_slot() && !(found_at(s, i) == a.found[i])) return true;
         return false;
+    }
+    settings found_at(const step& s, std::size_t i) {
+        return settings(world_.at(s.arguments[i]).fd);
+    }
+    // By a handler with SA_RESTART the call of a thread is begun anew.
+    static bool goes_on_at_signal(const call_spec& mine) noexcept {
+        return std::string_view(mine.name) == "signal";
+    }
+    // Of what it gives: it goes on with the rest.
+    static bool goes_on_as_taken(const call_spec& mine, const call_spec& its) noexcept {
+        return (its.does & gives) != 0 && (mine.does & takes) != 0;
     }
 
     void begin(unsigned i) {
@@ -242,6 +282,8 @@ private:
             if (waits(other) && ++count == 1) world_.only_waiting = &other.thread;
         if (count != 1) world_.only_waiting = nullptr;
         a.at = i;
+        for (std::size_t k = 0; k != calls()[s.call].parameters.size(); ++k)
+            if (calls()[s.call].parameters[k].is_slot()) a.found[k] = found_at(s, k);
         a.is_told = false;
         a.answered.store(false, std::memory_order_release);
         a.begins.release();
