@@ -612,6 +612,38 @@ TEST_P(interruption, is_of_the_eldest_fiber_that_waits) {
     });
 }
 
+// A thread of weft's own has made the call, and is out of it when the caller goes on.
+TEST_P(interruption, of_a_call_with_a_mask_leaves_no_file_in_use) {
+    run([&] {
+        const handler_set one(0);
+        int missed = 0;
+        for (int i = 0; i != 200; ++i) {
+            fd_pair p = fd_pair::pipe();
+            int n = 0;
+            fiber waits([&] {
+                sigset_t none;
+                sigemptyset(&none);
+                pollfd of_a = {p.a, POLLIN, 0};
+                n = i % 2 == 0 ? ::ppoll(&of_a, 1, nullptr, &none) : [&] {
+                    fd_set all;
+                    FD_ZERO(&all);
+                    FD_SET(p.a, &all);
+                    return ::pselect(p.a + 1, &all, nullptr, nullptr, nullptr, &none);
+                }();
+                p.close_a();
+                pollfd of_b = {p.b, POLLOUT, 0};
+                ::poll(&of_b, 1, 0);
+                if ((of_b.revents & POLLERR) == 0) ++missed;
+            });
+            ::usleep(1000);
+            ::kill(::getpid(), SIGUSR1);
+            waits.join();
+            EXPECT_EQ(n, -1);
+        }
+        EXPECT_EQ(missed, 0);
+    });
+}
+
 TEST_P(interruption, is_of_one_wait_and_no_stop) {
     run([&] {
         const handler_set h(0);

@@ -14,6 +14,7 @@
 #include "weft/hook/stops.hpp"
 #include "weft/io/resolver.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/shield.hpp"
 
 namespace weft::hook {
 
@@ -102,6 +103,15 @@ int run_errand(errand& e, const char* what, blocking_pool& by) {
     e.posted_ = true;
     errand_wait op(e, what);
     return after_wait(weft::detail::block_for(op, std::source_location::current()));
+}
+
+void see_end_of(errand& e) {
+    const fiber_core* const here = fiber_here();
+    if (!e.is_posted() || here == nullptr || here->ending || here->waiting != nullptr) return;
+    const kept_errno own;
+    const shield from_stops;
+    errand_wait op(e, "a thread that leaves its call");
+    static_cast<void>(weft::detail::block_for(op, std::source_location::current()));
 }
 
 }  // namespace weft::hook

@@ -137,8 +137,10 @@ private:
 template <class E>
 int run_masked(const errand_ptr<E>& e) {
     const interruptible here(ended_by::any_handler, &e->mask());
-    if (const int why = run_errand(*e, "descriptors, with a mask of signals"); why != 0)
+    if (const int why = run_errand(*e, "descriptors, with a mask of signals"); why != 0) {
+        see_end_of(*e);
         return errno = why, -1;
+    }
     if (e->result() < 0) errno = e->error();
     return e->result();
 }
