@@ -12,6 +12,7 @@ namespace {
 using namespace weft;
 using namespace weft::testing;
 using namespace std::chrono_literals;
+using std::chrono::milliseconds;
 
 // A child that lives until the other end of a pipe is told something, and gives it back as its
 // code.
@@ -175,6 +176,131 @@ POSIX_CASE(system_runs_a_command) {
     t.told("it has the mask of its caller",
            HOOKED(system)("grep -qi '^SigBlk:[[:space:]]*0*0800$' /proc/self/status"));
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// What a child says that shares its parent's memory, and that nothing else ran in it: nor a fiber
+// of its parent's, nor a thread of weft's own.
+template <class F>
+void child_in_the_same_memory(posix_side& t, std::string_view what, F says) {
+    std::atomic<::pid_t> ran_in{0};
+    t.beside([&] { ran_in = ::getpid(); });
+    const ::pid_t child = ::vfork();
+    if (child == 0) {
+        const int r = says();
+        struct ::stat threads;
+        ::stat("/proc/self/task", &threads);
+        constexpr int has_begun_a_thread = 255;
+        ::_exit(threads.st_nlink == 3 ? r : has_begun_a_thread);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    t.told(what, status);
+    t.join();
+    t.told("  beside it", ran_in == ::getpid());
+}
+int errno_of_call(long answer) { return answer < 0 ? errno : static_cast<int>(answer); }
+
+POSIX_CASE(a_child_in_the_same_memory_waits_with_its_thread) {
+    const auto s = fd_pair::sockets();
+    const one_fd set(HOOKED(epoll_create1)(0));
+    epoll_event event{EPOLLIN, {}};
+    ::epoll_ctl(set.n, EPOLL_CTL_ADD, s.a, &event);
+    sigset_t none;
+    ::sigemptyset(&none);
+    const timespec some = {0, 5'000'000};
+    pollfd both[2] = {{s.a, POLLIN, 0}, {s.a, POLLRDHUP, 0}};
+    const auto in_child = [&](const char* what, auto f) {
+        t.took(what, milliseconds(5), [&] { child_in_the_same_memory(t, what, f); });
+    };
+    in_child("poll", [&] { return errno_of_call(HOOKED(poll)(both, 2, 5)); });
+    in_child("ppoll", [&] { return errno_of_call(HOOKED(ppoll)(both, 2, &some, &none)); });
+    in_child("select", [&] {
+        fd_set in;
+        FD_ZERO(&in);
+        FD_SET(s.a, &in);
+        timeval t5 = {0, 5000};
+        const int r = HOOKED(select)(s.a + 1, &in, nullptr, nullptr, &t5);
+        return r == 0 && !FD_ISSET(s.a, &in) ? 3 : 4;
+    });
+    in_child("epoll_wait", [&] {
+        epoll_event e;
+        return errno_of_call(HOOKED(epoll_wait)(set.n, &e, 1, 5));
+    });
+    in_child("usleep", [] { return errno_of_call(HOOKED(usleep)(5000)); });
+    in_child("nanosleep", [&] { return errno_of_call(HOOKED(nanosleep)(&some, nullptr)); });
+    in_child("clock_nanosleep",
+             [&] { return HOOKED(clock_nanosleep)(CLOCK_MONOTONIC, 0, &some, nullptr); });
+    child_in_the_same_memory(t, "sched_yield", [] { return HOOKED(sched_yield)(); });
+    child_in_the_same_memory(t, "poll, again and again", [&] {
+        for (int i = 0; i < 100; ++i) HOOKED(poll)(both, 2, 0);
+        return 1;
+    });
+    child_in_the_same_memory(t, "a name", [] {
+        addrinfo* all = nullptr;
+        const int r = HOOKED(getaddrinfo)("localhost", "80", nullptr, &all);
+        if (all != nullptr) ::freeaddrinfo(all);
+        return r;
+    });
+    HOOKED(write)(s.b, "x", 1);
+    child_in_the_same_memory(t, "ready", [&] { return HOOKED(poll)(both, 2, 1000); });
+}
+
+POSIX_CASE(a_child_in_the_same_memory_waits_for_locks_with_its_thread) {
+    char path[] = "/tmp/weft-locked-XXXXXX";
+    const one_fd file(HOOKED(mkstemp)(path));
+    const one_fd again(HOOKED(open)(path, O_RDWR));
+    ::unlink(path);
+    struct ::flock whole{};
+    const auto set = [&](short type) {
+        whole.l_type = type;
+        HOOKED(fcntl)(file.n, F_SETLK, &whole);
+    };
+    const auto unlocked_soon = [&](auto unlock, const char* what, auto f) {
+        std::thread other([=] {
+            const timespec some = {0, 20'000'000};
+            ::nanosleep(&some, nullptr);
+            unlock();
+        });
+        child_in_the_same_memory(t, what, f);
+        other.join();
+    };
+    set(F_WRLCK);
+    unlocked_soon([&] { set(F_UNLCK); }, "a record",
+                  [&] {
+                      struct ::flock w{};
+                      w.l_type = F_WRLCK;
+                      return errno_of_call(HOOKED(fcntl)(file.n, F_SETLKW, &w));
+                  });
+    set(F_WRLCK);
+    unlocked_soon([&] { set(F_UNLCK); }, "lockf",
+                  [&] { return errno_of_call(HOOKED(lockf)(file.n, F_LOCK, 0)); });
+    HOOKED(flock)(file.n, LOCK_EX);
+    unlocked_soon([&] { HOOKED(flock)(file.n, LOCK_UN); }, "flock",
+                  [&] { return errno_of_call(HOOKED(flock)(again.n, LOCK_SH)); });
+}
+
+// By whatever handler that has SA_RESTART: none of these is begun again.
+POSIX_CASE(a_handler_ends_the_wait_of_a_child_in_the_same_memory) {
+    const auto s = fd_pair::sockets();
+    struct sigaction before, restart = {};
+    restart.sa_handler = [](int) {};
+    restart.sa_flags = SA_RESTART;
+    ::sigaction(SIGALRM, &restart, &before);
+    const auto begin = [] {
+        const itimerval soon = {{0, 0}, {0, 5000}};
+        ::setitimer(ITIMER_REAL, &soon, nullptr);
+    };
+    pollfd p = {s.a, POLLIN, 0};
+    child_in_the_same_memory(t, "poll", [&] {
+        begin();
+        return errno_of_call(HOOKED(poll)(&p, 1, 20'000));
+    });
+    child_in_the_same_memory(t, "nanosleep", [&] {
+        begin();
+        const timespec long_time = {20, 0};
+        return errno_of_call(HOOKED(nanosleep)(&long_time, nullptr));
+    });
+    ::sigaction(SIGALRM, &before, nullptr);
 }
 
 class hooked_children : public weft::testing::on_each_driver {};

@@ -69,7 +69,7 @@ int everywhere::pthread_barrier_wait(pthread_barrier_t* b) {
     auto& words = *reinterpret_cast<barrier_words*>(b);
     if (words.shared == 0) return arrive_at_barrier(words);
 #endif
-    if (hooked_fiber() == nullptr) return real::pthread_barrier_wait(b);
+    if (hooked_fiber() == nullptr || !is_own_process()) return real::pthread_barrier_wait(b);
     const shield from_stops;
     return blocking([b] { return real::pthread_barrier_wait(b); }, pool_of_waits());
 }

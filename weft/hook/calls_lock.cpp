@@ -164,6 +164,7 @@ int wait_for_record(int fd, int command, void* wanted) {
     if (real::fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, wanted) == 0) return 0;
     if (errno != EAGAIN && errno != EACCES) return -1;
     errno = before;
+    if (!is_own_process()) return real::fcntl(fd, command, wanted);
     struct ::flock record = *static_cast<const struct ::flock*>(wanted);
     make_absolute(fd, record);
     return run_lock(new (std::nothrow) record_errand(fd, command, record));
@@ -185,6 +186,7 @@ int in_fiber::flock(int fd, int how) {
     if (real::flock(fd, how | LOCK_NB) == 0) return 0;
     if (errno != EWOULDBLOCK) return -1;
     errno = before;
+    if (!is_own_process()) return real::flock(fd, how);
     return run_lock(new (std::nothrow) file_errand(fd, how));
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <climits>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -87,8 +88,25 @@ int ask(Query query) {
 }
 constexpr time_point at_once = time_point::min();
 
-template <class Query>
-int wait_for_one(std::span<const wanted> of, time_point deadline, Query query) {
+// What is left of a timeout, as the system has it: none is null.
+class rest_of_timeout {
+public:
+    explicit rest_of_timeout(time_point deadline) noexcept : is_one_(deadline != never) {
+        const duration rest = std::max(time_left(now(), deadline), duration::zero());
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(rest);
+        if (is_one_) rest_ = {seconds.count(), (rest - seconds).count()};
+    }
+    const timespec* get() const noexcept { return is_one_ ? &rest_ : nullptr; }
+
+private:
+    const bool is_one_;
+    timespec rest_{};
+};
+
+// really_wait(what is left of the timeout) is the original, for a child that shares its parent's
+// memory.
+template <class Query, class Wait>
+int wait_for_one(std::span<const wanted> of, time_point deadline, Query query, Wait really_wait) {
     several all(of);
     if (!all) return fails_with(ENOMEM);
     const int before = errno;
@@ -97,7 +115,10 @@ int wait_for_one(std::span<const wanted> of, time_point deadline, Query query) {
     for (;;) {
         all.look();
         if (const int n = query(); n != 0) return n;
-        if (!around) around.emplace(ended_by::any_handler);
+        if (!around) {
+            if (!is_own_process()) return really_wait(rest_of_timeout(deadline).get());
+            around.emplace(ended_by::any_handler);
+        }
         if (around->is_over()) return fails_with(EINTR);
         const int why = all.until_one_is_ready(deadline, ended_by::what_is_said_around_it);
         if (why > 0) return fails_with(why);
@@ -159,7 +180,9 @@ int poll_until(pollfd* all, nfds_t count, time_point deadline) {
         const bool urgent = (p.events & POLLPRI) != 0 || !(reads || writes);
         of.push_back({p.fd, reads, writes, urgent, is_asked});
     }
-    return wait_for_one(of.all(), deadline, query);
+    return wait_for_one(of.all(), deadline, query, [=](const timespec* timeout) {
+        return real::ppoll(all, count, timeout, nullptr);
+    });
 }
 
 // The three sets of a select(), as they were given; of any size, as for the system: beyond its own
@@ -193,6 +216,10 @@ public:
         const timespec none{};
         const own_handlers for_this_call;
         return real::pselect(count_, set(0), set(1), set(2), &none, &mask);
+    }
+    int really_wait(const timespec* timeout) noexcept {
+        give();
+        return real::pselect(count_, set(0), set(1), set(2), timeout, nullptr);
     }
     int wait_with(const sigset_t& mask, time_point deadline) {
         give();
@@ -273,7 +300,8 @@ int select_until(int count, fd_set* r, fd_set* w, fd_set* u, time_point deadline
         wanted_list of(sets.listed());
         if (!of) return fails_with(ENOMEM);
         sets.list(of);
-        n = wait_for_one(of.all(), deadline, query);
+        n = wait_for_one(of.all(), deadline, query,
+                         [&](const timespec* timeout) { return sets.really_wait(timeout); });
     }
     if (n < 0) sets.give();
     return n;
@@ -283,7 +311,15 @@ int epoll_until(int set, epoll_event* events, int most, time_point deadline) {
     const auto query = [=] { return real::epoll_wait(set, events, most, 0); };
     if (deadline == at_once) return ask(query);
     const wanted one = {set, true, false};
-    return wait_for_one(std::span(&one, 1), deadline, query);
+    return wait_for_one(std::span(&one, 1), deadline, query, [=](const timespec* timeout) {
+        // In whole milliseconds, as there may be no call with others: not before its time.
+        constexpr std::int64_t longest = std::numeric_limits<int>::max();
+        const auto ms = timeout == nullptr
+                            ? std::int64_t{-1}
+                            : std::min<std::int64_t>(timeout->tv_sec, longest / 1000) * 1000 +
+                                  (timeout->tv_nsec + 999'999) / 1'000'000;
+        return real::epoll_wait(set, events, most, static_cast<int>(std::min(ms, longest)));
+    });
 }
 
 // What one waiter takes, another does not find: it waits on.

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/wait/flow.hpp"
 
@@ -105,6 +106,7 @@ int sleep_by(clockid_t by, const timespec& wanted, timespec* left) {
 }  // namespace
 
 unsigned sleep(unsigned seconds) {
+    if (!is_own_process()) return real::sleep(seconds);
     timespec left{};
     const int why = sleep_for(std::chrono::seconds(seconds), &left);
     if (why == 0) return 0;
@@ -113,18 +115,20 @@ unsigned sleep(unsigned seconds) {
 }
 
 int usleep(useconds_t us) {
+    if (!is_own_process()) return real::usleep(us);
     const int why = sleep_for(std::chrono::microseconds(us), nullptr);
     return why == 0 ? 0 : (errno = why, -1);
 }
 
 int nanosleep(const timespec* wanted, timespec* left) {
-    if (is_no_time(wanted)) return real::nanosleep(wanted, left);
+    if (is_no_time(wanted) || !is_own_process()) return real::nanosleep(wanted, left);
     const int why = sleep_for(duration_of(*wanted), left);
     return why == 0 ? 0 : (errno = why, -1);
 }
 
 int clock_nanosleep(clockid_t by, int flags, const timespec* wanted, timespec* left) {
-    if (!is_known(by) || is_no_time(wanted)) return real::clock_nanosleep(by, flags, wanted, left);
+    if (!is_known(by) || is_no_time(wanted) || !is_own_process())
+        return real::clock_nanosleep(by, flags, wanted, left);
     // Other flags are none.
     if ((flags & TIMER_ABSTIME) != 0) return sleep_until(by, *wanted);
     return by == CLOCK_PROCESS_CPUTIME_ID ? sleep_by(by, *wanted, left)

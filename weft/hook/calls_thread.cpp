@@ -102,7 +102,7 @@ private:
 // Until the thread has ended, or the moment has come. False: the caller has to ask.
 bool wait_for_end(pthread_t which, const clock_moment& until) {
     const std::ptrdiff_t place = place_of_number();
-    if (place == 0) return false;
+    if (place == 0 || !is_own_process()) return false;
     const auto* const number =
         reinterpret_cast<const int*>(which + static_cast<std::uintptr_t>(place));
     const int seen = number_of(which);

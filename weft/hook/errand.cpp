@@ -82,9 +82,10 @@ void forget_parents_threads() noexcept {
 }
 
 int run_errand(errand& e, const char* what, blocking_pool& by) {
+    const kept_errno own;
+    if (!is_own_process()) return e.run(), 0;
     fiber_core* const here = fiber_here();
     if (here == nullptr || here->ending) return answer_to_stop(ECANCELED);
-    const kept_errno own;
     look_for_pin(*here, what);
     if (const stop_reason r = here->pending_stop(); r != stop_reason::none) {
         return after_wait(r == stop_reason::deadline ? ETIMEDOUT : ECANCELED);

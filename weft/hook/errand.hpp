@@ -79,7 +79,8 @@ blocking_pool& pool_of_waits() noexcept;
 void forget_parents_threads() noexcept;
 
 // 0 when it was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if there is no thread
-// for it. In a fiber; `what` is waited for.
+// for it. In a fiber; `what` is waited for. In a child that shares its parent's memory the caller
+// runs it.
 int run_errand(errand& e, const char* what, blocking_pool& by = pool_of_waits());
 // Of one that is left and hurried: until its thread is out of it, whatever is requested of the
 // fiber. What it works on is in use until then, so that a close of it would not be the last.

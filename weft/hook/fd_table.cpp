@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "weft/hook/calls.hpp"
+#include "weft/hook/in_process.hpp"
 #include "weft/hook/number_table.hpp"
 
 namespace weft::hook {
@@ -65,7 +66,8 @@ fd_sort learn_sort(int fd) noexcept {
     const int before = errno;
     const std::uint8_t sort = asked(fd);
     errno = before;
-    if (sort == fd_sort::unknown) return {};
+    // Numbers of a child that shares this memory are other files'.
+    if (sort == fd_sort::unknown || !is_own_process()) return {sort};
     const auto number = static_cast<unsigned>(fd);
     unsigned most = highest.load(relaxed);
     while (most < number && !highest.compare_exchange_weak(most, number, relaxed)) {

@@ -83,6 +83,19 @@ int really_wait(int fd, bool reads, time_point deadline) noexcept {
         if (deadline <= steady_now()) return timed_out;
     }
 }
+int really_wait(time_point moment, ended_by by) noexcept {
+    const kept_errno own;
+    const time_point end = after(steady_now(), time_left(now(), moment));
+    for (;;) {
+        const duration left =
+            std::min<duration>(time_left(steady_now(), end), std::chrono::hours(1));
+        if (left <= duration::zero()) return 0;
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+        const timespec t = {seconds.count(), (left - seconds).count()};
+        // Whether a handler has SA_RESTART is not to be seen here.
+        if (real::nanosleep(&t, nullptr) != 0 && by == ended_by::any_handler) return errno;
+    }
+}
 
 }  // namespace
 
@@ -90,13 +103,15 @@ void let_others_run() {
     const fiber_core* const f = fiber_here();
     // Within the start of another wait (a callback) there is no turn to give up.
     if (f == nullptr || f->ending || f->waiting != nullptr) return;
-    const kept_errno own;
+    const kept_errno keep;
+    if (!is_own_process()) return static_cast<void>(real::sched_yield());
     const shield from_stops;
     this_fiber::yield();
     begin_turn_budget();
 }
 
 int until(time_point t, ended_by by) {
+    if (!is_own_process()) return really_wait(t, by);
     if (is_ending()) return answer_to_stop(ECANCELED);
     const kept_errno own;
     look_for_pin(*fiber_here(), "a moment");
