@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <atomic>
@@ -57,6 +58,28 @@ POSIX_CASE(a_futex_answers_as_the_system_does) {
     t.told("no bits to wake", futex(w, FUTEX_WAKE_BITSET, 9, nullptr, 0));
     t.told("no such command", futex(w, 77, 1));
     t.told("another call", HOOKED(syscall)(SYS_getpid) == ::getpid());
+}
+
+POSIX_CASE(a_futex_at_no_memory_is_refused) {
+    const auto page = static_cast<std::size_t>(::getpagesize());
+    auto* const room = static_cast<char*>(
+        ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ::mprotect(room + page, page, PROT_NONE);
+    auto& there = *reinterpret_cast<word*>(room + page - sizeof(word));
+    auto& nowhere = *reinterpret_cast<word*>(room + page);
+    const auto* const partly = reinterpret_cast<timespec*>(room + page - sizeof(long));
+    const auto* const no_time = reinterpret_cast<timespec*>(room + page);
+    t.told("wait", futex(nowhere, FUTEX_WAIT, 0));
+    t.told("wait for bits", futex(nowhere, FUTEX_WAIT_BITSET, 0, nullptr, 4));
+    t.told("wait, shared", HOOKED(syscall)(SYS_futex, &nowhere, FUTEX_WAIT, 0, nullptr));
+    t.told("until no time", futex(there, FUTEX_WAIT, 0, no_time));
+    t.told("until half a time", futex(there, FUTEX_WAIT_BITSET, 0, partly));
+    t.told("another value, and no time", futex(there, FUTEX_WAIT, 1, no_time));
+    t.told("neither", futex(nowhere, FUTEX_WAIT, 0, no_time));
+    t.told("wake", futex(nowhere, FUTEX_WAKE, 1));
+    ::munmap(room, 2 * page);
+    const timespec soon{0, 1'000'000};
+    t.told("gone", futex(there, FUTEX_WAIT, 0, &soon));
 }
 
 POSIX_CASE(a_futex_wakes_as_many_as_it_says) {

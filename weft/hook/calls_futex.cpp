@@ -101,6 +101,25 @@ long wake_and_change(const futex_call& c) {
     return r + static_cast<long>(n);
 }
 
+// What the system says of a wait that it need not make: EFAULT, EAGAIN, or 0. By a request to move
+// none of those that wait, which looks at the word and is no wait at all.
+int look_at_word(long word, long value) noexcept {
+    const int before = errno;
+    const long r = real::syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, word, value);
+    const int why = r < 0 ? errno : 0;
+    errno = before;
+    return why;
+}
+// Memory ends with a page, so that the first and the last word stand for all.
+bool is_readable(const timespec* t) noexcept {
+    constexpr long word_bytes = 4;
+    const auto first = reinterpret_cast<long>(t) & ~(word_bytes - 1);
+    const auto last = (reinterpret_cast<long>(t + 1) - 1) & ~(word_bytes - 1);
+    constexpr long page = 4096;  // or more
+    return look_at_word(first, 0) != EFAULT &&
+           (first / page == last / page || look_at_word(last, 0) != EFAULT);
+}
+
 timespec moment_after(const timespec& wanted) noexcept {
     timespec there{};
     ::clock_gettime(CLOCK_MONOTONIC, &there);
@@ -114,14 +133,15 @@ timespec moment_after(const timespec& wanted) noexcept {
 }
 
 long wait_for_word(const futex_call& c, std::uint32_t bits) {
-    constexpr long first_page = 4096;  // nothing is there
     const auto* const timeout = reinterpret_cast<const timespec*>(c.timeout);
     const bool is_relative = c.command() == FUTEX_WAIT;
     const bool is_refused =
-        bits == 0 || c.word % 4 != 0 || (c.word >= 0 && c.word < first_page) ||
+        bits == 0 || c.word % 4 != 0 || (timeout != nullptr && !is_readable(timeout)) ||
         (is_relative && c.has(FUTEX_CLOCK_REALTIME)) ||
         (timeout != nullptr && (timeout->tv_sec < 0 || is_no_moment_of_waits(*timeout)));
     if (is_refused || !is_own_process()) return c.pass();
+    if (const int why = look_at_word(c.word, static_cast<int>(c.value)); why != 0)
+        return errno = why, -1;
 
     timespec at{};
     clock_moment m{c.has(FUTEX_CLOCK_REALTIME) ? CLOCK_REALTIME : CLOCK_MONOTONIC, nullptr};
