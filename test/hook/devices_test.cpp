@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <termios.h>
@@ -207,6 +208,61 @@ POSIX_CASE(the_steering_side_waits_for_room_though_the_other_is_closed) {
     const std::vector<char> much(all, 'x');
     t.told("write", HOOKED(write)(p.far, much.data(), much.size()));
     t.join();
+}
+
+// Some of them wait until there is something that has no room.
+POSIX_CASE(a_read_of_no_bytes_waits_where_the_system_does) {
+    const auto p = fd_pair::pipe();
+    const one_fd event(HOOKED(eventfd)(0, 0));
+    const one_fd timer(HOOKED(timerfd_create)(CLOCK_MONOTONIC, 0));
+    sigset_t some;
+    ::sigemptyset(&some);
+    ::sigaddset(&some, SIGUSR1);
+    const one_fd signals(HOOKED(signalfd)(-1, &some, 0));
+    int main = -1;
+    int side = -1;
+    HOOKED(openpty)(&main, &side, nullptr, nullptr, nullptr);
+    const one_fd steers(main);
+    const one_fd terminal(side);
+    const one_fd null(HOOKED(open)("/dev/null", O_RDONLY));
+    char c;
+    const iovec none = {&c, 0};
+    for (const int fd : {p.a, p.b, event.n, timer.n, signals.n, steers.n, terminal.n, null.n}) {
+        t.told("read", HOOKED(read)(fd, &c, 0));
+        t.told("readv", HOOKED(readv)(fd, &none, 1));
+    }
+    char folder[] = "/tmp/weft-watched-XXXXXX";
+    if (::mkdtemp(folder) == nullptr) return;
+    const std::string file = std::string(folder) + "/file";
+    const one_fd watch(HOOKED(inotify_init1)(0));
+    ::inotify_add_watch(watch.n, folder, IN_CREATE);
+    t.told("readv", HOOKED(readv)(watch.n, &none, 1));
+    std::atomic<bool> is_over{false};
+    std::atomic<bool> is_late{false};
+    const auto create = [&] { const one_fd made(HOOKED(creat)(file.c_str(), 0600)); };
+    std::thread helper([&] {
+        for (int i = 0; i < 200 && !is_over; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        if (is_over) return;
+        is_late = true;
+        create();
+    });
+    t.beside([&] {
+        after_ms(5);
+        create();
+    });
+    t.told("nothing fits", HOOKED(read)(watch.n, &c, 0));
+    is_over = true;
+    t.told("by what stands beside it", !is_late);
+    t.told("it is there still", HOOKED(read)(watch.n, &c, 0));
+    helper.join();
+    t.join();
+    HOOKED(fcntl)(watch.n, F_SETFL, reinterpret_cast<void*>(long{O_NONBLOCK}));
+    char all[4096];
+    t.told("taken", HOOKED(read)(watch.n, all, sizeof all) > 0);
+    t.told("not to wait", HOOKED(read)(watch.n, &c, 0));
+    ::unlink(file.c_str());
+    ::rmdir(folder);
 }
 
 POSIX_CASE(a_counter_that_has_no_room_is_waited_for) {

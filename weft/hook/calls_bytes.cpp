@@ -6,7 +6,9 @@
 
 #include <climits>
 #include <cstdint>
+#include <cstdio>
 #include <mutex>
+#include <string_view>
 
 #include "weft/base/block_cache.hpp"
 #include "weft/hook/calls.hpp"
@@ -176,6 +178,28 @@ ssize_t try_to_write(int fd, const iov_cursor& rest, int& quiet) {
     }
 }
 
+// Of those that a read of no bytes waits for, to say that there is no room for what has come.
+bool tells_what_has_no_room(int fd) noexcept {
+    if (sort_of(fd).sort() != fd_sort::device) return false;
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    char name[32];
+    const ssize_t n = ::readlink(path, name, sizeof name);
+    const std::string_view is(name, n > 0 ? static_cast<std::size_t>(n) : 0);
+    return is == "anon_inode:inotify" || is == "anon_inode:[fanotify]";
+}
+
+ssize_t read_none(int fd, void* to) {
+    const int before = errno;
+    const bool waits = tells_what_has_no_room(fd) && !is_nonblocking(fd);
+    errno = before;
+    if (!waits) return real::read(fd, to, 0);
+    return transfer(fd, true, [=]() noexcept -> ssize_t {
+        if (is_ready(fd, POLLIN)) return real::read(fd, to, 0);
+        return errno = EAGAIN, -1;
+    });
+}
+
 ssize_t read_all_sorts(int fd, const iovec* v, int count) {
     if (has_low_water() && sort_of(fd).is_socket()) [[unlikely]] {
         msghdr m{};
@@ -229,7 +253,8 @@ ssize_t read(int fd, void* to, size_t bytes) {
         if (n >= 0 || errno != ENOTSOCK) return n;
         forget_sort(fd);
     }
-    if (bytes == 0 || bytes > std::size_t{SSIZE_MAX}) return real::read(fd, to, bytes);
+    if (bytes == 0) return read_none(fd, to);
+    if (bytes > std::size_t{SSIZE_MAX}) return real::read(fd, to, bytes);
     if (sort_of(fd).sort() == fd_sort::file) {
         pay_for(fd);
         return file_call([=] { return real::read(fd, to, bytes); });
