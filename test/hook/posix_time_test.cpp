@@ -156,6 +156,25 @@ POSIX_CASE(hosts_as_they_were_asked_for_once) {
     tell_host(t, found);
     t.told("no room", HOOKED(gethostbyname_r)("localhost", &h, room, 8, &found, &error));
     t.told("error", error);
+    // Up to what is enough: libc's own needs come and go on the way.
+    for (std::size_t bytes = 0; bytes < 1200; bytes += 21) {
+        for (const char* const name : {"localhost", "127.0.0.1", "no..host"}) {
+            error = -3;
+            errno = ENOTTY;
+            t.told(name, HOOKED(gethostbyname_r)(name, &h, room + 1, bytes, &found, &error));
+            t.told("  with so many bytes", static_cast<long>(bytes));
+            t.told("  error", error);
+            t.told("  errno", errno);
+            t.told("  found", found == &h);
+        }
+        error = -3;
+        errno = ENOTTY;
+        t.told("of that address",
+               HOOKED(gethostbyaddr_r)(&at, sizeof at, AF_INET, &h, room, bytes, &found, &error));
+        t.told("  error", error);
+        t.told("  errno", errno);
+        if (found != nullptr) tell_host(t, found);
+    }
     t.told("no such family",
            HOOKED(gethostbyaddr_r)(&at, 3, AF_INET, &h, room, sizeof room, &found, &error));
 }

@@ -108,7 +108,8 @@ private:
     int error_ = 0;
 };
 
-// Of any of the gethostby calls; it finds room for the answer by itself.
+// Of any of the gethostby calls. It finds room for the answer by itself, or has as much as the
+// caller: how much libc wants, and what it says where there is less, is its own to know.
 class host_errand final : public errand {
 public:
     // By name, of a family; or by address.
@@ -118,49 +119,81 @@ public:
         std::memcpy(of_, of, of_bytes_);
     }
 
-    void run() noexcept override {
-        for (std::size_t bytes = 2048;; bytes *= 2) {
-            room_.reset(static_cast<char*>(std::malloc(bytes)));
-            if (room_ == nullptr) {
-                result_ = ENOMEM;
-                h_error_ = NETDB_INTERNAL;
-                return;
-            }
-            result_ = name_ != nullptr
-                          ? real::gethostbyname2_r(name_.get(), family_, &host_, room_.get(), bytes,
-                                                   &found_, &h_error_)
-                          : real::gethostbyaddr_r(of_, of_bytes_, family_, &host_, room_.get(),
-                                                  bytes, &found_, &h_error_);
-            if (result_ != ERANGE || bytes > 1024 * 1024) return;
-        }
+    // As much room as the caller's, and no more, that begins as that does beside what is aligned.
+    void be_given(const char* room, std::size_t bytes, int h_error) noexcept {
+        has_given_ = true;
+        given_bytes_ = bytes;
+        off_ = reinterpret_cast<std::uintptr_t>(room) % alignof(std::max_align_t);
+        h_error_ = h_error;
     }
 
-    // As the call with _r that was asked.
-    int answer(hostent* into, char* room, std::size_t bytes, hostent** found,
-               int* error) const noexcept {
+    void run() noexcept override {
+        errno = error_;
+        if (has_given_) {
+            ask(given_bytes_);
+        } else {
+            constexpr std::size_t enough = 1024 * 1024;
+            std::size_t bytes = 2048;
+            for (ask(bytes); result_ == ERANGE && bytes <= enough; ask(bytes)) bytes *= 2;
+        }
+        error_ = errno;
+    }
+
+    // As the call with _r that was asked, and its errno.
+    int answer(hostent* into, char* room, hostent** found, int* h_error) const noexcept {
         *found = nullptr;
-        *error = h_error_;
+        *h_error = h_error_;
+        errno = error_;
         if (found_ == nullptr) return result_;
-        if (!copy_host(*found_, *into, room, bytes)) {
-            *error = NETDB_INTERNAL;
-            return errno = ERANGE;
+        std::memcpy(room, this->room(), given_bytes_);
+        *into = *found_;
+        move(into->h_name, room);
+        for (char*** const list : {&into->h_aliases, &into->h_addr_list}) {
+            move(*list, room);
+            for (char** one = *list; one != nullptr && *one != nullptr; ++one) move(*one, room);
         }
         *found = into;
-        return 0;
+        return result_;
     }
     const hostent* found() const noexcept { return found_; }
-    int error() const noexcept { return h_error_; }
+    int h_error() const noexcept { return h_error_; }
+    int error() const noexcept { return error_; }
 
 private:
+    char* room() const noexcept { return room_.get() + off_; }
+    void ask(std::size_t bytes) noexcept {
+        room_.reset(static_cast<char*>(std::malloc(off_ + bytes + 1)));
+        if (room_ == nullptr) {
+            result_ = errno = ENOMEM;
+            h_error_ = NETDB_INTERNAL;
+            return;
+        }
+        result_ = name_ != nullptr ? real::gethostbyname2_r(name_.get(), family_, &host_, room(),
+                                                            bytes, &found_, &h_error_)
+                                   : real::gethostbyaddr_r(of_, of_bytes_, family_, &host_, room(),
+                                                           bytes, &found_, &h_error_);
+    }
+    // What points into its own room, to the same place of the caller's.
+    template <class T>
+    void move(T*& p, char* to) const noexcept {
+        const auto at = reinterpret_cast<std::uintptr_t>(p);
+        const auto first = reinterpret_cast<std::uintptr_t>(room());
+        if (first <= at && at - first < given_bytes_) p = reinterpret_cast<T*>(to + (at - first));
+    }
+
     const text name_;
     unsigned char of_[sizeof(in6_addr)] = {};
     const socklen_t of_bytes_ = 0;
     const int family_;
+    bool has_given_ = false;
+    std::size_t given_bytes_ = 0;
+    std::uintptr_t off_ = 0;
     std::unique_ptr<char, freed> room_;
     hostent host_{};
     hostent* found_ = nullptr;
     int result_ = 0;
     int h_error_ = NO_RECOVERY;
+    int error_ = errno;  // the caller's; then that of the call
 };
 
 // The answer of a call that gives what belongs to the library: the fiber's, until its next one.
@@ -177,10 +210,11 @@ hostent* answer_of_fiber(host_errand* made) noexcept(false) {
     const errand_ptr e(made);
     const int why = e ? look_up(*e) : ENOMEM;
     if (why != 0 || e->found() == nullptr) {
-        if (why != 0) errno = why;
-        h_errno = why != 0 ? NETDB_INTERNAL : e->error();
+        errno = why != 0 ? why : e->error();
+        h_errno = why != 0 ? NETDB_INTERNAL : e->h_error();
         return nullptr;
     }
+    errno = e->error();
     last_host& last = last_of_fiber();
     const std::size_t bytes = host_bytes(*e->found());
     last.room.reset(static_cast<char*>(std::malloc(bytes)));
@@ -194,8 +228,9 @@ hostent* answer_of_fiber(host_errand* made) noexcept(false) {
 int answer_into(host_errand* made, hostent* into, char* room, std::size_t bytes, hostent** found,
                 int* error) {
     const errand_ptr e(made);
+    if (e) e->be_given(room, bytes, *error);
     const int why = e ? look_up(*e) : ENOMEM;
-    if (why == 0) return e->answer(into, room, bytes, found, error);
+    if (why == 0) return e->answer(into, room, found, error);
     *found = nullptr;
     *error = NETDB_INTERNAL;
     return errno = why;
