@@ -131,16 +131,16 @@ POSIX_CASE(a_terminal_collects_as_it_was_told) {
     struct {
         unsigned char least, time;
         std::size_t wanted;
-    } const modes[] = {{1, 0, 8}, {3, 0, 8}, {5, 0, 2}, {0, 0, 8}, {0, 1, 8}, {3, 1, 8}, {9, 2, 4}};
+    } const modes[] = {{1, 0, 8}, {3, 0, 8}, {5, 0, 2}, {0, 0, 8}, {0, 3, 8}, {3, 3, 8}, {9, 3, 4}};
     for (const auto& m : modes) {
         terminal p(true, m.least, m.time);
         t.beside([&] {
             after_ms(30);
             HOOKED(write)(p.far, "ab", 2);
-            after_ms(45);
+            after_ms(100);
             HOOKED(write)(p.far, "cd", 2);
             if (m.time == 0) return;
-            after_ms(200);
+            after_ms(500);
             HOOKED(write)(p.far, "ef", 2);
         });
         char bytes[8];
