@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -23,8 +21,6 @@
 #include "weft/coroutine/shared_stack_group.hpp"
 #include "weft/fiber/nursery.hpp"
 #include "weft/hook/fd_table.hpp"
-#include "weft/hook/in_process.hpp"
-#include "weft/hook/shared_child.hpp"
 #include "weft/hook/symbols.hpp"
 #include "weft/run/run.hpp"
 #include "weft/sched/blocking.hpp"
@@ -380,36 +376,6 @@ TEST(hook, a_child_that_asks_for_hooks_has_threads_of_its_own) {
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 3 << 8);
     hook::set_options({});
-}
-
-// Until there is one nobody asks the system whose call it is.
-TEST(shared_child, is_expected_from_when_one_is_first_made) {
-    const auto is_told_of = [](auto make) {
-        weft::hook::forget_shared_child();
-        const pid_t child = make();
-        if (child == 0) ::_exit(0);
-        EXPECT_TRUE(weft::hook::may_be_shared_child());
-        int status = -1;
-        EXPECT_EQ(::waitpid(child, &status, 0), child);
-        EXPECT_EQ(status, 0);
-    };
-    is_told_of([] {
-        alignas(16) static char stack[64 * 1024];
-        return ::clone([](void*) { return 0; }, stack + sizeof stack,
-                       CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
-    });
-    is_told_of([] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); });
-    weft::hook::forget_shared_child();
-    const pid_t child = ::vfork();
-    if (child == 0) ::_exit(weft::hook::is_own_process() ? 1 : 0);
-    int status = -1;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-    EXPECT_TRUE(weft::hook::may_be_shared_child());
-#if defined(__x86_64__) && !WEFT_BACKEND_UCONTEXT
-    weft::hook::forget_shared_child();
-    EXPECT_FALSE(weft::hook::may_be_shared_child());
-#endif
 }
 
 // What it closes is its own, and what waits for it here is not told.

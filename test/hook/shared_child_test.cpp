@@ -1,0 +1,47 @@
+#include "weft/hook/shared_child.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "weft/base/platform.hpp"
+#include "weft/hook/in_process.hpp"
+
+namespace weft::hook {
+namespace {
+
+// Until there is one nobody asks the system whose call it is.
+TEST(shared_child, is_expected_from_when_one_is_first_made) {
+    const auto is_told_of = [](auto make) {
+        forget_shared_child();
+        const pid_t child = make();
+        if (child == 0) ::_exit(0);
+        EXPECT_TRUE(may_be_shared_child());
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+    };
+    is_told_of([] {
+        alignas(16) static char stack[64 * 1024];
+        return ::clone([](void*) { return 0; }, stack + sizeof stack,
+                       CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
+    });
+    is_told_of([] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); });
+    forget_shared_child();
+    const pid_t child = ::vfork();
+    if (child == 0) ::_exit(is_own_process() ? 1 : 0);
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(may_be_shared_child());
+#if defined(__x86_64__) && !WEFT_BACKEND_UCONTEXT
+    forget_shared_child();
+    EXPECT_FALSE(may_be_shared_child());
+#endif
+}
+
+}  // namespace
+}  // namespace weft::hook
