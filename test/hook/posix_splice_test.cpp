@@ -311,6 +311,31 @@ POSIX_CASE(a_splice_waits_for_the_end_that_may_be_waited_for) {
     t.join();
 }
 
+// It takes what is there, however little.
+POSIX_CASE(a_splice_does_not_look_at_low_water) {
+    for (const int family : {AF_UNIX, AF_INET}) {
+        sockaddr_in at;
+        const one_fd l(bound(SOCK_STREAM, at));
+        auto s = family == AF_UNIX ? fd_pair::sockets() : fd_pair();
+        if (family == AF_INET) {
+            s.a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
+            HOOKED(connect)(s.a, as_address(at), sizeof at);
+            s.b = HOOKED(accept)(l.n, nullptr, nullptr);
+        }
+        const fd_pair p = fd_pair::pipe();
+        const int least = 5;
+        HOOKED(setsockopt)(s.b, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+        HOOKED(write)(s.a, "abc", 3);
+        if (family == AF_INET) after_ms(20);
+        t.beside([&] {
+            after_ms(500);
+            HOOKED(write)(s.a, "def", 3);
+        });
+        t.told("splice", HOOKED(splice)(s.b, nullptr, p.b, nullptr, 100, 0));
+        t.join();
+    }
+}
+
 POSIX_CASE(memory_is_given_to_a_pipe) {
     auto p = fd_pair::pipe();
     const std::string text = all_of(200'000);

@@ -160,6 +160,15 @@ ssize_t would_wait() noexcept {
     return -1;
 }
 
+// Whether there is something to splice from it. A connection of TCP whose low water is higher says
+// that it is not ready, and gives what it has all the same.
+bool has_some(int in) noexcept {
+    if (is_ready(in, POLLIN)) return true;
+    int there = 0;
+    return has_low_water() && sort_of(in).sort() == fd_sort::stream && family_of(in) != AF_UNIX &&
+           real::ioctl(in, FIONREAD, &there) == 0 && there > 0;
+}
+
 // One step from a socket or a device into a pipe; what there is, is enough. As the system does, the
 // pipe is looked at first; O_NONBLOCK of the pipe is the flag, and the flag is the pipe's and that
 // of a local socket of bytes.
@@ -182,7 +191,7 @@ ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
             const short room = events_of(out, POLLOUT);
             if ((room & POLLERR) != 0) return as_asked();  // nobody reads
             if (room == 0) return would_wait();
-            if (refuses || is_not_to_wait(in) || is_ready(in, POLLIN)) return as_asked();
+            if (refuses || is_not_to_wait(in) || has_some(in)) return as_asked();
             return would_wait();
         },
         [=, &waited](int fd) {
