@@ -240,6 +240,19 @@ POSIX_CASE(a_splice_is_refused_before_it_waits) {
     t.told("a socket from a place", HOOKED(sendfile)(p.b, s.b, &at, 8));
     t.told("a pipe to a pipe", HOOKED(sendfile)(p.b, q.b, nullptr, 8));
     t.told("a pipe to a pipe", HOOKED(sendfile)(p.b, p.a, nullptr, 8));
+    HOOKED(fcntl)(d.a, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
+    HOOKED(shutdown)(d.a, SHUT_RD);
+    t.told("of what is over and not to wait", HOOKED(splice)(d.a, nullptr, p.b, nullptr, 10, 0));
+}
+
+// A pipe that was spliced from has no attempt any more, also where there was nothing to splice.
+POSIX_CASE(a_splice_of_nothing_is_one) {
+    const auto p = fd_pair::pipe();
+    const auto s = fd_pair::sockets();
+    t.told("splice", HOOKED(splice)(p.a, nullptr, s.a, nullptr, 10, SPLICE_F_NONBLOCK));
+    char c;
+    iovec one = {&c, 1};
+    t.told("preadv2", HOOKED(preadv2)(p.a, &one, 1, -1, RWF_NOWAIT));
 }
 
 // A read would find bytes there, or refuse it by another error. A file without blocks is sent.

@@ -89,7 +89,8 @@ ssize_t move_between(int first, bool first_reads, int second, bool second_reads,
             if (!around) around.emplace(by);
             why = around->is_over() ? EINTR : wanting->wait();
         } else if (++tries > 2) {
-            // Both are ready by now, or one is and takes nothing all the same.
+            // Both are ready by now, or one is and takes or gives nothing all the same.
+            if (!waits(second)) return errno = EAGAIN, -1;
             why = short_pause();
         }
         if (why != 0) return errno = why, -1;
@@ -169,35 +170,42 @@ bool has_some(int in) noexcept {
            real::ioctl(in, FIONREAD, &there) == 0 && there > 0;
 }
 
-// One step from a socket or a device into a pipe; what there is, is enough. As the system does, the
-// pipe is looked at first; O_NONBLOCK of the pipe is the flag, and the flag is the pipe's and that
-// of a local socket of bytes.
+// From a socket or a device into a pipe; what there is, is enough, but for a local socket of bytes
+// whose low water is higher. As the system does, the pipe is looked at first; O_NONBLOCK of the
+// pipe is the flag, and the flag is the pipe's and that of a local socket of bytes.
 ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     if (is_not_to_wait(out)) flags |= SPLICE_F_NONBLOCK;
-    const auto as_asked = [=] {
-        return real::splice(in, nullptr, out, nullptr, bytes, flags | SPLICE_F_NONBLOCK);
+    const auto as_asked = [=](std::size_t from) {
+        return real::splice(in, nullptr, out, nullptr, bytes - from, flags | SPLICE_F_NONBLOCK);
     };
-    if (!may_be_moved(in, out)) return as_asked();
+    if (!may_be_moved(in, out)) return as_asked(0);
     const bool pipe_waits = (flags & SPLICE_F_NONBLOCK) == 0;
     const bool is_local = sort_of(in).sort() == fd_sort::stream && family_of(in) == AF_UNIX;
     const bool refuses = sort_of(in).is_socket() ? is_listener(in) : is_anonymous(in);
     const bool is_terminal = sort_of(in).sort() == fd_sort::terminal;
     bool waited = false;
-    return move_between(
-        out, false, in, true,
-        [=, &waited]() -> ssize_t {
-            const std::lock_guard held(lock_of(in));
-            if (waited && is_terminal && is_without_other_side(in)) return errno = EIO, -1;
-            const short room = events_of(out, POLLOUT);
-            if ((room & POLLERR) != 0) return as_asked();  // nobody reads
-            if (room == 0) return would_wait();
-            if (refuses || is_not_to_wait(in) || has_some(in)) return as_asked();
-            return would_wait();
-        },
-        [=, &waited](int fd) {
-            if (fd == out) return pipe_waits;
-            return waited = !is_not_to_wait(in) && (pipe_waits || !is_local);
-        });
+    std::size_t moved = 0;
+    const auto step = [=, &waited, &moved]() -> ssize_t {
+        const std::lock_guard held(lock_of(in));
+        if (waited && is_terminal && is_without_other_side(in)) return errno = EIO, -1;
+        const short room = events_of(out, POLLOUT);
+        if ((room & POLLERR) != 0) return moved > 0 ? 0 : as_asked(0);  // nobody reads
+        if (room == 0) return moved > 0 ? 0 : would_wait();
+        if (refuses || is_not_to_wait(in) || has_some(in)) return as_asked(moved);
+        return would_wait();
+    };
+    const auto waits = [=, &waited](int fd) {
+        if (fd == out) return pipe_waits;
+        return waited = !is_not_to_wait(in) && (pipe_waits || !is_local);
+    };
+    const std::size_t least =
+        is_local && has_low_water() ? std::min(low_water_of(in), bytes) : std::size_t{1};
+    for (;;) {
+        const ssize_t n = move_between(out, false, in, true, step, waits,
+                                       moved > 0 ? ended_by::any_handler : ended_by::plain_handler);
+        if (n > 0) moved += static_cast<std::size_t>(n);
+        if (n <= 0 || moved >= least) return moved > 0 ? static_cast<ssize_t>(moved) : n;
+    }
 }
 
 // Out of a pipe into a socket or a device: what the pipe holds, and the socket is waited for. As
@@ -220,7 +228,8 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
                 const std::lock_guard held(lock_of(out));
                 if (waited && is_terminal && is_without_other_side(out)) return errno = EIO, -1;
                 const short there = events_of(in, POLLIN);
-                if ((there & POLLIN) == 0) return there != 0 ? as_asked(bytes) : would_wait();
+                if ((there & POLLIN) == 0)
+                    return there != 0 || !pipe_waits ? as_asked(bytes) : would_wait();
                 if (refuses || is_not_to_wait(out)) return as_asked(bytes - moved);
                 if (!is_ready(out, POLLOUT)) return would_wait();
                 return as_asked(std::min(bytes - moved, step_of(out)));

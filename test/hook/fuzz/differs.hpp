@@ -10,7 +10,8 @@
 // its numbers: 1 no fiber is stopped before the end; 2, 4 and 11 play::obstacle() leaves such steps
 // out; 3 making::tell_moved() says "a part", world::last_look() no room of terminals; 5 answers
 // name slots; 6 to 8 and 10 no step does that; 9 making::takes_nothing(); 12
-// world::only_waiting; 13 play::is_changed().
+// world::only_waiting; 13 play::is_changed(); 14
+// play::obstacle().
 #pragma once
 
 #include <functional>

@@ -204,7 +204,7 @@ private:
         if (waits(actors_[s.actor])) return "the actor waits";
         const call_spec& mine = calls()[s.call];
         // How much more it takes is the system's own.
-        if (terminal_was_given_much_ && (mine.does & gives) != 0)
+        if (terminal_was_given_much_ && ((mine.does & gives) != 0 || asks_for_room(mine)))
             for (std::size_t i = 0; i != mine.parameters.size(); ++i)
                 if (mine.parameters[i].is_slot() && ::isatty(world_.at(s.arguments[i]).fd) != 0)
                     return "in use";
@@ -219,6 +219,9 @@ private:
             const call_spec& its = calls()[other.call];
             if ((mine.does & its.does & of_signals) != 0) return "in use";
             if (is_changed(a) && (goes_on_at_signal(mine) || goes_on_as_taken(mine, its)))
+                return "in use";
+            if (std::string_view(mine.name) == "shutdown" &&
+                std::string_view(its.name) == "connect")
                 return "in use";
             // How many of several messages there are when a receiver of bytes comes to look.
             if (std::string_view(mine.name) == "sendmmsg" && (its.does & takes) != 0 &&
@@ -257,6 +260,10 @@ private:
     }
     settings found_at(const step& s, std::size_t i) {
         return settings(world_.at(s.arguments[i]).fd);
+    }
+    static bool asks_for_room(const call_spec& mine) noexcept {
+        const std::string_view name(mine.name);
+        return name.find("poll") != name.npos || name.find("select") != name.npos;
     }
     // By a handler with SA_RESTART the call of a thread is begun anew.
     static bool goes_on_at_signal(const call_spec& mine) noexcept {
