@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <mqueue.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 
 #include <algorithm>
+#include <csignal>
 #include <string>
 
 #include "test/hook/suite.hpp"
@@ -322,6 +324,45 @@ POSIX_CASE(a_splice_waits_for_the_end_that_may_be_waited_for) {
     t.told("nothing", HOOKED(sendfile)(q.b, file.n, nullptr, 0));
     t.told("when there was room", is_taken);
     t.join();
+}
+
+volatile std::sig_atomic_t broken_pipes = 0;
+
+// The system sends it step by step, and an error that follows one is the next one's.
+POSIX_CASE(a_file_that_is_sent_in_steps_breaks_a_pipe) {
+    struct sigaction a{};
+    struct sigaction before{};
+    a.sa_handler = [](int) { broken_pipes = broken_pipes + 1; };
+    HOOKED(sigaction)(SIGPIPE, &a, &before);
+    broken_pipes = 0;
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    fd_pair s;
+    s.a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
+    HOOKED(connect)(s.a, as_address(at), sizeof at);
+    s.b = HOOKED(accept)(l.n, nullptr, nullptr);
+    HOOKED(shutdown)(s.b, SHUT_RDWR);
+    const one_fd zero(HOOKED(open)("/dev/zero", O_RDONLY, 0));
+    t.told("has sent some", HOOKED(sendfile)(s.a, zero.n, nullptr, 70'000) > 0);
+    t.told("signals", broken_pipes);
+    HOOKED(sigaction)(SIGPIPE, &before, nullptr);
+}
+
+POSIX_CASE(a_splice_ends_at_the_urgent_byte) {
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    fd_pair s;
+    s.a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
+    HOOKED(connect)(s.a, as_address(at), sizeof at);
+    s.b = HOOKED(accept)(l.n, nullptr, nullptr);
+    const fd_pair p = fd_pair::pipe();
+    HOOKED(send)(s.a, "abcU", 4, MSG_OOB);
+    after_ms(20);
+    t.told("up to it", HOOKED(splice)(s.b, nullptr, p.b, nullptr, 100, 0));
+    t.told("at it", HOOKED(splice)(s.b, nullptr, p.b, nullptr, 100, 0));
+    HOOKED(write)(s.a, "def", 3);
+    after_ms(20);
+    t.told("with more behind it", HOOKED(splice)(s.b, nullptr, p.b, nullptr, 100, 0));
 }
 
 // It takes what is there, however little.

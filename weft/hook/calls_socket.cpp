@@ -1,7 +1,6 @@
 // Calls on sockets that name a message or a buffer: each is tried with MSG_DONTWAIT.
 
 #include <limits.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -44,11 +43,6 @@ std::size_t least_of(int fd, int flags, std::size_t bytes) noexcept {
     return (flags & MSG_WAITALL) != 0 ? bytes : std::min(bytes, low_water_of(fd));
 }
 
-// Whether the byte that would come next is the urgent one. A call that has a part ends before it.
-bool is_at_mark(int fd) noexcept {
-    int is = 0;
-    return real::ioctl(fd, SIOCATMARK, &is) == 0 && is != 0;
-}
 // Whether what lies there goes up to an urgent byte.
 bool goes_up_to_mark(int fd) noexcept {
     ::pollfd p = {fd, POLLPRI, 0};

@@ -170,6 +170,12 @@ bool has_some(int in) noexcept {
            real::ioctl(in, FIONREAD, &there) == 0 && there > 0;
 }
 
+// No splice of a connection goes beyond its urgent byte, and one that waits says that it is at the
+// end there.
+bool is_at_urgent_byte(int in) noexcept {
+    return sort_of(in).sort() == fd_sort::stream && is_at_mark(in);
+}
+
 // From a socket or a device into a pipe; what there is, is enough, but for a local socket of bytes
 // whose low water is higher. As the system does, the pipe is looked at first; O_NONBLOCK of the
 // pipe is the flag, and the flag is the pipe's and that of a local socket of bytes.
@@ -191,6 +197,7 @@ ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
         const short room = events_of(out, POLLOUT);
         if ((room & POLLERR) != 0) return moved > 0 ? 0 : as_asked(0);  // nobody reads
         if (room == 0) return moved > 0 ? 0 : would_wait();
+        if (is_at_urgent_byte(in) && !is_not_to_wait(in)) return 0;
         if (refuses || is_not_to_wait(in) || has_some(in)) return as_asked(moved);
         return would_wait();
     };
@@ -279,7 +286,6 @@ ssize_t send_through_memory(int out, int in, off64_t& at, std::size_t bytes) {
         void* room;
         ~owned() { block_cache::release(room, step_bytes); }
     } const own = {room};
-    const bool is_socket = sort_of(out).is_socket();
     const int before = errno;
     std::size_t moved = 0;
     while (moved < bytes) {
@@ -288,16 +294,15 @@ ssize_t send_through_memory(int out, int in, off64_t& at, std::size_t bytes) {
             if (n == 0 || moved > 0) break;
             return -1;
         }
-        const ssize_t sent = is_socket ? in_fiber::send(out, room, static_cast<std::size_t>(n),
-                                                        moved > 0 ? MSG_NOSIGNAL : 0)
-                                       : in_fiber::write(out, room, static_cast<std::size_t>(n));
+        const ssize_t sent = in_fiber::write(out, room, static_cast<std::size_t>(n));
         if (sent < 0) {
             if (moved > 0) break;
             return -1;
         }
         moved += static_cast<std::size_t>(sent);
         at += sent;
-        if (sent < n || (moved < bytes && is_socket && keeps_error(out, false))) break;
+        // An error that follows a step is the next step's, and lost with it, SIGPIPE and all.
+        if (sent < n) break;
     }
     errno = before;
     return static_cast<ssize_t>(moved);

@@ -49,6 +49,11 @@ int family_of(int fd) noexcept {
     return family;
 }
 
+bool is_at_mark(int fd) noexcept {
+    int is = 0;
+    return real::ioctl(fd, SIOCATMARK, &is) == 0 && is != 0;
+}
+
 int take_error(int fd) noexcept {
     int why = 0;
     ::socklen_t bytes = sizeof why;

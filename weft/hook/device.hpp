@@ -40,6 +40,9 @@ int quiet_while_waiting(int fd) noexcept;
 // socket is to wait no more (receive_with() has it where it is).
 bool is_over(int fd) noexcept;
 
+// Whether the byte that would come next is the urgent one. A call that has a part ends before it.
+bool is_at_mark(int fd) noexcept;
+
 // The family of a socket: AF_INET and so on.
 int family_of(int fd) noexcept;
 
