@@ -4,7 +4,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "test/hook/suite.hpp"
+#include "test/io/drivers.hpp"
 #include "test/support/allocations.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/hook.hpp"
@@ -38,6 +41,53 @@ TEST(several, waits_for_a_descriptor_that_there_is_no_memory_to_know) {
         ::close(number);
     });
 }
+
+// What waits for the end of a peer alone is woken by that end. To ask again and again would take a
+// turn each time.
+class several_descriptors : public testing::on_each_driver {};
+
+TEST_P(several_descriptors, tell_of_an_end_and_are_not_asked_for_it) {
+    run([&] {
+        for (const int family : {AF_UNIX, AF_INET}) {
+            for (const int events : {POLLRDHUP, POLLRDHUP | POLLOUT, POLLRDHUP | POLLPRI}) {
+                int p[2] = {-1, -1};
+                if (family == AF_UNIX) {
+                    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, p), 0);
+                } else {
+                    sockaddr_in at;
+                    const testing::one_fd listens(testing::bound(SOCK_STREAM, at));
+                    p[0] = ::socket(AF_INET, SOCK_STREAM, 0);
+                    ASSERT_EQ(::connect(p[0], testing::as_address(at), sizeof at), 0);
+                    p[1] = ::accept(listens.n, nullptr, nullptr);
+                }
+                const testing::fd_pair s(p[0], p[1]);
+                char much[4096] = {};
+                if ((events & POLLOUT) != 0)
+                    while (::send(s.a, much, sizeof much, MSG_DONTWAIT) > 0) {
+                    }
+                const std::uint64_t before = loop().turn_count();
+                fiber far([&] {
+                    ::usleep(200'000);
+                    ::send(s.b, "x", 1, 0);  // none of its business
+                    ::usleep(200'000);
+                    ::shutdown(s.b, SHUT_WR);
+                });
+                pollfd one = {s.a, static_cast<short>(events), 0};
+                const auto begun = std::chrono::steady_clock::now();
+                EXPECT_EQ(::poll(&one, 1, 5000), 1);
+                const auto took = std::chrono::steady_clock::now() - begun;
+                EXPECT_EQ(one.revents, POLLRDHUP);
+                EXPECT_GE(took, 390ms);
+                EXPECT_LE(took, 3s);
+                EXPECT_LE(loop().turn_count() - before, 20u);
+                far.join();
+                EXPECT_EQ(::poll(&one, 1, 5000), 1);
+            }
+        }
+    });
+}
+
+INSTANTIATE_ON_DRIVERS(several_descriptors);
 
 }  // namespace
 }  // namespace weft

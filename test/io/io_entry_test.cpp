@@ -72,6 +72,19 @@ TEST(io_entry, keeps_what_is_urgent_apart_from_what_is_readable) {
     EXPECT_FALSE(has(e, io_entry::writable));
 }
 
+TEST(io_entry, keeps_the_far_end_apart_from_what_is_readable) {
+    for (const int event : {POLLRDHUP, POLLHUP, POLLERR}) {
+        const descriptor d(opening(any_eventfd(), io_entry::short_is_all));
+        io_entry& e = d.ref().entry();
+        EXPECT_TRUE(has(e, io_entry::far_end)) << "nobody has looked yet";
+        e.spend(e.look(), io_entry::far_end);
+        e.notify(d.ref().generation(), flags_of_poll(POLLIN | POLLPRI));
+        EXPECT_FALSE(has(e, io_entry::far_end));
+        e.notify(d.ref().generation(), flags_of_poll(static_cast<unsigned>(event)));
+        EXPECT_TRUE(has(e, io_entry::far_end | io_entry::readable)) << event;
+    }
+}
+
 // What ends a receive early stays known, whatever is read then.
 TEST(io_entry, remembers_what_makes_a_short_transfer_say_nothing) {
     for (const int event : {POLLPRI, POLLRDHUP, POLLHUP, POLLERR}) {

@@ -172,13 +172,15 @@ int poll_until(pollfd* all, nfds_t count, time_point deadline) {
         if (p.fd < 0) continue;
         const bool reads = (p.events & (POLLIN | POLLRDNORM)) != 0;
         const bool writes = (p.events & (POLLOUT | POLLWRNORM)) != 0;
-        // Bytes that lie there are no answer to a query for these alone, and are a reader's: to
-        // wait for an event of theirs would be to take it from one that waits in a call.
-        const bool is_asked = (!reads && (p.events & (POLLRDHUP | POLLRDBAND)) != 0) ||
-                              (!writes && (p.events & POLLWRBAND) != 0);
+        // Of an end there is an event of its own. Of bands there is none: bytes that lie there are
+        // no answer to a query for these alone, and are a reader's, so that to wait for an event of
+        // theirs would be to take it from one that waits in a call.
+        const bool ended = !reads && (p.events & POLLRDHUP) != 0;
+        const bool is_asked =
+            (!reads && (p.events & POLLRDBAND) != 0) || (!writes && (p.events & POLLWRBAND) != 0);
         // Errors and hang-ups are told to all, and to those that asked for nothing.
         const bool urgent = (p.events & POLLPRI) != 0 || !(reads || writes);
-        of.push_back({p.fd, reads, writes, urgent, is_asked});
+        of.push_back({p.fd, reads, writes, urgent, ended, is_asked});
     }
     return wait_for_one(of.all(), deadline, query, [=](const timespec* timeout) {
         return real::ppoll(all, count, timeout, nullptr);

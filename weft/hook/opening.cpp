@@ -134,7 +134,8 @@ void forget_parents_waits() noexcept {
             new (&e.lock) spin_lock;
             for (auto& queue : e.waiting) new (&queue) wait_list;
             new (&e.drivers) weft::detail::watcher_set;
-            constexpr auto all = io_entry::readable | io_entry::writable | io_entry::urgent;
+            constexpr auto all =
+                io_entry::readable | io_entry::writable | io_entry::urgent | io_entry::far_end;
             const std::uint64_t now = e.ready.load(std::memory_order_relaxed);
             e.ready.store((now + io_entry::event) | all, std::memory_order_relaxed);
         },

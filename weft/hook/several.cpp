@@ -64,10 +64,12 @@ bool several_wait::start(waiter& w) noexcept {
         for (const int direction : {0, 1}) {
             const std::uint64_t flag =
                 all_[i].flags() &
-                (direction == 0 ? io_entry::readable | io_entry::urgent : io_entry::writable);
+                (direction == 0 ? io_entry::readable | io_entry::urgent | io_entry::far_end
+                                : io_entry::writable);
             if (all_[i].fd < 0 || flag == 0) continue;
             p.nodes[direction].owner = &w;
-            p.nodes[direction].only_urgent = flag == io_entry::urgent;
+            p.nodes[direction].only_urgent = (flag & io_entry::readable) == 0;
+            p.nodes[direction].for_an_end = (flag & io_entry::far_end) != 0;
             const int r =
                 p.of ? weft::detail::enlist(p.of, p.nodes[direction], flag, here) : ENOMEM;
             if (r > 0) again_ = std::min(again_, after(now(), blind_wait));  // nobody watches it

@@ -17,14 +17,15 @@ struct wanted {
     int fd;
     bool reads;
     bool writes;
-    bool urgent = false;    // urgent data, or an end
+    bool urgent = false;    // urgent data, or the end of both directions
+    bool ended = false;     // the end of what is read
     bool is_asked = false;  // the query may find nothing where a call would: no event is the answer
 
     // The flags of its entry of which each brings the turn.
     std::uint64_t flags() const noexcept {
         using weft::detail::io_entry;
         return (reads ? io_entry::readable : 0) | (writes ? io_entry::writable : 0) |
-               (urgent ? io_entry::urgent : 0);
+               (urgent ? io_entry::urgent : 0) | (ended ? io_entry::far_end : 0);
     }
 };
 

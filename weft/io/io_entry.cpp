@@ -80,7 +80,7 @@ std::uint64_t io_entry::open_now(std::uint64_t kind, std::uint64_t flags, ended&
     borrowers = 0;
     std::uint64_t r = ready.load(std::memory_order_relaxed);
     while (!ready.compare_exchange_weak(
-        r, ((r + event) & ~(event - 1)) | readable | writable | urgent | kind,
+        r, ((r + event) & ~(event - 1)) | readable | writable | urgent | far_end | kind,
         std::memory_order_relaxed)) {
     }
     std::uint64_t next;
@@ -206,7 +206,7 @@ void io_entry::notify(std::uint64_t generation, std::uint64_t flags, const io_dr
     wait_list others;
     {
         const std::lock_guard held(lock);  // E2
-        const bool reads = (flags & (readable | urgent)) != 0;
+        const bool reads = (flags & (readable | urgent | far_end)) != 0;
         const bool writes = (flags & writable) != 0 && !waiting[1].empty();
         if (by == nullptr || drivers.is_only(*by, watcher_set::watches)) [[likely]] {
             if (reads) first = claim_first(waiting[0], others);
@@ -332,7 +332,9 @@ short io_entry::wanted(std::uint32_t generation, const io_driver& by) noexcept {
     for (const wait_node& n : waiting[0]) {
         if (!for_all && !is_for(n, by)) continue;
         events |= POLLPRI;
-        if (!static_cast<const io_wait_node&>(n).only_urgent) events |= POLLIN;
+        const auto& node = static_cast<const io_wait_node&>(n);
+        if (!node.only_urgent) events |= POLLIN;
+        if (node.for_an_end) events |= POLLRDHUP;
     }
     if (for_all ? !waiting[1].empty() : has_one_for(waiting[1], by)) events |= POLLOUT;
     return static_cast<short>(events);

@@ -81,6 +81,7 @@ namespace detail {
 struct io_wait_node : wait_node {
     const io_driver* by = nullptr;  // that watches for it; under the lock of the entry. E7
     bool only_urgent = false;  // among the readers: what lies there to be read is nothing to it
+    bool for_an_end = false;   // an end is what it waits for, among others
 };
 
 struct io_entry {
@@ -103,6 +104,8 @@ struct io_entry {
     // lock.
     static constexpr std::uint64_t unblocked_to_read = 32;
     static constexpr std::uint64_t unblocked_to_write = 64;
+    static constexpr std::uint64_t far_end =
+        128;  // the far end sends nothing any more, or an error
     static constexpr std::uint64_t event = 1u << 8;
 
     atomic<std::uint64_t> life{closed};
@@ -110,7 +113,7 @@ struct io_entry {
     int number = -1;              // where it stands in the table
     spin_lock lock;               // guards what follows, and E1
     std::uint16_t borrowers = 0;  // while it is borrowed
-    wait_list waiting[2];         // for reading or urgent data; for writing
+    wait_list waiting[2];         // for reading, urgent data or an end; for writing
     watcher_set drivers;
 
     static std::uint64_t generation_of(std::uint64_t l) noexcept { return l >> generation_shift; }
@@ -247,10 +250,12 @@ inline std::uint64_t flags_of_poll(unsigned events) noexcept {
     // Urgent data may lie in the way of what is read.
     if ((events & POLLPRI) != 0)
         flags |= io_entry::readable | io_entry::urgent | io_entry::exceptional;
-    if ((events & POLLRDHUP) != 0) flags |= io_entry::readable | io_entry::exceptional;
+    if ((events & POLLRDHUP) != 0)
+        flags |= io_entry::readable | io_entry::exceptional | io_entry::far_end;
     // POLLNVAL: closed behind weft's back; the next call will say so.
     if ((events & (POLLHUP | POLLERR | POLLNVAL)) != 0)
-        flags |= io_entry::readable | io_entry::writable | io_entry::urgent | io_entry::exceptional;
+        flags |= io_entry::readable | io_entry::writable | io_entry::urgent |
+                 io_entry::exceptional | io_entry::far_end;
     return flags;
 }
 
