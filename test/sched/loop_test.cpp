@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -1072,6 +1073,52 @@ TEST(loop, is_left_by_an_exception_as_it_was_entered) {
 }
 
 // -- deadlock ---------------------------------------------------------------------------------
+
+// What is unwound cannot be suspended; others may be what it waits for.
+TEST(loop, has_turns_and_ends_for_others_below_one_that_it_ends) {
+    std::string order;
+    struct step_at_end {
+        std::function<void()> f;
+        ~step_at_end() { f(); }
+    };
+    {
+        loop l;
+        const auto is_here = [](const flow& f, const void* name) noexcept {
+            const char* const own = f.who().name;
+            return own != nullptr && std::string_view(own) == static_cast<const char*>(name);
+        };
+        fiber elder(
+            [&] {
+                const step_at_end end{[&] { order += "elder "; }};
+                const shield s;
+                this_fiber::sleep_for(1h);
+            },
+            {.name = "elder", .on = &l});
+        fiber late(
+            [&] {
+                const step_at_end end{[&] {
+                    EXPECT_TRUE(l.run_beside(false));
+                    EXPECT_EQ(order, "");
+                    EXPECT_NE(l.find_living(is_here, "elder"), nullptr);
+                    EXPECT_TRUE(l.run_beside(true));
+                    EXPECT_EQ(order, "elder ");
+                    EXPECT_EQ(l.find_living(is_here, "elder"), nullptr);
+                    EXPECT_NE(l.find_living(is_here, "late"), nullptr);
+                    EXPECT_FALSE(l.run_beside(true));
+                    EXPECT_TRUE(l.run_beside(false));
+                    order += "late";
+                }};
+                const shield s;
+                EXPECT_FALSE(l.run_beside(false));  // within a turn
+                this_fiber::sleep_for(1h);
+            },
+            {.name = "late", .on = &l});
+        EXPECT_TRUE(l.run_once(l.now()));
+        elder.detach();
+        late.detach();
+    }
+    EXPECT_EQ(order, "elder late");
+}
 
 TEST(loop_death, names_who_waits_for_what_in_a_deadlock) {
     const auto deadlocked = [] {

@@ -54,7 +54,7 @@ public:
     released_mutex(pthread_mutex_t& m, fiber_core* f) noexcept : mutex_(m), fiber_(f) {}
     released_mutex(const released_mutex&) = delete;
     released_mutex& operator=(const released_mutex&) = delete;
-    // What is killed cannot be suspended; and the holder of the mutex may be next to be killed.
+    // What is killed cannot be suspended; but the holder of the mutex may be next to be killed.
     ~released_mutex() {
         if (is_locked_) return;
         constexpr auto patience = std::chrono::milliseconds(100);

@@ -49,9 +49,11 @@ std::uint32_t* guard_owner(__cxxabiv1::__guard* g) noexcept {
 void set_guard_owner(__cxxabiv1::__guard* g, std::uint32_t to) noexcept {
     if (std::uint32_t* const owner = guard_owner(g)) __atomic_store_n(owner, to, __ATOMIC_RELAXED);
 }
+std::uint32_t guard_number_of(const fiber_core& f) noexcept {
+    return static_cast<std::uint32_t>(f.id()) | std::uint32_t{1} << 31;
+}
 std::uint32_t number_of_caller() noexcept {
-    if (const fiber_core* const f = fiber_here())
-        return static_cast<std::uint32_t>(f->id()) | std::uint32_t{1} << 31;
+    if (const fiber_core* const f = fiber_here()) return guard_number_of(*f);
     return static_cast<std::uint32_t>(::gettid());
 }
 bool is_initialised_by(__cxxabiv1::__guard* g, std::uint32_t me) noexcept {
@@ -102,10 +104,17 @@ int everywhere::__cxa_guard_acquire(__cxxabiv1::__guard* g) {
         if ((seen & guard_pending) != 0) {
             if (is_initialised_by(g, me)) refuse_recursion();
             // A party that is woken looks again.
-            static_cast<void>(park(
-                word,
-                {.what = "the initialisation of a static", .is_stopped = false, .is_owned = true},
-                [=] { return (look_at_guard(word) & guard_pending) != 0; }));
+            const parking how = {
+                .what = "the initialisation of a static",
+                .is_stopped = false,
+                .is_owned = true,
+                .is_owner = [](const void* word_of_guard, const fiber_core& f) noexcept {
+                    auto* const one = const_cast<void*>(word_of_guard);
+                    return is_initialised_by(static_cast<__cxxabiv1::__guard*>(one),
+                                             guard_number_of(f));
+                }};
+            static_cast<void>(
+                park(word, how, [=] { return (look_at_guard(word) & guard_pending) != 0; }));
         } else if (__atomic_compare_exchange_n(word, &seen, guard_pending, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_SEQ_CST)) {
             set_guard_owner(g, me);

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "weft/hook/beside.hpp"
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
@@ -78,10 +79,15 @@ int in_fiber::pthread_spin_lock(pthread_spinlock_t* l) {
     if (!pthreads_are_of_fibers())
         return left_to_thread("pthread_spin_lock", __builtin_return_address(0),
                               [=] { return real::pthread_spin_lock(l); });
+    const fiber_core& f = *fiber_here();
+    others_beside others(f);
     for (;;) {
         const int r = ::pthread_spin_trylock(l);
         if (r != EBUSY) return r;
-        in_fiber::sched_yield();
+        if (f.ending)
+            others.run_or_rest();
+        else
+            in_fiber::sched_yield();
     }
 }
 

@@ -23,6 +23,7 @@
 #include <limits>
 
 #include "weft/base/asymmetric_fence.hpp"
+#include "weft/hook/beside.hpp"
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
@@ -99,16 +100,18 @@ void look_for_writers_again(void* l) noexcept {
     if (!has_parked(l, as_writer)) wake_for_rwlock(l, true);
 }
 
+bool is_written_by(const void* l, const fiber_core& f) noexcept {
+    return writer_of(*static_cast<const pthread_rwlock_t*>(l)) == writer_number_of(f);
+}
+
 int poll_rwlock(pthread_rwlock_t& l, std::uint32_t as, fiber_core& f, const clock_moment& until) {
     auto pause = std::chrono::microseconds(0);
+    others_beside others(f);
     for (;;) {
         const int r = try_rwlock(l, as, f);
         if (r != EBUSY) return r;
         if (until.at != nullptr && left_until_moment(until) <= duration::zero()) return ETIMEDOUT;
-        if (pause.count() == 0)
-            let_others_run();
-        else
-            wait_out(after(now(), pause));
+        ask_again_after(f, others, pause);
         pause =
             std::clamp(2 * pause, std::chrono::microseconds(50), std::chrono::microseconds(1000));
     }
@@ -129,6 +132,7 @@ int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until
     parking how{.what = as == as_reader ? "a lock to read" : "a lock to write",
                 .is_stopped = false,
                 .is_owned = true,
+                .is_owner = until.at == nullptr ? is_written_by : nullptr,
                 .bits = as,
                 .abandoned = wake_any_for_rwlock};
     for (;;) {

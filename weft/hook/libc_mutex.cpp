@@ -17,6 +17,7 @@
 #include "weft/base/spin_lock.hpp"
 #include "weft/base/tls.hpp"
 #include "weft/fiber/fiber_local.hpp"
+#include "weft/hook/beside.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/owner_death.hpp"
 #include "weft/hook/parking_lot.hpp"
@@ -167,6 +168,10 @@ void pass_by(const void* address, bool was_given) noexcept {
         unpark(word, 1);
 }
 
+bool is_word_of(const void* address, const fiber_core& f) noexcept {
+    return owner_of(*static_cast<const pthread_mutex_t*>(address)) == number_of(f);
+}
+
 // Where it is held. 0, or ETIMEDOUT.
 WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
     int* const word = word_of(m);
@@ -183,6 +188,7 @@ WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
                              .deadline = until,
                              .is_stopped = false,
                              .is_owned = true,
+                             .is_owner = deadline == never ? is_word_of : nullptr,
                              .first = lost,
                              .tag = lost ? 1u : 0u,
                              .abandoned = pass_by};
@@ -356,6 +362,14 @@ struct claimed_lending {
     }
 };
 
+bool is_lent_to(const void* address, const fiber_core& f) noexcept {
+    const int who = number_of(f);
+    const std::lock_guard held(all_lendings);
+    return all_lendings.find_if([=](const lending& l) noexcept {
+        return l.of == address && l.fiber == who;
+    }) != nullptr;
+}
+
 int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
     if (is_robust(m) && !look_for_robust_at_end()) return ENOMEM;
     claimed_lending mine;
@@ -399,6 +413,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
             .deadline = deadline,
             .is_stopped = false,
             .is_owned = true,
+            .is_owner = deadline == never ? is_lent_to : nullptr,
             .abandoned = [](const void* address, bool) noexcept { unpark(address, 1); }};
         if (park(&m, how, is_lent) == unparked::timed_out) return ETIMEDOUT;
     }
@@ -554,8 +569,10 @@ bool is_own_mutex(const pthread_mutex_t& m, const fiber_core* f) noexcept {
 }
 
 bool lock_mutex_ending(pthread_mutex_t& m, fiber_core& f, duration patience) noexcept {
+    others_beside others(f);
     for (const time_point end = after(steady_now(), patience);;) {
         if (const int r = try_lock_mutex(m, f); r != EBUSY) return r == 0 || r == EOWNERDEAD;
+        if (others.run()) continue;
         if (end <= steady_now()) {
             was_kept_from_its_mutex.store(true, std::memory_order_relaxed);
             return false;

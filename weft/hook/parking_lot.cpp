@@ -1,13 +1,21 @@
 #include "weft/hook/parking_lot.hpp"
 
 #include <pthread.h>
+#include <unwind.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <source_location>
+#include <string_view>
 #include <utility>
 
 #include "weft/base/errno.hpp"
+#include "weft/base/line.hpp"
+#include "weft/coroutine/unwind.hpp"
+#include "weft/hook/beside.hpp"
 #include "weft/hook/blocked.hpp"
 #include "weft/hook/cancellation.hpp"
 #include "weft/hook/in_process.hpp"
@@ -105,6 +113,15 @@ unparked park_fiber(fiber_core& f, const void* address, const parking& how, lot:
     return weft::detail::block_for(op, std::source_location::current());
 }
 
+// The caller's clock may be its loop's.
+time_point end_of_wait(const parking& how) noexcept {
+    return how.deadline == never ? never : after(steady_now(), time_left(now(), how.deadline));
+}
+
+unparked end_of_thread(const parked& mine) noexcept {
+    return mine.was_given ? unparked::given : unparked::woken;
+}
+
 unparked park_thread(const void* address, const parking& how, lot::question still, void* of) {
     parked mine;
     mine.address = address;
@@ -113,23 +130,126 @@ unparked park_thread(const void* address, const parking& how, lot::question stil
     parking_line& line = line_of(address);
     if (!line.enter(mine, how.first, [=] { return still(of); })) return unparked::refused;
     if (how.entered != nullptr) how.entered(how.entered_of);
-    // The caller's clock may be its loop's.
-    const time_point until =
-        how.deadline == never ? never : after(steady_now(), time_left(now(), how.deadline));
-    if (!line.sleep(mine, until)) return unparked::timed_out;
-    return mine.was_given ? unparked::given : unparked::woken;
+    if (!line.sleep(mine, end_of_wait(how))) return unparked::timed_out;
+    return end_of_thread(mine);
+}
+
+// The owner lives in the loop that the caller keeps from going on.
+const flow* owner_here(const void* address, const parking& how) noexcept {
+    executor* const here = current_executor();
+    if (how.is_owner == nullptr || here == nullptr) return nullptr;
+    struct question {
+        const void* address;
+        const parking& how;
+    } const with{address, how};
+    return here->find_living(
+        [](const flow& f, const void* to) noexcept {
+            const auto& q = *static_cast<const question*>(to);
+            return f.kind == &fiber_core::fiber_kind &&
+                   q.how.is_owner(q.address, static_cast<const fiber_core&>(f));
+        },
+        &with);
+}
+
+// The first function up the stack that has a name for others and is none of weft's, if there is
+// one.
+const char* named_function_above() noexcept {
+    const char* found = nullptr;
+    _Unwind_Backtrace(
+        [](_Unwind_Context* frame, void* to) {
+            const auto pc = static_cast<std::uintptr_t>(_Unwind_GetIP(frame));
+            const char* const name = weft::detail::function_at(reinterpret_cast<void*>(pc));
+            const std::string_view n = name != nullptr ? name : "";
+            const bool is_own = n.empty() || n.starts_with("_ZN4weft") || n.starts_with("mtx_") ||
+                                n.starts_with("pthread_") || n.starts_with("__cxa_guard");
+            if (is_own) return _URC_NO_REASON;
+            *static_cast<const char**>(to) = name;
+            return _URC_NORMAL_STOP;
+        },
+        &found);
+    return found;
+}
+
+[[noreturn]] WEFT_COLD void fail_in_need(const fiber_core& f, const void* address,
+                                         const parking& how, const flow& owner) noexcept {
+    const char* const user = named_function_above();
+    weft::detail::line{}
+        .text("weft: hook: ")
+        .who(f.who())
+        .text(f.ending ? " is killed and needs " : " needs, as another wait begins, ")
+        .text(how.what)
+        .text(" at ")
+        .hex(reinterpret_cast<std::uintptr_t>(address))
+        .text(", which ")
+        .who(owner.who())
+        .text(" has: that one can have no turn before")
+        .text(user != nullptr ? ": in " : "")
+        .text(user)
+        .newline()
+        .write(2);
+    std::abort();
+}
+
+void tell_that_it_waits(const fiber_core& f, const parking& how) noexcept {
+    weft::detail::line{}
+        .text("weft: hook: ")
+        .who(f.who())
+        .text(" is killed and waits for ")
+        .text(how.what)
+        .text(" with its thread")
+        .newline()
+        .write(2);
+}
+
+// Of a fiber that cannot be suspended: its place is a thread's.
+unparked park_beside(const fiber_core& f, const void* address, const parking& how,
+                     lot::question still, void* of) {
+    constexpr auto a_while = std::chrono::seconds(1);
+    constexpr auto instant = std::chrono::milliseconds(1);
+    parked mine;
+    mine.address = address;
+    mine.bits = how.bits;
+    mine.tag = how.tag;
+    parking_line& line = line_of(address);
+    if (!line.enter(mine, how.first, [=] { return still(of); })) return unparked::refused;
+    if (how.entered != nullptr) how.entered(how.entered_of);
+    const time_point until = end_of_wait(how);
+    time_point tells_at = f.ending ? after(steady_now(), a_while) : never;
+    others_beside others(f);
+    // Acquire: pairs with wake().
+    while (mine.word.load(std::memory_order_acquire) == 0) {
+        const bool ran = others.run();
+        const time_point present = steady_now();
+        if (until <= present || (!ran && f.ending && how.is_stopped)) {
+            if (!line.sleep(mine, time_point::min()))
+                return until <= present ? unparked::timed_out : unparked::stopped;
+            break;
+        }
+        if (ran) continue;
+        if (const flow* const owner = owner_here(address, how);
+            owner != nullptr && mine.word.load(std::memory_order_acquire) == 0)
+            fail_in_need(f, address, how, *owner);
+        if (tells_at <= present) {
+            tell_that_it_waits(f, how);
+            tells_at = never;
+        }
+        static_cast<void>(
+            weft::detail::futex_wait(mine.word, 0, std::min(until, after(present, instant))));
+    }
+    return end_of_thread(mine);
 }
 
 }  // namespace
 
 unparked lot::park(const void* address, const parking& how, question still, void* of) {
     fiber_core* const f = hooked_fiber();
-    // Within the start of another wait nothing can be suspended.
+    // Within the start of another wait nothing can be suspended either.
     const bool can_wait = f != nullptr && !f->ending && f->waiting == nullptr;
-    if (f != nullptr && f->ending && how.is_stopped) return unparked::stopped;
     if (!can_wait) {
         const blocks_thread tells(how.what, __builtin_return_address(0), blocks_thread::brief);
-        return park_thread(address, how, still, of);
+        const kept_errno keep;
+        return f != nullptr ? park_beside(*f, address, how, still, of)
+                            : park_thread(address, how, still, of);
     }
     const kept_errno keep;
     const unparked end = park_fiber(*f, address, how, still, of);

@@ -16,6 +16,7 @@
 //   that is woken looks again.
 // - A fiber waits as one if its hooks are on and it can be suspended here; otherwise its thread
 //   sleeps, which nothing but an unpark and the deadline end.
+// - One that is being ended has the others of its loop go on meanwhile, see beside.hpp.
 // - errno stays what it was.
 // - Not async-signal-safe: a line is locked for a few instructions.
 // - After fork() the child's lines are empty.
@@ -32,6 +33,8 @@
 #include "weft/hook/parking_line.hpp"
 
 namespace weft::detail {
+
+struct fiber_core;
 
 // How a wait in the lot has ended.
 enum class unparked : unsigned char {
@@ -55,6 +58,10 @@ struct parking {
     // Another party has what is waited for, and gives it up soon: an executor that ends waits for
     // that, for a while, as libc declares that nothing is thrown there (a kill).
     bool is_owned = false;
+    // Whether the fiber has what is waited for at the address, and alone may give it up: to wait
+    // for that where it can have no turn ends the program. Null: that is not known, or the wait has
+    // an end of its own.
+    bool (*is_owner)(const void* address, const detail::fiber_core& f) noexcept = nullptr;
     std::uint32_t bits = ~0u;  // a wake names bits; one in common wakes it
     bool first = false;        // it has waited before, and goes in front of all
     std::uintptr_t tag = 0;    // told to what hands over, see unpark_first

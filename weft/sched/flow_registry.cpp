@@ -17,6 +17,20 @@ void flow_registry::strike_off(flow& f) noexcept {
     f.serial = 0;
 }
 
+flow* flow_registry::youngest_to_end() const noexcept {
+    flow* found = nullptr;
+    if (flow* const last = flows_.back(); last == nullptr || !last->ending) return last;
+    for (flow& f : flows_)
+        if (!f.ending) found = &f;
+    return found;
+}
+
+const flow* flow_registry::find(executor::flow_question is_it, const void* with) const noexcept {
+    for (const flow& f : flows_)
+        if (is_it(f, with)) return &f;
+    return nullptr;
+}
+
 void flow_registry::request_stop_of_all() noexcept {
     if (std::exchange(ending_, true)) return;
     list<flow> taken;

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "weft/base/list.hpp"
+#include "weft/wait/executor.hpp"
 #include "weft/wait/flow.hpp"
 
 namespace weft::detail {
@@ -37,6 +38,9 @@ public:
 
     std::size_t count() const noexcept { return count_; }
     flow* youngest() const noexcept { return flows_.back(); }
+    // The same of those that nobody is ending yet.
+    flow* youngest_to_end() const noexcept;
+    const flow* find(executor::flow_question is_it, const void* with) const noexcept;
     // For a look that calls nothing.
     const list<flow>& flows() const noexcept { return flows_; }
 

@@ -487,20 +487,11 @@ void loop::end_all() noexcept {
     request_stop_of_all();
     run_on(never);
     // These do not go when they are asked. The youngest first: who began it may wait for it in a
-    // destructor, which cannot be unwound. One has handed the stop on to another executor, or waits
-    // for those who live there, and the answer is awaited, for a while; the others wait under a
-    // shield, or swallow it.
-    const time_point patience = after(now(), deadlock_patience);
-    const auto may_be_answered = [](const waiter* w) noexcept {
-        return w != nullptr && (w->reason() != stop_reason::none || w->is_for_others());
-    };
-    const auto comes_an_answer = [&](const flow& f) noexcept {
-        return !ready() && may_be_answered(f.waiting) && now() < patience &&
-               now_on().wait(std::min(patience, next_due()));
-    };
+    // destructor, which cannot be unwound.
+    patience_ = after(now(), deadlock_patience);
     while (flow* f = living_.youngest()) {
-        if (!comes_an_answer(*f)) f->kind->end(*f);
-        run_on(patience);
+        end_or_await(*f);
+        run_on(patience_);
     }
     drop_ready();  // it may hold timers of its own
     end_timers();
@@ -509,6 +500,38 @@ void loop::end_all() noexcept {
     for (detail::spin_wait w; wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
                               telling_count_.load(std::memory_order_acquire) != 0;)
         w.once();
+}
+
+// One has handed the stop on to another executor, or waits for those who live there, and the answer
+// is awaited, for a while; the others wait under a shield, or swallow it.
+void loop::end_or_await(flow& f) noexcept {
+    const waiter* const w = f.waiting;
+    const bool may_be_answered =
+        w != nullptr && (w->reason() != stop_reason::none || w->is_for_others());
+    if (!ready() && may_be_answered && now() < patience_ &&
+        now_on().wait(std::min(patience_, next_due())))
+        return;
+    const bool before = std::exchange(ends_one_, true);
+    f.kind->end(f);
+    ends_one_ = before;
+}
+
+// From below one that is being ended. It goes as in end_all(), only deeper; those that are being
+// ended further up the stack stay where they are.
+bool loop::run_beside(bool may_end) noexcept {
+    if (!ends_one_) return false;
+    const detail::as_it_was put_back;
+    detail::this_thread_runs() = {nullptr, this};
+    if (may_end) {
+        flow* const f = living_.youngest_to_end();
+        if (f == nullptr) return false;
+        end_or_await(*f);
+    } else {
+        ends_one_ = false;  // what a turn ends is below that turn
+        run_on(patience_);
+        ends_one_ = true;
+    }
+    return true;
 }
 
 // Some turns for each that lives, and no more: one that yields for ever is ended as well. A round

@@ -189,6 +189,10 @@ public:
     void disarm(timer_node& t) noexcept override;
     void enroll(flow& f) noexcept override;
     void strike_off(flow& f) noexcept override;
+    [[nodiscard]] bool run_beside(bool may_end) noexcept override;
+    const flow* find_living(flow_question is_it, const void* with) const noexcept override {
+        return living_.find(is_it, with);
+    }
     driver* driven_by() noexcept override { return &now_on(); }
     [[nodiscard]] bool adopt(driver* d) noexcept override;
     time_point now() const noexcept override { return now_on().now(); }
@@ -232,6 +236,7 @@ private:
     bool next_chosen(entry& e) noexcept;
     bool next_of_source(entry& e) noexcept;
     void run_on(time_point until) noexcept;
+    void end_or_await(flow& f) noexcept;
     void end_timers() noexcept;
     void drop_ready() noexcept;
     void fetch_ahead() noexcept;
@@ -270,6 +275,8 @@ private:
     work_source* source_ = nullptr;
     turn_watch* watch_ = nullptr;
     time_point give_back_at_ = never;  // when to ask for unused memory again
+    bool ends_one_ = false;            // end_all() is at one, and none has a turn
+    time_point patience_ = never;      // until when it awaits what may be answered
     time_point turns_until_ = never;   // the turn in which it comes is the last of a round
     std::unique_ptr<driver> first_driver_;
     std::unique_ptr<driver> adopted_;

@@ -37,6 +37,7 @@ struct strand::core final : executor, detail::frame, std::enable_shared_from_thi
     void enroll(flow& f) noexcept override;
     void strike_off(flow& f) noexcept override;
     bool is_here() const noexcept override { return current_executor() == this; }
+    const flow* find_living(flow_question is_it, const void* with) const noexcept override;
 
     void end() noexcept;
     bool is_idle() const noexcept {                                            // under the lock
@@ -234,6 +235,10 @@ void strand::core::strike_off(flow& f) noexcept {
     living.strike_off(f);
     flow_count.store(living.count(), std::memory_order_relaxed);
     on.count_strand_flow(-1);
+}
+
+const flow* strand::core::find_living(flow_question is_it, const void* with) const noexcept {
+    return living.find(is_it, with);
 }
 
 void strand::core::end() noexcept {

@@ -84,6 +84,20 @@ public:
     virtual void enroll(flow& f) noexcept = 0;
     virtual void strike_off(flow& f) noexcept = 0;
 
+    // For what cannot wait as a flow does, as it is being ended: gives the others here their turns
+    // from below it; or, where it says that it may, ends one of them, or lets it be answered.
+    // False: there is none left, or no other can have a turn within this one. On its own thread.
+    [[nodiscard]] virtual bool run_beside(bool may_end) noexcept {
+        static_cast<void>(may_end);
+        return false;
+    }
+    // Of those that live here, the first that is asked for; null: none. On its own thread.
+    using flow_question = bool (*)(const flow&, const void* with) noexcept;
+    virtual const flow* find_living(flow_question is_it, const void* with) const noexcept {
+        static_cast<void>(is_it);
+        return static_cast<void>(with), nullptr;
+    }
+
     // How many turns it has given, as of some moment in the present round. On its own thread.
     static constexpr std::uint64_t no_turns = ~std::uint64_t{0};  // it does not count
     virtual std::uint64_t turn_count() const noexcept { return no_turns; }
