@@ -26,6 +26,7 @@
 #include "weft/sched/blocking.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
+#include "weft/wait/stopped.hpp"
 
 namespace {
 
@@ -620,6 +621,27 @@ TEST_P(pthread_waits, of_readers_go_on_when_a_thread_gives_up_to_write) {
 }
 
 INSTANTIATE_ON_DRIVERS(pthread_waits);
+
+// As a process does after its main thread. What that would have returned there is none of.
+TEST(pthread_exit_of_a_first_fiber, leaves_run_when_the_others_have_ended) {
+    bool other_has_ended = false;
+    bool was_unwound = false;
+    EXPECT_THROW(run([&] {
+                     struct tells {
+                         bool& it;
+                         ~tells() { it = true; }
+                     } const at_end{was_unwound};
+                     fiber([&] {
+                         ::usleep(50'000);
+                         EXPECT_TRUE(was_unwound);
+                         other_has_ended = true;
+                     }).detach();
+                     ::pthread_exit(nullptr);
+                     return 0;
+                 }),
+                 stopped);
+    EXPECT_TRUE(other_has_ended);
+}
 
 int recursive_static(int depth);
 int (*volatile recursive_again)(int) = recursive_static;
