@@ -38,6 +38,15 @@ POSIX_CASE(sleep_lasts) {
                then.tv_sec > at.tv_sec || (then.tv_sec == at.tv_sec && then.tv_nsec >= at.tv_nsec));
         t.told("bad", HOOKED(clock_nanosleep)(by, 0, &bad, nullptr));
     }
+    if (may_give_bad_lists) {
+        const timespec* const nowhere = reinterpret_cast<const timespec*>(8);
+        t.told("nowhere", HOOKED(nanosleep)(nowhere, nullptr));
+        t.told("nowhere", HOOKED(clock_nanosleep)(CLOCK_MONOTONIC, 0, nowhere, nullptr));
+        t.told("nowhere", HOOKED(clock_nanosleep)(CLOCK_REALTIME, TIMER_ABSTIME, nowhere, nullptr));
+        sigset_t none;
+        ::sigemptyset(&none);
+        t.told("nowhere", HOOKED(sigtimedwait)(&none, nullptr, nowhere));
+    }
     t.told("no such clock", HOOKED(clock_nanosleep)(4242, 0, &some, nullptr));
     t.took("sleep", milliseconds(1000), [&] { t.told("sleep", HOOKED(sleep)(1)); });
 }

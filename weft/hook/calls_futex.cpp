@@ -28,6 +28,7 @@
 #include "weft/base/asymmetric_fence.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/readable.hpp"
 #include "weft/hook/shared_child.hpp"
 #include "weft/hook/timed_park.hpp"
 
@@ -99,25 +100,6 @@ long wake_and_change(const futex_call& c) {
         wake_fibers(c.address(), most_of(c.value)) +
         wake_fibers(reinterpret_cast<const void*>(c.other_word), most_of(c.timeout));
     return r + static_cast<long>(n);
-}
-
-// What the system says of a wait that it need not make: EFAULT, EAGAIN, or 0. By a request to move
-// none of those that wait, which looks at the word and is no wait at all.
-int look_at_word(long word, long value) noexcept {
-    const int before = errno;
-    const long r = real::syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, word, value);
-    const int why = r < 0 ? errno : 0;
-    errno = before;
-    return why;
-}
-// Memory ends with a page, so that the first and the last word stand for all.
-bool is_readable(const timespec* t) noexcept {
-    constexpr long word_bytes = 4;
-    const auto first = reinterpret_cast<long>(t) & ~(word_bytes - 1);
-    const auto last = (reinterpret_cast<long>(t + 1) - 1) & ~(word_bytes - 1);
-    constexpr long page = 4096;  // or more
-    return look_at_word(first, 0) != EFAULT &&
-           (first / page == last / page || look_at_word(last, 0) != EFAULT);
 }
 
 timespec moment_after(const timespec& wanted) noexcept {

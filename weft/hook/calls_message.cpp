@@ -11,6 +11,7 @@
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/readable.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/turn_budget.hpp"
 
@@ -20,7 +21,8 @@ namespace {
 constexpr timespec long_ago{};
 
 bool is_no_moment(const timespec* t) noexcept {
-    return t != nullptr && (t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec > 999'999'999);
+    return t != nullptr &&
+           (!is_readable(t) || t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec > 999'999'999);
 }
 
 duration left_until(const timespec& moment) noexcept {

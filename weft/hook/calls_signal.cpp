@@ -7,6 +7,7 @@
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
 #include "weft/hook/interruption.hpp"
+#include "weft/hook/readable.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/signal_watch.hpp"
 #include "weft/hook/turn_budget.hpp"
@@ -41,8 +42,8 @@ int sigtimedwait(const sigset_t* set, siginfo_t* told, const timespec* timeout) 
     pay(price::lock);
     if (!is_own_process()) return real::sigtimedwait(set, told, timeout);
     if (timeout == nullptr) return take_signal(set, told, never);
-    const bool is_bad =
-        timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec > 999'999'999;
+    const bool is_bad = !is_readable(timeout) || timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
+                        timeout->tv_nsec > 999'999'999;
     const duration d =
         is_bad ? duration::zero()
                : hook::duration_of(timeout->tv_sec, std::chrono::nanoseconds(timeout->tv_nsec));

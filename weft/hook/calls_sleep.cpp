@@ -8,6 +8,7 @@
 
 #include "weft/hook/calls.hpp"
 #include "weft/hook/in_process.hpp"
+#include "weft/hook/readable.hpp"
 #include "weft/hook/readiness.hpp"
 #include "weft/wait/flow.hpp"
 
@@ -15,7 +16,7 @@ namespace weft::hook::in_fiber {
 namespace {
 
 bool is_no_time(const timespec* t) noexcept {
-    return t == nullptr || t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec > 999'999'999;
+    return !is_readable(t) || t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec > 999'999'999;
 }
 
 duration duration_of(const timespec& t) noexcept {
