@@ -9,6 +9,8 @@
 
 #include "weft/fiber/fiber.hpp"
 #include "weft/run/run.hpp"
+#include "weft/sched/blocking.hpp"
+#include "weft/wait/timeout_scope.hpp"
 
 namespace {
 
@@ -64,6 +66,47 @@ TEST(errand, is_left_behind_by_who_is_stopped) {
     });
     go = true;
     while (errands_alive != 0) std::this_thread::yield();
+}
+
+// Whether it was hurried; the caller has left it.
+struct stopped_errand final : hook::errand {
+    std::atomic<bool> hurried{false};
+    std::atomic<int>& missed;
+    explicit stopped_errand(std::atomic<int>& m) noexcept : missed(m) { ++errands_alive; }
+    ~stopped_errand() override { --errands_alive; }
+    void run() noexcept override {
+        for (int i = 0; i < 200 && !hurried; ++i) std::this_thread::sleep_for(1ms);
+        if (!hurried) ++missed;
+    }
+    void hurry() noexcept override { hurried = true; }
+};
+
+// A stop that another thread requests may come behind the look for one, and before the wait.
+TEST(errand, is_hurried_whenever_the_stop_comes) {
+    std::atomic<int> missed{0};
+    for (int i = 0; i < 60; ++i) {
+        blocking_pool begins_a_thread;
+        run([&] {
+            std::atomic<bool> begins{false};
+            fiber f([&] {
+                const timeout_scope seen_at_once(1h);
+                const hook::errand_ptr e(new stopped_errand(missed));
+                begins = true;
+                EXPECT_EQ(hook::run_errand(*e, "a test", begins_a_thread), ECANCELED);
+            });
+            std::thread stops([&] {
+                while (!begins) std::this_thread::yield();
+                const auto some = std::chrono::steady_clock::now() + i % 20 * 1us;
+                while (std::chrono::steady_clock::now() < some) {
+                }
+                f.request_stop();
+            });
+            stops.join();
+            f.join();
+        });
+        while (errands_alive != 0) std::this_thread::yield();
+    }
+    EXPECT_EQ(missed, 0);
 }
 
 }  // namespace

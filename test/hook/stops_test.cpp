@@ -447,6 +447,38 @@ TEST(stop_answers, of_the_environment_are_checked) {
               std::string::npos);
 }
 
+// A thread of weft's own has made the call, and is out of it when what is unwound closes files.
+TEST_P(hooked_stops, that_unwind_a_call_with_a_mask_leave_no_file_in_use) {
+    if (!WEFT_EXCEPTIONS) GTEST_SKIP();
+    run([] {
+        int missed = 0;
+        for (int i = 0; i != 50; ++i) {
+            fiber waits([&] {
+                const hook::stop_answer_scope said(hook::stop_answer::unwind);
+                struct closing {
+                    fd_pair p = fd_pair::pipe();
+                    int& missed;
+                    ~closing() {
+                        p.close_a();
+                        pollfd of_b = {p.b, POLLOUT, 0};
+                        hook::real::poll(&of_b, 1, 0);
+                        if ((of_b.revents & POLLERR) == 0) ++missed;
+                    }
+                } const mine{.missed = missed};
+                sigset_t none;
+                sigemptyset(&none);
+                pollfd of_a = {mine.p.a, POLLIN, 0};
+                ::ppoll(&of_a, 1, nullptr, &none);
+                ADD_FAILURE() << "it came back";
+            });
+            ::usleep(1000);
+            waits.request_stop();
+            waits.join();
+        }
+        EXPECT_EQ(missed, 0);
+    });
+}
+
 INSTANTIATE_ON_DRIVERS(hooked_stops);
 
 }  // namespace

@@ -66,6 +66,7 @@ public:
         const ::pid_t thread = thread_.load(std::memory_order_relaxed);
         if (thread != 0 && signal_ != 0) ::syscall(SYS_tgkill, ::getpid(), thread, signal_);
     }
+    bool uses_files() const noexcept final { return true; }
 
 protected:
     // The call that waits, and what undoes it.
@@ -126,11 +127,6 @@ int run_lock(lock_errand* made) {
         return run_errand(*e, "a lock of a file");
     }();
     // A stop, or a handler. The lock may have come all the same, and then the caller has it.
-    while (why != 0 && e->is_posted() && !e->is_over()) {
-        e->hurry();
-        wait_out(after(now(), std::chrono::milliseconds(1)));
-        if (fiber_here() == nullptr || fiber_here()->ending) break;
-    }
     if ((why == 0 || (e->is_posted() && e->is_over())) && e->result() == 0) {
         e->take();
         errno = before;

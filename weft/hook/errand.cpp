@@ -1,6 +1,7 @@
 #include "weft/hook/errand.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <new>
@@ -37,8 +38,10 @@ class errand_wait {
 public:
     static constexpr bool reports_stop = true;
 
-    explicit errand_wait(errand& e, const char* what) noexcept : errand_(&e), what_(what) {}
-    errand_wait(errand_wait&& other) noexcept : errand_(other.errand_), what_(other.what_) {}
+    errand_wait(errand& e, const char* what, time_point deadline = never) noexcept
+        : errand_(&e), what_(what), deadline_(deadline) {}
+    errand_wait(errand_wait&& other) noexcept
+        : errand_wait(*other.errand_, other.what_, other.deadline_) {}
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {
@@ -54,13 +57,18 @@ public:
         errand_->queue_.push_back(node_);
         return true;
     }
+    time_point deadline() const noexcept { return deadline_; }
     int take(const waiter* w, wait_status how) const noexcept {
-        return how == wait_status::stopped ? why_stopped(w) : 0;
+        if (how != wait_status::stopped) return 0;
+        // By a stop that has come before it was enlisted, from another thread.
+        if (node_.owner == nullptr) errand_->hurry();
+        return why_stopped(w);
     }
 
 private:
     errand* errand_;
     const char* what_;
+    time_point deadline_;
     wait_node node_;
 };
 
@@ -80,6 +88,21 @@ void forget_parents_threads() noexcept {
     ::new (&default_blocking_pool()) blocking_pool;
     ::new (&weft::detail::name_pool()) blocking_pool;
 }
+
+namespace {
+
+// Of one that is left and hurried, whatever is requested of the fiber. What hurries it may come
+// just before it sleeps, and so comes again.
+void see_end_of(errand& e) {
+    const shield from_stops;
+    while (!e.is_over() && !is_ending()) {
+        errand_wait op(e, "a thread that leaves its call",
+                       after(now(), std::chrono::milliseconds(1)));
+        static_cast<void>(weft::detail::block_for(op, std::source_location::current()));
+    }
+}
+
+}  // namespace
 
 int run_errand(errand& e, const char* what, blocking_pool& by) {
     const kept_errno own;
@@ -103,16 +126,9 @@ int run_errand(errand& e, const char* what, blocking_pool& by) {
     }
     e.posted_ = true;
     errand_wait op(e, what);
-    return after_wait(weft::detail::block_for(op, std::source_location::current()));
-}
-
-void see_end_of(errand& e) {
-    const fiber_core* const here = fiber_here();
-    if (!e.is_posted() || here == nullptr || here->ending || here->waiting != nullptr) return;
-    const kept_errno own;
-    const shield from_stops;
-    errand_wait op(e, "a thread that leaves its call");
-    static_cast<void>(weft::detail::block_for(op, std::source_location::current()));
+    const int why = weft::detail::block_for(op, std::source_location::current());
+    if (why != 0 && e.uses_files()) see_end_of(e);
+    return after_wait(why);
 }
 
 }  // namespace weft::hook

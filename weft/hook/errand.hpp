@@ -24,8 +24,12 @@ public:
 
     // On a thread that may block. It does not throw.
     virtual void run() noexcept = 0;
-    // A stop has come while it is under way. Any thread.
+    // A stop has come while it is under way; it may be told more than once. Any thread.
     virtual void hurry() noexcept {}
+    // Whether it is in a call on descriptors of the caller's: a caller that leaves it goes on, or
+    // is unwound, when its thread is out of that. Until then a close would not be the last, and the
+    // number not be another file's.
+    virtual bool uses_files() const noexcept { return false; }
 
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
     void let_go() noexcept {
@@ -82,8 +86,5 @@ void forget_parents_threads() noexcept;
 // for it. In a fiber; `what` is waited for. In a child that shares its parent's memory the caller
 // runs it.
 int run_errand(errand& e, const char* what, blocking_pool& by = pool_of_waits());
-// Of one that is left and hurried: until its thread is out of it, whatever is requested of the
-// fiber. What it works on is in use until then, so that a close of it would not be the last.
-void see_end_of(errand& e);
 
 }  // namespace weft::hook

@@ -48,6 +48,7 @@ public:
         const std::uint64_t one = 1;
         if (hurry_ >= 0) static_cast<void>(real::write(hurry_, &one, sizeof one));
     }
+    bool uses_files() const noexcept final { return true; }
 
 protected:
     virtual int ask(duration timeout) noexcept = 0;
@@ -137,10 +138,8 @@ private:
 template <class E>
 int run_masked(const errand_ptr<E>& e) {
     const interruptible here(ended_by::any_handler, &e->mask());
-    if (const int why = run_errand(*e, "descriptors, with a mask of signals"); why != 0) {
-        see_end_of(*e);
+    if (const int why = run_errand(*e, "descriptors, with a mask of signals"); why != 0)
         return errno = why, -1;
-    }
     if (e->result() < 0) errno = e->error();
     return e->result();
 }
