@@ -10,6 +10,8 @@
 #include "weft/base/platform.hpp"
 #include "weft/hook/in_process.hpp"
 
+extern "C" int __clone(int (*)(void*), void*, int, void*, ...);
+
 namespace weft::hook {
 namespace {
 
@@ -30,6 +32,13 @@ TEST(shared_child, is_expected_from_when_one_is_first_made) {
                        CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
     });
     is_told_of([] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); });
+    is_told_of([] { return static_cast<pid_t>(::syscall(SYS_fork)); });
+    is_told_of([] { return ::_Fork(); });
+    is_told_of([] {
+        alignas(16) static char stack[64 * 1024];
+        return __clone([](void*) { return 0; }, stack + sizeof stack,
+                       CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
+    });
     forget_shared_child();
     const pid_t child = ::vfork();
     if (child == 0) ::_exit(is_own_process() ? 1 : 0);

@@ -182,7 +182,7 @@ __attribute__((constructor(101))) void find_syscall_early() {
 
 bool makes_a_child(long number) noexcept {
 #if defined(SYS_vfork)
-    if (number == SYS_vfork) return true;
+    if (number == SYS_fork || number == SYS_vfork) return true;
 #endif
     return number == SYS_clone || number == SYS_clone3;
 }

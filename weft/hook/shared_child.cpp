@@ -1,6 +1,7 @@
 #include "weft/hook/shared_child.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include "weft/hook/calls.hpp"
 
@@ -8,6 +9,11 @@
 #define WEFT_SEES_SHARED_CHILDREN 1
 #else
 #define WEFT_SEES_SHARED_CHILDREN 0
+#endif
+#if defined(__GLIBC__)
+#define WEFT_HAS_BARE_FORK __GLIBC_PREREQ(2, 34)
+#else
+#define WEFT_HAS_BARE_FORK 0
 #endif
 
 namespace weft::hook {
@@ -46,38 +52,61 @@ __attribute__((weak)) int __interceptor_clone();
 namespace weft::hook {
 namespace {
 
-// Kept for each of the two; relaxed, as whatever looks for one finds the same.
-void* next(const char* name, void* sanitizers, atomic<void*>& kept) noexcept {
-    expect_shared_child();
+// Kept for each of them; relaxed, as whatever looks for one finds the same.
+void* find(const char* name, int (*sanitizers)(), atomic<void*>& kept) noexcept {
     void* found = kept.load(std::memory_order_relaxed);
     if (found != nullptr) return found;
-    found = sanitizers != nullptr ? sanitizers : real::next_of(name);
+    found = sanitizers != nullptr ? reinterpret_cast<void*>(sanitizers) : real::next_of(name);
     kept.store(found, std::memory_order_relaxed);
     return found;
 }
 
 constinit atomic<void*> next_vfork{nullptr};
 constinit atomic<void*> next_clone{nullptr};
+void* find_vfork() noexcept { return find("vfork", __interceptor_vfork, next_vfork); }
+void* find_clone() noexcept { return find("clone", __interceptor_clone, next_clone); }
+#if WEFT_HAS_BARE_FORK
+constinit atomic<void*> next_bare_fork{nullptr};
+void* find_bare_fork() noexcept { return find("_Fork", nullptr, next_bare_fork); }
+#endif
+
+// They are called where nothing can be looked for: in handlers of signals.
+__attribute__((constructor(101))) void find_them_early() {
+    find_vfork();
+    find_clone();
+#if WEFT_HAS_BARE_FORK
+    find_bare_fork();
+#endif
+}
 
 }  // namespace
 }  // namespace weft::hook
 
 void* weft_hook_next_vfork() noexcept {
-    auto* const sanitizers = reinterpret_cast<void*>(__interceptor_vfork);
-    return weft::hook::next("vfork", sanitizers, weft::hook::next_vfork);
+    weft::hook::expect_shared_child();
+    return weft::hook::find_vfork();
 }
 
 void* weft_hook_next_clone() noexcept {
-    auto* const sanitizers = reinterpret_cast<void*>(__interceptor_clone);
-    return weft::hook::next("clone", sanitizers, weft::hook::next_clone);
+    weft::hook::expect_shared_child();
+    return weft::hook::find_clone();
 }
+
+#if WEFT_HAS_BARE_FORK
+// It tells nobody (pthread_atfork) of its child, which has a copy of the byte.
+extern "C" pid_t _Fork() noexcept {
+    weft::hook::expect_shared_child();
+    return reinterpret_cast<pid_t (*)()>(weft::hook::find_bare_fork())();
+}
+#endif
 
 // At the jump all is as at the entry: the registers of the arguments, the stack, and on it where
 // the caller goes on.
 __asm__(R"(
-    .text
-    .globl vfork
+    .pushsection .text
+    .globl vfork, __vfork
     .type vfork, @function
+    .set __vfork, vfork
 vfork:
     .cfi_startproc
     endbr64
@@ -90,8 +119,9 @@ vfork:
     .cfi_endproc
     .size vfork, . - vfork
 
-    .globl clone
+    .globl clone, __clone
     .type clone, @function
+    .set __clone, clone
 clone:
     .cfi_startproc
     endbr64
@@ -127,6 +157,7 @@ clone:
     jmp *%rax
     .cfi_endproc
     .size clone, . - clone
+    .popsection
 )");
 
 #endif

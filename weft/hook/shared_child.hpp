@@ -1,7 +1,8 @@
-// shared_child: whether a child may be running in this process's memory, as that of vfork() does.
+// shared_child: whether a child may be running in this process's memory, as that of vfork() does,
+// or in a copy of it that is told of nothing, as that of _Fork() does.
 //
-//      vfork, clone ---> set, for good ---> libc's own, which returns to the caller
-//      syscall(SYS_vfork, SYS_clone, SYS_clone3) ---> set ---> the system
+//      vfork, clone, _Fork ---> set, for good ---> libc's own, which returns to the caller
+//      syscall(SYS_fork, SYS_vfork, SYS_clone, SYS_clone3) ---> set ---> the system
 //
 // Its one idea: until such a child is first made nobody need ask the system whose call this is,
 // which is asked at each wait (is_own_process()) and costs more than all else that is asked there.
