@@ -150,7 +150,7 @@ public:
         move(into->h_name, room);
         for (char*** const list : {&into->h_aliases, &into->h_addr_list}) {
             move(*list, room);
-            for (char** one = *list; one != nullptr && *one != nullptr; ++one) move(*one, room);
+            if (*list != nullptr) move_all(reinterpret_cast<char*>(*list), room);
         }
         *found = into;
         return result_;
@@ -179,6 +179,16 @@ private:
         const auto at = reinterpret_cast<std::uintptr_t>(p);
         const auto first = reinterpret_cast<std::uintptr_t>(room());
         if (first <= at && at - first < given_bytes_) p = reinterpret_cast<T*>(to + (at - first));
+    }
+
+    // Of a list, which libc aligns no better than the room that it is given.
+    void move_all(char* list, char* to) const noexcept {
+        for (char* one;; list += sizeof one) {
+            std::memcpy(&one, list, sizeof one);
+            if (one == nullptr) return;
+            move(one, to);
+            std::memcpy(list, &one, sizeof one);
+        }
     }
 
     const text name_;
