@@ -97,7 +97,7 @@ WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough
                 return moved > 0 ? moved : -1;
             }
         n = attempt();
-        if (n == 0 || (n > 0 && (enough(n) || (!waits && is_one_try(fd))))) {
+        if (n == 0 || (n > 0 && enough(n))) {
             if (waits) errno = before;
             return moved + n;
         }
