@@ -210,13 +210,13 @@ POSIX_CASE(a_child_waits_for_the_shared_mutex_that_its_parent_has) {
     t.told("lock", HOOKED(pthread_mutex_lock)(&m));
     const pid_t child = ::fork();
     if (child == 0) {
-        ::alarm(5);
+        ::alarm(60);
         const bool is_free = ::pthread_mutex_trylock(&m) == 0;
         const bool is_locked = ::pthread_mutex_lock(&m) == 0;
         ::_exit((is_free ? 1 : 0) + (is_locked ? 2 : 0) +
                 (::pthread_mutex_unlock(&m) == 0 ? 4 : 0));
     }
-    after_ms(20);
+    after_ms(300);
     t.told("unlock", HOOKED(pthread_mutex_unlock)(&m));
     int status = 0;
     t.told("child", HOOKED(waitpid)(child, &status, 0) == child);

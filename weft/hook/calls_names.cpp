@@ -122,7 +122,7 @@ public:
     // As much room as the caller's, and no more, that begins as that does beside what is aligned.
     void be_given(const char* room, std::size_t bytes, int h_error) noexcept {
         has_given_ = true;
-        given_bytes_ = bytes;
+        given_bytes_ = std::min(bytes, enough_);
         off_ = reinterpret_cast<std::uintptr_t>(room) % alignof(std::max_align_t);
         h_error_ = h_error;
     }
@@ -132,9 +132,8 @@ public:
         if (has_given_) {
             ask(given_bytes_);
         } else {
-            constexpr std::size_t enough = 1024 * 1024;
             std::size_t bytes = 2048;
-            for (ask(bytes); result_ == ERANGE && bytes <= enough; ask(bytes)) bytes *= 2;
+            for (ask(bytes); result_ == ERANGE && bytes <= enough_; ask(bytes)) bytes *= 2;
         }
         error_ = errno;
     }
@@ -190,6 +189,8 @@ private:
             std::memcpy(list, &one, sizeof one);
         }
     }
+
+    static constexpr std::size_t enough_ = 1024 * 1024;  // for any answer
 
     const text name_;
     unsigned char of_[sizeof(in6_addr)] = {};

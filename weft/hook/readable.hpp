@@ -21,7 +21,7 @@ inline int look_at_word(long word, long value) noexcept {
     const long r = real::syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, word, value);
     const int why = r < 0 ? errno : 0;
     errno = before;
-    return why;
+    return why == EFAULT || why == EAGAIN ? why : 0;  // others are of this request alone
 }
 
 // Memory ends with a page, so that the first and the last word stand for all.
