@@ -10,7 +10,7 @@
 #include "weft/base/platform.hpp"
 #include "weft/hook/in_process.hpp"
 
-extern "C" int __clone(int (*)(void*), void*, int, void*, ...);
+extern "C" int __clone(int (*)(void*), void*, int, void*, ...) noexcept;
 
 namespace weft::hook {
 namespace {
@@ -26,19 +26,18 @@ TEST(shared_child, is_expected_from_when_one_is_first_made) {
         EXPECT_EQ(::waitpid(child, &status, 0), child);
         EXPECT_EQ(status, 0);
     };
-    is_told_of([] {
-        alignas(16) static char stack[64 * 1024];
-        return ::clone([](void*) { return 0; }, stack + sizeof stack,
-                       CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
-    });
     is_told_of([] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); });
     is_told_of([] { return static_cast<pid_t>(::syscall(SYS_fork)); });
     is_told_of([] { return ::_Fork(); });
-    is_told_of([] {
-        alignas(16) static char stack[64 * 1024];
-        return __clone([](void*) { return 0; }, stack + sizeof stack,
-                       CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
-    });
+    // ThreadSanitizer takes each for a fork, also where the child has this memory, and begins no
+    // thread after one.
+    if (WEFT_TSAN == 0)
+        for (auto* const make : {::clone, __clone})
+            is_told_of([=] {
+                alignas(16) static char stack[64 * 1024];
+                return make([](void*) { return 0; }, stack + sizeof stack,
+                            CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
+            });
     forget_shared_child();
     const pid_t child = ::vfork();
     if (child == 0) ::_exit(is_own_process() ? 1 : 0);
