@@ -39,20 +39,21 @@ std::string rest_of(int fd) {
         all.append(part, static_cast<std::size_t>(n));
     return all;
 }
+// Of TCP.
+fd_pair connection() {
+    sockaddr_in at;
+    const one_fd l(bound(SOCK_STREAM, at));
+    const int from = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
+    HOOKED(connect)(from, as_address(at), sizeof at);
+    return {from, HOOKED(accept)(l.n, nullptr, nullptr)};
+}
 long position(int fd) { return ::lseek(fd, 0, SEEK_CUR); }
 
 POSIX_CASE(a_file_is_sent_to_a_socket) {
     const std::string text = all_of(1'500'000);
     const one_fd file(file_of(text));
     for (const int family : {AF_UNIX, AF_INET}) {
-        sockaddr_in at;
-        const one_fd l(bound(SOCK_STREAM, at));
-        auto s = family == AF_UNIX ? fd_pair::sockets() : fd_pair();
-        if (family == AF_INET) {
-            s.a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
-            HOOKED(connect)(s.a, as_address(at), sizeof at);
-            s.b = HOOKED(accept)(l.n, nullptr, nullptr);
-        }
+        auto s = family == AF_UNIX ? fd_pair::sockets() : connection();
         std::string got;
         t.beside([&] { got = rest_of(s.b); });
         off_t from = 10;
@@ -335,12 +336,7 @@ POSIX_CASE(a_file_that_is_sent_in_steps_breaks_a_pipe) {
     a.sa_handler = [](int) { broken_pipes = broken_pipes + 1; };
     HOOKED(sigaction)(SIGPIPE, &a, &before);
     broken_pipes = 0;
-    sockaddr_in at;
-    const one_fd l(bound(SOCK_STREAM, at));
-    fd_pair s;
-    s.a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
-    HOOKED(connect)(s.a, as_address(at), sizeof at);
-    s.b = HOOKED(accept)(l.n, nullptr, nullptr);
+    const fd_pair s = connection();
     HOOKED(shutdown)(s.b, SHUT_RDWR);
     const one_fd zero(HOOKED(open)("/dev/zero", O_RDONLY, 0));
     t.told("has sent some", HOOKED(sendfile)(s.a, zero.n, nullptr, 70'000) > 0);
@@ -349,12 +345,7 @@ POSIX_CASE(a_file_that_is_sent_in_steps_breaks_a_pipe) {
 }
 
 POSIX_CASE(a_splice_ends_at_the_urgent_byte) {
-    sockaddr_in at;
-    const one_fd l(bound(SOCK_STREAM, at));
-    fd_pair s;
-    s.a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
-    HOOKED(connect)(s.a, as_address(at), sizeof at);
-    s.b = HOOKED(accept)(l.n, nullptr, nullptr);
+    const fd_pair s = connection();
     const fd_pair p = fd_pair::pipe();
     HOOKED(send)(s.a, "abcU", 4, MSG_OOB);
     after_ms(20);
@@ -368,14 +359,7 @@ POSIX_CASE(a_splice_ends_at_the_urgent_byte) {
 // It takes what is there, however little.
 POSIX_CASE(a_splice_does_not_look_at_low_water) {
     for (const int family : {AF_UNIX, AF_INET}) {
-        sockaddr_in at;
-        const one_fd l(bound(SOCK_STREAM, at));
-        auto s = family == AF_UNIX ? fd_pair::sockets() : fd_pair();
-        if (family == AF_INET) {
-            s.a = HOOKED(socket)(AF_INET, SOCK_STREAM, 0);
-            HOOKED(connect)(s.a, as_address(at), sizeof at);
-            s.b = HOOKED(accept)(l.n, nullptr, nullptr);
-        }
+        auto s = family == AF_UNIX ? fd_pair::sockets() : connection();
         const fd_pair p = fd_pair::pipe();
         const int least = 5;
         HOOKED(setsockopt)(s.b, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);

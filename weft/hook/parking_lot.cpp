@@ -122,14 +122,21 @@ unparked end_of_thread(const parked& mine) noexcept {
     return mine.was_given ? unparked::given : unparked::woken;
 }
 
-unparked park_thread(const void* address, const parking& how, lot::question still, void* of) {
-    parked mine;
+// False: what is waited for is there.
+bool enter_as_thread(parking_line& line, parked& mine, const void* address, const parking& how,
+                     lot::question still, void* of) {
     mine.address = address;
     mine.bits = how.bits;
     mine.tag = how.tag;
-    parking_line& line = line_of(address);
-    if (!line.enter(mine, how.first, [=] { return still(of); })) return unparked::refused;
+    if (!line.enter(mine, how.first, [=] { return still(of); })) return false;
     if (how.entered != nullptr) how.entered(how.entered_of);
+    return true;
+}
+
+unparked park_thread(const void* address, const parking& how, lot::question still, void* of) {
+    parked mine;
+    parking_line& line = line_of(address);
+    if (!enter_as_thread(line, mine, address, how, still, of)) return unparked::refused;
     if (!line.sleep(mine, end_of_wait(how))) return unparked::timed_out;
     return end_of_thread(mine);
 }
@@ -207,12 +214,8 @@ unparked park_beside(const fiber_core& f, const void* address, const parking& ho
     constexpr auto a_while = std::chrono::seconds(1);
     constexpr auto instant = std::chrono::milliseconds(1);
     parked mine;
-    mine.address = address;
-    mine.bits = how.bits;
-    mine.tag = how.tag;
     parking_line& line = line_of(address);
-    if (!line.enter(mine, how.first, [=] { return still(of); })) return unparked::refused;
-    if (how.entered != nullptr) how.entered(how.entered_of);
+    if (!enter_as_thread(line, mine, address, how, still, of)) return unparked::refused;
     const time_point until = end_of_wait(how);
     time_point tells_at = f.ending ? after(steady_now(), a_while) : never;
     others_beside others(f);

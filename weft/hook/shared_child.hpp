@@ -12,7 +12,7 @@
 // Limits: a child that is made by an instruction of its own, past libc, is not seen. On processors
 // for which there is no such symbol here the byte is always set.
 //
-// Model: none, the byte is set by the parent before the child begins.
+// Model: none, the byte stands for itself, and the thread that makes a child has set it before.
 #pragma once
 
 #include "weft/base/atomic.hpp"
