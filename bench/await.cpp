@@ -1,7 +1,7 @@
-// What an await costs that need not wait.
+// The cost of an await that does not wait.
 //
-// await_ready: awaiting something that is ready, in a task. await_task: calling a task that returns
-// at once, awaiting it, and the end of its frame; skynet's step, over and over.
+// await_ready: awaiting a ready object, in a task. await_task: calling a task that returns at once,
+// awaiting the task, and the end of its frame: skynet's step, repeated.
 
 #include <coroutine>
 #include <cstdint>
@@ -34,7 +34,7 @@ struct ready {
     std::uint64_t await_resume() const noexcept { return value; }
 };
 
-// The value is nothing that a compiler knows.
+// No compiler knows the value.
 inline std::uint64_t unknown(std::uint64_t n) {
     asm volatile("" : "+r"(n));
     return n;

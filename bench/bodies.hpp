@@ -1,8 +1,8 @@
 // The bodies that every peer runs, and the small world they act on.
 //
-// A stackful peer runs these very functions; a stackless one cannot yield from a function it calls,
-// so its file says the same in its own syntax. A body does next to nothing between two yields: it
-// counts, so that the sum proves that every resume came through, and it looks whether to finish.
+// A stackful peer runs these very functions; a stackless peer cannot yield from a function that it
+// calls, so its file has the same bodies in its own syntax. A body does next to nothing between two
+// yields: it counts, so that the sum proves every resume, and checks whether to finish.
 //
 //   resume -> [ resumes += weight ] -> yield        while the world is not finishing
 //   resume -> return                                once it is
@@ -33,7 +33,7 @@ struct counted {
     counted& operator=(const counted&) = delete;
 };
 
-// Counts and yields. Weight tells bodies apart: sixteen weights are sixteen functions, sixteen
+// Counts and yields. Weight makes bodies distinct: sixteen weights are sixteen functions, sixteen
 // yield sites.
 template <unsigned Weight>
 struct counting {
@@ -78,7 +78,7 @@ struct empty_handed {
     }
 };
 
-// Says where its stack is.
+// Records where the stack of the body is.
 struct locating {
     template <class Self>
     void operator()(Self& self) const {
@@ -137,7 +137,7 @@ std::uint64_t stackful_skynet(typename Peer::stacks& stacks) {
     return sum;
 }
 
-// What most peers have in common; a peer states only where it differs.
+// The common part of most peers; a peer declares only its differences.
 struct stackful_peer {
     static constexpr bool kill_runs_destructors = true;
     static constexpr bool prefetches = false;  // has prefetch()

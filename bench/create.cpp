@@ -1,9 +1,8 @@
 // create: the object alone, as the seeds count it. create_enter: with the first resume, which is
 // the honest figure where a stack is taken lazily.
 //
-// Cold: memory that the process never touched. One coroutine is made before and lives on, so that
-// the code, and nothing else, is warm. Warm: stacks that came back from coroutines that ran to
-// their end.
+// Cold: memory that the process never touched. One coroutine is made before and stays alive, so
+// that the code, and nothing else, is warm. Warm: stacks that coroutines gave back at their end.
 
 #include "bench/peers.hpp"
 #include "bench/row.hpp"
@@ -66,11 +65,18 @@ auto warm(std::size_t count, std::size_t stack_bytes, std::size_t rounds) {
 
 void add_create() {
     const plan several{.children = 9};
-    add("create/1000x128K", all_peers, cold<entered::no>(1000, 128 * KiB), several);
-    add("create_enter/1000x128K", all_peers, cold<entered::yes>(1000, 128 * KiB), several);
-    add("create_enter/30000x64K", all_peers, cold<entered::yes>(30000, 64 * KiB));
-    add("create_warm/1000x128K", all_peers, warm<entered::no>(1000, 128 * KiB, 20));
-    add("create_enter_warm/1000x128K", all_peers, warm<entered::yes>(1000, 128 * KiB, 20));
+    add("create/1000x128K", lists::coroutines(), cold<entered::no>(1000, 128 * KiB), several);
+    add("create/5000x128K", lists::coroutines(), cold<entered::no>(5000, 128 * KiB));
+    add("create/1000x2M", lists::coroutines(), cold<entered::no>(1000, 2 * MiB), several);
+    add("create/30000x64K", lists::coroutines(), cold<entered::no>(30000, 64 * KiB));
+    add("create_enter/1000x128K", lists::coroutines(), cold<entered::yes>(1000, 128 * KiB),
+        several);
+    add("create_enter/30000x64K", lists::coroutines(), cold<entered::yes>(30000, 64 * KiB));
+    add("create_warm/1000x128K", lists::coroutines(), warm<entered::no>(1000, 128 * KiB, 20));
+    add("create_warm/1000x2M", lists::coroutines(), warm<entered::no>(1000, 2 * MiB, 20));
+    add("create_warm/30000x64K", lists::coroutines(), warm<entered::no>(30000, 64 * KiB, 2));
+    add("create_enter_warm/1000x128K", lists::coroutines(),
+        warm<entered::yes>(1000, 128 * KiB, 20));
 }
 
 }  // namespace bench

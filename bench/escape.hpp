@@ -1,7 +1,6 @@
 // escape: makes the compiler believe that others read and write what p points to.
 //
-// Not benchmark::DoNotOptimize: its version in Debian 12 (1.7) lets GCC change an lvalue it is
-// given.
+// Not benchmark::DoNotOptimize: its version in Debian 12 (1.7) lets GCC change an lvalue argument.
 #pragma once
 
 namespace bench {

@@ -1,5 +1,5 @@
-// last_switch: the resume that runs a body to its end, and comes back. destroy: what is left to do
-// with a coroutine that has returned. Both on stacks that were used before.
+// last_switch: the resume that runs a body to its end, and returns. destroy: the destruction of a
+// coroutine that has returned. Both on stacks that were used before.
 
 #include "bench/peers.hpp"
 #include "bench/row.hpp"
@@ -39,8 +39,9 @@ auto finish(std::size_t count, std::size_t stack_bytes, std::size_t rounds) {
 }  // namespace
 
 void add_finish() {
-    add("last_switch/1000x128K", all_peers, finish<timed::last_switch>(1000, 128 * KiB, 20));
-    add("destroy/1000x128K", all_peers, finish<timed::destroy>(1000, 128 * KiB, 20));
+    add("last_switch/1000x128K", lists::coroutines(),
+        finish<timed::last_switch>(1000, 128 * KiB, 20));
+    add("destroy/1000x128K", lists::coroutines(), finish<timed::destroy>(1000, 128 * KiB, 20));
 }
 
 }  // namespace bench

@@ -1,20 +1,30 @@
-// What a future costs that has its value, and a function that is given to it.
+// The cost of a future that has its value, with a function that continues it.
 //
 // then: one of a million functions, each given to a future of its own before any of them runs, and
-// counted. poll: one question of a million that are put to one function, until it says yes. Their
-// variants differ in where the function runs: on the loop's own stack, or in a fiber, so that it
-// may wait. On memory that others have used before.
+// counted. poll: one of a million calls of one function, until the function returns true. The
+// variants differ in where the function runs: on the loop's own stack, or in a fiber, where the
+// function may wait. On memory that was used before.
 
 #include <cstddef>
 
-#include "bench/harness.hpp"
+#include "bench/lists.hpp"
+#include "bench/subjects.hpp"
+
+#ifndef WEFT_BENCH_CHECKOUT
 #include "bench/peers/boost_asio_post.hpp"
 #include "bench/peers/weft_future.hpp"
-#include "bench/subjects.hpp"
+#endif
 
 namespace bench {
 
 namespace {
+
+#ifndef WEFT_BENCH_CHECKOUT
+struct lists : no_peers<lists> {
+    static constexpr peers<weft_future, weft_future_in_fiber, boost_asio_post> then{};
+    static constexpr peers<weft_future, weft_future_in_fiber> poll{};
+};
+#endif
 
 constexpr std::size_t count = 1'000'000;
 constexpr std::size_t warm_runs = 2;
@@ -61,8 +71,8 @@ auto polls() {
 }  // namespace
 
 void add_future() {
-    add("then/1e6", peers<weft_future, weft_future_in_fiber, boost_asio_post>{}, thens());
-    add("poll/1e6", peers<weft_future, weft_future_in_fiber>{}, polls());
+    add("then/1e6", lists::then, thens());
+    add("poll/1e6", lists::poll, polls());
 }
 
 }  // namespace bench

@@ -36,8 +36,8 @@ sample& shared_sample() {
     return *shared;
 }
 
-// The child's whole life. It leaves without running destructors: what a subject leaves behind is
-// the kernel's to reclaim, and no peer is made to pay for it.
+// The child's whole life. The child exits without running destructors: the kernel reclaims what a
+// subject leaves behind, and no peer is made to pay for that.
 [[noreturn]] void live_as_child(const std::function<void(meter&)>& subject, sample& s) {
     meter m(s);
     try {
@@ -49,7 +49,7 @@ sample& shared_sample() {
     _exit(0);
 }
 
-// Runs the subject in a child and waits for it. Whatever happens to the child, s tells.
+// Runs the subject in a child and waits for the child. s records every outcome, also a crash.
 void run_in_a_child(const std::function<void(meter&)>& subject, sample& s) {
     std::memset(static_cast<void*>(&s), 0, sizeof s);
     std::fflush(nullptr);
@@ -91,7 +91,7 @@ void run_case(benchmark::State& state, const std::string& name,
 
 }  // namespace
 
-// The clocks are nested: what reading the CPU clock costs (a system call) stays outside the wall.
+// The clocks are nested: the cost of reading the CPU clock (a system call) is not in the wall time.
 void meter::start() noexcept {
     cpu_started_ = seconds(CLOCK_PROCESS_CPUTIME_ID);
     wall_started_ = seconds(CLOCK_MONOTONIC);

@@ -1,9 +1,9 @@
 // The harness of the comparison: one measurement is one child process.
 //
-// Its one idea: a subject is measured in a process forked for it, which starts from the same small
-// parent whatever ran before. So memory is fresh for every peer ("cold" means it), a peer that
-// crashes or runs out of mappings is a line in the report and not the end of it, and nothing has to
-// be given back. The child hands its sample over in shared memory.
+// Design: a subject is measured in a process forked for it, which starts from the same small parent
+// whatever ran before. Memory is therefore fresh for every peer ("cold" is literal), a peer that
+// crashes or runs out of mappings is a line in the report and not the end of the report, and
+// nothing has to be freed. The child delivers its sample in shared memory.
 //
 // A case is subject/variant/peer. A subject is a callable subject(Peer{}, meter&), written once for
 // all peers; add() registers it with Google Benchmark for each peer of a list. The time reported is
@@ -21,7 +21,7 @@
 
 namespace bench {
 
-// What a child measured. Lives in memory that parent and child share.
+// The measurement of a child, in memory that parent and child share.
 struct sample {
     static constexpr std::size_t counter_limit = 8;
     struct counter {
@@ -48,7 +48,7 @@ public:
 
     void counter(const char* name, double value) noexcept;
 
-    // A checksum: what is false here makes the case an error, loudly.
+    // A checksum: false makes the case an error, with a message.
     void expect(bool condition, const char* what) noexcept;
     void expect_equal(std::uint64_t found, std::uint64_t wanted, const char* what) noexcept;
 
@@ -68,13 +68,17 @@ struct plan {
 // A list of peers.
 template <class... Peer>
 struct peers {};
+template <class... A, class... B>
+constexpr peers<A..., B...> operator+(peers<A...>, peers<B...>) {
+    return {};
+}
 
-// A peer that is not on this machine derives from this and says what it misses.
+// A peer that is not on this machine derives from this and names what is missing.
 struct not_installed {};
 template <class Peer>
 inline constexpr bool installed = !std::is_base_of_v<not_installed, Peer>;
 
-// Says on standard error, once for each peer, that it is skipped and why.
+// Prints on standard error, once for each peer, that the peer is skipped and why.
 void skip_aloud(const char* peer, const char* missing);
 
 // Registers one case. subject runs in the child.
@@ -85,7 +89,7 @@ bool any_error() noexcept;
 
 template <class... Peer, class Subject>
 void add(const char* subject_and_variant, peers<Peer...>, Subject subject, plan how = {}) {
-    auto one = [&]<class P>(P) {
+    [[maybe_unused]] auto one = [&]<class P>(P) {
         if constexpr (installed<P>) {
             add_case(std::string(subject_and_variant) + "/" + P::name, how,
                      [subject](meter& m) { subject(P{}, m); });

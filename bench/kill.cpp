@@ -1,8 +1,8 @@
 // kill: destroying a coroutine while it is suspended, with one live object in a frame below the
 // body. kill_empty: the same frames with nothing to destroy. On stacks that were used before.
 //
-// The counter destructors_run says which part of the live objects was destroyed; a peer that says
-// it unwinds and does not is an error, not a fast peer.
+// The counter destructors_run gives the share of the live objects that was destroyed. A peer that
+// claims to unwind and does not is an error, not a fast peer.
 
 #include <type_traits>
 
@@ -44,8 +44,9 @@ auto kill(std::size_t count, std::size_t stack_bytes, std::size_t rounds) {
 }  // namespace
 
 void add_kill() {
-    add("kill/1000x128K", all_peers + peers<weft_fast_unwind>{}, kill<holding>(1000, 128 * KiB, 5));
-    add("kill_empty/1000x128K", all_peers + peers<weft_fast_unwind>{},
+    add("kill/1000x128K", lists::coroutines() + lists::fast_unwind,
+        kill<holding>(1000, 128 * KiB, 5));
+    add("kill_empty/1000x128K", lists::coroutines() + lists::fast_unwind,
         kill<empty_handed>(1000, 128 * KiB, 5));
 }
 

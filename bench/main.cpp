@@ -2,20 +2,11 @@
 //
 //   weft_bench --benchmark_filter='^switch/'  --benchmark_format=json
 //
-// takes every flag of Google Benchmark. Unless told otherwise a case is repeated five times, and
-// the repetitions of all cases are interleaved at random, so that a slow minute of the machine is
-// shared out. Cases are named subject/variant/peer. The exit status is 1 if a checksum was wrong or
-// a peer died.
+// Cases are named subject/variant/peer; see bench/program.hpp for how the cases are run.
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "bench/harness.hpp"
+#include "bench/program.hpp"
 #include "bench/subjects.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/coroutine/fast_unwind/fast_unwind.hpp"
@@ -24,82 +15,7 @@
 #include <boost/version.hpp>
 #endif
 
-namespace {
-
-// Google Benchmark appends how a case was run ("/iterations:1/manual_time") to its name. This
-// passes everything on to another reporter with the names as we gave them.
-class plain_names : public benchmark::BenchmarkReporter {
-public:
-    explicit plain_names(std::unique_ptr<benchmark::BenchmarkReporter> to) : to_(std::move(to)) {}
-
-    bool ReportContext(const Context& context) override {
-        to_->SetOutputStream(&GetOutputStream());
-        to_->SetErrorStream(&GetErrorStream());
-        return to_->ReportContext(context);
-    }
-    void ReportRuns(const std::vector<Run>& runs) override {
-        std::vector<Run> renamed = runs;
-        for (Run& run : renamed) {
-            run.run_name.iterations.clear();
-            run.run_name.time_type.clear();
-            run.run_name.repetitions.clear();
-        }
-        to_->ReportRuns(renamed);
-    }
-    void Finalize() override { to_->Finalize(); }
-
-private:
-    std::unique_ptr<benchmark::BenchmarkReporter> to_;
-};
-
-constexpr const char* filter_flag = "--benchmark_filter=";
-
-// A filter that ends in $ means the end of the name we gave, which is not the end of the name that
-// Google Benchmark matches.
-std::string adapted(std::string argument) {
-    if (argument.rfind(filter_flag, 0) == 0 && argument.back() == '$') {
-        argument.pop_back();
-        argument += "(/iterations:.*)$";
-    }
-    return argument;
-}
-
-// What a reader of the figures must know of the program; it stands in the JSON's context.
-void describe_the_program() {
-#if defined(__clang__)
-    benchmark::AddCustomContext("compiler", "Clang " __clang_version__);
-#else
-    benchmark::AddCustomContext("compiler", "GCC " __VERSION__);
-#endif
-#if defined(__OPTIMIZE__) && defined(NDEBUG)
-    benchmark::AddCustomContext("build", "optimised");
-#else
-    benchmark::AddCustomContext("build", "debug");
-    std::fputs("weft_bench: not an optimised build: the figures say little\n", stderr);
-#endif
-    benchmark::AddCustomContext("switch", WEFT_BACKEND_UCONTEXT ? "ucontext" : "asm");
-#if defined(BOOST_LIB_VERSION)
-    benchmark::AddCustomContext("boost", BOOST_LIB_VERSION);
-#endif
-}
-
-// The caller's arguments behind ours: what he says otherwise comes later, and wins.
-std::vector<std::string> arguments_of(int argc, char** argv) {
-    std::vector<std::string> all{argv[0], "--benchmark_repetitions=5",
-                                 "--benchmark_enable_random_interleaving=true"};
-    for (int i = 1; i < argc; ++i) all.push_back(adapted(argv[i]));
-    return all;
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-    std::vector<std::string> arguments = arguments_of(argc, argv);
-    std::vector<char*> pointers;
-    for (std::string& a : arguments) pointers.push_back(a.data());
-    int count = static_cast<int>(pointers.size());
-    pointers.push_back(nullptr);
-
     weft::fast_unwind::enable(false);  // its peer switches it on, in its child
 
     bench::add_create();
@@ -114,19 +30,12 @@ int main(int argc, char** argv) {
     bench::add_timers();
     bench::add_parallel();
     bench::add_future();
+    bench::add_value();
     bench::add_manager();
 
-    benchmark::Initialize(&count, pointers.data());
-    if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
-    describe_the_program();
-    const bool to_file = std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) {
-        return a.rfind("--benchmark_out=", 0) == 0;
-    });
-    plain_names display{
-        std::unique_ptr<benchmark::BenchmarkReporter>(benchmark::CreateDefaultDisplayReporter())};
-    plain_names file{std::make_unique<benchmark::JSONReporter>()};
-    benchmark::RunSpecifiedBenchmarks(&display, to_file ? &file : nullptr);
-    benchmark::Shutdown();
-    if (bench::any_error()) std::fputs("weft_bench: some cases failed, see above\n", stderr);
-    return bench::any_error() ? 1 : 0;
+    benchmark::AddCustomContext("switch", WEFT_BACKEND_UCONTEXT ? "ucontext" : "asm");
+#if defined(BOOST_LIB_VERSION)
+    benchmark::AddCustomContext("boost", BOOST_LIB_VERSION);
+#endif
+    return bench::run_program(argc, argv);
 }

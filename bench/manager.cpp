@@ -1,13 +1,13 @@
-// What a task_manager costs over the fibers, coroutines and timers that it manages.
+// The cost of a task_manager over the fibers, coroutines and timers that it manages.
 //
 // managed_resume: one resume of a suspended task by its id, and its turn until it suspends again,
-// of 30 000 in an order that has nothing to do with where they lie, against the resume of bare
-// coroutines in the same order. managed_spawn_join: a task of an empty function, from its making to
-// the return of join, when others have used its memory before, against a fiber of the same.
-// managed_timeout: setting the timeout of each of a million tasks, or taking nine tenths of them
-// back, in the order in which they were made; its delays are spread over a minute. managed_tick: a
-// tick of a millisecond with nothing due, while a million have a timeout, an hour and more away.
-// managed_live: what a million live ones take of memory.
+// of 30 000 tasks in an order that is independent of their addresses, against the resume of bare
+// coroutines in the same order. managed_spawn_join: a task of an empty function, from its creation
+// to the return of join, on memory that was used before, against a fiber of the same function.
+// managed_timeout: setting the timeout of each of a million tasks, or cancelling nine tenths of the
+// timeouts, in the order of creation; the delays are spread over a minute. managed_tick: a tick of
+// a millisecond with nothing due, while a million tasks have a timeout that is an hour or more
+// away. managed_live: the memory of a million live tasks.
 
 #include <algorithm>
 #include <chrono>
@@ -45,7 +45,7 @@ std::vector<std::uint32_t> shuffled(std::size_t count) {
 
 // -- resume -------------------------------------------------------------------------------------
 
-// Bare ones, resumed in place.
+// Bare coroutines, resumed in place.
 struct bare_coroutines {
     static constexpr const char* name = weft_coroutine::name;
 
@@ -67,8 +67,8 @@ struct bare_coroutines {
     bench::row<coroutine_of<weft_coroutine, plain>> row;
 };
 
-// Managed ones, of either kind. They are resumed by a fiber, as a server does when packets have
-// come; the loop runs them in its next turns.
+// Managed tasks, of either kind. A fiber resumes the tasks, as a server does when packets have
+// come; the loop runs the tasks in its next turns.
 template <bool IsFiber>
 struct managed_tasks {
     explicit managed_tasks(std::size_t count) {
@@ -107,7 +107,7 @@ struct managed_tasks {
         weft::this_fiber::yield();
     }
 
-    weft::loop& loop = *new weft::loop;  // the process ends; nobody ends them
+    weft::loop& loop = *new weft::loop;  // leaked: the process ends with the tasks alive
     weft::task_manager<>& manager = *new weft::task_manager<>({.on = &loop});
     std::vector<std::uint64_t> ids;
 };
@@ -193,7 +193,7 @@ auto spawns(std::size_t rounds) {
 
 // -- time ---------------------------------------------------------------------------------------
 
-// A million that have not begun; what they are does not matter for their timeouts.
+// A million tasks that have not begun; their kind does not matter for their timeouts.
 struct sleepers {
     static constexpr const char* name = "weft.manager";
 
@@ -277,7 +277,7 @@ auto lives(std::size_t count) {
     };
 }
 
-// What a subject is called with: which peer, and not one of them.
+// The argument of a subject: names a peer without making one.
 template <class Peer>
 struct named {
     static constexpr const char* name = Peer::name;

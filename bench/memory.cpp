@@ -1,8 +1,8 @@
-// rss: what one suspended coroutine keeps resident (64 KiB stacks), and in page tables.
-// guarded: whether 100 000 stacks with a guard page each can be had, and whether the guards are
-// there: a peer may lose them and say nothing.
+// rss: the resident memory of one suspended coroutine (64 KiB stacks), and its page tables.
+// guarded: whether 100 000 stacks with a guard page each are possible, and whether the guards
+// exist, because a peer may lose its guards silently.
 //
-// Both are facts and not times; the time reported is that of create and first resume.
+// Both are facts and not times; the reported time is that of create and first resume.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ double proc_bytes(const char* file, const char* format) {
 double resident_bytes() { return proc_bytes("/proc/self/smaps_rollup", "Rss: %lu"); }
 double page_table_bytes() { return proc_bytes("/proc/self/status", "VmPTE: %lu"); }
 
-// Creates and enters until the row is full or the peer can no more. Returns how many it got.
+// Creates and enters coroutines until the row is full or the peer fails. Returns their number.
 template <class Peer, class Body, class Row, class EachEntered>
 std::size_t fill(Row& row, typename Peer::stacks& stacks, EachEntered each) {
     std::size_t made = 0;
@@ -73,7 +73,7 @@ auto rss(std::size_t count, std::size_t stack_bytes) {
     };
 }
 
-// Asks the kernel to read a byte for us: it answers EFAULT where we would have died.
+// Lets the kernel read a byte: the kernel answers EFAULT where a load would end the process.
 class reader {
 public:
     reader() {
@@ -90,7 +90,7 @@ public:
         return read(ends_[0], &byte, 1) == 1;
     }
 
-    // Whether walking down from an address on a stack comes upon a guard where the stack ends.
+    // Whether a walk down from an address on a stack reaches a guard at the end of the stack.
     bool finds_guard(const char* on_stack, std::size_t stack_bytes) {
         constexpr std::size_t page = 4096;
         for (std::size_t down = page; down <= stack_bytes + page; down += page) {
@@ -128,8 +128,8 @@ auto guarded(std::size_t count, std::size_t stack_bytes) {
 
 void add_memory() {
     const plan once{.repetitions = 1};
-    add("rss/100000", all_peers, rss(100'000, 64 * KiB), once);
-    add("guarded/100000", guarding_peers, guarded(100'000, 16 * KiB), once);
+    add("rss/100000", lists::coroutines(), rss(100'000, 64 * KiB), once);
+    add("guarded/100000", lists::guarding, guarded(100'000, 16 * KiB), once);
 }
 
 }  // namespace bench

@@ -1,25 +1,36 @@
-// Computing side by side: fork_fib, fib(30) with a task for each call; fork_skynet, skynet with the
-// children of a parent side by side. One and two threads; each has a processor of its own where the
+// Parallel computation: fork_fib, fib(30) with a task for each call; fork_skynet, skynet with the
+// children of a parent in parallel. One and two threads; each has a processor of its own if the
 // machine has two, whatever the other subjects are pinned to.
 //
-// One operation is the whole tree, so its time is in milliseconds. The threads are there already,
-// and one tree has been computed.
-
-#include "bench/peers/parallel.hpp"
+// One operation is the whole tree, so its time is in milliseconds. The threads exist already, and
+// one tree has been computed.
 
 #include <sched.h>
 
 #include "bench/bodies.hpp"
+#include "bench/lists.hpp"
 #include "bench/subjects.hpp"
+
+#ifndef WEFT_BENCH_CHECKOUT
+#include "bench/peers/parallel.hpp"
+#endif
 
 namespace bench {
 
 namespace {
 
+#ifndef WEFT_BENCH_CHECKOUT
+struct lists : no_peers<lists> {
+    static constexpr peers<weft_fork_join, onetbb_task_group, onetbb_inline> fib{};
+    static constexpr peers<weft_fork_join, weft_fibers_of_a_pool, onetbb_task_group, onetbb_inline>
+        skynet{};
+};
+#endif
+
 constexpr int fib_of = 30;
 constexpr std::uint64_t fib_value = 832'040;
 
-// The child is alone in its process: this is undone by its end.
+// The child is alone in its process: the end of the process undoes this.
 void use_all_processors() {
     ::cpu_set_t all;
     CPU_ZERO(&all);
@@ -52,13 +63,11 @@ auto skynets(unsigned threads) {
 }  // namespace
 
 void add_parallel() {
-    constexpr peers<weft_fork_join, onetbb_task_group> tasks{};
-    constexpr peers<weft_fork_join, weft_fibers_of_a_pool, onetbb_task_group> all{};
     const plan ms{.unit = benchmark::kMillisecond};
-    add("fork_fib/30x1", tasks, fibs(1), ms);
-    add("fork_fib/30x2", tasks, fibs(2), ms);
-    add("fork_skynet/1Mx1", all, skynets(1), ms);
-    add("fork_skynet/1Mx2", all, skynets(2), ms);
+    add("fork_fib/30x1", lists::fib, fibs(1), ms);
+    add("fork_fib/30x2", lists::fib, fibs(2), ms);
+    add("fork_skynet/1Mx1", lists::skynet, skynets(1), ms);
+    add("fork_skynet/1Mx2", lists::skynet, skynets(2), ms);
 }
 
 }  // namespace bench

@@ -2,15 +2,18 @@
 //
 // A peer is a struct of a name and a few static functions:
 //
-//   name                     as it stands in subject/variant/peer
-//   stacks(bytes)            where its stacks come from; one for each case
+//   name                     as in subject/variant/peer
+//   stacks(bytes)            the source of the peer's stacks; one for each case
 //   make(stacks&, Body)      a coroutine that has not run; it has resume(), and its destructor is
 //                            destroy when it has returned and kill while it is suspended
 //   skynet(stacks&)          for stackless peers; the stackful share one
 //   and what it inherits from stackful_peer or stackless_peer
 #pragma once
 
-#include "bench/harness.hpp"
+#include "bench/lists.hpp"
+
+#ifndef WEFT_BENCH_CHECKOUT
+
 #include "bench/peers/boost_asio_coroutine.hpp"
 #include "bench/peers/boost_context.hpp"
 #include "bench/peers/boost_coroutine2.hpp"
@@ -23,22 +26,25 @@
 
 namespace bench {
 
-template <class... A, class... B>
-constexpr peers<A..., B...> operator+(peers<A...>, peers<B...>) {
-    return {};
-}
+struct lists : no_peers<lists> {
+    static constexpr peers<weft_stackless, boost_asio_coroutine, weft_task, weft_generator,
+                           std_coroutine>
+        stackless{};
+    static constexpr peers<weft_coroutine, weft_shared_fp, boost_context_fiber,
+                           boost_context_fiber_pooled, boost_context_fiber_protected,
+                           boost_context_callcc, boost_coroutine2, ucontext_peer>
+        stackful{};
+    static constexpr peers<weft_shared_stack> shared_stack{};
+    static constexpr peers<weft_fast_unwind> fast_unwind{};
+    static constexpr peers<weft_no_prefetch> no_prefetch{};
+    static constexpr peers<weft_coroutine, boost_context_fiber_protected> guarding{};
+};
 
-inline constexpr peers<weft_stackless, boost_asio_coroutine, weft_task, weft_generator,
-                       std_coroutine>
-    stackless_peers{};
-inline constexpr peers<weft_coroutine, weft_shared_fp, boost_context_fiber,
-                       boost_context_fiber_pooled, boost_context_fiber_protected,
-                       boost_context_callcc, boost_coroutine2, ucontext_peer>
-    stackful_peers{};
-inline constexpr peers<weft_shared_stack> shared_stack_peers{};  // these cannot nest
-inline constexpr auto all_peers = stackless_peers + stackful_peers + shared_stack_peers;
-inline constexpr peers<weft_coroutine, boost_context_fiber_protected> guarding_peers{};
+}  // namespace bench
 
+#endif
+
+namespace bench {
 inline constexpr std::size_t KiB = 1024;
-
+inline constexpr std::size_t MiB = 1024 * KiB;
 }  // namespace bench

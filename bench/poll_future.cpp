@@ -1,10 +1,10 @@
-// What it costs to say that there is news, and to be ready to hear it.
+// The cost of a wake, and of being ready to receive it.
 //
-// poll_future_wake: a wake of a context, which looks, counts down and finds nothing yet, against
-// the resume of a coroutine that counts down and suspends again. poll_future_value: each wake
-// brings a number, which is taken, against a coroutine that yields one. poll_future_create: the
-// future and its context, against the coroutine, where memory was used before; _enter: with the
-// first look, the first resume.
+// poll_future_wake: a wake of a context, which polls, counts down and is still pending, against the
+// resume of a coroutine that counts down and suspends again. poll_future_value: each wake brings a
+// number, which is taken, against a coroutine that yields a number. poll_future_create: the future
+// and its context, against the coroutine, on memory that was used before; _enter: with the first
+// poll, the first resume.
 
 #include "weft/poll/poll_future.hpp"
 
@@ -20,7 +20,7 @@ namespace bench {
 
 namespace {
 
-// Looks as often as the coroutine is resumed, and is ready when that returns.
+// Polls as often as the coroutine is resumed, and is ready when the coroutine returns.
 struct counting_down {
     std::uint64_t left;
     void operator()(weft::poll_future<>& f, weft::poll_context<counting_down>&) {
@@ -61,7 +61,7 @@ struct weft_poll_future {
     [[gnu::noinline]] static numbers make_numbers() { return numbers(); }
 };
 
-// By hand, with nothing to spare: frames from operator new, and a resume is the handle's.
+// Hand-written, as small as possible: frames from operator new, and a resume is the handle's.
 struct std_coroutine_alone {
     static constexpr const char* name = "std.coroutine";
 
@@ -138,7 +138,7 @@ std::size_t count_done(Row& row) {
     return done;
 }
 
-// Each is through with the very last wake, and not before.
+// Each is done after the very last wake, and not before.
 auto wakes(std::size_t count, std::size_t rounds) {
     return [=]<class Peer>(Peer, meter& m) {
         row<typename Peer::waiting> row(count);

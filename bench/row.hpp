@@ -1,7 +1,8 @@
 // A row of slots for coroutine objects, built and destroyed one by one.
 //
 // The slots are touched before anything is measured and their address escapes, so that no peer pays
-// for the array and no compiler sees through it. What still lives when the row goes is left alone.
+// for the array and no compiler sees through it. The row does not destroy objects that are alive at
+// its end.
 #pragma once
 
 #include <cstddef>

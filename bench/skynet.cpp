@@ -1,5 +1,5 @@
 // skynet: 1 111 111 coroutines, ten to a parent, depth first on one thread, 16 KiB stacks. A parent
-// creates its children one after the other, runs each to its end and adds what it found.
+// creates its children one after the other, runs each to its end and adds the child's sum.
 //
 // One operation is the whole tree, so its time is in milliseconds.
 
@@ -22,7 +22,7 @@ void add_skynet() {
         m.stop(1);
         m.expect_equal(sum, skynet_sum, "sum");
     };
-    add("skynet/1M", stackless_peers + stackful_peers, skynet, {.unit = benchmark::kMillisecond});
+    add("skynet/1M", lists::stackless + lists::stackful, skynet, {.unit = benchmark::kMillisecond});
 }
 
 }  // namespace bench

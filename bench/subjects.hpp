@@ -15,6 +15,7 @@ void add_poll_future();  // poll_future_wake, _value, _create, _create_enter
 void add_timers();       // timer_add_cancel, event
 void add_parallel();     // fork_fib, fork_skynet
 void add_future();       // then, poll
+void add_value();        // value, value_create, of numbers and of objects
 void add_manager();      // managed_resume, _spawn_join, _timeout, _tick, _live
 
 }  // namespace bench

@@ -4,8 +4,8 @@
 // Hetero: sixteen bodies, so sixteen yield sites, visited in a fixed pseudo-random order: no branch
 // predictor sees a pattern short enough to learn. Shuffled: one body, a fixed shuffled order over
 // more stacks than the caches hold; a peer that can prefetch does so a few entries ahead, as a run
-// queue would. (Only control blocks: the body here keeps nothing on its stack, and a hint for what
-// nobody touches costs a walk of the page tables.)
+// queue would. (Only control blocks: the body here keeps nothing on its stack, and a hint for
+// memory that is never touched costs a walk of the page tables.)
 
 #include <algorithm>
 #include <array>
@@ -125,11 +125,13 @@ auto in_shuffled_order(std::size_t count, std::size_t stack_bytes, std::size_t r
 }  // namespace
 
 void add_switch() {
-    add("switch/1x16K", all_peers, alone(16 * KiB, 1'000'000));
-    add("switch/1000x128K", all_peers, in_order(1000, 128 * KiB, 1000));
-    add("switch/30000x64K", all_peers, in_order(30000, 64 * KiB, 20));
-    add("switch_hetero/1000x128K", all_peers, hetero(1000, 128 * KiB, 1000));
-    add("switch_shuffled/30000x64K", all_peers + peers<weft_no_prefetch>{},
+    add("switch/1x16K", lists::coroutines(), alone(16 * KiB, 1'000'000));
+    add("switch/1000x128K", lists::coroutines(), in_order(1000, 128 * KiB, 1000));
+    add("switch/5000x128K", lists::coroutines(), in_order(5000, 128 * KiB, 100));
+    add("switch/1000x2M", lists::coroutines(), in_order(1000, 2 * MiB, 1000));
+    add("switch/30000x64K", lists::coroutines(), in_order(30000, 64 * KiB, 20));
+    add("switch_hetero/1000x128K", lists::coroutines(), hetero(1000, 128 * KiB, 1000));
+    add("switch_shuffled/30000x64K", lists::coroutines() + lists::no_prefetch,
         in_shuffled_order(30000, 64 * KiB, 20));
 }
 

@@ -1,9 +1,9 @@
-// What waits on a deadline, and for an event, when many do.
+// Waits with a deadline, and for an event, when many waiters exist.
 //
 // timer_add_cancel: arming one timer and disarming it, while as many others are armed as the
-// variant says: what each wait with a deadline that is met in time pays. The deadlines, of all and
-// of the one, are spread over an hour. event: one of as many waiters as the variant says, from the
-// event's set to the waiter's next line, all woken within a fiber of 256 KiB.
+// variant says: the cost of each wait with a deadline that is met in time. The deadlines, of all
+// and of the one, are spread over an hour. event: one of as many waiters as the variant says, from
+// the event's set to the waiter's next line, all woken within a fiber of 256 KiB.
 
 #include <chrono>
 #include <coroutine>
@@ -37,7 +37,7 @@ struct weft_loop {
         timers(std::size_t count, Delay delay) : others_(std::make_unique<node[]>(count)) {
             for (std::size_t i = 0; i < count; ++i) arm(others_[i], delay());
         }
-        ~timers() { others_.release(); }  // the process ends; nobody disarms a million
+        ~timers() { others_.release(); }  // the process ends; a million timers stay armed
 
         void add_and_cancel(milliseconds delay) {
             arm(one_, delay);
@@ -83,7 +83,7 @@ auto adds_and_cancels(std::size_t others, std::size_t rounds) {
     };
 }
 
-// A coroutine that goes when it has ended.
+// A coroutine that destroys itself at its end.
 struct passer {
     struct promise_type {
         passer get_return_object() const noexcept { return {}; }

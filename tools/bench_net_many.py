@@ -19,7 +19,7 @@ import time
 from bench_host import ROOT, machine_lines
 from bench_measure import BadInput, Machine, say
 from bench_net_server import Failed, Program, running
-from bench_net_tables import spaced
+from bench_net_bars import spaced
 from bench_sections import MANY_MARKS, write_section
 from bench_tables import number, table
 

@@ -19,12 +19,12 @@ import sys
 from bench_chart import chart
 from bench_host import ROOT, build_go, build_rust, machine_lines
 from bench_measure import JUDGED, BadInput, Machine, Programs, cases, measure, say
-from bench_sections import MANY_MARKS, NET_MARKS, README_MARKS, replace_section, section
-from bench_tables import (CREATE, KILL, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE, STACKLESS,
-                          STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
+from bench_sections import OF_SERVERS, README_MARKS, replace_section, section
+from bench_tables import (CREATE, KILL, OF_THE_SEEDS, SEEDS, SKYNET, STACKFUL, STACKFUL_BASE,
+                          STACKLESS, STACKLESS_BASE, SWITCH, Results, await_table, bar_table, bars, block,
                           fibers_table, futures_table, judged, losses, managed_table,
-                          memory_table, number, parallel_table, polls_table, times, timers_table,
-                          two_blocks)
+                          memory_table, number, parallel_table, polls_table, shared_fp_table, times,
+                          timers_table, two_blocks)
 
 SHORT = (("create_enter_warm/1000x128K", "create+enter"), ("switch/1000x128K", "switch"),
          ("kill/1000x128K", "kill"), ("skynet/1M", "skynet ms"))
@@ -56,6 +56,9 @@ class (`bench/*.cpp`). Handles stand in an array whose address escapes, factorie
 every sum is checked, and a wrong one fails the case. The process is pinned; repetitions of all peers
 are interleaved; a repetition with less than 98 % of its wall time on the processor is thrown away and
 measured again.
+
+Libraries that come as checkouts, libco, libcopp, cppcoro and others, stand in
+[seed-comparison.md](seed-comparison.md), which `make bench PEERS=<folder>` writes.
 
 - *create*: the object alone. weft takes a stack at the first resume, Boost at creation: *entered*,
   creation and first resume, is the honest comparison. *warm*: stacks that came back before.
@@ -137,13 +140,18 @@ def page(results, facts, chart_name):
         "## Timers and events", "", *timers_table(results), "",
         "## Side by side", "", *parallel_table(results), "",
         "Milliseconds for a whole tree, with a task, a fiber or a goroutine for each call; in brackets "
-        "the ratio to `onetbb.task_group`.", "",
+        "the ratio to `onetbb.task_group`. `inline` runs the last child of a call itself, as weft does.", "",
         f"## The bars: {sum(met)} of {len(met)} met", "", *bar_table(results), "",
         "## Where weft is not first", "",
-        "Among peers of the same kind whose kill runs destructors:", "", *losses(results), "",
+        "Time, and the memory that a suspended coroutine holds, its page tables and object included; "
+        "servers, with their memory and p99, have a list of their own. Among peers of the same kind "
+        "whose kill runs destructors:", "", *losses(results), "",
         "## Creation", "", *two_blocks(results, CREATE), "",
         "## Switches", "", *two_blocks(results, SWITCH), "",
         "## Kill", "", *two_blocks(results, KILL), "",
+        "## Without a floating-point environment of its own", "", *shared_fp_table(results), "",
+        "A switch that leaves mxcsr and the x87 control word alone is compared with one that does, on "
+        "stacks used before; in brackets the ratio to `corosensei.pooled`.", "",
         METHOD.format(maps=facts["max_map_count"]),
         "## Peers skipped", "", *skipped, ""]
     return "\n".join(parts)
@@ -157,6 +165,7 @@ def full(options):
     else:
         programs = Programs(options.weft_bench, [], Machine(options.cpu))
         groups, skipped = programs.groups()
+        groups = [group for group in groups if group not in OF_THE_SEEDS]
         built = {"corosensei": build_rust(options.corosensei, "corosensei", "corosensei_bench",
                                           "corosensei"),
                  "go": build_go(options.go, os.path.join("go", "go_bench"), ["."])}
@@ -178,10 +187,10 @@ def full(options):
     with open(svg, "w", encoding="utf-8") as file:
         file.write(chart(results, f"{first[0][2:].split(';')[0]}; {first[2][2:].split(',')[0]}; "
                                   f"{facts['date']}"))
-    others = [(marks, section(options.out, *marks)) for marks in (NET_MARKS, MANY_MARKS)]
+    others = [(marks, section(options.out, *marks)) for marks in OF_SERVERS]
     with open(options.out, "w", encoding="utf-8") as file:
         file.write(page(results, facts, os.path.basename(svg)))
-        for (begin, end), text in others:  # written by tools/bench_net.py
+        for (begin, end), text in others:  # written by tools/bench_net*.py
             if text is not None:
                 file.write("\n" + begin + text + end + "\n")
     if os.path.abspath(options.out) == os.path.join(ROOT, "docs", "benchmarks.md"):

@@ -3,6 +3,8 @@
 README_MARKS = ("<!-- table -->\n", "<!-- /table -->")
 NET_MARKS = ("<!-- net: begin -->\n", "<!-- net: end -->")
 MANY_MARKS = ("<!-- many: begin -->\n", "<!-- many: end -->")
+COUNTS_MARKS = ("<!-- counts: begin -->\n", "<!-- counts: end -->")
+OF_SERVERS = (NET_MARKS, MANY_MARKS, COUNTS_MARKS)  # behind the rest of the page
 
 
 def parts(path, begin, end):

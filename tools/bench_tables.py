@@ -8,7 +8,7 @@ STACKFUL = ("weft.coroutine", "weft.coroutine.shared_fp", "weft.coroutine.shared
             "boost.coroutine2", "corosensei", "corosensei.pooled", "ucontext")
 FIBERS = ("weft.fiber", "weft.fiber.shared_fp", "boost.fiber", "go")
 TASKS = ("weft.task", "std.coroutine.recycled", "boost.asio.awaitable")
-PARALLEL = ("weft.task", "weft.fiber", "onetbb.task_group", "go")
+PARALLEL = ("weft.task", "weft.fiber", "onetbb.task_group", "onetbb.task_group.inline", "go")
 POLLS = ("weft.poll_future", "std.coroutine")
 FUTURES = ("weft.future", "weft.future.fiber", "boost.asio")
 MANAGED = ("weft.manager.fiber", "weft.manager.task", "weft.coroutine", "weft.fiber")
@@ -26,30 +26,33 @@ BARS = (
     ("switch/30000x64K", "weft.coroutine", "boost.context.fiber", 1.0),
     ("switch_hetero/1000x128K", "weft.coroutine.shared_fp", "boost.context.fiber", 0.8),
     ("switch_shuffled/30000x64K", "weft.coroutine.shared_fp", "boost.context.fiber", 0.6),
-    ("create_warm/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.6),
+    ("create_warm/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.15),
     ("create_enter_warm/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.6),
+    ("create_enter_warm/1000x128K", "weft.coroutine.shared_fp", "corosensei.pooled", 1.0),
     ("create_enter/1000x128K", "weft.coroutine", "boost.context.fiber", 0.6),
     ("create_enter/30000x64K", "weft.coroutine", "boost.context.fiber.protected", 0.4),
     ("kill/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.5),
     ("kill/1000x128K", "weft.coroutine.fast_unwind", "boost.context.fiber.pooled", 0.25),
     ("kill_empty/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 0.10),
-    ("skynet/1M", "weft.coroutine", "boost.context.fiber.pooled", 0.4),
+    ("last_switch/1000x128K", "weft.coroutine", "boost.context.fiber.pooled", 1.0),
+    ("skynet/1M", "weft.coroutine", "boost.context.fiber.pooled", 0.42),
+    ("skynet/1M", "weft.coroutine.shared_fp", "corosensei.pooled", 0.95),
     ("skynet/1M", "weft.task", "std.coroutine", 0.55),
     ("skynet/1M", "weft.stackless", "boost.asio.coroutine", 1.1),
     ("create/1000x128K", "weft.stackless", "boost.asio.coroutine", 1.1),
     ("switch/1x16K", "weft.stackless", "boost.asio.coroutine", 1.1),
     ("switch/1000x128K", "weft.stackless", "boost.asio.coroutine", 1.1),
-    ("mutex_handoff/2", "weft.fiber", "boost.fiber", 0.5),
+    ("mutex_handoff/2", "weft.fiber", "boost.fiber", 0.3),
     ("mutex_handoff/2", "weft.fiber", "go", 1.0),
-    ("channel_pingpong/0", "weft.fiber", "boost.fiber", 0.5),
+    ("channel_pingpong/0", "weft.fiber", "boost.fiber", 0.4),
     ("channel_pingpong/0", "weft.fiber", "go", 1.0),
     ("channel_1p1c/1024", "weft.fiber", "boost.fiber", 0.5),
     ("channel_1p1c/1024", "weft.fiber", "go", 1.0),
-    ("yield/1000", "weft.fiber", "boost.fiber", 0.8),
-    ("yield/1000", "weft.fiber.shared_fp", "boost.fiber", 0.5),
+    ("yield/1000", "weft.fiber", "boost.fiber", 0.6),
+    ("yield/1000", "weft.fiber.shared_fp", "boost.fiber", 0.45),
     ("yield/1000", "weft.fiber", "go", 0.2),
     ("yield_shuffled/30000", "weft.fiber", "boost.fiber", 0.25),
-    ("spawn_join/1", "weft.fiber", "boost.fiber", 0.5),
+    ("spawn_join/1", "weft.fiber", "boost.fiber", 0.3),
     ("spawn_join/1", "weft.fiber", "go", 0.5),
     ("await_ready/1", "weft.task", "std.coroutine.recycled", 1.1),
     ("await_task/1", "weft.task", "std.coroutine.recycled", 1.1),
@@ -59,18 +62,23 @@ BARS = (
     ("then/1e6", "weft.future", "boost.asio", 0.5),
     ("then/1e6", "weft.future.fiber", "weft.future", 1.5),
     ("poll/1e6", "weft.future.fiber", "weft.future", 1.5),
-    ("managed_resume/30000", "weft.manager.fiber", "weft.coroutine", 2.5),
-    ("managed_resume/30000", "weft.manager.task", "weft.coroutine", 2.5),
     ("managed_spawn_join/1", "weft.manager.fiber", "weft.fiber", 1.5),
     ("managed_spawn_join/1", "weft.manager.task", "weft.fiber", 1.5),
     ("fork_fib/30x1", "weft.task", "onetbb.task_group", 0.25),
+    ("fork_fib/30x1", "weft.task", "onetbb.task_group.inline", 0.20),
     ("fork_fib/30x2", "weft.task", "onetbb.task_group", 0.25),
+    ("fork_fib/30x2", "weft.task", "onetbb.task_group.inline", 0.20),
     ("fork_fib/30x1", "weft.task", "go", 0.04),
     ("fork_fib/30x2", "weft.task", "go", 0.04),
     ("fork_skynet/1Mx1", "weft.task", "go", 0.04),
     ("fork_skynet/1Mx2", "weft.task", "go", 0.04),
     ("fork_skynet/1Mx1", "weft.fiber", "go", 0.3),
     ("fork_skynet/1Mx2", "weft.fiber", "go", 0.3),
+)
+# What stays of two subjects: a resume by id in any order, of a turn of fibers in any order.
+ACROSS_BARS = (
+    ("managed_resume/30000", "weft.manager.fiber", "yield_shuffled/30000", "weft.fiber", 2.5),
+    ("managed_resume/30000", "weft.manager.task", "yield_shuffled/30000", "weft.fiber", 1.7),
 )
 # How many times as fast as one thread two must be.
 SCALE_BARS = (("fork_skynet/1Mx2", "fork_skynet/1Mx1", "weft.task", 1.7),
@@ -102,6 +110,21 @@ SWITCH = (("1 x 16 KiB", "switch/1x16K"), ("1000 x 128 KiB", "switch/1000x128K")
           ("shuffled, 30 000 x 64 KiB", "switch_shuffled/30000x64K"))
 KILL = (("one live object", "kill/1000x128K"), ("nothing to destroy", "kill_empty/1000x128K"))
 SKYNET = (("ms", "skynet/1M"),)
+# Peers that leave the floating-point environment alone, so that what each pays for is the same.
+SHARED_FP = ("weft.coroutine.shared_fp", "corosensei", "corosensei.pooled")
+SHARED_FP_BASE = "corosensei.pooled"
+SHARED_FP_COLUMNS = (("object, warm", "create_warm/1000x128K"),
+                     ("entered, warm", "create_enter_warm/1000x128K"),
+                     ("switch, 1", "switch/1x16K"), ("switch, 1000", "switch/1000x128K"),
+                     ("switch, 30 000 shuffled", "switch_shuffled/30000x64K"),
+                     ("last switch", "last_switch/1000x128K"), ("kill", "kill/1000x128K"),
+                     ("skynet, ms", "skynet/1M"))
+# What only docs/seed-comparison.md has.
+OF_THE_SEEDS = ("create/5000x128K", "create/1000x2M", "create/30000x64K", "create_warm/1000x2M",
+                "create_warm/30000x64K", "switch/5000x128K", "switch/1000x2M", "value/1",
+                "value/1000", "value/30000", "value_create/1000", "value_create/30000",
+                "value_object/1", "value_object/1000", "value_object/30000",
+                "value_object_create/1000", "value_object_create/30000")
 FIBER_COLUMNS = (("yield, 2", "yield/2"), ("yield, 1000", "yield/1000"),
                  ("yield, 30 000 shuffled", "yield_shuffled/30000"),
                  ("hand-off", "mutex_handoff/2"), ("ping-pong", "channel_pingpong/0"),
@@ -195,6 +218,12 @@ def bars(results):
         ratio = results.ratio(group, peer, base)
         rows.append((f"{group}/{peer}", base, "not measured" if ratio is None else times(ratio),
                      f"at most {bound:.2f}", ratio is not None and round(ratio, 2) <= bound))
+    for group, peer, than, base, bound in ACROSS_BARS:
+        time, of = results.time(group, peer), results.time(than, base)
+        found = None if time is None or not of else time / of
+        rows.append((f"{group}/{peer}", f"{than}/{base}",
+                     "not measured" if found is None else times(found), f"at most {bound:.2f}",
+                     found is not None and round(found, 2) <= bound))
     for group, than, peer, bound in DIFFERENCE_BARS:
         more, less = results.time(group, peer), results.time(than, peer)
         found = None if more is None or less is None else more - less
@@ -229,6 +258,9 @@ def judged():
         peers.setdefault(group, set()).update((peer, base))
     for group, peer, _ in TIME_BARS:
         peers.setdefault(group, set()).add(peer)
+    for group, peer, than, base, _ in ACROSS_BARS:
+        peers.setdefault(group, set()).add(peer)
+        peers.setdefault(than, set()).add(base)
     for group, than, peer, _ in DIFFERENCE_BARS + SCALE_BARS:
         peers.setdefault(group, set()).add(peer)
         peers.setdefault(than, set()).add(peer)
@@ -255,11 +287,38 @@ def losses(results):
             ours = min((t for t in timed if t[1].startswith("weft.")), default=None)
             best = min(timed, default=None)
             if group.split("/")[0] in ("rss", "guarded") or ours is None or best is ours:
-                continue
+                continue  # facts and not times: memory is below
             if best[0] * 1.02 < ours[0]:  # nearer than that is a draw
                 lines.append(f"- {group}, {kind}: {best[1]} {number(best[0])}, "
                              f"{ours[1]} {number(ours[0])} ({times(ours[0] / best[0])} times)")
-    return lines or ["- none"]
+    return lines + memory_losses(results) or ["- none"]
+
+
+def held_bytes(results, peer):
+    """What one suspended coroutine holds: resident, its page tables, and the program's own object."""
+    names = ("bytes_per_coroutine", "page_table_bytes", "slot_bytes")
+    parts = [results.counter("rss/100000", peer, name) for name in names]
+    return None if None in parts else sum(parts)
+
+
+def memory_losses(results):
+    """Where another peer of the same kind holds less for a suspended coroutine. Peers whose stacks are
+    guarded are compared with such: a guard has a price of its own."""
+    guarded = ("weft.coroutine", "boost.context.fiber.protected", "corosensei", "corosensei.pooled")
+    lines = []
+    for kind, peers in (("stackless", STACKLESS), ("stackful", STACKFUL),
+                        ("stackful, guarded", guarded)):
+        held = [(held_bytes(results, p), p) for p in peers if held_bytes(results, p) is not None]
+        ours = min((h for h in held if h[1].startswith("weft.")), default=None)
+        if ours is not None and min(held)[0] * 1.02 < ours[0]:
+            best = min(held)
+            lines.append(f"- memory, {kind}: {best[1]} {number(best[0])} bytes a coroutine, "
+                         f"{ours[1]} {number(ours[0])} ({times(ours[0] / best[0])} times)")
+    return lines
+
+
+def shared_fp_table(results):
+    return plain_table(results, SHARED_FP_COLUMNS, SHARED_FP, SHARED_FP_BASE)
 
 
 def plain_table(results, columns, peers, base):

@@ -1,5 +1,5 @@
-// weft_hook_bench: what the hooks of weft::hook cost, in a program that has them; no other figure
-// of the comparison is to be measured in one.
+// weft_hook_bench: the cost of the hooks of weft::hook, in a program that links them; no other
+// figure of the comparison is to be measured in such a program.
 //
 //   hooked_read/ready/weft    read() of a byte that is there, in a fiber: a pipe, a socket
 //   hooked_read/ready/raw     the same call of libc, in the same fiber
@@ -9,9 +9,9 @@
 //
 //   weft_hook_bench [--check] [--repetitions=N]
 //
-// Times are the least of many short repetitions, interleaved, in ns of the processor per call:
-// whatever else the machine does can only add to them. --check: the exit
-// status is 1 if a bar is missed; a checksum that is wrong always ends it so.
+// Times are the least of many short repetitions, interleaved, in ns of the processor per call,
+// because other work on the machine can only add to a time. --check: the exit status is 1 if a bar
+// is missed. A wrong checksum always gives exit status 1.
 
 #include <pthread.h>
 #include <sys/socket.h>
@@ -42,14 +42,14 @@ using read_function = ssize_t (*)(int, void*, std::size_t);
     std::exit(1);
 }
 
-// Of this thread: others that have its processor meanwhile are in no figure.
+// The processor time of this thread: other threads on the same processor are in no figure.
 double cpu_ns() {
     timespec t;
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
 }
 
-// In ns per call; each is to give `expected`.
+// In ns per call; each call must return `expected`.
 double time_of(read_function f, int fd, ssize_t expected) {
     char byte;
     std::int64_t sum = 0;

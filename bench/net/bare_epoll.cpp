@@ -1,10 +1,10 @@
-// net_bare_epoll PORT: an echo server that is nothing but its system calls, the level that a
-// library over epoll is held against.
+// net_bare_epoll PORT: an echo server that is nothing but its system calls, the reference for a
+// library over epoll.
 //
 // A connection is registered once, for edges of both directions. A read that does not fill the
-// buffer has drained the socket, so none is made to hear EAGAIN; what comes later is a new edge.
-// Only when an edge tells of the end of the stream is there a read after a short one, which finds
-// it. So a request costs one recv and one send, and its share of an epoll_wait.
+// buffer has drained the socket, so no read is made only to get EAGAIN; later bytes are a new edge.
+// A read follows a short read only when an edge reports the end of the stream, which that read then
+// finds. A request costs one recv and one send, and its share of an epoll_wait.
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -1,10 +1,10 @@
-// net_bare_uring PORT: an echo server that is nothing but its rings, the level that a library over
-// io_uring is held against.
+// net_bare_uring PORT: an echo server that is nothing but its rings, the reference for a library
+// over io_uring.
 //
-// A connection has one operation under way: a recv, then the send of what came. What many
-// connections want is handed over by one system call, which also waits. The ring belongs to one
-// thread and does its work when that thread asks (SINGLE_ISSUER, DEFER_TASKRUN), where the kernel
-// has that.
+// A connection has one operation in progress: a recv, then the send of the received bytes. One
+// system call submits the operations of many connections, and also waits. The ring belongs to one
+// thread and does its work when that thread asks (SINGLE_ISSUER, DEFER_TASKRUN), if the kernel
+// supports that.
 
 #include <liburing.h>
 #include <sys/socket.h>
@@ -87,7 +87,7 @@ private:
         return *sqe;
     }
 
-    // Once for all connections; the kernel says when it has to be asked again.
+    // Once for all connections; the kernel reports when the accept has to be submitted again.
     void accept() {
         io_uring_sqe& sqe = entry();
         io_uring_prep_multishot_accept(&sqe, listener_, nullptr, nullptr, SOCK_CLOEXEC);

@@ -16,26 +16,27 @@ namespace {
 constexpr int batches = 201;
 constexpr int trips = 200;  // in a batch
 
-bool pin(int core) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<unsigned>(core), &set);
-    return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
-}
-
-// The line: odd while the ball is on the other side. Whoever finds his parity hits it back.
+// The cache line: odd while the ball is on the other side. Each thread waits for its own parity and
+// then hits the ball back.
 struct alignas(128) line {
     std::atomic<int> ball{0};
 };
 
 }  // namespace
 
+bool pin_to_core(int core) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<unsigned>(core), &set);
+    return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+}
+
 double bounce_ns(int one_core, int other_core) {
-    if (!pin(one_core)) return -1;
+    if (!pin_to_core(one_core)) return -1;
     line shared;
-    std::atomic<int> pinned{0};  // by the other thread: 1 it is, -1 it cannot be
+    std::atomic<int> pinned{0};  // set by the other thread: 1 it is pinned, -1 it cannot be
     std::thread other([&] {
-        const bool there = pin(other_core);
+        const bool there = pin_to_core(other_core);
         pinned.store(there ? 1 : -1);
         for (int turn = 1; there && turn < 2 * batches * trips; turn += 2) {
             while (shared.ball.load(std::memory_order_acquire) != turn) {  // with hit()'s store

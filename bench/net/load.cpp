@@ -3,15 +3,17 @@
 //
 //   weft_net_load --connect 127.0.0.1:7007 --connections 1000 --seconds 2 --pid "$server"
 //
-// prints one line: what was done, what it cost the server, how long the answers took. Under --pid
-// that is its processor time a request, and its memory with all connections open; idle_anon_kib is
-// what it had before the first. Under --once the line tells how many connections answered.
+// prints one line: the work done, the cost to the server, the latency of the answers. Under --pid
+// the cost is the server's processor time per request, its share of the time in which it wanted its
+// core, and its memory with all connections open; idle_anon_kib is its memory before the first
+// connection. Under --once the line has the number of connections that answered.
 
 #include <algorithm>
 #include <cstdio>
 #include <string>
 
 #include "bench/net/bounce.hpp"
+#include "bench/net/chase.hpp"
 #include "bench/net/load_client.hpp"
 #include "bench/net/load_options.hpp"
 #include "bench/net/sockets.hpp"
@@ -19,6 +21,8 @@
 namespace {
 
 using namespace bench::net;
+
+constexpr std::size_t chased_bytes = 12 * 1024 * 1024;
 
 unsigned long long whole(std::uint64_t n) { return n; }
 
@@ -29,6 +33,12 @@ std::string quoted(const std::string& text) {
         if (static_cast<unsigned char>(c) >= 0x20) out += c;
     }
     return out + '"';
+}
+
+void print_events(const char* name, const wait_counter::seen& of) {
+    if (of.waits == 0) return;
+    std::printf(", \"%s\": %.2f", name,
+                static_cast<double>(of.events) / static_cast<double>(of.waits));
 }
 
 void print(const load_options& o, const load_report& r) {
@@ -44,9 +54,13 @@ void print(const load_options& o, const load_report& r) {
             std::printf(", \"cpu_us\": %.4f", spent / static_cast<double>(r.requests));
         }
         std::printf(", \"cpu_share\": %.3f", spent * 1e-6 / r.seconds);
+        const auto ready = static_cast<double>(r.after.ready_ns - r.before.ready_ns) * 1e-3;
+        std::printf(", \"had_share\": %.3f", spent > 0 ? spent / (spent + ready) : 0);
         std::printf(", \"rss_kib\": %llu, \"anon_kib\": %llu, \"idle_anon_kib\": %llu",
                     whole(r.after.rss_kib), whole(r.after.anon_kib), whole(r.idle.anon_kib));
     }
+    print_events("events_a_wait", r.of_load);
+    print_events("server_events_a_wait", r.of_server);
     std::printf(", \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f", r.p50_us, r.p99_us,
                 r.max_us);
     std::printf(", \"mismatches\": %llu, \"errors\": %llu", whole(r.mismatches), whole(r.errors));
@@ -78,7 +92,8 @@ int run(const load_options& o) {
     if (o.bounce) {
         const double ns = bounce_ns(o.one_core, o.other_core);
         if (ns < 0) throw bad_input("cannot have both cores to bounce between");
-        std::printf("{\"bounce_ns\": %.1f}\n", ns);
+        std::printf("{\"bounce_ns\": %.1f, \"chase_ns\": %.1f}\n", ns,
+                    chase_ns(o.one_core, chased_bytes));
         return 0;
     }
     raise_file_limit();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/net/sockets.hpp"
+#include "bench/net/waits.hpp"
 #include "examples/echo/latency.hpp"
 #include "examples/echo/random.hpp"
 
@@ -23,7 +24,7 @@ namespace {
 using nanoseconds = std::uint64_t;
 
 constexpr std::size_t chunk_bytes = 64 * 1024;    // most that one send or recv moves
-constexpr nanoseconds patience = 10'000'000'000;  // for what is still under way at the end
+constexpr nanoseconds patience = 10'000'000'000;  // for messages still in flight at the end
 constexpr nanoseconds never = ~nanoseconds{0};
 constexpr unsigned quick_ports = 12'000;  // of an address; the kernel looks long for the others
 
@@ -36,17 +37,17 @@ nanoseconds now() noexcept {
 nanoseconds of(double seconds) { return static_cast<nanoseconds>(seconds * 1e9); }
 
 // Invariants:
-// I1  A message is under way while to_recv > 0; to_send <= to_recv.
-// I2  taken <= due, and taken < due only while one is under way. In a closed loop both are 0.
+// I1  A message is in flight while to_recv > 0; to_send <= to_recv.
+// I2  taken <= due, and taken < due only while a message is in flight. In a closed loop both are 0.
 struct connection {
     connection(int socket, std::uint64_t seed) : fd(socket), out(seed), in(seed) {}
 
     int fd;  // -1 when lost
     std::size_t to_send = 0;
     std::size_t to_recv = 0;
-    nanoseconds started = 0;  // when the message under way was sent, or was to be
+    nanoseconds started = 0;  // when the message in flight was sent, or was to be
     std::uint64_t due = 0;    // messages whose time has come
-    std::uint64_t taken = 0;  // of these, sent or under way
+    std::uint64_t taken = 0;  // of these, sent or in flight
     echo::byte_stream out, in;
 };
 
@@ -83,6 +84,7 @@ private:
     const load_options options_;
     const double interval_ns_;  // between two messages of an open loop
     const int epoll_fd_;
+    const wait_counter of_server_;
     std::vector<connection> connections_;
     std::vector<char> sent_, received_, expected_;  // scratch
     sockaddr_in source_{};                          // where connections come from
@@ -102,6 +104,7 @@ load_client::load_client(const load_options& options)
     : options_(options),
       interval_ns_(options.rate > 0 ? 1e9 / options.rate : 0),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
+      of_server_(options.waits),
       sent_(chunk_bytes),
       received_(chunk_bytes),
       expected_(chunk_bytes) {
@@ -178,10 +181,13 @@ load_report load_client::run() {
     }
     turn_until(began_ + of(options_.warmup_seconds));
     report_.before = look();
+    const wait_counter::seen before = of_server_.look();
+    report_.of_load = {};
     measured_from_ = now();
     turn_until(measured_from_ + of(options_.seconds));
     measured_until_ = now();
     report_.after = look();
+    report_.of_server = of_server_.look() - before;
     finish();
     return report_;
 }
@@ -190,7 +196,7 @@ load_report load_client::run_once() {
     ending_ = true;  // an answer is followed by nothing
     report_.idle = look();
     open_all();
-    exchange_one_each();  // everyone has been accepted, and has waited since
+    exchange_one_each();  // afterwards every connection is accepted, and waits
     report_.before = look();
     say_ready();
     char line;
@@ -205,7 +211,7 @@ load_report load_client::run_once() {
     return report_;
 }
 
-// One message on each connection; those that were not answered in time stay under way.
+// One message on each connection; messages that are not answered in time stay in flight.
 void load_client::exchange_one_each() {
     const nanoseconds end = now() + patience;
     for (connection& c : connections_) {
@@ -225,6 +231,10 @@ void load_client::turn_until(nanoseconds end) {
 void load_client::turn(int wait_ms) {
     epoll_event events[256];
     const int count = epoll_wait(epoll_fd_, events, 256, wait_ms);
+    if (count > 0 && !ending_) {
+        ++report_.of_load.waits;
+        report_.of_load.events += static_cast<std::uint64_t>(count);
+    }
     for (int i = 0; i < count; ++i) {
         connection& c = *static_cast<connection*>(events[i].data.ptr);
         if (c.fd >= 0 && c.to_send > 0 && (events[i].events & EPOLLOUT)) send_some(c);
@@ -284,7 +294,7 @@ void load_client::verify(connection& c, std::size_t count) {
     const std::size_t known = std::min(count, c.to_recv - c.to_send);
     c.in.peek(expected_.data(), known);
     c.in.skip(known);
-    report_.mismatches += count - known;  // what came without having been sent
+    report_.mismatches += count - known;  // bytes that were never sent
     if (std::memcmp(received_.data(), expected_.data(), known) != 0) {
         for (std::size_t i = 0; i < known; ++i) {
             report_.mismatches += received_[i] != expected_[i] ? 1 : 0;
@@ -319,7 +329,7 @@ void load_client::count(nanoseconds latency) {
     longest_ = std::max(longest_, latency);
 }
 
-// What is under way comes back, verified; what was due and never sent has waited until now.
+// Messages in flight come back, verified; messages that were due and never sent have waited so far.
 void load_client::finish() {
     ending_ = true;
     for (connection& c : connections_) {

@@ -24,13 +24,14 @@ const char* const load_help =
     "                 the next message\n"
     "  --warmup S     not measured (0)\n"
     "  --pid PID      the server's process: tells its processor time and its memory\n"
+    "  --waits FILE   that weft_net_waits.so counts the server's waits in: tells events a wait\n"
     "  --name NAME    put into the line as \"server\"\n"
     "  --once         has one message come back on each connection, says \"ready\", waits for a "
     "line of\n"
     "                 its input, sends one on each at once, and tells how many came back within 10 "
     "s\n"
     "  --bounce       only measures how long a cache line takes from core A to core B and back\n"
-    "                 (0,1)\n";
+    "                 (0,1), and a load of a chain of 12 MiB on core A\n";
 
 namespace {
 
@@ -40,7 +41,7 @@ template <class Number>
 Number number_in(text option, text given, Number least, Number most) {
     Number n{};
     const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), n);
-    // What is no number is not within bounds either.
+    // NaN is not within the bounds either.
     if (error == std::errc{} && end == given.data() + given.size() && n >= least && n <= most) {
         return n;
     }
@@ -99,6 +100,8 @@ load_options parse_load_options(int argc, char** argv) {
             o.pid = number_in<pid_t>(option, value(), 1, 1 << 22);
         } else if (option == "--name") {
             o.name = value();
+        } else if (option == "--waits") {
+            o.waits = value();
         } else if (option == "--once") {
             o.once = true;
         } else if (option == "--bounce") {

@@ -18,13 +18,14 @@ struct load_options {
     double warmup_seconds = 0;  // before that
     double rate = 0;            // requests a second of an open loop; 0: a closed loop
     std::size_t bytes = 64;     // of a message
-    pid_t pid = 0;              // the server's, whose use is told; 0: nobody's
+    pid_t pid = 0;              // of the server, to report its usage; 0: no report
+    std::string waits;          // the file that counts the server's waits; empty: not counted
     std::string name;           // of the server, for the line that is printed
     bool help = false;
 
-    bool once = false;  // one message on each connection, when it is told to
+    bool once = false;  // one message on each connection, after a line of input
 
-    bool bounce = false;  // measure that and nothing else, between these:
+    bool bounce = false;  // measure only the bounce and the chase, between these cores:
     int one_core = 0;
     int other_core = 1;
 };

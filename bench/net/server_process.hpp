@@ -1,7 +1,8 @@
-// server_process: what a process on this machine has used so far, told from outside.
+// server_process: the resources that a process on this machine has used so far, read from outside.
 //
-// Processor time is that of all its threads, the ended ones too, in nanoseconds: what utime + stime
-// of /proc/PID/stat say in hundredths of a second.
+// Processor time is that of all threads of the process, the ended ones too, in nanoseconds: utime +
+// stime of /proc/PID/stat have it in hundredths of a second. The time that the threads were ready
+// and had no core, because another process was on it, comes from the scheduler's figures of each.
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +14,7 @@ namespace bench::net {
 
 struct usage {
     std::uint64_t cpu_ns = 0;
+    std::uint64_t ready_ns = 0;  // of the threads that exist; 0 if the system does not report it
     std::uint64_t rss_kib = 0;   // all that is resident
     std::uint64_t anon_kib = 0;  // of that, memory that is no file's: the program's own
 };

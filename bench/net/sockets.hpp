@@ -1,8 +1,8 @@
-// sockets: what the load and every peer do alike before the first byte.
+// sockets: the steps before the first byte that the load and all peers have in common.
 //
-// A peer is `<name> PORT`: it listens on 127.0.0.1, says "ready", echoes whatever comes through a
-// buffer of 512 bytes a connection, in one thread, and lives until SIGTERM, whose default action is
-// its end. What goes wrong before that is one line and exit status 2.
+// A peer is `<name> PORT`: it listens on 127.0.0.1, prints "ready", echoes all bytes through a
+// buffer of 512 bytes a connection, in one thread, and runs until SIGTERM ends it by the default
+// action. An error before that is one line and exit status 2.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ void raise_file_limit();
 
 void set_no_delay(int fd);
 
-// The port that a peer was given as its only argument.
+// The port, from the only argument of a peer.
 std::uint16_t port_argument(int argc, char** argv);
 
 // A non-blocking listener on 127.0.0.1, with SO_REUSEADDR and the longest backlog.

@@ -1,9 +1,9 @@
-// net_tls_load ROUNDS PEER SERVER...: what an echo server under TLS uses of the processor, for a
-// message and for a handshake, and that of each server to that of the peer. Each is `[NAME=VALUE]
-// <program> [STYLE]` in one word ("WEFT_IO=epoll ./weft_net_tls_echo task"), and is told PORT,
-// CERTIFICATE and KEY before the style. They are measured in turn, round by round; a ratio is taken
-// within each round, and the medians are told. Exit status: 0 each bar is kept, 1 one is not, 2 bad
-// input, or a server has not begun.
+// net_tls_load ROUNDS PEER SERVER...: the processor time of an echo server under TLS, for a message
+// and for a handshake, and the ratio of each server to the peer. Each is `[NAME=VALUE] <program>
+// [STYLE]` in one word ("WEFT_IO=epoll ./weft_net_tls_echo task"), and is run with PORT,
+// CERTIFICATE and KEY before the style. The servers are measured in turn, round by round; a ratio
+// is taken within each round, and the medians are printed. Exit status: 0 each bar is kept, 1 one
+// is not, 2 bad input, or a server has not started.
 //
 //   a round: 100 connections, 1 KiB on each at once, 200 times; then 500 handshakes, one by one
 
@@ -141,7 +141,7 @@ SSL* connected(SSL_CTX* c, const server& s) {
     return ssl;
 }
 
-// It has answered once, so that no work of the server's is left over.
+// The connection has answered once, so that no work of the server is left over.
 void exchange(SSL* ssl, std::size_t bytes) {
     std::array<char, message_bytes> b{};
     if (::SSL_write(ssl, b.data(), static_cast<int>(bytes)) <= 0) give_up("a write has failed");

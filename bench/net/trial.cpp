@@ -70,7 +70,7 @@ server_child::server_child(const std::function<void(int tell)>& serve) {
     if (told) return;
     int status = 0;
     ::waitpid(pid_, &status, 0);
-    if (WIFEXITED(status)) std::exit(2);  // it has said why
+    if (WIFEXITED(status)) std::exit(2);  // the child has printed why
     give_up("a server has not begun");
 }
 

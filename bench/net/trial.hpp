@@ -1,8 +1,8 @@
-// trial: what the programs have in common that hold servers against each other: a server as a child
-// of the program, which is the load, and the figures of many rounds.
+// trial: the common part of the programs that compare servers: a server as a child of the program,
+// which is the load, and the figures of many rounds.
 //
-// The servers take turns, round by round, so that what else the machine does is spread over all. A
-// ratio is taken within each round, and the median of the rounds is told.
+// The servers take turns, round by round, so that other work on the machine is spread over all. A
+// ratio is taken within each round, and the median of the rounds is printed.
 #pragma once
 
 #include <sys/types.h>
@@ -17,19 +17,19 @@ namespace bench::net {
 // Prints `<program>: <what>` and exits with status 2.
 [[noreturn]] void give_up(const std::string& what);
 
-// How many rounds the program was told to make, as its only argument, or as many as usual. Anything
-// else is one line and exit status 2.
+// The number of rounds, from the program's only argument, or `usual` without one. Anything else is
+// one line and exit status 2.
 unsigned rounds_argument(int argc, char** argv, unsigned usual);
 
-// This thread, and those that it begins: on the first, or second, of the cores that the program had
-// when it asked first.
+// Pins this thread, and the threads that it starts: to the first, or second, of the cores that the
+// program had at the first call.
 void pin_to(unsigned which);
 
 // A server as a process, which is killed at the end of this object or of the program.
 class server_child {
 public:
-    // `serve` runs in the child: it writes its port, a std::uint16_t, to the descriptor that it is
-    // given as soon as it can be reached, and serves until the process is killed.
+    // `serve` runs in the child: it writes its port, a std::uint16_t, to the descriptor `tell` as
+    // soon as the port can be reached, and serves until the process is killed.
     explicit server_child(const std::function<void(int tell)>& serve);
     server_child(const server_child&) = delete;
     ~server_child();
@@ -43,11 +43,11 @@ private:
     std::uint16_t port_ = 0;
 };
 
-// By a server: tells its port.
+// Called by a server: writes its port.
 void tell_port(int tell, std::uint16_t port);
 
 double median(std::vector<double> of);
-// Of what the one needed to what the other needed in the same round.
+// The median of the ratios of `of` to `to`, each within one round.
 double median_ratio(const std::vector<double>& of, const std::vector<double>& to);
 
 // Prints a line for each ratio and its bar.

@@ -1,7 +1,7 @@
 // weft_net_echo PORT [fiber|task|shared [lent]]: weft's own echo server for the comparison: one
-// loop, one party a connection, a buffer of 512 bytes each; epoll, io_uring or poll as WEFT_IO
-// says. shared: fibers that take turns on one stack, where their buffers lie. lent: no buffers of
-// their own, but one that is lent when something has come.
+// loop, one fiber or task a connection, a buffer of 512 bytes each; epoll, io_uring or poll as
+// WEFT_IO says. shared: fibers that take turns on one stack, which holds their buffers. lent: no
+// buffers of their own; a session borrows a buffer when bytes have come.
 
 #include <array>
 #include <cstdio>
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
                          listener.error().message().c_str());
             return 2;
         }
-        // What is measured is what was asked for.
+        // Refuses to be measured with another driver than the one asked for.
         const char* const wanted = std::getenv("WEFT_IO");
         const char* const driver = weft::detail::io_driver_here()->name();
         if (wanted != nullptr && std::strcmp(wanted, driver) != 0) {

@@ -1,11 +1,11 @@
-// weft_send_file [ROUNDS]: what it costs a server of files to send one of 1 GiB over loopback, in
-// processor time of its process: weft's send_file() in an HTTP server of a few lines, over epoll
-// and over io_uring, against nginx with `sendfile on` in one process.
+// weft_send_file [ROUNDS]: the processor time of a file server that sends a file of 1 GiB over
+// loopback: weft's send_file() in an HTTP server of a few lines, over epoll and over io_uring,
+// against nginx with `sendfile on` in one process.
 //
-// The file is a sparse one in a folder of its own below the folder for temporary files, and in the
-// page cache from the beginning. The load is the same for each: on another core it asks for it and
-// drops what comes without copying it. Exit status: 0 each bar is kept, 1 one is not, 2 bad input,
-// or there is no nginx.
+// The file is sparse, lies in a directory of its own below the directory for temporary files, and
+// is in the page cache from the beginning. The load is the same for each server: on another core it
+// requests the file and drops the bytes without a copy. Exit status: 0 each bar is kept, 1 one is
+// not, 2 bad input, or nginx is missing.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -45,7 +45,7 @@ using bench::net::server_child;
 
 constexpr std::uint64_t file_bytes = 1 << 30;
 
-// The folder with the file; gone when this process ends, also by an interrupt.
+// The directory with the file; removed when this process ends, also by an interrupt.
 class folder {
 public:
     folder() : path_((std::filesystem::temp_directory_path() / "weft.files.XXXXXX").string()) {
@@ -74,7 +74,7 @@ const folder& files() {
     return f;
 }
 
-// GET and nothing else, one after the other, of files in that folder.
+// Answers GET and nothing else, one after the other, for files in that directory.
 void answer(weft::tcp_stream s) {
     std::string text;
     while (const std::size_t n = s.read_until(text, "\r\n\r\n", 4096).value_or(0)) {
@@ -135,13 +135,13 @@ void serve_by_nginx(int tell) {
         << "server { listen 127.0.0.1:" << port << "; root " << at << "; } }\n";
     bench::net::tell_port(tell, port);
     const std::string config = at + "/nginx.conf";
-    // Debian has it where only root looks.
+    // In Debian nginx is in a directory that only root has in PATH.
     for (const char* program : {"nginx", "/usr/sbin/nginx"})
         ::execlp(program, program, "-p", at.c_str(), "-c", config.c_str(), "-e", "stderr", nullptr);
     die("no nginx");
 }
 
-// Connected as soon as somebody listens.
+// Connects as soon as a server listens.
 int connected(std::uint16_t port) {
     sockaddr_in a{};
     a.sin_family = AF_INET;
@@ -158,7 +158,7 @@ int connected(std::uint16_t port) {
     die("connect");
 }
 
-// Asks for the file, and drops it.
+// Requests the file, and drops the bytes.
 void fetch(int fd) {
     constexpr std::string_view request = "GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n";
     if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0) die("send");
@@ -208,7 +208,7 @@ double measure(const subject& s) {
 
 int main(int argc, char** argv) {
     const unsigned rounds = bench::net::rounds_argument(argc, argv, 9);
-    // A call that is interrupted fails, and the folder goes with this process.
+    // An interrupted call fails, and the directory is removed at the end of this process.
     struct sigaction interrupt{};
     interrupt.sa_handler = [](int) {};
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &interrupt, nullptr);

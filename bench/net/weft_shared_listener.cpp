@@ -1,12 +1,11 @@
-// weft_shared_listener [ROUNDS]: what a connection costs a server whose loops, each on a thread of
-// its own, accept from one listener: of three loops against two, and of the last thousand
-// connections against the first, over epoll and over io_uring, one accept at a time and many
-// (multishot).
+// weft_shared_listener [ROUNDS]: the cost of a connection to a server whose loops, each on a thread
+// of its own, accept from one listener: three loops against two, and the last thousand connections
+// against the first, over epoll and over io_uring, one accept at a time and many (multishot).
 //
-// 4 000 connections, one after the other: each is made, sends a byte, is answered it, and is ended
-// by both. The server has one core and the load the other. Processor time of the server's process
-// is what is held; how long a connection takes is told beside it. Exit status: 0 each bar is kept,
-// 1 one is not, 2 bad input, or io_uring is refused.
+// 4 000 connections, one after the other: each connects, sends a byte, receives the byte, and is
+// ended by both sides. The server has one core and the load the other. The bars are on the
+// processor time of the server's process; the time of a connection is printed too. Exit status: 0
+// each bar is kept, 1 one is not, 2 bad input, or io_uring is refused.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -80,7 +79,8 @@ void connect_once(std::uint32_t source, std::uint16_t port) {
     sockaddr_in a{};
     a.sin_family = AF_INET;
     a.sin_addr.s_addr = htonl(source);
-    // Without it no other socket may have the port, at any address, for a minute after the end.
+    // Without SO_REUSEADDR no other socket may have the port, at any address, for a minute after
+    // the end.
     const int yes = 1;
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (::bind(fd, reinterpret_cast<const sockaddr*>(&a), sizeof a) != 0) die("bind");
@@ -95,7 +95,7 @@ void connect_once(std::uint32_t source, std::uint16_t port) {
     ::close(fd);
 }
 
-// A connection, of each round.
+// The figures of a connection, one for each round.
 struct figures {
     std::vector<double> cpu_us, first_us, last_us, wall_us;
 };

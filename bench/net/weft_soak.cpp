@@ -1,20 +1,20 @@
-// weft_soak SECONDS: mixed load in one process for so long; tools/soak.py looks on from outside
-// whether it grows.
+// weft_soak SECONDS: mixed load in one process for that time; tools/soak.py checks from outside
+// whether the process grows.
 //
 //   fibers of a pool of two workers                            until the time is over
 //   +- an echo server by fibers, and one by tasks
 //   +- clients: connect, verify each byte, close or reset      connections that come and go
-//   +- sleepers and who gives up waiting                       timers
+//   +- sleepers and waiters with a timeout                     timers
 //   +- senders and receivers                                   channels, closed and made anew
-//   +- who begins somebody and ends him in his wait            kills
+//   +- fibers that start a fiber and end it in a wait          kills
 //   +- trees of tasks, generators                              tasks
 //   +- calls that block                                        blocking()
 //   fibers of three loops, over epoll, io_uring and poll; on each
 //   +- an echo server, clients and kills, as above             to and from all others
-//   +- pairs of sockets, opened, closed and opened anew        numbers that are another's at once
+//   +- pairs of sockets, opened, closed and opened anew        descriptors that are reused at once
 //
-// Prints "ready" when all of it runs, at the end what was done. Exit status: 0 all was as it should
-// be and nothing is left; 1 something was not, on standard error; 2 bad input.
+// Prints "ready" when all of the load runs, and the work done at the end. Exit status: 0 no fault
+// and nothing is left; 1 a fault, on standard error; 2 bad input.
 
 #include <dirent.h>
 
@@ -130,7 +130,7 @@ void talk(tcp_stream s, std::uint64_t seed) {
         count(did.messages);
     }
     if (d.one_in(4)) return;
-    // Most, so that few ports are kept for ended peers; and some while an echo is on its way.
+    // Resets most connections, so that few ports are in TIME_WAIT; some while an echo is in flight.
     if (d.one_in(4))
         check(static_cast<bool>(s.write_all(weft::bytes_of("unheard"))), "a write has failed");
     s.abort();
@@ -181,7 +181,7 @@ void kill_again_and_again(const weft::endpoint& to, std::uint64_t seed) {
     echo::dice d(seed);
     while (goes_on()) {
         {
-            // At his end, or in one of his waits.
+            // The destructor ends the victim in its last wait, or in an earlier one.
             fiber victim([&] {
                 const std::string something(100 + d.below(10'000), 'x');
                 if (auto s = tcp_stream::connect(to)) {
@@ -197,8 +197,8 @@ void kill_again_and_again(const weft::endpoint& to, std::uint64_t seed) {
     }
 }
 
-// Of what comes next a number may be the one that was closed just now: what is written to it is
-// nobody else's, and a waiter for what was closed is told so.
+// The next pair may reuse a descriptor that was closed just now. Bytes that are written to the new
+// socket reach no other, and a waiter for the closed socket gets errc::closed.
 void reuse_numbers_once(echo::dice& d) {
     const auto said = static_cast<std::byte>(d.next());
     const auto passes = [&](weft::unix_stream& from, weft::unix_stream& to) {

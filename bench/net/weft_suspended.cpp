@@ -1,6 +1,6 @@
-// weft_suspended N: so many fibers at once, each suspended on a guarded stack of the default size,
-// then each woken once. Prints one line, of which `guarded` tells how many of a thousand fibers
-// have a page below their stack that cannot be read.
+// weft_suspended N: N fibers at once, each suspended on a guarded stack of the default size, then
+// each woken once. Prints one line, in which `guarded` is how many of a thousand fibers have an
+// unreadable page below their stack.
 
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ using bench::net::usage;
 
 constexpr std::size_t samples = 1000;
 
-// Whether memory can be read: the system is asked to, which a fault does not end.
+// Whether memory can be read: the system reads it, so that a fault does not end the process.
 class reader {
 public:
     reader() {
@@ -46,7 +46,7 @@ private:
     int ends_[2];
 };
 
-// Whether walking down from an address on a stack comes upon a guard where the stack ends.
+// Whether a walk down from an address on a stack reaches a guard at the end of the stack.
 bool finds_guard(const reader& memory, const char* on_stack) {
     constexpr std::size_t page = 4096;
     for (std::size_t down = page; down <= weft::default_stack_bytes + 2 * page; down += page)

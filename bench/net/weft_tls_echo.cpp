@@ -1,5 +1,5 @@
 // weft_net_tls_echo PORT CERTIFICATE KEY [fiber|task]: an echo server under TLS, for net_tls_load:
-// one loop, one party a connection, a buffer of 4 KiB each.
+// one loop, one fiber or task a connection, a buffer of 4 KiB each.
 
 #include <array>
 #include <cstdio>

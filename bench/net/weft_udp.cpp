@@ -1,15 +1,15 @@
-// weft_udp [ROUNDS]: what an echo of datagrams costs its server, in processor time a datagram.
+// weft_udp [ROUNDS]: the cost of a datagram echo to its server, in processor time a datagram.
 //
 //   64 bytes      a loop in C: epoll, recvmmsg, sendmmsg
 //                 weft: recv_many(), send_many() in a fiber, over epoll, and over io_uring
 //   1 200 bytes   weft, one by one
-//                 weft, coalesced when they come and cut by the system when they go (GRO, GSO)
+//                 weft, coalesced on receipt and split by the system on send (GRO, GSO)
 //
-// The load sends batches of 32 and counts what comes back. "busy": by another core, with so many of
-// them under way that the server always finds the next one. "idle": by the same core, one batch
-// under way: the server sleeps before each, and finds all of it. For the 1 200 bytes the load is
-// the same for both servers: it sends and takes them in segments. Exit status: 0 each bar is kept,
-// 1 one is not, 2 bad input.
+// The load sends batches of 32 and counts the echoes. "busy": from another core, with so many
+// batches in flight that the server always finds the next one. "idle": from the same core, with one
+// batch in flight: the server sleeps before each batch, and finds all of it. For the 1 200 bytes
+// the load is the same for both servers: it sends and receives in segments. Exit status: 0 each bar
+// is kept, 1 one is not, 2 bad input.
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -54,7 +54,7 @@ sockaddr_in loopback(std::uint16_t port) {
     return a;
 }
 
-// The level: nothing but its system calls. Registered once, for edges.
+// The reference: nothing but its system calls. Registered once, for edges.
 void serve_bare(int tell) {
     static std::array<room, batch> rooms;
     static std::array<sockaddr_in, batch> from;
@@ -131,12 +131,12 @@ void serve_segments(int tell) { serve_by_weft(tell, weft::io_kind::epoll, {.coal
 struct subject {
     const char* name;
     std::size_t bytes;
-    std::size_t window;  // batches under way
+    std::size_t window;  // batches in flight
     void (*serve)(int tell);
     std::vector<double> us{};  // a datagram, of each round
 };
 
-// Connected to a server; sends batches, and counts what comes back.
+// Connected to a server; sends batches, and counts the echoes.
 class client {
 public:
     client(std::uint16_t port, std::size_t bytes)
@@ -164,7 +164,7 @@ public:
     client(const client&) = delete;
     ~client() { ::close(fd_); }
 
-    // So many batches there and back, of which so many are under way.
+    // Sends `batches` batches and receives the echoes, with at most `window` batches in flight.
     void exchange(std::size_t batches, std::size_t window) {
         const std::size_t all = batches * batch * bytes_;
         const std::size_t most = window * batch * bytes_;

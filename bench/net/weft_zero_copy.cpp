@@ -1,18 +1,18 @@
-// weft_zero_copy [ROUNDS]: what it costs to send a MiB over TCP, in processor time of the sending
-// process, by calls that copy and by calls that lend their pages to the system: whether zero-copy
-// sends are worth an option of weft's streams here.
+// weft_zero_copy [ROUNDS]: the cost of sending a MiB over TCP, in processor time of the sending
+// process, by calls that copy and by calls that share their pages with the system: whether
+// zero-copy sends are worth an option of weft's streams here.
 //
 //   send            send(2)                    MSG_ZEROCOPY   the same with the flag; its
 //   SEND            IORING_OP_SEND                            notifications from the error queue
 //   SEND_ZC         IORING_OP_SEND_ZC          fixed          the same from a registered buffer
 //
-// Over loopback, and over a veth pair between two network namespaces, which are gone with the
-// processes in them. The receiver drops what comes without copying it. On one core with the sender,
-// both together are told: what the transfer costs, whichever is charged for the system's part of
-// it. On another core, each: what is taken from the one may be given to the other. A buffer is used
-// again only when the system has let go of it; all ways send from the same 4 MiB in turn. "copied"
-// where the system says that it has copied all the same. There is no bar. Exit status: 0, or 2 for
-// bad input. Where namespaces are refused, it says so and measures loopback alone.
+// Over loopback, and over a veth pair between two network namespaces, which end with the processes
+// in them. The receiver drops the bytes without a copy. With both on one core, the sum of both is
+// printed: the cost of the transfer, whichever process is charged for the system's part. On two
+// cores, each is printed: a saving of one may be a cost of the other. A buffer is reused only when
+// the system has released it; all ways send from the same 4 MiB in turn. "copied" is printed if the
+// system reports that it has copied nevertheless. No bar. Exit status: 0, or 2 for bad input. If
+// namespaces are refused, the program prints so and measures loopback alone.
 
 #include <arpa/inet.h>
 #include <liburing.h>
@@ -65,8 +65,8 @@ double cpu_us() {
     return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
 }
 
-// Of calls that lend their pages, numbered from one: which are through, as far as was told. TCP
-// lets go of them in their order.
+// The calls that share their pages, numbered from one, and how many the system has reported as
+// complete. TCP releases the pages in the order of the calls.
 struct loans {
     std::uint32_t made = 0;
     std::uint32_t through = 0;
@@ -92,13 +92,13 @@ public:
             from += n;
             bytes -= static_cast<std::size_t>(n);
         }
-        // As a server would, that is told by its loop of what is in the error queue: not each time.
+        // Not after each call, as in a server that reads the error queue when its loop reports it.
         if (flags_ != 0 && loans_.made % 8 == 0) look();
     }
-    // Until so many loans are through.
+    // Waits until `count` calls are complete.
     void await(std::uint32_t count) {
         while (loans_.through < count) {
-            ::pollfd p = {fd_, 0, 0};  // an error is told unasked
+            ::pollfd p = {fd_, 0, 0};  // poll always reports errors
             if (::poll(&p, 1, 5000) <= 0) die("no notification has come");
             look();
         }
@@ -165,7 +165,7 @@ public:
     const loans& lent() const noexcept { return loans_; }
 
 private:
-    // What the headers of Debian 12 do not have.
+    // Missing in the headers of Debian 12.
     static constexpr std::uint16_t report_usage = 1 << 3;
     static constexpr std::uint32_t usage_copied = 1u << 31;
 
@@ -203,7 +203,7 @@ struct figure {
     bool copied = false;
 };
 
-// Tells that all has come by its end.
+// Waits for the receiver's end of stream, which means that all has been received.
 void await_end(int fd) {
     if (::shutdown(fd, SHUT_WR) != 0) die("shutdown");
     char nothing;
@@ -279,7 +279,8 @@ bool ip(pid_t where, const std::string& what) {
     return std::system(("PATH=$PATH:/usr/sbin:/sbin; " + set).c_str()) == 0;
 }
 
-// This process into a namespace of its own, with one end of a pair whose other the receiver has.
+// Moves this process into a namespace of its own, with one end of a pair; the receiver has the
+// other end.
 bool join(pid_t receiver) {
     const pid_t me = ::getpid();
     return ::unshare(CLONE_NEWNET) == 0 &&
@@ -297,7 +298,7 @@ bool may_unshare() {
     return status == 0;
 }
 
-// What all rounds on one path have found, in the order of sizes and ways.
+// The figures of all rounds on one path, in the order of sizes and ways.
 struct path {
     const char* name;
     ::in_addr_t to;
@@ -306,7 +307,7 @@ struct path {
     std::vector<figure> on_two{};
 };
 
-// False: there is no such path here.
+// False if this machine does not have the path.
 bool compare(const path& p, unsigned core, unsigned rounds, std::vector<figure>& all) {
     const server_child receiver([&](int tell) { receive(tell, core, p.apart); });
     bench::net::pin_to(0);

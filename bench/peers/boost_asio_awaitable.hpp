@@ -1,4 +1,4 @@
-// boost::asio::awaitable: Asio's C++20 task. It runs on an io_context, and its frames are recycled.
+// boost::asio::awaitable: Asio's C++20 task, run on an io_context; the frames are recycled.
 #pragma once
 
 #include "bench/harness.hpp"

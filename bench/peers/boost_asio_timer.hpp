@@ -1,4 +1,4 @@
-// boost::asio::steady_timer: a heap of deadlines. What is cancelled is a completion that the
+// boost::asio::steady_timer: a heap of deadlines. A cancelled timer is a completion that the
 // context runs.
 #pragma once
 

@@ -9,9 +9,9 @@
 #include <boost/fiber/pooled_fixedsize_stack.hpp>
 #include <cstddef>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace bench {
 
@@ -27,7 +27,8 @@ struct boost_fiber {
             fibers_.emplace_back(std::allocator_arg, stacks_, std::move(f));
         }
         void run() {
-            for (boost::fibers::fiber& f : fibers_) f.join();
+            // A fiber that runs may add fibers.
+            for (std::size_t i = 0; i < fibers_.size(); ++i) fibers_[i].join();
         }
         template <class F>
         void spawn_and_join(F f) {
@@ -36,7 +37,7 @@ struct boost_fiber {
 
     private:
         boost::fibers::pooled_fixedsize_stack stacks_;
-        std::vector<boost::fibers::fiber> fibers_;
+        std::deque<boost::fibers::fiber> fibers_;  // a push does not move a fiber that is joined
     };
 
     [[gnu::always_inline]] static void yield() { boost::this_fiber::yield(); }

@@ -1,5 +1,5 @@
-// Who computes side by side: a peer has `workers`, made for so many threads, whose fib(n) and
-// skynet(leaves) compute in them. Each call of either is a task of its own.
+// The peers of the parallel subjects: a peer has `workers`, made for a number of threads, whose
+// fib(n) and skynet(leaves) compute in these threads. Each call of either is a task of its own.
 #pragma once
 
 #include <array>
@@ -87,9 +87,12 @@ struct weft_fibers_of_a_pool {
 };
 
 #if __has_include(<oneapi/tbb/task_group.h>) && WEFT_BENCH_TBB
-struct onetbb_task_group {
-    static constexpr const char* name = "onetbb.task_group";
+// The children of a call that are tasks of the group: all, or all but the last, which the call
+// itself runs, as fork_join does.
+enum class onetbb_spawns { all, all_but_the_last };
 
+template <onetbb_spawns Spawns>
+struct onetbb {
     class workers {
     public:
         explicit workers(unsigned threads)
@@ -109,7 +112,10 @@ struct onetbb_task_group {
             std::uint64_t b = 0;
             oneapi::tbb::task_group g;
             g.run([&a, n] { a = fib_of(n - 1); });
-            g.run([&b, n] { b = fib_of(n - 2); });
+            if constexpr (Spawns == onetbb_spawns::all)
+                g.run([&b, n] { b = fib_of(n - 2); });
+            else
+                b = fib_of(n - 2);
             g.wait();
             return a + b;
         }
@@ -117,9 +123,11 @@ struct onetbb_task_group {
             if (leaves == 1) return number;
             const std::uint64_t part = leaves / 10;
             std::array<std::uint64_t, 10> sums{};
+            constexpr std::uint64_t spawned = Spawns == onetbb_spawns::all ? 10 : 9;
             oneapi::tbb::task_group g;
-            for (std::uint64_t i = 0; i != 10; ++i)
+            for (std::uint64_t i = 0; i != spawned; ++i)
                 g.run([=, &sums] { sums[i] = sum_of(number + i * part, part); });
+            for (std::uint64_t i = spawned; i != 10; ++i) sums[i] = sum_of(number + i * part, part);
             g.wait();
             std::uint64_t sum = 0;
             for (const std::uint64_t s : sums) sum += s;
@@ -130,10 +138,21 @@ struct onetbb_task_group {
         oneapi::tbb::task_arena arena_;
     };
 };
-#else
-struct onetbb_task_group : not_installed {
+struct onetbb_task_group : onetbb<onetbb_spawns::all> {
     static constexpr const char* name = "onetbb.task_group";
+};
+struct onetbb_inline : onetbb<onetbb_spawns::all_but_the_last> {
+    static constexpr const char* name = "onetbb.task_group.inline";
+};
+#else
+struct no_onetbb : not_installed {
     static constexpr const char* missing = "oneTBB is not installed (libtbb-dev)";
+};
+struct onetbb_task_group : no_onetbb {
+    static constexpr const char* name = "onetbb.task_group";
+};
+struct onetbb_inline : no_onetbb {
+    static constexpr const char* name = "onetbb.task_group.inline";
 };
 #endif
 

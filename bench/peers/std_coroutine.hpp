@@ -1,5 +1,5 @@
-// C++20 coroutines, written by hand with nothing to spare: the frame comes from operator new,
-// resume is the handle's, an awaited child transfers symmetrically.
+// Hand-written C++20 coroutines, as small as possible: the frame comes from operator new, resume is
+// the handle's, an awaited child transfers symmetrically.
 #pragma once
 
 #include <coroutine>
@@ -55,7 +55,7 @@ struct std_coroutine : stackless_peer {
         co_await std::suspend_always{};
     }
 
-    // The frame comes from the operator new of everybody.
+    // The frame comes from the global operator new.
     struct global_memory {};
     using summing = std_task<global_memory>;
 

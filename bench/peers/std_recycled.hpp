@@ -1,5 +1,5 @@
-// std_task with recycled frames: freed ones are kept in a list of the thread, by size. What a
-// library's task can at best be as fast as.
+// std_task with recycled frames: freed frames are kept in a list of the thread, by size. The lower
+// bound for the time of a library's task.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// A lazy C++20 task with a value, written by hand with nothing to spare. Its frame comes from where
-// Memory says: operator new and delete of the promise.
+// A hand-written lazy C++20 task with a value, as small as possible. Memory decides the source of
+// the frame: it has operator new and delete of the promise.
 #pragma once
 
 #include <coroutine>

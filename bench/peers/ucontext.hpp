@@ -1,4 +1,4 @@
-// POSIX ucontext over malloc. Destroying one frees its stack and runs nothing on it.
+// POSIX ucontext over malloc. Destroying a coroutine frees its stack and runs nothing on the stack.
 #pragma once
 
 #include <ucontext.h>

@@ -76,7 +76,7 @@ struct weft_fast_unwind : weft_own_stacks<weft::fp_environment::own> {
 struct weft_shared_stack : weft_stackful {
     static constexpr const char* name = "weft.coroutine.shared_stack";
 
-    // The group is never destroyed: it may not be before its coroutines, and the child leaves them.
+    // The group is never destroyed: it must outlive its coroutines, and the child leaks those.
     struct stacks {
         explicit stacks(std::size_t bytes)
             : options{.stack_bytes = bytes, .shared = new weft::shared_stack_group(1, bytes)} {}

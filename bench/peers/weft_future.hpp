@@ -1,4 +1,4 @@
-// weft::future on one weft::loop, with functions that must not wait, and with such as may.
+// weft::future on one weft::loop, with functions that must not wait, and with functions that may.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ template <bool InFiber>
 struct weft_future_of {
     class stage {
     public:
-        // `make` runs in the loop, and what it makes after it.
+        // `make` runs in the loop; afterwards the loop runs the functions that `make` has added.
         template <class F>
         void run(F make) {
             loop_.post(std::move(make));

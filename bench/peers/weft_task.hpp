@@ -11,7 +11,7 @@ namespace bench {
 struct weft_task : stackless_peer {
     static constexpr const char* name = "weft.task";
 
-    // What a task waits for: it keeps who waits.
+    // The object that a task awaits: keeps the waiter's handle.
     struct event {
         std::coroutine_handle<> waiting{};
 

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -36,9 +37,10 @@ def free_port():
 class Peer:
     """One of the servers, from its "ready" to its SIGTERM."""
 
-    def __init__(self, program):
+    def __init__(self, program, **environment):
         self.port = free_port()
-        self.process = subprocess.Popen([program, str(self.port)], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([program, str(self.port)], stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **environment})
 
     def __enter__(self):
         assert self.process.stdout.readline() == "ready\n"
@@ -99,6 +101,8 @@ class Echo(unittest.TestCase):
                     self.assertGreater(line["requests"], 0)
                     self.assertGreater(line["cpu_us"], 0)
                     self.assertGreater(line["rss_kib"], line["anon_kib"])
+                    self.assertTrue(0 < line["had_share"] <= 1, line)
+                    self.assertTrue(1 <= line["events_a_wait"] <= 256, line)
 
     def test_a_peer_outlives_connections_that_end_by_reset(self):
         for program in PEERS:
@@ -150,6 +154,22 @@ class Verification(unittest.TestCase):
         self.assertIn("error", line)
 
 
+class Waits(unittest.TestCase):
+    def test_the_events_of_a_server_are_counted_in_the_server(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(4096)
+            with Peer(BUILT / "net_bare_epoll", LD_PRELOAD=str(BUILT / "weft_net_waits.so"),
+                      WEFT_NET_WAITS=file.name) as peer:
+                _, line, _ = peer.load("--connections", 40, "--seconds", 0.2, "--waits", file.name)
+        self.assertTrue(1 <= line["server_events_a_wait"] <= 40, line)
+
+    def test_where_none_are_counted_none_are_told(self):
+        with tempfile.NamedTemporaryFile() as file, Peer(BUILT / "net_bare_epoll") as peer:
+            file.truncate(4096)
+            _, line, _ = peer.load("--connections", 4, "--seconds", 0.05, "--waits", file.name)
+        self.assertNotIn("server_events_a_wait", line)
+
+
 class Once(unittest.TestCase):
     def test_every_connection_is_asked_once_when_the_word_is_given(self):
         with Peer(PEERS[0]) as peer:
@@ -166,6 +186,50 @@ class Once(unittest.TestCase):
         # The second message of the one connection is swallowed, and then it hangs up.
         status, found, _ = Liar(lambda seen, data: None if seen >= 64 else data).load("--once")
         self.assertEqual((status, found["answered"], found["errors"]), (1, 0, 1))
+
+
+@unittest.skipUnless(shutil.which("vgdb"), "valgrind is not installed")
+class Counts(unittest.TestCase):
+    COUNTS = Path(__file__).resolve().parents[2] / "tools" / "bench_net_counts.py"
+
+    def test_a_request_of_the_bare_loop_is_a_hundred_instructions_and_a_line_of_its_own(self):
+        done = subprocess.run([sys.executable, "-B", self.COUNTS, BUILT.parent, "--only",
+                               r"^bare\.epoll$", "--connections", "30", "--turns", "2", "--top", "3"],
+                              capture_output=True, text=True, timeout=250)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        of_all, own, touches, cold = map(float, next(
+            line for line in done.stdout.splitlines() if line.startswith("| bare.epoll")).split("|")[2:6])
+        self.assertTrue(20 < own < of_all < 1000, done.stdout)
+        self.assertTrue(0.5 < cold < 4 < touches < 300, done.stdout)
+        self.assertIn("cold lines  main", done.stdout)
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "the server and the load need a core each")
+class Comparison(unittest.TestCase):
+    COMPARE = Path(__file__).resolve().parents[2] / "tools" / "bench_net.py"
+
+    def test_two_quick_rounds_of_real_servers_give_a_page_and_decide_nothing(self):
+        one, other = sorted(os.sched_getaffinity(0))[:2]
+        with tempfile.TemporaryDirectory() as folder:
+            page, runs = Path(folder, "page.md"), Path(folder, "runs.jsonl")
+            done = subprocess.run(
+                [sys.executable, "-B", self.COMPARE, BUILT.parent, "--quick", "--only",
+                 r"^(bare\.epoll|weft\.task\.epoll)$", "--connections", "20", "--loads", "closed",
+                 "open", "--bounce", "1000000", "--share", "0", "--go", "none", "--tokio", "none",
+                 "--server-core", str(one), "--load-core", str(other), "--out", page, "--cells", runs],
+                capture_output=True, text=True, timeout=400)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            facts, *samples = map(json.loads, runs.read_text().splitlines())
+            text = page.read_text()
+        of = {(s["case"], s.get("level"), s["server"], s["round"]) for s in samples}
+        self.assertEqual((len(of), len(samples)), (12, 12))
+        self.assertEqual(facts["facts"]["peaks"][0]["connections"], 20)
+        for sample in samples:
+            self.assertGreater(sample["cpu_us"], 0)
+            self.assertGreater(sample["chase_ns"], 0)
+            self.assertEqual(sample["case"] == "closed", "server_events_a_wait" in sample)
+        self.assertIn("0 of 2 bars met", done.stdout)
+        self.assertIn("| weft.task.epoll | ", text)
 
 
 class Suspended(unittest.TestCase):
@@ -290,6 +354,8 @@ class Arguments(unittest.TestCase):
                 (("--seconds", "nan"), "number"), (("--bytes", "0"), "from 1"),
                 (("--bytes",), "needs a value"), (("--rate", "many"), "number"),
                 (("--cores", "1"), "two"), (("--cores", "1,1"), "different"),
+                ((*self.NEEDED, "--waits", "/nowhere"), "no waits are counted"),
+                ((*self.NEEDED, "--waits", "/dev/null"), "no waits are counted"),
                 (("--fast",), "unknown option")):
             with self.subTest(arguments=arguments):
                 self.assertIn(word, self.refused(*arguments))
@@ -313,6 +379,7 @@ class Bounce(unittest.TestCase):
         status, line, _ = load("--bounce", "--cores", f"{one},{other}")
         self.assertEqual(status, 0)
         self.assertTrue(1 < line["bounce_ns"] < 1e6, line)
+        self.assertTrue(1 < line["chase_ns"] < 1e5, line)
 
     def test_a_core_that_is_not_there(self):
         status, _, said = load("--bounce", "--cores", "0,1023")

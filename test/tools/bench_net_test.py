@@ -15,7 +15,7 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import bench_net  # noqa: E402
-import bench_net_tables  # noqa: E402
+import bench_net_rounds  # noqa: E402
 from bench_net_server import BODY, Failed  # noqa: E402
 
 # Both are given what they are to do by files beside them. The n-th use of a list takes its n-th entry,
@@ -30,7 +30,7 @@ def nth(name, values):
     return values[min(n, len(values) - 1)]
 said = json.loads((here / "said.json").read_text())
 if "--bounce" in sys.argv:
-    print(json.dumps({{"bounce_ns": nth("bounce", said["bounce"])}}))
+    print(json.dumps({{"bounce_ns": nth("bounce", said["bounce"]), "chase_ns": 50}}))
     sys.exit(0)
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 with open(here / "given.jsonl", "a") as file:
@@ -80,14 +80,9 @@ Transfer/sec:     11.13MB
 
 def line(cpu_us, connections=100, **more):
     """What the load prints."""
-    return {"connections": connections, "rps": 1000, "cpu_us": cpu_us, "cpu_share": 0.9, "p50_us": 10,
-            "p99_us": 20, "max_us": 30, "rss_kib": 5000, "anon_kib": 500, "idle_anon_kib": 100,
-            "mismatches": 0, "errors": 0, **more}
-
-
-def kept(case, server, connections, **figures):
-    return {"case": case, "server": server, "connections": connections, "disturbed": False,
-            "rounds": 5, **figures}
+    return {"connections": connections, "rps": 1000, "cpu_us": cpu_us, "cpu_share": 0.9,
+            "had_share": 1, "p50_us": 10, "p99_us": 20, "max_us": 30, "rss_kib": 5000, "anon_kib": 500,
+            "idle_anon_kib": 100, "events_a_wait": 3.5, "mismatches": 0, "errors": 0, **more}
 
 
 def row(page, start):
@@ -97,10 +92,11 @@ def row(page, start):
 
 
 class Run:
-    """One run of the script over the servers of `load`, {server/connections: [line]}."""
+    """One run of the script over the servers of `load`, {server/connections: [line]}; only closed loops
+    and one round unless more is said."""
 
     def __init__(self, load, *arguments, bounce=(100,), dies=(), before=None, connections=(100,),
-                 only=r"^(bare|weft\.(fiber|task))"):
+                 only=r"^(bare|weft\.(fiber|task))", loads=("closed",)):
         with tempfile.TemporaryDirectory() as folder:
             build = Path(folder, "build")
             self.bench = build / "bench"
@@ -119,8 +115,8 @@ class Run:
             with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
                 self.status = bench_net.main([
                     str(build), "--out", str(page), "--cells", str(cells), "--go", "none", "--tokio",
-                    "none", "--rounds", "1", "--connections", *map(str, connections), "--only", only,
-                    *arguments])
+                    "none", "--quick", "--rounds", "1", "--connections", *map(str, connections),
+                    "--only", only, "--loads", *loads, *arguments])
             self.said = said.getvalue()
             self.page = page.read_text() if page.exists() else ""
             lines = cells.read_text().splitlines() if cells.exists() else []
@@ -140,36 +136,53 @@ ONLY_TWO = r"^(bare\.epoll|weft\.fiber\.epoll)$"
 
 @unittest.skipIf((os.cpu_count() or 1) < 2, "the server and the load need a core each")
 class Measuring(unittest.TestCase):
-    def test_each_cell_is_a_line_with_the_median_of_its_rounds(self):
-        run = Run({EPOLL: [line(t) for t in (4, 9, 5)]}, "--rounds", "3", only=r"^bare\.epoll$")
+    def test_each_run_is_a_line_and_the_page_has_the_median_of_those_that_count(self):
+        run = Run({EPOLL: [line(4, rps=r) for r in (400, 900, 500)]}, "--rounds", "3", "--seed", "7",
+                  only=r"^bare\.epoll$")
         self.assertEqual(run.status, 0, run.said)
-        self.assertEqual([(c["case"], c["server"], c["connections"], c["cpu_us"], c["rounds"])
-                          for c in run.cells], [("echo", "bare.epoll", 100, 5, 3)])
+        self.assertEqual([(c["case"], c["server"], c["connections"], c["rps"], c["round"])
+                          for c in run.cells],
+                         [("closed", "bare.epoll", 100, 400 + [0, 500, 100][n], n + 1)
+                          for n in range(3)])
+        self.assertEqual(row(run.page, "bare.epoll")[1], "500 (450 – 700)")
+        self.assertIn("by seed 7.", run.page)
+        self.assertIn("--seed 7", run.said)
 
     def test_memory_is_what_the_connections_brought(self):
         run = Run({EPOLL: [line(4)]}, only=r"^bare\.epoll$")
         self.assertEqual(run.cells[0]["anon_bytes"], 4096)
+        self.assertIn("4\u202f096", row(run.page, "bare.epoll")[-1])
 
-    def test_a_bar_is_met_at_its_bound_and_missed_above(self):
-        for ours, verdict in ((4.2, "met"), (4.24, "**missed**")):
-            run = Run({EPOLL: [line(4)], FIBER: [line(ours)]}, only=ONLY_TWO)
-            self.assertEqual(row(run.page, "echo 100, weft.fiber.epoll")[1:3],
-                             ["bare.epoll", f"{ours / 4:.2f}"])
-            self.assertEqual(row(run.page, "echo 100, weft.fiber.epoll")[4], verdict)
+    def test_what_two_rounds_say_is_not_decided(self):
+        run = Run({f"{EPOLL}/open": [line(4, rate=1000)], f"{FIBER}/open": [line(4, rate=1000)]},
+                  "--rounds", "2", "--rates", "1000", only=ONLY_TWO, loads=("open",))
+        self.assertEqual(row(run.page, "CPU 100 at 1000/s, weft.fiber.epoll")[1],
+                         "1.00 (1.00 – 1.00), 2 rounds, **not decided**")
+        self.assertIn("not decided: CPU 100 at 1000/s, weft.fiber.epoll against bare.epoll", run.said)
+        self.assertIn("0 of 1 bars met, 1 not decided", run.said)
+
+    def test_as_many_rounds_as_it_takes_decide(self):
+        for ours, verdict in ((4.16, "met"), (4.2, "**missed**")):
+            with mock.patch("bench_net_pairs.LEAST_ROUNDS", 2):
+                run = Run({f"{EPOLL}/open": [line(4, rate=1000)],
+                           f"{FIBER}/open": [line(ours, rate=1000)]},
+                          "--rounds", "2", "--rates", "1000", only=ONLY_TWO, loads=("open",))
+            found = row(run.page, "CPU 100 at 1000/s, weft.fiber.epoll")[1]
+            self.assertTrue(found.endswith(f"2 rounds, {verdict}"), found)
 
     def test_a_server_that_loses_bytes_fails_and_the_others_go_on(self):
         run = Run({EPOLL: [line(4)], FIBER: [line(4, mismatches=3)]}, "--rounds", "2", only=ONLY_TWO)
         self.assertEqual(run.status, 1)
-        self.assertIn("FAILED echo 100/weft.fiber.epoll: 3 mismatches, 0 errors", run.said)
+        self.assertIn("FAILED closed 100/weft.fiber.epoll: 3 mismatches, 0 errors", run.said)
         self.assertEqual(row(run.page, "weft.fiber.epoll")[1], "failed")
-        self.assertEqual(row(run.page, "bare.epoll")[1], "4.00 (1.00)")
+        self.assertEqual(row(run.page, "bare.epoll")[1], "1\u202f000 (1\u202f000 – 1\u202f000)")
         self.assertEqual(sum(g["--name"] == "weft.fiber.epoll" for g in run.given), 1)
 
     def test_a_server_that_does_not_start_fails_with_its_last_words(self):
         run = Run({EPOLL: [line(4)]}, dies=["weft_net_echo.dies"], only=ONLY_TWO)
         self.assertEqual(run.status, 1)
         self.assertIn("ended with 1: I will not", run.said)
-        self.assertEqual(run.cells[0]["cpu_us"], 4)
+        self.assertEqual([c["cpu_us"] for c in run.cells if c["server"] == "bare.epoll"], [4])
 
     def test_a_server_that_dies_under_load_is_told_by_its_own_last_words(self):
         run = Run({FIBER: ["weft_net_load: cannot connect"]}, dies=["weft_net_echo.dies_later"],
@@ -188,34 +201,48 @@ class Measuring(unittest.TestCase):
 
     def test_weft_is_told_its_style_and_its_driver(self):
         seen = []
-        real = bench_net.running
+        real = bench_net_rounds.running
 
         def spy(program, *others):
-            seen.append((program.command[2:], program.environment))
+            seen.append((program.command[2:], program.environment["WEFT_IO"]))
             return real(program, *others)
-        with mock.patch.object(bench_net, "running", spy):
+        with mock.patch.object(bench_net_rounds, "running", spy):
             Run({"weft.task.io_uring/100": [line(4)]}, only=r"^weft\.task\.io_uring$")
-        self.assertEqual(seen, [(["task"], {"WEFT_IO": "io_uring"})])
+        self.assertEqual(seen, [(["task"], "io_uring")])
 
-    def test_the_open_loop_runs_at_a_share_of_the_servers_own_peak(self):
-        run = Run({"bare.epoll/1000": [line(4, 1000, rps=50_000)],
-                   "bare.epoll/1000/open": [line(4, 1000, rate=35_000, p99_us=77)]},
-                  only=r"^bare\.epoll$", connections=(1000,))
+    def test_the_rates_are_shares_of_the_bare_loops_peak_which_is_measured_first(self):
+        run = Run({EPOLL: [line(4, rps=50_000)], f"{FIBER}/open": [line(4, rate=30_000, p99_us=77)]},
+                  only=r"^weft\.fiber\.epoll$", loads=("open",))
         self.assertEqual(run.status, 0, run.said)
-        self.assertEqual([g.get("--rate") for g in run.given], [None, "35000"])
-        self.assertEqual(row(run.page, "bare.epoll")[1:2], ["4.00 (1.00)"])
-        self.assertIn("| bare.epoll | 35\u202f000 | 10.0 | 77.0 | 4.00 |", run.page)
+        self.assertEqual([(g["--name"], g.get("--rate")) for g in run.given][0], ("bare.epoll", None))
+        self.assertEqual(sorted(g["--rate"] for g in run.given[1:]), ["30000", "42500"])
+        self.assertIn("50\u202f000 a second with 100 connections", run.page)
 
-    def test_a_run_through_which_the_cores_were_moved_is_repeated(self):
-        run = Run({EPOLL: [line(9), line(4)]}, bounce=[100, 400, 100], only=r"^bare\.epoll$")
-        self.assertIn("bounce 100 then 400 ns: measured again", run.said)
-        self.assertEqual((run.cells[0]["cpu_us"], run.cells[0]["disturbed"]), (4, False))
+    def test_a_peak_of_runs_that_do_not_count_is_said_to_be_none(self):
+        run = Run({EPOLL: [line(4, rps=50_000)], f"{FIBER}/open": [line(4, rate=30_000)]},
+                  bounce=[400], only=r"^weft\.fiber\.epoll$", loads=("open",))
+        self.assertIn("NO RUN COUNTED", run.said)
+        self.assertIn("connections (no run counted)", run.page)
 
-    def test_where_they_are_always_moved_a_run_is_kept_and_marked(self):
-        run = Run({EPOLL: [line(4)]}, bounce=[100, 400] * 3, only=r"^bare\.epoll$")
-        self.assertEqual(run.cells[0]["disturbed"], True)
-        self.assertEqual(row(run.page, "bare.epoll")[1], "4.00~ (1.00)")
-        self.assertEqual(len(run.given), bench_net.TRIES)
+    def test_a_server_that_cannot_keep_the_rate_is_said_so_and_not_compared(self):
+        run = Run({f"{EPOLL}/open": [line(4, rate=1000)],
+                   f"{FIBER}/open": [line(1, rate=1000, rps=900)]},
+                  "--rates", "1000", only=ONLY_TWO, loads=("open",))
+        self.assertEqual(row(run.page, "weft.fiber.epoll")[1:3], ["cannot keep it", "–"])
+        self.assertIn("missed: CPU 100 at 1000/s, weft.fiber.epoll against bare.epoll: "
+                      "cannot keep the rate", run.said)
+
+    def test_a_run_through_which_the_cores_were_moved_does_not_count(self):
+        run = Run({EPOLL: [line(9)]}, bounce=[100, 400], only=r"^bare\.epoll$")
+        self.assertIn("1 rejected by bounce", run.said)
+        self.assertEqual((run.cells[0]["bounce_ns"], run.cells[0]["chase_ns"]), (400, 50))
+        self.assertEqual(row(run.page, "bare.epoll")[1], "–")
+        self.assertIn("0 of 1 runs counted", run.page)
+
+    def test_a_server_that_had_to_share_its_core_does_not_count(self):
+        run = Run({EPOLL: [line(4, had_share=0.5)]}, only=r"^bare\.epoll$")
+        self.assertIn("1 rejected by share of the core", run.said)
+        self.assertEqual(row(run.page, "bare.epoll")[1], "–")
 
     def test_the_section_is_replaced_and_the_rest_of_the_page_stays(self):
         old = "# Page\n\n<!-- net: begin -->\nold\n<!-- net: end -->\n\nafter\n"
@@ -249,8 +276,8 @@ class Http(unittest.TestCase):
             with contextlib.redirect_stderr(io.StringIO()), mock.patch.dict(os.environ, PATH=path), \
                     contextlib.redirect_stdout(io.StringIO()):
                 bench_net.main([str(build), "--out", str(Path(folder, "page")), "--cells", str(cells),
-                                "--go", "none", "--tokio", "none", "--rounds", "1", "--only",
-                                r"^weft\.http\.epoll$"])
+                                "--go", "none", "--tokio", "none", "--quick", "--rounds", "1",
+                                "--only", r"^weft\.http\.epoll$"])
             return json.loads(cells.read_text().splitlines()[1])
 
     def test_a_server_costs_what_its_process_used(self):
@@ -265,105 +292,29 @@ class Http(unittest.TestCase):
 
 class Parsing(unittest.TestCase):
     def test_what_wrk_prints(self):
-        self.assertEqual(bench_net.wrk_sample(0, WRK, ""),
+        self.assertEqual(bench_net_rounds.wrk_sample(0, WRK, ""),
                          {"requests": 389124, "rps": 77824.8, "p50_us": 3120, "p99_us": 807})
 
     def test_what_wrk_prints_of_errors_is_a_failure(self):
         for more in ("  Socket errors: connect 0, read 7, write 0, timeout 0\n",
                      "  Non-2xx or 3xx responses: 12\n"):
             with self.assertRaisesRegex(Failed, more.strip()):
-                bench_net.wrk_sample(0, WRK + more, "")
+                bench_net_rounds.wrk_sample(0, WRK + more, "")
 
     def test_a_wrk_that_says_something_else_is_a_failure(self):
         for status, out, err in ((1, "", "unable to connect"), (0, "", ""),
                                  (0, WRK.replace("389124 requests", "0 requests"), "")):
             with self.assertRaises(Failed):
-                bench_net.wrk_sample(status, out, err)
+                bench_net_rounds.wrk_sample(status, out, err)
 
     def test_what_the_load_prints(self):
-        self.assertEqual(bench_net.echo_sample(0, json.dumps(line(4)), "")["cpu_us"], 4)
+        self.assertEqual(bench_net_rounds.echo_sample(0, json.dumps(line(4)), "")["cpu_us"], 4)
         for status, out, words in ((0, "nonsense", "no JSON"), (2, "", "said why"),
                                    (1, json.dumps(line(4)), "in time"),
                                    (1, json.dumps(line(4, errors=1, error="recv")), "recv"),
                                    (-11, "", "said why")):
             with self.assertRaisesRegex(Failed, words):
-                bench_net.echo_sample(status, out, "first\nsaid why\n")
-
-
-class Reducing(unittest.TestCase):
-    def sample(self, cpu_us, bounce, disturbed=False):
-        return {"cpu_us": cpu_us, "bounce_ns": bounce, "disturbed": disturbed}
-
-    def test_what_was_measured_with_the_cores_elsewhere_is_left_out(self):
-        found = bench_net.cell("echo", "s", 1, [
-            self.sample(4, 110), self.sample(9, 450), self.sample(6, 100), self.sample(1, 60),
-            self.sample(8, 100, True)], None, 105)
-        self.assertEqual((found["cpu_us"], found["rounds"], found["disturbed"]), (5, 2, False))
-
-    def test_if_nothing_else_was_measured_it_is_marked(self):
-        found = bench_net.cell("echo", "s", 1, [self.sample(9, 450)], None, 105)
-        self.assertEqual((found["cpu_us"], found["disturbed"]), (9, True))
-
-
-class Judging(unittest.TestCase):
-    def judged(self, *cells):
-        return {(bar[0], bar[1]): bar[2:] for bar in
-                bench_net_tables.bars(bench_net_tables.Cells(list(cells)))}
-
-    def test_the_better_driver_is_held_against_the_other_libraries(self):
-        found = self.judged(kept("echo", "weft.task.epoll", 100, cpu_us=5),
-                            kept("echo", "weft.task.io_uring", 100, cpu_us=4),
-                            kept("echo", "tokio", 100, cpu_us=4.0), kept("echo", "go", 100, cpu_us=4.9))
-        self.assertEqual(found["echo 100, weft.task.io_uring", "tokio"], ("1.00", "at most 1.00", True))
-        self.assertEqual(found["echo 100, weft.task.io_uring", "go"], ("0.82", "at most 0.80", False))
-
-    def test_what_was_not_measured_is_missed(self):
-        found = self.judged(kept("echo", "tokio", 100, cpu_us=4))
-        self.assertEqual(found["echo 100, weft.fiber", "tokio"][::2], ("not measured", False))
-
-    def test_a_cell_that_failed_is_missed(self):
-        found = self.judged({"case": "echo", "server": "weft.fiber.epoll", "connections": 100,
-                             "error": "e"}, kept("echo", "bare.epoll", 100, cpu_us=4))
-        self.assertEqual(found["echo 100, weft.fiber.epoll", "bare.epoll"][0], "not measured")
-
-    def test_memory_is_judged_at_the_most_connections(self):
-        found = self.judged(kept("echo", "weft.fiber.epoll", 100, anon_bytes=9000),
-                            kept("echo", "weft.fiber.epoll", 10_000, anon_bytes=4710),
-                            kept("echo", "weft.shared.epoll", 10_000, anon_bytes=1001),
-                            kept("echo", "weft.task.epoll", 10_000, anon_bytes=1200),
-                            kept("echo", "boost.asio.awaitable", 10_000, anon_bytes=2000))
-        self.assertTrue(found["memory 10\u202f000, weft.fiber.epoll", ""][-1])
-        self.assertEqual(found["memory 10\u202f000, weft.shared.epoll", ""],
-                         ("1001 bytes", "at most 1000 bytes", False))
-        self.assertEqual(found["memory 10\u202f000, weft.task.epoll", "boost.asio.awaitable"],
-                         ("0.60", "at most 0.60", True))
-
-    def test_http_and_latency_have_bars_of_their_own(self):
-        found = self.judged(kept("http", "weft.http.epoll", 256, cpu_us=9),
-                            kept("http", "nginx", 256, cpu_us=10),
-                            kept("http", "go.http", 256, cpu_us=17),
-                            kept("open", "weft.fiber.epoll", 1000, p99_us=50),
-                            kept("open", "go", 1000, p99_us=40))
-        self.assertTrue(found["wrk 256, weft.http.epoll", "nginx"][-1])
-        self.assertFalse(found["wrk 256, weft.http.epoll", "go.http"][-1])
-        self.assertFalse(found["p99 1\u202f000, weft.fiber.epoll", "go"][-1])
-
-    def test_a_loss_is_listed_and_a_win_a_draw_and_a_bare_loop_are_not(self):
-        for other, lines in ((3, ["- echo 100: tokio 3.00 us of CPU, weft.task.epoll 4.00 (1.33 times)"]),
-                             (3.95, ["- none"]), (5, ["- none"])):
-            self.assertEqual(bench_net_tables.losses(bench_net_tables.Cells([
-                kept("echo", "weft.task.epoll", 100, cpu_us=4), kept("echo", "tokio", 100, cpu_us=other),
-                kept("echo", "bare.epoll", 100, cpu_us=1)])), lines)
-
-    def test_memory_is_a_loss_too_at_the_most_connections(self):
-        cells = [kept("echo", server, n, cpu_us=cpu, anon_bytes=found)
-                 for server, cpu, found in (("weft.task.epoll", 1, 2179), ("tokio", 2, 1422),
-                                            ("boost.asio.callback", 2, 1120), ("bare.epoll", 1, 544))
-                 for n in (100, 10_000)]
-        spaced = bench_net_tables.spaced
-        self.assertEqual(bench_net_tables.losses(bench_net_tables.Cells(cells)),
-                         [f"- echo {spaced(10_000)}: boost.asio.callback {spaced(1120)} bytes a "
-                          f"connection, weft.task.epoll {spaced(2179)} (1.95 times)"])
+                bench_net_rounds.echo_sample(status, out, "first\nsaid why\n")
 
 
 class Misuse(unittest.TestCase):
@@ -380,8 +331,23 @@ class Misuse(unittest.TestCase):
 
     def test_numbers_that_make_no_sense(self):
         for option, value in (("--rounds", "0"), ("--seconds", "0"), ("--warmup", "-1"),
-                              ("--connections", "0"), ("--wrk-seconds", "0")):
+                              ("--connections", "0"), ("--wrk-seconds", "0"), ("--limit", "0"),
+                              ("--shares", "0"), ("--rates", "0"), ("--bounce", "0"),
+                              ("--seconds", "nan")):
             self.assertIn("at least", self.refused("/nowhere", option, value))
+
+    def test_a_share_of_more_than_the_peak(self):
+        self.assertIn("at most 1", self.refused("/nowhere", "--shares", "1.5"))
+
+    def test_rates_without_the_loop_that_they_are_shares_of(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Path(folder, "bench")
+            bench.mkdir()
+            for name in ("weft_net_load", "net_bare_uring"):
+                (bench / name).write_text("#!/bin/sh\n")
+                (bench / name).chmod(0o755)
+            self.assertIn("or give --rates", self.refused(folder, "--only", r"^bare\.io_uring$", "--go",
+                                                          "none", "--tokio", "none"))
 
     def test_one_core_for_both(self):
         self.assertIn("a core each", self.refused("/nowhere", "--server-core", "1"))
@@ -412,15 +378,16 @@ class Again(unittest.TestCase):
     def test_kept_cells_are_rendered_without_measuring(self):
         with tempfile.TemporaryDirectory() as folder:
             cells, page = Path(folder, "cells"), Path(folder, "page")
-            facts = {"date": "today", "rounds": 5, "seconds": 2, "machine": ["- a machine"],
-                     "skipped": [], "open_share": 0.7, "open_connections": 1000}
+            facts = {"date": "today", "seconds": 2, "machine": ["- a machine"], "skipped": [], "seed": 1,
+                     "limits": {"bounce_ns": 135, "had_share": 0.95}, "peaks": []}
             cells.write_text("\n".join(map(json.dumps, (
-                {"facts": facts}, kept("echo", "go", 100, cpu_us=5.8)))))
+                {"facts": facts}, {"case": "closed", "server": "go", "connections": 100, "round": 1,
+                                   "bounce_ns": 100, "had_share": 1, "rps": 58}))))
             with contextlib.redirect_stdout(io.StringIO()):
                 status = bench_net.main(["/nowhere", "--from", str(cells), "--out", str(page)])
             self.assertEqual(status, 0)
             self.assertIn("- a machine", page.read_text())
-            self.assertEqual(row(page.read_text(), "go")[1], "5.80")
+            self.assertEqual(row(page.read_text(), "go")[1], "58.0 (58.0 – 58.0)")
 
 
 if __name__ == "__main__":

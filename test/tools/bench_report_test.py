@@ -117,6 +117,31 @@ class Report(unittest.TestCase):
         self.assertIn("destructors:\n\n- none", page)
         self.assertNotIn("ucontext", chart)
 
+    def test_less_memory_is_a_loss_too(self):
+        def held(total):
+            return [sample(1, bytes_per_coroutine=total, page_table_bytes=100, slot_bytes=8,
+                           coroutines=100000)]
+        for theirs, said in ((100, "- memory, stackless: std.coroutine 208 bytes a coroutine, "
+                                   "weft.task 408 (1.96 times)"), (300, "destructors:\n\n- none")):
+            _, page, _, _ = report({FIBER: [sample(9)], OURS: [sample(5)],
+                                    "rss/100000/std.coroutine": held(theirs),
+                                    "rss/100000/weft.task": held(300)})
+            self.assertIn(said, page)
+
+    def test_a_bar_of_one_subject_may_be_held_against_another(self):
+        for ours, verdict in ((250, "met"), (256, "**missed**")):
+            _, page, _, _ = report({FIBER: [sample(10)],
+                                    "managed_resume/30000/weft.manager.fiber": [sample(ours)],
+                                    "yield_shuffled/30000/weft.fiber": [sample(100)]})
+            self.assertEqual(row(page, "managed_resume/30000/weft.manager.fiber")[1:],
+                             ["yield_shuffled/30000/weft.fiber", f"{ours / 100:.2f}",
+                              "at most 2.50", verdict])
+
+    def test_what_only_the_seeds_have_is_not_measured(self):
+        seeds = "switch/5000x128K/weft.coroutine"
+        _, _, _, said = report({FIBER: [sample(10)], seeds: [sample(10)]})
+        self.assertNotIn("5000x128K", said)
+
     def test_lost_guards_are_named(self):
         fact = {"bytes_per_coroutine": 4100, "page_table_bytes": 136, "slot_bytes": 8,
                 "coroutines": 100000}

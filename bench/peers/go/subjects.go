@@ -14,6 +14,15 @@ var subjects = []struct {
 	{"yield/2", yields(2, 500_000)},
 	{"yield/1000", yields(1000, 1000)},
 	{"yield_shuffled/30000", shuffledYields(30_000, 20)},
+	{"create/1000x128K", spawned(1000)},
+	{"create/5000x128K", spawned(5000)},
+	{"create/1000x2M", spawned(1000)},
+	{"create/30000x64K", spawned(30_000)},
+	{"switch/1x16K", yields(1, 1_000_000)},
+	{"switch/1000x128K", yields(1000, 1000)},
+	{"switch/5000x128K", yields(5000, 100)},
+	{"switch/1000x2M", yields(1000, 1000)},
+	{"switch/30000x64K", yields(30_000, 20)},
 	{"mutex_handoff/2", handoffs(200_000)},
 	{"channel_pingpong/0", pingPong(200_000)},
 	{"channel_1p1c/1024", oneToOne(1024, 2_000_000)},
@@ -62,6 +71,23 @@ func yields(count, rounds int) func(*meter) {
 		}
 		s.running.Wait()
 		m.expectEqual(turns, count*rounds, "turns")
+	}
+}
+
+// Stacks grow as they are used: what the name of the case says of them is of the others.
+func spawned(count int) func(*meter) {
+	return func(m *meter) {
+		var s stage
+		ran := 0
+		s.spawn(func() { ran++ })
+		s.running.Wait()
+		m.start()
+		for i := 0; i < count; i++ {
+			s.spawn(func() { ran++ })
+		}
+		m.stop(count)
+		s.running.Wait()
+		m.expectEqual(ran, count+1, "goroutines that ran")
 	}
 }
 
