@@ -1,7 +1,7 @@
 // An echo server that reads like one for a single client, and serves thousands.
 //
 //   build/release/examples/echo_server                  serves a thousand clients of its own
-//   build/release/examples/echo_server 127.0.0.1:7000   serves whoever comes, until a signal
+//   build/release/examples/echo_server 127.0.0.1:7000   serves any client, until a signal
 
 #include <sys/resource.h>
 
@@ -29,13 +29,13 @@ void serve(weft::tcp_stream client) {
 }
 
 void accept_all(weft::tcp_listener& listener) {
-    weft::nursery clients;  // its end asks whoever is left to stop, and waits for them
+    weft::nursery clients;  // the destructor asks the remaining clients to stop, and waits for them
     while (auto client = listener.accept())
         clients.spawn([c = *std::move(client)]() mutable { serve(std::move(c)); });
 }
 // [/server]
 
-// Nobody speaks before all are connected.
+// No client sends before all are connected.
 bool is_echoed(const weft::endpoint& server, int number, weft::latch& all) {
     auto s = weft::tcp_stream::connect(server);
     all.arrive_and_wait();
@@ -46,7 +46,7 @@ bool is_echoed(const weft::endpoint& server, int number, weft::latch& all) {
            s->read_exact(std::as_writable_bytes(std::span(heard))) && heard == said;
 }
 
-// A descriptor on each side, and some for the rest; fewer clients where the system has too few.
+// A descriptor on each side, and some for the rest; fewer clients if the system has too few.
 int affordable_clients(int wanted) {
     ::rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);

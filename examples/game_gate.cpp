@@ -1,9 +1,9 @@
 // game_gate: a game server with a frame loop of its own, and a fiber for each player.
 //
-// Shows: weft inside somebody else's loop, with time by tick(); a request and its reply by sequence
-// number, completed by the database's thread; an SDK of callbacks as a straight line; packets given
-// to a player by his id; a logout, which unwinds him wherever he waits; and a player whose time to
-// log in is up.
+// Shows: weft inside a foreign loop, with time by tick(); a request and its reply by sequence
+// number, completed by the database's thread; an SDK of callbacks as straight-line code; packets
+// given to a player by the player's id; a logout, which unwinds a player in any wait; and a player
+// that does not log in in time.
 //
 //   build/release/examples/game_gate
 #include <cstdio>
@@ -61,7 +61,7 @@ struct game {
     int playing = 0;
     int walked = 0;
 
-    // Runs in a fiber. Whatever it waits for, a logout ends it there.
+    // Runs in a fiber. A logout ends the fiber in any wait.
     void play(int id) {
         ++in_world;
         player p{.id = id, .in_world = &in_world};
@@ -77,7 +77,7 @@ struct game {
                 },
                 done.release());
         });
-        players.set_deadline(weft::this_managed::id(), weft::never);  // he is in
+        players.set_deadline(weft::this_managed::id(), weft::never);  // the login is complete
         ++playing;
         std::printf("player %d, level %d, from %s\n", p.id, p.level, p.place.c_str());
         for (;;) walked += weft::this_managed::suspend<packet>().steps;

@@ -1,11 +1,11 @@
 // hiredis_unchanged: a client library that knows nothing of weft waits in fibers, on one thread.
 //
-// Shows: linking weft::hook is all there is to it. A thousand fibers make the blocking calls of
+// Shows: linking weft::hook is the only change. A thousand fibers make the blocking calls of
 // hiredis as a thousand threads would, and wait for their answers at the same time.
 //
 //   build/release/examples/hiredis_unchanged 127.0.0.1 6379
 //
-// Without a server of its own it makes do with one that knows a single answer, which it is itself.
+// Without arguments the program serves itself, with a server that knows a single answer.
 
 #include <hiredis/hiredis.h>
 
@@ -23,7 +23,7 @@
 using namespace std::chrono_literals;
 
 // [client]
-// As it stands in any program that blocks.
+// Unchanged code of a program that blocks.
 bool waits_a_second(const char* host, int port) {
     const std::unique_ptr<redisContext, void (*)(redisContext*)> c(redisConnect(host, port),
                                                                    redisFree);
@@ -42,7 +42,7 @@ int all_at_once(const char* host, int port) {
 }
 // [/client]
 
-// Whoever asks for something waits for a second, and has got nothing.
+// Answers each query after a second, with an empty result.
 void answer_all(weft::tcp_listener& listener) {
     weft::nursery n;
     while (auto s = listener.accept())

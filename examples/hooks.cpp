@@ -1,9 +1,9 @@
 // Blocking code in fibers: a client that knows nothing of weft, a thousand times at once on one
 // thread.
 //
-// fetch() and serve() are plain POSIX: getaddrinfo, connect, accept, read, write. They are compiled
-// as they are, and could as well stand in a library of somebody else's. The program links
-// weft::hook, so that in a fiber each of their calls waits as the fiber.
+// fetch() and serve() are plain POSIX: getaddrinfo, connect, accept, read, write. Both are compiled
+// unchanged, and could as well be part of a foreign library. The program links weft::hook, so that
+// in a fiber each blocking call suspends only the fiber.
 //
 //   build/release/examples/hooks
 
@@ -45,7 +45,7 @@ std::string fetch(const char* host, const char* port, const std::string& what) {
     return answer;
 }
 
-// It takes its time: a tenth of a second for each.
+// A slow server: a tenth of a second for each request.
 void serve(int fd) {
     char what[64];
     const ssize_t n = ::read(fd, what, sizeof what);

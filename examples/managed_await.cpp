@@ -1,8 +1,8 @@
 // managed_await: a C++20 task awaits a managed stackful task, and the reverse, by their ids.
 //
-// Shows: a stackful task that suspends until somebody resumes it with a value; who awaits it and
-// gets what it returned, and not only how it ended; the same the other way round; and that a task
-// which was killed is told as an error.
+// Shows: a stackful task that suspends until it is resumed with a value; an awaiter that gets the
+// value that the stackful task returned, and not only its status; the reverse; and that the kill of
+// a task is reported as an error.
 //
 //   build/release/examples/managed_await
 #include <cstdio>

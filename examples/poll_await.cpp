@@ -1,7 +1,7 @@
-// poll_await: a C++20 task and a fiber await what the program's own dispatcher brings.
+// poll_await: a C++20 task and a fiber await answers from the program's own dispatcher.
 //
 // Shows: poll_future<T, Waker> in the co_await itself: future, context and the user's type in one,
-// within the frame of who awaits; that the type takes itself out of the dispatcher when the wait
+// within the frame of the awaiter; that the type removes itself from the dispatcher when the wait
 // ends, however it ends; that one definition serves a task and a fiber.
 //
 //   build/release/examples/poll_await
@@ -37,7 +37,7 @@ struct call {
     ~call() {
         if (place != dispatcher.end()) dispatcher.erase(place);
     }
-    // What it returns is what the future is ready with.
+    // The returned value makes the future ready.
     weft::poll<answer> operator()(weft::poll_future<answer>&, weft::poll_context<call>& self) {
         if (place == dispatcher.end()) {
             place = dispatcher.insert(place, {&self, {}});

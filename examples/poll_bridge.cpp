@@ -1,7 +1,7 @@
 // poll_bridge: a stackful coroutine and a C++20 one give each other their values.
 //
-// Shows: a fiber that waits for what somebody else sets; a task that awaits that fiber's value; a
-// fiber that awaits a task's; and who has no coroutine at all and polls.
+// Shows: a fiber that waits for a value that other code sets; a task that awaits the fiber's value;
+// a fiber that awaits a task's value; and a caller without any coroutine, which polls.
 //
 //   build/release/examples/poll_bridge
 #include <cstdio>
@@ -24,7 +24,7 @@ weft::task<int> doubles(int n) {
 
 int main() {
     return weft::run([] {
-        weft::poll_future<int> given;  // nobody's context: somebody sets it
+        weft::poll_future<int> given;  // has no context of its own; given.set() makes it ready
         auto stackful = weft::spawn([&] { return weft::await(given); });
         auto stackless = awaits_fiber(stackful);
         weft::this_fiber::yield();  // both wait now

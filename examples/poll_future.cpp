@@ -1,6 +1,6 @@
-// poll_future: an answer that comes by the program's own dispatcher, and no coroutine anywhere.
+// poll_future: an answer that comes through the program's own dispatcher, without any coroutine.
 //
-// Shows: a type of one's own as the source of events; a future that is polled once and ready when
+// Shows: a user-defined type as the source of events; a future that is polled once and ready when
 // its context was woken; a result that is either a message or a number.
 //
 //   build/release/examples/poll_future
@@ -19,7 +19,7 @@ using answer = weft::result<message, int>;
 
 struct call;
 using call_context = weft::poll_context<call>;
-std::list<call_context*> waiting;  // the dispatcher: who waits for a message
+std::list<call_context*> waiting;  // the dispatcher: the contexts that wait for a message
 
 struct call {
     std::optional<answer> arrived;
@@ -43,7 +43,7 @@ struct call {
     }
 };
 
-// What a message from the network does.
+// Called for a message from the network.
 void dispatch(answer a) {
     call_context& first = *waiting.front();
     first.data().arrived.emplace(std::move(a));

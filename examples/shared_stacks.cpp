@@ -1,9 +1,9 @@
 // shared_stacks: a thousand stackful coroutines on two stacks.
 //
-// Shows: a shared_stack_group. Each coroutine has plain local variables; while it is suspended,
-// only the part of the stack that it really uses is kept, and copied back before it goes on. So
-// each costs some hundred bytes and not a stack of its own. The rule that follows: while a
-// coroutine is suspended, nobody else may use the address of one of its locals.
+// Shows: a shared_stack_group. Each coroutine has plain local variables. While a coroutine is
+// suspended, only the used part of its stack is kept, and copied back before the coroutine resumes.
+// A coroutine therefore costs some hundred bytes instead of a stack of its own. The rule that
+// follows: while a coroutine is suspended, no other code may use the address of one of its locals.
 //
 //   build/release/examples/shared_stacks
 #include <cstdint>
@@ -16,7 +16,7 @@
 constexpr int coroutines = 1'000;
 constexpr int steps = 5;
 
-// Each coroutine walks its own pseudo-random path; where it stands is in its locals.
+// Each coroutine walks its own pseudo-random path; the position is in the coroutine's locals.
 std::uint32_t walk(std::uint32_t seed, void (*pause)()) {
     std::uint32_t path[steps] = {};
     for (std::uint32_t& x : path) {

@@ -1,7 +1,7 @@
 // stackless: a coroutine that is one int, in a thousand objects of eight bytes.
 //
-// Shows: WEFT_REENTER and WEFT_YIELD; that what must survive a yield is a member; that a suspended
-// coroutine can be copied, and the copy goes on by itself from the same place.
+// Shows: WEFT_REENTER and WEFT_YIELD; that a variable that must survive a yield is a member; that a
+// suspended coroutine can be copied, and the copy continues independently from the same point.
 //
 //   build/release/examples/stackless
 #include "weft/stackless/stackless.hpp"
@@ -47,7 +47,7 @@ int main() {
 
     lamp one(3);
     one();
-    lamp two = one;  // one int and its members: each now goes its own way
+    lamp two = one;  // one int and its members: the copies are independent now
     std::string ones, twos;
     for (int i = 0; i < 5; ++i) ones += one();
     for (int i = 0; i < 5; ++i) twos += two();

@@ -1,7 +1,7 @@
 // values: a coroutine<Out(In)> takes a value with each resume and gives one back with each yield.
 //
 // Shows: values in both directions; a parser that is fed piece by piece and yet is written as a
-// plain loop, with its state in local variables and in the place where it stands.
+// plain loop, with its state in local variables and in its suspension point.
 //
 //   build/release/examples/values
 #include <cstdio>
@@ -18,7 +18,7 @@ using line_parser = weft::coroutine<line(char)>;
 // Any function that the body calls may yield.
 char next(line out = {}) { return weft::this_coroutine::yield<line(char)>(std::move(out)); }
 
-// "a\nb\n" -> lines; what stands between quotes may span lines.
+// "a\nb\n" -> lines; a quoted string may span lines.
 line parse(char c) {
     for (;;) {
         std::string text;
@@ -56,4 +56,4 @@ int main() {
         }
     }
     return summed && seen == "first|second \"over two lines\"|" ? 0 : 1;
-}  // the parser stands in the middle of "unfinished": its string is destroyed with it
+}  // the parser is suspended in the middle of "unfinished": its string is destroyed with it

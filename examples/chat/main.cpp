@@ -1,13 +1,13 @@
-// chat: whoever connects says a name, and reads what all the others write.
+// chat: each client gives a name, and receives the lines that all other clients write.
 //
-// Shows: lines of text, a channel for each reader, so that a slow reader keeps no other waiting, a
-// limit of time for a client that does not read at all, so that it keeps no memory either, and
-// destructors that tidy up however a connection ends.
+// Shows: lines of text; a channel for each reader, so that a slow reader delays no other; a time
+// limit for a client that does not read at all, so that such a client does not hold memory; and
+// destructors that clean up however a connection ends.
 //
 //   build/release/examples/chat 127.0.0.1:7002        # then: nc 127.0.0.1 7002
 //
-// A second argument is how many seconds a guest may leave a line unread: 10, unless it is said.
-// Port 0 listens at a free one. It runs until a signal ends it.
+// The second argument is how many seconds a guest may leave a line unread, 10 by default. Port 0
+// selects a free port. The program runs until a signal ends it.
 
 #include <chrono>
 #include <cstdio>
@@ -28,21 +28,21 @@ using line = std::shared_ptr<const std::string>;
 
 class room {
 public:
-    // One who is here; gone with the object.
+    // A guest in the room; leaves with the destructor.
     class guest {
     public:
         explicit guest(room& r) : room_(r), at_(r.guests_.insert(r.guests_.end(), this)) {}
         guest(const guest&) = delete;
         ~guest() { room_.guests_.erase(at_); }
 
-        weft::channel<line> lines{64};  // to be sent to him
+        weft::channel<line> lines{64};  // to be sent to the guest
 
     private:
         room& room_;
         std::list<guest*>::iterator at_;
     };
 
-    // To all but one. Whose channel is full is too slow, and hears less.
+    // Sends to all guests but one. A guest with a full channel is too slow, and misses the line.
     void say(const std::string& text, const guest* from) {
         const line l = std::make_shared<const std::string>(text);
         for (guest* g : guests_)
@@ -53,7 +53,7 @@ private:
     std::list<guest*> guests_;
 };
 
-// A line without its end; nothing when there is no more.
+// Reads a line and removes its end; false when no line follows.
 bool read_line(weft::tcp_stream& s, std::string& rest, std::string& text) {
     const auto n = s.read_until(rest, "\n", 4096);
     if (!n) return false;

@@ -1,4 +1,4 @@
-// buffer: what a session receives into and sends from, and counts its own lives.
+// buffer: a session receives into it and sends from it; counts constructions and destructions.
 //
 // The bytes lie inside the object, not behind a pointer, so that a buffer that is a local variable
 // lies where the coroutine's locals lie: in the session (switch), on the coroutine's own stack
@@ -23,7 +23,7 @@ struct buffer {
     buffer(const buffer&) = delete;
     buffer& operator=(const buffer&) = delete;
 
-    std::size_t size_bytes = 0;  // for who keeps it here
+    std::size_t size_bytes = 0;  // for a session that keeps the size here
     std::byte data[capacity_bytes];
 };
 

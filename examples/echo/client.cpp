@@ -106,8 +106,8 @@ void client::wake_rested() {
     for (connection* c : rested) c->wake();
 }
 
-// A third of the connections hang up whatever they are doing, a third must get their message back,
-// and the others begin anew and go on until the server ends them.
+// A third of the connections hang up in any state, a third must get their message back, and the
+// others start anew and continue until the server ends them.
 void client::finish() {
     load_.ending = true;
     for (std::size_t i = 0; i < connections_.size(); ++i) {

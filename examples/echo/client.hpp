@@ -3,7 +3,7 @@
 // Each connection keeps one message in flight and measures how long it takes to come back whole.
 // It hangs up at a byte position drawn from the seed: in the middle of an echo, in the middle of a
 // send, by reset, or politely after the last byte; then the next connection takes its place. When
-// time is up some of them go on, until it is the server that ends them.
+// time is up, some connections continue until the server ends them.
 //
 //   client_report whole = run_client(settings, [](const client_report& so_far) { ... });
 //

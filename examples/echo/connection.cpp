@@ -85,7 +85,7 @@ void connection::start_message() {
     if (is_open() && slow_) rest();
 }
 
-// I1: nothing beyond the scripted end is sent or received, so a seed is one fate.
+// I1: nothing beyond the scripted end is sent or received, so a seed determines the whole life.
 void connection::send_some() {
     std::size_t count = std::min(to_send_, chunk_bytes);
     if (how_ == ending::in_send) count = std::min<std::uint64_t>(count, left_bytes_);

@@ -45,13 +45,13 @@ public:
     void on_event(std::uint32_t events);
     void wake();  // after a rest: a slow reader reads on, a failed open is tried again
 
-    // Time is up: it hangs up as it is, or does so and opens a last time, until the server ends it,
-    // or hangs up when its message is back.
+    // Time is up: the connection hangs up at once; or hangs up and opens a last time, until the
+    // server ends it; or hangs up when its message is back.
     enum class farewell { at_once, by_server, polite };
     void end(farewell f);
     bool is_open() const noexcept { return fd_ >= 0; }
     bool is_closed() const noexcept { return !is_open(); }
-    // Whether the server may end for all that this one cares.
+    // Whether this connection no longer needs the server.
     bool is_settled() const noexcept { return !is_open() || answered_; }
 
 private:
@@ -77,7 +77,7 @@ private:
     ending how_ = ending::polite;
     bool reset_ = false;            // hang up by RST instead of FIN
     bool slow_ = false;             // reads late, through a small window
-    std::uint64_t left_bytes_ = 0;  // until it hangs up
+    std::uint64_t left_bytes_ = 0;  // until the connection hangs up
     byte_stream out_{0}, in_{0};
 
     // The message in flight.
@@ -85,7 +85,7 @@ private:
     std::size_t to_recv_ = 0;
     bool resting_ = false;
     bool finished_ = false;  // shut down for sending: only the end of the stream may come
-    bool answered_ = false;  // one that the server is to end has had a message back
+    bool answered_ = false;  // the server is to end this connection, which has had a message back
     steady::time_point started_;
 };
 

@@ -1,8 +1,9 @@
 // echo: the same echo server in every style of coroutine, on real sockets, under a rude client.
 //
 // Shows: fibers and tasks with weft's sockets, by epoll and by io_uring; weft::stackless,
-// weft::coroutine and weft::shared_stack_group doing the same job by hand (session_*.cpp, each a
-// lesson of its own); and that whatever a suspended session owns is destroyed with it.
+// weft::coroutine and weft::shared_stack_group doing the same job without a scheduler
+// (session_*.cpp, each a lesson of its own); and that everything that a suspended session owns is
+// destroyed with the session.
 //
 //   echo                       every style in turn, a table, PASS or FAIL
 //   echo --style stackful --seconds 30
@@ -41,7 +42,7 @@ int serve_until_interrupted(const options& o) {
 int run_trials(const options& o) {
     allow_descriptors(o.connections);
     const int interrupts = interrupts_fd();
-    listen(o.port).close();  // so that a port that cannot be had is all that is printed
+    listen(o.port).close();  // so that the error of an unavailable port is all that is printed
     print_heading(o.connections, o.seconds);
     std::vector<trial_report> trials;
     for (const style* s : o.styles) {

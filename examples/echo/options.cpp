@@ -99,8 +99,8 @@ options parse_options(int argc, char** argv) {
 }
 
 void allow_descriptors(unsigned connections) {
-    // The server may not have seen yet that a client is gone when the next one comes, and there are
-    // standard streams, pipes, the driver's, the listener's.
+    // Twice, because the next client may connect before the server sees that the last is gone. The
+    // rest is for the standard streams, the pipes, the driver and the listener.
     const rlim_t needed = 2 * rlim_t{connections} + 32;
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);

@@ -39,7 +39,7 @@ public:
 
     void request_stop() noexcept;  // SIGTERM
 
-    // Reaps it, or kills it at the deadline and reaps it then. Empty when it exited with 0.
+    // Reaps the process, or kills it at the deadline first. Empty when the process exited with 0.
     std::string join(steady::time_point deadline);
 
     std::uint64_t peak_rss_bytes() const noexcept { return peak_rss_bytes_; }  // after join

@@ -12,7 +12,7 @@ namespace echo {
 
 struct server_report {
     std::uint64_t sessions = 0;             // accepted
-    std::uint64_t killed_suspended = 0;     // were left at the end, and destroyed as they stood
+    std::uint64_t killed_suspended = 0;     // left at the end, and destroyed while suspended
     std::uint64_t buffers_constructed = 0;  // must be equal to ...
     std::uint64_t buffers_destroyed = 0;    // ... this
 };
@@ -24,7 +24,7 @@ struct client_report {
     std::uint64_t p50_ns = 0;
     std::uint64_t p99_ns = 0;
     std::uint64_t bytes_verified = 0;
-    std::uint64_t mismatches = 0;  // bytes that differ, or that nobody sent
+    std::uint64_t mismatches = 0;  // bytes that differ, or that were never sent
     std::uint64_t broken = 0;      // connections that the server ended
     std::uint64_t stalled = 0;     // messages that never came back whole, ends that never came
     std::uint64_t hung_up_mid_echo = 0;

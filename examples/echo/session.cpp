@@ -27,7 +27,7 @@ bool session::send(const buffer& b) noexcept {
     return true;
 }
 
-// What a call gave that moved nothing.
+// Handles the result n of a call that moved nothing.
 bool session::not_now(ssize_t n, weft::fd_events awaited) noexcept {
     const bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
     awaited_ = later ? awaited : weft::fd_events::none;

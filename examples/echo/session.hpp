@@ -1,18 +1,18 @@
-// session: one client of the echo server in a primitive style, which knows of no loop and no wait:
-// the same interface for each of them.
+// session: one client of the echo server in a primitive style, which knows of no loop and no wait;
+// the interface is the same for each of these styles.
 //
-// Its body is an endless loop that tries to receive and tries to send, and suspends where the
-// socket is not ready. drive() is what makes a server of it: it waits for the socket on weft's loop
-// and resumes the body.
+// The body of a session is an endless loop that tries to receive and tries to send, and suspends
+// where the socket is not ready. drive() makes a server of the session: it waits for the socket on
+// weft's loop and resumes the body.
 //
 //   drive:  resume() ------> body: ... recv(): nothing there, yield --.
 //              ^                       send(): socket full, yield ----|
 //              '---- the socket is ready ---- wait for it <-----------'
 //
 // The body never ends by itself. When the client has hung up, drive() destroys the session *while
-// its body is suspended*, and what the body has constructed must be destroyed with it. A session
-// on a shared stack needs nothing more: its buffer is touched by its body alone, which runs where
-// the buffer is in place.
+// its body is suspended*, and all that the body has constructed must be destroyed with the session.
+// A session on a shared stack needs nothing more: only the body touches the buffer, and the buffer
+// is in place whenever the body runs.
 #pragma once
 
 #include <sys/types.h>
@@ -38,8 +38,8 @@ public:
     virtual void resume() = 0;  // runs the body to its next suspension
 
 protected:
-    // One attempt each; true when some has come, when all is sent. If not, the body suspends and
-    // tries again; so it does if the client is gone, and is not resumed any more.
+    // One attempt each; true when some bytes have come, or when all are sent. If false, the body
+    // suspends and tries again; if the client is gone, the body suspends too, and never resumes.
     bool recv(buffer& b) noexcept;
     bool send(const buffer& b) noexcept;
 

@@ -1,10 +1,10 @@
 // The echo session as a stackful coroutine: plain code that may suspend from any depth.
 //
-// The buffer is a local variable of an ordinary function. To destroy the session while it is
-// suspended kills the coroutine: its stack is unwound, and ~buffer runs.
+// The buffer is a local variable of an ordinary function. Destroying the session while it is
+// suspended kills the coroutine: the stack is unwound, and ~buffer runs.
 //
-// The stack is the session's own, or one of a few that all sessions share. There, while one is
-// suspended, its live part is copied out, and another session's bytes lie where its buffer was:
+// The stack is the session's own, or one of a few that all sessions share. On a shared stack, the
+// live part of a suspended session is copied out, and another session's bytes take its place:
 //
 //   common stack   | session 7: body, buf | free |      copied out: session 1, session 4, ...
 #include <memory>

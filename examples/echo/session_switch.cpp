@@ -1,8 +1,8 @@
 // The echo session as a switch: no stack, no frame, one small integer.
 //
-// resume() is an ordinary function that jumps to where it last yielded. It keeps no local variable
-// from one yield to the next, so the buffer has to be a member, and to destroy the session while it
-// is suspended is to destroy an object like any other.
+// resume() is an ordinary function that jumps to where it last yielded. No local variable survives
+// from one yield to the next, so the buffer has to be a member. Destroying the session while it is
+// suspended destroys an object like any other.
 #include <memory>
 #include <utility>
 

@@ -1,6 +1,6 @@
 // The styles in which the echo session is written. Each file is a lesson of its own:
 //
-//   style     file                   where its buffer lies
+//   style     file                   where the buffer is stored
 //   switch    session_switch.cpp     in the session
 //   stackful  session_stackful.cpp   on the coroutine's own stack
 //   shared    session_stackful.cpp   on a stack that it shares with other sessions
@@ -20,7 +20,7 @@
 
 namespace echo {
 
-// Each begins a session with a client, as a child of the nursery.
+// Each style starts a session with a client, as a child of the nursery.
 void begin_switch(weft::nursery& sessions, weft::tcp_stream client);
 void begin_stackful(weft::nursery& sessions, weft::tcp_stream client);
 void begin_shared(weft::nursery& sessions, weft::tcp_stream client);
@@ -35,6 +35,6 @@ struct style {
 
 std::span<const style> all_styles();
 const style* find_style(std::string_view name);  // null when there is none
-const char* refusal_of(const style& s);          // why the system does not have it; null: it does
+const char* refusal_of(const style& s);          // why the system lacks the style; null: usable
 
 }  // namespace echo

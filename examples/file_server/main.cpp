@@ -1,15 +1,16 @@
-// file_server: the files of a folder over HTTP/1.1, a fiber for each connection.
+// file_server: the files of a directory over HTTP/1.1, a fiber for each connection.
 //
-// Shows: a file sent without copying it (send_file), a directory read in batches, a limit of time
-// for each request and for each MiB of an answer, a bound on the connections that are served at
-// once, a system call that weft has no name for, by a thread that may wait (weft::blocking).
+// Shows: a file sent without a copy (send_file); a directory read in batches; a time limit for each
+// request and for each MiB of an answer; a bound on the connections that are served at once; a
+// system call that weft has no name for, made on a thread that may block (weft::blocking).
 //
 //   build/release/examples/file_server . 127.0.0.1:8080 &  curl http://127.0.0.1:8080/README.md
 //
-// It prints where it listens, as a URL; port 0 takes a free one. A third argument is the limit in
-// seconds, 30 unless it is said; a fourth how many connections it serves at once, 1000: the others
-// wait to be accepted. It answers GET and HEAD. No path leads out of the folder: neither by "..",
-// nor by a symbolic link, also one that is made meanwhile (openat2, RESOLVE_BENEATH). It runs until
+// The program prints the address it listens on, as a URL; port 0 selects a free port. The third
+// argument is the time limit in seconds, 30 by default. The fourth argument is the number of
+// connections that are served at once, 1000 by default: further connections wait to be accepted.
+// The methods are GET and HEAD. No path leads out of the directory, neither by ".." nor by a
+// symbolic link, even one that is made meanwhile (openat2, RESOLVE_BENEATH). The program runs until
 // a signal ends it.
 
 #include <fcntl.h>
@@ -47,7 +48,7 @@ namespace {
 
 using file_server::request;
 
-// What a path leads to.
+// The file that a path leads to, or the error.
 struct opened {
     weft::owned_number number;
     struct ::stat status = {};
@@ -56,7 +57,7 @@ struct opened {
 opened open_beneath(int folder, const std::string& path) {
     return weft::blocking([&] {
         ::open_how how = {};
-        how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // the other end of a FIFO is not waited for
+        how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // no wait for the other end of a FIFO
         how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
         const char* const name = path.empty() ? "." : path.c_str();
         opened o;
@@ -70,14 +71,14 @@ class answers {
 public:
     answers(weft::tcp_stream& to, const request& r) : to_(to), r_(r) {}
 
-    // Each: false, if there is no next request.
+    // Each function returns false if no request follows on the connection.
     bool say(std::string_view status, std::string_view body, std::string_view more = {}) {
         const std::string h = head(status, body.size(), more);
         const std::array<std::span<const std::byte>, 2> parts = {
             weft::bytes_of(h), weft::bytes_of(r_.is_head ? std::string_view() : body)};
         return to_.write_all(parts) && r_.keeps_alive;
     }
-    // A MiB at a time, so that a limit of time is not one of the size of a file.
+    // Sends a MiB at a time, so that the time limit does not limit the size of a file.
     bool send(const weft::file& f, std::uint64_t bytes, std::string_view type) {
         const std::string h = head("200 OK", bytes, type);
         if (!to_.write_all(weft::bytes_of(h))) return false;
@@ -86,7 +87,7 @@ public:
                 to_.send_file(f, at, std::min<std::uint64_t>(bytes - at, 1 << 20));
             at += t.bytes;
             if (t) continue;
-            to_.abort();  // also if the file was cut off: less came than was said
+            to_.abort();  // also if the file was truncated: fewer bytes came than announced
             return false;
         }
         return r_.keeps_alive;
@@ -104,7 +105,7 @@ private:
     const request& r_;
 };
 
-// The names in it, as links; the first 10 000 of them.
+// The names in a directory, as links; the first 10 000.
 weft::result<std::string> listing_of(int number) {
     auto d = weft::directory::open("/proc/self/fd/" + std::to_string(number));
     if (!d) return weft::failure(d.error());
@@ -137,7 +138,7 @@ bool answer(weft::tcp_stream& s, const request& r, int folder) {
     if (o.error != 0) return to.say("404 Not Found", "");
     const bool as_folder = r.path.empty() || r.path.ends_with('/');
     if (S_ISDIR(o.status.st_mode)) {
-        // So that names in it are found there.
+        // The trailing slash makes the relative links of the listing resolve.
         if (!as_folder)
             return to.say("301 Moved Permanently", "",
                           "\r\nLocation: /" + file_server::in_url(r.path) + "/");
@@ -161,13 +162,13 @@ void serve(weft::tcp_stream s, int folder, std::chrono::seconds limit) {
         const request r = n ? request::of({text.data(), *n}) : request();
         if (n) text.erase(0, *n);
         if (answer(s, r, folder)) continue;
-        // What was sent and not read, as the body of a POST, does not cost the client the answer.
+        // Unread bytes from the client, such as the body of a POST, do not cost it the answer.
         static_cast<void>(s.close_gracefully(weft::after(weft::now(), limit), 1 << 20));
         return;
     }
 }
 
-// All of the text, as a number.
+// Reads all of the text as a number.
 bool read_number(std::string_view text, int& n) {
     const auto read = std::from_chars(text.data(), text.data() + text.size(), n);
     return read.ec == std::errc() && read.ptr == text.data() + text.size() && n > 0;

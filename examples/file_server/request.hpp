@@ -1,4 +1,4 @@
-// request: what file_server makes of the head of a request, and how it writes names.
+// request: the head of a request as file_server parses it, and the encodings of names.
 //
 //   const request r = request::of("GET /a%20b/?x HTTP/1.1\r\nHost: x\r\n\r\n");   // r.path: "a b/"
 #pragma once
@@ -15,13 +15,13 @@ inline bool is_same(std::string_view a, std::string_view b) {
     return std::ranges::equal(a, b, {}, small, small);
 }
 
-// What is not well formed is the last of its connection.
+// A request that is not well formed is the last of its connection.
 struct request {
     bool is_allowed = true;  // GET or HEAD
     bool is_well_formed = false;
     bool is_head = false;
     bool keeps_alive = false;
-    std::string path;  // below the folder, decoded, without the first slash
+    std::string path;  // below the directory, decoded, without the first slash
 
     static request of(std::string_view head) {
         request r;
@@ -41,7 +41,7 @@ struct request {
             std::string_view value = field.substr(std::min(name.size() + 1, field.size()));
             value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
             if (is_same(name, "connection") && is_same(value, "close")) keeps = false;
-            // What it asks for has no body; one that has is not read.
+            // GET and HEAD have no body; a request with a body is refused, and the body not read.
             if (is_same(name, "transfer-encoding")) return r;
             if (is_same(name, "content-length") && value != "0") return r;
         }
@@ -63,7 +63,7 @@ private:
         return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
     }
 
-    // A part of it is a name and nothing else: neither empty, but for the last, nor "." or "..".
+    // Each part of a path is a name: never empty, except for the last, and never "." or "..".
     bool take_path(std::string_view target) {
         target = target.substr(0, target.find_first_of("?#"));
         if (target.empty() || target.front() != '/') return false;
@@ -75,10 +75,10 @@ private:
                 const int low = digit(target[i + 2]);
                 if (high < 0 || low < 0) return false;
                 c = static_cast<char>(high * 16 + low);
-                if (c == '/') return false;  // it would be in no name
+                if (c == '/') return false;  // no name contains a slash
                 i += 2;
             }
-            if (c == '\0') return false;  // the system would see the part before it
+            if (c == '\0') return false;  // the system would see only the part before the zero
             path += c;
         }
         for (std::size_t at = 0; at < path.size();) {
@@ -122,7 +122,7 @@ inline std::string in_html(std::string_view name) {
     return text;
 }
 
-// As a line of a head: by how a name ends.
+// The Content-Type line of a head, by the end of the name.
 inline std::string_view type_line_of(std::string_view path) {
     struct type {
         std::string_view end;

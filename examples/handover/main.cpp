@@ -1,22 +1,23 @@
 // handover: a server that is replaced by its next version while clients connect all the time: no
 // connection is refused.
 //
-// Shows: a listening socket that goes from one process to the next over a local socket
-// (SCM_RIGHTS), the credentials of that one's other end, adopting a listener, and an end that lets
-// clients finish.
+// Shows: a listening socket that is passed from one process to the next over a local socket
+// (SCM_RIGHTS), the credentials of the local socket's peer, adopting a listener, and a shutdown
+// that lets clients finish.
 //
 //   build/release/examples/handover 127.0.0.1:7003 /tmp/handover.sock &     # then, to replace it:
 //   build/release/examples/handover 127.0.0.1:7003 /tmp/handover.sock &
 //
-// It prints where it listens and answers each line with its process number before it. One that is
-// begun when another runs already takes the listener of that one, whatever its own address says:
+// The program prints the address it listens on, and answers each line with its process id in front
+// of the line. A new process takes the listener of a process that runs already, whatever address
+// the new one was given:
 //
 //     old: listens ---------> sends its listener --------> closes it, ends with its last client
 //     new:         connects ----------------> adopts it, says so, takes over the path
 //
-// Both accept for a moment; connections that nobody has accepted stay with the socket. If the new
-// one ends before it has said so, the old one goes on. An old one's clients have ten seconds to
-// end.
+// Both accept for a short time; connections that are not accepted yet stay with the socket. If the
+// new process ends before it has said so, the old process continues. The clients of the old process
+// have ten seconds to end.
 
 #include <unistd.h>
 
@@ -52,13 +53,13 @@ void serve(weft::tcp_stream s) {
     }
 }
 
-// The listener of the process that runs already, and the connection with it; none if there is no
-// such.
+// The listener of the process that runs already, and the connection to that process; none if no
+// process runs.
 weft::result<weft::owned_number> taken_over(const weft::endpoint& at, weft::unix_stream& old) {
     for (int tries = 0;; ++tries) {
         auto s = weft::unix_stream::connect(at, 10s);
         if (s.error() == std::errc::no_such_file_or_directory ||
-            s.error() == std::errc::connection_refused)  // of one that has ended
+            s.error() == std::errc::connection_refused)  // the old process has ended
             return weft::owned_number();
         if (!s) return weft::failure(s.error());
         std::array<std::byte, 1> word;
@@ -68,14 +69,14 @@ weft::result<weft::owned_number> taken_over(const weft::endpoint& at, weft::unix
             old = *std::move(s);
             return std::move(numbers[0]);
         }
-        // It was about to end. What it had open is closed a moment later.
+        // The old process was about to end. Its descriptors are closed shortly.
         if (tries == 100)
             return weft::failure(came ? std::error_code(weft::errc::closed) : came.error());
         weft::this_fiber::sleep_for(50ms);
     }
 }
 
-// Until a next one has taken the listener and says that it serves. It is the same user's.
+// Returns when a next process, of the same user, has taken the listener and says that it serves.
 void give_away(weft::unix_listener& control, const weft::tcp_listener& l) {
     while (auto next = control.accept()) {
         const auto peer = next->credentials();
@@ -106,7 +107,8 @@ int main(int argc, char** argv) {
         auto l = *taken ? weft::tcp_listener::adopt(taken->release())
                         : weft::tcp_listener::bind(std::string_view(argv[1]));
         if (!l) return fail(argv[1], l.error().message());
-        // At a path of its own first: the one that all know is the other's until this one serves.
+        // Bound at a private path first: the public path belongs to the old process until this
+        // process serves.
         const std::string beside = std::string(argv[2]) + "." + std::to_string(::getpid());
         const auto here = weft::endpoint::local(beside);
         if (!here) return fail(beside.c_str(), here.error().message());
@@ -118,7 +120,7 @@ int main(int argc, char** argv) {
             while (auto s = l->accept())
                 clients.spawn([s = *std::move(s)]() mutable { serve(std::move(s)); });
         });
-        if (old) static_cast<void>(old.write_all(weft::bytes_of("s")));  // it may be gone by now
+        if (old) static_cast<void>(old.write_all(weft::bytes_of("s")));  // the peer may be gone
         if (const auto r = weft::rename(beside, argv[2]); !r)
             return fail(argv[2], r.error().message());
         std::printf("%s\n", l->local_endpoint().to_string().c_str());
@@ -130,7 +132,7 @@ int main(int argc, char** argv) {
         try {
             const weft::timeout_scope limit(10s);
             clients.join();
-        } catch (const weft::stopped&) {  // clients that were left have been told to end
+        } catch (const weft::stopped&) {  // the remaining clients have been asked to stop
         }
         return 0;
     });

@@ -1,13 +1,14 @@
 // http_hello: answers every request with "Hello, World!", a fiber for each connection.
 //
-// Shows: plain blocking code under a load generator; the parser is Node's old one (http-parser),
-// fed with what comes, so requests may come in parts, or many in one. A client has a limit of time
-// for each request, however it draws it out, and for taking each answer.
+// Shows: plain blocking code under a load generator. The parser is Node's old one (http-parser),
+// and is fed with the bytes as they come: a request may come in parts, or many requests at once. A
+// client has a time limit for each request, however slowly the bytes come, and for taking each
+// answer.
 //
 //   build/release/examples/http_hello 8080 &  wrk -t1 -c256 -d5 http://127.0.0.1:8080/
 //
-// Port 0 takes a free one. A second argument is the limit in seconds, 30 unless it is said. It runs
-// until a signal ends it.
+// Port 0 selects a free port. The second argument is the time limit in seconds, 30 by default. The
+// program runs until a signal ends it.
 
 #include <array>
 #include <charconv>
@@ -40,7 +41,7 @@ void serve(weft::tcp_stream s, std::chrono::seconds limit) {
     }
 }
 
-// All of the text, as a number.
+// Reads all of the text as a number.
 template <class Number>
 bool read_number(std::string_view text, Number& n) {
     const auto read = std::from_chars(text.data(), text.data() + text.size(), n);

@@ -1,7 +1,6 @@
-// requests: what one client of http_hello sends, in any parts, and the answers to it.
+// requests: parses what one client of http_hello sends, in any parts, and makes the answers.
 //
-// After a request that is the client's last, and after what is no request, what comes is not looked
-// at any more.
+// After the client's last request, and after bytes that are no request, further bytes are ignored.
 //
 //   requests r;
 //   while (!r.is_over()) { ... r.take(text); ... write r.answers() ...; r.forget_answers(); }
@@ -35,7 +34,7 @@ public:
         over_ = true;
     }
 
-    // To those that are complete.
+    // The answers to the complete requests.
     const std::string& answers() const noexcept { return answers_; }
     void forget_answers() noexcept { answers_.clear(); }
     bool is_over() const noexcept { return over_; }

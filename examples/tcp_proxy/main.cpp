@@ -5,8 +5,8 @@
 //
 //   build/release/examples/tcp_proxy 127.0.0.1:7001 example.org:80
 //
-// Port 0 listens at a free one. A third argument is how many seconds a connection may be silent,
-// 300 unless it is said: both ways, so that a client that only reads keeps its download. It runs
+// Port 0 selects a free port. The third argument is how many seconds a connection may be silent in
+// both directions, 300 by default; a client that only reads keeps its download. The program runs
 // until a signal ends it.
 
 #include <array>
@@ -34,19 +34,19 @@ struct activity {
     bool is_recent() const { return weft::now() < weft::after(last, limit); }
 };
 
-// Until `from` has ended; then `to` is told, and may go on answering.
+// Copies until `from` has ended; then shuts `to` down for writing, and `to` may still answer.
 void pass(weft::tcp_stream& from, weft::tcp_stream& to, activity& a) {
     std::array<std::byte, 16384> buffer;
     for (;;) {
         const auto n = from.read(buffer);
-        if (!n && n.error() == std::errc::timed_out && a.is_recent()) continue;  // the other way
+        if (!n && n.error() == std::errc::timed_out && a.is_recent()) continue;  // other direction
         if (!n) throw std::system_error(n.error());
         if (*n == 0) break;
         a.last = weft::now();
         const weft::transferred sent = to.write_all(std::span(buffer).first(*n));
         if (!sent) throw std::system_error(sent.error);
     }
-    static_cast<void>(to.shutdown(weft::direction::write));  // it may be gone already
+    static_cast<void>(to.shutdown(weft::direction::write));  // the peer may be gone already
 }
 
 void serve(weft::tcp_stream client, const std::string& target, std::chrono::seconds limit) {
@@ -66,7 +66,7 @@ void serve(weft::tcp_stream client, const std::string& target, std::chrono::seco
         both.spawn([&] { pass(*server, client, a); });
         both.join();
     } catch (const std::system_error&) {
-        client.abort();  // one of the two is gone: the other is not left waiting
+        client.abort();  // one of the two has failed: the other does not wait for it
         server->abort();
     }
 }

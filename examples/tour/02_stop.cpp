@@ -1,7 +1,7 @@
 // 02: a fiber is asked to stop, and its destructors run.
 //
-// A stop ends what the fiber waits for, now and from then on, by throwing weft::stopped. It is a
-// state and not an event: who swallows it meets it again at the next wait.
+// A stop ends the present wait of the fiber, and each later wait, by throwing weft::stopped. A stop
+// is a state and not an event: code that swallows the exception gets it again at the next wait.
 //
 //   build/release/examples/tour_02_stop
 
@@ -24,8 +24,8 @@ int main() {
         weft::mutex m;
         weft::fiber f([&] {
             noisy n;
-            const std::lock_guard held(m);    // is given back as the stack unwinds
-            weft::this_fiber::sleep_for(1h);  // a wait is where it can be stopped
+            const std::lock_guard held(m);    // released as the stack unwinds
+            weft::this_fiber::sleep_for(1h);  // a wait, so a stop can end it
         });
         weft::this_fiber::sleep_for(10ms);
         f.request_stop();  // ~fiber() would do the same, and join

@@ -23,7 +23,7 @@ bool query_in_time() {
         query();
         return true;
     } catch (const weft::stopped&) {
-        if (!limit.expired()) throw;  // somebody else's stop
+        if (!limit.expired()) throw;  // a stop with another cause
         return false;
     }
 }

@@ -1,6 +1,6 @@
-// 04: a lock, a condition, and who waits for them: fibers, tasks and threads alike.
+// 04: a lock and a condition, for fibers, tasks and threads alike.
 //
-// They have std's names and std's meanings. What waits is suspended: a fiber leaves its thread to
+// Both have std's names and std's meanings. A waiter is suspended: a fiber leaves its thread to
 // others, a thread sleeps, a coroutine writes co_await.
 //
 //   build/release/examples/tour_04_locks

@@ -17,7 +17,7 @@
 
 using namespace std::chrono_literals;
 
-// The same in a task: until there is no more to come.
+// The same in a task, until the channel is closed and empty.
 weft::task<int> sum_of(weft::channel<int>& orders) {
     int sum = 0;
     bool closed = false;
@@ -30,7 +30,7 @@ weft::task<int> sum_of(weft::channel<int>& orders) {
 int main() {
     return weft::run([] {
         weft::channel<int> orders(4);
-        weft::channel<std::string> control;  // no room: from hand to hand
+        weft::channel<std::string> control;  // no capacity: sender and receiver meet
         weft::fiber producer([&] {
             for (int i = 1; i <= 10; ++i) orders.send(i).value();
             control.send("enough").value();
@@ -47,7 +47,7 @@ int main() {
                          weft::after(1s, [] { std::puts("nothing for a second"); }));
         }
         orders.close();
-        sum += weft::await(sum_of(orders));  // what is left
+        sum += weft::await(sum_of(orders));  // the remaining orders
         std::printf("sum: %d\n", sum);
         return sum == 55 ? 0 : 1;
     });

@@ -1,8 +1,8 @@
 // 06: C++20 tasks and fibers await each other.
 //
-// A task is lazy: it runs when it is awaited. In a fiber await() suspends the fiber alone, however
-// deep the call; in a task one awaits the fiber's end. What holds for the one holds across the
-// boundary for the other: a stop, a deadline, and the bindings of a context_local.
+// A task is lazy: it runs when it is awaited. In a fiber, await() suspends only the fiber, however
+// deep the call; in a task, co_await waits for the fiber's end. A stop, a deadline and the bindings
+// of a context_local hold across the boundary, in both directions.
 //
 //   build/release/examples/tour_06_tasks
 
@@ -38,7 +38,7 @@ weft::task<int> checkout() {
 
 weft::context_local<std::string> customer("nobody");
 
-// Says whom it is for; then waits for something that never comes.
+// Reads which customer is bound; then waits for something that never comes.
 weft::task<std::string> serve(std::string& said) {
     said = *customer;
     co_await weft::sleep_for(1h);
@@ -54,7 +54,7 @@ int main() {
         const auto bound = customer.bind("Ada");
         weft::fiber f([&] { weft::await(serve(said)); });
         weft::this_fiber::yield();
-        f.request_stop();  // reaches what the task waits for
+        f.request_stop();  // reaches the wait of the task
         const bool stopped = f.join().stopped();
 
         const weft::timeout_scope limit(5ms);  // the fiber's, and so the task's

@@ -1,6 +1,6 @@
 // 07: children have a place in the code.
 //
-// A nursery is not left before all that was spawned in it has ended. If one fails, its siblings are
+// A nursery is not left before all its children have ended. If a child fails, its siblings are
 // stopped, all are waited for, and the error leaves the block.
 //
 //   build/release/examples/tour_07_nursery

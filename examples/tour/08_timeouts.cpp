@@ -1,8 +1,8 @@
 // 08: a time-out, in a fiber and in a task.
 //
-// In a fiber a timeout_scope bounds all that is called below it. A task is awaited with
-// with_timeout: what comes too late is ended, its destructors run, and it is gone when the await
-// returns. Of nested deadlines the nearest counts.
+// In a fiber, a timeout_scope bounds all waits below it. A task is awaited with with_timeout: a
+// late task is ended, its destructors run, and the task is gone when the await returns. Of nested
+// deadlines the earliest counts.
 //
 //   build/release/examples/tour_08_timeouts
 
@@ -43,7 +43,7 @@ weft::result<std::string> load_in_a_fiber(database& d, int key) {
     try {
         return weft::await(d.query(key));
     } catch (const weft::stopped&) {
-        if (!limit.expired()) throw;  // somebody else's stop
+        if (!limit.expired()) throw;  // a stop with another cause
         return weft::failure(std::errc::timed_out);
     }
 }

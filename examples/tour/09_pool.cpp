@@ -1,7 +1,8 @@
 // 09: many threads.
 //
-// A pool begins what it is given on any of its threads; what has begun stays there, and waits for
-// the same locks and channels as everywhere. fork_join is for work that computes.
+// A pool starts work on any of its threads. Started work stays on its thread unless that worker is
+// overloaded, and waits for the same locks and channels as everywhere. fork_join is for work that
+// computes.
 //
 //   build/release/examples/tour_09_pool
 #include <cstdio>
@@ -27,7 +28,7 @@ weft::task<long> fib(int n) {
 int main() {
     weft::pool pool(2);
 
-    // A thread waits for what the pool computes; a fiber or a task would as well.
+    // A thread waits for a computation of the pool; a fiber or a task can do so as well.
     const long f = weft::sync_wait(weft::schedule_on(pool, fib(25)));
 
     // Fibers on all of its threads, with one lock among them.
@@ -46,7 +47,7 @@ int main() {
         {.on = &pool})
         .get();
 
-    // What runs in one strand never runs at the same time, so that it needs no lock at all.
+    // Functions in one strand never run at the same time, and need no lock.
     int counted = 0;
     {
         weft::strand one_at_a_time(pool);

@@ -1,8 +1,8 @@
-// 10: in somebody else's loop.
+// 10: weft in a foreign loop.
 //
-// A program that has a loop already gives weft a place in it: a descriptor to watch, a moment to
-// come back at, and run_once(now()). A game, which has a frame to draw, gives it what is left of
-// the frame instead. Sockets want a driver from the beginning: the descriptor is the driver's.
+// A program that has a loop already gives weft a place in it: a descriptor to watch, a time point
+// to return at, and run_once(now()). A game, which has a frame to draw, gives weft the rest of the
+// frame time instead. Sockets need a driver from the start: the descriptor is the driver's.
 //
 //   build/release/examples/tour_10_embedding
 
@@ -23,7 +23,7 @@
 
 using namespace std::chrono_literals;
 
-// What weft has to do: echoes, with a pause after each. How many there were.
+// The work for weft: echoes, with a pause after each. Returns the number of echoes.
 int talk() {
     auto [here, there] = weft::unix_stream::pair().value();
     weft::fiber server([&s = there] {
@@ -50,7 +50,7 @@ int milliseconds_until(weft::time_point t) {
 }
 
 // [embedding]
-// It watches other things beside: they are left out here.
+// The program's other descriptors are left out here.
 void run_in_epoll(weft::loop& l, const weft::fiber& until) {
     const int set = ::epoll_create1(EPOLL_CLOEXEC);
     ::epoll_event event{};
@@ -66,7 +66,7 @@ void run_in_epoll(weft::loop& l, const weft::fiber& until) {
 void run_in_frames(weft::loop& l, const weft::fiber& until) {
     while (!until.done()) {
         std::this_thread::sleep_for(1ms);             // the frame is drawn
-        l.run_until_idle(weft::after(l.now(), 2ms));  // and so much of it is left
+        l.run_until_idle(weft::after(l.now(), 2ms));  // the rest of the frame time
     }
 }
 // [/embedding]

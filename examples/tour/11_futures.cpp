@@ -1,8 +1,8 @@
-// 11: futures: what is to be done when something is there, and functions that may wait.
+// 11: futures: functions that run when a value is ready, and that may wait.
 //
-// What then() is given runs on the future's executor when there is a value. It may wait like any
-// fiber; one that says that it does not, costs less. What fails goes down the chain, to who takes
-// the future itself.
+// The function of then() runs on the future's executor when the value is ready. The function may
+// wait like any fiber; a function that promises not to wait costs less. An error goes down the
+// chain, to the function that takes the future itself.
 //
 //   build/release/examples/tour_11_futures
 
@@ -21,9 +21,9 @@
 
 using namespace std::chrono_literals;
 
-// Somebody else's interface, with a callback on a thread of its own.
+// A foreign interface, with a callback on a thread of its own.
 weft::future<int> measure(int sensor) {
-    weft::promise<int> p;  // what continues it, runs on the caller's loop
+    weft::promise<int> p;  // its continuations run on the caller's loop
     weft::future<int> f = p.get_future();
     std::thread([sensor, p = std::move(p)]() mutable { p.set_value(sensor * 10); }).detach();
     return f;
@@ -31,23 +31,23 @@ weft::future<int> measure(int sensor) {
 
 int main() {
     return weft::run([] {
-        // A chain: the first function waits, the second says that it does not.
+        // A chain: the first function waits, the second promises not to wait.
         auto text = measure(2)
                         .then([](int n) { return weft::this_fiber::sleep_for(1ms), n + 1; })
                         .then(weft::plain, [](int n) { return std::to_string(n); });
 
-        // Of several, all; or the first, and the others are stopped.
+        // Waits for all of several futures; or for the first, and the others are stopped.
         auto [a, b] = weft::when_all(measure(3), measure(4)).get();
         std::vector<weft::future<int>> replicas;
         replicas.push_back(weft::make_ready(1).delay_for(1h));
         replicas.push_back(measure(5));
         const auto first = weft::when_any(std::move(replicas)).get();
 
-        // Asked every millisecond until it says yes, and no longer than a second.
+        // The function is called every millisecond until it returns true, for at most a second.
         int level = 0;
         weft::make_ready().poll_every(1ms, [&] { return ++level == 3; }).with_timeout(1s).get();
 
-        // An error passes the functions by, until one takes the future.
+        // An error skips the functions, until a function takes the future.
         std::string said;
         measure(6)
             .then([](int) -> int {

@@ -1,15 +1,15 @@
 // udp_echo: sends each datagram back to where it came from, many in one system call.
 //
-// Shows: recv_many and send_many, what the system has joined of one sender's and cuts again (GRO
-// and GSO), an answer that leaves by the address that was asked (packet info), and an error of one
-// receiver that costs no other its answer.
+// Shows: recv_many and send_many; datagrams of one sender that the system joins and splits again
+// (GRO and GSO); an answer that leaves from the address that was asked (packet info); and an error
+// of one receiver that costs no other receiver its answer.
 //
 //   build/release/examples/udp_echo 127.0.0.1:7007 &  echo hello | nc -u -w1 127.0.0.1 7007
 //
-// It prints where it is bound; port 0 takes a free one. It runs until a signal ends it, and then
-// prints how many datagrams it has sent back, in how many batches. Where a datagram is from is what
-// it says itself: a server of the open net would not answer so much to an address that has proven
-// nothing.
+// The program prints the address it is bound to; port 0 selects a free port. The program runs until
+// a signal ends it, and then prints how many datagrams it has sent back, in how many batches. The
+// source address of a datagram is only a claim: a server on the open net would not send this much
+// to an address that is not verified.
 
 #include <signal.h>
 
@@ -36,13 +36,13 @@ struct counts {
 };
 
 constexpr std::size_t most = 32;
-constexpr std::size_t room_bytes = 65536;  // as much as may come joined
+constexpr std::size_t room_bytes = 65536;  // the largest that joined datagrams may be
 
 std::size_t datagrams_in(const weft::incoming& i) {
     return i.segment == 0 ? 1 : (i.bytes + i.segment - 1) / i.segment;
 }
 
-// Until it is closed, or the system has an error of its own.
+// Returns when the socket is closed, or when the system has an error of its own.
 std::error_code echo(weft::udp_socket& s, counts& c) {
     const auto rooms = std::make_unique<std::byte[]>(most * room_bytes);
     std::array<weft::incoming, most> batch;
@@ -57,7 +57,7 @@ std::error_code echo(weft::udp_socket& s, counts& c) {
                           .to = &batch[i].from,
                           .segment = batch[i].segment,
                           .from = batch[i].to};
-        // One that cannot be sent is left out.
+        // A datagram that cannot be sent is skipped.
         for (std::size_t at = 0; at < *n;) {
             const weft::sent_many sent = s.send_many(std::span(answers).first(*n).subspan(at));
             for (std::size_t i = 0; i < sent.count; ++i) c.datagrams += datagrams_in(batch[at + i]);

@@ -60,7 +60,7 @@ void must_work(const scenario& s) {
 
 struct usual {
     std::uint64_t calls = 0;  // of the kind, in a first run
-    std::int64_t blocks = 0;  // what is lent after a second
+    std::int64_t blocks = 0;  // what is given out after a second
 };
 
 // In the child: the law, for one call.

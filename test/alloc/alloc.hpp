@@ -1,14 +1,14 @@
 // A scenario: a short program over one layer, run again and again while one call for memory fails.
 //
-// Its law: it ends, either as it does with memory or with what tells of the lack: std::bad_alloc, a
-// std::system_error, or an error value, which it throws as told. Then the same scenario works in
-// the same process, and nothing is lost that is not lost without a failure.
+// Its law: the scenario ends, either as it does with memory or with a report of the lack:
+// std::bad_alloc, a std::system_error, or an error value, which the scenario throws as `told`. Then
+// the same scenario works in the same process, and nothing is lost that is not lost without a
+// failure.
 //
 //   weft_alloc [--section NAME] [--kind malloc] [--call N]
 //
-// A child process does each, so that one that crashes is one line of the report; with --call it is
-// this one, for a debugger. Exit: 0, 1 a law
-// was broken, 2 misuse.
+// A child process runs each call, so that a crash is one line of the report; with --call this
+// process runs it, for a debugger. Exit: 0, 1 a law was broken, 2 misuse.
 #pragma once
 
 #include <cstdio>
@@ -17,7 +17,7 @@
 
 namespace weft::testing::alloc {
 
-// What a scenario throws when an error value has told it.
+// Thrown by a scenario that got an error value.
 struct told {};
 
 struct scenario {

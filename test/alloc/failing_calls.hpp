@@ -1,8 +1,9 @@
 // failing_calls: one call for memory fails: the n-th of its kind from now, on whatever thread.
 //
-// It stands in for malloc and its kin (and so for operator new), mmap, mprotect and madvise of the
-// whole program and of the shared objects that it loads; libc's calls of its own stay as they are.
-// What is lent and not given back is counted. Not under a sanitizer, which has an allocator.
+// It stands in for malloc and its family (and so for operator new), mmap, mprotect and madvise of
+// the whole program and of the shared objects that it loads; libc's calls of its own stay as they
+// are. Memory that was given out and not given back is counted. Not under a sanitizer, which has an
+// allocator.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A broken rule aborts with one line: the rule, the party, the place.
+// A broken rule aborts with one line: the rule, the agent, the place.
 #include "weft/base/assert.hpp"
 
 #include <gtest/gtest.h>

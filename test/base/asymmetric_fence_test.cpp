@@ -67,8 +67,8 @@ TEST(asymmetric_fence_death, heavy_without_the_kernels_fence) {
     EXPECT_DEATH(child(), "weft: asymmetric_fence: ");
 }
 
-// Each sets its own word and looks at the other's, in as many rounds: in none do both miss.
-// Returns how often they did.
+// Each thread sets its own word and checks the other's, in as many rounds: in no round do both
+// miss. Returns how often they did.
 template <class Left, class Right>
 int both_missed(int rounds, Left left_fence, Right right_fence) {
     atomic<int> x{0}, y{0}, ended{0};
@@ -88,7 +88,7 @@ int both_missed(int rounds, Left left_fence, Right right_fence) {
         x.store(round, std::memory_order_relaxed);
         left_fence();
         left_saw = y.load(std::memory_order_relaxed) == round;
-        // The left one comes last, so that he may judge and clear both.
+        // The left thread comes last, so that it may judge and clear both.
         while (ended.load(std::memory_order_acquire) < 2 * round - 1) spin_yield();
         missed += !left_saw && !right_saw;
         ended.fetch_add(1, std::memory_order_acq_rel);

@@ -72,7 +72,7 @@ TEST(block_cache, honours_any_alignment) {
 TEST(block_cache, blocks_acquired_together_lie_together) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     on_a_thread([] {
-        // More than anyone has released before, so that the later ones are freshly cut.
+        // More than any thread has released before, so that the later ones are freshly cut.
         constexpr std::size_t count = 20000;
         std::vector<std::uintptr_t> at;
         for (std::size_t n = 0; n < count; ++n)
@@ -151,7 +151,7 @@ TEST(block_cache, a_producer_and_a_consumer_do_not_grow) {
     }
     consumer.join();
     EXPECT_EQ(used_bytes(), used);
-    // What is on the way, what each side may keep, and one chunk: not what was handed over.
+    // What is on the way, what each side may keep, and one chunk: not all that was passed on.
     EXPECT_LE(chunk_bytes() - before, 1024u * 1024);
 }
 
@@ -246,7 +246,7 @@ TEST(block_cache, blocks_that_lie_unused_go_back) {
     const std::size_t peak = chunk_bytes();
     EXPECT_GE(peak, 20'000u * 512);
     idle(now);
-    EXPECT_EQ(chunk_bytes(), peak);  // they were used a moment ago
+    EXPECT_EQ(chunk_bytes(), peak);  // they were used just before
     int periods = 0;
     for (std::size_t had = peak; weft::detail::give_back(now) != weft::never; ++periods) {
         now += weft::detail::give_back_period;

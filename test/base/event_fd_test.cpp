@@ -1,4 +1,4 @@
-// event_fd: readable once it was told, until it forgets.
+// event_fd: readable after tell_event_fd(), until forget_event_fd().
 #include "weft/base/event_fd.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// line: text without allocation, handed over in one system call.
+// line: text without allocation, written in one system call.
 #include "weft/base/line.hpp"
 
 #include <fcntl.h>

@@ -184,7 +184,7 @@ TEST(list, a_glance_finds_the_first) {
     l.remove(b);
 }
 
-// Under TSan: the list changes beneath a lock that who glances does not take.
+// Under TSan: the list changes under a lock that the peeking thread does not take.
 TEST(list, a_glance_needs_no_lock) {
     list<numbered> l;
     numbered a(1);

@@ -62,7 +62,7 @@ std::size_t mapped_pages() {
 }
 
 // So many and so large that the gaps of the process do not hold them, and what lies between them
-// puts the next out of line. Twice the size is less than a huge page: the system aligns those
+// puts the next out of alignment. Twice the size is less than a huge page: the system aligns those
 // itself.
 TEST(pages, that_are_aligned_leave_no_others_beside_them) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer maps pages of its own";

@@ -29,7 +29,7 @@ TEST(spin_lock, is_taken_by_one_at_a_time) {
     EXPECT_FALSE(needs_no_start.try_lock());
 }
 
-// The plain counter is what ThreadSanitizer looks at.
+// ThreadSanitizer checks the plain counter.
 TEST(spin_lock, excludes_and_shows_what_was_written_under_it) {
     constexpr int threads = 4;
     const int rounds = slow ? 5'000 : 50'000;
@@ -52,8 +52,8 @@ TEST(spin_lock, excludes_and_shows_what_was_written_under_it) {
     EXPECT_EQ(count, long{threads} * rounds);
 }
 
-// More threads want it than there are processors, and the holder gives his away: who waits gives
-// the processor back, so that this comes to an end.
+// More threads want the lock than there are processors, and the owner gives its processor away: a
+// waiter gives the processor back, so that this comes to an end.
 TEST(spin_lock, lets_a_holder_go_on_that_has_lost_its_processor) {
     spin_lock lock;
     int entered = 0;

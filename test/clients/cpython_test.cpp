@@ -1,4 +1,4 @@
-// CPython, as it comes: its modules for threads, sockets and processes, by parties that have a
+// CPython, as it comes: its modules for threads, sockets and processes, by agents that have a
 // thread state each and one interpreter in common.
 #include <Python.h>
 
@@ -27,7 +27,7 @@ weft::testing::stand_in& server() {
     return the_one;
 }
 
-// What every party finds imported.
+// What every agent finds imported.
 constexpr const char* prelude = R"(
 import asyncio, queue, socket, subprocess, threading, time, urllib.request
 
@@ -81,7 +81,7 @@ protected:
     }
     void SetUp() override { server().start(); }
 
-    // Each party does it, and all of them in time.
+    // Each agent runs the code, and all of them in time.
     static void all_do_within(weft::testing::seconds bar, const std::string& code) {
         all_within(bar, code, party_count, [&](int) { EXPECT_TRUE(does(code)); });
     }
@@ -115,7 +115,7 @@ TEST_P(cpython, reads_all_at_once) {
 
 TEST_P(cpython, holds_a_lock_over_a_wait) { expect_excludes("threading.Lock()"); }
 
-// Its owner is told by pthread_self().
+// Its owner is identified by pthread_self().
 TEST_P(cpython, holds_a_recursive_lock_over_a_wait) {
     weft::hook::options o = weft::hook::get_options();
     o.pthread_self = true;

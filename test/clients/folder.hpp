@@ -1,4 +1,5 @@
-// folder: a new one for temporary files, which goes with everything in it when the object does.
+// folder: a new directory for temporary files, which goes with everything in it when the object
+// does.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@ namespace weft::testing {
 
 class identity {
 public:
-    // In files <name>.key and <name>.crt of the folder.
+    // In files <name>.key and <name>.crt of the directory.
     identity(const folder& in, const std::string& name)
         : key_(in / (name + ".key")), certificate_(in / (name + ".crt")) {
         run_to_end(in, {.command = {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",

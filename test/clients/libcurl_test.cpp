@@ -36,7 +36,7 @@ constexpr int page_bytes = 10 * 1024;
 using easy = std::unique_ptr<CURL, freed_by<::curl_easy_cleanup>>;
 using multi = std::unique_ptr<CURLM, freed_by<::curl_multi_cleanup>>;
 
-// A file for each party, no two of which are alike.
+// A file for each agent, no two of which are alike.
 std::string page(int i) {
     std::string s;
     for (unsigned k = static_cast<unsigned>(i); s.size() < page_bytes; k = k * 1664525 + 1013904223)
@@ -122,7 +122,7 @@ std::size_t keep(char* bytes, std::size_t, std::size_t count, void* in) {
     return count;
 }
 
-// A handle of a user who wants the body, and follows where he is sent.
+// A handle of a user that wants the body, and follows redirections.
 easy handle(std::string& body) {
     easy e(::curl_easy_init());
     ::curl_easy_setopt(e.get(), CURLOPT_WRITEFUNCTION, &keep);
@@ -288,7 +288,7 @@ struct comparison {
 };
 
 // By turns, when they are under way. The medians of all rounds; the throughput is that of the two
-// halves of a round, which have the machine to share with the same others, whoever these are.
+// halves of a round, which share the machine with the same other programs.
 comparison compare(void (*mine)(customers&), void (*theirs)(customers&)) {
     constexpr std::size_t rounds = 31;
     void (*const ways[2])(customers&) = {mine, theirs};
@@ -313,7 +313,7 @@ comparison compare(void (*mine)(customers&), void (*theirs)(customers&)) {
 
 // Of code that is optimised: there is no law about other code's speed. The server is a process of
 // its own: where something else has a processor meanwhile, the way that asks the system more often
-// loses more. So one comparison of those of a minute is enough, and each is told.
+// loses more. So one comparison of those of a minute is enough, and each is reported.
 TEST_P(libcurl_in, keeps_up_with_curl_multi) {
     constexpr double wanted = 0.85;
     constexpr double least = 0.7;  // what it has: less is a step back
@@ -384,7 +384,7 @@ TEST_P(libcurl_resolver, holds_no_other_up_by_a_slow_name) {
 class libcurl_resolver_in : public libcurl_resolver {};
 INSTANTIATE_FOR_FIBERS(libcurl_resolver_in);
 
-// A handle waits for its thread unless it is told not to, here as anywhere.
+// A handle waits for its thread unless an option says otherwise, here as anywhere.
 TEST_P(libcurl_resolver_in, can_be_stopped) {
     expect_stopped_at_once("curl_easy_perform(of a name that takes 600 ms)", [](bool& inside) {
         std::string body;

@@ -1,4 +1,4 @@
-// libev, as it comes: a loop for each party.
+// libev, as it comes: a loop for each agent.
 #include <ev.h>
 
 #include <list>

@@ -1,4 +1,4 @@
-// libevent, as it comes: an event_base for each party.
+// libevent, as it comes: an event_base for each agent.
 #include <event2/event.h>
 
 #include <list>

@@ -33,7 +33,7 @@ public:
         run({"add", "file"});
         run({"-c", "user.name=weft", "-c", "user.email=weft@localhost", "commit", "--quiet", "-m",
              "one"});
-        // It is told the service and the path.
+        // The script gets the service and the path.
         folder_.write("late", "#!/bin/sh\ncase $2 in */late) sleep 0.3 ;; esac\n");
         std::filesystem::permissions(folder_ / "late", std::filesystem::perms::owner_all);
         std::filesystem::create_directory(folder_ / "served");

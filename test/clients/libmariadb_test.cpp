@@ -155,7 +155,7 @@ TEST_P(libmariadb, carries_what_is_long) {
     });
 }
 
-// A second is the least that the library can be told.
+// A second is the least limit that the library accepts.
 TEST_P(libmariadb, keeps_to_the_timeouts_that_it_is_given) {
     all_within(1.4s, "100 times a read timeout of 1 s", 100, [](int) {
         const connection c = unconnected();

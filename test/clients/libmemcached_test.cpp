@@ -88,7 +88,7 @@ TEST_P(libmemcached, is_answered) {
         });
 }
 
-// Keys of one party's own, and what must be there.
+// Keys of one agent's own, and what must be there.
 class customer {
 public:
     customer(const std::string& name, int number, protocol p)
@@ -179,7 +179,7 @@ private:
 
 TEST_P(libmemcached, gives_a_hundred_thousand_right_answers) {
     all_within(30s, "100 000 operations", 100, [](int i) {
-        // Nobody has had these keys before.
+        // No customer has had these keys before.
         static std::atomic<int> customers = 0;
         customer one(std::to_string(++customers), i,
                      i % 2 == 0 ? protocol::text : protocol::binary);

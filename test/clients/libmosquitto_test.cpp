@@ -1,4 +1,4 @@
-// libmosquitto, as it comes: its loop in the party that publishes and subscribes, against
+// libmosquitto, as it comes: its loop in the agent that publishes and subscribes, against
 // mosquitto.
 #include <mosquitto.h>
 

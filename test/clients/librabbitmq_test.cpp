@@ -79,7 +79,7 @@ class librabbitmq_in : public librabbitmq {};
 INSTANTIATE_FOR_FIBERS(librabbitmq_in);
 
 TEST_P(librabbitmq, is_answered) {
-    // Every other party publishes what the one before it is sent.
+    // Every other agent publishes what the agent before it is sent.
     all(20, [](int i) {
         const client c;
         ASSERT_TRUE(c.log_in());

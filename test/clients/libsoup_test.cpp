@@ -1,4 +1,4 @@
-// libsoup and glib, as they come: requests that block, and a main loop for each party.
+// libsoup and glib, as they come: requests that block, and a main loop for each agent.
 #include <glib-unix.h>
 #include <libsoup/soup.h>
 
@@ -29,9 +29,9 @@ weft::testing::stand_in& server() {
 template <class T>
 using object = std::unique_ptr<T, freed_by<::g_object_unref>>;
 
-// glib asks again whatever a wait fails with, and is unwound in the end, by which it loses what it
-// holds. A program that wants it ended in good order says a stop of the fiber in its words: the
-// wait fails with `answer`, and glib looks whether it is to go on.
+// glib repeats a wait, whatever the wait fails with, and is unwound in the end, by which it loses
+// what it holds. A program that wants glib ended in good order translates a stop of the fiber: the
+// wait fails with `answer`, and glib checks whether it is to go on.
 template <class F>
 class ended_by_stops {
 public:

@@ -74,8 +74,8 @@ class client {
 public:
     explicit client(const loopback_port& port)
         : socket_(port.connected()), session_(::libssh2_session_init()) {}
-    // What is freed says so to the server, and is not freed before it could: one that must not
-    // wait, as its fiber was stopped, is told that it cannot.
+    // A session that is freed says so to the server, and is not freed before it could. The shutdown
+    // makes that fail at once for a session that must not wait because its fiber was stopped.
     ~client() {
         ::libssh2_session_disconnect(session_.get(), "done");
         ::shutdown(socket_.number(), SHUT_RDWR);

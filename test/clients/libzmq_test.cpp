@@ -1,4 +1,4 @@
-// libzmq, as it comes: requests and answers between parties, through the context's own threads.
+// libzmq, as it comes: requests and answers between agents, through the context's own threads.
 #include <zmq.h>
 
 #include <memory>
@@ -65,7 +65,7 @@ socket connected(const context& c, const std::string& address, int timeout_ms = 
 
 class libzmq : public weft::testing::client_test {
 protected:
-    // Every other party asks the one before it.
+    // Every other agent asks the agent before it.
     void expect_answers(int pairs, int count, std::chrono::milliseconds late,
                         weft::testing::seconds bar) {
         const context c(::zmq_ctx_new());

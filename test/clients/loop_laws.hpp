@@ -1,6 +1,6 @@
-// loop_laws: what is expected of the event loops of others, where each party runs one of its own.
+// loop_laws: what is expected of foreign event loops, where each agent runs one of its own.
 //
-// Its one idea: a Loop is a few lines over the library, and the laws are the same for all:
+// Design: a Loop is a few lines over the library, and the laws are the same for all:
 //
 //   struct some_loop {
 //       void after(double seconds, std::function<void()> f);

@@ -1,8 +1,8 @@
-// loopback_port: a port of 127.0.0.1 that the system chose, and gives to nobody else meanwhile.
+// loopback_port: a port of 127.0.0.1 that the system chose, and gives to no other socket meanwhile.
 //
-// Its one idea: a socket that is bound and does not listen keeps the number. A server that sets
-// SO_REUSEADDR, as every one does that wants to be started twice, binds and listens there all the
-// same; who asks for any port is never given this one.
+// Design: a socket that is bound and does not listen keeps the number. A server that sets
+// SO_REUSEADDR, as does every server that can be started twice, binds and listens there
+// nevertheless; a socket that asks for any port is never given this one.
 //
 //   const weft::testing::loopback_port port;
 //   ... "--port", port.text() ...
@@ -38,10 +38,10 @@ public:
     int number() const noexcept { return number_; }
     std::string text() const { return std::to_string(number_); }
 
-    // Who connects is connected, and never answered.
+    // A client is connected, and never answered.
     void be_silent() { EXPECT_EQ(::listen(fd_, 100), 0); }
 
-    // To the server there; of number -1 if there is none.
+    // A descriptor connected to the server there; -1 if there is none.
     descriptor connected() const {
         descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         sockaddr_in a = address();

@@ -1,4 +1,4 @@
-// Lua with luasocket, as they come: a state for each party, and its sockets and requests.
+// Lua with luasocket, as they come: a state for each agent, and its sockets and requests.
 #include <lua.hpp>
 #include <memory>
 #include <string>

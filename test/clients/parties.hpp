@@ -1,6 +1,6 @@
-// parties: who calls the client libraries of these tests, and what is expected of each.
+// parties: the agents that call the client libraries of these tests, and what is expected of each.
 //
-// Its one idea: a body is plain blocking code, and the same for fibers of one thread, which wait by
+// Design: a body is plain blocking code, and the same for fibers of one thread, which wait by
 // weft's hooks, and for plain threads, which the hooks let pass.
 //
 //   TEST_P(hiredis, is_answered) {
@@ -126,7 +126,7 @@ inline void expect_descriptors(std::ptrdiff_t count, const std::string& what) {
     EXPECT_EQ(open_descriptors(), count) << what;
 }
 
-// A fiber in the middle of `call` is stopped: at once, at odd moments, and when it has waited in it
+// A fiber in the middle of `call` is stopped: at once, at odd times, and when it has waited in it
 // for a while. The call ends with an error of its library, what it has made can be freed, and all
 // that takes 10 ms. `call(inside)` sets `inside` before what is to be waited in, and frees what it
 // has made. The best of three counts, as this thread is not alone on its processor.
@@ -192,8 +192,9 @@ void expect_killed_at_once(const std::string& what, Call call) {
     expect_descriptors(descriptors, what);
 }
 
-// A hundred parties are in the middle of `call` when the server is killed (kill -9); each is told
-// by its library. `call(i, inside)` counts `inside` up before it waits, and checks what it is told.
+// A hundred agents are in the middle of `call` when the server is killed (kill -9); the library
+// reports that to each. `call(i, inside)` counts `inside` up before it waits, and checks the
+// report.
 template <class Call>
 void expect_all_told(kind k, const std::string& what, program& server, Call call) {
     constexpr int count = 100;

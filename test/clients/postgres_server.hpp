@@ -12,7 +12,7 @@
 namespace weft::testing {
 
 // Nothing is written for the case that the system crashes, and no shared memory outlives the
-// folder.
+// directory.
 inline constexpr const char* postgres_settings = R"(
 listen_addresses = '127.0.0.1'
 port = @port@

@@ -21,7 +21,8 @@ using namespace std::chrono_literals;
 constexpr auto between_looks = 2ms;
 constexpr auto patience = 60s;
 
-// Who runs it: root's tests have somebody else do it. Null: nobody is asked for.
+// The user that runs the server: tests of root have another user run it. Null: no user is asked
+// for.
 const ::passwd* other_user(const std::string& name) {
     if (name.empty() || ::getuid() != 0) return nullptr;
     const ::passwd* const who = ::getpwnam(name.c_str());

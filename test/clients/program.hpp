@@ -1,11 +1,12 @@
 // program: a server that a test starts, and that does not outlive it.
 //
-// Its one idea: the child asks the kernel for a signal at its parent's death, so that a test which
-// fails, is killed or times out leaves nobody behind; otherwise the destructor ends it, by its id.
+// Design: the child asks the kernel for a signal at its parent's death, so that a test which fails,
+// is killed or times out leaves no server behind; otherwise the destructor ends the server, by its
+// id.
 //
 // What a server refuses to do as root it does as `user`, if the tests are root's; everything in the
-// folder belongs to him then. What it prints is in the file "log" of the folder, and in the
-// exception that tells that it did not start.
+// directory belongs to that user then. What the server prints is in the file "log" of the
+// directory, and in the exception which reports that the server did not start.
 //
 //   program p(f, {.command = {"redis-server", "--port", port.text()}}, [&] { return answers(); });
 //   p.start();
@@ -24,7 +25,7 @@ namespace weft::testing {
 
 struct program_options {
     std::vector<std::string> command;
-    std::string user = {};      // empty: whoever runs the tests
+    std::string user = {};      // empty: the user that runs the tests
     int stop_signal = SIGTERM;  // ends it in good order
 };
 

@@ -61,7 +61,7 @@ private:
     weft::testing::folder folder_{"sqlite"};
 };
 
-// The rows of party i.
+// The rows of agent i.
 void write_rows(const connection& c, int i) {
     for (int k = 0; k < rows_each; ++k) {
         const std::string row = std::to_string(i * 100 + k);

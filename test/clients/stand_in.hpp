@@ -1,4 +1,4 @@
-// stand_in: stand_in_<protocol>.py, in place of a server that is heavy, or cannot be told to take
+// stand_in: stand_in_<protocol>.py, in place of a server that is heavy, or cannot be made to take
 // its time.
 //
 //   stand_in server("http");

@@ -32,14 +32,14 @@ using detail::annotated_switch;
 using detail::annotated_switch_last;
 using detail::arrived;
 
-// A party that runs `body` on a stack of its own and comes back to the test with word null for
+// A context that runs `body` on a stack of its own and comes back to the test with word null for
 // good.
 struct other_party : annotated_context {
     alignas(64) std::byte memory[64 * 1024];
     annotated_context main;
     void (*body)(other_party&) = nullptr;
     void* word = nullptr;      // the last that was brought
-    context* from = nullptr;   // and by whom
+    context* from = nullptr;   // and the context that brought it
     std::string escaped_with;  // what left the body
 
     explicit other_party(void (*b)(other_party&)) : body(b) {
@@ -47,7 +47,7 @@ struct other_party : annotated_context {
         make(memory, memory + sizeof memory, point);
         main.adopt_running();
     }
-    // A party that has not come to its end leaves its frames' marks in memory that the test's own
+    // A context that has not come to its end leaves its frames' marks in memory that the test's own
     // frames have next.
     ~other_party() {
         retire();
@@ -169,7 +169,7 @@ TEST(context, keeps_what_either_side_has_in_registers) {
     EXPECT_EQ(wrong, 0u);
 }
 
-// The same in memory, which AddressSanitizer may keep elsewhere: it looks for use after return.
+// The same in memory, which AddressSanitizer may keep elsewhere: it searches for use after return.
 [[gnu::noinline]] bool keeps_locals(other_party& p, bool inside, char mark) {
     volatile char local[200];
     for (volatile char& c : local) c = mark;
@@ -244,8 +244,8 @@ TEST(context, knows_where_its_stack_pointer_is) {
 // The handler has no stack of its own: it runs on whichever the switch is at.
 volatile sig_atomic_t signals_seen = 0;
 
-// TSan takes a signal at any instruction, but calls its handler at the same party's next call of a
-// function that it intercepts, as this one is.
+// TSan takes a signal at any instruction, but calls its handler at the same context's next call of
+// a function that it intercepts, as this one is.
 void let_handlers_run() {
     if (WEFT_TSAN) ::pthread_sigmask(SIG_BLOCK, nullptr, nullptr);
 }
@@ -290,7 +290,7 @@ bool masks_it() {
     return ::sigismember(&now, SIGUSR1) == 1;
 }
 
-// A party that blocks a signal blocks it in its thread, whichever party runs there next.
+// A context that blocks a signal blocks it in its thread, whichever context runs there next.
 TEST(context, leaves_the_signal_mask_to_the_thread) {
     other_party party([](other_party& p) {
         mask_one_signal(SIG_BLOCK);

@@ -50,10 +50,11 @@ struct counting_stacks {
     weft::mapped_stack stacks{64 * 1024};
     int acquired = 0;
     int released = 0;
+    int refused = 0;
     int budget = 1'000'000;
 
     weft::stack acquire() noexcept {
-        if (budget == 0) return {};
+        if (budget == 0) return ++refused, weft::stack{};
         --budget;
         ++acquired;
         return stacks.acquire();

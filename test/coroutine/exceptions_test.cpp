@@ -1,4 +1,5 @@
-// exceptions in flight belong to the coroutine in which they fly, whoever runs meanwhile.
+// exceptions in flight belong to the coroutine in which they fly, whichever coroutine runs
+// meanwhile.
 #include <gtest/gtest.h>
 
 #include <exception>

@@ -115,8 +115,61 @@ TEST_F(coroutine_fp, stays_with_each_party_of_a_switch_to) {
     expect(FE_TONEAREST);
 }
 
+// The resumer keeps none for one that shares it, and the one that comes back has its own.
+TEST_F(coroutine_fp, of_a_resumer_stays_when_one_that_shares_it_hands_over) {
+    for (const bool nested : {false, true})
+        for (const bool ends : {false, true}) {
+            coroutine<> last([&] {
+                std::fesetround(FE_DOWNWARD);
+                if (ends) return;
+                this_coroutine::yield();
+                expect(FE_DOWNWARD);
+            });
+            coroutine<> own([&] {
+                std::fesetround(FE_UPWARD);
+                last.switch_to();
+            });
+            coroutine<> between([&] { own.switch_to(); }, {.fp = fp_environment::shared});
+            coroutine<> first([&] { between.switch_to(); }, {.fp = fp_environment::shared});
+            const auto resumes = [&] {
+                first.resume();
+                expect(FE_TONEAREST);
+                if (!ends) last.resume();
+                expect(FE_TONEAREST);
+            };
+            coroutine<> outer(resumes, {.fp = fp_environment::shared});
+            nested ? outer.resume() : resumes();
+            expect(FE_TONEAREST);
+            own.resume();
+            between.resume();
+            first.resume();
+            expect(FE_TONEAREST);
+        }
+}
+
 #if WEFT_X86_64
 // Flush-to-zero, which <cfenv> does not know.
+// The one that comes back is not the one that was entered, and keeps its own in another way.
+TEST_F(coroutine_fp, of_a_nested_resumer_stays_when_another_kind_comes_back) {
+    coroutine<> shared([] { this_coroutine::yield(); }, {.fp = fp_environment::shared});
+    coroutine<> own([&] {
+        std::fesetround(FE_UPWARD);
+        shared.switch_to();
+    });
+    coroutine<> outer([&] {
+        std::fesetround(FE_DOWNWARD);
+        own.resume();
+        EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
+        EXPECT_EQ(own.state(), coroutine_state::suspended);
+        EXPECT_EQ(shared.state(), coroutine_state::suspended);
+        own.resume();
+        EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
+        EXPECT_TRUE(own.done());
+    });
+    outer.resume();
+    EXPECT_TRUE(outer.done());
+}
+
 TEST_F(coroutine_fp, keeps_flush_to_zero) {
     auto flushes = [] {
         volatile double small = 1e-308;

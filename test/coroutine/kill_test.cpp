@@ -200,7 +200,7 @@ TEST(kill, inside_a_handler_lets_go_of_the_exception_that_was_being_handled) {
     EXPECT_EQ(std::current_exception(), nullptr);
 }
 
-// What the runtime was lent, so that handlers may end as they always do, is taken back.
+// What the runtime borrowed, so that handlers may end as they always do, is taken back.
 #if !WEFT_TEST_ASAN && !WEFT_TEST_TSAN
 TEST(kill, inside_a_handler_leaves_no_memory_behind) {
     const auto kill_one = [] {

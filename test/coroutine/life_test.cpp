@@ -12,6 +12,11 @@
 #include "test/coroutine/counted.hpp"
 #include "weft/coroutine/coroutine.hpp"
 #include "weft/stack/growable_stack.hpp"
+#include "weft/stack/mapped_stack.hpp"
+
+#if WEFT_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace weft {
 namespace {
@@ -141,8 +146,14 @@ TEST(coroutine_lifetime, throws_bad_alloc_without_a_stack_and_can_be_tried_again
     stacks.budget = 0;
     coroutine<> c([captured = counted(t, 'c')] {}, {.stack = stacks});
     EXPECT_THROW(c.resume(), std::bad_alloc);
+    EXPECT_EQ(stacks.refused, 1) << "asked once";
     EXPECT_THROW(static_cast<void>(c.try_resume()), std::bad_alloc);
     EXPECT_EQ(c.state(), coroutine_state::ready);
+    coroutine<> outer([&] { EXPECT_THROW(c.resume(), std::bad_alloc); });
+    outer.resume();
+    EXPECT_TRUE(outer.done());
+    EXPECT_EQ(c.state(), coroutine_state::ready);
+    EXPECT_EQ(stacks.refused, 3);
     EXPECT_EQ(t.deaths, "");
     stacks.budget = 1;
     c.resume();
@@ -164,6 +175,43 @@ TEST(coroutine_lifetime, throws_what_the_body_throws_when_it_is_copied_and_keeps
     EXPECT_EQ(t.deaths, "c");
     EXPECT_EQ(c.state(), coroutine_state::killed);
 }
+
+#if WEFT_ASAN
+// Its owner may use the memory for anything, the next coroutine's frames lie otherwise.
+TEST(coroutine_lifetime, gives_its_stack_back_without_what_asan_was_told_of_its_frames) {
+    struct looks_at_it {
+        mapped_stack stacks{64 * 1024};
+        int poisoned = 0;
+        int released = 0;
+
+        stack acquire() noexcept { return stacks.acquire(); }
+        void release(stack s) noexcept {
+            ++released;
+            poisoned += __asan_region_is_poisoned(s.limit, s.bytes()) != nullptr;
+            stacks.release(s);
+        }
+        std::size_t stack_bytes() const noexcept { return stacks.stack_bytes(); }
+    } stacks;
+    struct large {
+        char bytes[200] = {};
+        void use() { asm volatile("" ::"r"(this) : "memory"); }
+    };
+    coroutine<> returns([o = large()]() mutable { o.use(); }, {.stack = stacks});
+    returns.resume();
+    coroutine<> throws([o = large()]() mutable { o.use(), throw 1; }, {.stack = stacks});
+    EXPECT_THROW(throws.resume(), int);
+    coroutine<> killed(
+        [o = large()]() mutable {
+            this_coroutine::yield();
+            o.use();
+        },
+        {.stack = stacks});
+    killed.resume();
+    killed.kill();
+    EXPECT_EQ(stacks.released, 3);
+    EXPECT_EQ(stacks.poisoned, 0);
+}
+#endif
 
 TEST(private_data, is_found_by_its_type_inside_and_outside) {
     coroutine<> c([] { ++*this_coroutine::private_data<int>(); });

@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "weft/base/block_cache.hpp"
 #include "weft/coroutine/coroutine.hpp"
+#include "weft/stack/mapped_stack.hpp"
 
 namespace weft {
 namespace {
@@ -21,8 +23,8 @@ constexpr int exchanges = WEFT_TEST_TSAN || WEFT_TEST_ASAN      ? 200'000
                           : WEFT_DEBUG || WEFT_BACKEND_UCONTEXT ? 1'000'000
                                                                 : 10'000'000;
 
-// Both threads try at all times: whoever wins must find the context complete. `count` is no atomic:
-// TSan tells if two turns are not ordered.
+// Both threads try at all times: the winner must find the context complete. `count` is no atomic:
+// TSan reports if two turns are not ordered.
 TEST(migration, of_two_threads_that_try_one_wins_and_finds_the_context_complete) {
     int count = 0;
     coroutine<int()> c([&] {
@@ -112,6 +114,55 @@ TEST(migration, finds_the_state_of_the_new_thread_after_each_hop) {
         EXPECT_FALSE(this_coroutine::exists());
     }
     EXPECT_TRUE(right);
+}
+
+// Suspends the caller that asks for a stack.
+struct stacks_after_a_wait {
+    mapped_stack stacks{64 * 1024};
+
+    stack acquire() noexcept {
+        this_coroutine::yield();
+        return stacks.acquire();
+    }
+    void release(stack s) noexcept { stacks.release(s); }
+    std::size_t stack_bytes() const noexcept { return stacks.stack_bytes(); }
+};
+
+// T2: the resumer, or the coroutine that transfers, has left its thread meanwhile.
+TEST(migration, begins_another_where_the_wait_for_its_stack_ends) {
+    for (const fp_environment fp : {fp_environment::own, fp_environment::shared}) {
+        stacks_after_a_wait stacks;
+        std::string order;
+        coroutine<> inner(
+            [&] {
+                order += "inner ";
+                this_coroutine::yield();
+                order += "again ";
+            },
+            {.stack = stacks, .fp = fp});
+        coroutine<> next([&] { order += "next "; }, {.stack = stacks, .fp = fp});
+        coroutine<> outer(
+            [&] {
+                inner.resume();
+                order += "outer ";
+                inner.resume();
+                next.switch_to();
+                order += "end";
+            },
+            {.fp = fp});
+        outer.resume();  // waits for inner's stack
+        std::thread([&] {
+            outer.resume();  // waits for next's
+            EXPECT_EQ(order, "inner outer again ");
+            EXPECT_FALSE(this_coroutine::exists());
+        }).join();
+        outer.resume();
+        EXPECT_EQ(order, "inner outer again next ");
+        EXPECT_TRUE(next.done());
+        outer.resume();
+        EXPECT_EQ(order, "inner outer again next end");
+        EXPECT_FALSE(this_coroutine::exists());
+    }
 }
 
 // A body that stays on one thread may keep what is the thread's, as plain code does.

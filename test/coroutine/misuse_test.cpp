@@ -200,7 +200,7 @@ TEST(try_resume, throws_what_the_body_throws) {
     expect_refused(c);
 }
 
-// Half a move would leave the coroutine held by nobody.
+// Half a move would leave the coroutine without an owner.
 struct brittle {
     brittle(brittle&&) noexcept(false) {}
 };

@@ -1,4 +1,5 @@
-// who runs out of stack dies by the signal, with a line that says who he was.
+// a coroutine that runs out of stack dies by the signal, with a line that names the
+// coroutine.
 #include "weft/coroutine/overflow_report.hpp"
 
 #include <gtest/gtest.h>
@@ -79,7 +80,7 @@ TEST(overflow_report_death, calls_the_handler_that_was_there_before) {
         ::sigaction(SIGSEGV, &action, nullptr);
         overflow();
     };
-    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process in which nobody resumed yet
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process without a resume so far
     EXPECT_EXIT(die(), ::testing::ExitedWithCode(7), line);
     GTEST_FLAG_SET(death_test_style, "fast");
 }

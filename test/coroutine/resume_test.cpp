@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "test/coroutine/counted.hpp"
+#include "test/coroutine/steps.hpp"
 #include "weft/coroutine/coroutine.hpp"
 
 namespace weft {
@@ -46,6 +47,33 @@ TEST(resume, nests_ten_thousand_deep) {
     EXPECT_EQ(all[0].resume(), depth - 1);
     for (const auto& c : all) EXPECT_TRUE(c.done());
 }
+
+#if WEFT_TEST_STEPS && !WEFT_BACKEND_UCONTEXT && defined(__OPTIMIZE__)
+// A processor predicts each `ret` by the calls that it has seen, on whatever stack.
+TEST(resume, lets_no_return_go_elsewhere_than_to_the_last_call) {
+    const auto body = [] {
+        this_coroutine::yield();
+        this_coroutine::yield();
+    };
+    for (const fp_environment fp : {fp_environment::own, fp_environment::shared}) {
+        const auto life = [&](auto run) {
+            coroutine<> c(run, {.fp = fp});
+            while (c) c.resume();
+        };
+        const auto both = [&] {
+            for (int warm = 0; warm < 3; ++warm) life(body);
+            const steps begins_and_ends = count_steps([&] { life([] {}); });
+            EXPECT_EQ(begins_and_ends.foreign_returns, 0u);
+            const steps suspends = count_steps([&] { life(body); });
+            EXPECT_EQ(suspends.foreign_returns, 0u);
+            EXPECT_EQ(suspends.calls, suspends.returns);
+        };
+        both();
+        coroutine<> outer(both, {.fp = fp});
+        outer.resume();  // nested
+    }
+}
+#endif
 
 TEST(resume, returns_to_whoever_resumed_last) {
     std::string order;
@@ -159,6 +187,20 @@ TEST(resume_with, runs_before_the_body_of_one_that_has_not_started) {
     EXPECT_EQ(order, "before body");
     coroutine<int(int)> d([](int n) { return n + 1; });
     EXPECT_EQ(d.resume_with([] { return 6; }), 7);
+}
+
+// Where it throws, and where it is killed.
+TEST(resume_with, destroys_the_body_that_it_keeps_from_running) {
+    tally t;
+    coroutine<> thrown([o = counted(t, 'o')] { FAIL() << "it does not run"; });
+    EXPECT_THROW(thrown.resume_with([] { throw 1; }), int);
+    EXPECT_TRUE(thrown.done());
+    EXPECT_EQ(t.alive, 0);
+    coroutine<> killed([o = counted(t, 'p')] { FAIL() << "it does not run"; });
+    killed.resume_with([] { this_coroutine::yield(); });
+    EXPECT_TRUE(killed.kill());
+    EXPECT_EQ(t.alive, 0);
+    EXPECT_EQ(t.deaths, "op");
 }
 
 TEST(resume_with, may_yield_itself) {

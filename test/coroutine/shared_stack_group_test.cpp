@@ -1,5 +1,5 @@
 // Laws of shared stacks: what is on one when a coroutine leaves is there when it comes back;
-// who breaks the rules that this takes is told.
+// a break of the rules that this takes is reported.
 #include "weft/coroutine/shared_stack_group.hpp"
 
 #include <gtest/gtest.h>
@@ -58,8 +58,8 @@ TEST(shared_stack_group, passes_values_both_ways) {
     }
 }
 
-// Fills a frame of `bytes` with what only this frame would hold, goes deeper, and looks again after
-// each return: what was copied wrongly is found where it was lost.
+// Fills a frame of `bytes` with what only this frame would hold, goes deeper, and checks again
+// after each return: what was copied wrongly is found where it was lost.
 [[gnu::noinline]] void descend(unsigned seed, int depth, bool& intact) {
     const std::size_t bytes = 16 + seed % 700;
     auto* p = static_cast<volatile unsigned char*>(__builtin_alloca(bytes));
@@ -243,6 +243,46 @@ TEST(shared_stack_group, counts_members_and_what_is_copied_out) {
     EXPECT_EQ(group.statistics().coroutines, 1u);
 }
 
+// Has so many bytes on its stack, all of them in use, before and after it yields.
+void yield_above_3000_bytes() {
+    char local[3000];
+    asm volatile("" : : "r"(local) : "memory");
+    this_coroutine::yield();
+    asm volatile("" : : "r"(local) : "memory");
+}
+
+// What was kept of a size that none has any more: of all that waited once, no more than a part.
+TEST(shared_stack_group, keeps_few_of_the_buffers_that_nobody_is_copied_to) {
+    shared_stack_group group;
+    {
+        std::vector<coroutine<>> all;
+        for (int i = 0; i < 1000; ++i) {
+            all.emplace_back(yield_above_3000_bytes, coroutine_options{.shared = &group});
+            all.back().resume();
+        }
+        EXPECT_GE(group.statistics().saved_bytes, 999u * 3000u);
+        EXPECT_EQ(group.statistics().spare_bytes, 0u);
+    }
+    EXPECT_EQ(group.statistics().saved_bytes, 0u);
+    EXPECT_GT(group.statistics().spare_bytes, 100'000u);
+    EXPECT_LE(group.statistics().spare_bytes, 256u * 1024u);
+}
+
+TEST(shared_stack_group, takes_the_buffers_that_it_keeps) {
+    shared_stack_group group;
+    const coroutine_options shared{.shared = &group};
+    coroutine<> a(yield_above_3000_bytes, shared), b(yield_above_3000_bytes, shared);
+    coroutine<> c(yield_above_3000_bytes, shared), d(yield_above_3000_bytes, shared);
+    a.resume();
+    b.resume();
+    a.resume();
+    EXPECT_TRUE(a.done());
+    EXPECT_GT(group.statistics().spare_bytes, 3000u);
+    c.resume();
+    d.resume();
+    EXPECT_EQ(group.statistics().spare_bytes, 0u);
+}
+
 TEST(shared_stack_group, gives_its_stacks_back_to_the_process) {
     constexpr std::size_t bytes = 64 * 1024;
     const std::size_t before = default_stack_pool(bytes)->statistics().used_count;
@@ -407,8 +447,8 @@ TEST(shared_stack_group_death, destruction_before_its_coroutines) {
     EXPECT_DEATH(die(), "weft: destruction of a shared_stack_group whose coroutines live");
 }
 
-// The shape of a completion: whoever waits gives the address of a local, and it is written to while
-// the coroutine is suspended. ASan tells at once, a debug build at the next resume.
+// The shape of a completion: a waiter gives the address of a local, and the local is written to
+// while the coroutine is suspended. ASan reports it at once, a debug build at the next resume.
 #if WEFT_ASAN || WEFT_DEBUG
 TEST(shared_stack_group_death, write_to_a_local_of_a_suspended_coroutine) {
     auto die = [] {

@@ -59,7 +59,7 @@ struct victim : unwinding {
     }
 };
 
-// Where a coroutine would be suspended for good. As with a suspension, no compiler can tell that it
+// Where a coroutine would be suspended for good. As with a suspension, no compiler can see that it
 // does not return.
 WEFT_NOINLINE inline void die(victim& k) {
     bool killed = true;

@@ -16,7 +16,7 @@ using weft::detail::table_language;
 
 namespace {
 
-// A function of 64 bytes, each of them a return, whose pads may be read as code.
+// A function of 64 bytes, each of them a return, with pads that may be read as code.
 const std::vector<unsigned char> padded_code(64, 0xc3);
 
 struct site {

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
+#include <thread>
 
+#include "test/support/gate.hpp"
 #include "weft/base/block_cache.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/sched/loop.hpp"
@@ -11,6 +14,7 @@
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/task/task.hpp"
 #include "weft/wait/await.hpp"
+#include "weft/wait/shield.hpp"
 #include "weft/wait/sleep.hpp"
 #include "weft/wait/thread_host.hpp"
 
@@ -111,6 +115,100 @@ TEST(fiber_core, destroyed_by_its_executor_is_killed) {
     EXPECT_TRUE(f.done());
     EXPECT_EQ(l.next_deadline(), never) << "its wait was taken back";
     EXPECT_EQ(f.join().reason(), stop_reason::shutdown);
+}
+
+// Another thread has claimed the one that waits, and wakes it while the loop ends.
+void end_beside_a_late_wake(std::optional<loop>& l, testing::gate& g) {
+    waiter* const claimed = g.claim_one();
+    ASSERT_NE(claimed, nullptr);
+    std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        claimed->wake();
+    });
+    l.reset();
+    other.join();
+}
+
+TEST(fiber_core, that_another_thread_is_about_to_wake_has_its_turn_before_its_loop_ends) {
+    testing::gate g;
+    bool has_passed = false;
+    std::optional<loop> l(std::in_place);
+    fiber f(
+        [&] {
+            await(g.async_pass());
+            has_passed = true;
+        },
+        {.on = &*l});
+    f.detach();
+    l->run_until_idle();
+    end_beside_a_late_wake(l, g);
+    EXPECT_TRUE(has_passed);
+}
+
+// Is asked twice, and cannot say that it was stopped.
+struct in_two_looks {
+    static constexpr bool reports_stop = false;
+    waiter* waits = nullptr;
+    int looks = 0;
+
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        waits = &w;
+        w.enlist("two events", this, this, [](waiter&) noexcept {});
+        return true;
+    }
+    bool again(waiter& w) noexcept { return ++looks == 2 || !w.renew(never, reports_stop); }
+    void take(const waiter* w, wait_status how) {
+        if (how == wait_status::stopped) throw_stopped(w->reason());
+    }
+};
+
+TEST(fiber_core, that_waits_while_an_exception_is_under_way_is_not_stopped_at_a_second_look) {
+    loop l;
+    in_two_looks op;
+    fiber f(
+        [&] {
+            struct cleans_up {
+                in_two_looks& op;
+                ~cleans_up() { await(op); }
+            } const c{op};
+            throw 7;
+        },
+        {.on = &l});
+    l.run_until_idle();
+    f.request_stop();
+    for (int look = 1; look <= 2; ++look) {
+        ASSERT_NE(op.waits, nullptr);
+        ASSERT_TRUE(op.waits->claim());
+        op.waits->wake();
+        l.run_until_idle();
+        EXPECT_EQ(op.looks, look);
+    }
+    EXPECT_THROW(f.join(), int);
+}
+
+TEST(fiber_core,
+     that_another_thread_is_about_to_wake_has_its_turn_beside_one_that_yields_for_ever) {
+    testing::gate g;
+    bool has_passed = false;
+    std::optional<loop> l(std::in_place);
+    fiber endless(
+        [] {
+            const shield from_the_end;
+            for (;;) this_fiber::yield();
+        },
+        {.on = &*l});
+    endless.detach();
+    fiber f(
+        [&] {
+            await(g.async_pass());
+            has_passed = true;
+        },
+        {.on = &*l});
+    f.detach();
+    while (!g.anybody_waits()) l->run_once(never);
+    end_beside_a_late_wake(l, g);
+    EXPECT_TRUE(has_passed);
 }
 
 TEST(fiber_core, roams_in_a_pool_if_it_says_so) {

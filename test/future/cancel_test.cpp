@@ -1,5 +1,5 @@
 // Every wait of this layer, ended early: by a stop, by the deadline of a scope; in a fiber, in a
-// task, on a thread, on one loop and on two. Who waits comes back at once, and the future is as it
+// task, on a thread, on one loop and on two. The waiter comes back at once, and the future is as it
 // was. R-26
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ struct waited_for {
     weft::shared_future<int> s = q.get_future().share();
 
     explicit waited_for(weft::executor& on) : p(on), q(on) {}
-    // Nobody waits for it any more, and it is all there.
+    // No wait for the future is left, and the outcome is all there.
     bool is_intact(weft::executor& home) {
         auto g = f.then(plain, [](int n) { return n; });
         const bool set = p.set_value(1) && q.set_value(2);
@@ -205,7 +205,7 @@ TEST_P(every_wait_of_future, is_no_deadlock_as_another_thread_may_end_it) {
 INSTANTIATE_TEST_SUITE_P(future, every_wait_of_future, ::testing::ValuesIn(every_wait_for_a_future),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// whoever fulfils, whoever waits, on one loop and on two.
+// any agent fulfils, any agent waits, on one loop and on two.
 class future_among : public weft::testing::among {};
 
 TEST_P(future_among, passes_a_value_from_one_to_the_other) {

@@ -76,7 +76,8 @@ TEST(future_word, of_one_that_begins_done_is_claimed_and_tells_nobody) {
     EXPECT_FALSE(w.attach(n));
 }
 
-// Who detaches may destroy the listener at once: under ThreadSanitizer and AddressSanitizer.
+// The thread that detaches may destroy the listener at once: under ThreadSanitizer and
+// AddressSanitizer.
 TEST(future_word, is_detached_only_when_nobody_touches_the_listener) {
     for (int i = 0; i < 2000; ++i) {
         future_word w;

@@ -33,7 +33,7 @@ TEST(future, gives_its_value_to_a_function_in_each_way_it_takes_it) {
         make_ready(moving(8)).then([&](moving m) { said += std::to_string(*m.n); }).detach();
         make_ready(9).then([&](future<int> f) { said += std::to_string(f.get()); }).detach();
     });
-    std::sort(said.begin(), said.end());  // the loop draws its order by lot
+    std::sort(said.begin(), said.end());  // the loop chooses its order at random
     EXPECT_EQ(said, "123456789");
 }
 

@@ -68,7 +68,7 @@ TEST(limited, destroys_the_value_that_nobody_took_with_its_future) {
     EXPECT_EQ(tracked::living, 0);
 }
 
-// A value that comes all the same is not lost, and what runs has ended.
+// A value that comes nevertheless is not lost, and what runs has ended.
 TEST(limited, waits_for_its_loser) {
     virtual_loop l(1);
     bool over = false;

@@ -10,6 +10,7 @@
 #include "test/future/values.hpp"
 #include "test/support/allocations.hpp"
 #include "test/support/slow.hpp"
+#include "weft/coroutine/coroutine.hpp"
 #include "weft/future/shared_future.hpp"
 #include "weft/future/when.hpp"
 
@@ -41,11 +42,11 @@ TEST(promise, says_that_it_was_stopped_only_if_it_was) {
     EXPECT_TRUE(q.stop_requested());
 }
 
-// Each kind of block, by who is last.
+// Each kind of block; the last to release it is the promise or the loop.
 TEST(promise, and_all_that_was_made_of_it_give_their_memory_back) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     {
-        weft::loop l;  // the thread keeps the fiber that it lends
+        weft::loop l;  // the thread keeps the borrowed fiber
         make_ready(l).then([] {}).detach();
         l.run();
     }
@@ -118,8 +119,8 @@ TEST(promise, has_one_winner_of_all_who_try_at_once) {
     }
 }
 
-// Is told, and at once frees the future and the promise, as a consumer on another thread may; then
-// takes the memory that was freed, where it can, and writes to it.
+// When notified, frees the future and the promise at once, as a consumer on another thread may;
+// then takes the memory that was freed, where it can, and writes to it.
 struct frees_all : weft::detail::listener {
     std::unique_ptr<promise<int>> giver;
     std::unique_ptr<future<int>> taker;
@@ -202,6 +203,22 @@ TEST(promise, gives_what_making_the_value_throws) {
     EXPECT_TRUE(f.is_ready());
     EXPECT_FALSE(f.has_value());
     EXPECT_THROW(f.get(), int);
+}
+
+// No other code can give the outcome: the promise has been claimed.
+TEST(promise, is_broken_by_a_kill_in_the_constructor_of_its_value) {
+    struct slow {
+        explicit slow(int) { weft::this_coroutine::yield(); }
+    };
+    weft::loop l;
+    promise<slow> p(l);
+    auto f = p.get_future();
+    weft::coroutine<void()> c([&] { p.set_value(1); });
+    c.resume();
+    EXPECT_FALSE(f.is_ready());
+    c.kill();
+    EXPECT_TRUE(f.is_ready());
+    EXPECT_EQ(f.error(), weft::errc::broken_promise);
 }
 
 TEST(promise, that_is_moved_or_assigned_breaks_what_it_held) {

@@ -15,7 +15,7 @@ std::string answers_to(std::string_view text, input sizes) {
     http_hello::requests r;
     while (!text.empty() && !r.is_over()) {
         const std::size_t bytes = sizes.empty() ? text.size() : sizes.byte() + 1;
-        // In memory of its own, whose end is seen.
+        // In memory of its own, with an end that is seen.
         const std::string piece(text.substr(0, bytes));
         r.take(piece);
         text.remove_prefix(piece.size());

@@ -2,8 +2,8 @@
 // that comes in any pieces.
 //
 // Laws: what they give, one after the other, is the text, with nothing lost or twice; read_until
-// gives what std::string_view::find does on the whole text, and what came behind the mark stays;
-// the end comes at the end; a buffer that is lent keeps its bytes until it is given back.
+// gives what std::string_view::find does on the whole text, and what came behind the delimiter
+// stays; the end comes at the end; a borrowed buffer keeps its bytes until it is given back.
 //
 // Input: the driver; a length and the reads, 1 to 3 bytes each; a length and the sizes of the
 // pieces; the text.

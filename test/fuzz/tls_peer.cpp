@@ -1,10 +1,9 @@
 // tls_peer: a peer of TLS that sends any bytes in any pieces, and ends.
 //
-// Laws: neither the server nor the client takes it for who it should be, and what failed by TLS
-// fails the same way from then on; it ends when the peer does.
+// Laws: neither the server nor the client accepts the peer's identity, and what failed by TLS fails
+// the same way from then on; a session ends when the peer does.
 //
-// Input: the driver; whether the client is looked at; a length and the sizes of the pieces; the
-// bytes.
+// Input: the driver; whether the client is tested; a length and the sizes of the pieces; the bytes.
 
 #include <sys/socket.h>
 

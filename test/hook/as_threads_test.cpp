@@ -1,5 +1,6 @@
-// Calls whose answer depends on more than their own descriptor: on the room of a peer, on what else
-// waits. Each is a case of the differential suite: a thread and a fiber write down the same.
+// Calls with an answer that depends on more than their own descriptor: on the room of a peer, on
+// what else waits. Each is a case of the differential suite: a thread and a fiber write down the
+// same.
 
 #include <pthread.h>
 #include <signal.h>
@@ -42,7 +43,7 @@ POSIX_CASE(more_datagrams_than_a_peer_takes_are_waited_for) {
     t.join();
 }
 
-// Each is told by the one that was told before it, and the last of them first.
+// Each waiter is notified by the waiter that was notified before it, and the last waiter first.
 POSIX_CASE(waits_with_a_mask_are_as_many_as_there_are_fibers) {
     constexpr int count = 100;
     std::list<fd_pair> all;
@@ -149,7 +150,7 @@ POSIX_CASE(a_send_that_connects_is_waited_for) {
         t.told("recv", HOOKED(recv)(to.n, room, sizeof room, 0));
         t.said("text", room);
     }
-    // One that is not to wait is told so.
+    // A call that must not wait says so.
     const one_fd third(HOOKED(socket)(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
     t.told("not to wait",
            HOOKED(sendto)(third.n, "hello", 5, MSG_FASTOPEN, as_address(at), sizeof at));
@@ -227,7 +228,8 @@ POSIX_CASE(a_child_waits_for_the_shared_mutex_that_its_parent_has) {
     ::munmap(room, sizeof m);
 }
 
-// The thread's own words are on a stack that stays, so that libc can tell.
+// The thread's control block is on a stack that stays, so that libc can see that the thread was
+// joined.
 POSIX_CASE(a_thread_that_was_joined_is_none) {
     if (WEFT_ASAN != 0 || WEFT_TSAN != 0) return t.said("a sanitizer", "keeps threads itself");
     constexpr std::size_t bytes = 256 * 1024;
@@ -288,8 +290,8 @@ POSIX_CASE(a_mask_without_a_timeout_waits) {
     }
 }
 
-// Of an edge each that waits hears once, and what was told to one is not told to another as
-// nothing.
+// Each waiter sees an edge once, and an edge that was delivered to one waiter does not end the wait
+// of the other with nothing.
 POSIX_CASE(each_of_two_that_wait_in_one_set_hears_of_an_edge) {
     const one_fd counter(HOOKED(eventfd)(0, EFD_NONBLOCK));
     const one_fd set(::epoll_create1(0));

@@ -1,4 +1,4 @@
-// Cancellation of fibers: the same program, whose party is a thread or a fiber, writes the same.
+// Cancellation of fibers: the same program, run by a thread or a fiber, writes the same.
 
 #include "weft/hook/cancellation.hpp"
 
@@ -158,7 +158,7 @@ private:
     fiber fiber_;
 };
 
-// What a party writes down, in order.
+// What an agent writes down, in order.
 struct notes {
     spin_lock lock;
     std::string text;

@@ -39,7 +39,7 @@ protected:
     void TearDown() override { hook::set_options({}); }
 
     const weft::testing::way& way() const { return GetParam(); }
-    // f() by such a party.
+    // f() by such an agent.
     template <class F>
     auto calls(F f) const {
         return [f, hooked = way().party == kind::fiber](auto) -> task<> {
@@ -112,7 +112,7 @@ TEST_P(called, an_urgent_byte_is_beside_the_others) {
     reader.join();
 }
 
-// A message with a number of a descriptor.
+// A message with a file descriptor.
 struct message_with_number {
     alignas(::cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
     ::iovec part;
@@ -418,8 +418,9 @@ TEST_P(called, a_connect_to_a_full_listener_waits_for_room) {
     }
 }
 
-// Linux accepts one that was reset before, and its first read tells; others, and here what stands
-// before the system, tell the call that accepts: the caller's own call, which it makes again.
+// Linux accepts a connection that was reset before, and its first read reports the reset. Other
+// systems, and here the code in front of the system, report it to the call that accepts: the
+// caller's own call, which the caller makes again.
 TEST_P(called, a_peer_that_was_gone_before_it_was_accepted_is_told) {
     for (const bool tells : {false, true}) {
         const plain_fd l(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

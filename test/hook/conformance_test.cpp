@@ -20,8 +20,8 @@ namespace {
 // By read(2), poll(2) and close(2).
 class hooked_end final : public near_end {
 public:
-    // The same opening as of `other`, by another number. What the system makes bytes of is fed by
-    // the number that it had first, which stays.
+    // The same open file as of `other`, by another descriptor. What the system makes bytes of is
+    // fed by the first descriptor, which stays.
     hooked_end(std::unique_ptr<near_end> other, bool stays) : number_(::dup(other->number())) {
         ::fcntl(number(), F_SETFL, ::fcntl(number(), F_GETFL) & ~O_NONBLOCK);
         if (stays) other_ = std::move(other);
@@ -69,7 +69,7 @@ channel open_hooked() {
     constexpr channel_kind kind = channel_kinds[i];
     channel c = kind.open();
     c.near = std::make_unique<hooked_end>(std::move(c.near), !kind.is_weft_s);
-    // A read that waits is told of a hang-up as a thread's is, and not of an end.
+    // A read that waits reports a hang-up as a thread's read does, and not an end.
     if (std::string_view(kind.name) == "tty") c.error_at_end = EIO;
     return c;
 }

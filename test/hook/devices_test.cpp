@@ -170,7 +170,7 @@ POSIX_CASE(a_read_that_waits_is_told_that_the_other_side_is_closed) {
                 p.far = -1;
             });
             char bytes[8];
-            // A part that was collected is told or lost, by when the reader comes to run.
+            // A part that was collected is delivered or lost, depending on when the reader runs.
             const ssize_t n = HOOKED(read)(p.mine, bytes, m.wanted);
             if (!has_part) t.told("read", n);
             t.join();
@@ -293,7 +293,7 @@ POSIX_CASE(a_counter_that_has_no_room_is_waited_for) {
     t.told("is not to wait", HOOKED(write)(e.n, &v, sizeof v));
 }
 
-// A folder that goes with the object, and the name of a pipe in it.
+// A directory that goes with the object, and the name of a pipe in it.
 struct named_pipe {
     char folder[32] = "/tmp/weft-devices-XXXXXX";
     std::string name;

@@ -1,5 +1,5 @@
-// What a fiber waits for whose stack is being unwound: it cannot be suspended, and what it waits
-// for may be another's of the same loop.
+// The waits of a fiber while its stack is unwound: the fiber cannot be suspended, and the awaited
+// object may be another fiber's of the same loop.
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -286,12 +286,12 @@ void kill_both_in_need_of_each_other() {
     b.detach();
 }
 
-void kill_in_a_turn() {
-    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-    run([] {
+// Its owner is suspended, and cannot go on within this turn.
+void kill_in_a_turn(const killed_step& lock) {
+    run([&] {
         fiber owner(
-            [] {
-                ::pthread_mutex_lock(&m);
+            [&] {
+                lock();
                 stay();
             },
             {.name = "owner"});
@@ -299,7 +299,6 @@ void kill_in_a_turn() {
         fiber late(
             [&] {
                 victim = current_flow();
-                const killed_step lock = [] { ::pthread_mutex_lock(&m); };
                 const when_unwound at_end{lock};
                 stay();
             },
@@ -316,9 +315,26 @@ TEST(fiber_that_is_killed_deathtest, ends_the_program_where_what_it_needs_cannot
     EXPECT_DEATH((::alarm(10), kill_both_in_need_of_each_other()),
                  "fiber [0-9]+ \"elder\" is killed and needs a mutex .*which fiber [0-9]+ "
                  "\"younger\" has");
-    EXPECT_DEATH((::alarm(10), kill_in_a_turn()),
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    EXPECT_DEATH((::alarm(10), kill_in_a_turn([] { ::pthread_mutex_lock(&m); })),
                  "fiber [0-9]+ \"late\" is killed and needs a mutex .*which fiber [0-9]+ "
                  "\"owner\" has");
+}
+
+TEST(fiber_that_is_killed_deathtest, says_what_it_waits_for_where_its_owner_is_not_known) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    static pthread_spinlock_t spin;
+    ::pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
+    EXPECT_DEATH((::alarm(4), kill_in_a_turn([] { ::pthread_spin_lock(&spin); })),
+                 "fiber [0-9]+ \"late\" is killed and waits for a spin lock with its thread");
+    static pthread_rwlock_t shared;
+    pthread_rwlockattr_t how;
+    ::pthread_rwlockattr_init(&how);
+    ::pthread_rwlockattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
+    ::pthread_rwlock_init(&shared, &how);
+    EXPECT_DEATH((::alarm(4), kill_in_a_turn([] { ::pthread_rwlock_wrlock(&shared); })),
+                 "fiber [0-9]+ \"late\" is killed and waits for a lock that processes share");
+    ::pthread_rwlockattr_destroy(&how);
 }
 
 }  // namespace

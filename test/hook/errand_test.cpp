@@ -81,7 +81,7 @@ struct stopped_errand final : hook::errand {
     void hurry() noexcept override { hurried = true; }
 };
 
-// A stop that another thread requests may come behind the look for one, and before the wait.
+// A stop that another thread requests may come after the check for one, and before the wait.
 TEST(errand, is_hurried_whenever_the_stop_comes) {
     std::atomic<int> missed{0};
     for (int i = 0; i < 60; ++i) {

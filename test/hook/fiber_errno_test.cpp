@@ -77,7 +77,7 @@ TEST(fiber_errno, is_the_fibers_also_when_it_goes_on_on_another_thread) {
     EXPECT_GT(moved, 0);
 }
 
-// Each waits for what the fiber beside it does after a moment.
+// Each waits for what the fiber beside it does a little later.
 struct wait_that_succeeds {
     const char* name;
     std::function<bool()> call;

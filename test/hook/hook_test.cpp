@@ -152,7 +152,7 @@ TEST_P(hooked, an_event_of_a_closed_number_reaches_nobody) {
                 EXPECT_EQ(::read(number, &c, 1), -1);
             });
             this_fiber::yield();
-            ASSERT_EQ(::write(old.b, "x", 1), 1);  // told when it is closed already
+            ASSERT_EQ(::write(old.b, "x", 1), 1);  // delivered after the close
             old.close_a();
             auto fresh = fd_pair::sockets();
             fiber second([&] {
@@ -302,7 +302,7 @@ TEST(hook, a_name_does_not_wait_for_calls_of_another_kind) {
 
 TEST(hook, is_there_again_in_a_child_that_asks_for_it) {
     // Its epoll_pwait2 asks the system twice in a child that was forked beside other threads, and
-    // gives the second answer: an edge is told once.
+    // gives the second answer: an edge is delivered once.
     if (WEFT_TSAN && WEFT_CLANG) GTEST_SKIP() << "Clang's ThreadSanitizer loses events here";
     const pid_t child = ::fork();
     if (child == 0) {
@@ -378,7 +378,7 @@ TEST(hook, a_child_that_asks_for_hooks_has_threads_of_its_own) {
     hook::set_options({});
 }
 
-// What it closes is its own, and what waits for it here is not told.
+// The child closes a descriptor of its own, and the waiter here is not notified.
 TEST_P(hooked, a_child_in_the_same_memory_changes_nothing) {
     run([] {
         auto s = fd_pair::sockets();
@@ -550,7 +550,7 @@ TEST(hook_options_death, are_what_the_environment_says) {
     }
 }
 
-// The lowest number that is free.
+// The lowest descriptor that is free.
 int next_number() {
     const weft::testing::one_fd n(::dup(0));
     return n.n;
@@ -686,7 +686,7 @@ TEST_P(hooked, waits_that_have_descriptor_zero_leave_it_free) {
     });
 }
 
-// What came earlier, and was read off, is no reason to look again.
+// An event that came earlier, and was read, is no reason to check again.
 TEST_P(hooked, a_wait_for_several_sleeps_until_something_comes) {
     run([] {
         const fd_pair p[2] = {fd_pair::pipe(), fd_pair::pipe()};

@@ -18,6 +18,7 @@
 
 #include "test/hook/suite.hpp"
 #include "test/io/drivers.hpp"
+#include "test/support/gate.hpp"
 #include "weft/hook/hook.hpp"
 #include "weft/run/run.hpp"
 
@@ -251,7 +252,7 @@ POSIX_CASE(a_handler_that_restarts_ends_what_is_never_restarted) {
     }
 }
 
-// Where nothing tells of what is waited for, and it is asked for again and again.
+// Where nothing reports the awaited event, and the call asks for it again and again.
 POSIX_CASE(a_handler_that_restarts_ends_no_call_that_asks_again) {
     const handler_set h(SA_RESTART);
     const auto goes_on = [&](const char* what, const std::function<void()>& beside,
@@ -427,8 +428,8 @@ POSIX_CASE(a_pending_signal_that_a_mask_lets_through_ends_no_other_wait) {
     t.join();
 }
 
-// What nobody tells of is asked for again and again: a handler that comes between two of the waits
-// ends the call all the same.
+// The call asks again and again for an event that nothing reports: a handler that comes between two
+// of the waits ends the call nevertheless.
 POSIX_CASE(one_handler_ends_a_wait_that_is_made_of_many) {
     const handler_set h(0);
     sockaddr_un at{};
@@ -655,6 +656,53 @@ TEST_P(interruption, is_of_one_wait_and_no_stop) {
 }
 
 INSTANTIATE_ON_DRIVERS(interruption);
+
+// As a worker of a pool, it gives a turn that ends a wait to another, which runs it at once.
+struct gives_away final : launcher, work_source {
+    loop from, to;
+
+    gives_away() { from.set_source(this); }
+    void launch(runnable& r) noexcept override { from.post(r); }
+    executor* only_executor() noexcept override { return nullptr; }
+    ready_turn take(bool busy) noexcept override {
+        if (busy) from.give_away();
+        return {};
+    }
+    bool rest() noexcept override { return true; }
+    void rested() noexcept override {}
+    void receive(flow& f) noexcept override {
+        to.post(f.turn);
+        to.run_until_idle();
+    }
+    launcher& begins_on() noexcept override { return *this; }
+};
+
+// The handler was reported while the fiber waited at the first gate, in the same call.
+TEST(interruption_of_one_that_moves, ends_its_wait_on_the_loop_that_has_it) {
+    hook::expect_handlers();
+    gives_away worker;
+    gate first;
+    gate second;
+    wait_status how = wait_status::woken;
+    fiber f(
+        [&] {
+            const hook::interruptible call(hook::ended_by::any_handler);
+            static_cast<void>(weft::await(first.async_pass_until(never)));
+            how = weft::await(second.async_pass_until(never));
+        },
+        {.on = &worker, .migratable = true});
+    worker.from.run_until_idle();
+    hook::note_handler(SIGUSR1, false, nullptr);
+    while (!worker.from.has_posted()) std::this_thread::yield();
+    ASSERT_TRUE(first.let_one_pass());
+    worker.from.run_until_idle();
+    EXPECT_TRUE(second.anybody_waits()) << "it was ended by a loop that has it no more";
+    worker.to.run_until_idle();
+    EXPECT_FALSE(second.let_one_pass());
+    worker.to.run_until_idle();
+    EXPECT_EQ(how, wait_status::stopped);
+    EXPECT_TRUE(f.done());
+}
 
 // Whatever lock another thread of the parent had when it was forked.
 TEST(interruption_in_children, ends_waits_whatever_other_threads_did_at_the_fork) {

@@ -45,6 +45,12 @@ TEST(iov_cursor, copies_what_comes_next_from_wherever_it_stands) {
             EXPECT_EQ(n, std::min(most, 10 - done));
             EXPECT_EQ(to, std::string(text).substr(done, n));
             EXPECT_EQ(c.has_more_buffers(), done < 4);
+            iovec all[4];
+            c.copy_all_to(all);
+            std::string left;
+            for (std::size_t i = 0; i != c.all_count(); ++i)
+                left.append(static_cast<const char*>(all[i].iov_base), all[i].iov_len);
+            EXPECT_EQ(left, std::string(text).substr(done));
         }
     }
 }

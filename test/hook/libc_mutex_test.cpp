@@ -443,7 +443,7 @@ TEST(libc_mutex, a_lock_with_any_deadline_is_waited_for) {
     });
 }
 
-// A clock that jumps when nobody is ready would stand still.
+// A clock that jumps when no flow is ready would stand still.
 TEST(libc_mutex, a_lock_that_is_waited_for_lets_time_pass) {
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
     weft::testing::virtual_loop l(1);

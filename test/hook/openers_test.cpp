@@ -30,7 +30,7 @@ namespace {
 
 using namespace weft::testing;
 
-// Something must have waited for the number before, so that much is known of it. Then the program
+// A wait for the descriptor must have come before, so that much is known of it. Then the program
 // opens and closes it as `open` and `close` do, and reads what `write` has put in, in a while.
 template <class Open, class Write, class Close>
 void read_again_and_again(posix_side& t, Open open, Write write, Close close) {
@@ -332,7 +332,7 @@ using weft::testing::on_each_driver;
 class openers : public on_each_driver {};
 INSTANTIATE_ON_DRIVERS(openers);
 
-// Of a reader that waits while its number becomes another file, behind all hooks, and that is
+// A reader waits while its descriptor becomes another file, behind all hooks, and the new file is
 // waited for.
 TEST_P(openers, a_wait_for_a_file_that_has_gone_ends_when_its_number_is_waited_for_again) {
     run([] {

@@ -1,4 +1,5 @@
-// Robust mutexes whose owner ends: a thread, or a fiber; the next one is told the same.
+// Robust mutexes with an owner that ends: a thread, or a fiber; the next owner gets the same
+// answer.
 
 #include "weft/hook/owner_death.hpp"
 
@@ -58,7 +59,7 @@ timespec soon_on_the_calendar() {
     return t;
 }
 
-// What is told of one mutex whose owners end, again and again.
+// The answers of one mutex with owners that end, again and again.
 std::string ends_of_owners(int type, int protocol, owner_runner run_owner) {
     transcript t;
     robust_mutex one(type, protocol);
@@ -84,7 +85,7 @@ std::string ends_of_owners(int type, int protocol, owner_runner run_owner) {
     t.add("lock it", ::pthread_mutex_lock(&other.m));
     t.add("try it", ::pthread_mutex_trylock(&other.m));
     t.add("destroy it", ::pthread_mutex_destroy(&other.m));
-    // One that was told of it, and ends as well.
+    // An owner that got EOWNERDEAD, and ends as well.
     run_owner([&] { t.add("lock", ::pthread_mutex_lock(m)); });
     run_owner([&] { t.add("lock after an end", ::pthread_mutex_lock(m)); });
     const timespec until = soon_on_the_calendar();

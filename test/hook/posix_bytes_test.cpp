@@ -1,4 +1,4 @@
-// Cases of read, write and their kin.
+// Cases of read, write and their family.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -322,7 +322,7 @@ TEST(condition, that_a_thread_waits_for_leaves_its_mutex_to_fibers) {
     });
 }
 
-// 0, as if for no reason: the program looks at what it waits for.
+// 0, as if for no reason: the program checks its condition.
 TEST(condition, wakes_a_fiber_that_is_stopped_with_its_mutex) {
     run([] {
         pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;

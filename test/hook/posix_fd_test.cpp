@@ -34,7 +34,7 @@ POSIX_CASE(doubles_are_the_same_file) {
     t.told("read of another", HOOKED(read)(b.n, &byte, 1));
     t.told("and another", HOOKED(read)(c.n, &byte, 1));
     t.join();
-    // A number that becomes another file.
+    // A descriptor that becomes another file.
     auto s = fd_pair::sockets();
     t.told("dup2", HOOKED(dup2)(s.a, b.n) == b.n);
     t.beside([&] {

@@ -57,7 +57,7 @@ public:
         HOOKED(waitpid)(child_, nullptr, 0);
         for (const int fd : ends_) HOOKED(close)(fd);
     }
-    // Until it waits for a lock, as far as the system tells of those that do.
+    // Until the child waits for a lock, as far as the system reports waiting processes.
     void wait_until_it_waits() const {
         const std::string own = " " + std::to_string(child_) + " ";
         for (int i = 0; i < 400; ++i, after_ms(5)) {

@@ -190,7 +190,7 @@ POSIX_CASE(connections_are_made_and_taken) {
     socklen_t bytes = sizeof peer;
     const one_fd s(HOOKED(accept)(l.n, as_address(peer), &bytes));
     HOOKED(write)(s.n, "x", 1);
-    t.join();  // the other side has told first
+    t.join();  // the other side's answers come first
     t.told("a descriptor", s.n >= 0);
     t.told("family", peer.sin_family);
     t.told("flags", HOOKED(fcntl)(s.n, F_GETFL, nullptr));
@@ -389,10 +389,10 @@ POSIX_CASE(a_look_at_all_ends_with_what_there_is) {
     t.told("none", HOOKED(recv)(s.a, got, 10, MSG_PEEK | MSG_WAITALL));
 }
 
-// A message of one byte with a descriptor.
-void give(int to, char byte) {
+// A message with a descriptor.
+void give(int to, std::string bytes) {
     const one_fd given(HOOKED(eventfd)(0, 0));
-    iovec v = {&byte, 1};
+    iovec v = {bytes.data(), bytes.size()};
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
     msghdr m{};
     m.msg_iov = &v;
@@ -406,14 +406,17 @@ void give(int to, char byte) {
     std::memcpy(CMSG_DATA(c), &given.n, sizeof(int));
     HOOKED(sendmsg)(to, &m, 0);
 }
-// All of so many bytes, and what came with them.
-void take(posix_side& t, int from, std::size_t bytes, std::size_t room_bytes, int flags) {
+// All of so many bytes into so many buffers, and what came with them.
+void take(posix_side& t, int from, std::size_t bytes, std::size_t room_bytes, int flags,
+          std::size_t buffers = 1) {
     char got[16] = {};
-    iovec v = {got, bytes};
+    const std::size_t part = bytes / buffers;
+    iovec v[4];
+    for (std::size_t i = 0; i != buffers; ++i) v[i] = {got + i * part, part};
     alignas(cmsghdr) char room[256] = {};
     msghdr m{};
-    m.msg_iov = &v;
-    m.msg_iovlen = 1;
+    m.msg_iov = v;
+    m.msg_iovlen = buffers;
     m.msg_control = room_bytes != 0 ? room : nullptr;
     m.msg_controllen = room_bytes;
     t.told("recvmsg", HOOKED(recvmsg)(from, &m, MSG_WAITALL | flags));
@@ -431,16 +434,16 @@ void take(posix_side& t, int from, std::size_t bytes, std::size_t room_bytes, in
 
 POSIX_CASE(descriptors_end_a_call_that_waits_for_all) {
     auto s = fd_pair::sockets();
-    give(s.b, 'a');
-    give(s.b, 'b');
+    give(s.b, "a");
+    give(s.b, "b");
     take(t, s.a, 2, 64, 0);
     take(t, s.a, 1, 64, 0);
     HOOKED(write)(s.b, "cd", 2);
-    give(s.b, 'e');
+    give(s.b, "e");
     HOOKED(write)(s.b, "f", 1);
     take(t, s.a, 4, 64, 0);
     take(t, s.a, 1, 64, 0);
-    give(s.b, 'g');
+    give(s.b, "g");
     HOOKED(write)(s.b, "h", 1);
     char got[4] = {};
     t.told("those that are not taken end it too", HOOKED(recv)(s.a, got, 2, MSG_WAITALL));
@@ -457,10 +460,22 @@ POSIX_CASE(descriptors_end_a_call_that_waits_for_all) {
     t.beside([&] {
         HOOKED(write)(s.b, "k", 1);
         after_ms(5);
-        give(s.b, 'l');
+        give(s.b, "l");
     });
     take(t, s.a, 3, 128, 0);
     t.join();
+}
+
+POSIX_CASE(descriptors_come_with_all_buffers_of_their_message) {
+    auto s = fd_pair::sockets();
+    HOOKED(write)(s.b, "a", 1);
+    t.beside([&] {
+        after_ms(5);
+        give(s.b, "bcdefghijkl");
+    });
+    take(t, s.a, 8, 64, 0, 4);
+    t.join();
+    take(t, s.a, 4, 64, 0, 2);
 }
 
 struct two_messages {

@@ -82,7 +82,7 @@ POSIX_CASE(poll_waits_for_an_end) {
     t.join();
 }
 
-// Both are told of what comes, and the query for an end comes first, and finds none.
+// Both are notified of what comes, and the query for an end comes first, and finds none.
 POSIX_CASE(a_query_for_an_end_leaves_bytes_to_their_reader) {
     for (const int events : {POLLRDHUP, POLLRDBAND}) {
         auto s = fd_pair::sockets();

@@ -14,7 +14,7 @@ using namespace weft::testing;
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// A child that lives until the other end of a pipe is told something, and gives it back as its
+// A child that lives until a byte comes from the other end of a pipe, and returns that byte as its
 // code.
 struct told_child {
     fd_pair pipe = fd_pair::pipe(O_CLOEXEC);

@@ -14,7 +14,7 @@ using namespace weft;
 using namespace weft::testing;
 using namespace std::chrono_literals;
 
-// A queue of two messages of eight bytes, whose name is taken away at once.
+// A queue of two messages of eight bytes; its name is taken away at once.
 struct posix_queue {
     mqd_t id;
     explicit posix_queue(int flags = 0) {

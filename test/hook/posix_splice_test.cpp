@@ -1,4 +1,4 @@
-// Cases of the calls that move bytes from one descriptor to another, and of preadv2 and its kin.
+// Cases of the calls that move bytes from one descriptor to another, and of preadv2 and its family.
 
 #include <gtest/gtest.h>
 #include <mqueue.h>
@@ -357,6 +357,20 @@ POSIX_CASE(a_splice_ends_at_the_urgent_byte) {
 }
 
 // It takes what is there, however little.
+// More than poll calls room: the timeout is for one that would wait.
+POSIX_CASE(a_splice_fills_a_local_socket_as_long_as_there_is_room) {
+    auto s = fd_pair::sockets();
+    auto p = fd_pair::pipe(O_NONBLOCK);
+    const timeval second = {1, 0};
+    HOOKED(setsockopt)(s.b, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+    const std::string much(65536, 'a');
+    t.told("given", HOOKED(write)(p.b, much.data(), much.size()));
+    t.told("taken", HOOKED(splice)(p.a, nullptr, s.b, nullptr, 70000, 0));
+    std::string got(much.size(), 0);
+    t.told("all", HOOKED(recv)(s.a, got.data(), got.size(), MSG_DONTWAIT));
+    t.told("as it was given", got == much);
+}
+
 POSIX_CASE(a_splice_does_not_look_at_low_water) {
     for (const int family : {AF_UNIX, AF_INET}) {
         auto s = family == AF_UNIX ? fd_pair::sockets() : connection();

@@ -1,7 +1,7 @@
 // Mutexes of several kinds, conditions, read-write locks, semaphores and beginnings, by fibers of a
 // pool and by plain threads at once. The law: each excludes what it excludes, and no wake is lost:
-// a waiter is told at once, and not only by a look that comes later, as the one for mutexes that
-// are unlocked behind the hooks does.
+// a waiter is notified at once, and not only by a later check, as the check for mutexes that are
+// unlocked behind the hooks does.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <semaphore.h>

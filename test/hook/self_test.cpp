@@ -68,7 +68,7 @@ POSIX_CASE(attributes_have_the_stack_that_the_caller_is_on) {
     char* const here = static_cast<char*>(__builtin_frame_address(0));
     const bool is_in =
         here >= static_cast<char*>(lowest) && here < static_cast<char*>(lowest) + bytes;
-    // Without the option a fiber is told of its thread's.
+    // Without the option a fiber gets its thread's.
     t.told("is in it", is_in || !hook::get_options().pthread_self ? 1 : 0);
     ::pthread_attr_destroy(&attributes);
 }

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Nobody can be told of such a descriptor, so that the system is asked again.
+// No waiter can be notified of such a descriptor, so that the system is asked again.
 TEST(several, waits_for_a_descriptor_that_there_is_no_memory_to_know) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "no allocation can fail";
     run([] {

@@ -15,7 +15,7 @@ extern "C" int __clone(int (*)(void*), void*, int, void*, ...) noexcept;
 namespace weft::hook {
 namespace {
 
-// Until there is one nobody asks the system whose call it is.
+// Before the first shared child no call asks the system which process makes it.
 TEST(shared_child, is_expected_from_when_one_is_first_made) {
     const auto is_told_of = [](auto make) {
         forget_shared_child();

@@ -37,7 +37,7 @@ using stopwatch = std::chrono::steady_clock;
 
 class hooked_stops : public weft::testing::on_each_driver {};
 
-// Each way to wait for ever, told by what it gives when the fiber is asked to stop.
+// Each way to wait for ever, and its call, which answers when the fiber is asked to stop.
 struct waits_for_ever {
     const char* name;
     std::function<long()> call;
@@ -341,7 +341,7 @@ TEST_P(hooked_stops, nothing_is_thrown_through_a_noexcept_function) {
     EXPECT_EQ(hook::stuck_count() - stuck, 1u);
 }
 
-// The thread is not kept busy, others have their turns, and it is told of once.
+// The thread is not kept busy, others have their turns, and the report comes once.
 TEST_P(hooked_stops, code_without_unwind_tables_is_slowed_down_and_reported_once) {
     const fd_pair silent = fd_pair::pipe();
     volatile int asked = 0;

@@ -11,7 +11,7 @@
 //   }
 //
 // HOOKED(read) is ::read, and notes that it was called: the suite fails if a call of calls.def was
-// not. An answer that fails is told with its errno.
+// not. An answer that fails is written with its errno.
 #pragma once
 
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@
 #include "weft/fiber/fiber.hpp"
 #include "weft/hook/calls.hpp"
 
-// What libc declares only to who compiles with _FORTIFY_SOURCE.
+// What libc declares only for code that is compiled with _FORTIFY_SOURCE.
 extern "C" {
 ssize_t __read_chk(int, void*, size_t, size_t);
 ssize_t __recv_chk(int, void*, size_t, size_t, int);

@@ -148,8 +148,8 @@ POSIX_CASE(many_messages_begin_with_the_error_of_the_socket) {
 
 std::atomic<int> pipe_signals{0};
 
-// What a full local socket tells of the close of its peer: to a writer that waits from the
-// beginning, and to one that has sent a part.
+// What a full local socket reports of the close of its peer: to a writer that waits from the
+// beginning, and to a writer that has sent a part.
 POSIX_CASE(a_local_writer_takes_the_error_of_its_socket) {
     struct sigaction counts{};
     struct sigaction before{};

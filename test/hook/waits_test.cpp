@@ -399,7 +399,7 @@ TEST_P(pthread_waits, for_a_thread_let_other_fibers_run) {
     });
 }
 
-// Neither the fiber nor its thread looks meanwhile.
+// Neither the fiber nor its thread polls meanwhile.
 TEST_P(pthread_waits, for_a_thread_sleep_until_it_ends) {
     run([&] {
         const auto slept = [] {

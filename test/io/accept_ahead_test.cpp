@@ -169,8 +169,8 @@ TEST_P(accepting_ahead, tells_all_who_wait_that_it_was_closed) {
     });
 }
 
-// From the moment when a second one asks, each takes what he waits for; nobody and nothing stays
-// behind.
+// From the second loop's accept on, each accept takes its own connections; no connection and no
+// waiter is left behind.
 TEST_P(accepting_ahead, several_loops_share_a_listener) {
     constexpr int rounds = 30;
     constexpr int each = 8;

@@ -1,13 +1,14 @@
-// cancel_table: every operation of io that can wait, ended before its time in every way there
-// is: by a stop, by a deadline, with its fiber or its frame, and with its frame after its result
-// had come; and by a close of what it waits on. It ends at once; nothing is leaked, nothing that
-// was told is lost, and what it waited on can be used as before.
+// cancel_table: every operation of io that can wait, ended before its time in every way there is:
+// by a stop, by a deadline, with its fiber or its frame, and with its frame after its result had
+// come; and by a close of the object it waits on. The operation ends at once; nothing is leaked, no
+// delivered result is lost, and the object it waited on can be used as before.
 //
 // An operation is a row: `operation()`, which cannot end by itself; `complete()`, after which it
-// can, by what is outside; `left(cut)`, what is wrong with what a cut has left behind. A row may
+// can, by an event outside; `left(cut)`, what is wrong with what a cut has left behind. A row may
 // say of itself that it ends_its_object, so that it cannot be begun again; that it has_a_part of
-// what it waits for, which goes with its frame; or that there_is_one of what it waits on. `close()`
-// closes that, where it can be closed, and `number()` is its number until then.
+// the awaited object, which goes with its frame; or that there_is_one of the object it waits on.
+// `close()` closes that object, where it can be closed, and `number()` is its descriptor until
+// then.
 //
 //   constexpr cancel_row rows[] = {{"tcp_read", make_scene<tcp_read_row>}};
 //   INSTANTIATE_CANCEL_TABLE(rows);
@@ -64,7 +65,7 @@ public:
     virtual bool holds_a_part() const = 0;
     virtual bool is_alone() const = 0;
     virtual void close() = 0;
-    virtual int number() const = 0;  // -1: it is not told
+    virtual int number() const = 0;  // -1: the row does not report it
 };
 
 // Of a row.
@@ -150,7 +151,7 @@ inline constexpr auto of_what_is_closed = [](const cancel_row& r, const way&) {
 inline constexpr int cancel_rounds = 3;
 inline constexpr auto cancel_patience = 2s;
 
-// A loop that the test runs by hand, and a party in it.
+// A loop on which the test calls run_once(), and an agent in it.
 class cancelled {
 public:
     explicit cancelled(const way& w) : way_(w), loop_(make_io_driver(w.driver)) {}
@@ -229,7 +230,7 @@ protected:
     std::unique_ptr<cancel_scene> make() const { return std::get<0>(GetParam()).of.make(); }
     const way& by() const { return std::get<1>(GetParam()); }
 
-    // What a cut has told, and left.
+    // The result of a cut, and what the cut has left.
     void expect_sound(cancel_scene& s, const ending& cut) {
         EXPECT_TRUE(cut.bytes != 0 || is_cut(cut.error)) << cut.error.message();
         const char* const wrong = s.wrong_after(cut);
@@ -419,7 +420,7 @@ TEST_P(cancel_by_close, a_close_ends_it) {
     EXPECT_EQ(descriptor_count(), before);
 }
 
-// The number is another file's by then, which has something to read and room to write.
+// The descriptor is another file's by then, which has something to read and room to write.
 TEST_P(cancel_by_close, it_is_refused_after_a_close_and_leaves_the_number_alone) {
     const auto s = make();
     const int number = s->number();

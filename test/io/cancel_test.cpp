@@ -89,7 +89,7 @@ struct read_until_row : tcp_pair_row {
     }
 };
 
-// The room is full; what is told to be written is what the far end gets.
+// The room is full; the far end gets what is reported as written.
 template <class Pair>
 struct full_row : Pair {
     std::string much = std::string(4 << 20, 'x');
@@ -122,7 +122,7 @@ struct full_row : Pair {
         return ::getsockopt(this->s.native_handle(), IPPROTO_TCP, TCP_INFO, &i, &bytes) == 0 &&
                i.tcpi_unacked != 0;
     }
-    // For a moment there is nothing in it.
+    // Afterwards the buffer is empty for a short time.
     std::size_t drain() {
         std::string b(1 << 20, 0);
         std::size_t all = 0;
@@ -178,7 +178,7 @@ struct unix_accept_row {
     int number() const { return l.native_handle(); }
 };
 
-// Nobody accepts, and there is no room to wait in.
+// No thread accepts, and there is no room to wait in.
 struct full_tcp_row {
     static constexpr bool ends_its_object = true;  // what is sent again comes after a second
     tcp_listener l = tcp_listener::bind("127.0.0.1:0", {.backlog = 1}).value();
@@ -270,7 +270,7 @@ struct process_row {
     void complete() { p.in().close(); }
 };
 
-// A pool whose only thread has other things to do.
+// A pool with one thread, which is occupied.
 class occupied_pool {
 public:
     occupied_pool() {
@@ -282,7 +282,7 @@ public:
     }
     ~occupied_pool() {
         over_ = true;
-        // A question that nobody asks any more is still put.
+        // A call runs although its waiter has given up.
         while (pool.waiting_count() != 0) std::this_thread::yield();
     }
     void end() { over_ = true; }
@@ -328,7 +328,7 @@ struct file_resize_row {
     }
     int number() const { return g.native_handle(); }
 };
-// More than is looked for in memory before a thread is asked.
+// More than is looked up in memory before a thread is asked.
 struct pooled_file_row {
     occupied_pool busy;
     scratch_folder folder;
@@ -631,7 +631,7 @@ struct adopted_multishot_accept_row : tcp_accept_row {
     }
 };
 
-// There is no room to wait in, until somebody accepts.
+// There is no room to wait in, until the far end accepts.
 template <class Stream, class Listener, int type>
 struct full_local_row {
     endpoint to = local_name();
@@ -681,7 +681,7 @@ struct standard_error_row {
     int number() const { return out.native_handle(); }
 };
 
-// A serial line whose other side says nothing, or takes nothing.
+// A serial line with a far side that says nothing, or takes nothing.
 struct serial_row {
     plain_fd far;
     serial_line line;

@@ -20,7 +20,7 @@ class conformance : public on_each_channel {
 protected:
     void SetUp() override {
         on_each_channel::SetUp();
-        // Signals of a signalfd are nobody's else.
+        // No other thread may receive the signals of a signalfd.
         ::sigset_t s;
         ::sigemptyset(&s);
         ::sigaddset(&s, SIGRTMIN + 3);
@@ -66,7 +66,7 @@ TEST_P(conformance, all_that_comes_is_read) {
         reader.join();
         EXPECT_EQ(all, wanted.size());
         if (c.bytes_count) {
-            // A terminal says where a line ends in its own way.
+            // A terminal ends a line in its own way.
             std::erase(got, '\r');
             EXPECT_EQ(got, wanted);
         }
@@ -111,7 +111,7 @@ TEST_P(conformance_of_a_close, a_close_tells_who_reads) {
             c.near->close();
         reader.join();
         EXPECT_EQ(error, c.near->closed()) << error.message();
-        // And who comes after it.
+        // And a reader that comes after the close.
         crew late(way(), [&](auto wait) -> task<> {
             std::string b(4096, 0);
             const auto n = co_await c.near->read(wait, room(b));

@@ -1,9 +1,9 @@
 // channels: every kind of descriptor that bytes come from, as one row each, for laws of all of
 // them.
 //
-// Its one idea: the near end is weft's and is what the law is of; the far end is the test's, made
-// of plain system calls. A kind that weft has a type for is read by that one; any other by its
-// number, which is waited for by fd_watch, and by read(2).
+// Design: the near end is weft's and is the subject of the law; the far end is the test's, made of
+// plain system calls. A kind for which weft has a type is read by that type; any other kind by its
+// descriptor, with a wait by fd_watch, and by read(2).
 #pragma once
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@
 
 namespace weft::testing {
 
-// A number of the test's own.
+// A descriptor of the test's own.
 class plain_fd {
 public:
     explicit plain_fd(int number = -1) noexcept : number_(number) {}
@@ -60,7 +60,7 @@ private:
 class near_end {
 public:
     virtual ~near_end() = default;
-    // In the spelling of a party that suspends, or of one that blocks.
+    // In the spelling of an agent that suspends, or of an agent that blocks.
     virtual task<result<std::size_t>> read(suspends, std::span<std::byte> into) = 0;
     virtual task<result<std::size_t>> read(blocks, std::span<std::byte> into) = 0;
     // The same, until it is ready.
@@ -72,7 +72,7 @@ public:
     }
     virtual int number() const = 0;
     virtual void close() = 0;
-    // What is told to who waits when it is closed, and to who comes later.
+    // The error of a waiter when the end is closed, and of a later caller.
     virtual std::error_code closed() const { return errc::closed; }
 
 private:
@@ -115,7 +115,7 @@ private:
     T of_;
 };
 
-// By its number.
+// By its descriptor.
 class watched_end final : public near_end {
 public:
     explicit watched_end(int number) : owned_(number), watch_(number) {
@@ -149,10 +149,10 @@ private:
 struct channel {
     std::unique_ptr<near_end> near;
     // Makes it readable, the i-th time; what is to be read of that. Where the bytes are the
-    // system's, only their number counts.
+    // system's, only their count matters.
     std::function<std::string(int i)> feed;
     std::function<void()> end = nullptr;  // of the far end; null: there is none that can
-    std::shared_ptr<plain_fd> far = {};   // that is told when the near end has gone
+    std::shared_ptr<plain_fd> far = {};   // sees that the near end has gone
     bool bytes_count = true;              // what is read is what was fed; else how much it is
     int error_at_end = 0;                 // zero: the end of a stream
 };
@@ -161,14 +161,14 @@ struct channel_kind {
     const char* name;
     channel (*open)();
     bool is_weft_s = true;  // it has a type, and weft closes it
-    // A close tells each loop that waits to be ready, and not only those that read.
+    // A close notifies each loop that waits for readiness, and not only the loops that read.
     bool close_tells_waits = true;
     bool has_end = is_weft_s;  // its far end can end it
 };
 
 inline std::string line_of(int i) { return "line " + std::to_string(i) + "\n"; }
 
-// What is written at a plain number is read.
+// Bytes that are written at a plain descriptor are read.
 inline std::function<std::string(int)> writes_lines(std::shared_ptr<plain_fd> at) {
     return [at](int i) {
         const std::string s = line_of(i);
@@ -194,7 +194,7 @@ inline void make_raw(int terminal) {
     EXPECT_EQ(::tcsetattr(terminal, TCSANOW, &t), 0);
 }
 
-// A terminal gives a line to each read, however much room there is.
+// A terminal gives one line of text to each read, however much room there is.
 inline channel open_tty() {
     int master = -1;
     int slave = -1;
@@ -287,8 +287,8 @@ inline channel open_eventfd() {
     return of_the_system(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), sizeof(::eventfd_t),
                          [](int n) { EXPECT_EQ(::eventfd_write(n, 1), 0); });
 }
-// One that is set anew forgets what nobody has read: so not before somebody has, and until it has
-// expired.
+// A timerfd that is set anew forgets an expiration that was not read: it is set only after the read
+// of the last one, and the call returns when it has expired.
 inline channel open_timerfd() {
     const int number = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     return of_the_system(number, sizeof(std::uint64_t), [](int n) {
@@ -321,7 +321,8 @@ private:
 inline channel open_signalfd() {
     constexpr int after_first = 3;
     const auto taken = std::make_shared<taken_signals>(SIGRTMIN + after_first);
-    // Of the process: it waits for every thread that blocks it, and is nobody's else.
+    // A signal of the process: it is pending for every thread that blocks it, and no other thread
+    // takes it.
     return of_the_system(
         ::signalfd(-1, taken->all(), SFD_CLOEXEC), sizeof(::signalfd_siginfo),
         [taken](int) { EXPECT_EQ(::sigqueue(::getpid(), SIGRTMIN + after_first, {}), 0); });

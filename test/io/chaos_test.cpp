@@ -1,6 +1,6 @@
-// Servers in a bad world: peers that vanish at any moment, no descriptors, no memory for stacks,
-// and a wire that loses packets. What must hold: each byte that comes back is right, nobody waits
-// for ever, and nothing is left at the end, no flow, no descriptor, no mapping, no thread.
+// Servers in a bad world: peers that vanish at any time, no descriptors, no memory for stacks, and
+// a wire that loses packets. What must hold: each byte that comes back is right, no wait lasts for
+// ever, and nothing is left at the end, no flow, no descriptor, no mapping, no thread.
 //
 // Each run has a seed, which it prints; with WEFT_CHAOS_SEED=<it> the dice fall the same way again.
 
@@ -48,7 +48,7 @@ struct chaos_tally {
     std::size_t bytes = 0;  // that came back and were right
 };
 
-// Of sessions, which nobody joins.
+// Counts sessions, which have no join.
 int sessions_unborn = 0;
 
 void count_unborn_session(std::exception_ptr e, weft::party) {
@@ -228,7 +228,7 @@ private:
             EXPECT_EQ(*n, 0u) << "more than was sent";
     }
 
-    // Talks until nobody can listen any more, and has not heard a word.
+    // Writes until the peer can take no more, and reads nothing.
     void flood() {
         static const std::string words(65536, 'x');
         stream_.set_options({.write_timeout = 5ms});
@@ -368,7 +368,7 @@ private:
 
     void note(std::error_code e) { tally_.impatient += e == std::errc::timed_out; }
 
-    // One client after the other, some of whom are killed.
+    // One client after the other, some of which are stopped.
     void inhabit(const weft::endpoint& to, std::uint64_t seed) {
         echo::dice dice(seed);
         for (int lived = 0; lived != lives_;) {
@@ -406,9 +406,9 @@ private:
         return true;
     }
 
-    // Twice there are no descriptors for a while, and somebody wants to connect. Not where memory
-    // is checked: UndefinedBehaviorSanitizer opens a pipe to look at an object of a type that it
-    // meets first, and without descriptors takes it for no object.
+    // Twice there are no descriptors for a while, and callers want to connect. Not where memory is
+    // checked: UndefinedBehaviorSanitizer opens a pipe to inspect an object of a type that it meets
+    // first, and without descriptors takes it for no object.
     void squeeze(tcp_listener& l, const weft::endpoint& to, int limit) {
         for (int i = WEFT_TEST_ASAN ? 2 : 0; i != 2; ++i) {
             weft::this_fiber::sleep_for(20ms);

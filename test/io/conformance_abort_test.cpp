@@ -1,9 +1,11 @@
-// The laws of an accept whose peer has reset the connection between the handshake and the accept.
+// The laws of an accept with a peer that has reset the connection between the handshake and the
+// accept.
 //
-// Linux gives such a connection all the same, and its read tells; POSIX and other systems tell the
-// accept, with ECONNABORTED. So that both are met, accept4 is this file's here: the connection is
-// the system's, and one that was reset is told as they do, where a law asks for that. What a ring
-// accepts by itself is not called here: there it is as Linux has it.
+// Linux gives such a connection nevertheless, and its read reports the reset; POSIX and other
+// systems report the reset from the accept, with ECONNABORTED. To test both, this file defines
+// accept4: the connection is the system's, and a connection that was reset is reported as on other
+// systems, where a law asks for that. A ring's own accepts do not call accept4: there the law is as
+// on Linux.
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -77,8 +79,8 @@ constexpr abort_case abort_cases[] = {
     {"multishot, as Linux has it", true, false, true, false},
 };
 
-// Each of three who accept is given one that has stayed, and is told nothing of those that have
-// not; those that were given nevertheless tell it themselves.
+// Each of three accepting agents is given a connection that has stayed, and gets no error for those
+// that have not; a reset connection that was given nevertheless reports the reset itself.
 TEST_P(aborted_connection, goes_unnoticed_by_who_accepts) {
     for (const abort_case& a : abort_cases) {
         SCOPED_TRACE(a.name);
@@ -139,7 +141,7 @@ TEST_P(aborted_connection, goes_unnoticed_by_who_accepts) {
     }
 }
 
-// Only of the others: it waits until one comes, and is told of a close.
+// Only resets arrive: the accept waits until a connection comes, and is notified of a close.
 TEST_P(aborted_connection, leaves_an_accept_waiting) {
     auto l = any_listener();
     accepts_tell_aborts = true;

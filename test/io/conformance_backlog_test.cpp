@@ -1,4 +1,4 @@
-// The laws of a listener that nobody accepts from.
+// The laws of a listener from which no thread accepts.
 
 #include <vector>
 

@@ -69,7 +69,7 @@ TEST_P(unlike_bytes, those_around_passed_descriptors_are_read) {
     EXPECT_EQ(descriptor_count(), before) << "what was passed and not taken stays open";
 }
 
-// What is there stays there for who reads, whatever else is waited for meanwhile.
+// Bytes that are there stay there for the reader, whatever else is awaited meanwhile.
 TEST_P(unlike_bytes, a_wait_for_urgent_data_takes_nothing_from_who_reads) {
     auto [s, far] = half_of_tcp();
     send_plainly(far, "12345678");

@@ -1,5 +1,5 @@
-// The laws of what was closed: each method of each type refuses, and leaves the number alone, which
-// is another file's by then.
+// The laws of what was closed: each method of each type refuses, and leaves alone the descriptor,
+// which is another file's by then.
 
 #include <array>
 #include <span>
@@ -20,7 +20,7 @@ namespace {
 class closed_already : public on_each_way {};
 INSTANTIATE_ON_WAYS(closed_already);
 
-// What is closed here, and who has its number from then on.
+// An object that is closed here, and the file that has its descriptor from then on.
 template <class T>
 class closed_one {
 public:
@@ -309,7 +309,7 @@ TEST_P(closed_already, a_directory_watch_refuses) {
     });
 }
 
-// The number is weft's, and the watch outlives what had it.
+// The descriptor is weft's, and the watch outlives the object that had it.
 TEST_P(closed_already, a_watch_refuses) {
     auto [s, far] = half_of_unix();
     const fd_watch w(s.native_handle());

@@ -138,7 +138,7 @@ INSTANTIATE_ON_CHANNELS(by_place, placed_kinds, all_ways);
 
 constexpr std::size_t piece = 100;
 
-// Each party writes a piece of its own and reads it again, with lists and without.
+// Each agent writes a piece of its own and reads the piece again, with lists and without.
 TEST_P(by_place, many_write_and_read_at_once) {
     file f = open();
     const int count = most(1'000);
@@ -226,7 +226,8 @@ TEST_P(by_place, a_transfer_of_nothing_is_done_and_moves_nothing) {
     });
 }
 
-// Those that are under way end; the others are told. None has another file's bytes.
+// Reads in progress end normally; the others are notified of the close. No read has another file's
+// bytes.
 TEST_P(by_place, a_close_among_many_reads_gives_each_its_bytes_or_tells_it) {
     const long before = descriptor_count();
     {

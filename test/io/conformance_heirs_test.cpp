@@ -38,7 +38,7 @@ TEST_P(inherited, closing_a_connection_leaves_it_to_who_inherited_it) {
     EXPECT_EQ(read_plainly(far, 1), "2");
 }
 
-// Two numbers of one file, on one loop.
+// Two descriptors of one file, on one loop.
 TEST_P(inherited, closing_a_connection_leaves_the_waits_for_its_duplicate_standing) {
     auto [s, far] = half_of_tcp();
     tcp_stream heir = tcp_stream::adopt(::dup(s.native_handle())).value();

@@ -84,8 +84,8 @@ TEST_P(listener_of_loops, three_loops_share_a_listener) {
 class shared_by_loops : public on_each_way {};
 INSTANTIATE_ON_WAYS(shared_by_loops);
 
-// Each message is one party's, whichever loop it is of, and its close ends all; `receive` gives the
-// numbers that have come, or none.
+// Each message goes to one agent, whichever loop that agent is of, and the close ends all;
+// `receive` gives the numbers that have come, or none.
 template <class Close, class Send, class Receive>
 void expect_each_is_told_once(const way& w, Close close, Send send, Receive receive) {
     constexpr int all = 240;

@@ -1,4 +1,4 @@
-// The laws of many operations on one descriptor, and of many descriptors by one number.
+// The laws of many operations on one descriptor, and of many files by one descriptor.
 
 #include <atomic>
 #include <deque>
@@ -25,7 +25,7 @@ protected:
 };
 INSTANTIATE_ON_WAYS(many);
 
-// So many parties wait, each by begin(wait), until `close` ends it: all are told.
+// So many agents wait, each by begin(wait), until `close` ends the waits: all are notified.
 template <class Close, class Begin>
 void expect_all_are_told(const way& w, int count, Close close, Begin begin) {
     std::atomic<int> told{0};
@@ -68,8 +68,8 @@ void expect_close_tells(const way& w, int count) {
 TEST_P(many, a_close_tells_one) { expect_close_tells(way(), 1); }
 TEST_P(many, a_close_tells_five_thousand) { expect_close_tells(way(), most(5'000)); }
 
-// A number that the system has given out again is another's: late events, late ends and late closes
-// of who had it before do not reach it.
+// A descriptor that the system has given out again is another file's: late events, late ends and
+// late closes of the earlier owner do not reach that file.
 TEST_P(many, a_number_is_used_anew) {
     const long before = descriptor_count();
     const int cycles = most(10'000) == 32 ? 1'000 : 10'000;
@@ -105,9 +105,9 @@ TEST_P(many, a_number_is_used_anew) {
     EXPECT_EQ(descriptor_count(), before);
 }
 
-// The same while parties of three loops open and wait, and another thread closes what they wait for
-// or feeds it: each reads what was sent to this opening of its number and nothing else, or is told
-// that it was closed.
+// The same while agents of three loops open and wait, and another thread closes what they wait for
+// or feeds it: each agent reads what was sent to this generation of its descriptor and nothing
+// else, or is notified of the close.
 TEST_P(many, a_number_is_used_anew_by_three_loops_under_load) {
     const long before = descriptor_count();
     struct opening {
@@ -143,7 +143,7 @@ TEST_P(many, a_number_is_used_anew_by_three_loops_under_load) {
                 open.push_back(std::move(o));
             }
             const transferred t = co_await wait(mine->async_read_exact(room(got)));
-            // What had come before it was closed is told; it is this opening's.
+            // Bytes that had come before the close are delivered; they are this generation's.
             const bool is_late = t.bytes == 4 && got.substr(0, 4) == "late";
             if (t)
                 ++(got == tag ? read : wrong);

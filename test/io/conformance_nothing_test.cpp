@@ -55,8 +55,8 @@ TEST_P(nothing_to_move, a_pipe_s_transfer_of_nothing_is_done_at_once) {
     expect_nothing_is_moved(way(), p.reader, full.writer);
 }
 
-// Each is one, whose sender is told and whose bytes are none, and those around it are as they were;
-// with no room for one it is taken, and what was lost is said.
+// Each empty message is one of its own, with a sender and without bytes, and the messages around it
+// are as they were; a receive without room takes a message, and reports what was lost.
 template <class Socket>
 void expect_empty_ones_come_and_go(const way& w, Socket& s, int far) {
     std::atomic<int> taken{0};
@@ -130,7 +130,7 @@ TEST_P(nothing_to_move, a_datagram_of_nothing_is_one) {
     expect_empty_ones_come_and_go(way(), local, other);
 }
 
-// To the system it looks like the end.
+// The system takes it for the end.
 TEST_P(nothing_to_move, a_message_of_nothing_is_not_sent_and_is_told_as_the_end) {
     int n[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, n), 0);

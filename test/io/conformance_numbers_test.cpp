@@ -1,4 +1,4 @@
-// The laws of a number that is not weft's: whoever waits for it, and however many.
+// The laws of a descriptor that is not weft's, for any kind and any count of waiters.
 
 #include <atomic>
 #include <string>

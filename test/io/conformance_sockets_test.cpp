@@ -1,5 +1,5 @@
 // The laws of connections: what a peer may do with one, step by step, over each driver and by each
-// kind of party.
+// kind of agent.
 
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -178,7 +178,8 @@ TEST_P(socket_law, what_a_full_socket_did_not_take_is_sent_later) {
     expect_all_is_written(way(), p.writer, p.reader.native_handle());
 }
 
-// One waits to read when another begins to wait for room, and the other way round: each is told.
+// One agent waits to read when another begins to wait for room, and the other way round: each is
+// notified.
 template <class Stream>
 void expect_reader_and_writer_are_told(const way& w, Stream& s, int far) {
     const std::string much = bytes_unlike(3 << 20);
@@ -316,7 +317,7 @@ TEST_P(socket_law, a_close_ends_a_write) {
             s.close();
         writer.join();
         EXPECT_EQ(t.error, errc::closed) << t.error.message();
-        // Nothing was sent that was not told, and nothing told that was not sent.
+        // No byte was sent that was not reported, and none reported that was not sent.
         std::string got(t.bytes + 1, 0);
         EXPECT_EQ(read_plainly(far, got.size()).size(), t.bytes);
     }

@@ -1,5 +1,5 @@
 // The laws of whatever bytes come from (channel_laws.hpp): each kind of descriptor, over each
-// driver, by each kind of party.
+// driver, by each kind of agent.
 
 #include "test/io/channel_laws.hpp"
 

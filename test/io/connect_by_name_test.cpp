@@ -71,7 +71,7 @@ private:
     bool is_dead_ = false;
 };
 
-// One port at three addresses: nobody is at 127.0.0.3, 127.0.0.2 is dead, and 127.0.0.1 and ::1
+// One port at three addresses: no socket is at 127.0.0.3, 127.0.0.2 is dead, and 127.0.0.1 and ::1
 // have a listener that takes whatever comes.
 class net {
 public:
@@ -296,7 +296,7 @@ TEST_P(by_name, who_is_killed_leaves_nothing) {
     EXPECT_EQ(open_sockets(), before);
 }
 
-// A coroutine in no flow.
+// A coroutine outside any flow.
 struct plain_frame {
     struct promise_type {
         plain_frame get_return_object() noexcept {
@@ -310,7 +310,7 @@ struct plain_frame {
     std::coroutine_handle<promise_type> handle;
 };
 
-// Whoever waits is left, stopped, late, killed or served, at any moment.
+// A waiter is left, stopped, late, killed or served, at any time.
 TEST_P(by_name, a_thousand_rounds_lose_no_descriptor) {
     const known_name n("storm.known", {"127.0.0.2", "127.0.0.3", "::1", "127.0.0.2", "127.0.0.1"});
     const known_name slow("slow.known", {"127.0.0.2", "127.0.0.2", "127.0.0.1"});

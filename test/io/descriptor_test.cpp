@@ -64,7 +64,7 @@ TEST(descriptor, is_closed_by_its_last_user) {
     EXPECT_FALSE(is_open(n));
 }
 
-// What a sanitizer of threads would see: a call beside the closing of its number.
+// What a sanitizer of threads would see: a call beside the closing of its descriptor.
 TEST(descriptor, is_closed_after_the_calls_of_its_other_users) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -139,8 +139,8 @@ TEST(descriptor, moves) {
     EXPECT_FALSE(is_open(n));
 }
 
-// Calls, closings and new openings of one number on two threads: no call finds the file of another
-// generation than it asked for. Even ones are of /dev/null, odd ones of /dev/zero.
+// Calls, closings and new openings of one descriptor on two threads: no call finds the file of
+// another generation than it asked for. Even ones are of /dev/null, odd ones of /dev/zero.
 TEST(descriptor, no_call_is_made_on_somebody_elses_file) {
     struct ::stat null;
     ASSERT_EQ(::stat("/dev/null", &null), 0);

@@ -339,7 +339,7 @@ TEST_P(dns, a_deadline_around_it_is_kept) {
     });
 }
 
-// In a process of its own, as the resolver of all who connect by a name is made once.
+// In a process of its own, because the resolver for all connects by a name is made once.
 TEST_P(dns, serves_who_connects_by_a_name) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto connect = [this] {

@@ -1,4 +1,4 @@
-// A weft loop in somebody else's: what he knows of it is native_handle(), next_deadline() and
+// A weft loop in a foreign loop, which knows only native_handle(), next_deadline() and
 // run_once(now()), or run_until_idle() with a budget.
 
 #include <gtest/gtest.h>
@@ -38,10 +38,10 @@ using weft::testing::connected;
 using weft::testing::connection;
 using weft::testing::room;
 
-// A loop of somebody else, with a loop of weft in it.
+// A foreign loop, with a loop of weft in it.
 class host {
 public:
-    // `longest`: how long it sleeps where weft names no moment.
+    // `longest`: the longest sleep, also where weft names no deadline.
     host(weft::loop& l, weft::duration longest) : loop_(l), longest_(longest) {}
     virtual ~host() = default;
 
@@ -170,7 +170,7 @@ protected:
         if (driver == io_kind::io_uring && weft::make_driver_uring(&why) == nullptr)
             GTEST_SKIP() << "io_uring: " << why;
         loop_ = std::make_unique<weft::loop>(weft::make_io_driver(driver));
-        // A poll driver tells of wakes only, so it is asked each millisecond.
+        // A poll driver reports only wakes, so it is asked each millisecond.
         const weft::duration longest = driver == io_kind::poll ? 1ms : 5000ms;
         if (kind == host_kind::epoll) host_ = std::make_unique<epoll_host>(*loop_, longest);
         if (kind == host_kind::tick) host_ = std::make_unique<tick_host>(*loop_, longest);
@@ -310,7 +310,7 @@ TEST_P(embedding, is_told_of_a_nearer_deadline) {
     far.join();
 }
 
-// Somebody waits for a socket, somebody for an hour to pass, and the host is not woken for it.
+// One fiber waits for a socket, another for an hour to pass, and the host is not woken for either.
 TEST_P(embedding, costs_nothing_while_nothing_happens) {
     connection c;
     run([&] { c = connected(); });
@@ -329,8 +329,8 @@ TEST_P(embedding, costs_nothing_while_nothing_happens) {
         },
         {.on = &loop()});
     drive(10s, [&] { return begun == 2; });
-    // It comes to rest: what was used before goes back first, a part each second, and then the next
-    // moment that the loop names is the sleeper's.
+    // The loop comes to rest: what was used before goes back first, a part each second, and then
+    // the next deadline that the loop names is the sleeper's.
     weft::testing::nothing_spare();
     for (int i = 0; i < 10 && drive(5ms, [] { return false; }) != 0; ++i) {
     }
@@ -400,7 +400,7 @@ class frames : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(frames);
 
 // Each turn takes 100 us at least, so no more than ten are in a frame of one millisecond, and the
-// sockets have their share all the same.
+// sockets still have their share.
 TEST_P(frames, are_short_when_much_is_ready) {
     constexpr int connections = 10, rounds = 5, turns = 100;
     int echoed = 0;

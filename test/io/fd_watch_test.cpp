@@ -105,7 +105,7 @@ TEST_P(watch, outlives_more_events_than_its_driver_has_room_for) {
         const std::vector<int> rings = rings_of_this_process();
         for (int i = 0; i < 10'000; ++i) {
             EXPECT_EQ(::eventfd_write(event, 1), 0);
-            // As the loop would, but nobody takes the results.
+            // As the loop would, but without taking the results.
             for (const int ring : rings)
                 ::syscall(SYS_io_uring_enter, ring, 0, 0, IORING_ENTER_GETEVENTS, nullptr, 0);
         }

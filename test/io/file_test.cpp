@@ -31,7 +31,7 @@ using weft::testing::room;
 
 constexpr std::size_t mib = 1 << 20;
 
-// A folder of its own, which goes with what is in it.
+// A directory of its own, which goes with what is in it.
 class a_file : public weft::testing::on_each_driver {
 protected:
     void SetUp() override {
@@ -66,7 +66,7 @@ std::string text_of(std::size_t bytes, unsigned seed = 1) {
     return s;
 }
 
-// Zeroes that nobody has touched: they cost nothing.
+// Zeroes that no access has touched: they cost nothing.
 class pages {
 public:
     explicit pages(std::size_t bytes)
@@ -109,7 +109,7 @@ public:
         if (busy_.joinable()) busy_.join();
     }
     weft::blocking_pool* operator&() { return &pool_; }
-    // Until somebody stands in its queue.
+    // Until a call is queued in the pool.
     void await_one() {
         while (pool_.waiting_count() == 0) weft::this_fiber::yield();
     }
@@ -509,7 +509,7 @@ TEST_P(a_file, a_frame_that_is_destroyed_waits_for_the_call) {
 TEST_P(a_file, is_nothing_without_places) {
     ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
     run([&] {
-        // Nor does anybody wait for the other end.
+        // Nor does the open wait for the other end.
         EXPECT_EQ(file::open(path("fifo")).error(), std::errc::invalid_seek);
         EXPECT_EQ(file::open(path("fifo"), {.read = false, .write = true}).error(),
                   std::errc::no_such_device_or_address);

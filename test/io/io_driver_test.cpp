@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -32,6 +33,7 @@
 #include "weft/io/udp_socket.hpp"
 #include "weft/io/unix_datagram.hpp"
 #include "weft/io/unix_stream.hpp"
+#include "weft/sched/fetch_ahead.hpp"
 #include "weft/task/eager_task.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/timeout_scope.hpp"
@@ -57,6 +59,27 @@ protected:
     }
 };
 INSTANTIATE_ON_DRIVERS(driver_contract);
+
+// Sixteen fibers that are woken in one poll: all but the first are fetched before their turns.
+TEST_P(driver_contract, what_was_told_together_is_fetched_before_its_turn) {
+    if (!WEFT_DEBUG) GTEST_SKIP() << "counted in a debug build alone";
+    constexpr std::size_t all = 16;
+    run([] {
+        std::vector<connection> of;
+        std::vector<fiber> readers;
+        for (std::size_t i = 0; i != all; ++i) of.push_back(connected());
+        for (connection& c : of)
+            readers.emplace_back([&c] {
+                std::array<std::byte, 1> b;
+                EXPECT_EQ(c.server.read(b).value_or(0), 1u);
+            });
+        weft::this_fiber::sleep_for(2ms);
+        const std::size_t before = weft::detail::fetches.steps;
+        for (connection& c : of) EXPECT_EQ(::write(c.client.native_handle(), "a", 1), 1);
+        for (fiber& f : readers) f.join();
+        EXPECT_GE(weft::detail::fetches.steps - before, all - 2);
+    });
+}
 
 TEST_P(driver_contract, has_a_name) {
     EXPECT_STREQ(driver().name(), weft::testing::name_of(GetParam()));
@@ -122,9 +145,9 @@ TEST_P(driver_contract, tells_a_foreign_loop_of_a_wake_that_came_before_it_asked
     EXPECT_FALSE(is_readable());
 }
 
-// A foreign loop that sees nothing of weft but a descriptor and a moment.
+// A foreign loop that sees nothing of weft but a descriptor and a deadline.
 TEST_P(driver_contract, is_embedded_by_its_descriptor) {
-    // A poll driver tells of wakes only, so it is asked each millisecond.
+    // A poll driver reports only wakes, so it is asked each millisecond.
     const auto longest = GetParam() == io_kind::poll ? 1ms : 5000ms;
     const int handle = loop().native_handle();
     const int foreign = ::epoll_create1(EPOLL_CLOEXEC);
@@ -166,7 +189,7 @@ TEST_P(driver_contract, is_embedded_by_its_descriptor) {
     ::close(foreign);
 }
 
-// idle means asleep, with a descriptor that is ready for what nobody waits for.
+// idle means asleep, with a descriptor that is ready for an event that no agent awaits.
 TEST_P(driver_contract, sleeps_while_nothing_happens) {
     run([&] {
         connection c = connected();
@@ -320,7 +343,7 @@ TEST_P(driver_contract, of_a_loop_that_ends_leaves_the_waits_of_another_standing
     EXPECT_TRUE(accepted);
 }
 
-// The number of the next descriptor that is opened.
+// The next descriptor that is opened.
 int next_number() {
     const int n = ::dup(STDERR_FILENO);
     ::close(n);
@@ -605,7 +628,7 @@ TEST(io_driver, that_has_no_descriptor_is_none) {
     ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-// Its first is the system's first then, which is a number as any other.
+// The driver's first descriptor is the system's first then, which is a descriptor like any other.
 TEST(io_driver, may_be_made_where_the_program_has_no_stdin) {
     const int kept = ::dup(0);
     ASSERT_EQ(::close(0), 0);
@@ -641,7 +664,7 @@ TEST_P(driver_contract, lets_go_of_what_it_has_watched_for_room_too) {
     });
 }
 
-// What a set of epoll asks for of this number, as the system tells it.
+// The events that a set of epoll asks for of this descriptor, as the system reports them.
 unsigned asked_for(int set, int number) {
     std::ifstream about("/proc/self/fdinfo/" + std::to_string(set));
     for (std::string line; std::getline(about, line);) {
@@ -653,7 +676,7 @@ unsigned asked_for(int set, int number) {
     return 0;
 }
 
-// A local socket tells of room at each read of its peer, one of TCP only where none was found.
+// A local socket reports room at each read of its peer, a TCP socket only where none was found.
 TEST(driver_epoll, asks_for_room_from_the_first_wait_for_it_on_and_of_tcp_at_once) {
     weft::loop l(weft::make_io_driver(io_kind::epoll));
     const int set = l.driven_by()->io()->native_handle();

@@ -151,7 +151,8 @@ TEST(io_entry, of_a_number_that_weft_owns_is_not_borrowed) {
     EXPECT_FALSE(r.is_open());
 }
 
-// The last user is still to give it back, and what ends its calls looks for them by the opening.
+// The last user is still to release the descriptor, and the code that ends its calls finds them by
+// the generation.
 TEST(io_entry, of_a_number_that_was_closed_and_has_users_is_not_borrowed) {
     const int n = any_eventfd();
     const descriptor_ref own = opening(n);
@@ -181,7 +182,7 @@ TEST(io_entry, that_was_borrowed_may_become_wefts_own) {
     EXPECT_FALSE(is_number_open(n));
 }
 
-// Somebody closed the number without a word, and it is opened anew.
+// Code outside of weft has closed the descriptor, and the descriptor is opened anew.
 TEST(io_entry, that_was_closed_behind_its_back_is_watched_again) {
     const int n = any_eventfd();
     weft::loop l(weft::make_io_driver(weft::io_kind::epoll));

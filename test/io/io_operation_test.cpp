@@ -7,6 +7,9 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
 
 #include "test/io/drivers.hpp"
 #include "weft/wait/await.hpp"
@@ -78,7 +81,7 @@ TEST_P(an_io_operation, misses_no_event_that_comes_before_it_enlists) {
         writer.join();
         const auto event = [&] {
             EXPECT_EQ(::write(p.other_end, "b", 1), 1);
-            // The driver of poll asks for nobody who does not wait.
+            // The poll driver asks only for operations that wait.
             while (GetParam() != weft::io_kind::poll &&
                    of.entry().is_unready(of.generation(), io_entry::readable))
                 weft::detail::io_driver_here()->poll();
@@ -122,6 +125,35 @@ TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_ca
         EXPECT_EQ(t.error, std::errc::timed_out);
         peer.join();
         e.life.fetch_sub(io_entry::crowd / 2);
+    });
+}
+
+// The stop is another thread's, and its message has not come when the operation begins its next
+// part.
+TEST_P(an_io_operation, that_is_stopped_when_its_deadline_moves_on_leaves_its_line) {
+    run([] {
+        weft::testing::connection c = weft::testing::connected();
+        c.server.set_options({.read_timeout = 200ms, .min_rate = 10});
+        const weft::time_point began = weft::steady_now();
+        weft::fiber reader([&] {
+            std::string some(100, 0);
+            const weft::transferred t = c.server.read_exact(weft::testing::room(some));
+            EXPECT_EQ(t.bytes, 1u);
+            EXPECT_EQ(t.error, std::errc::operation_canceled);
+        });
+        weft::fiber stopper([&] {  // runs before the reader, in the round in which both are due
+            weft::this_fiber::sleep_until(began + 190ms);
+            std::thread([&] { reader.request_stop(); }).join();
+        });
+        weft::this_fiber::sleep_until(began + 100ms);
+        EXPECT_TRUE(c.client.write_all(weft::bytes_of("x")));
+        weft::this_fiber::sleep_until(began + 170ms);
+        std::this_thread::sleep_until(began + 230ms);
+        stopper.join();
+        reader.join();
+        EXPECT_TRUE(c.client.write_all(weft::bytes_of("y")));
+        std::string next(8, 0);
+        EXPECT_EQ(c.server.read(weft::testing::room(next)).value_or(0), 1u);
     });
 }
 

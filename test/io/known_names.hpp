@@ -2,7 +2,7 @@
 // of names that the test has in its hand. Every other name is the system's.
 //
 //   weft::testing::known_name two("two.known", {"127.0.0.2", "::1"});
-//   two.hold();                   // who asks from now on gets no answer
+//   two.hold();                   // a query from now on gets no answer
 //   two.let_go();                 // until now
 #pragma once
 

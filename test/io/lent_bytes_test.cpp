@@ -115,7 +115,7 @@ TEST_P(receive, more_have_buffers_than_there_are) {
         for (const lent_bytes& r : kept) seen.at(std::stoul(text_of(r))) = true;
         EXPECT_EQ(std::ranges::count(seen, true), 40);
 
-        // Now there is none, not even for who has to wait first.
+        // Now no buffer is left, not even for a reader that has to wait first.
         fiber late([&] { EXPECT_EQ(text_of(all[0].server.receive().value()), "late"); });
         weft::this_fiber::sleep_for(1ms);
         EXPECT_TRUE(all[0].client.write_all(bytes_of("late")));
@@ -184,8 +184,8 @@ TEST_P(receive, ends_by_a_timeout_a_stop_and_a_close) {
     });
 }
 
-// Either the byte is lent_bytes or the stop is told; the byte is there for the next one then, and
-// no buffer is lost in between.
+// Either the byte is delivered as lent_bytes or the stop is; the byte is there for the next call
+// then, and no buffer is lost in between.
 TEST_P(receive, a_stop_that_races_with_the_bytes_loses_neither) {
     driver().set_receive_buffers(4, 64);
     int both[2] = {};

@@ -1,8 +1,8 @@
-// lossy_wire: a network interface whose packets are late, and of which some never come.
+// lossy_wire: a network interface with packets that are late, and some that never arrive.
 //
-// Its one idea: what is sent over a tun device to the other address of its network comes back to
-// the sender with the two addresses exchanged, a few milliseconds later. So a connection to the far
-// address is one to a listener at the near address, over a wire that lies in this object:
+// Design: what is sent over a tun device to the other address of its network comes back to the
+// sender with the two addresses exchanged, a few milliseconds later. So a connection to the far
+// address is a connection to a listener at the near address, over a wire in this object:
 //
 //      10.77.0.1:c -> 10.77.0.2:p   | tun | wait, lose some | tun |   10.77.0.2:c -> 10.77.0.1:p
 //
@@ -44,7 +44,7 @@ public:
     }
     lossy_wire(const lossy_wire&) = delete;
     ~lossy_wire() {
-        over_.store(true, std::memory_order_relaxed);  // nothing else is told by it
+        over_.store(true, std::memory_order_relaxed);  // no other data is published by it
         if (thread_.joinable()) thread_.join();
         if (number_ >= 0) ::close(number_);
     }

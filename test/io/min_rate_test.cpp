@@ -29,7 +29,7 @@ public:
         : io_driver(d->completes(), d->asks_anew()), of_(std::move(d)) {}
     ~jumping_driver() override { forget_all(); }
 
-    // Whose turns tell whether anything happens.
+    // The turns of `l` show whether anything happens.
     void serve(const weft::loop& l) noexcept { loop_ = &l; }
 
     const char* name() const noexcept override { return of_->name(); }

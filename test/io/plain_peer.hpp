@@ -64,7 +64,7 @@ inline endpoint local_name() {
         .value();
 }
 
-// Until what was sent has come: on a busy machine the system delivers it a moment later.
+// Until what was sent has come: a busy machine delivers it a little later.
 inline void until_readable(int fd) {
     ::pollfd p{fd, POLLIN, 0};
     ASSERT_EQ(::poll(&p, 1, 5000), 1);

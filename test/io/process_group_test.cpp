@@ -1,5 +1,5 @@
-// Children that lead groups of processes, and children that join them. That a process is there is
-// seen by a pipe that it holds: one that nobody reaps has a number for a while.
+// Children that lead groups of processes, and children that join them. A pipe that a process holds
+// shows that the process is there: a process that was not reaped keeps its id for a while.
 
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -40,7 +40,7 @@ process begun(const std::string& text, ::pid_t group, process_options o = {}) {
     return process::spawn({"sh", "-c", text}, o).value();
 }
 
-// The leader and a heir of its, which says "ready" and holds the pipe.
+// The leader and a child of it, which says "ready" and holds the pipe.
 constexpr const char* with_heir = "(echo ready; exec sleep 1000) & wait";
 constexpr const char* leaves_heir = "(echo ready; exec sleep 1000) &";
 constexpr const char* with_deaf_heir =
@@ -146,7 +146,7 @@ TEST_P(a_group, is_told_nothing_that_is_for_its_leader) {
     });
 }
 
-// The number stays the group's until the object is gone.
+// The id stays the group's until the object is gone.
 TEST_P(a_group, that_outlives_its_leader_can_be_told_all_the_same) {
     run([] {
         process p = begun(leaves_heir, child_group::own);
@@ -238,7 +238,7 @@ TEST_P(a_group, ends_with_a_fiber_that_is_stopped_and_with_a_task_that_is_destro
     EXPECT_TRUE(all_gone(of_thread));
 }
 
-// What a program that takes the status away has left of a group is not looked for.
+// No search is made for what a program that takes the status away has left of a group.
 TEST_P(a_group, of_a_leader_that_others_have_reaped_is_told_nothing) {
     run([] {
         const process p = begun("exit 0", child_group::own);

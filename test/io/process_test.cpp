@@ -40,7 +40,7 @@ std::string all_of(pipe_reader& r) {
     return s;
 }
 
-// Nobody of this number, not even one that was not reaped.
+// No process has this id, not even one that was not reaped.
 bool is_gone(::pid_t id) { return ::kill(id, 0) != 0 && errno == ESRCH; }
 
 TEST_P(child, tells_what_it_returned) {
@@ -116,7 +116,7 @@ TEST_P(child, takes_a_number_for_a_stream) {
         process p = script("echo here", {.in = child_io::discarded, .out = ends[1]});
         ::close(ends[1]);
         EXPECT_TRUE(p.wait().value().ok());
-        // Nobody but the child has had it.
+        // Only the child has had the descriptor.
         EXPECT_EQ(all_of(r), "here\n");
         EXPECT_EQ(process::spawn({"true"}, {.in = 1'000'000}).error(),
                   std::errc::bad_file_descriptor);
@@ -146,7 +146,7 @@ TEST_P(child, is_none_if_there_is_no_such_program) {
     });
 }
 
-// The number is a pipe's then.
+// The descriptor is a pipe's then.
 TEST_P(child, leaves_nothing_open_where_the_program_has_no_stdin) {
     const int kept = ::dup(0);
     ASSERT_EQ(::close(0), 0);

@@ -14,7 +14,7 @@
 
 namespace {
 
-// A pipe that nobody reads, and SIGPIPE, counted.
+// A pipe that no thread reads, and SIGPIPE, counted.
 class quiet : public ::testing::TestWithParam<std::int64_t (*)(int, const void*, std::size_t)> {
 protected:
     void SetUp() override {
@@ -67,7 +67,7 @@ TEST_P(quiet, raises_nothing) {
     close_reader();
     EXPECT_EQ(write(1), -EPIPE);
     EXPECT_EQ(raised_, 0);
-    // What anybody else writes does raise it: the mask is as it was.
+    // A signal by other code does arrive: the mask is as it was.
     ::raise(SIGPIPE);
     EXPECT_EQ(raised_, 1);
 }

@@ -277,7 +277,7 @@ TEST(resolver, keeps_no_more_names_than_it_may) {
     });
 }
 
-// Else those who ask for a name that is slow ask for it again and again.
+// Otherwise each call for a slow name would ask for that name again.
 TEST(resolver, forgets_no_question_that_is_under_way) {
     known_name slow("a.known", {"127.0.0.1"});
     known_name other("b.known", {"127.0.0.1"});

@@ -1,4 +1,4 @@
-// scratch_folder: a folder of its own for a test, which goes with it.
+// scratch_folder: a directory of its own for a test, which goes with the object.
 #pragma once
 
 #include <gtest/gtest.h>

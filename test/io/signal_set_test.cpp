@@ -183,7 +183,7 @@ TEST_P(signals, do_after_it_what_they_did_before) {
             EXPECT_EQ(handled, 0);
         }
         EXPECT_FALSE(blocks(SIGUSR1));
-        EXPECT_EQ(handled, 1);  // the one that nobody waited for
+        EXPECT_EQ(handled, 1);  // the one for which no wait was made
         ::raise(SIGUSR1);
         EXPECT_EQ(handled, 2);
     });

@@ -1,5 +1,6 @@
-// stranger: another file that the system has given the number of one that was closed. It is one end
-// of a local connection: what is done to it by mistake is seen, at it or at its other end.
+// stranger: another file, to which the system has given the descriptor of a file that was closed.
+// The new file is one end of a local connection: a mistaken call on it is seen, at it or at its
+// other end.
 //
 //   const int number = s.native_handle();
 //   s.close();
@@ -23,7 +24,7 @@ namespace weft::testing {
 
 class stranger {
 public:
-    // At this number, which is free or about to be; -1: at any.
+    // At this descriptor, which is free or about to be; -1: at any.
     explicit stranger(int number) {
         const auto end = steady_now() + std::chrono::seconds(2);
         while (number >= 0 && ::fcntl(number, F_GETFD) != -1 && steady_now() < end) ::usleep(100);

@@ -166,7 +166,7 @@ protected:
 constexpr int reads = 200;
 constexpr std::size_t chunk_bytes = 64;
 
-// A connection whose reader has waited once, and is watched since; all of it is ready.
+// A connection that is watched since its reader has waited once; all of the data is ready.
 std::pair<unix_stream, unix_stream> with_ready_data() {
     auto [writer, reader] = unix_stream::pair().value();
     std::string b(chunk_bytes, 0);
@@ -210,7 +210,7 @@ TEST_F(system_calls, of_a_task_are_those_of_a_fiber) {
     EXPECT_EQ(b.sends + b.waits + b.controls + b.in_vain + b.others, 0);
 }
 
-// Less than there is room for was all there was: nobody asks whether there is more.
+// A read of less than there is room for has read all: no read asks whether there is more.
 TEST_F(system_calls, for_a_wait_are_the_wait_and_no_read_in_vain) {
     BILL_OR_SKIP(b, [] {
         auto [writer, reader] = with_ready_data();

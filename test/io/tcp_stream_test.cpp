@@ -344,7 +344,7 @@ TEST_P(tcp, a_stop_ends_a_read) {
         reader.request_stop();
         reader.join();
         EXPECT_EQ(how, std::errc::operation_canceled);
-        // Nothing was lost, and nobody stands in the way.
+        // Nothing was lost, and no waiter stands in the way.
         ASSERT_TRUE(c.client.write_all(bytes_of("x")));
         std::string s(1, 0);
         EXPECT_EQ(c.server.read(room(s)).value(), 1u);
@@ -402,8 +402,8 @@ TEST_P(tcp, a_second_reader_is_refused_at_once) {
     });
 }
 
-// The number of a connection is soon that of another one, and what comes late for the first must
-// not be told to the second.
+// The descriptor of a connection is soon that of another connection, and a late event of the first
+// must not be delivered to the second.
 TEST_P(tcp, a_number_that_is_used_again_gets_no_old_event) {
     run([] {
         for (int i = 0; i < 200; ++i) {
@@ -460,7 +460,7 @@ TEST_P(tcp, connects_by_name) {
     run([] {
         weft::tcp_listener l = weft::testing::any_listener();
         const std::string port = std::to_string(l.local_endpoint().port());
-        // The name may stand for ::1 first, where nobody listens.
+        // The name may stand for ::1 first, where no socket listens.
         EXPECT_TRUE(tcp_stream::connect("localhost:" + port));
         EXPECT_TRUE(tcp_stream::connect("127.0.0.1:" + port));
         auto by_task = [&]() -> weft::task<bool> {
@@ -517,7 +517,7 @@ TEST_P(tcp, takes_options) {
     });
 }
 
-// A peer whose window stays shut is asked again and again, and acknowledges nothing new.
+// A peer with a window that stays shut is asked again and again, and acknowledges nothing new.
 TEST_P(tcp, what_nobody_reads_ends_the_connection_after_the_user_timeout) {
     run([] {
         connection c = connected();

@@ -1,5 +1,5 @@
-// tls_identity: somebody who signs himself, for a name and for 127.0.0.1: made here and now, in two
-// files, which go with the object.
+// tls_identity: a key and a certificate that it signs itself, for a name and for 127.0.0.1: made by
+// the constructor, in two files, which go with the object.
 //
 //   const weft::testing::tls_identity anna("anna.test");
 //   auto c = weft::tls_context::server(anna.certificate(), anna.key());

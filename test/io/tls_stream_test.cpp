@@ -129,7 +129,7 @@ TEST_P(tls, nobody_else_can_read_it) {
         auto [c, s] = weft::testing::connected();
         tls_pair p = over(std::move(near), std::move(s));
         std::string seen;
-        // Who stands between passes on what he sees, three bytes at a time.
+        // The relay between the two passes on what it sees, three bytes at a time.
         auto pass = [&seen](weft::tcp_stream& from, weft::tcp_stream& to) {
             std::string b(3, 0);
             while (const auto n = from.read(room(b)).value_or(0)) {
@@ -224,7 +224,7 @@ TEST_P(tls, refuses_what_was_changed) {
     });
 }
 
-// What a client says of who he finds, and that it ends the handshake of the other too.
+// The client's error for the server that it finds; the refusal ends the server's handshake, too.
 std::error_code refusal_of(tls_pair p) {
     std::error_code at_server;
     fiber f([&] { at_server = p.server.handshake().error(); });
@@ -551,7 +551,7 @@ TEST_P(tls, one_that_reads_and_one_that_writes_share_the_room) {
             EXPECT_TRUE(server.write_all(bytes_of(text)));
             EXPECT_TRUE(server.shutdown());
         });
-        // Each question is answered by who reads, between what the other writes.
+        // The reader answers each question, between the writes of the writer.
         for (int i = 0; i < 300; ++i) {
             ::SSL_key_update(client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
             EXPECT_TRUE(client.write_all(bytes_of("x")));
@@ -566,7 +566,7 @@ TEST_P(tls, one_that_reads_and_one_that_writes_share_the_room) {
     });
 }
 
-// The shared loop tells both, each is woken on its own thread.
+// The shared loop notifies both, each is woken on its own thread.
 TEST_P(tls, threads_that_read_and_that_write_share_the_room) {
     tls_pair p;
     run([&] { p = shaken_with_little_between(); });
@@ -639,7 +639,7 @@ tls_pair shaken_of(const tls_context& c, const tls_context& s,
     return p;
 }
 
-// What the server says; with TLS 1.3 a client whom it refuses learns that by a read.
+// The server's error; with TLS 1.3 a refused client learns of it by a read.
 std::error_code server_refuses(const tls_context& c, const tls_context& s,
                                const std::string& host = "anna.test",
                                const weft::tls_session& session = {}) {
@@ -806,7 +806,7 @@ TEST_P(tls, a_session_is_resumed_by_nobody_else) {
     });
 }
 
-// Else who is a guest of one host would be one of the other, without a certificate.
+// Otherwise a guest of one host would be a guest of the other, without a certificate.
 TEST_P(tls, a_session_of_one_host_opens_no_other) {
     run([] {
         const tls_context inner = server_context(
@@ -1016,7 +1016,7 @@ TEST_P(tls, an_operation_that_is_given_up_is_in_nobodys_way) {
     });
 }
 
-// Of OpenSSL's notes the first is told.
+// OpenSSL reports the first entry of its error queue, which other code may have left.
 TEST_P(tls, what_somebody_else_has_done_wrong_is_not_its_own_error) {
     run([] {
         auto [c, s] = weft::testing::connected();

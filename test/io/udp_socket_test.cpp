@@ -179,7 +179,7 @@ TEST_P(udp, tells_that_nobody_listens) {
         ASSERT_TRUE(s.send(bytes_of("hello")));
         std::string b(10, 0);
         EXPECT_EQ(s.recv(room(b)).error(), std::errc::connection_refused);
-        // It is told once, and the socket serves on.
+        // The error is delivered once, and the socket serves on.
         s.set_receive_timeout(1ms);
         EXPECT_EQ(s.recv(room(b)).error(), std::errc::timed_out);
     });

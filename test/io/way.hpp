@@ -1,9 +1,9 @@
-// way: the same few lines run by a fiber and by a task over each driver, and by a plain thread, so
-// that a law of io is written once and holds for all seven.
+// way: the same body run by a fiber and by a task over each driver, and by a plain thread, so that
+// a law of io is written once and holds for all seven.
 //
-// Its one idea: the party has a thread to itself, and the test, on its own thread, is what is
-// outside: the peer, another thread that closes. When the party's thread sleeps the party waits,
-// and this can be seen from outside, so nobody has to guess how long that takes.
+// Design: the agent has a thread to itself, and the test, on its own thread, is what is outside:
+// the peer, another thread that closes. While the agent waits, its thread sleeps, which can be seen
+// from outside: no test has to guess how long that takes.
 //
 //   class reading : public weft::testing::on_each_way {};
 //   TEST_P(reading, gets_what_is_written) {
@@ -73,8 +73,8 @@ inline bool thread_sleeps_now(::pid_t thread) {
     const std::size_t name_end = text.rfind(')');
     return name_end != std::string::npos && text.compare(name_end, 3, ") S") == 0;
 }
-// Whether this one sleeps in the system, on whatever, and goes on sleeping: one that sleeps for a
-// lock, or for bytes that are on their way, runs again within a moment, which its turns tell.
+// Whether the thread sleeps in the system, on whatever, and goes on sleeping: a thread that sleeps
+// for a lock, or for bytes that are on their way, soon runs again, which its turns show.
 inline bool thread_sleeps(::pid_t thread) {
     if (!thread_sleeps_now(thread)) return false;
     const std::string turns = told_of_thread(thread, "schedstat");
@@ -82,10 +82,10 @@ inline bool thread_sleeps(::pid_t thread) {
     return thread_sleeps_now(thread) && turns == told_of_thread(thread, "schedstat");
 }
 
-// Parties of one way: of one loop, or each with a thread. Begins at once.
+// Agents of one way: of one loop, or each with a thread. Begins at once.
 class crew {
 public:
-    // No wait of a body lasts longer; a law that does not hold is told by that.
+    // No wait of a body lasts longer; a law that does not hold is found by that.
     static constexpr auto patience = std::chrono::seconds(5);
 
     template <class Body>
@@ -124,14 +124,15 @@ public:
     crew(const crew&) = delete;
     ~crew() { join(); }
 
-    // Until each party waits, or has ended.
+    // Until each agent waits, or has ended.
     void asleep() {
         for (running& r : threads_)
             while (!r.over && (r.number == 0 || !thread_sleeps(r.number)))
                 std::this_thread::yield();
     }
     bool has_ended() const { return living_ == 0; }
-    // By another party of its loop while it has one; by the caller where each has its own thread.
+    // Runs f in another turn of the loop while there is one; in the caller where each agent has its
+    // own thread.
     template <class F>
     void do_beside(F f) {
         weft::loop* const l = way_.party == kind::thread ? nullptr : loop_.load();

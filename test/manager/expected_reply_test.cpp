@@ -13,6 +13,7 @@
 #include "test/support/on_stack.hpp"
 #include "test/support/outside.hpp"
 #include "test/support/slow.hpp"
+#include "test/support/stops_in_copy.hpp"
 #include "weft/coroutine/shared_stack_group.hpp"
 
 using namespace std::chrono_literals;
@@ -187,7 +188,7 @@ TEST(expected_reply, that_is_being_made_at_the_deadline_is_not_late) {
     }
 }
 
-// The reply comes from another thread, at about the moment at which it is too late.
+// The reply comes from another thread, at about the time at which it is too late.
 TEST(expected_reply, is_taken_or_late_but_never_both) {
     weft::testing::loop_thread there;
     weft::task_manager<> m({.on = &there.loop()});
@@ -210,6 +211,16 @@ TEST(expected_reply, is_taken_or_late_but_never_both) {
     a.join(), b.join();
     EXPECT_EQ(waits->join().value(), weft::managed_status::done);
     EXPECT_EQ(given, taken);
+}
+
+TEST(expected_reply_death, refuses_a_kill_while_the_reply_is_made) {
+    managed_world w;
+    auto reply = w.m.expect<weft::testing::stops_in_copy>(1);
+    weft::testing::expect_no_kill_in_copy([&] {
+        const weft::testing::stops_in_copy value;
+        EXPECT_TRUE(w.m.complete(1, value));
+    });
+    EXPECT_TRUE(reply.is_ready());
 }
 
 }  // namespace

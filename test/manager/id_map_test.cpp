@@ -37,7 +37,7 @@ TEST(id_map, finds_what_was_set_until_it_is_erased) {
     EXPECT_EQ(m.find("a"), 9u) << "it is another's by now";
 }
 
-// An id whose hash runs something: before each look into the map.
+// An id with a hash that runs something: before each lookup in the map.
 struct told_id {
     int number;
     static inline std::function<void()> when_looked_up;
@@ -56,7 +56,8 @@ struct std::hash<told_id> {
 
 namespace {
 
-// The first ends between its entry and the map's being told, and another takes its id.
+// The first task ends between its entry and the notification of the map, and another task takes its
+// id.
 TEST(id_map, finds_the_successor_of_one_that_ended_while_it_was_spawned) {
     weft::testing::virtual_loop l(1);
     task_manager<told_id, given_ids> m({.on = &l.loop()});

@@ -12,7 +12,7 @@ namespace weft::testing {
 
 enum class managed_kind_of_body { fiber, coroutine };
 
-// A manager on a loop whose clock jumps, with its timers.
+// A manager on a loop with a clock that jumps, with its timers.
 struct managed_world {
     virtual_loop l{1};
     task_manager<> m{{.on = &l.loop(), .timers = &l.loop()}};

@@ -1,5 +1,6 @@
 // Closing, admitting and emptiness are one: what was admitted before the manager closed is refused
-// when it enters, or is among those that are ended; and empty is a moment at which none lived.
+// when it enters, or is among those that are ended; and empty means that at one point in time no
+// task was live.
 
 #include <gtest/gtest.h>
 
@@ -112,7 +113,7 @@ TEST(manager_closing, is_never_empty_while_one_begins_the_next) {
     EXPECT_EQ(refused, 0u);
 }
 
-// The last ends at any moment of the wait for it.
+// The last task ends at any time of the wait for it.
 TEST(manager_closing, wakes_what_waits_for_the_last) {
     loop_thread there;
     task_manager<> m({.on = &there.loop()});

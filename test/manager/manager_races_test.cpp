@@ -1,4 +1,4 @@
-// Several threads at one task: who is first wins, and all is told once.
+// Several threads at one task: the first wins, and everything is delivered once.
 
 #include <gtest/gtest.h>
 
@@ -177,7 +177,7 @@ TEST(manager_races, a_manager_ends_while_its_tasks_run_elsewhere) {
     }
 }
 
-// -- a task whose function is over, and whose hooks run ------------------------------------------
+// -- a task that has left its function, and whose hooks run --------------------------------------
 
 class hooks_under_way : public ::testing::TestWithParam<bool> {
 protected:

@@ -90,7 +90,7 @@ TEST(reply_table, gives_each_to_one_of_two_threads) {
         ASSERT_TRUE(t.insert(w));
         at = w.sequence;
         if (i % 3 == 0) std::this_thread::yield();
-        // Whoever is first.
+        // Any of the threads may be first.
         const auto n = static_cast<std::uint64_t>(i);
         if (auto* r = t.take(n, type_id_of<int>())) left += r == &w ? 1 : 0;
     }

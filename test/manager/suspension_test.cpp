@@ -10,6 +10,7 @@
 #include "test/support/allocations.hpp"
 #include "test/support/outside.hpp"
 #include "test/support/slow.hpp"
+#include "test/support/stops_in_copy.hpp"
 #include "weft/wait/shield.hpp"
 
 using namespace std::chrono_literals;
@@ -276,6 +277,23 @@ TEST(managed_suspension, is_told_what_making_the_value_threw) {
     EXPECT_FALSE(w.m.resume(*id, bad));
     w.l.run();
     EXPECT_TRUE(caught);
+}
+
+// Whoever waits would be told nothing.
+TEST(managed_suspension_death, refuses_a_kill_while_the_value_is_made) {
+    weft::testing::managed_world w;
+    bool over = false;
+    const auto id = w.m.spawn([&] {
+        this_managed::suspend<weft::testing::stops_in_copy>();
+        over = true;
+    });
+    w.settle();
+    weft::testing::expect_no_kill_in_copy([&] {
+        const weft::testing::stops_in_copy value;
+        EXPECT_FALSE(w.m.resume(*id, value));
+    });
+    w.l.run();
+    EXPECT_TRUE(over);
 }
 
 TEST(managed_suspension_death, outside_of_a_managed_task) {

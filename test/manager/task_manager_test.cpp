@@ -725,9 +725,9 @@ TEST(task_manager, is_waited_for_without_a_deadlock_as_its_tasks_may_end_elsewhe
     EXPECT_FALSE(w.m.kill(*lazy));
 }
 
-// -- time by hand -------------------------------------------------------------------------------
+// -- time that the test advances ---------------------------------------------------------------
 
-// A manager whose time is the test's.
+// A manager with a time that is the test's.
 struct ticked {
     weft::testing::virtual_loop l{1};
     weft::time_point start{1000h};

@@ -1,5 +1,5 @@
-// agent: a party that blocks, in one thread of a test, by the very calls that a fiber makes: a flow
-// that can suspend, and an executor that brings it back, by a word.
+// agent: blocks in one thread of a test, by the same calls as a fiber: a flow that can suspend, and
+// an executor that resumes the flow, by a word.
 //
 //   model::agent a;
 //   run.thread("locks", [&] { a.run([&] { const std::lock_guard held(m); ... }); });

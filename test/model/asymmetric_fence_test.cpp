@@ -63,7 +63,8 @@ TEST(asymmetric_fence, orders_the_same_without_membarrier) {
     for (const report& r : both) expect_right(r);
 }
 
-// Three words in a ring: whoever sees one thing late sees the next in time, through a third thread.
+// Three threads: if the heavy thread sees the store of the first, the light thread sees that store
+// too, or the heavy thread sees the store of the light one.
 TEST(asymmetric_fence, hands_on_what_others_have_seen) {
     expect_right(explore(
         [](execution& run) {

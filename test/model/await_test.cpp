@@ -1,5 +1,5 @@
-// weft/wait/await.hpp: the meeting of a coroutine that ends and of the party that blocks for it,
-// under every interleaving of the two: the walk is whole.
+// weft/wait/await.hpp: the rendezvous of a coroutine that ends and of the caller that blocks for
+// it, under every interleaving of the two: the walk is whole.
 #include "weft/wait/await.hpp"
 
 #include <gtest/gtest.h>

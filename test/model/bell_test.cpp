@@ -1,6 +1,6 @@
 // weft/hook/bell.hpp under the interleavings of waiters, a poster that takes no lock and the thread
-// at the bell. What is waited for are units in a word that nobody changes in sequentially
-// consistent order, as those of libc's semaphores.
+// at the bell. The awaited objects are units in a word. No thread changes the word in sequentially
+// consistent order, as in libc's semaphores.
 #include "weft/hook/bell.hpp"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-// weft/sched/blocking.cpp under the interleavings of those that call, of the pool's threads, of a
-// stop or the end of a caller's frame, of the moment at which idle threads go, and of the pool's
-// end. Laws: a call runs once, and its caller is woken once and sees what it did; one that was
+// weft/sched/blocking.cpp under the interleavings of the callers, of the pool's threads, of a stop
+// or the end of a caller's frame, of the time at which idle threads exit, and of the pool's end.
+// Laws: a call runs once, and its caller is woken once and sees what the call did; a call that was
 // stopped before it began does not run; nothing uses a call or the pool after its end, and no call
-// is left with all threads gone. Bounded by deviations.
+// is left when all threads have exited. Bounded by deviations.
 #include "weft/sched/blocking.hpp"
 
 #include <gtest/gtest.h>
@@ -148,7 +148,7 @@ TEST(blocking, is_not_begun_once_its_wait_has_ended) {
         expect_right(end_a_wait(f, {.deviations = 3}), bounded);
 }
 
-// What nobody waits for runs before the pool has gone, whoever is late.
+// A posted call, which has no waiter, runs before the pool is destroyed, whichever thread is late.
 TEST(blocking, runs_what_was_posted_before_the_pool_goes) {
     expect_right(
         explore(

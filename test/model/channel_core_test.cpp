@@ -1,5 +1,5 @@
-// weft/sync/channel_core.hpp under the interleavings of a few parties, who send and receive as
-// channel<T> has it.
+// weft/sync/channel_core.hpp under the interleavings of a few agents that send and receive as
+// channel<T> does.
 #include "weft/sync/channel_core.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ using weft::detail::transfer;
 
 using wish = channel_node::wish;
 
-// An item tells of each move where from and where to, so that moves race which nothing orders.
+// An item records the source and the target of each move as accesses, so that moves race if nothing
+// orders them.
 struct item {
     item(int s, int n) : sender(s), number(n) { place(this).write(0); }
     item(item&& other) noexcept : sender(other.sender), number(other.number) {
@@ -144,8 +145,8 @@ private:
     std::array<std::vector<origin>, parties> received_;
 };
 
-// Senders, each of so many items; receivers; and who closes the channel: the first sender when he
-// is through, or another at any time.
+// Senders, each of so many items; receivers; and the thread that closes the channel: the first
+// sender after its last item, or another thread at any time.
 struct cast {
     std::size_t senders = 1;
     int items = 1;
@@ -205,7 +206,7 @@ TEST(channel_core, keeps_its_laws_among_many_by_chance) {
     }
 }
 
-// Who gives up closes the channel, so that the other does not wait for him.
+// The agent that gives up closes the channel, so that the other agent does not wait for it.
 TEST(channel_core, has_handed_an_item_over_or_not_when_a_party_gives_up) {
     for (std::size_t capacity : {0u, 1u})
         for (fate f : {fate::deadline, fate::stop})
@@ -259,8 +260,8 @@ TEST(channel_core, grows_for_two_senders_at_once) {
                  bounded);
 }
 
-// Nobody closes it: an attempt at what is there, or a place in line, is all that brings it. Nor is
-// there a receive for an item for which there is room.
+// No thread closes the channel: an item arrives only by an attempt at what is there, or by a queued
+// operation. No receive is made for an item for which the channel has room.
 TEST(channel_core, loses_no_wake_though_its_hints_are_old) {
     for (int capacity : {0, 1})
         expect_right(explore(

@@ -386,7 +386,7 @@ TEST(checker, threads_miss_each_other_without_seq_cst) {
     expect_found(buffer_stores(release, seq_cst), missed);
 }
 
-// Dekker's lock by flags, as a try_lock: who sees the other's flag stays out.
+// Dekker's lock by flags, as a try_lock: a thread that sees the other thread's flag stays out.
 report dekker(order storing, order loading) {
     return explore([=](execution& run) {
         weft::atomic<bool> left{false}, right{false};

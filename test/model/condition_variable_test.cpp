@@ -1,5 +1,5 @@
-// weft/sync/condition_variable.hpp, with its mutex, under the interleavings of a few who wait,
-// notify, and stop the token of a wait. The walks are bounded by deviations.
+// weft/sync/condition_variable.hpp, with its mutex, under the interleavings of a few threads that
+// wait, notify, and stop the token of a wait. The walks are bounded by deviations.
 #include "weft/sync/condition_variable.hpp"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(condition_variable, misses_no_notification) {
                      bounded);
 }
 
-// notify_all() has claimed both and woken one of them when the stop looks for the other.
+// notify_all() has claimed both waiters and woken one of them when the stop searches for the other.
 TEST(condition_variable, wakes_once_who_is_notified_and_stopped) {
     expect_right(explore(
                      [](execution& run) {

@@ -28,9 +28,13 @@ exception_state unprepared{&unprepared, 0};  // so that each resume comes to the
 control* resume_rarely(control* c, on_top*, std::source_location) {
     model::require(c->word.state() == coroutine_state::ready, "a function runs once");
     const runs_to_its_end until_then(*c);
-    c->verbs->run(c);
+    c->verbs->entry.enter(c, c, nullptr);
     return c;
 }
+
+thread_block* enter(control&, thread_block&, nesting&) { return nullptr; }
+control* come_back(control&, const nesting&, void*, thread_block&) { not_in_the_model(); }
+[[noreturn]] void fail_empty(std::source_location) { not_in_the_model(); }
 
 bool kill(control* c, std::source_location) {
     if (c->word.state() != coroutine_state::ready) return false;
@@ -40,10 +44,12 @@ bool kill(control* c, std::source_location) {
 }
 void destroy_slowly(control* c) { kill(c, std::source_location::current()); }
 
-std::uint64_t more_ids(thread_block& t) noexcept { return ++t.next_id; }
-party control::who() const noexcept { return {"coroutine", id, nullptr}; }
+std::uint64_t own_id::give() const noexcept { return 1; }
+party control::who() const noexcept { return {"coroutine", id.get(), nullptr}; }
 
 void yield_rarely(thread_block&, std::source_location) { not_in_the_model(); }
+void escaped_from_body(context*) noexcept { not_in_the_model(); }
+void left_body(context*) noexcept { not_in_the_model(); }
 void suspend_outer(control&) { not_in_the_model(); }
 void adopt_options(control&, const coroutine_options&) { not_in_the_model(); }
 void set_name(control&, std::string_view) { not_in_the_model(); }
@@ -51,6 +57,7 @@ void give_up_seat(control&) noexcept { not_in_the_model(); }
 std::size_t high_water(const control*) noexcept { not_in_the_model(); }
 control* settle(control*, void*) { not_in_the_model(); }
 void run_on_top(control&, void*, context*) { not_in_the_model(); }
+void run_before_body(control&, void*, context*) { not_in_the_model(); }
 bool lift_exceptions(thread_block&, exception_state&) noexcept { not_in_the_model(); }
 void lower_exceptions(const exception_state&) noexcept { not_in_the_model(); }
 annotated_context& leave_shared(control&, thread_block&) { not_in_the_model(); }

@@ -1,8 +1,8 @@
-// weft/sched/driver_futex.cpp under the interleavings of the owner, who waits, and of threads that
-// wake it, of the moment in which a wait's time has come, and of another driver that takes its
-// place. Laws: whoever wakes after it has told of something has the owner look at it; the owner
-// may end the driver once it has seen the wake. The walks are whole but for those that are said to
-// be bounded, by their deviations.
+// weft/sched/driver_futex.cpp under the interleavings of the owner, which waits, of threads that
+// wake the driver, of the time point at which a wait's deadline passes, and of another driver that
+// takes its place. Laws: a wake that follows a store makes the owner see the store; the owner may
+// destroy the driver once it has seen the wake. The walks are whole except for those that are said
+// to be bounded, by their deviations.
 #include "weft/sched/driver_futex.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using weft::never;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// What a waker tells of. Relaxed: that the owner sees it is the driver's doing.
+// What a waker stores before its wake. Relaxed: the driver makes the owner see the store.
 struct news {
     weft::atomic<bool> told{false};
 
@@ -44,7 +44,8 @@ bool is_readable(int fd) {
     return ::poll(&one, 1, 0) == 1;
 }
 
-// Two wake it. The owner's first wait has a deadline, which comes at any moment.
+// Two threads wake the driver. The deadline of the owner's first wait, if it has one, passes at any
+// time.
 report wait_for_two(bool with_a_deadline, const model::options& o) {
     return explore(
         [=](execution& run) {
@@ -98,8 +99,8 @@ TEST(driver_futex, may_go_when_its_owner_has_seen_the_wake) {
         {.deviations = 20}));
 }
 
-// The owner, who has looked before and waits by the second from then on, misses no wake of the
-// first.
+// The owner, which has checked before and waits by the second driver from then on, misses no wake
+// of the first driver.
 TEST(driver_futex, wakes_what_took_its_place) {
     expect_right(explore(
                      [](execution& run) {
@@ -121,7 +122,8 @@ TEST(driver_futex, wakes_what_took_its_place) {
                  bounded);
 }
 
-// A foreign loop sleeps on the descriptor: it is made at any moment, and is readable for each wake.
+// A foreign loop sleeps on the descriptor: the descriptor is made at any time, and is readable for
+// each wake.
 report watch_the_handle(bool forgets_first, const model::options& o) {
     return explore(
         [=](execution& run) {

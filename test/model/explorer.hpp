@@ -1,9 +1,10 @@
-// explorer: one exploration (model.hpp): the walk over the choices, who runs, and what operations
-// do.
+// explorer: one exploration (model.hpp): the walk over the choices, the thread that runs, and what
+// operations do.
 //
-// Its one idea: whoever comes to an operation picks who goes on. If that is himself he goes on
-// without a switch; else he leaves to go(), which resumes the other. What is chosen is a number,
-// kept by `choices`; what may be read is kept by `memory`.
+// Design: a thread that comes to an operation picks the thread that goes on. If that is the same
+// thread, it goes on without a switch; otherwise it leaves to go(), which resumes the picked
+// thread. A choice is a number, kept by `choices`; the values that may be read are kept by
+// `memory`.
 //
 //   execute() --resumes--> body --go()--resumes--> thread --point()--+
 //                            ^                                       | stays, or leaves
@@ -45,7 +46,8 @@ struct thread {
 // One exploration. The body and its threads leave for good by fail().
 //
 // Invariants:
-// I1  running_ is whose code runs: 0 the body, else a thread, which then is not over
+// I1  running_ is the index of the code that runs: 0 the body, otherwise a thread, which then is
+//     not over
 // I2  spent_ <= bound_, unless chance or a replay chooses
 class explorer {
 public:

@@ -1,13 +1,14 @@
-// weft/fiber/fiber.cpp under the interleavings of a fiber's end with those that join it, look
-// whether it is done, ask it to stop or let go of it, and after which its executor may end. The
-// function runs in one turn, as the model switches no stacks: how a fiber waits is flow_test's and
-// waiter_state_test's. Bounded by deviations, as what finds a lock taken spins; of three threads,
-// more executions are chosen at random.
+// weft/fiber/fiber.cpp under the interleavings of a fiber's end with threads that join the fiber,
+// check whether it is done, request its stop or drop it, after which its executor may end. The
+// function runs in one turn, because the model switches no stacks: flow_test and waiter_state_test
+// cover how a fiber waits. Bounded by deviations, because a thread that finds a lock taken spins;
+// of three threads, more executions are chosen at random.
 #include "weft/fiber/fiber_core.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "model/loop.hpp"
 #include "model/parcel.hpp"
 #include "model/party.hpp"
+#include "weft/base/spin_lock.hpp"
 #include "weft/fiber/nursery.hpp"
 
 namespace {
@@ -31,7 +33,7 @@ using model::require;
 using weft::fiber;
 using weft::stop_reason;
 
-// What an exception is told to that left a fiber which nobody joins.
+// Counts the exceptions that leave a fiber without a join.
 model::var<int>* told = nullptr;
 void tell(std::exception_ptr, weft::party) { told->write(told->read() + 1); }
 
@@ -163,6 +165,7 @@ public:
         set_body(weft::detail::fiber_body<F>{this, std::move(function)});
         target = &on;
         home = &on;
+        kept = true;  // its end is notified, and it is joined as well
     }
     void look() const { static_cast<void>(life_.read()); }
 
@@ -214,7 +217,7 @@ report let_go_beside(party_to_it p, const model::options& how) {
                     const bool asked =
                         p.as_flow ? static_cast<weft::flow&>(*f).request_stop(stop_reason::user)
                                   : f->request_stop(stop_reason::user);
-                    if (f->ended.load(std::memory_order_acquire))
+                    if (f->has_ended())
                         require(asked || f->stopped_by == stop_reason::none,
                                 "a request that ended it is told so");
                     f->look();
@@ -245,6 +248,64 @@ TEST(fiber_core, needs_its_loop_no_more_once_it_is_done) {
 TEST(fiber_core, leaves_a_join_alone_that_has_ended) {
     for (const model::fate f : {model::fate::deadline, model::fate::stop, model::fate::end})
         expect_right(let_go_beside({.joins = true, .fate = f}, {.deviations = 3}), bounded);
+}
+
+// Its run has no reference: a third takes one of its own where it finds the fiber, in a list that
+// this one leaves before its end, and has a message on its way when the fiber object is gone.
+report find_beside(use how, const model::options& options) {
+    return explore(
+        [=](execution& run) {
+            model::loop on;
+            model::agent has;
+            model::var<int> content;
+            weft::spin_lock list;
+            weft::detail::fiber_core* listed = nullptr;
+            bool ran = false;
+            fiber f(
+                [&, held = std::make_shared<parcel>(content)] {
+                    const auto list_it = [&](weft::detail::fiber_core* self) {
+                        const std::lock_guard locked(list);
+                        listed = self;
+                    };
+                    list_it(weft::detail::fiber_core::current());
+                    list_it(nullptr);
+                    ran = true;
+                    held->look();
+                },
+                {.on = &on});
+            run.thread("runs", [&] { on.run([&] { return ran; }); });
+            run.thread("has", [&] {
+                has.run([&] {
+                    if (how == use::detaches) return f.detach();
+                    if (how == use::drops) return static_cast<void>(f = fiber());
+                    f.join();
+                });
+            });
+            run.thread("finds", [&] {
+                weft::detail::fiber_core* found = nullptr;
+                {
+                    const std::lock_guard locked(list);
+                    found = listed;
+                    if (found != nullptr) found->keep();
+                }
+                if (found == nullptr) return;
+                static_cast<weft::flow&>(*found).request_stop(stop_reason::user);
+                found->let_go();
+            });
+            run.go();
+            has.check();
+            on.end();
+            require(on.living() == 0, "it is enrolled no longer than it lives");
+            expect_freed(content);
+        },
+        options);
+}
+
+TEST(fiber_core, stays_for_one_that_has_found_it_while_it_ran) {
+    for (const use how : {use::joins, use::detaches, use::drops}) {
+        expect_right(find_beside(how, {.deviations = 2}), bounded);
+        expect_right(find_beside(how, {.random_schedules = 10'000}), bounded);
+    }
 }
 
 }  // namespace

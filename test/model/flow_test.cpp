@@ -1,8 +1,8 @@
-// weft/wait/flow.hpp and weft/wait/nursery_block.hpp under the interleavings of those who ask a
-// flow's home for something (a stop, a turn between two of its own), of a child that fails in a
-// block of the flow, and of the flow, which takes in what it is told and moves to another home,
-// after which its old one ends. Bounded by deviations, as the move spins while it waits, and so
-// does who finds the lock of the failed blocks taken.
+// weft/wait/flow.hpp and weft/wait/nursery_block.hpp under the interleavings of threads that
+// request something of a flow's home (a stop, a turn between two of the flow's own), of a child
+// that fails in a block of the flow, and of the flow. The flow takes in the requests and moves to
+// another home, after which its old home ends. Bounded by deviations: the move spins while it
+// waits, and so does a thread that finds the lock of the failed blocks taken.
 #include "weft/wait/flow.hpp"
 
 #include <gtest/gtest.h>
@@ -33,8 +33,7 @@ public:
     explicit home(model::var<int>& life) : life_(life) {}
 
     void post(weft::runnable&) noexcept override {
-        static_cast<void>(
-            life_.read());  // whoever ends it writes there: a race, if it is used then
+        static_cast<void>(life_.read());  // end() writes it: a use after the end is a race
         posts.fetch_add(1, std::memory_order_release);
     }
     void end() { life_.write(1); }
@@ -101,7 +100,7 @@ report move_while(asking a, unsigned deviations) {
             for (const bool p : posted) expected += p;
             const int messages = first.posts.load() + second.posts.load() - expected;
             model::require(messages == 0 || messages == 1, "a stop is one message at most");
-            if (a.stops && a.to_another)  // else it is found by whoever starts it again
+            if (a.stops && a.to_another)  // otherwise the flow's next start finds the stop
                 model::require(seen || messages == 1, "a stop is told, or found by the new home");
             if (a.to_another)
                 for (int i = 0; i < a.posts; ++i)
@@ -125,12 +124,14 @@ TEST(flow, leaves_a_home_when_the_last_of_several_has_left_it) {
     }
 }
 
-// -- what it was asked for, it is told ----------------------------------------------------------
+// -- what was requested of a flow is delivered ----------------------------------------------------
 
-// An executor whose thread runs what is posted to it, in that order, and drops the rest at its end.
+// An executor with a thread that runs what is posted to the executor, in order of posting, and
+// drops the rest at its end.
 class place final : public weft::executor {
 public:
-    // `link`: what a message is queued by; who posts it again needs the order.
+    // `link` stands for the link that queues a message; a thread that posts the message again must
+    // be ordered after its removal.
     place(unsigned posters, model::var<int>& link) : posters_(posters), link_(link) {}
 
     // On its thread: until every poster has left. look() is called before each turn.
@@ -227,7 +228,8 @@ public:
             wait();
         }
     }
-    // The block ends, or has told the failure; the other one only if that is the first to fail.
+    // Called when the block ends or has delivered its failure; forgets the other block's failure
+    // only if the other block was the first to fail.
     void forget() {
         const bool of_other = nursery_block::failure_in(f) == others_error;
         weft::detail::this_thread_runs().current = &f;
@@ -362,7 +364,7 @@ TEST(flow, is_told_of_a_stop_and_of_a_failure_in_a_block) {
     expect_right(tell({.stops = true}, 12));
     expect_right(tell({.fails = true, .stops = true}, 3, &orders), bounded);
     expect_right(tell({.fails = true, .stops = true, .forgets = true}, 3), bounded);
-    // Each is told, though the one may be forgotten as the other comes.
+    // Each failure is delivered, although one may be forgotten as the other arrives.
     expect_right(tell({.fails = true, .other_fails = true}, 3), bounded);
     expect_right(tell({.fails = true, .other_fails = true, .stops = true}, 1), bounded);
     // By one message, or by two in each order; a flow that was stopped waits no more.

@@ -1,7 +1,7 @@
-// weft/parallel/fork_core.hpp under the interleavings of a task that forks two children, of a
-// thief that may take the second from its worker's deque and run it on a loop of its own, and of a
-// stop. Bounded by deviations, as a spinning thread may always look once more; with more of them,
-// executions are chosen at random.
+// weft/parallel/fork_core.hpp under the interleavings of a task that forks two children, of a thief
+// that may take the second from its worker's deque and run it on a loop of its own, and of a stop.
+// Bounded by deviations, because a spinning thread may always check once more; with more
+// deviations, executions are chosen at random.
 #include "weft/parallel/fork_core.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using weft::operator co_await;
 using weft::task;
 using weft::detail::task_run;
 
-// Of a pool whose other workers are all awake.
+// Belongs to a pool in which all other workers are awake.
 struct place final : weft::detail::fork_place {
     using fork_place::fork_place;
     void wake(unsigned) noexcept override { model::fail("nobody is asleep"); }
@@ -56,7 +56,7 @@ task<> joins(contents& c) {
     x.look(), y.look();
     c.seen = true;
 }
-// The second ends when it is told to, and not before.
+// The second child ends when it is stopped, and not before.
 task<> joins_for_ever(contents& c, signal& never) {
     co_await weft::fork_join(makes(c.first), waits(c.of_second, never));
     c.seen = true;

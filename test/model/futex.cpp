@@ -25,7 +25,7 @@ std::vector<sleeper*>& sleepers() {
 
 }  // namespace
 
-// The look at the word is the kernel's: it sees the newest value, and to sleep belongs to it.
+// The kernel checks the word: it sees the newest value, and the check and the sleep are one step.
 bool weft::detail::futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
                               time_point until) noexcept {
     if (word.fetch_add(0, std::memory_order_relaxed) != expected) return true;

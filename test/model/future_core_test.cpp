@@ -130,8 +130,8 @@ TEST(future_core, is_held_by_what_follows_it_until_that_has_its_outcome) {
     expect_right(stop_of_chain(false, 3), bounded);
 }
 
-// One whose function returned another future: a stop is handed on to that one, which is there until
-// it was, though it has its outcome meanwhile.
+// The function of then() returns another future: a stop is forwarded to the inner future. The inner
+// future exists until the stop is forwarded, even if it gets its outcome meanwhile.
 model::report stop_of_forwarding(bool gives, unsigned deviations) {
     return explore(
         [=](execution& run) {
@@ -166,7 +166,7 @@ TEST(future_core, hands_a_stop_on_to_the_one_whose_outcome_it_takes) {
     expect_right(stop_of_forwarding(false, 3), bounded);
 }
 
-// A wait that has ended otherwise, or whose frame has gone, is not told.
+// A wait that another cause has ended, or that has lost its frame, is not notified.
 TEST(future_core, leaves_a_wait_alone_that_has_ended) {
     for (const fate f : {fate::none, fate::deadline, fate::stop, fate::end})
         expect_right(
@@ -202,7 +202,7 @@ model::report race_with(limit by, unsigned deviations) {
             weft::stop_source stops;
             std::optional<promise<parcel>> p(std::in_place, on);
             future<parcel> f = p->get_future();
-            // A deadline that is over when the home first looks.
+            // A deadline that has passed when the home first checks it.
             f = by == limit::deadline ? f.with_deadline(weft::time_point{})
                                       : f.with_stop(stops.get_token());
             std::optional<model::stopper> s;

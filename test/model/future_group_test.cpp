@@ -1,6 +1,6 @@
-// weft/future/group.hpp, and prompted.hpp beneath it, under the interleavings of those who give
-// the members their outcomes, of a stop, and of the home where the group counts and is freed: up to
-// so many deviations, which is where a prompt that came after the push was found with one.
+// weft/future/group.hpp, and prompted.hpp beneath it, under the interleavings of the threads that
+// give the members their outcomes, of a stop, and of the home where the group counts and is freed.
+// Bounded by deviations: one deviation was enough to find a prompt that came after the push.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,8 +31,9 @@ std::array<model::options, 2> walks(unsigned deviations) {
     return {{{.deviations = deviations}, {.random_schedules = 20'000}}};
 }
 
-// The consumer is the home's own thread: it drops the group as soon as its outcome is there, so
-// that whoever is then still at it finds its end. The promises are dropped by who gives.
+// The consumer is the home's own thread. The consumer drops the group as soon as the outcome is
+// there, so that a thread that still uses the group finds the group's end. The giving threads drop
+// the promises.
 template <class Make>
 model::report race_of_two(Make make, bool stops, const model::options& how) {
     return explore(

@@ -1,4 +1,4 @@
-// weft/future/future_state.hpp under the interleavings of a few parties.
+// weft/future/future_state.hpp under the interleavings of a few threads.
 #include "weft/future/future_state.hpp"
 
 #include <gtest/gtest.h>
@@ -18,14 +18,15 @@ using weft::detail::future_word;
 using weft::detail::listener;
 using weft::detail::stop_word;
 
-// Who spins may see old values for ever: what waits for a teller is walked up to here.
+// A thread that spins may see old values for ever: a body that waits for a notifier is walked up to
+// this bound.
 constexpr unsigned deviations = 10;
 template <class F>
 report all_of(F body) {
     return explore(body, {.deviations = deviations});
 }
 
-// Lies in the frame of who waits, which is written to when it ends.
+// Stored in the waiter's frame, whose end is a write.
 struct waiting : listener {
     model::var<int> told_times{0};
     model::var<int>* outcome = nullptr;
@@ -90,7 +91,7 @@ TEST(future_word, leaves_a_listener_alone_that_has_detached) {
                          const bool in_time = s.word.detach();
                          model::require(w.told_times.read() == (in_time ? 0 : 1),
                                         "told before, or never");
-                         w.told_times.write(7);  // the frame ends: a late tell would race
+                         w.told_times.write(7);  // the frame ends: a late notification would race
                      });
                      run.go();
                  }),

@@ -1,6 +1,6 @@
 // weft/posix/in_place.hpp under the interleavings of threads that come first to an object of C that
-// is nothing but zeros: it is made once, and each sees it made. The walk is bounded by deviations,
-// as a thread that comes while it is made looks again and again.
+// is nothing but zeros: the object is made once, and each thread sees it made. The walk is bounded
+// by deviations, because a thread that comes while the object is made checks again and again.
 #include "weft/posix/in_place.hpp"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@ using model::explore;
 using model::report;
 
 struct item : weft::forward_node<> {
-    model::var<int> payload;  // a race tells that nothing orders the push before the take
+    model::var<int> payload;  // a race shows that nothing orders the push before the take
     int producer = 0;
     int number = 0;
 };
@@ -126,14 +126,14 @@ TEST(inbox, keeps_its_laws_under_three_producers_by_chance) {
 }
 
 // -------------------------------------------------------------------------------------------------
-// The owner sleeps when there is nothing. Producers wake him by a word that remembers a wake, like
-// an eventfd: a lost wake is a deadlock.
+// The owner sleeps when the inbox is empty. Producers wake the owner by a word that remembers a
+// wake, like an eventfd: a lost wake is a deadlock.
 
 enum class manner {
     as_told,         // forget the wake, then take; sleep if a take gave nothing
     watching,        // the same, but while busy the inbox is watched
     takes_first,     // wrong: forgets a wake for what came after the take
-    sleeps_on_watch  // wrong: the last look is no take
+    sleeps_on_watch  // wrong: the last check is no take
 };
 
 template <std::size_t N>
@@ -184,7 +184,7 @@ TEST(inbox, no_wake_is_lost_by_an_owner_who_watches_while_busy) {
     expect_right(sleep_and_wake<2>({1, 2}, manner::watching, 3), bounded);
 }
 
-// The owner is one of the threads' locals: whoever wakes him must find him there.
+// The owner is a local of one of the threads: a thread that wakes the owner must find it there.
 report end_the_owner(bool waits_for_wakes) {
     return explore(
         [=](execution& run) {

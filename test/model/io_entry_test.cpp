@@ -1,8 +1,8 @@
 // weft/io/io_entry.hpp and .cpp and watcher_set, with drivers of each kind and a small system as
-// their environment. The system has one file, whose number is open or closed and which holds bytes;
-// a driver is told that bytes have come (edge), looks for what is waited for (level), or is given
-// the call (completion). A call on a closed number, a byte that is never read, and a number that is
-// closed twice or never are what is looked for.
+// their environment. The system has one file, which holds bytes and has one descriptor, open or
+// closed. A driver is notified that bytes have come (edge), checks for the awaited readiness
+// (level), or is given the call (completion). The walks search for a call on a closed descriptor, a
+// byte that is never read, and a descriptor that is closed twice or never.
 //
 // All walks are bounded by deviations: their bodies have two to four threads, each of many steps.
 #include "weft/io/io_entry.hpp"
@@ -29,7 +29,7 @@ using weft::detail::io_entry;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// The system: one number. Its words are the system's own, and order nothing for the caller.
+// The system: one descriptor. Its words are the system's own, and order nothing for the caller.
 struct small_system {
     model::var<int> number{1};  // a call reads it, a close writes it: they race unless ordered
     weft::atomic<int> is_open{1};
@@ -59,7 +59,7 @@ public:
     small_driver(kind k, io_entry& e, small_system& s)
         : io_driver(k == kind::completion, k == kind::level), kind_(k), entry_(e), system_(s) {}
 
-    // A thread of its own: tells of what has come.
+    // Run by a thread of its own: notifies the entry that bytes have come.
     void tell() {
         for (;;) {
             model::wait_until([&] { return has_to_tell() || over.load(relaxed) != 0; });
@@ -91,7 +91,8 @@ public:
     std::error_code watch(io_entry&, std::uint32_t generation) noexcept override {
         generation_.store(generation, relaxed);
         ++watched;
-        // What it is ready for at this moment is told as well. The system orders the two.
+        // Readiness at the time of the call is delivered as well. The system orders the watch and
+        // the arrival.
         is_watching_.store(1);
         if (kind_ == kind::edge && system_.bytes.load() != 0)
             pending_.store(1, std::memory_order_release);
@@ -302,7 +303,7 @@ TEST(io_entry, is_closed_by_one_of_two) {
     expect_right(explore(closed_twice, {.deviations = 3}), bounded);
 }
 
-// ---- the number is opened again
+// ---- the descriptor is opened again
 
 report reopen(kind k, const model::options& o) {
     return explore(
@@ -318,7 +319,7 @@ report reopen(kind k, const model::options& o) {
             run.thread("driver", [&] { d.tell(); });
             run.thread("owner", [&] {
                 w.entry.close(first);
-                // The system gives the number out again once it has it back.
+                // The system gives the descriptor out again once it has it back.
                 model::wait_until(
                     [&] { return w.system.is_open.load(std::memory_order_acquire) == 0; });
                 w.system.open();
@@ -369,7 +370,8 @@ TEST(io_entry, is_watched_by_any_number_of_drivers_and_tells_each_of_its_end) {
     expect_right(explore(three, {.deviations = 1}), bounded);
 }
 
-// Each is told by the driver that it waits by, and a driver that has none tells the others'.
+// Each reader is notified by the driver by which it waits; a driver without a waiter notifies the
+// other driver's waiters.
 report read_by_two_drivers(kind k, bool one_is_told, const model::options& o) {
     return explore(
         [=](execution& run) {
@@ -407,12 +409,12 @@ TEST(io_entry, tells_each_waiter_by_the_driver_that_watches_for_it) {
     expect_right(read_by_two_drivers(kind::level, false, {.random_schedules = 20'000}), bounded);
 }
 
-// Wrong: a system that tells one of two drivers alone.
+// Wrong: a system that notifies only one of two drivers.
 TEST(io_entry, loses_a_byte_where_the_system_tells_one_of_two_drivers) {
     expect_found(read_by_two_drivers(kind::edge, true, {.deviations = 2}), "deadlock");
 }
 
-// ---- numbers of the program's own
+// ---- descriptors of the program's own
 
 TEST(io_entry, that_is_borrowed_ends_with_the_last_that_borrowed_it) {
     const auto borrowed = [](execution& run) {
@@ -454,7 +456,7 @@ TEST(io_entry, loses_a_byte_where_an_event_during_the_call_is_forgotten) {
             model::require(read_one(w, g, p, d) == 1, "it is read");
             d.over.store(1, relaxed);
         });
-        // It is watched already, and tells of the byte but once.
+        // The driver watches the entry already, and notifies of the byte only once.
         static_cast<void>(d.watch(w.entry, static_cast<std::uint32_t>(g)));
         static_cast<void>(w.entry.drivers.add(d, weft::detail::watcher_set::watches));
         run.thread("driver", [&] {
@@ -466,7 +468,7 @@ TEST(io_entry, loses_a_byte_where_an_event_during_the_call_is_forgotten) {
     expect_found(explore(forgets, {.deviations = 3}), "deadlock");
 }
 
-// Wrong: a call is made by a party that is no user.
+// Wrong: a thread that is no user of the entry makes a call.
 TEST(io_entry, makes_a_call_on_a_closed_number_without_entering) {
     const auto stays_out = [](execution& run) {
         world w;

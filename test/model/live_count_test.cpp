@@ -83,8 +83,9 @@ TEST(live_count, never_passes_its_limit_and_refuses_only_at_it) {
         {.deviations = 20}));
 }
 
-// A table of one lock, as task_table's shard: what enters looks at the bit, what closes walks.
-// Bounded by deviations, as a thread that spins at the lock may always do so once more.
+// A table with one lock, like a shard of task_table: a thread that enters checks the bit, a thread
+// that closes walks. Bounded by deviations, because a thread that spins at the lock may always do
+// so once more.
 TEST(live_count, hides_no_entry_from_who_walks_after_the_closing) {
     expect_right(explore(
                      [](execution& run) {
@@ -170,7 +171,8 @@ TEST(live_count, lets_a_wait_end_otherwise) {
     ends_with(1, fate::end, 4);
 }
 
-// Without closing: a waiter is woken at one moment of emptiness, though others come afterwards.
+// Without closing: a waiter is woken when the count is empty once, although others enter
+// afterwards.
 TEST(live_count, wakes_who_waits_though_the_next_comes_at_once) {
     expect_right(explore(
                      [](execution& run) {

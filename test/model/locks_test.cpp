@@ -1,7 +1,7 @@
-// weft/sync's locks, counts and events, by the calls that a fiber makes, under the interleavings
-// of a few of them. All are a word_queue, whose walks with deadlines, stops and ends of frames are
-// in word_queue_test.cpp; here are the ways past its lock that each has of its own. The walks are
-// bounded by deviations.
+// weft/sync's locks, counts and events, by the calls that a fiber makes, under the interleavings of
+// a few agents. All of them are a word_queue; word_queue_test.cpp has its walks with deadlines,
+// stops and ends of frames. Here are the ways past the queue's lock that each type has of its own.
+// The walks are bounded by deviations.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,8 +1,9 @@
 // weft/sched/loop.cpp over weft/sched/driver_futex.cpp, under the interleavings of the thread that
-// runs it and of those that post to it, wake it, stop it, and of its end. Laws: what is posted runs
-// once, in the order of each poster, and sees what was written before; a wake and a stop end a call
-// that sleeps; a loop that has run what it was for may end, though those who told it so are not
-// back from telling it. Bounded by deviations, but for those that are said to be whole.
+// runs the loop, of threads that post to the loop, wake it and stop it, and of its end. Laws: what
+// is posted runs once, in the order of each poster, and sees what was written before; a wake and a
+// stop end a call that sleeps; a loop that has finished its work may end, although the calls that
+// notified it of that have not returned. Bounded by deviations, except for the walks that are said
+// to be whole.
 #include "weft/sched/loop.hpp"
 
 #include <gtest/gtest.h>
@@ -100,7 +101,7 @@ TEST(loop, runs_what_is_posted_and_may_end_then_by_chance) {
     expect_right(post_from_two(3, {.random_schedules = 5'000}), bounded);
 }
 
-// What the owner is told of by a wake or a stop; the store is relaxed, so the loop orders it.
+// The calls that notify the owner of a store. The store is relaxed, so the loop orders it.
 enum class told_by { a_wake, a_stop, both };
 
 report tell(told_by how, const model::options& o) {
@@ -133,15 +134,16 @@ TEST(loop, loses_no_wake_and_no_stop) {
     expect_right(tell(told_by::both, {.deviations = 2}), bounded);
 }
 
-// The owner knows by the call's end that it was told, and by nothing else; it has looked round
-// before.
+// The owner learns of the wake or stop only by the end of the call. The owner has run the loop
+// until idle before.
 TEST(loop, may_end_when_it_was_stopped_or_woken) {
     for (const bool by_wake : {false, true})
         expect_right(explore(
                          [=](execution& run) {
                              auto l = new_loop();
                              run.thread("owner", [&] {
-                                 // Of which this may see the driver's part, and forget it.
+                                 // The call may see the driver's part of the wake or stop, and
+                                 // forget it.
                                  require(l->run_until_idle() == 0, "nothing is to be run");
                                  require(!l->run_once(never), "nor was then");
                                  l.reset();

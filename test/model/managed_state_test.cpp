@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <mutex>
 
 #include "model/expect.hpp"
+#include "weft/base/spin_lock.hpp"
 
 namespace {
 
@@ -21,8 +23,9 @@ using owed = managed_state::owed;
 
 constexpr model::options whole = {.deviations = 20};
 
-// A launched task's first turn and two that end it: one is first; the function is called or the end
-// is told, and never both; and what was written before the end is seen by a thread that then looks.
+// A launched task's first turn and two threads that end the task: one is first. The function is
+// called or a cause is recorded, and never both. A thread that sees the cause then sees what was
+// written before it.
 TEST(managed_state, has_one_first_cause_and_begins_only_without_one) {
     expect_right(explore(
         [](execution& run) {
@@ -70,8 +73,8 @@ TEST(managed_state, is_launched_once_or_dropped) {
         whole));
 }
 
-// Kills against the end: one is sent at most, none to a task whose function is over, and each of
-// them with a reason.
+// Kills against the end: one kill is sent at most, none to a task after the end of its function,
+// and each kill has a reason.
 TEST(managed_state, sends_one_kill_and_none_after_the_end) {
     expect_right(explore(
                      [](execution& run) {
@@ -111,6 +114,63 @@ TEST(managed_state, gives_its_value_to_one) {
             require(got[0] != got[1], "one of the two");
         },
         whole));
+}
+
+// Hooks that are added beside the end: the end calls each hook, or the adding thread knows that the
+// end will not call it. If none was added in time, the end need not check.
+TEST(managed_state, has_each_hook_called_by_its_end_or_by_who_comes_too_late) {
+    expect_right(explore(
+                     [](execution& run) {
+                         managed_state s(true);
+                         require(s.begin(), "it has begun");
+                         weft::spin_lock list;
+                         model::var<int> hooks{0};
+                         std::array<bool, 2> late{};
+                         int called = 0;
+                         for (std::size_t i = 0; i < 2; ++i)
+                             run.thread("adds", [&, i] {
+                                 const std::lock_guard held(list);
+                                 late[i] = !s.expect_hook();
+                                 if (!late[i]) hooks.write(hooks.read() + 1);
+                             });
+                         run.thread("ends", [&] {
+                             static_cast<void>(s.finish(managed_status::done, stop_reason::none));
+                             if (!s.has_hooks()) return;
+                             {
+                                 const std::lock_guard none_is_added(list);
+                             }
+                             called = hooks.read();  // without the lock, from here on
+                         });
+                         run.go();
+                         require(called + (late[0] ? 1 : 0) + (late[1] ? 1 : 0) == 2, "each once");
+                     },
+                     {.deviations = 4}),
+                 model::bounded);
+}
+
+// It is called by the thread that comes too late, and has no other order with the end.
+TEST(managed_state, shows_what_was_done_to_one_that_comes_too_late_for_a_hook) {
+    expect_right(explore(
+        [](execution& run) {
+            managed_state s(true);
+            require(s.begin(), "it has begun");
+            weft::spin_lock list;
+            model::var<int> result{0};
+            run.thread("adds", [&] {
+                bool late;
+                {
+                    const std::lock_guard held(list);
+                    late = !s.expect_hook();
+                }
+                if (late) require(result.read() == 1, "what it did is seen");
+            });
+            run.thread("ends", [&] {
+                result.write(1);
+                static_cast<void>(s.finish(managed_status::done, stop_reason::none));
+            });
+            run.go();
+        },
+        {.deviations = 20}));
 }
 
 }  // namespace

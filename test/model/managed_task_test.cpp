@@ -59,7 +59,7 @@ struct forever {
     }
 };
 
-// Is told that a task's block goes: a write, where each use of the block was a read.
+// Notified when a task's block goes: a write, where each use of the block was a read.
 struct watcher : weft::detail::finish_hook {
     model::var<int>& block;
     explicit watcher(model::var<int>& b) noexcept

@@ -68,14 +68,14 @@ void memory::append(party p, std::size_t x, word value, memory_order o, const vi
     ++k.now.clock[p];
     histories_[x].push_back({value, releases(o) ? k.now : k.released});
     if (continued != nullptr) histories_[x].back().released.join(*continued);
-    ++k.now.clock[p];  // what comes later is not what was handed on
+    ++k.now.clock[p];  // later accesses are not part of what was released
 }
 
 void memory::write(party p, std::size_t x, word value, memory_order o) {
     append(p, x, value, o, nullptr);
 }
 
-// A read-modify-write hands on what the store it replaces did (a release sequence).
+// A read-modify-write passes on what the store it replaces released (a release sequence).
 void memory::overwrite(party p, std::size_t x, word value, memory_order o) {
     const view continued = histories_[x].back().released;
     append(p, x, value, o, &continued);
@@ -115,7 +115,8 @@ const memory::access* memory::touch(party p, std::size_t v, bool writes,
     std::vector<access>& former = plain_[v];
     for (const access& a : former)
         if ((writes || a.writes) && a.who != p && a.when > now.clock[a.who]) return &a;
-    // Of each party the last of each kind is enough: who does not know that, knows no later one.
+    // Of each thread the last access of each kind is enough: a thread that does not know an earlier
+    // access knows no later one either.
     std::erase_if(former, [&](const access& a) { return a.who == p && a.writes == writes; });
     former.push_back({p, ++now.clock[p], writes, place});
     return nullptr;

@@ -1,10 +1,10 @@
 // memory: what the loads of one execution may see, and which plain accesses nothing orders.
 //
-// Its one idea: each atomic keeps all values ever stored to it, in order. A thread's view says, for
-// each atomic, the oldest value that it may still read: never one older than it has read or
-// written, or than what it has been told of. A store takes along the view of its thread, and hands
-// it to whoever acquires it. So a thread that acquires nothing may go on reading old values, as on
-// a machine with weak memory; and of two plain accesses neither of which knows the other, the
+// Design: each atomic keeps all values ever stored to it, in order. A thread's view says, for each
+// atomic, the oldest value that the thread may still read: never one older than the thread has
+// read, written or learned of. A store takes along the view of its thread, and passes the view to a
+// thread that acquires the store. So a thread that acquires nothing may go on reading old values,
+// as on a machine with weak memory; and of two plain accesses neither of which knows the other, the
 // checker says that they race.
 //
 //   history of x     0     1     2     3  <- newest
@@ -28,7 +28,8 @@ inline constexpr std::size_t most_atomics = 48;
 
 using party = std::size_t;  // 0 is the body of the test, 1 and up are its threads
 
-// What is known: of each atomic the oldest readable value, of each party how far it has come.
+// What is known: of each atomic the oldest readable value, of the body and each thread how far it
+// has come.
 struct view {
     std::array<std::uint32_t, most_atomics> floor{};
     std::array<std::uint32_t, most_parties> clock{};
@@ -72,12 +73,12 @@ public:
 private:
     struct message {
         word value;
-        view released;  // what who acquires it comes to know
+        view released;  // known to a thread that acquires it
     };
     struct knowledge {
         view now;
         view acquired;  // read by relaxed loads: known after an acquire fence
-        view released;  // at the last release fence: what relaxed stores hand on
+        view released;  // at the last release fence: what relaxed stores pass on
     };
 
     void append(party p, std::size_t x, word, memory_order, const view* continued);

@@ -1,10 +1,10 @@
 // explore(body): runs a test of a few threads under its interleavings, all or up to a bound.
 //
-// Its one idea: the threads are weft's own coroutines on one thread, which change over only at
-// operations on atomics. There each choice (who goes on; which value a load sees) is taken, noted,
-// and in the next execution taken otherwise, depth first, until no choice is left. The body makes
-// fresh state, starts its threads over it with go(), and judges the end; so a failure is a list of
-// choices, which can be replayed.
+// Design: the threads are weft's own coroutines on one thread, which change over only at operations
+// on atomics. There each choice (the thread that goes on; the value that a load sees) is taken,
+// noted, and in the next execution taken otherwise, depth first, until no choice is left. The body
+// makes fresh state, starts its threads over it with go(), and judges the end; so a failure is a
+// list of choices, which can be replayed.
 //
 // To let another thread go where the running one could go on, to read an older value than the
 // newest, and to fail a compare_exchange_weak for no reason (once) are deviations. First all
@@ -13,10 +13,10 @@
 // was allowed.
 //
 // What it finds: broken requirements (require; and WEFT_ASSERT in the sources under test); deadlock
-// (all wait_until in vain); executions that do not end; an atomic that is used after its end, where
-// its memory is not used again; and, by the rules of the C++ memory model
-// (memory.hpp), missing acquire, release and seq_cst: a load that no order forbids to see an old
-// value sees it, and two accesses to a model::var race unless something orders them.
+// (every thread in a wait_until whose condition never holds); executions that do not end; an atomic
+// that is used after its end, where its memory is not used again; and, by the rules of the C++
+// memory model (memory.hpp), missing acquire, release and seq_cst: a load that no order forbids to
+// see an old value sees it, and two accesses to a model::var race unless something orders them.
 //
 // What it does not find: races on plain fields that are no model::var (put one into the payload);
 // orders among words that are neither (a std::atomic), for what is done to them belongs to the
@@ -26,9 +26,9 @@
 // a failing compare_exchange_strong that sees an old value; and what takes more deviations, threads
 // or operations than the test allows.
 //
-// Rules: a body is deterministic and makes what it shares; the thread-locals of base/tls.hpp are
-// told apart (thread_local.hpp), others are not; a failed execution is abandoned as it is, and its
-// destructors do not run. One exploration at a time.
+// Rules: a body is deterministic and makes what it shares; each thread has its own thread-locals of
+// base/tls.hpp (thread_local.hpp), others are shared; a failed execution is abandoned as it is, and
+// its destructors do not run. One exploration at a time.
 //
 //   const model::report r = model::explore([](model::execution& run) {
 //       weft::atomic<int> ready{0};

@@ -1,5 +1,6 @@
-// parcel: a value whose beginning and end write to a plain variable, and whose moves and uses read
-// it: where nothing orders two of them, they race. When the last is gone the variable is 0.
+// parcel: a value that writes to a plain variable when it begins and ends, and reads the variable
+// when it is moved or used: where nothing orders two of these, they race. When the last parcel is
+// gone the variable is 0.
 #pragma once
 
 #include <utility>

@@ -1,6 +1,6 @@
-// weft/hook/parking_line.hpp, which is what the parking lot is made of, under the interleavings of
-// a few parties: fibers (a waiter each), threads in a futex, wakers, deadlines, stops and the ends
-// of frames. The thing that is waited for is one word, as a mutex of libc's is.
+// weft/hook/parking_line.hpp, the queue of which the parking lot is made, under the interleavings
+// of a few agents: fibers (a waiter each), threads in a futex, wakers, deadlines, stops and the
+// ends of frames. The awaited object is one word, like a mutex of libc's.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,8 +27,8 @@ using weft::hook::parking_line;
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto seq_cst = std::memory_order_seq_cst;
 
-// A word that is 1 while it is held, and that is handed over: a party that comes when it is free
-// has it.
+// A word that is 1 while it is owned, and whose ownership is passed directly; a caller that comes
+// while the word is free takes it.
 class gate {
 public:
     struct node : parked {
@@ -90,8 +90,8 @@ TEST(parking_lot, gives_what_a_withdrawn_party_would_have_had_to_the_next) {
 
 enum class manner { as_told, looks_before_it_enters, tells_before_the_store };
 
-// A fiber and a thread wait until a word is set; the setter looks without the lock whether anybody
-// is there.
+// A fiber and a thread wait until a word is set; the setter checks without the lock whether any
+// waiter is there.
 report wait_for_a_word(manner how) {
     return explore(
         [how](execution& run) {

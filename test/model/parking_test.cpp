@@ -1,7 +1,7 @@
 // weft/sched/parking.hpp and launch_inbox.hpp with idle_set.hpp: workers that do what a pool's do,
 // and threads that launch, in the interleavings up to the deviations named below; no walk of it is
-// complete. What stands for the driver is a flag a worker waits for. Laws: whatever was launched is
-// taken, once, and whoever takes it sees what was written before it was launched.
+// complete. A flag for which a worker waits stands for the driver. Laws: what was launched is
+// taken, once, and the worker that takes it sees what was written before the launch.
 #include "weft/sched/parking.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-// party: who waits, in one thread of a test: a waiter in a frame of its own, and an executor that
-// brings back this one party, by a word.
+// party: a waiter in one thread of a test: a weft::waiter in a frame of its own, and an executor
+// that resumes only this waiter, by a word.
 //
-// Its one idea: each post is counted, and looks into the frame; the frame's end is a write. So a
-// wake too many, one too few (the party waits for ever) and one that comes when the frame is gone
-// (a race) all are found.
+// Design: each post is counted, and reads the frame; the frame's end is a write. So a wake too
+// many, a wake too few (the wait lasts for ever) and a wake after the frame's end (a race) are all
+// found.
 //
 //   model::party p;
 //   run.thread("waits", [&] {
@@ -22,7 +22,7 @@
 
 namespace model {
 
-// What befalls a party between the moment in which it has enlisted and that in which it suspends.
+// What happens to a waiter after it is enlisted and before it suspends.
 enum class fate {
     none,
     deadline,
@@ -37,7 +37,7 @@ public:
     template <class Start>
     weft::wait_status wait(Start start, fate f = fate::none) {
         weft::waiter& w = waiter_.emplace(*this);
-        frame_.write(1);  // who wakes it comes after its making
+        frame_.write(1);  // a wake is ordered after the waiter's making
         weft::wait_status how = weft::wait_status::stopped;
         if (!start(w)) {
             how = w.conclude();
@@ -65,7 +65,7 @@ public:
         static_cast<void>(frame_.read());
         posts_.fetch_add(1, std::memory_order_release);
     }
-    // Called for a frame that ends when somebody has claimed its waiter.
+    // Called for a frame that ends after its waiter was claimed.
     void forget(weft::runnable&) noexcept override { come_back(); }
     void arm(weft::timer_node& t) noexcept override {
         t.armed = true;
@@ -91,7 +91,7 @@ private:
     weft::atomic<int> posts_{0};
     int waits_ = 0;
     weft::timer_node* timer_ = nullptr;
-    std::optional<weft::waiter> waiter_;  // a place of its own: who comes too late finds its end
+    std::optional<weft::waiter> waiter_;  // storage of its own: a late wake finds its end
     var<int> frame_;
 };
 

@@ -1,5 +1,5 @@
-// weft/poll/poll_state.hpp under the interleavings: who sets a value, who awaits it, and what ends
-// the wait before.
+// weft/poll/poll_state.hpp under the interleavings of a thread that sets a value, a waiter that
+// awaits the value, and a cause that ends the wait before.
 #include "weft/poll/poll_state.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(poll_state, brings_what_was_written_to_who_awaits_it) {
     }));
 }
 
-// Who sees the value may destroy the word, while the one who set it has not returned.
+// A waiter that sees the value may destroy the word before the setting call has returned.
 TEST(poll_state, is_left_alone_by_who_has_set_it) {
     expect_right(explore([](execution& run) {
         auto c = std::make_unique<cell>();
@@ -85,7 +85,7 @@ TEST(poll_state, is_left_alone_by_who_has_set_it) {
     }));
 }
 
-// The wait is ended meanwhile: the value comes to who awaits, or stays, and is never lost.
+// The wait is ended meanwhile: the value is delivered to the waiter, or stays, and is never lost.
 void ended_by(fate f) {
     expect_right(explore(
                      [=](execution& run) {

@@ -138,8 +138,8 @@ TEST(quiet, is_not_there_while_a_worker_runs_what_it_is_being_claimed_for) {
     expect_right(wait_beside_one_that_runs(true, {.deviations = 5}), bounded);
 }
 
-// The launcher may find that the worker is awake, and come to its end after that one has gone to
-// sleep again, and has told nobody as one was about to wake it.
+// The launcher's claim may find that the worker is awake, and may end after the worker has gone to
+// sleep again. The worker has notified no waiter then, because a claim was in progress.
 TEST(quiet, is_told_beside_a_claim_that_finds_nobody) {
     expect_right(explore(
                      [](execution& run) {

@@ -27,8 +27,8 @@ struct reply : awaited_reply {
     explicit reply(std::uint64_t n) : awaited_reply(type_id_of<int>()) { sequence = n; }
 };
 
-// Two bring the reply, and the wait for it is given up: one of the three has it; who gave it up in
-// time destroys it, and it is not touched any more.
+// Two threads bring the reply, and the wait for it is given up: one of the three gets the reply. A
+// thread that gives up in time destroys the reply, and no other thread uses the reply any more.
 TEST(reply_table, gives_one_reply_to_one) {
     expect_right(explore(
                      [](execution& run) {

@@ -23,7 +23,7 @@ struct event {
 
 const char* name_of(memory_order);
 std::string spelt(std::source_location);  // "inbox.hpp:60"
-// A line, for the thread of this name.
+// One line of text, for the thread of this name.
 std::string spelt(const event&, const std::string& who);
 
 }  // namespace model::detail

@@ -24,7 +24,7 @@ public:
     bool begin(void (*f)(void*) noexcept, void* of) {
         const unsigned i = begun_.load(std::memory_order_relaxed);
         if (i == count_) return false;
-        begins_[i] = {f, of};  // who begins has the pool's lock
+        begins_[i] = {f, of};  // the caller holds the pool's lock
         begun_.store(i + 1, std::memory_order_release);
         return true;
     }

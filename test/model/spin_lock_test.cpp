@@ -16,7 +16,8 @@ using model::expect_right;
 using model::explore;
 using model::report;
 
-// Holders, each so often; two inside at once, or one who does not see what the last one did, race.
+// Each thread takes the lock so many times; two inside at once, or one that does not see what the
+// last did, race.
 report hold(int holders, int times, unsigned deviations) {
     return explore(
         [=](execution& run) {
@@ -36,7 +37,7 @@ report hold(int holders, int times, unsigned deviations) {
 }
 
 TEST(spin_lock, excludes_and_shows_what_was_done_inside) {
-    expect_right(hold(2, 1, 8), bounded);  // who spins may see old values for ever
+    expect_right(hold(2, 1, 8), bounded);  // a thread that spins may see old values for ever
     expect_right(hold(2, 2, 6), bounded);
     expect_right(hold(3, 1, 5), bounded);
 }
@@ -67,7 +68,8 @@ TEST(spin_lock, excludes_who_only_tries) {
                  bounded);
 }
 
-// The holder goes on only if who waits gives the processor away each time, however long it lasts.
+// The owner goes on only if the waiter gives the processor away each time, however long the wait
+// lasts.
 TEST(spin_lock, gives_the_processor_away_however_long_it_waits) {
     expect_right(explore(
                      [](execution& run) {

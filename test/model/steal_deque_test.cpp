@@ -24,7 +24,7 @@ using weft::steal_mark;
 using weft::steal_status;
 
 struct item {
-    model::var<int> payload;  // a race tells that nothing orders the push before the theft
+    model::var<int> payload;  // a race shows that nothing orders the push before the theft
     int number = 0;
     bool taken = false;
 };
@@ -37,7 +37,7 @@ enum class manner {
     without_a_fence,  // wrong
 };
 
-// One deque, its owner, who does what `program` says (+ pushes, - pops), and thieves.
+// One deque, its owner, which does what `program` says (+ pushes, - pops), and thieves.
 struct robbery {
     robbery(std::size_t first_count, asymmetric_fence fence) : deque(first_count, fence) {}
 
@@ -184,7 +184,8 @@ TEST(steal_deque, keeps_its_laws_by_chance) {
     EXPECT_TRUE(r.passed) << r.text;
 }
 
-// A thief who goes round two deques has one fence for both, and another robs one of them, too.
+// A thief that goes round two deques uses one fence for both, while another thief robs one of them,
+// too.
 TEST(steal_deque, lets_one_fence_do_for_a_round) {
     expect_right(explore(
                      [](execution& run) {

@@ -1,8 +1,9 @@
 // weft/sched/strand.cpp under the interleavings of threads that post, of a pool's threads that give
-// the strand its turns, of whoever waits for it or ends it, and of the timer that rings for its
-// deadlines (weft/sched/timer.cpp). What stands for the pool is a queue (crew.hpp). Laws: what is
-// posted runs once, never two at once, in the order of each poster, and sees what ran before; the
-// strand is idle only when nothing runs or lives in it, and may go then. Bounded by deviations.
+// the strand its turns, of a thread that waits for the strand or ends it, and of the timer that
+// rings for its deadlines (weft/sched/timer.cpp). A queue stands for the pool (crew.hpp). Laws:
+// what is posted runs once, never two at once, in the order of each poster, and sees what ran
+// before; the strand is idle only when nothing runs or is live in it, and may be destroyed then.
+// Bounded by deviations.
 #include "weft/sched/strand.hpp"
 
 #include <gtest/gtest.h>
@@ -211,7 +212,7 @@ TEST(strand, is_seized_where_no_turn_of_it_runs) {
                  bounded);
 }
 
-// A deadline in the strand is told by the alarm, and so is the one after it. The strand may end
+// The alarm delivers a deadline in the strand, and the next deadline as well. The strand may end
 // while the alarm rings.
 report ring(bool ends, const model::options& o) {
     struct moment : weft::timer_node {

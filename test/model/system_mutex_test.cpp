@@ -1,4 +1,4 @@
-// weft/base/system_mutex.hpp under the interleavings of a few threads, with a futex that looks and
+// weft/base/system_mutex.hpp under the interleavings of a few threads, with a futex that checks and
 // falls asleep in one step. Small walks, whole unless they are said to be bounded.
 #include "weft/base/system_mutex.hpp"
 

@@ -69,7 +69,7 @@ model::report end_beside(use how, fate f, unsigned deviations) {
                         return !end.ready() && end.start(w);
                     };
                     waits.wait(start, f);
-                    if (how == use::joins) r->take().look();  // be it that it has ended already
+                    if (how == use::joins) r->take().look();  // also if it has ended already
                 }
                 r.reset();
             });
@@ -126,8 +126,8 @@ task<> waits_for(signal& s, signal& never, model::var<int>& own) {
     co_await signal::wait(never);
 }
 
-// A worker gives the turn to another in which the wait has ended, and a stop comes meanwhile: it is
-// told, here or there, in that wait or the next.
+// A worker gives the turn, in which the wait has ended, to another worker, and a stop comes
+// meanwhile. The stop is delivered on either worker, in that wait or the next.
 model::report stop_beside_a_move(const model::options& how) {
     return explore(
         [=](execution& run) {

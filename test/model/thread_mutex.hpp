@@ -4,7 +4,8 @@
 //
 // A notification goes to the thread that has waited longest, and there is no wake without a cause.
 // A wait with a deadline ends when a test's thread calls let_time_pass(), and so does every such
-// wait that begins later in the execution; a thread that is notified at that moment may say either.
+// wait that begins later in the execution; a thread that is notified at the same time may say
+// either.
 #pragma once
 
 #include <algorithm>

@@ -89,7 +89,7 @@ TEST(thread_condition, ends_a_wait_when_its_time_has_come) {
         {.deviations = 20}));
 }
 
-// Whoever waits may be the owner of both, and end them when it comes back.
+// The waiter may own both objects, and destroy them when its wait returns.
 report end_it(bool notifies_under_the_lock) {
     return explore(
         [=](execution& run) {

@@ -1,9 +1,10 @@
-// weft/sched/timer.cpp under the interleavings of the executor's thread, of who makes a timer and
-// stops it, and of a third that stops it, too. Time stands still: a timer that is armed fires
-// whenever nothing is posted (small_loop.hpp). Laws: a timer is armed, disarmed and called by its
-// executor's thread; a call that was prevented does not come, and one that was not has come when
-// stop_and_join() is back; what it was made of goes once, after the last call. The walks
-// are bounded by deviations, but for the timer that is ended by its own call.
+// weft/sched/timer.cpp under the interleavings of the executor's thread, of a thread that makes a
+// timer and stops it, and of a third thread that stops it, too. Time stands still: a timer that is
+// armed fires whenever nothing is posted (small_loop.hpp). Laws: a timer is armed, disarmed and
+// called by its executor's thread; a call that was prevented does not come, and a call that was not
+// prevented has come when stop_and_join() is back; what the timer was made of goes once, after the
+// last call. The walks are bounded by deviations, except for the timer that is ended by its own
+// call.
 #include "weft/sched/timer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,15 +1,16 @@
-// What is to hold of a thing that one party has at a time, and for which the others stand in line:
-// free, or else enlist, against claim the first, or else free.
+// The laws of a thing that one agent owns at a time, and for which the others are queued: free, or
+// else enlist, against claim the first, or else free.
 //
-// Its one idea: a Thing over a queue is a few lines in the manner of the queue's own header; the
-// laws are the same for all. A wake that is lost is a deadlock; two who have it at once race; one
-// who has gone, and still stands in line, is found at the end.
+// Design: a Thing over a queue is a few lines in the manner of the queue's own header; the laws are
+// the same for all. A lost wake is a deadlock; two owners at once race; a waiter that has gone, and
+// is still queued, is found at the end.
 //
 //   struct thing {
-//       struct node;                         // made from the thing; has `bool given`, under the
-//       lock explicit thing(bool is_free); bool take(weft::waiter&, node&);     // start(): false
-//       when it was free void give();                         // to the first in line, or free bool
-//       is_at_rest();                   // after all threads: free, and nobody in line
+//       struct node;                       // made from the thing; has `bool given`, under the lock
+//       explicit thing(bool is_free);
+//       bool take(weft::waiter&, node&);   // start(): false when it was free
+//       void give();                       // to the first in the queue, or free
+//       bool is_at_rest();                 // after all threads: free, and the queue is empty
 //   };
 #pragma once
 
@@ -25,7 +26,7 @@ class turnstile {
 public:
     explicit turnstile(bool is_free) : thing_(is_free) {}
 
-    // Of the party p: takes it, unless its fate ends the wait, and gives it back.
+    // The p-th waiter takes the thing, unless the fate ends the wait, and gives it back.
     void pass(std::size_t p, fate f = fate::none) {
         typename Thing::node n(thing_);
         const auto how = parties_[p].wait([&](weft::waiter& w) { return thing_.take(w, n); }, f);
@@ -33,7 +34,7 @@ public:
         if (has_it) leave();
         require(has_it || f != fate::none, "nothing else ends the wait");
     }
-    // Of who has it.
+    // Called by the owner.
     void leave() {
         inside_.write(inside_.read() + 1);
         thing_.give();
@@ -65,8 +66,8 @@ report pass(std::size_t parties, int times, unsigned deviations) {
         {.deviations = deviations});
 }
 
-// One has it and gives it back, while another, whose wait is ended, stands in line; and a third
-// stands there, too.
+// One thread owns the thing and gives it back, while another, whose wait is ended, is queued; a
+// third may be queued, too.
 template <class Thing>
 report pass_beside(fate f, bool a_third, unsigned deviations) {
     return explore(

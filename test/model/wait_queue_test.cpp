@@ -1,10 +1,11 @@
-// weft/wait/wait_queue.hpp under the interleavings of a few parties.
+// weft/wait/wait_queue.hpp under the interleavings of a few waiters.
 #include "weft/wait/wait_queue.hpp"
 
 #include <gtest/gtest.h>
 
 #include <mutex>
 
+#include "model/bare_executor.hpp"
 #include "model/expect.hpp"
 #include "model/turnstile.hpp"
 
@@ -17,8 +18,8 @@ using model::fate;
 
 enum class manner {
     as_told,
-    looks_without_lock,  // wrong: it may become free before the party stands in line
-    frees_in_between     // wrong: somebody may come between the look at the line and the freeing
+    looks_without_lock,  // wrong: it may become free before the waiter is queued
+    frees_in_between     // wrong: a waiter may come between the check of the queue and the freeing
 };
 
 template <manner How>
@@ -109,6 +110,86 @@ TEST(wait_queue, loses_a_wake_for_who_looks_without_the_lock) {
 
 TEST(wait_queue, loses_a_wake_for_who_frees_after_it) {
     expect_found(model::pass<door<manner::frees_in_between>>(2, 1, 4), "deadlock");
+}
+
+// waiter.hpp, W5: the event comes on the waiter's own thread too, where the claim is no atomic
+// operation, before or after a stop, and from another thread.
+enum class stop_comes { never, first, last };
+
+class own_thread final : public model::bare_executor {
+public:
+    void post(weft::runnable&) noexcept override {
+        static_cast<void>(frame.read());
+        posts.fetch_add(1, std::memory_order_release);
+    }
+    bool is_here() const noexcept override { return weft::current_executor() == this; }
+
+    weft::atomic<int> posts{0};
+    model::var<int> frame;  // written when the waiter goes
+};
+
+// `queues` two: wrong, the claims of two queues are not under one lock.
+model::report claims_here_and_there(stop_comes stop, int queues) {
+    return model::explore(
+        [=](model::execution& run) {
+            struct scene {
+                weft::wait_queue queues[2];
+                weft::wait_node nodes[2];
+            };
+            scene s;
+            own_thread own;
+            weft::atomic<bool> enlisted{false};
+            const auto event = [&](weft::wait_queue& q) {
+                weft::wait_node* n;
+                {
+                    const std::lock_guard held(q);
+                    n = q.claim_first();
+                }
+                if (n != nullptr) n->owner->wake();
+            };
+            run.thread("own", [&] {
+                weft::detail::this_thread_runs() = {nullptr, &own};
+                {
+                    weft::waiter w(own);
+                    own.frame.write(1);
+                    w.enlist("an event", nullptr, &s, [](weft::waiter& me) noexcept {
+                        auto& all = me.operation<scene>();
+                        for (int i = 0; i < 2; ++i) all.queues[i].withdraw(all.nodes[i]);
+                    });
+                    for (int i = 0; i < queues; ++i) {
+                        s.nodes[i].owner = &w;
+                        const std::lock_guard held(s.queues[i]);
+                        s.queues[i].push_back(s.nodes[i]);
+                    }
+                    enlisted.store(true, std::memory_order_release);
+                    if (stop == stop_comes::first) w.stop(weft::stop_reason::user);
+                    event(s.queues[0]);
+                    if (stop == stop_comes::last) w.stop(weft::stop_reason::user);
+                    model::wait_until(
+                        [&] { return own.posts.load(std::memory_order_acquire) != 0; });
+                    for (int i = 0; i < 2; ++i) s.queues[i].withdraw(s.nodes[i]);
+                    const bool stopped = w.status() == weft::wait_status::stopped;
+                    model::require(!stopped || stop == stop_comes::first, "as the first says");
+                }
+                own.frame.write(0);
+                weft::detail::this_thread_runs() = {};
+            });
+            run.thread("other", [&] {
+                if (enlisted.load(std::memory_order_acquire))
+                    event(s.queues[static_cast<std::size_t>(queues - 1)]);
+            });
+            run.go();
+            model::require(own.posts.load() == 1, "it is woken once");
+        },
+        {.deviations = 6});
+}
+
+TEST(wait_queue, has_one_winner_where_the_event_comes_on_the_waiter_s_own_thread) {
+    for (const stop_comes s : {stop_comes::never, stop_comes::first, stop_comes::last})
+        expect_right(claims_here_and_there(s, 1), bounded);
+}
+TEST(wait_queue, is_the_only_one_of_a_wait) {
+    EXPECT_FALSE(claims_here_and_there(stop_comes::never, 2).passed);
 }
 
 }  // namespace

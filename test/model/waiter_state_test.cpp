@@ -42,7 +42,7 @@ struct wait {
     void come_back() {
         model::wait_until([&] { return posts.load(acquire) != 0; });
         model::require(static_cast<int>(state.status()) == ending.read(), "as the winner said");
-        frame.write(0);  // it ends: no loser looks into it
+        frame.write(0);  // the frame ends: no loser reads it
     }
 
     weft::detail::waiter_state state;

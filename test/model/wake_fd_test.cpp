@@ -1,5 +1,5 @@
-// weft/io/wake_fd.hpp and .cpp: wakers beside a driver that looks for work and sleeps, and beside a
-// foreign loop that sleeps on the descriptor, which is a real one.
+// weft/io/wake_fd.hpp and .cpp: wakers beside a driver that checks for work and sleeps, and beside
+// a foreign loop that sleeps on the descriptor, which is a real one.
 #include "weft/io/wake_fd.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ enum class manner {
     sleeps_without_a_look,  // wrong: takes no notice of a wake that came before
 };
 
-// As driver_poll: looks for `all` pieces of work, and sleeps when there is none.
+// As driver_poll: checks for `all` pieces of work, and sleeps when there is none.
 void drive(world& w, int all, manner how) {
     while (w.work.load(relaxed) != all) {
         const bool asleep = w.fd.begin_sleep() || how == manner::sleeps_without_a_look;
@@ -65,7 +65,7 @@ TEST(wake_fd, loses_one_where_a_driver_sleeps_without_a_look) {
     expect_found(wake(1, manner::sleeps_without_a_look, {.deviations = 3}), "deadlock");
 }
 
-// From then on each wake is told, and the one that came before as well.
+// From then on each wake is delivered, and so is the wake that came before.
 TEST(wake_fd, tells_a_foreign_loop_of_each_wake) {
     const auto foreign = [](execution& run) {
         world w;

@@ -1,4 +1,4 @@
-// weft/sync/word_queue.hpp under the interleavings of a few parties.
+// weft/sync/word_queue.hpp under the interleavings of a few waiters.
 #include "weft/sync/word_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ using model::fate;
 using weft::detail::queue_node;
 using weft::detail::word_queue;
 
-// A mutex without an owner. The fast ways past the lock are as mutex.hpp has them; the wrong one
-// frees a word whose waiters it does not look at.
+// A mutex without an owner. The fast ways past the lock are as mutex.hpp has them; the wrong way
+// frees a word without a check for its waiters.
 template <bool Wrong = false>
 class lock {
 public:

@@ -1,4 +1,5 @@
-// Poll futures where weft is built without exceptions: what cannot be thrown is told in a result.
+// Poll futures where weft is built without exceptions: what cannot be thrown is reported in a
+// result.
 #include <gtest/gtest.h>
 
 #include "weft/poll/poll_future.hpp"

@@ -500,7 +500,8 @@ TEST(fork_join, is_stopped_by_a_child_that_ends_with_the_loop_it_went_over_to) {
     EXPECT_EQ(run.take(), stop_reason::shutdown);
 }
 
-// Its clock jumps, and where no moment is left to wait for, others are let go on.
+// A driver with a clock that jumps. Where no deadline is left to wait for, `help` lets other
+// threads go on.
 class helped_driver final : public driver {
 public:
     explicit helped_driver(std::function<void()> help) : help_(std::move(help)) {}

@@ -194,7 +194,7 @@ TEST(poll_future, ends_with_what_its_operator_throws) {
     EXPECT_TRUE(f.is_pending());
 }
 
-// --- who is there no more ------------------------------------------------------------------------
+// --- one side has gone ---------------------------------------------------------------------------
 
 TEST(poll_future, is_abandoned_when_its_context_ends_before_it_is_ready) {
     source<int> s;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "test/support/outside.hpp"
+#include "weft/coroutine/coroutine.hpp"
 #include "weft/fiber/spawn.hpp"
 #include "weft/sched/virtual_loop.hpp"
 #include "weft/sync/channel.hpp"
@@ -82,7 +83,7 @@ TEST(poll_task, takes_what_outlives_it_by_reference) {
     EXPECT_EQ(weft::sync_wait(body()), 7);
 }
 
-// An awaiter of somebody else's, which gives a reference.
+// An awaiter that is not weft's, which gives a reference.
 struct gives_reference {
     int& n;
     bool await_ready() const noexcept { return true; }
@@ -198,6 +199,25 @@ TEST(poll_task_death, asked_for_a_second_value) {
             value.poll();
         },
         "a poll_task has given its value away");
+}
+
+// A poll that runs what it awaits neither throws nor is unwound.
+TEST(poll_task_death, refuses_a_kill_within_its_first_poll) {
+    struct stops_here {
+        bool await_ready() const {
+            weft::this_coroutine::yield();
+            return true;
+        }
+        void await_suspend(std::coroutine_handle<>) const {}
+        void await_resume() const {}
+    };
+    weft::coroutine<void()> c([] {
+        poll_task value(stops_here{});
+        EXPECT_TRUE(value.poll());
+    });
+    c.resume();
+    EXPECT_DEATH(c.kill(), "a noexcept function is in the way");
+    c.resume();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a wake of a poll future costs: no allocation, whether anybody awaits it or not. R-43
+// The cost of a wake of a poll future: no allocation, whether the future is awaited or not. R-43
 
 #include <gtest/gtest.h>
 

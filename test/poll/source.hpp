@@ -1,5 +1,5 @@
-// A source of events that knows nothing of weft, as the tests of poll futures have it: a list of
-// who is interested, under a lock, and what they are told.
+// A source of events that knows nothing of weft, as the tests of poll futures use it: a list of
+// interested askers, under a lock, and the news that they are given.
 #pragma once
 
 #include <list>
@@ -9,7 +9,7 @@
 
 #include "weft/poll/poll_future.hpp"
 
-// Who is interested takes itself out when it ends, so that nobody is woken that is gone.
+// An interested asker takes itself out when it ends, so that no asker is woken that is gone.
 template <class T>
 class source {
 public:
@@ -35,8 +35,8 @@ public:
     using context = weft::poll_context<asker>;
     using future = weft::poll_future<T, asker>;
 
-    // Tells the one who has waited longest; false if nobody does. He is told under the lock, so
-    // that he is there.
+    // Notifies the asker that has waited longest; false if none waits. The lock is held meanwhile,
+    // so that the asker is there.
     bool tell(T value) {
         const std::lock_guard held(lock_);
         if (interested_.empty()) return false;
@@ -47,7 +47,7 @@ public:
         c.wake();
         return true;
     }
-    // Looks at all, without news.
+    // Wakes all askers, without news.
     void stir() {
         const std::lock_guard held(lock_);
         for (asker* a : interested_) a->listed->wake();
@@ -69,6 +69,6 @@ private:
         if (a.listed != nullptr) interested_.remove(&a);
     }
 
-    std::recursive_mutex lock_;  // a wake looks within it
+    std::recursive_mutex lock_;  // a wake polls within it
     std::list<asker*> interested_;
 };

@@ -1,9 +1,9 @@
-// What backtrace_test.py looks at: a coroutine that stands five calls deep, running or suspended.
+// What backtrace_test.py inspects: a coroutine that stands five calls deep, running or suspended.
 //
 //   backtrace running          calls stopped() from the depth, where a debugger may wait for it
-//   backtrace suspended        the same, but from main while the coroutine is suspended at the
-//   depth backtrace unwind           walks its own stack, from the depth, by _Unwind_Backtrace
-//   backtrace libunwind        ... by libunwind, looked for at run time; status 77 without it
+//   backtrace suspended        the same, but from main while the coroutine is suspended there
+//   backtrace unwind           walks its own stack, from the depth, by _Unwind_Backtrace
+//   backtrace libunwind        ... by libunwind, searched for at run time; status 77 without it
 //   backtrace frame_pointers   ... by the chain of frame pointers; status 77 where there is none
 //
 // The walks end with status 0 and a line if they passed all frames and ended where the coroutine

@@ -189,7 +189,7 @@ std::unique_ptr<node> grown(int from, int to, int turn) {
     return std::make_unique<node>(node{grown(from, at, turn + 1), grown(at + 1, to, turn + 2), at});
 }
 
-// False if nobody wants the rest.
+// False if the receiver does not want the rest.
 bool walk(const node* n, channel& to) {
     return n == nullptr || (walk(n->left.get(), to) && to.send(n->key) && walk(n->right.get(), to));
 }

@@ -1,6 +1,6 @@
 // the clock that people set decides nothing. The program has the C library's clocks for its
-// own: the real-time ones are an hour ahead or behind by turns, and how often anybody asks them is
-// counted. Every way to wait for a moment is then used, and is neither early nor an hour late.
+// own: the real-time ones are an hour ahead or behind by turns, and each question to them is
+// counted. Every way to wait for a time point is then used, and is neither early nor an hour late.
 
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -99,7 +99,7 @@ void can_see_who_asks() {
     expect(monotonic_reads >= 1, "the monotonic clock is not replaced");
 }
 
-// A wheel asks no clock at all: it knows the time that it is told.
+// A wheel asks no clock at all: it knows only the time that advance() passes to it.
 template <class Wheel>
 void turns(Wheel& w) {
     const int before = monotonic_reads;

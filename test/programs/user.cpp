@@ -1,5 +1,5 @@
-// A stranger's object for elf_notes_test.py, compiled with -fcf-protection=full: it switches
-// inline, and its author knows nothing of shadow stacks.
+// A foreign object for elf_notes_test.py, compiled with -fcf-protection=full: it switches inline,
+// and its source knows nothing of shadow stacks.
 #include "weft/coroutine/coroutine.hpp"
 
 int main() {

@@ -1,11 +1,10 @@
-// Each system call that weft makes, refused: all of them, one alone, or all from one
-// on, with each error that a
-// sandbox, a limit or a shortage gives, on each driver.
+// Each system call that weft makes, refused: all of them, one alone, or all from one on, with each
+// error that a sandbox, a limit or a shortage gives, on each driver.
 //
-// The law, of a process with the scenes of scenes.hpp: a scene is served, or it is told an error;
-// or the process ends with one line of weft's that names the call, and a status. It never spins,
-// never hangs, and never says that it waited for its time where nothing was told. What may time
-// out, and what ends without weft's line, stands in a table with its reason.
+// The law, of a process with the scenes of scenes.hpp: a scene is served, or it gets an error; or
+// the process ends with one line of weft's that names the call, and a status. The process never
+// spins, never hangs, and never reports a timeout where no event was delivered. What may time out,
+// and what ends without weft's line, stands in a table with its reason.
 //
 //   weft_refusals [--every]                             a share of the product, or all of it
 //   weft_refusals --driver epoll --call read --error EPERM [--nth 3 | --from 3]    one, and what
@@ -53,7 +52,7 @@ struct call {
 };
 #define CALL(name) {#name, SYS_##name}
 // As `strace -f` shows them of the scenes. Not futex: the C library's locks read no result of it;
-// nor exit. Not getpid, gettid and kill: whom a signal meets is then no longer this process.
+// nor exit. Not getpid, gettid and kill: the target of a signal is then no longer this process.
 constexpr call calls[] = {
     CALL(accept4),
     CALL(bind),
@@ -200,7 +199,7 @@ struct ended {
     try {
         play_all(r.on->kind, s.scenes);
     } catch (const std::exception& e) {
-        // There is no driver, or no memory for one: the program is told.
+        // There is no driver, or no memory for one: the program gets an error.
         std::fprintf(stderr, "weft told the program: %s\n", e.what());
         ::_exit(3);
     }

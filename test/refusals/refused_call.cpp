@@ -66,7 +66,7 @@ bool refuse(long call, int error, std::int64_t nth, std::atomic<std::uint64_t>& 
         taken.store(true);  // the caller's frame is gone after it
         if (mine > 0) answer(mine, error, nth, made);
     }).detach();
-    // Until it has the number the caller makes none of the calls: futex is in no table.
+    // Until it has the descriptor the caller makes none of the calls: futex is in no table.
     const int n = filter(call, SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER);
     listener.store(n > 0 ? n : -1);
     listener.notify_one();

@@ -44,7 +44,7 @@ struct told {
 };
 struct wrong {};
 
-// The value, or what was told.
+// The value; an error is thrown.
 template <class T>
 T got(result<T> r) {
     if (!r) throw told{r.error()};
@@ -59,7 +59,7 @@ void must(bool right) {
 
 std::span<std::byte> room(std::string& s) { return std::as_writable_bytes(std::span(s)); }
 
-// Asked while nothing is refused: a signal to -1 is one to everybody.
+// Read while nothing is refused: a signal to -1 is a signal to every process.
 ::pid_t this_process = 0;
 io_kind the_kind;
 
@@ -241,7 +241,7 @@ void signal() {
     must(got(s.wait(after(now(), patience))).number == SIGUSR1);
 }
 
-// A loop that another stands over: it is told by a descriptor.
+// A loop in a foreign loop, which is notified by a descriptor.
 void embedded() {
     std::optional<told> error;
     bool right = false;
@@ -362,7 +362,7 @@ void prepare() noexcept {
     int near_side = -1;  // stays, so that the line does
     if (::openpty(&far_side, &near_side, line_path.data(), nullptr, nullptr) == 0)
         line_path.resize(line_path.find('\0'));
-    ::signal(SIGUSR1, SIG_IGN);  // what is pending when nobody waits for it any more does no harm
+    ::signal(SIGUSR1, SIG_IGN);  // a pending signal without a wait for it does no harm
 }
 
 void play_all(io_kind kind, report& r) {

@@ -1,7 +1,7 @@
 // Scenes: what a program does with weft, one after the other, in a process that is refused a system
 // call (refusals.cpp).
 //
-// The law of a scene: it is served, or it is told an error. What became of each is left where the
+// The law of a scene: it is served, or it gets an error. The outcome of each is left where the
 // parent sees it, so that no call is needed to say it.
 #pragma once
 

@@ -25,7 +25,8 @@ using namespace std::chrono_literals;
 
 constexpr long give_up = 100'000;  // turns: it will never run
 
-// Counts the turns of a function that posts itself again and again, until it is told or gives up.
+// Counts the turns of a function that posts itself again and again, until `over` is set or the
+// function gives up.
 struct busy_function {
     long turns = 0;
     bool over = false;
@@ -85,7 +86,7 @@ TEST(fairness, a_loop_fires_what_is_due_however_busy_it_is) {
             },
             fiber_options{.on = &l});
     long due_at = 0;
-    time_point until{};  // it is looked at when the sleeper has ended
+    time_point until{};  // still read after the sleeper has ended
     fiber sleeper(
         [&] {
             until = after(now(), 20ms);
@@ -108,7 +109,7 @@ TEST(fairness, a_worker_takes_the_eldest_of_its_own_once_in_ten_milliseconds) {
     long first_ran_at = give_up;
     long second_due_at = 0;
     long second_ran_at = give_up;
-    time_point second_due{};  // it is looked at when the first has run
+    time_point second_due{};  // read after the first has run
     busy.on_turn = [&] {
         if (second_due_at != 0 || first_ran_at == give_up) return;
         if (steady_now() >= second_due) second_due_at = busy.turns;
@@ -166,7 +167,7 @@ TEST(fairness, neither_the_inbox_nor_the_deque_of_a_worker_hides_the_other) {
     EXPECT_GE(from_outside, 1);
 }
 
-// A strand with a fiber in it that yields until it is told or gives up.
+// A strand with a fiber in it that yields until `over` is set or the fiber gives up.
 struct busy_strand {
     strand on;
     std::atomic<bool> counts;  // its turns
@@ -249,7 +250,8 @@ TEST(fairness, a_strand_looks_at_what_others_post_once_in_sixty_four_turns) {
     EXPECT_LE(ran_at - 1000, 2 * 64);
 }
 
-// A turn of a strand is 64 turns of its flows: of such a worker makes fewer between two looks.
+// A turn of a strand is 64 turns of its flows: a worker makes fewer of such turns between two
+// checks.
 TEST(fairness, a_worker_whose_turns_are_long_looks_at_its_timers_all_the_same) {
     pool p(1);
     strand s(p);

@@ -39,7 +39,7 @@ struct company {
     std::vector<told_flow*> all;
     std::vector<std::size_t> told;
 
-    // What number i does when it is told, beside being noted.
+    // The action of flow i when the flow is notified, beside the note.
     std::size_t add(std::function<void()> f) {
         const std::size_t i = all.size();
         all.push_back(new told_flow([this, i, f] {
@@ -85,7 +85,8 @@ TEST(flow_registry, asks_the_eldest_first_and_each_once) {
     for (const told_flow* f : c.all) EXPECT_EQ(f->references, 1) << "it holds none afterwards";
 }
 
-// Whoever of five ends whomever of them, while they are told: those that are left are asked.
+// Each of five flows ends each subset of the five, while they are notified: the flows that are left
+// are notified.
 TEST(flow_registry, may_lose_any_of_them_while_they_are_told) {
     constexpr std::size_t count = 5;
     for (std::size_t who = 0; who != count; ++who) {

@@ -166,7 +166,7 @@ TEST(loop, spares_a_turn_where_nobody_else_is_ready_and_no_more_than_a_round_of_
     l.run();
 }
 
-// A frame whose turns are told from others by who runs them.
+// A frame with turns that the code that runs them can distinguish from other turns.
 struct numbered_step : detail::frame {
     ints& seen;
     int n;
@@ -483,7 +483,7 @@ TEST(loop, tells_a_foreign_loop_of_a_post_after_a_busy_round) {
     EXPECT_TRUE(ran);
 }
 
-// What was posted is run by `run`, again and again, and each time the edge alone tells of it.
+// `run` runs what was posted, again and again, and each time the edge alone reports the post.
 void watch_the_edge(loop& l, const std::function<void()>& run) {
     const int ep = ::epoll_create1(EPOLL_CLOEXEC);
     epoll_event e{};
@@ -1046,7 +1046,7 @@ TEST(loop, asks_its_driver_in_the_name_of_no_flow) {
     int named = 0;
     loop l(std::make_unique<looks_for_flows>(named));
     for (int i = 0; i < 10; ++i) {
-        // One that stays ready has the loop look at the driver between turns.
+        // A fiber that stays ready makes the loop poll the driver between turns.
         fiber ready(
             [] {
                 for (int k = 0; k < 5; ++k) this_fiber::yield();
@@ -1074,7 +1074,7 @@ TEST(loop, is_left_by_an_exception_as_it_was_entered) {
 
 // -- deadlock ---------------------------------------------------------------------------------
 
-// What is unwound cannot be suspended; others may be what it waits for.
+// A flow that is unwound cannot be suspended; the awaited object may be another flow.
 TEST(loop, has_turns_and_ends_for_others_below_one_that_it_ends) {
     std::string order;
     struct step_at_end {
@@ -1367,7 +1367,7 @@ TEST(loop_death, destroyed_by_what_it_runs) {
         l->post([l] { delete l; });
         l->run();
     };
-    // And no line, which would be one of weft's.
+    // The message has no source line, which would be one of weft's.
     EXPECT_DEATH(destroyed(), "weft: destruction of a loop by what it runs\n");
 }
 

@@ -1,5 +1,5 @@
-// manual_driver: a driver whose clock stands still until the loop sleeps, and that remembers for
-// what it was asked.
+// manual_driver: a driver with a clock that stands still until the loop sleeps. The driver records
+// the calls of the loop.
 #pragma once
 
 #include <utility>

@@ -482,7 +482,7 @@ TEST(pool, leaves_nothing_for_ever_behind_who_is_busy) {
         },
         {.on = &p});
     EXPECT_EQ(spawn([] { return 1; }, {.on = &p}).get(), 1);  // from the inbox
-    fiber spawner(  // the latest begins first, and the eldest is begun all the same
+    fiber spawner(  // the latest begins first, and the eldest is begun nevertheless
         [&] {
             fiber eldest([&] { over = true; });
             while (!over) {

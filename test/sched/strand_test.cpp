@@ -187,7 +187,7 @@ TEST(strand, keeps_a_deadline_that_comes_during_a_turn_of_it) {
     const time_point give_up = after(steady_now(), 20s);
     while (!woken && steady_now() < give_up) std::this_thread::yield();
     EXPECT_TRUE(woken);
-    if (!woken) s.post([] {});  // which has it look at the time
+    if (!woken) s.post([] {});  // which makes the strand check the time
 }
 
 TEST(strand, asks_what_lives_in_it_to_stop_when_it_ends) {

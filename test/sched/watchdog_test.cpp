@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the handler was told, of the test that runs.
+// What was reported to the handler, of the test that runs.
 struct told_turns {
     std::mutex lock;
     std::vector<long_turn> all;
@@ -64,7 +64,7 @@ TEST(watchdog, names_the_fiber_that_holds_its_thread) {
     l.run();  // it may run unwatched afterwards
 }
 
-// In each round the first look comes, most likely, while the first turn lasts.
+// In each round the first check comes, most likely, while the first turn lasts.
 TEST(watchdog, is_silent_about_a_turn_that_lasts_when_it_looks_first) {
     told_turns& told = told_turns::present().cleared();
     for (int round = 0; round != 20; ++round) {
@@ -79,7 +79,7 @@ TEST(watchdog, is_silent_about_a_turn_that_lasts_when_it_looks_first) {
     EXPECT_TRUE(told.copy().empty());
 }
 
-// It looks seldom only where nothing runs: here others have run before, all the time.
+// The watchdog checks seldom only where nothing runs: here others have run before, all the time.
 TEST(watchdog, reports_within_two_limits_on_a_busy_loop) {
     told_turns& told = told_turns::present().cleared();
     loop l;

@@ -34,7 +34,7 @@ TEST(colour, leaves_two_kibibytes_of_the_last_page_below_every_top) {
         EXPECT_GE(coloured_top(page + sizeof page, n) - page, 2048);
 }
 
-// Valgrind 3.19 died on a release program of whose stacks one ended where the next guard began.
+// Valgrind 3.19 died on a release program in which a stack ended where the next guard began.
 TEST(colour, leaves_a_line_above_every_top_that_is_not_the_next_guard) {
     for (std::size_t n = 0; n < 3 * colour_count; ++n) EXPECT_GE(lines_down(n), 1);
 

@@ -48,7 +48,7 @@ TEST(high_water, of_a_recycled_stack_begins_anew_when_reset) {
     test::use(s, 200 * 1024);
     pool.release(s);
     s = pool.acquire();
-    EXPECT_GE(high_water_bytes(s), 200u * 1024);  // somebody else's
+    EXPECT_GE(high_water_bytes(s), 200u * 1024);  // the earlier user's
     reset_high_water(s);
     test::use(s, 20 * 1024);
     EXPECT_GE(high_water_bytes(s), 20u * 1024);

@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-// The one who "runs": a stack that the tests overflow.
+// The agent that "runs": a stack that the tests overflow.
 stack running;
 const char* running_name = "login";
 
@@ -135,7 +135,7 @@ TEST_F(overflow_death, of_a_nameless_coroutine_is_told_by_its_number) {
     running_name = "login";
 }
 
-// Prints what the child says, so that what must not be said can be looked for.
+// Prints what the child says, so that the test can search for what must not be said.
 TEST_F(overflow_death, is_not_what_a_fault_elsewhere_is_called) {
     const auto child = [](std::byte* where) {
         set_handler(SIGSEGV, [](int, siginfo_t*, void*) {
@@ -269,7 +269,7 @@ TEST_F(overflow_death, installing_twice_changes_only_who_is_asked) {
         "^weft: stack overflow in fiber 3 \\(16 KiB.*32 KiB or more\\)\n$");
 }
 
-// ThreadSanitizer looks on: another thread faults, which nothing else orders behind the installing.
+// ThreadSanitizer checks: another thread faults, which nothing else orders behind the installing.
 TEST_F(overflow_death, describes_with_what_was_there_before_it_was_installed) {
     static stack there;
     EXPECT_EXIT(

@@ -36,6 +36,16 @@ TEST(stack_source, does_what_its_allocator_does) {
     EXPECT_EQ(a.out, 0);
 }
 
+TEST(stack_source, names_its_allocator_by_its_own_verbs_alone) {
+    static constexpr stack_source::verbs mine = {
+        [](void*) noexcept { return stack{}; }, [](void*, stack) noexcept {},
+        [](const void*) noexcept { return std::size_t{1}; }};
+    counting a;
+    const stack_source s(&a, mine);
+    EXPECT_EQ(s.allocator_by(mine), &a);
+    EXPECT_EQ(stack_source(a).allocator_by(mine), nullptr);
+}
+
 TEST(stack_source, without_an_allocator_has_nothing) {
     const stack_source s;
     EXPECT_FALSE(s);

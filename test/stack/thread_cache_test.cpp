@@ -121,7 +121,7 @@ TEST(thread_cache, an_idle_thread_gives_back_to_an_allocator_that_is_itself_over
     EXPECT_LT(outer.statistics().free_count, 80u);
 }
 
-// The pool is no longer used by the thread that keeps one of its stacks: ThreadSanitizer looks on.
+// The pool is no longer used by the thread that keeps one of its stacks: ThreadSanitizer checks.
 TEST(thread_cache, an_idle_thread_looks_while_others_destroy_the_pools_that_it_has_used) {
     std::atomic<heap_pool*> given{nullptr};
     std::atomic<int> used{0};

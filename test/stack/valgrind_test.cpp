@@ -1,4 +1,4 @@
-// With Valgrind underneath it is the CTest test valgrind.lives that tells.
+// With Valgrind underneath it is the CTest test valgrind.lives that checks.
 #include "weft/stack/valgrind.hpp"
 
 #include <gtest/gtest.h>

@@ -252,7 +252,7 @@ TEST(stackless, try_blocks_stand_between_yields) {
     EXPECT_EQ(c.trace, "1234");
 }
 
-// The statement of a yield hands the object to someone else, who moves it or destroys it: nothing
+// The statement of a yield passes the object to other code, which moves it or destroys it: nothing
 // of it is touched after that. ASan watches.
 struct handed_on : weft::stackless {
     std::unique_ptr<handed_on>* home = nullptr;

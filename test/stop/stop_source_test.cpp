@@ -155,7 +155,8 @@ TEST(stop_source, may_be_destroyed_with_its_parent_by_a_callback) {
     EXPECT_EQ(others, 1) << "the request goes on above";
 }
 
-// A callback ends itself and wakes the owner of the source, who ends at once, on another thread.
+// A callback ends itself and wakes the owner of the source, which ends the source at once, on
+// another thread.
 TEST(stop_source, its_destructor_waits_for_a_request_on_another_thread) {
     for (int round = 0; round < 20; ++round) {
         auto source = std::make_unique<stop_source>();

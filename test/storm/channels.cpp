@@ -1,9 +1,9 @@
-// Items through channels of every kind (bounded, from hand to hand, unbounded), sent and received
-// by fibers on a loop, fibers in a pool and plain threads, one by one, with deadlines, and by
-// selects over eight cases, while some are stopped and some channels are closed early.
+// Items through channels of every kind (bounded, unbuffered, unbounded), sent and received by
+// fibers on a loop, fibers in a pool and plain threads, one by one, with deadlines, and by selects
+// over eight cases, while some are stopped and some channels are closed early.
 //
 // The law: what was sent is received once, and what was not sent is not; the items of a sender
-// leave a channel in the order in which they came; every party ends.
+// leave a channel in the order in which they came; every agent ends.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -64,7 +64,7 @@ public:
 private:
     static std::size_t capacity(random& r) { return r.one_in(3) ? 0 : 1 + r.below(8); }
 
-    // What one party has done; its own, until it has ended.
+    // What one agent has done; its own, until it has ended.
     struct party {
         std::vector<bool> sent;  // by number
         std::vector<item> received;
@@ -102,7 +102,7 @@ private:
             unbounded_[r_.below(unbounded_count)].close();
     }
 
-    // -- of a party -----------------------------------------------------------------------------
+    // -- of an agent ----------------------------------------------------------------------------
 
     void took(std::size_t p, std::size_t channel, item x) {
         STORM_CHECK(x.sender < party_count_);

@@ -1,13 +1,14 @@
-// storm descriptors: openings that come and go under the parties that read, write and wait for
-// them, so that numbers are given out again all the time.
+// storm descriptors: connections that come and go under the agents that read, write and wait for
+// them, so that descriptors are given out again all the time.
 //
 // A round has three loops, one for each driver, with fibers, and two plain threads. All of them
 // write to, read from, watch and close the same few connections (TCP, and local ones), which are
 // replaced at once; deadlines end some of the operations, stops end some of the fibers, and one
 // loop may be destroyed with all that waits in it. The laws: each byte that is read was written to
-// this opening, at this place of its stream; what a writer was told is what the far end gets, where
-// both sides end in peace; a wait for a number of the program's own takes nothing from it; every
-// party ends; and no descriptor is left open. The unit is an operation.
+// this generation of the descriptor, at this place of its stream; the bytes that a write reported
+// are what the far end gets, where both sides end in peace; a wait for a descriptor of the
+// program's own takes nothing from it; every agent ends; and no descriptor is left open. The unit
+// is an operation.
 #include <dirent.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -55,7 +56,7 @@ std::size_t open_descriptors() {
     return n;
 }
 
-// Without weft, and without a wait: who connects on this machine need not be accepted for it.
+// Without weft, and without a wait: a connection on this machine need not be accepted to be there.
 std::pair<int, int> connected_over_tcp() {
     static std::mutex one_by_one;  // so that what is accepted is what has been connected
     const std::lock_guard held(one_by_one);
@@ -112,7 +113,7 @@ public:
         if (mine) static_cast<void>(read_some(r));
     }
 
-    // What was told written comes, and then the end. False: not now.
+    // The bytes that were reported as written come, and then the end. False: not now.
     bool end_in_peace(random& r) {
         const turn writes(writing_);
         if (!writes) return false;
@@ -120,7 +121,7 @@ public:
         if (!reads || !written_is_known_ || !near().shutdown(weft::direction::write)) return false;
         for (;;) {
             const weft::result<std::size_t> n = read_some(r);
-            // A stop, or a deadline of the flow, that ends this party; another closes it then.
+            // A stop, or a deadline of the flow, that ends this agent; another closes it then.
             if (!n) return false;
             if (*n == 0) break;
         }
@@ -174,9 +175,9 @@ private:
     std::variant<weft::tcp_stream, weft::unix_stream> far_;
     std::atomic<bool> writing_{false};
     std::atomic<bool> reading_{false};
-    std::uint64_t written_ = 0;     // of who writes
+    std::uint64_t written_ = 0;     // the writer's
     bool written_is_known_ = true;  //
-    std::uint64_t read_ = 0;        // of who reads
+    std::uint64_t read_ = 0;        // the reader's
 };
 
 struct leaving {
@@ -239,11 +240,11 @@ private:
         }
     }
 
-    // Of one party, at most so long.
+    // The work of one agent, at most so long.
     void work(random& r) {
         for (std::uint64_t n = 50 + r.below(300); n != 0; --n) {
             if (weft::this_fiber::get_stop_token().stop_requested()) return;
-            // Each operation has an end, though the far end may have nobody any more.
+            // Each operation has an end, though the far end may have no agent any more.
             const weft::timeout_scope soon(std::chrono::microseconds(r.below(2'000)));
             try {
                 step(r);
@@ -277,7 +278,7 @@ private:
         }
     }
 
-    // A number of the program's own, which many wait for at once, each in a watch of its own.
+    // A descriptor of the program's own, for which many wait at once, each in a watch of its own.
     void watch_our_own(random& r) {
         const std::byte one{};
         if (r.one_in(2)) {

@@ -1,9 +1,9 @@
 // Futures of every combinator, given their outcomes by plain threads, a pool and loops, while they
 // are stopped, timed out and dropped. Its unit is a source: a promise, or a packaged_task.
 //
-// Laws: of those who give an outcome at the same time at most one is told that it counts; each that
-// waits has exactly one outcome; a value is the one that was given, in the place where it belongs;
-// and at the end of a round no value lives.
+// Laws: of the threads that give an outcome at the same time at most one learns that its outcome
+// counts; each waiter has exactly one outcome; a value is the one that was given, in the place
+// where it belongs; and at the end of a round no value lives.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>

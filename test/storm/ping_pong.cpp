@@ -4,7 +4,7 @@
 // over; the body yields at random depths, with a block of memory and now and then an exception in
 // its hands, and is killed on one of the threads at the end. Laws: one of those that try wins; the
 // body finds what it has left, its context and its exception; nothing of what it counts, without an
-// atomic, is lost, which ThreadSanitizer tells as a race before it is seen. The unit is a resume.
+// atomic, is lost, which ThreadSanitizer reports as a race before it is seen. The unit is a resume.
 #include <atomic>
 #include <cstddef>
 #include <memory>

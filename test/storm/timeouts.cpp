@@ -1,8 +1,8 @@
 // Storm: a wait ends by its event, by its deadline or by a stop, exactly one of them is reported,
 // and a deadline never early. R-54
 //
-// A thousand waits on one semaphore, by fibers of a loop and by this thread, whose deadlines, with
-// permits from another thread and stops from the loop, come at about the same time. A permit that
+// A thousand waits on one semaphore, by fibers of a loop and by this thread, with deadlines that
+// come at about the same time as permits from another thread and stops from the loop. A permit that
 // was given to a wait which reports another end would be lost: all are counted.
 #include <chrono>
 #include <list>

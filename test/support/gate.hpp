@@ -1,4 +1,5 @@
-// gate: the simplest thing to wait for, and the shape of every other: opens for one, or stays open.
+// gate: the simplest awaited object, and the shape of every other: opens for one waiter, or stays
+// open.
 //
 //   co_await g.async_pass();                 // throws stopped
 //   g.async_pass_until(t)                    // wait_status, also of a stop
@@ -54,17 +55,19 @@ public:
     passage async_pass() noexcept { return passage(*this); }
     timed_passage async_pass_until(time_point t) noexcept { return {*this, t}; }
 
-    // Lets the first one through; false when nobody waits.
+    // Lets the first waiter through; false when there is none.
     bool let_one_pass() {
-        wait_node* first;
-        {
-            const std::lock_guard held(queue_);
-            first = queue_.claim_first();
-        }
-        if (first != nullptr) first->owner->wake();
+        waiter* const first = claim_one();
+        if (first != nullptr) first->wake();
         return first != nullptr;
     }
-    // Lets all through, and who comes later.
+    // The same but for the wake, which is the caller's then.
+    waiter* claim_one() {
+        const std::lock_guard held(queue_);
+        wait_node* const first = queue_.claim_first();
+        return first != nullptr ? first->owner : nullptr;
+    }
+    // Lets all waiters through, and all that come later.
     void open() {
         wait_list all;
         {

@@ -1,5 +1,5 @@
-// manual_executor: an executor without a thread of its own, for tests: it runs what is posted when
-// it is told, and its clock stands until it is set.
+// manual_executor: an executor without a thread of its own, for tests: run_all() runs what is
+// posted, and its clock stands until it is set.
 //
 // Any thread may post. Everything else, run_all() and advance() first, is for one thread.
 //
@@ -71,7 +71,7 @@ public:
             }
         });
     }
-    // Sets the clock without a look at the timers.
+    // Sets the clock without a check of the timers.
     void set(time_point t) noexcept { now_ = t; }
     void advance(duration d) {
         now_ += d;
@@ -170,7 +170,7 @@ private:
                                                     keep,        let_go,  party_of};
 };
 
-// A C++20 coroutine of the plainest kind: it is begun by start() and destroyed by who holds it, at
+// A C++20 coroutine of the plainest kind: it is begun by start() and destroyed by its owner, at
 // whatever point it is. An exception that leaves it ends the program.
 class plain_coroutine {
 public:

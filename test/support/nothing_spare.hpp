@@ -5,7 +5,7 @@
 
 namespace weft::testing {
 
-// A moment from which on no keeper has anything to spare.
+// A time point from which on no keeper has anything to spare.
 inline time_point nothing_spare() noexcept {
     time_point now = steady_now();
     while (detail::give_back(now) != never) now += detail::give_back_period;

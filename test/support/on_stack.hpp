@@ -1,5 +1,5 @@
-// Whether locals lie on the stack. Clang's AddressSanitizer keeps them elsewhere, to find who uses
-// them after their function has returned; so nothing that must not lie on a shared stack does.
+// Whether locals are on the stack. Clang's AddressSanitizer keeps them elsewhere, to find uses
+// after their function has returned; so nothing that must not be on a shared stack is there.
 #pragma once
 
 #include "weft/base/platform.hpp"

@@ -1,9 +1,9 @@
-// parties: the same few lines run by a fiber, by a C++20 task, by a coroutine in no flow and by a
-// plain thread, on one loop or on two, so that a law of something that is waited for is written
-// once and holds for all.
+// parties: the same body run by a fiber, by a C++20 task, by a coroutine outside any flow and by a
+// plain thread, on one loop or on two, so that a law of an awaited object is written once and holds
+// for all.
 //
 // A body is a coroutine that awaits through `wait`: a fiber and a thread block there, on their own
-// stack, and the coroutine never suspends; a task and a coroutine in no flow suspend.
+// stack, and the coroutine never suspends; a task and a coroutine outside any flow suspend.
 //
 //   weft::testing::parties p(place::two_loops);
 //   p.add(kind::fiber, [&](auto wait) -> weft::task<> { co_await wait(m.async_lock()); ... });
@@ -97,7 +97,7 @@ public:
     }
 
 private:
-    // Nobody needs it: the last one to end wakes the loops.
+    // No run needs it: the last agent to end wakes the loops.
     static constexpr duration patience = std::chrono::seconds(1);
 
     template <class Body>
@@ -151,7 +151,7 @@ inline std::string name_of_cast(const ::testing::TestParamInfo<cast>& info) {
 
 class among : public ::testing::TestWithParam<cast> {
 protected:
-    // Two parties of the kinds, each n times.
+    // Two agents, one of each kind.
     template <class A, class B>
     void run(A a, B b) {
         const auto [ka, kb, p] = GetParam();
@@ -160,7 +160,7 @@ protected:
         all.add(kb, std::move(b));
         all.run();
     }
-    // The same body for `n` parties, of the two kinds by turns.
+    // The same body for `n` agents, of the two kinds by turns.
     template <class Body>
     void run_many(int n, Body body) {
         const auto [ka, kb, p] = GetParam();

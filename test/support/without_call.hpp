@@ -1,5 +1,5 @@
-// without_call: a system that does not know one of its calls, as an older one does not, or one
-// whose profile of seccomp refuses it.
+// without_call: a system that does not know one of its calls, as an older one does not, or one with
+// a seccomp profile that refuses the call.
 #pragma once
 
 #include <linux/filter.h>
@@ -13,8 +13,8 @@
 
 namespace weft::testing {
 
-// The calling thread, and what it begins, is told from now on that there is no such call, or
-// `error`: there is no way back. False: the thread may not ask for that.
+// From now on the call fails in the calling thread, and in what it begins, as a call that does not
+// exist, or with `error`: there is no way back. False: the thread may not ask for that.
 [[nodiscard]] inline bool without_call(long number, int error = ENOSYS) noexcept {
     std::array<::sock_filter, 4> steps = {{
         {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(::seccomp_data, nr)},

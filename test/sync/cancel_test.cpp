@@ -1,7 +1,7 @@
-// Every wait of this layer, and those of the waist, ended early: by a stop, by the
-// deadline of a scope, by the end of its loop; in a fiber, in a task, in a task that a fiber waits
-// for, on a thread. The waiter comes back within a millisecond of the loop's time, stands in no
-// line, and what it waited for is as if it had never come.
+// Every wait of this layer, and those of the wait layer, ended early: by a stop, by the deadline of
+// a scope, by the end of its loop; in a fiber, in a task, in a task that a fiber waits for, on a
+// thread. The waiter comes back within a millisecond of the loop's time, is queued nowhere, and the
+// awaited object is as if the waiter had never come.
 
 #include <gtest/gtest.h>
 
@@ -80,8 +80,8 @@ struct things {
 
 struct wait {
     const char* name;
-    // Whether it says by its return that it was ended early; otherwise it throws. By who blocks,
-    // and by a coroutine; null where there is none.
+    // Whether the return value says that the wait was ended early; otherwise the wait throws. By a
+    // call that blocks, and by a coroutine; null where there is none.
     bool (*blocks)(things&);
     weft::task<bool> (*suspends)(things&);
     // Afterwards, with the thing made available: whether it is all there.
@@ -91,7 +91,7 @@ struct wait {
 bool cancelled(std::error_code e) { return e == std::errc::operation_canceled; }
 bool is_would_wait(std::error_code e) { return e == std::errc::resource_unavailable_try_again; }
 template <class T>
-bool gets_back(T& m) {  // by the one who holds it
+bool gets_back(T& m) {  // by the owner
     m.unlock();
     return m.try_lock();
 }
@@ -313,7 +313,7 @@ weft::task<> suspend_for(weft::task<bool> t, weft::duration limit, ending& e) {
 
 enum class kind { fiber, task, task_in_a_fiber };
 
-// Who waits, on a loop whose time jumps.
+// A waiter, on a loop with a clock that jumps.
 class who_waits {
 public:
     who_waits(kind k, weft::testing::virtual_loop& l, const wait& w, things& t, ending& e,
@@ -429,7 +429,7 @@ INSTANTIATE_TEST_SUITE_P(sync, every_wait_of_sync, ::testing::ValuesIn(every_wai
 // The same on a stack of one's own.
 class every_blocking_wait_of_sync : public ::testing::TestWithParam<wait> {};
 
-// The loop ends while the fiber waits under a shield: it is unwound, and stands in no line.
+// The loop ends while the fiber waits under a shield: the fiber is unwound, and is queued nowhere.
 TEST_P(every_blocking_wait_of_sync, is_taken_back_when_its_stack_is_unwound) {
     things t;
     bool returned = false;

@@ -317,7 +317,7 @@ TEST(channel_go, fifo) {
     }
 }
 
-// What does not wait finds who waits, and nobody else.
+// A call that does not wait is served by a waiter, and by nothing else.
 TEST(channel_go, nonblock) {
     weft::loop l;
     weft::channel<int> c;
@@ -381,7 +381,7 @@ TEST(channel_go, sieve) {
     EXPECT_EQ(primes[39], 173);
 }
 
-// What is over already wins over a stop, whoever asks.
+// An end that has come already wins over a stop, for every caller.
 TEST(channel, that_is_closed_says_so_also_to_who_was_stopped) {
     weft::loop l;
     weft::channel<int> with_room(1), from_hand_to_hand;

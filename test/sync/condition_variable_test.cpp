@@ -111,7 +111,7 @@ TEST(condition_variable, the_predicate_decides) {
     weft::fiber notifies(
         [&] {
             weft::this_fiber::sleep_for(5ms);
-            c.notify_all();  // in vain
+            c.notify_all();  // without effect
             weft::this_fiber::sleep_for(15ms);
             const std::lock_guard held(m);
             ready = true;
@@ -197,7 +197,7 @@ TEST(condition_variable, a_loop_of_timed_waits_is_ended_by_a_stop) {
     EXPECT_LT(waits, 10);
 }
 
-// Whoever it has woken is destroyed before it runs, or while it waits for the mutex.
+// The waiter that was woken is destroyed before it runs, or while it waits for the mutex.
 TEST(condition_variable, a_notification_goes_to_the_next_when_its_waiter_is_destroyed) {
     for (const bool before_it_runs : {true, false}) {
         weft::loop l;
@@ -336,7 +336,7 @@ TEST(condition_variable, a_stop_leaves_a_waiter_that_was_notified_to_its_notific
     });
     while (!waits) std::this_thread::yield();
     {
-        const std::lock_guard held(m);  // it has let go of the mutex: it stands in line
+        const std::lock_guard held(m);  // the waiter has released the mutex: it is queued
     }
     on.in_next_post([&] { source.request_stop(); });
     c.notify_all();

@@ -57,7 +57,8 @@ TEST(latch, counts_down_from_as_much_as_it_says) {
     EXPECT_TRUE(l.try_wait());
 }
 
-// Who has come back from wait() may destroy it, though the other is still in count_down().
+// A thread that has come back from wait() may destroy the latch, though the other thread is still
+// in count_down().
 TEST(latch, may_be_destroyed_by_who_has_waited) {
     for (int i = 0; i < 300; ++i) {
         auto l = std::make_unique<weft::latch>(1);

@@ -150,8 +150,8 @@ TEST(mutex, is_mine_while_i_hold_it) {
     std::thread([&] { EXPECT_FALSE(m.is_mine()); }).join();
 }
 
-// Coroutines that are begun by hand have the flow of who begins them, or none; one waits for the
-// other all the same.
+// Coroutines that user code starts have the flow of the starter, or none; one waits for the other
+// nevertheless.
 TEST(mutex, is_for_coroutines_that_run_side_by_side) {
     weft::mutex m;
     weft::manual_reset_event go;
@@ -185,7 +185,7 @@ TEST(mutex, is_for_coroutines_that_run_side_by_side) {
     EXPECT_TRUE(living.try_wait());
 }
 
-// A lock that is given up between the look of another and its wait.
+// A lock that is released between the failed check and the wait.
 struct freed_meanwhile : weft::detail::lock_operation {
     weft::mutex& of;
 
@@ -235,7 +235,7 @@ TEST(mutex, a_loop_of_timed_tries_is_ended_by_a_stop) {
     m.unlock();
 }
 
-// In one round: while it yields in between, the holder can run.
+// In one iteration: if the fiber yields in between, the owner can run.
 TEST(mutex, a_fiber_that_tries_in_vain_without_end_is_reported_in_a_debug_build) {
     weft::loop l;
     weft::mutex m;
@@ -402,9 +402,10 @@ TEST(mutex_death, that_is_destroyed_while_somebody_waits_for_it) {
         "weft: a mutex is destroyed, which is held by thread [0-9]+: thread [0-9]+\n");
 }
 
-// -- the holder is a thread that has ended ------------------------------------------------------
+// -- the owner is a thread that has ended -------------------------------------------------------
 
-// A Mutex that has no destructor and is held by a thread that has ended, and that one's number.
+// A Mutex that has no destructor and is owned by a thread that has ended, and the number of that
+// thread.
 template <class Mutex>
 std::uint64_t held_by_one_that_has_ended(Mutex& m) {
     std::uint64_t number = 0;
@@ -429,14 +430,14 @@ TYPED_TEST(mutex_of_any_kind_death, what_a_thread_held_at_its_end_is_named_by_th
     EXPECT_NE(holder, me);
     EXPECT_DEATH(m.unlock(), holder + ": " + me + " \\(.*mutex_test\\.cpp:");
     EXPECT_DEATH(m.~TypeParam(), holder + ": " + me + "\n");
-    // Nor is one that comes later, at the same place in memory, its holder.
+    // Nor is a later thread, at the same place in memory, the owner.
     for (int i = 0; i < 3; ++i) std::thread([&] { EXPECT_FALSE(m.is_mine()); }).join();
     EXPECT_FALSE(m.try_lock_for(0ms));
 }
 
 // -- the place of the call ----------------------------------------------------------------------
 
-// A blocking wait in the body of a coroutine, so that it is refused by its line.
+// A blocking wait in the body of a coroutine, so that the refusal names its source line.
 template <class F>
 void in_a_coroutine(F wait) {
     const auto body = [&]() -> weft::task<> {

@@ -19,7 +19,7 @@ using weft::otherwise;
 
 namespace {
 
-// select2: who loses leaves nothing behind in the lines of the others.
+// select2: a losing select leaves nothing behind in the queues of the other channels.
 TEST(select_go, leaves_nothing_behind) {
     weft::loop l;
     weft::channel<int> data, dummy;
@@ -146,7 +146,8 @@ TEST(select_go, random_ones_agree) {
     }));
 }
 
-// select6: a select that another channel ended is out of the line, and the next in it is served.
+// select6: a select that another channel ended is no longer queued, and the next in the queue is
+// served.
 TEST(select_go, who_stands_behind_a_loser_is_served) {
     weft::loop l;
     weft::channel<bool> one, two, never_sent;
@@ -171,8 +172,8 @@ TEST(select_go, who_stands_behind_a_loser_is_served) {
     for (auto& f : fibers) f.join();
 }
 
-// select7: an item that nobody looks at is received like any other: each way to receive meets each
-// way to send, whoever comes first, from hand to hand and through a place.
+// select7: an item that is thrown away is received like any other: each way to receive meets each
+// way to send, in either order, by direct handoff and through a buffer.
 TEST(select_go, an_item_may_be_thrown_away) {
     auto ignore = [](int) {};
     using way = void (*)(weft::channel<int>& c, weft::channel<int>& silent);
@@ -215,8 +216,8 @@ TEST(select_go, an_item_may_be_thrown_away) {
                 }
 }
 
-// select8: who leaves the function of a case has left the select and nothing else: what follows it
-// in the loop is gone on with, once, whatever the select looks like.
+// select8: a return from the function of a case leaves the select and nothing else: the loop goes
+// on with what follows the select, once, in each form of select.
 TEST(select_go, leaving_a_case_leaves_the_select_and_not_the_loop_around_it) {
     weft::channel<int> ready(1), silent;
     auto rounds = [&](auto select_once) {

@@ -263,7 +263,8 @@ struct at_once_executor final : weft::executor {
     void strike_off(weft::flow&) noexcept override {}
     bool is_here() const noexcept override { return weft::current_executor() == this; }
 };
-// Who takes the item goes on before the select does, and what lay there may be another's then.
+// The receiver of the item goes on before the select does, and the memory of the channel may be
+// another object's then.
 TEST(select, that_sent_at_once_leaves_the_channel_to_who_has_the_item) {
     using ints = weft::channel<int>;
     at_once_executor on;

@@ -1,4 +1,4 @@
-// What a wake costs: no allocation, whoever is woken by whatever.
+// The cost of a wake: no allocation, for any waiter and any waker.
 
 #include <gtest/gtest.h>
 

@@ -88,7 +88,7 @@ TEST(as_task, awaits_an_awaiter_that_has_a_name_itself_and_no_copy) {
     EXPECT_EQ(weft::sync_wait(weft::poll_task(held)), 2);
 }
 
-// Each operation may be moved until it is awaited, so that it can be handed on.
+// Each operation may be moved until it is awaited, so that it can be passed on.
 TEST(as_task, takes_operations_of_each_kind) {
     weft::mutex mutex;
     weft::shared_mutex shared;

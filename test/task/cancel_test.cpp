@@ -1,6 +1,6 @@
 // Every wait of tasks and fibers for each other, ended early: by a stop, by the deadline of a
-// scope, before it begins. Who waits comes back within a millisecond of the loop's time, and what
-// he began has ended by then. R-26
+// scope, before it begins. The waiter comes back within a millisecond of the loop's time, and what
+// the waiter began has ended by then. R-26
 #include <gtest/gtest.h>
 
 #include <optional>

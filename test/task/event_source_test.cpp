@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "test/support/stops_in_copy.hpp"
 #include "test/task/on_loop.hpp"
 #include "weft/fiber/fiber.hpp"
 #include "weft/task/sync_wait.hpp"
@@ -144,7 +145,7 @@ TEST(event_source, a_copy_that_throws_is_told_to_who_was_to_get_it_and_nobody_is
     EXPECT_EQ(failed, 1);
 }
 
-// A T that looks at the source as it is destroyed, and as it is moved.
+// A T that checks the source when it is destroyed, and when it is moved.
 struct curious_news {
     event_source<curious_news>* of;
     int* looks;
@@ -164,11 +165,27 @@ struct curious_news {
 
 TEST(event_source, moves_and_destroys_what_it_is_told_without_its_lock) {
     int looks = 1;
-    event_source<curious_news> e;  // goes first: what it keeps looks once more
+    event_source<curious_news> e;  // destroyed first: the value that it keeps checks once more
     EXPECT_EQ(e.set(&e, &looks), 0u);
     looks = 0;
     EXPECT_EQ(e.set(&e, &looks), 0u) << "in place of the one before";
     EXPECT_EQ(looks, 1);
+}
+
+TEST(event_source_death, refuses_a_kill_while_a_copy_is_made) {
+    weft::loop l;
+    event_source<weft::testing::stops_in_copy> e;
+    int got = 0;
+    const auto reads = [&]() -> task<> {
+        const auto value = co_await e.next();
+        got += value.is_copy ? 1 : 0;
+    };
+    const weft::detail::task_run<void> reader(reads(), l);
+    reader->post_first_turn();
+    l.run_until_idle();
+    weft::testing::expect_no_kill_in_copy([&] { e.set(); });
+    l.run();
+    EXPECT_EQ(got, 1);
 }
 
 }  // namespace

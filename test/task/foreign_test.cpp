@@ -45,8 +45,8 @@ weft::async_generator<int> numbers_in(std::chrono::milliseconds d, int first, in
     }
 }
 
-// Begins body(ended) on a loop, in no flow, and runs the loop to the end. The body says so when it
-// has come to its own.
+// Begins body(ended) on a loop, outside any flow, and runs the loop to the end. The body sets
+// `ended` when it has come to its own end.
 template <class Body>
 void foreign_on_a_loop(Body body) {
     weft::testing::virtual_loop l(1);

@@ -1,4 +1,4 @@
-// Runs a task to its end on a loop whose time jumps, so that no test sleeps.
+// Runs a task to its end on a loop with a clock that jumps, so that no test sleeps.
 #pragma once
 
 #include <chrono>
@@ -42,7 +42,7 @@ task<int> failing_in(Duration d, int n) {
     throw n;
 }
 
-// Counts who holds it.
+// Counts its live instances.
 struct held {
     explicit held(int& n) noexcept : count(&n) { ++n; }
     held(const held&) = delete;

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-// Lets its awaiter sleep until somebody calls fire(). Each kind of await_suspend has one.
+// Lets its awaiter sleep until fire() is called. Each kind of await_suspend has one.
 struct event {
     std::coroutine_handle<> waiting;
 
@@ -41,14 +41,14 @@ struct declining {
     int await_resume() const noexcept { return value; }
 };
 
-// Hands over to the awaiter itself.
+// Transfers to the awaiter itself.
 struct bouncing {
     bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<> h) const noexcept { return h; }
     void await_resume() const noexcept {}
 };
 
-// A coroutine type of somebody else: eager, and gone when it has ended.
+// A coroutine type that is not weft's: eager, and gone when it has ended.
 struct foreign_coroutine {
     struct promise_type {
         foreign_coroutine get_return_object() noexcept { return {}; }

@@ -71,7 +71,7 @@ TEST(task_flow, ends_with_its_executor) {
                 co_await weft::sleep_for(1h);
             } catch (const weft::stopped&) {
             }
-            co_await std::suspend_always();  // nobody will resume it
+            co_await std::suspend_always();  // never resumed
         }
     };
     {

@@ -79,11 +79,11 @@ task<T> throwing() {
     if constexpr (!std::is_void_v<T>) co_return T();
 }
 
-struct alignas(128) wide {
+struct alignas(128) wide_value {
     char bytes[128];
 };
 
-// I2 of transfer_base: whatever T is, the error lies where destroy_task looks for it.
+// I2 of transfer_base: whatever T is, the error is stored where destroy_task searches for it.
 template <class T>
 void an_error_goes_with_its_task() {
     {
@@ -107,7 +107,7 @@ TEST(task_promise, an_error_that_nobody_asked_for_goes_with_its_task) {
     an_error_goes_with_its_task<std::string>();
     an_error_goes_with_its_task<std::unique_ptr<int>>();
     an_error_goes_with_its_task<long double>();
-    an_error_goes_with_its_task<wide>();
+    an_error_goes_with_its_task<wide_value>();
 }
 
 }  // namespace

@@ -222,7 +222,7 @@ TEST(task, destroys_its_value_once) {
     EXPECT_EQ(counted::living, 0);
 }
 
-// What may be awaited, and who may await.
+// What may be awaited, and by which coroutines.
 
 TEST(task, awaits_anything_that_can_be_awaited) {
     event e;
@@ -265,8 +265,8 @@ TEST(task, is_awaited_by_a_coroutine_that_is_not_wefts) {
     EXPECT_EQ(got, 1111);
 }
 
-// Awaited as a temporary that holds a resource. With a constructor: what an aggregate is built of
-// inside a co_await, GCC 12 destroys twice, whoever awaits it.
+// Awaited as a temporary that holds a resource. With a constructor: GCC 12 destroys the parts of an
+// aggregate that is built inside a co_await twice, in any awaiting coroutine.
 struct holding_awaiter {
     explicit holding_awaiter(event& ev) : e(&ev) {}
     counted resource;

@@ -1,4 +1,4 @@
-// What a wake of a task costs: no allocation, whoever wakes it, and however often. R-43
+// The cost of a wake of a task: no allocation, by any waker, and however often. R-43
 
 #include <gtest/gtest.h>
 

@@ -44,8 +44,8 @@ TEST(transfer, a_million_awaits_that_complete_at_once_need_no_stack) {
 }
 
 #if !WEFT_ASAN && !WEFT_TSAN
-// Each is begun by hand below the one before, so that where a body has no tail calls it needs a
-// trampoline of its own: so many were never in use at once.
+// User code starts each task below the one before, so that where a body has no tail calls the task
+// needs a trampoline of its own: so many were never in use at once.
 task<int> begin_below(int depth) {
     if (depth == 0) co_return 0;
     task<int> next = begin_below(depth - 1);
@@ -160,7 +160,8 @@ TEST(transfer, a_loop_of_tasks_that_were_begun_by_hand_needs_no_stack) {
     });
 }
 
-// Temporaries with destructors, whose addresses escape, do not keep a compiler from its tail call.
+// Temporaries with destructors and with addresses that escape do not keep a compiler from its tail
+// call.
 task<std::size_t> with_temporaries(const std::string& s) { co_return s.size(); }
 
 TEST(transfer, awaits_with_temporaries_need_no_stack) {
@@ -179,7 +180,8 @@ TEST(transfer, awaits_with_temporaries_need_no_stack) {
     });
 }
 
-// Task within task, each started by hand: as many trampolines as there are levels, each gone again.
+// Task within task, each started by user code: as many trampolines as there are levels, each gone
+// again.
 TEST(transfer, tasks_that_start_tasks_keep_apart) {
     static const auto nested = [](auto& self, int depth) -> task<int> {
         int sum = co_await number(1);
@@ -198,7 +200,8 @@ TEST(transfer, tasks_that_start_tasks_keep_apart) {
     }
 }
 
-// An event that fires inside the await_suspend of somebody else resumes a task above the other one.
+// An event that fires inside the await_suspend of a foreign awaiter resumes a task above the other
+// one.
 struct firing {
     event* e;
     bool await_ready() const noexcept { return false; }

@@ -95,7 +95,7 @@ protected:
         co_await weft::sleep_for(1ms);
         co_return Kind::make();
     }
-    // Awaits it, and looks. It is referred to, and outlives the task.
+    // Awaits `awaitable`, and checks the value. The value is referred to, and outlives the task.
     template <class A>
     static task<bool> arrives_well(A&& awaitable) {
         if constexpr (std::is_void_v<weft::await_result_t<A>>) {

@@ -27,7 +27,7 @@ using testing::plain_coroutine;
 
 using testing::slow;
 
-// A lazy coroutine of somebody else, which knows nothing of weft: what it gives is made by F.
+// A lazy coroutine that is not weft's, and knows nothing of weft.
 template <class T>
 struct foreign_task {
     struct promise_type {

@@ -61,7 +61,7 @@ TEST(executor, runs_what_is_posted_in_order_and_not_within_the_post) {
     EXPECT_EQ(ran, (std::vector{1, 2}));
 }
 
-// On its own thread nobody else looks, and a deferral costs less.
+// On the executor's own thread no other thread has to see the launch, and a deferral costs less.
 TEST(executor, launches_by_a_post_and_on_its_own_thread_by_a_deferral) {
     std::vector<int> ran;
     noted a(ran, 1);

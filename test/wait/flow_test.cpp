@@ -135,7 +135,7 @@ TEST(flow, that_has_not_been_given_a_home_only_remembers_the_stop) {
     f.home = nullptr;
     EXPECT_TRUE(f.request_stop(stop_reason::user));
     f.home = &on;
-    EXPECT_EQ(f.pending_stop(), stop_reason::none);  // F3: who starts it delivers
+    EXPECT_EQ(f.pending_stop(), stop_reason::none);  // F3: the flow's starter delivers the stop
     f.deliver_stop();
     EXPECT_EQ(f.pending_stop(), stop_reason::user);
 }
@@ -225,7 +225,7 @@ TEST(flow, a_stop_under_a_shield_ends_what_waits_beside_when_the_shield_is_lower
     on.run_all();
 }
 
-// An executor whose post takes its time.
+// An executor with a slow post().
 class slow_executor final : public executor {
 public:
     void post(runnable& r) noexcept override {

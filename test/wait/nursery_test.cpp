@@ -389,7 +389,7 @@ TEST(nursery, a_join_lasts_until_all_have_ended_also_when_a_child_has_failed) {
                           EXPECT_EQ(e, 7);
                       }
                       EXPECT_EQ(n.errors().size(), 2u);
-                      weft::this_fiber::sleep_for(1ms);  // and it is told
+                      weft::this_fiber::sleep_for(1ms);  // and the failure is delivered
                   }),
                   10ms);
     }
@@ -419,9 +419,9 @@ TEST(nursery, a_stop_of_the_caller_is_the_blocks) {
     EXPECT_EQ(l.now(), before);
 }
 
-// -- whose block it is --------------------------------------------------------------------------
+// -- the owner of the block ---------------------------------------------------------------------
 
-// The failure of a child is told to nothing then, and the flow of the block is there all the same.
+// The failure of a child has no receiver then, and the flow of the block is there nevertheless.
 TEST(nursery_death, that_a_thread_has_left_behind_is_destroyed_by_no_other) {
     weft::testing::loop_thread there;
     alignas(nursery) static std::byte place[sizeof(nursery)];  // there is no destructor to be had

@@ -1,6 +1,5 @@
-// What waits on a shared stack, with everything that can be waited for: three fibers take turns on
-// one stack, so that each is copied out while it waits, and look at their locals when they are
-// back.
+// Waits on a shared stack, for every kind of awaited object: three fibers take turns on one stack,
+// so that each is copied out while it waits, and check their locals when they are back.
 #include "weft/wait/off_stack.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +47,7 @@ protected:
     fiber begin(std::function<void()> f) { return fiber(std::move(f), options()); }
     weft::fiber_options options() { return {.on = &loop_, .shared = &group_}; }
 
-    // wait(i) in each of the fibers, twice, between a look at locals of several sizes.
+    // wait(i) in each of the fibers, twice, with a check of locals of several sizes after each.
     void each(std::function<void(int)> wait) {
         int looked = 0;
         std::vector<fiber> all;

@@ -23,7 +23,7 @@ static_assert(operation<gate::passage> && operation<gate::passage&>);
 static_assert(operation<gate::timed_passage>);
 static_assert(!operation<int> && !operation<std::suspend_always>);
 
-// Notes what is asked of it, and completes when it is told to.
+// Notes the calls that are made to it, and completes in the way that `completes` says.
 struct noting {
     static constexpr bool reports_stop = true;
     enum when { at_once, in_start, by_wake } completes;
@@ -123,7 +123,7 @@ TEST(operation, does_nothing_before_it_is_awaited) {
     EXPECT_TRUE(calls.empty());
 }
 
-// A coroutine that runs in no flow goes on where it ran.
+// A coroutine that runs outside any flow goes on where it ran.
 TEST(operation, resumes_on_the_executor_that_it_was_awaited_on) {
     manual_executor first;
     manual_executor second;
@@ -142,7 +142,49 @@ TEST(operation, resumes_on_the_executor_that_it_was_awaited_on) {
     EXPECT_EQ(where, (std::vector<executor*>{&first, &first}));
 }
 
-// Says who asks whether it is ready.
+// Waits in a room, and ends with the first wake.
+struct with_a_room {
+    static constexpr bool reports_stop = true;
+    struct room {
+        wait_node node;
+        int* rooms = nullptr;
+        ~room() {
+            if (rooms != nullptr) --*rooms;
+        }
+    };
+    gate::passage passes;
+    int* rooms;
+
+    bool ready() noexcept { return false; }
+    bool start(waiter& w, room& r) {
+        r.rooms = rooms;
+        ++*rooms;
+        return passes.start(w);
+    }
+    void lacks_memory() noexcept {}
+    int take(const waiter*, wait_status) const noexcept { return *rooms; }
+};
+static_assert(operation<with_a_room>);
+
+TEST(operation, with_a_room_needs_not_be_one_that_looks_again) {
+    gate g;
+    int rooms = 0;
+    int when_taken = 0;
+    const auto body = [&]() -> plain_coroutine {
+        when_taken = co_await with_a_room{g.async_pass(), &rooms};
+    };
+    plain_coroutine c = body();
+    manual_executor on;
+    c.start(on);
+    EXPECT_EQ(rooms, 1);
+    g.let_one_pass();
+    on.run_all();
+    EXPECT_TRUE(c.done());
+    EXPECT_EQ(when_taken, 1);
+    EXPECT_EQ(rooms, 0);
+}
+
+// Notes whether a coroutine or a blocking call asks for readiness.
 struct asks_who {
     static constexpr bool reports_stop = true;
     char by = 0;

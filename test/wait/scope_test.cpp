@@ -106,7 +106,7 @@ task<> many_deep(int levels) {
         co_await weft::when_all(many_deep(levels - 1));
 }
 
-// Each scope hands the stop on to the next, and nobody's stack is as deep as they are.
+// Each scope forwards the stop to the next, and no stack is as deep as the scopes.
 TEST(scope, a_stop_reaches_the_innermost_of_any_number_from_a_small_stack) {
     weft::testing::virtual_loop l(1);
     const weft::time_point before = l.now();

@@ -91,7 +91,7 @@ TEST(thread_host, a_deadline_comes_though_there_is_always_something_to_run) {
     detail::this_thread_host().forget(r.node);
 }
 
-// The event and the deadline at about the same time, each told by what the waker saw. R-54
+// The event and the deadline at about the same time, checked against what the waker saw. R-54
 TEST(thread_host, a_wake_and_a_deadline_agree_in_every_race) {
     const int races = slow ? 1'000 : 5'000;
     gate g;
@@ -160,7 +160,7 @@ TEST(thread_host_death, a_yield_in_what_a_waiting_thread_runs) {
 
 task<> sleeps(duration d) { co_await sleep_for(d); }
 
-// Each wake looks at all who sleep, or at the next one alone.
+// Each wake checks all sleepers, or the next sleeper alone.
 TEST(thread_host, wakes_any_number_of_sleepers_in_time) {
     const int count = slow ? 20'000 : 100'000;
     std::vector<task<>> all;

@@ -105,8 +105,8 @@ TEST(wait_queue, one_that_withdraws_leaves_the_others_where_they_stand) {
     EXPECT_EQ(order, (std::vector{1, 2}));
 }
 
-// Tokens are handed out to threads of which many give up: every token that found somebody was
-// passed on by him, and none is lost between a deadline and a wake.
+// Threads wait for tokens, and many give up: each token that found a waiter let that waiter pass,
+// and no token is lost between a deadline and a wake.
 TEST(wait_queue, loses_no_wake_to_waiters_that_give_up) {
     constexpr int threads = 3;
     const int tokens = slow ? 1'000 : 10'000;

@@ -85,7 +85,7 @@ struct hasty {
     wait_status take(const waiter*, wait_status how) { return how; }
 };
 
-// The event comes between start() and the suspension, which other threads cannot tell apart.
+// The event comes between start() and the suspension, which other threads cannot distinguish.
 TEST(waiter, a_wake_before_the_suspension_is_remembered) {
     EXPECT_EQ(sync_wait(hasty()), wait_status::woken);
 }
@@ -146,6 +146,54 @@ TEST(waiter, a_deadline_that_is_dropped_ends_no_later_step) {
         EXPECT_EQ(on.timer_count(), 0u);
     }
     EXPECT_EQ(ends, std::vector{wait_status::woken});
+}
+
+// Waits on after its deadline, during which another thread asks its flow to stop.
+struct waits_on {
+    static constexpr bool reports_stop = true;
+    flow& of;
+    time_point until;
+    bool stands = false;
+
+    bool ready() { return false; }
+    bool start(waiter& w) {
+        w.enlist("a thing", this, this,
+                 [](waiter& me) noexcept { me.operation<waits_on>().stands = false; });
+        return stands = true;
+    }
+    time_point deadline() const { return until; }
+    bool again(waiter& w) {
+        of.stop.request_stop(stop_reason::user);  // its message has not come yet
+        until += 1ms;
+        if (!w.renew(until, reports_stop)) return true;
+        stands = true;
+        return false;
+    }
+    wait_status take(const waiter*, wait_status how) {
+        EXPECT_FALSE(stands);
+        return how;
+    }
+};
+
+plain_coroutine wait_on(waits_on& op, std::vector<wait_status>& ends) {
+    ends.push_back(co_await op);
+}
+
+TEST(waiter, that_waits_on_is_not_woken_by_a_stop_before_it_stands_in_its_line_again) {
+    manual_executor on;
+    coroutine_flow f(on);
+    waits_on op{f, on.now() + 1ms};
+    std::vector<wait_status> ends;
+    plain_coroutine c = wait_on(op, ends);
+    c.start(on, &f);
+    on.advance(1ms);
+    EXPECT_TRUE(op.stands);
+    EXPECT_TRUE(ends.empty());
+    EXPECT_EQ(on.timer_count(), 1u);
+    on.call([&] { f.deliver_stop(); });  // the message
+    on.run_all();
+    EXPECT_EQ(ends, std::vector{wait_status::stopped});
+    EXPECT_EQ(on.timer_count(), 0u);
 }
 
 // What comes when, in units of the clock, and how the wait ends. R-54
@@ -336,7 +384,7 @@ TEST(waiter, in_a_destructor_that_runs_because_of_an_exception_is_not_stopped) {
     stopped_one.join();
 }
 
-// The exception is that of whoever resumes it, and not the coroutine's.
+// The exception is that of the code that resumes the coroutine, and not the coroutine's.
 TEST(waiter, of_a_coroutine_is_stopped_though_who_resumes_it_unwinds) {
     manual_executor on;
     coroutine_flow f(on);
@@ -381,7 +429,7 @@ struct stops_its_flow {
     wait_status take(const waiter*, wait_status how) { return how; }
 };
 
-// It was let begin, and nobody found it waiting.
+// The wait was allowed to begin, and the stop did not find it waiting.
 TEST(waiter, is_ended_by_a_stop_that_comes_while_its_operation_is_started) {
     manual_executor on;
     coroutine_flow f(on);
@@ -527,7 +575,7 @@ TEST(waiter, a_million_wakes_allocate_nothing) {
     EXPECT_EQ(passed, wakes);
 }
 
-// A sanitizer, which counts nothing here, looks for what has leaked.
+// A sanitizer, which counts nothing here, searches for leaks.
 TEST(waiter, on_a_thread_leaves_nothing_behind_when_the_thread_ends) {
     const auto thread_waits = [] {
         std::thread([] {

@@ -1,13 +1,14 @@
-// WEFT_ASSERT: a broken rule ends the program with one line that names the rule, the place and the
-// party.
+// WEFT_ASSERT: a broken rule ends the program with one line that names the rule, the caller's
+// source location and the agent.
 //
-// Its one idea: a check that a user can trip (resume of a finished coroutine, release of a
-// stranger's stack) stays on in release builds and says who broke which rule; a check of weft's own
-// invariants is WEFT_DEBUG_ASSERT and costs nothing under NDEBUG. Neither throws, allocates or
-// unwinds.
+// Its one idea: a check that a user can trip (resume of a finished coroutine, release of a stack of
+// another allocator) stays on in release builds and names the rule and the agent that broke it. A
+// check of weft's own invariants is WEFT_DEBUG_ASSERT and costs nothing under NDEBUG. Neither
+// throws, allocates or unwinds.
 //
-// The place is the line of the caller that broke the rule, and not the one in weft that found it: a
-// function that users call takes it as its last parameter and hands it on, down to the check.
+// The location is the line of the caller that broke the rule, and not the line in weft that found
+// it: a function that users call takes the location as its last parameter and forwards it to the
+// check.
 //
 //   void release(long n, std::source_location place = std::source_location::current()) noexcept {
 //       WEFT_ASSERT_AT(n >= 0, "release of a semaphore by less than nothing", place);
@@ -18,8 +19,8 @@
 //   weft: resume of a finished coroutine: coroutine 7 "login" (server.cpp:31)
 //
 // A destructor, an operator and a function that takes a pack have no such parameter: there
-// `unknown_place` leaves the place out, and the party, or what it was about, says more than a line
-// of weft's. WEFT_ASSERT names its own line: for what no user calls.
+// `unknown_place` leaves the location out, and the agent, or the object concerned, says more than a
+// line of weft's. WEFT_ASSERT names its own line, for functions that no user calls.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +30,15 @@
 
 namespace weft {
 
-// Who broke a rule, or whom it happened to. Plain pointers, so that it can be made anywhere,
-// a signal handler included.
+// The agent that broke a rule, or that the breach happened to. Plain pointers, so that a party can
+// be made anywhere, a signal handler included.
 struct party {
-    const char* kind = nullptr;  // "coroutine", "thread", ...; null when no party is known
+    const char* kind = nullptr;  // "coroutine", "thread", ...; null when no agent is known
     std::uint64_t id = 0;
     const char* name = nullptr;  // optional
 };
 
-// In the place of one that is not known.
+// Stands for a source location that is not known.
 inline constexpr std::source_location unknown_place{};
 
 // Prints one line to standard error and aborts. Any thread, async-signal-safe.

@@ -2,8 +2,9 @@
 //
 // Where each stores to a word of its own and then loads the other's, both must have a full fence in
 // between, or both may miss the other. Its one idea: the kernel puts a fence into every running
-// thread of the process when one of them asks (membarrier). So who comes seldom pays a system call
-// for both, and who comes often pays nothing: he only keeps his compiler from changing the order.
+// thread of the process when one of them asks (membarrier). The thread that comes seldom pays a
+// system call for both. The thread that comes often pays nothing: it only keeps its compiler from
+// changing the order.
 //
 //      often, the light side                     seldom, the heavy side
 //
@@ -11,18 +12,18 @@
 //      fence.light()                             asymmetric_fence::heavy()
 //      sees theirs, or ...                       ... sees mine
 //
-// Two heavy sides order each other, two light ones do not. What is behind a fence is decided at one
-// moment of heavy(): all that a light side did before it is seen after heavy(), and all that the
-// heavy side did before heavy() is seen by what the light side does after it.
+// Two heavy sides order each other, two light ones do not. Each heavy() has one time point that
+// decides what lies behind the fence: all that a light side did before it is seen after heavy(),
+// and all that the heavy side did before heavy() is seen by what the light side does after it.
 //
 // Where the kernel has no membarrier, or refuses it, and under ThreadSanitizer, which does not see
-// it, both sides are full fences. That is decided once in a process, and it is the same for all of
-// its threads. A light side made by full() has a full fence anywhere, and suits any heavy side.
+// it, both sides are full fences. The choice is made once in a process and holds for all of its
+// threads. A light side made by full() has a full fence anywhere, and suits any heavy side.
 //
 // Limits: heavy() costs 1 us and more, and interrupts the processors on which the process runs. A
 // sandbox that takes membarrier away from a process which already has it ends that process.
 //
-//   weft::asymmetric_fence fence;                       // kept by who comes often
+//   weft::asymmetric_fence fence;                       // kept by the thread that comes often
 //
 // Model: test/model/asymmetric_fence_test.cpp
 #pragma once
@@ -42,7 +43,8 @@ void membarrier() noexcept;
 
 inline void full_fence() noexcept {
     if constexpr (WEFT_TSAN) {
-        // ThreadSanitizer knows no fences. Who changes one word after another is ordered after him.
+        // ThreadSanitizer knows no fences. Of two threads that change one word, the later is
+        // ordered after the earlier.
         static constinit atomic<unsigned> meeting{0};
         meeting.fetch_add(1, std::memory_order_acq_rel);  // pairs with itself
     } else {
@@ -57,7 +59,7 @@ class asymmetric_fence {
 public:
     // Free of charge if it can be.
     asymmetric_fence() noexcept : free_(detail::membarrier_works()) {}
-    // One whose light side pays as well.
+    // A fence whose light side pays as well.
     static asymmetric_fence full() noexcept { return asymmetric_fence(false); }
 
     bool is_free() const noexcept { return free_; }

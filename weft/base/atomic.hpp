@@ -1,4 +1,4 @@
-// atomic<T> and atomic_thread_fence: std's own, unless the build has a checker stand in for them.
+// atomic<T> and atomic_thread_fence: std's own, unless the build replaces them by a checker's.
 //
 // Its one idea: what threads of weft share is spelt weft::atomic, so that test/model can compile
 // the very same sources with -DWEFT_MODEL=1, where each operation is a point at which the checker

@@ -33,8 +33,8 @@ constexpr std::size_t largest_run_bytes = 64 * chunk_bytes;
 
 constexpr std::size_t block_bytes(std::size_t i) { return (i + 1) * block_lists::step_bytes; }
 
-// A batch is what is handed over in one go: about a page, but never so few blocks that the lock is
-// felt.
+// A batch is what moves between a thread and the depot in one go: about a page, but never so few
+// blocks that the cost of the lock is felt.
 constexpr std::size_t batch_count(std::size_t i) {
     const std::size_t n = batch_bytes / block_bytes(i);
     return n < 16 ? 16 : n;
@@ -220,7 +220,7 @@ free_block* depot::pop(std::size_t i) noexcept {
     return batch;
 }
 
-// A batch, or null when there is no memory.
+// A batch, or null when no memory can be had.
 free_block* depot::take(std::size_t i) noexcept {
     free_block* batch = pop(i);
     classes[i].unused_blocks.taken(classes[i].batches.block_count);
@@ -360,8 +360,8 @@ void spill(free_block* b, std::size_t i) noexcept {
     first = b;
 }
 
-// What the thread has not come down to since it was last here, once a period; and its lists, whose
-// few blocks may each keep a chunk.
+// Once a period, brings to the depot the spare batches that the thread has not needed since its
+// last visit; and its lists, whose few blocks may each keep a chunk.
 void depot::bring_unused(thread_record& r, time_point now) noexcept {
     if (r.now != thread_record::state::open || now < r.period_end) return;
     r.period_end = after(now, give_back_period);

@@ -117,7 +117,7 @@ public:
         return p;
     }
 
-    // The same; null when there is none.
+    // As acquire(); null when no memory can be had.
     [[nodiscard]] static void* try_acquire(std::size_t bytes) noexcept {
         const std::size_t i = detail::block_lists::index(bytes);
         if (i < detail::block_lists::class_count) {
@@ -148,7 +148,8 @@ public:
         detail::release_slow(p, bytes);
     }
 
-    // The same for what may be aligned to more than `alignment`, which goes to operator new.
+    // As acquire() and release(), for memory that may be aligned to more than `alignment`, which
+    // goes to operator new.
     [[nodiscard]] static void* acquire(std::size_t bytes, std::size_t align) {
         return align <= alignment ? acquire(bytes) : ::operator new(bytes, std::align_val_t{align});
     }

@@ -1,8 +1,8 @@
 // clock: monotonic time, and arithmetic on it that saturates.
 //
-// Its one idea: a deadline is an absolute moment of the steady clock, `never` is the last one, and
-// any duration a user can write (hours::max(), a negative one, a floating-point one) becomes a
-// moment without overflow. A deadline is rounded up, so that nothing is early.
+// Its one idea: a deadline is an absolute time point of the steady clock, `never` is the last one,
+// and any duration a user can write (hours::max(), a negative one, a floating-point one) becomes a
+// time point without overflow. A deadline is rounded up, so that nothing is early.
 //
 // What time it is, is the executor's to say (wait/executor.hpp): a test may have one that jumps.
 //
@@ -22,23 +22,23 @@ inline constexpr time_point never = time_point::max();
 
 inline time_point steady_now() noexcept { return clock::now(); }
 
-// The least duration of the clock that is not less than d, or the nearest that there is.
+// The least duration of the clock that is not less than d, or the nearest one of the clock.
 template <class Rep, class Period>
 constexpr duration saturated(std::chrono::duration<Rep, Period> d) noexcept {
-    // Whole numbers are compared in long double, which holds every count of nanoseconds there is;
-    // others in their own type, where the greatest count becomes 2^63 and all below it is one.
+    // Whole numbers are compared in long double, which holds every count of nanoseconds; others in
+    // their own type, where the greatest count becomes 2^63 and all below it is one.
     constexpr bool whole = !std::chrono::treat_as_floating_point_v<Rep>;
     using number = std::conditional_t<whole, long double, Rep>;
     const std::chrono::duration<number, duration::period> w(d);
     if (w >= decltype(w)(duration::max())) return duration::max();
-    if (!(w > decltype(w)(duration::min()))) return duration::min();  // also what is no number
+    if (!(w > decltype(w)(duration::min()))) return duration::min();  // also NaN
     if constexpr (whole)
         return std::chrono::ceil<duration>(d);
     else
         return std::chrono::ceil<duration>(w);
 }
 
-// now + d; `never` where that is beyond the last moment, and now where d is negative.
+// now + d; `never` where the sum is beyond the last time point, and now where d is negative.
 template <class Rep, class Period>
 constexpr time_point after(time_point now, std::chrono::duration<Rep, Period> d) noexcept {
     const duration step = saturated(d);
@@ -46,14 +46,15 @@ constexpr time_point after(time_point now, std::chrono::duration<Rep, Period> d)
     return now >= never - step ? never : now + step;
 }
 
-// From now until then: zero where that has come, and the longest there is where it is beyond that.
+// From now until then: zero where `then` has come, and duration::max() where the difference is
+// beyond it.
 constexpr duration time_left(time_point now, time_point then) noexcept {
     if (then <= now) return duration::zero();
     const bool beyond = now < time_point{} && then > never + now.time_since_epoch();
     return beyond ? duration::max() : then - now;
 }
 
-// The moment of a steady clock's time point of any resolution.
+// The time point of the steady clock for one of any resolution.
 template <class Duration>
 constexpr time_point saturated(std::chrono::time_point<clock, Duration> t) noexcept {
     return time_point(saturated(t.time_since_epoch()));

@@ -1,4 +1,4 @@
-// errno, where what stands between two looks at it may be a wait.
+// errno, for a function in which a wait may come between two uses of it.
 //
 // The address of errno is its thread's. Compilers know it to be the same throughout a function, as
 // it is in one that stays on its thread, and keep it over calls: code that waits as a migratable
@@ -8,7 +8,7 @@
 //   const kept_errno before;      // put back at the end of the scope, on whatever thread
 //   ...wait...
 //
-// Where nothing can wait between the looks, errno itself is as good. tools/thread_local_check.py
+// Where nothing can wait between the uses, errno itself is as good. tools/thread_local_check.py
 // finds in the object code where it is not.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace weft {
 
 WEFT_NOINLINE int get_errno() noexcept;
 WEFT_NOINLINE void set_errno(int value) noexcept;
-// Good until the next wait: look at it at once, keep it nowhere.
+// Good until the next wait: use the pointer at once, keep it nowhere.
 WEFT_NOINLINE int* errno_here() noexcept;
 
 // A failed call: errno is set; -1.

@@ -1,16 +1,17 @@
-// An eventfd by which a driver is told of wakes: readable once it was told, until it forgets.
+// event_fd: an eventfd by which a driver is notified of wakes: readable from a tell until the
+// driver resets it.
 //
-// A wake that the system refuses to take would be one that never comes: see refusals.hpp.
+// A wake that the system refuses to take would never be delivered: see refusals.hpp.
 #pragma once
 
 namespace weft::detail {
 
-// Nonblocking, and closed in what the program executes; `told`: readable at once. -1 with errno.
+// Nonblocking, and close-on-exec; `told`: readable at once. -1 with errno.
 [[nodiscard]] int open_event_fd(bool told) noexcept;
 void tell_event_fd(int number) noexcept;
-// Of one that is readable, and that no other thread reads.
+// For an eventfd that is readable, and that no other thread reads.
 void drain_event_fd(int number) noexcept;
-// Of one that may be.
+// For an eventfd that may be readable.
 void forget_event_fd(int number) noexcept;
 
 }  // namespace weft::detail

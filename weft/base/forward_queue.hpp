@@ -1,5 +1,5 @@
 // forward_queue<T>: an intrusive singly linked FIFO, for what is queued and taken in order and
-// never leaves from the middle: work that was posted, what an inbox hands over.
+// never leaves from the middle: work that was posted, what an inbox delivers.
 //
 // Its one idea: one word in the element. Where list<T> is two words and lets an element leave, this
 // is half of it, and a whole queue moves as two pointers.
@@ -7,7 +7,7 @@
 //   first --> [a] --> [b] --> [c] --> null        alone: next is the element itself
 //   last  ---------------------^
 //
-// T derives from forward_node; for two queues at once, from two nodes told apart by a tag. Nodes
+// T derives from forward_node; for two queues at once, from two nodes with different tags. Nodes
 // are pinned, a queue can be moved. Not thread-safe.
 //
 //   struct job : weft::forward_node<> { void run(); };
@@ -33,7 +33,8 @@ struct forward_link {
 
 }  // namespace detail
 
-// What makes its heir an element of a forward_queue. The tag is any type, even an incomplete one.
+// Base class that makes its derived class an element of a forward_queue. The tag is any type, even
+// an incomplete one.
 template <class Tag = void>
 class forward_node : public detail::forward_link {
 public:
@@ -68,7 +69,7 @@ public:
     }
 
     bool empty() const noexcept { return first_ == nullptr; }
-    // Null when there is none.
+    // Null when the queue is empty.
     T* front() const noexcept { return empty() ? nullptr : &of(*first_); }
 
     void push_back(T& x) noexcept {
@@ -86,7 +87,7 @@ public:
         first_ = &l;
     }
 
-    // Takes the first out; null when there is none.
+    // Takes the first out; null when the queue is empty.
     T* pop_front() noexcept {
         if (empty()) return nullptr;
         link& l = *first_;

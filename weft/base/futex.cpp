@@ -11,14 +11,14 @@
 namespace weft::detail {
 namespace {
 
-// Moments before the clock's first have come.
+// Time points before the clock's first count as that first one: they have passed.
 timespec timespec_of(time_point t) noexcept {
     const auto since = t < time_point{} ? duration::zero() : t.time_since_epoch();
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since);
     return {static_cast<time_t>(seconds.count()), static_cast<long>((since - seconds).count())};
 }
 
-// The system call itself: `syscall` may be a hook. Negative: a number of errno.
+// The system call itself: `syscall` may be a hook. A negative result is an error number.
 long futex_call(const void* word, int op, std::uint32_t value, const timespec* moment,
                 std::uint32_t bits) noexcept {
 #if defined(__x86_64__)
@@ -58,7 +58,7 @@ long futex_call(const void* word, int op, std::uint32_t value, const timespec* m
 
 bool futex_wait_at(void* word, std::uint32_t expected, time_point until) noexcept {
     const timespec moment = timespec_of(until);
-    // With bits the moment is absolute, and of CLOCK_MONOTONIC.
+    // With bits the time is absolute, and of CLOCK_MONOTONIC.
     return futex_call(word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                       until == never ? nullptr : &moment, FUTEX_BITSET_MATCH_ANY) != -ETIMEDOUT;
 }

@@ -1,15 +1,15 @@
 // futex: a thread sleeps while a word is what it was, and another that has changed the word wakes
 // it.
 //
-// Its one idea: the two system calls themselves, below everything that may stand in for functions
-// of libc, so that what is built on them blocks the thread and nothing else, wherever it is called.
+// Its one idea: the two system calls themselves, below everything that may replace functions of
+// libc, so that what is built on them blocks the thread and nothing else, wherever it is called.
 //
 //      sleeper                                      waker
 //      word is `expected`? --- in one step ---      word = another; futex_wake(&word)
 //      futex_wait(word, expected): sleeps ----------------^ comes back
 //
-// A sleep may end for no reason; the sleeper looks at the word again. Neither call changes errno.
-// A wake needs the address alone: the word may be gone by then.
+// A sleep may end for no reason; the sleeper checks the word again. Neither call changes errno. A
+// wake needs the address alone: the word may be gone by then.
 //
 //   weft::atomic<std::uint32_t> word{0};
 //   while (word.load(std::memory_order_acquire) == 0) weft::detail::futex_wait(word, 0);

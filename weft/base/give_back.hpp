@@ -7,7 +7,7 @@
 // and release know nothing of loops.
 //
 //      loop, before it sleeps ---> give_back(now) ---> [stacks] ---> [blocks] ---> ...
-//           sleeps until then <--- the earliest moment that one of them has named, or never
+//           sleeps until then <--- the earliest time point that one of them has named, or never
 //
 // A keeper is asked often and by many threads at once, so it answers `never` without a lock when it
 // has nothing to spare. It gives back what its stock has not come below for a period: `unused` says
@@ -34,9 +34,9 @@ inline constexpr duration give_back_period = std::chrono::seconds(1);
 class memory_keeper {
 public:
     // Gives back a part of what is spare, in some hundred microseconds at most: what belongs to the
-    // calling thread, and what belongs to the process. Returns the moment at which it is to be
-    // asked again: `now`, where more could go at once; never, where there is nothing to spare. Any
-    // thread.
+    // calling thread, and what belongs to the process. Returns the time point at which the keeper
+    // is to be asked again: `now`, where more could go at once; never, where nothing is to spare.
+    // Any thread.
     using function = time_point (*)(time_point now) noexcept;
 
     constexpr explicit memory_keeper(function f) noexcept : give_back_(f) {}
@@ -64,7 +64,7 @@ private:
     atomic<memory_keeper*> first_{nullptr};
 };
 
-// Asks every keeper, and returns the earliest moment of their answers. Any thread.
+// Asks every keeper, and returns the earliest time point of their answers. Any thread.
 time_point give_back(time_point now) noexcept;
 
 // How much of a stock has not been used for a period. Guarded by what guards the stock.
@@ -76,9 +76,9 @@ public:
     // The stock has come down to `left`.
     void taken(std::size_t left) noexcept { lowest_ = std::min(lowest_, left); }  // U1
 
-    // How many of the `count` there are may go now. At the end of each period half of what was
-    // never used in it may, and `least` if there are so many: a burst that comes again finds the
-    // rest, and nothing is kept for ever.
+    // How many of the stock of `count` may go now. At the end of each period half of what was never
+    // used in it may, and at least `least` if so many were unused: a burst that comes again finds
+    // the rest, and nothing is kept for ever.
     std::size_t spare(time_point now, std::size_t count, std::size_t least) noexcept {
         lowest_ = std::min(lowest_, count);
         if (now >= period_end_) {

@@ -1,9 +1,9 @@
-// list<T>: an intrusive doubly linked list, for whatever stands in a queue and may leave it at any
-// time: waiters, timers, the census of the living.
+// list<T>: an intrusive doubly linked list, for elements that are queued and may leave the queue at
+// any time: waiters, timers, the census of live flows.
 //
 // Its one idea: the links are in the element, so that joining and leaving allocate nothing, cannot
-// fail, and take the same few stores wherever the element stands. The list is a ring closed by a
-// link of its own, so that no end is a special case.
+// fail, and take the same few stores at every position. The list is a ring closed by a link of its
+// own, so that no end is a special case.
 //
 //     list              a                 b
 //   +------+         +------+          +------+
@@ -11,12 +11,12 @@
 //   | prev | <------ | prev | <------- | prev |
 //   +------+         +------+          +------+      alone: next == null
 //
-// T derives from list_node; for two lists at once, from two nodes told apart by a tag of the
+// T derives from list_node; for two lists at once, from two nodes with different tags of the
 // user's. Nodes and lists are pinned: others point at them. Neither owns the other, and in a debug
 // build an element destroyed in a list, or a list destroyed with elements, ends the program.
 //
 // Limits: no count is kept, since an element leaves without knowing its list, and a splice moves
-// any number at once. Not thread-safe, but for a glance.
+// any number at once. Not thread-safe, except glance().
 //
 //   struct waiter : weft::list_node<> { ... };
 //   waiter w;
@@ -24,7 +24,7 @@
 //   queue.push_back(w);
 //   if (w.linked()) queue.remove(w);
 //
-// Model: none, a glance is good for a prefetch and for nothing else.
+// Model: none, glance() is good for a prefetch and for nothing else.
 #pragma once
 
 #include <atomic>
@@ -60,7 +60,7 @@ struct list_link {
         next = prev = nullptr;  // I1
     }
 
-    // Relaxed: a glance may come from another thread.
+    // Relaxed: glance() may read it from another thread.
     static void point(list_link*& from, list_link* to) noexcept {
         std::atomic_ref(from).store(to, std::memory_order_relaxed);
     }
@@ -68,7 +68,8 @@ struct list_link {
 
 }  // namespace detail
 
-// What makes its heir an element of a list. The tag is any type, even an incomplete one.
+// Base class that makes its derived class an element of a list. The tag is any type, even an
+// incomplete one.
 template <class Tag = void>
 class list_node : private detail::list_link {
 public:
@@ -89,7 +90,8 @@ class list {
     using link = detail::list_link;
 
 public:
-    // Goes from front to back. What it stands on may leave once the iterator has gone on.
+    // Goes from front to back. The element at the iterator may leave once the iterator has moved
+    // on.
     class iterator {
     public:
         using value_type = T;
@@ -124,12 +126,13 @@ public:
     ~list() { WEFT_DEBUG_ASSERT(empty(), "list: a list is destroyed with elements in it"); }
 
     bool empty() const noexcept { return ends_.next == &ends_; }
-    // Null when there is none.
+    // Null when the list is empty.
     T* front() const noexcept { return empty() ? nullptr : &of(*ends_.next); }
     T* back() const noexcept { return empty() ? nullptr : &of(*ends_.prev); }
 
-    // The address of the first, or of one that was there a moment ago or will be, or of the list:
-    // good for a prefetch and for nothing else. Any thread, whatever guards the list.
+    // The address of the first element, or of an element that was first shortly before or will be,
+    // or of the list: good for a prefetch and for nothing else. Any thread, whatever guards the
+    // list.
     const void* glance() const noexcept {
         link*& first = const_cast<link*&>(ends_.next);  // it is only read
         return std::atomic_ref(first).load(std::memory_order_relaxed);
@@ -142,7 +145,7 @@ public:
     // Takes x out of whatever list of this type it is in.
     static void remove(T& x) noexcept { node(x).leave(); }
 
-    // Takes the first out; null when there is none.
+    // Takes the first out; null when the list is empty.
     T* pop_front() noexcept {
         T* first = front();
         if (first != nullptr) remove(*first);

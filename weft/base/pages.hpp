@@ -3,7 +3,7 @@
 // For what is large, grows and shrinks: what is released is gone from the process at once, where a
 // heap would keep it as a hole between what came before and after.
 //
-//   void* p = weft::detail::try_acquire_pages(bytes);   // zeroed; null when there is none
+//   void* p = weft::detail::try_acquire_pages(bytes);   // zeroed; null when no memory can be had
 //   weft::detail::release_pages(p, bytes);
 #pragma once
 

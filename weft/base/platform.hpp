@@ -137,7 +137,7 @@ WEFT_RETAINED inline const char* const switched = &::WEFT_SWITCHED_LIKE;
 // that changes with -mtune.
 inline constexpr std::size_t cache_line_bytes = 64;
 
-// Tells the processor that the thread spins. A hint, and nothing where none is known.
+// The processor hint for a thread that spins; nothing where no hint is known.
 WEFT_ALWAYS_INLINE void cpu_pause() noexcept {
 #if WEFT_X86_64
     __builtin_ia32_pause();
@@ -150,7 +150,7 @@ WEFT_ALWAYS_INLINE void prefetch(const void* p) noexcept {
     __builtin_prefetch(p);
     asm volatile("");
 }
-// The same for so many lines below that of p, and above.
+// The same prefetch for `below` lines below that of p, and `above` lines above.
 WEFT_ALWAYS_INLINE void prefetch_around(const void* p, std::size_t below,
                                         std::size_t above) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(p) - below * cache_line_bytes;

@@ -1,8 +1,9 @@
-// refusals: what is done about a system call that is refused where nobody could be given the error.
+// refusals: what is done about a refused system call whose error cannot be returned to any caller.
 //
-// A driver that cannot sleep and a wake that cannot be sent have no caller to tell. Its one idea:
-// what may pass is tried again, after a pause and aloud; what does not pass ends the program with
-// one line that names the call and the error. So a refusal is neither a spin nor a silence.
+// A driver that cannot sleep and a wake that cannot be sent have no caller to return the error to.
+// Its one idea: what may pass is tried again, after a pause and aloud; what does not pass ends the
+// program with one line that names the call and the error. A refusal is therefore neither a spin
+// nor a silence.
 //
 //   refusals of_sleep;
 //   for (;;) {
@@ -16,8 +17,8 @@
 
 namespace weft::detail {
 
-// Prints "weft: <call> is refused: <error>; ..." and ends the program with status 2, as it does
-// where the environment asks for what there is not. Any thread.
+// Prints "weft: <call> is refused: <error>; ..." and ends the program with status 2, as the library
+// does where the environment asks for something that is missing. Any thread.
 [[noreturn]] void end_refused(const char* call, int error) noexcept;
 
 class refusals {

@@ -54,7 +54,7 @@ concept error_for = std::constructible_from<E, U> || requires(const U& u) {
     { make_error_code(u) } -> std::same_as<E>;
 };
 
-// What a T that is given away is handed over as.
+// The type by which a T that is given away is returned.
 template <class T>
 using kept = std::conditional_t<std::move_constructible<T>, T, T&&>;
 
@@ -122,14 +122,14 @@ public:
         return has_value() ? *std::move(*this) : static_cast<T>(std::forward<U>(other));
     }
 
-    // The error, or a zero code when there is a value.
+    // The error, or a zero code when the result has a value.
     std::error_code error() const& noexcept
         requires has_code
     {
         const auto* e = std::get_if<1>(&state_);
         return e != nullptr ? *e : std::error_code{};
     }
-    // Precondition of one that is no code: !has_value().
+    // Precondition if E is no code: !has_value().
     const E& error() const& noexcept
         requires(!has_code)
     {

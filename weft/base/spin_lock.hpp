@@ -1,8 +1,8 @@
 // spin_lock: for the few instructions in which a queue of waiters is changed.
 //
-// Its one idea: one byte, one exchange, and no holder ever waits, allocates or runs another's
-// code. Who finds it taken looks a few times more and then gives the processor away, because the
-// holder may have lost it.
+// Its one idea: one byte, one exchange, and no owner ever waits, allocates or runs code of others.
+// A thread that finds the lock taken checks a few times more and then gives the processor away,
+// because the owner may have lost the processor.
 //
 //   weft::spin_lock lock;
 //   const std::lock_guard held(lock);

@@ -16,7 +16,7 @@ void nap(duration d) noexcept {
 }
 
 #if !WEFT_MODEL
-// By a call that nothing stands in for: the caller may hold a lock, and is not to be suspended.
+// By a call that nothing replaces: the caller may hold a lock and must not be suspended.
 void yield_processor() noexcept { ::syscall(SYS_sched_yield); }
 
 void spin_wait::sleep() noexcept {

@@ -1,10 +1,10 @@
-// spin_wait: a wait for another thread that is about to do what is waited for, and has no way to
-// tell.
+// spin_wait: a wait for another thread that is about to do the awaited step, and has no way to
+// announce it.
 //
 // Its one idea: that thread is mostly within a few instructions of it, but may be held up for
 // seconds, by a callback that takes its time or by a wake that the system refuses and that is tried
-// again (refusals.hpp). So the processor is given away some times, and then the waiter sleeps
-// between two looks, ever longer: a wait that lasts costs next to nothing.
+// again (refusals.hpp). The processor is therefore given away some times, and then the waiter
+// sleeps between two checks, ever longer: a wait that lasts costs next to nothing.
 //
 //   for (spin_wait w; !is_done.load(std::memory_order_acquire); w.once()) {}
 //
@@ -17,8 +17,8 @@
 
 namespace weft::detail {
 
-// The thread sleeps, by a call that nothing stands in for: also where that of the C library is one
-// that suspends a fiber. It may end early.
+// The thread sleeps, by a call that nothing replaces: also where the call of the C library is
+// replaced by one that suspends a fiber. The sleep may end early.
 void nap(duration) noexcept;
 
 class spin_wait {

@@ -1,9 +1,9 @@
 // system_mutex, system_condition: what blocks a whole thread, by the system call itself.
 //
-// Its one idea: weft's own locks stay below everything that may stand in for functions of libc.
-// Where the mutexes of pthreads are hooked (weft/hook), a fiber that finds one taken is suspended;
-// weft's own are locked where nothing can be: in a wake, in the midst of a suspension, in the
-// allocator of stacks. They are held for a few instructions, and the thread waits.
+// Its one idea: weft's own locks stay below everything that may replace functions of libc. Where
+// the mutexes of pthreads are hooked (weft/hook), a fiber that finds one taken is suspended; weft's
+// own are locked where nothing can be: in a wake, in the midst of a suspension, in the allocator of
+// stacks. They are held for a few instructions, and the thread waits.
 //
 //      0  free  --lock-->  1  held  --another comes-->  2  held, and threads may sleep
 //      ^------------------ unlock; from 2 it wakes one -----------------'
@@ -76,7 +76,7 @@ public:
 
 private:
     WEFT_COLD void lock_slowly() noexcept {
-        // The holder is mostly through before a sleep would have begun.
+        // The owner mostly unlocks before a sleep would have begun.
         constexpr int most_looks = WEFT_MODEL ? 1 : 64;
         for (int looks = 0; looks < most_looks; ++looks) {
             if (word_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
@@ -100,7 +100,7 @@ public:
 
     void wait(std::unique_lock<mutex>& held) noexcept { wait_until(held, never); }
     std::cv_status wait_until(std::unique_lock<mutex>& held, time_point until) noexcept {
-        // Relaxed, both: what is waited for is changed under the lock, which the caller has.
+        // Relaxed, both: the awaited condition is changed under the lock, which the caller has.
         sleepers_.fetch_add(1, std::memory_order_relaxed);
         const std::uint32_t seen = turn_.load(std::memory_order_relaxed);
         held.unlock();

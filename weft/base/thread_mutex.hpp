@@ -1,4 +1,4 @@
-// thread_mutex, thread_condition: weft's own, unless the build has a checker stand in for them.
+// thread_mutex, thread_condition: weft's own, unless the build replaces them by a checker's.
 //
 // Its one idea: as for atomic<T> (atomic.hpp): what blocks a whole thread is spelt by these two
 // names, so that test/model can compile the very same sources, and walk the orders in which threads

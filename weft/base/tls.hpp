@@ -1,4 +1,4 @@
-// A thread-local variable whose address no function can carry from one thread to another.
+// tls: a thread-local variable whose address no function can carry from one thread to another.
 //
 // A coroutine may suspend on one thread and go on on another. A compiler knows nothing of that: in
 //

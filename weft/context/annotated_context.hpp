@@ -1,7 +1,7 @@
-// annotated_context: a context that tells the sanitizers where it goes.
+// annotated_context: a context that announces each switch to the sanitizers.
 //
-// ASan wants to know the bounds of the stack in use and keeps a fake stack per party; TSan keeps a
-// shadow stack and a clock per party. The one idea: what they need is a member that is empty when
+// ASan needs the bounds of the stack in use and keeps a fake stack per agent; TSan keeps a shadow
+// stack and a clock per agent. The one idea: the sanitizers' data is a member that is empty when
 // they are off, so that the one annotated switch below is the plain switch in every other build.
 //
 // Limits: to TSan a coroutine that has started is a thread. Each costs it milliseconds, and it ends
@@ -33,11 +33,11 @@ struct asan_party {
     std::size_t bytes = 0;
 
     void on_stack(const void* limit, std::size_t n) noexcept { bottom = limit, bytes = n; }
-    // `last` when this party never runs again: ASan then frees its fake stack.
+    // `last` when this agent never runs again: ASan then frees its fake stack.
     void leave_for(asan_party& to, bool last) noexcept {
         __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, to.bottom, to.bytes);
     }
-    // `from` learns its bounds if it is a thread's own stack, which nobody declared.
+    // `from` learns its bounds if it is a thread's own stack, which no code declared.
     void arrive_from(asan_party& from) noexcept {
         const void* old_bottom;
         std::size_t old_bytes;
@@ -63,7 +63,8 @@ struct tsan_party {
         if (fiber != nullptr) __tsan_destroy_fiber(fiber);
         fiber = nullptr;
     }
-    // Inlined everywhere: TSan counts calls, and this one would return on another party's account.
+    // Inlined everywhere: TSan counts calls, and this call would return on the account of another
+    // agent.
     static WEFT_ALWAYS_INLINE void leave_for(const tsan_party& to) noexcept {
         __tsan_switch_to_fiber(to.fiber, 0);
     }
@@ -81,7 +82,7 @@ struct annotated_context : context {
     [[no_unique_address]] asan_party asan;
     [[no_unique_address]] tsan_party tsan;
 
-    // For the party that runs now and is about to switch away.
+    // For the agent that runs now and is about to switch away.
     WEFT_ALWAYS_INLINE void adopt_running() noexcept { tsan.adopt_running(); }
     // Once.
     void make(void* stack_limit, void* stack_top, const entry_point& begin) noexcept {
@@ -93,7 +94,7 @@ struct annotated_context : context {
     void retire() noexcept { tsan.retire(); }
 };
 
-// What a party does first when it arrives, be it after a switch or in its entry function.
+// The first thing that an agent does when it arrives, after a switch or in its entry function.
 WEFT_ALWAYS_INLINE arrival arrived(annotated_context& self, arrival a) noexcept {
     self.asan.arrive_from(static_cast<annotated_context*>(a.from)->asan);
     return a;
@@ -106,7 +107,7 @@ WEFT_ALWAYS_INLINE arrival annotated_switch(annotated_context& from, annotated_c
     return arrived(from, switch_to(from, to, word));
 }
 
-// The same for a party that is over: its stack may be taken away once `to` runs.
+// As annotated_switch, for an agent that is done: its stack may be taken away once `to` runs.
 [[noreturn]] WEFT_ALWAYS_INLINE void annotated_switch_last(annotated_context& from,
                                                            annotated_context& to,
                                                            void* word) noexcept {

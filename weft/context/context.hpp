@@ -1,13 +1,13 @@
-// context: the state of a suspended party, and the switch from one to another.
+// context: the state of a suspended agent, and the switch from one agent to another.
 //
-// A context is what a party leaves behind when it stops running on its stack and what it needs to
+// A context is what an agent leaves behind when it stops running on its stack and what it needs to
 // go on there. Its one idea: the switch is inlined at its call site and declares every register
 // clobbered, so that the compiler saves what is live there and nothing else. What a compiler will
 // not let go of (program counter, stack, frame and base pointer) goes into the context, never onto
 // the stack.
 //
-//     from.pc, sp, bp, bx  <-  this party        the word and the address of `from`
-//     this party           <-  to.pc, sp, bp, bx     arrive with it, in registers
+//     from.pc, sp, bp, bx  <-  this agent        the word and the address of `from`
+//     this agent           <-  to.pc, sp, bp, bx     arrive with it, in registers
 //
 // One backend is chosen at configure time; both have the same interface and pass the same tests:
 //   switch_x86_64_sysv.hpp   inline assembly, about ten instructions
@@ -15,17 +15,17 @@
 //
 // It leaves to others: where stacks come from (stack/), the floating-point environment and the C++
 // exception state (the two headers beside this one; their owner decides when), sanitizers
-// (annotated_context.hpp), and whether the other party may be resumed at all.
+// (annotated_context.hpp), and whether the other agent may be resumed at all.
 //
-// Limits: a context belongs to one party at a time. The switch does not touch thread-local state:
-// whoever migrates a party between threads must not carry thread-local addresses across it
-// (base/tls.hpp). On the ucontext backend the floating-point environment always goes with the
-// party.
+// Limits: a context belongs to one agent at a time. The switch does not touch thread-local state:
+// code that migrates an agent between threads must not carry thread-local addresses across the
+// switch (base/tls.hpp). On the ucontext backend the floating-point environment always goes with
+// the agent.
 //
 //   weft::context here, there;
 //   weft::entry_point point{body, escaped, left};
 //   weft::make_context(there, stack_top, point);
-//   weft::arrival a = weft::switch_to(here, there, word);   // returns when somebody switches back
+//   weft::arrival a = weft::switch_to(here, there, word);   // returns at a switch back to `here`
 #pragma once
 
 #include "weft/base/platform.hpp"

@@ -35,7 +35,7 @@ void enter(unsigned high, unsigned low) {
 }
 
 // Each of these asks the system for the signal mask and does nothing where that is refused, in this
-// thread's every switch from then on: there is no way to go on.
+// thread's every switch from then on: the program cannot go on.
 void demand(bool done) noexcept {
     if (!done) [[unlikely]]
         fail("the system refuses rt_sigprocmask, which a switch by ucontext needs", {},

@@ -48,8 +48,12 @@ weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Cl
 // In:  %rdi = from, %rsi = self, %rdx = word, as every switch leaves them and as `enter` takes
 // them; self's bx is the entry_point. The frame claims a CFA above the stack, so that it differs
 // from enter's. %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them
-// back. `left` is reached by a jump, over a return address of zero: every call on this stack has
-// returned then, and the processor's predictor of returns is where the resumer left it.
+// back. `left` is reached by a jump, over a return address of zero.
+//
+// `enter` too is reached by a jump, over a return address that no call has made. It may switch away
+// and stay away, or leave for good itself: so the processor's predictor of returns stays where the
+// resumer left it. The row of the table that an unwinder finds for the return address is that of
+// the byte before, which is therefore a byte of its own.
 asm(R"(
     .text
     .p2align 4
@@ -63,7 +67,12 @@ weft_context_entry:
     endbr64
     movq %rsi, %r12
     movq 24(%rsi), %rbx
-    call *0(%rbx)
+    leaq weft_context_entry_left(%rip), %rax
+    pushq %rax
+    .cfi_def_cfa_offset 24
+    jmp *0(%rbx)
+    .cfi_def_cfa_offset 16
+    nop
 weft_context_entry_left:
     movq %r12, %rdi
     pushq $0

@@ -5,7 +5,7 @@ namespace weft {
 
 struct context;
 
-// What a party finds when it is switched to: the word that was brought, who brought it, and itself.
+// What an agent receives when it is switched to: the word, the context that sent it, and its own.
 struct arrival {
     void* word;
     context* from;
@@ -15,7 +15,7 @@ struct arrival {
 // Where a fresh context begins, goes on and ends; all three run on its stack, whose outermost frame
 // is weft's for every unwinder and debugger.
 //
-//     enter(who came, self, word) --- returns -----------------------------> left(self)
+//     enter(from, self, word) ------- returns -----------------------------> left(self)
 //                                 \-- throws --> escaped(self), in a handler --/  never returns
 struct entry_point {
     void (*enter)(context* from, context* self, void* word);

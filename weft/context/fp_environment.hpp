@@ -1,6 +1,6 @@
 // The floating-point environment: rounding mode, masks, flush-to-zero.
 //
-// The ABI calls these control bits callee-saved, so they belong to the party that set them: under
+// The ABI calls these control bits callee-saved, so they belong to the agent that set them: under
 // fp_environment::own, the default, each side of a switch keeps its own. fp_environment::shared
 // leaves them alone and is the fast path (docs/benchmarks.md): a coroutine that sets a rounding
 // mode and suspends under it would change its resumer's, which a debug build reports.

@@ -4,7 +4,7 @@
 // stays the thread's: one system call reads it, one sets it. Word and sender travel in the target.
 //
 // Limits: a hundred times slower than the assembly. The floating-point environment always belongs
-// to the party: it cannot be shared.
+// to the agent and cannot be shared.
 #pragma once
 
 #include <ucontext.h>
@@ -15,11 +15,11 @@ namespace weft {
 
 struct context {
     ucontext_t state;
-    arrival came;               // written by whoever switches to this context
+    arrival came;               // written by the agent that switches to this context
     const entry_point* begins;  // where a fresh context begins
     void* ends;                 // the canonical frame address of the last frame below this layer's
 
-    // A context keeps what it was made with when it lends its place to another.
+    // An assignment moves the suspended state alone; what a context was made with stays with it.
     context& operator=(const context& other) noexcept {
         state = other.state;
         came = other.came;
@@ -32,7 +32,7 @@ struct context {
 
 arrival switch_to(context& from, context& to, void* word) noexcept;
 
-// The same for a party that never runs again.
+// As switch_to, for an agent that never runs again.
 [[noreturn]] inline void switch_to_last(context& from, context& to, void* word) noexcept {
     switch_to(from, to, word);
     __builtin_unreachable();

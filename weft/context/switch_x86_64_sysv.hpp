@@ -8,19 +8,19 @@
 //        +16 +------------+                 +16 +------------+
 //            | bp  = %rbp |                     | bp         | --> %rbp
 //        +24 +------------+                 +24 +------------+
-//            | bx  = %rbx |  where a clobber    | bx         |  restored by the party itself,
+//            | bx  = %rbx |  where a clobber    | bx         |  restored by the agent itself,
 //        +32 +------------+  is refused     +32 +------------+  at its own 1:
 //
 //     in:  %rdi = from, %rsi = to, %rdx = word
-//     out: the same three registers, as the other party's switch loaded them: who came, who I am,
-//          and the word
+//     out: the same three registers, as the other agent's switch loaded them: the context that
+//          switched here, this context, and the word
 //
 // Registers are declared clobbered, so that the compiler saves those that are live and no others.
-// %rbp is saved by hand because a function with a frame pointer refuses to have it clobbered; so is
-// %rbx under Clang, which uses it as base pointer. Code of both compilers mixes. The stack is not
-// written: a leaf function may keep data in the red zone below %rsp. The jump is a `jmp` of its own
-// at each call site: a `ret` would never match a call and always be mispredicted, and one shared
-// jump could only remember one history.
+// %rbp is saved explicitly because a function with a frame pointer refuses to have it clobbered; so
+// is %rbx under Clang, which uses it as base pointer. Code of both compilers mixes. The stack is
+// not written: a leaf function may keep data in the red zone below %rsp. The jump is a `jmp` of its
+// own at each call site: a `ret` would never match a call and always be mispredicted, and one
+// shared jump could only remember one history.
 //
 // Control-flow enforcement: where the user compiles with -fcf-protection the landing label carries
 // endbr64, so indirect-branch tracking holds. Shadow stacks are not switched, so no object of weft
@@ -114,7 +114,8 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
     return {word, came, self};
 }
 
-// The same for a party that never runs again: nothing of it is saved, `from` only tells who came.
+// As switch_to, for an agent that never runs again: none of its registers is saved, `from` only
+// names the sender.
 [[noreturn]] WEFT_ALWAYS_INLINE void switch_to_last(context& from, context& to,
                                                     void* word) noexcept {
     asm volatile(

@@ -142,7 +142,7 @@ public:
         return state() == coroutine_state::ready || state() == coroutine_state::suspended;
     }
 
-    std::uint64_t id() const noexcept { return control_ == nullptr ? 0 : control_->id; }
+    std::uint64_t id() const noexcept { return control_ == nullptr ? 0 : control_->id.get(); }
     std::string_view name() const noexcept {
         const char* n = control_ == nullptr ? nullptr : control_->who().name;
         return n == nullptr ? std::string_view() : n;
@@ -243,7 +243,7 @@ inline bool exists() noexcept { return detail::current() != nullptr; }
 // The id of the running coroutine; 0 outside of one.
 inline std::uint64_t id() noexcept {
     const detail::control* c = detail::current();
-    return c == nullptr ? 0 : c->id;
+    return c == nullptr ? 0 : c->id.get();
 }
 
 // Suspends the running coroutine, from any depth; returns when it is resumed.

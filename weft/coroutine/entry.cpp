@@ -1,22 +1,24 @@
 #include "weft/coroutine/entry.hpp"
 
-namespace weft::detail {
-namespace {
+#include <exception>
 
-void enter(context* from, context* self, void* word) {
-    control& c = *control::of(self);
-    arrived(c, {word, from, self});
-    if (word != nullptr) [[unlikely]]
-        run_on_top(c, word, from);
-    c.verbs->run(&c);
+namespace weft::detail {
+
+void escaped_from_body(context* self) noexcept {
+    control::of(self)->error = std::current_exception();
 }
 
-void escaped(context* self) noexcept { control::of(self)->error = std::current_exception(); }
+void left_body(context*) noexcept { leave_for_good(this_thread()); }
 
-void left(context* self) noexcept { leave_for_good(*control::of(self)); }
-
-}  // namespace
-
-const entry_point coroutine_entry = {enter, escaped, left};
+WEFT_NOINLINE void run_before_body(control& c, void* word, context* from) {
+    struct guard {
+        control* unrun;
+        ~guard() {
+            if (unrun != nullptr) unrun->verbs->destroy_body(unrun);
+        }
+    } unless_run{&c};
+    run_on_top(c, word, from);
+    unless_run.unrun = nullptr;
+}
 
 }  // namespace weft::detail

@@ -15,10 +15,11 @@ kill_request& request_of(unwinding& u) noexcept { return static_cast<kill_reques
 
 void finished(unwinding& u) noexcept {
     kill_request& r = request_of(u);
-    control& c = *r.victim;
+    thread_block& t = this_thread();
+    WEFT_DEBUG_ASSERT(t.running.party() == r.victim, "T1: whose stack this is runs here");
     r.unwound = true;
-    *this_thread().exceptions = {};  // nothing of this stack's is in flight any more
-    leave_for_good(c);
+    *t.exceptions = {};  // nothing of this stack's is in flight any more
+    leave_for_good(t);
 }
 
 void swallowed(unwinding& u) noexcept {

@@ -10,7 +10,7 @@
 namespace weft::detail {
 
 party control::who() const noexcept {
-    return {"coroutine", id, extras != nullptr ? extras->name.c_str() : nullptr};
+    return {"coroutine", id.get(), extras != nullptr ? extras->name.c_str() : nullptr};
 }
 
 void adopt_options(control& c, const coroutine_options& options) {
@@ -29,6 +29,7 @@ void adopt_options(control& c, const coroutine_options& options) {
 }
 
 void move_identity(control& from, control& to) noexcept {
+    to.id.take_over(from.id);
     if (from.word.has(own_fp)) to.word.raise(own_fp);
     if (from.word.has(on_shared_stack)) to.word.raise(on_shared_stack);
     to.extras = std::exchange(from.extras, nullptr);

@@ -18,7 +18,7 @@ void destroy_slowly(control* c);
 // The options that few coroutines are made with. Throws bad_alloc, when c is gone.
 void adopt_options(control& c, const coroutine_options& options);
 
-// What a reset keeps: flags, name, where the stack comes from.
+// What a reset keeps: number, flags, name, where the stack comes from.
 void move_identity(control& from, control& to) noexcept;
 
 std::size_t trim_stack(control* c) noexcept;

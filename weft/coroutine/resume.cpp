@@ -8,6 +8,8 @@
 #include "weft/coroutine/kill.hpp"
 #include "weft/coroutine/overflow_report.hpp"
 #include "weft/coroutine/shared_slot.hpp"
+#include "weft/stack/asan_stack.hpp"
+#include "weft/stack/near_stacks.hpp"
 #include "weft/stack/valgrind.hpp"
 
 namespace weft::detail {
@@ -32,6 +34,13 @@ namespace {
     }
 }
 
+// Where c begins on a stack of its own, which has been taken.
+WEFT_ALWAYS_INLINE void begin_on(control& c, weft::stack s) noexcept {
+    c.stack = s;
+    valgrind_stack::begin(s);
+    c.make(s.limit, s.top, c.verbs->entry);
+}
+
 // Gives a ready coroutine its stack. False when there is none; nothing has changed then.
 WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
     const weft::stack s =
@@ -39,10 +48,7 @@ WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
     if (!s) return false;
     c.stack = s;
     // On a shared stack the exchange does it, when nobody else's live part lies there.
-    if ((flags & on_shared_stack) == 0) {
-        valgrind_stack::begin(s);
-        c.make(s.limit, s.top, coroutine_entry);
-    }
+    if ((flags & on_shared_stack) == 0) begin_on(c, s);
     return true;
 }
 
@@ -87,16 +93,73 @@ WEFT_ALWAYS_INLINE int hold(control& c, std::source_location place) {
 
 WEFT_NOINLINE control* resume_rarely(control* c, on_top* request, std::source_location place) {
     const int flags = hold(*c, place);
-    thread_block& t = this_thread();
-    if (t.exceptions->bits() == 0) {
-        if (flags == own_fp)
-            return run_held<path::nested_own_fp>(
-                c, request, t, state_word::of(coroutine_state::suspended, own_fp));
-        if (flags == 0)
-            return run_held<path::nested>(c, request, t,
-                                          state_word::of(coroutine_state::suspended));
+    return run_held<path::rare>(c, request, this_thread(),
+                                state_word::of(coroutine_state::suspended, flags));
+}
+
+namespace {
+
+// c is ready and has its stack, or is suspended; its flags are none, or own_fp.
+WEFT_ALWAYS_INLINE thread_block* enter_started(control& c, thread_block& t, nesting& n) noexcept {
+    constexpr auto bits = [](coroutine_state s) { return static_cast<unsigned>(s); };
+    constexpr unsigned ready = bits(coroutine_state::ready);
+    constexpr unsigned running = bits(coroutine_state::running);
+    constexpr unsigned suspended = bits(coroutine_state::suspended);
+    static_assert((ready | suspended) == suspended && (suspended & running) == running);
+    const unsigned word = c.word.load() | suspended;  // the flags stay
+    n.suspended = static_cast<state_word::bits>(word);
+    c.word.hold(static_cast<state_word::bits>(word ^ suspended ^ running));
+    const running_party before = t.running;
+    control* const outer = before.party();
+    if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
+    n.before = before;
+    c.resumer = outer;                                  // I3
+    t.running = running_party::plain(&c, n.suspended);  // T1
+    t.resumer.adopt_running();
+    if (WEFT_DEBUG || (word & own_fp) != 0) n.fp.read();
+    return &t;
+}
+
+WEFT_COLD thread_block* enter_by_call(control& c, nesting& n) {
+    const weft::stack s = c.source.acquire();
+    if (!s) throw_no_stack(c);
+    begin_on(c, s);
+    return enter_started(c, this_thread(), n);  // T2: the allocator may have suspended
+}
+
+}  // namespace
+
+// No call but the last: it would cost the frequent path each register that lives across it.
+WEFT_NOINLINE thread_block* enter(control& c, thread_block& t, nesting& n) {
+    if (t.exceptions->bits() != 0) [[unlikely]]
+        return nullptr;
+    const int but_fp = c.word.load() & ~own_fp;
+    if (but_fp == state_word::of(coroutine_state::ready)) {
+        const weft::stack s = take_near(c.source);
+        if (!s) [[unlikely]]
+            return enter_by_call(c, n);
+        begin_on(c, s);
+    } else if (but_fp != state_word::of(coroutine_state::suspended)) [[unlikely]] {
+        return nullptr;
     }
-    return run_held<path::rare>(c, request, t, state_word::of(coroutine_state::suspended, flags));
+    return enter_started(c, t, n);
+}
+
+WEFT_NOINLINE control* come_back(control& entered, const nesting& n, void* word, thread_block& t) {
+    control* c = &entered;
+    if (word != nullptr) c = party_that_came(t, (n.suspended & own_fp) != 0);
+    const running_party before = n.before;
+    t.running = before;  // T1
+    if (const control* const outer = before.party(); outer != nullptr)
+        t.resumer = t.home_of_resumer(*outer);
+    c->resumer = nullptr;  // I3
+    if ((n.suspended & own_fp) != 0)
+        n.fp.write();
+    else if (WEFT_DEBUG && !n.fp.is_current())
+        fail_shared_fp(*c);
+    if (word != nullptr) return settle(c, word);
+    c->word.set_all(n.suspended);  // I1
+    return c;
 }
 
 bool try_hold(control* c) {
@@ -138,11 +201,6 @@ on_top* word_of_leaving(control& c) noexcept { return c.word.has(handed) ? &intr
 
 namespace {
 
-WEFT_ALWAYS_INLINE void give_stack_back(control& c) noexcept {
-    valgrind_stack::end(c.stack);
-    c.source.release(c.stack);
-}
-
 // What leaves the body of one that is over leaves the resume.
 WEFT_ALWAYS_INLINE control* pass_error(control* who) {
 #if WEFT_EXCEPTIONS
@@ -173,7 +231,11 @@ WEFT_NOINLINE control* settle_rarely(control* who, void* word, int flags) {
     if (word == &no_room) [[unlikely]]
         refuse_without_room(*who, flags);
     who->retire();
-    if ((flags & on_shared_stack) == 0) give_stack_back(*who);
+    if ((flags & on_shared_stack) == 0) {
+        valgrind_stack::end(who->stack);
+        unpoison_stack(who->stack);  // its first frame never returned
+        who->source.release(who->stack);
+    }
     who->stack = {};
     const bool killed = (flags & being_killed) != 0 && who->killing->unwound;
     who->word.set_all(state_word::of(killed ? coroutine_state::killed : coroutine_state::done,
@@ -183,22 +245,27 @@ WEFT_NOINLINE control* settle_rarely(control* who, void* word, int flags) {
 
 }  // namespace
 
-// A party came back with a word: the resumer did not know it, or it is over.
-control* settle(control* who, void* word) {
+// A party came back with a word: the resumer did not know it, or it is over. No call but the last,
+// as in enter().
+WEFT_NOINLINE control* settle(control* who, void* word) {
     const int flags = state_word::flags(who->word.load());
-    if ((flags & ~own_fp) != 0) [[unlikely]]
+    if ((flags & ~own_fp) != 0 || who->error) [[unlikely]]
         return settle_rarely(who, word, flags);
     who->retire();
-    give_stack_back(*who);
-    who->stack = {};
+    valgrind_stack::end(who->stack);
+    if (!put_near(who->source, who->stack)) [[unlikely]]
+        return settle_rarely(who, word, flags);
+    who->stack.top = nullptr;                                         // I2
     who->word.set_all(state_word::of(coroutine_state::done, flags));  // I1
-    return pass_error(who);
+    return who;
 }
 
 void run_on_top(control& self, void* word, context* from) {
     auto* request = static_cast<on_top*>(word);
     request->run(*request, self, from);
 }
+
+void fail_empty(std::source_location place) { fail("resume of an empty coroutine", {}, place); }
 
 void fail_outside(std::source_location place) {
     fail("yield outside a coroutine", {"thread", 0, nullptr}, place);
@@ -224,8 +291,7 @@ on_top handed_over{settle_handing};
 void hand_over(control* to, std::source_location place) {
     if (to == nullptr) fail("switch_to an empty coroutine", {}, place);
     control& next = *to;
-    thread_block& t = this_thread();
-    control* c = t.running.party();
+    control* c = current();
     if (c == nullptr) fail("switch_to outside a coroutine", next.who(), place);
     if (c->word.has(on_shared_stack) || next.word.has(on_shared_stack))
         fail("switch_to with a coroutine on a shared stack", next.who(), place);
@@ -233,12 +299,14 @@ void hand_over(control* to, std::source_location place) {
     if (c->verbs->signature != next.verbs->signature)
         fail("switch_to a coroutine of another signature", next.who(), place);
     hold(next, place);
+    thread_block& t = this_thread();  // T2: the allocator may have suspended
     exception_state lifted;
     const bool lift = t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
     const bool keep_fp = c->word.has(own_fp);
     fp_control fp;
     fp.read();
     next.resumer = std::exchange(c->resumer, nullptr);  // I3
+    next.fp_of_resumer = c->word.has(handed) ? c->fp_of_resumer : fp;
     next.word.raise(handed);
     t.running = running_party::of(&next, next.word.load());  // T1
     t.handing = c;

@@ -58,8 +58,11 @@ struct shared_group {
     atomic<std::size_t> saved_bytes{0};
     atomic<std::size_t> copies{0};
 
-    // Buffers above block_cache's size, by classes; linked through their first word.
+    // Buffers above block_cache's size, by classes; linked through their first word. No more than
+    // that of them: if all wait somewhat deeper than before, none of these fits any more.
+    static constexpr std::size_t most_spare_bytes = 256 << 10;
     std::byte* free_buffers[4 * 48] = {};
+    atomic<std::size_t> spare_bytes{0};  // as above
 
     // The copier: a context on a little stack of its own, for an exchange that takes away the stack
     // of its requester. There from the first start on.
@@ -82,6 +85,10 @@ struct shared_group {
     void restore(control& c) noexcept;
     std::byte* try_acquire_buffer(std::size_t bytes) noexcept;
     void release_buffer(std::byte* p, std::size_t bytes) noexcept;
+    void note_spare(std::size_t more) noexcept {
+        constexpr auto relaxed = std::memory_order_relaxed;
+        spare_bytes.store(spare_bytes.load(relaxed) + more, relaxed);
+    }
     void note_copy(std::size_t more_saved) noexcept {
         constexpr auto relaxed = std::memory_order_relaxed;
         saved_bytes.store(saved_bytes.load(relaxed) + more_saved, relaxed);
@@ -172,14 +179,19 @@ std::byte* shared_group::try_acquire_buffer(std::size_t bytes) noexcept {
     if (head == nullptr) return static_cast<std::byte*>(::operator new(its.bytes, std::nothrow));
     std::byte* p = head;
     std::memcpy(&head, p, sizeof head);
+    note_spare(-its.bytes);
     return p;
 }
 
 void shared_group::release_buffer(std::byte* p, std::size_t bytes) noexcept {
     if (bytes <= block_cache::maximum_block_bytes) return block_cache::release(p, bytes);
-    std::byte*& head = free_buffers[class_of(bytes).index];
+    const buffer_class its = class_of(bytes);
+    if (spare_bytes.load(std::memory_order_relaxed) + its.bytes > most_spare_bytes) [[unlikely]]
+        return ::operator delete(p);
+    std::byte*& head = free_buffers[its.index];
     std::memcpy(p, &head, sizeof head);
     head = p;
+    note_spare(its.bytes);
 }
 
 bool shared_group::save(control& c, thread_block& t) noexcept {
@@ -224,7 +236,7 @@ bool shared_group::exchange(shared_slot& s, control* in, thread_block& t) noexce
             restore(*in);
         } else {
             valgrind_stack::open_down_to(s.stack, s.stack.limit);
-            in->make(s.stack.limit, s.stack.top, coroutine_entry);  // it starts
+            in->make(s.stack.limit, s.stack.top, in->verbs->entry);  // it starts
         }
     } else if (watchful) {
         if (WEFT_DEBUG && out != nullptr) {
@@ -333,7 +345,8 @@ shared_stack_statistics shared_stack_group::statistics() const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     return {.coroutines = group_->seats.taken(),
             .saved_bytes = group_->saved_bytes.load(relaxed),
-            .copies = group_->copies.load(relaxed)};
+            .copies = group_->copies.load(relaxed),
+            .spare_bytes = group_->spare_bytes.load(relaxed)};
 }
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 //      common stack               copied out
 //      +-----------+ top    +------+  +------+
 //      | live part |  <-->  | of A |  | of B |   from block_cache up to 1 KiB,
-//      +-----------+ sp     +------+  +------+   from lists by size above
+//      +-----------+ sp     +------+  +------+   from short lists by size above
 //      |   free    |
 //      +-----------+ limit
 //
@@ -57,6 +57,7 @@ struct shared_stack_statistics {
     std::size_t coroutines;   // that have a seat, started or not
     std::size_t saved_bytes;  // live parts that are copied out now
     std::size_t copies;       // live parts copied, either way, so far
+    std::size_t spare_bytes;  // kept for live parts above 1 KiB to come: at most 256 KiB
 };
 
 class shared_stack_group {

@@ -16,7 +16,7 @@
 //     yield goes; whoever resumes restores both when control is back.
 // T2  no address of a thread_block is used after a switch by a party that may have migrated.
 //
-// Model: none, a counter of which threads take runs of numbers.
+// Model: none, a thread_block is its thread's alone.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ class running_party {
 public:
     enum tag : std::uintptr_t { bare = 0, none = 1, keeps_fp = 2, seated = 4, rare = 8, all = 15 };
 
-    constexpr running_party() noexcept = default;
+    running_party() noexcept = default;
+    constexpr explicit running_party(tag t) noexcept : bits_(t) {}  // none
     running_party(control* c, tag t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(c) | t) {}
 
     // How c, whose word this is, may be left.
@@ -46,6 +47,11 @@ public:
         if (flags == 0) return {c, bare};
         if (flags == own_fp) return {c, keeps_fp};
         return {c, (flags & ~own_fp) == on_shared_stack ? seated : rare};
+    }
+    // The same where no flag is set but, perhaps, own_fp.
+    static running_party plain(control* c, state_word::bits word) noexcept {
+        static_assert(own_fp >> 7 == keeps_fp && bare == 0);
+        return {c, static_cast<tag>((word & own_fp) >> 7)};
     }
 
     std::uintptr_t tags() const noexcept { return bits_ & all; }
@@ -59,15 +65,13 @@ public:
     control* party(tag t) const noexcept { return reinterpret_cast<control*>(bits_ ^ t); }
 
 private:
-    std::uintptr_t bits_ = none;
+    std::uintptr_t bits_;
 };
 
 struct alignas(cache_line_bytes) thread_block {
-    annotated_context resumer{};                // T1; the first member, see of()
-    running_party running;                      // T1
-    exception_state* exceptions = &unprepared;  // never null; the thread's own once it is prepared
-    std::uint64_t next_id = 0;
-    std::uint64_t last_id = 0;
+    annotated_context resumer{};                 // T1; the first member, see of()
+    running_party running{running_party::none};  // T1
+    exception_state* exceptions = &unprepared;   // never null; the thread's own once it is prepared
     control* handing = nullptr;  // who called switch_to, until the next party has arrived
     annotated_context root{};
 
@@ -85,15 +89,6 @@ struct alignas(cache_line_bytes) thread_block {
 WEFT_DECLARE_THREAD_LOCAL(weft::detail::thread_block, weft_tls_thread, this_thread);
 
 namespace weft::detail {
-
-std::uint64_t more_ids(thread_block& t) noexcept;
-
-inline std::uint64_t new_id() noexcept {
-    thread_block& t = this_thread();
-    if (t.next_id == t.last_id) [[unlikely]]
-        return more_ids(t);
-    return ++t.next_id;
-}
 
 // The coroutine that runs here, null on a plain thread.
 inline control* current() noexcept { return this_thread().running.party(); }

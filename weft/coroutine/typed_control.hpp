@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "weft/base/block_cache.hpp"
+#include "weft/coroutine/entry.hpp"
 #include "weft/coroutine/extras.hpp"
 #include "weft/coroutine/life.hpp"
 #include "weft/coroutine/options.hpp"
@@ -107,15 +108,17 @@ struct body_block : typed_control<Signature> {
     };
 
     template <class B>
-    body_block(B&& b, std::uint64_t number, stack_source from)
-        : typed(verbs, number, from), body(std::forward<B>(b)) {}
+    body_block(B&& b, stack_source from) : typed(verbs, from), body(std::forward<B>(b)) {}
     ~body_block() {}
 
     static body_block& of(control* c) noexcept { return *static_cast<body_block*>(c); }
 
+    static void enter(context* from, context* self, void* word) {
+        run(of(&begin_body(from, self, word)));
+        end_body();
+    }
     // The body moves to its stack, so that what it captured lies beside what it computes.
-    static void run(control* c) {
-        body_block& self = of(c);
+    static WEFT_ALWAYS_INLINE void run(body_block& self) {
         Body on_stack = self.move_out();
         if constexpr (!std::is_void_v<typename typed::output>)
             self.out.put(call(self, on_stack));
@@ -135,6 +138,11 @@ struct body_block : typed_control<Signature> {
         else
             return std::invoke(body, self.in.take());
     }
+    // Whether to give back the block is all that is left to do for one that is over.
+    static constexpr bool plain = std::is_trivially_destructible_v<decltype(typed::out)> &&
+                                  std::is_trivially_destructible_v<decltype(typed::in)> &&
+                                  alignof(body_block) <= block_cache::alignment;
+
     static void destroy_body(control* c) noexcept { of(c).body.~Body(); }
     static void release(control* c) noexcept {
         body_block* self = &of(c);
@@ -142,7 +150,11 @@ struct body_block : typed_control<Signature> {
         block_cache::release(self, sizeof(body_block), alignof(body_block));
     }
 
-    static constexpr body_verbs verbs = {run, destroy_body, release, &signature_tag<Signature>};
+    static constexpr body_verbs verbs = {{enter, escaped_from_body, left_body},
+                                         destroy_body,
+                                         release,
+                                         &signature_tag<Signature>,
+                                         plain ? sizeof(body_block) : 0};
 };
 
 // Aborts unless the running coroutine has this signature.
@@ -158,7 +170,7 @@ WEFT_ALWAYS_INLINE control* current_typed(std::source_location place) {
 
 // A block with its body in it; none when the body's copy throws.
 template <class Signature, class B>
-WEFT_ALWAYS_INLINE control* make_block(B&& body, std::uint64_t id, stack_source from) {
+WEFT_ALWAYS_INLINE control* make_block(B&& body, stack_source from) {
     using block = body_block<std::decay_t<B>, Signature>;
     void* memory = block_cache::acquire(sizeof(block), alignof(block));
     struct guard {
@@ -167,26 +179,28 @@ WEFT_ALWAYS_INLINE control* make_block(B&& body, std::uint64_t id, stack_source 
             if (memory != nullptr) block_cache::release(memory, sizeof(block), alignof(block));
         }
     } unless_made{memory};
-    control* c = new (memory) block(std::forward<B>(body), id, from);
+    control* c = new (memory) block(std::forward<B>(body), from);
     unless_made.memory = nullptr;
     return c;
 }
 
 template <class Signature, class B>
-control* make(B&& body, const coroutine_options& options) {
+WEFT_ALWAYS_INLINE control* make(B&& body, const coroutine_options& options) {
     const stack_source from = options.stack ? options.stack : default_stacks(options.stack_bytes);
-    control* c = make_block<Signature>(std::forward<B>(body), new_id(), from);
-    if (options.fp == fp_environment::own)
-        c->word.hold(state_word::of(coroutine_state::ready, own_fp));
-    if (options.shared != nullptr || !options.name.empty()) [[unlikely]]
+    control* c = make_block<Signature>(std::forward<B>(body), from);
+    constexpr auto ready = state_word::of(coroutine_state::ready);
+    c->word.hold(ready | (options.fp == fp_environment::own) * own_fp);
+    if ((reinterpret_cast<std::uintptr_t>(options.shared) | options.name.size()) != 0) [[unlikely]]
         adopt_options(*c, options);
     return c;
 }
 
 WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
-    if (c->word.state() != coroutine_state::done || c->word.has(on_shared_stack) ||
-        c->extras != nullptr) [[unlikely]]
-        destroy_slowly(c);
+    constexpr auto done = state_word::of(coroutine_state::done);
+    if ((c->word.load() & ~own_fp) == done && c->extras == nullptr && !c->error &&
+        c->verbs->plain_bytes != 0) [[likely]]
+        return block_cache::release(c, c->verbs->plain_bytes);
+    destroy_slowly(c);
     c->verbs->release(c);
 }
 
@@ -197,7 +211,7 @@ control* remake(control* old, B&& body, std::source_location place) {
         fail("reset of a running coroutine", old->who(), place);
     kill(old, place);
     destroy_data(*old);
-    control* c = make_block<Signature>(std::forward<B>(body), old->id, {});
+    control* c = make_block<Signature>(std::forward<B>(body), {});
     move_identity(*old, *c);
     old->verbs->release(old);
     return c;

@@ -1,7 +1,6 @@
 #include "weft/fiber/fiber.hpp"
 
 #include <cstdio>
-#include <mutex>
 
 #include "weft/coroutine/shared_slot.hpp"
 #include "weft/wait/shield.hpp"
@@ -97,9 +96,9 @@ atomic<unhandled_handler> unhandled{print_and_abort};
 
 }  // namespace
 
-const flow_kind fiber_core::fiber_kind = {"fiber",     suspend_fiber,      end_fiber,
-                                          keep_fiber,  let_go_of_fiber,    fiber_party,
-                                          leave_fiber, has_on_shared_stack};
+const flow_kind fiber_core::fiber_kind = {"fiber",     suspend_fiber,       end_fiber,
+                                          keep_fiber,  let_go_of_fiber,     fiber_party,
+                                          leave_fiber, has_on_shared_stack, true};
 
 fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_kind) {
     set_handle(frame::handle());
@@ -125,8 +124,11 @@ void fiber_core::become_child(std::unique_ptr<scope_member> m) noexcept {
 }
 
 void fiber_core::let_go() noexcept {
-    // Acquire and release: whoever is last sees what the others did.
-    if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    // Acquire and release: the last one sees what the others did. The only one is given up by a
+    // load: another is made only from one.
+    if (references.load(std::memory_order_acquire) != 1 &&
+        references.fetch_sub(1, std::memory_order_acq_rel) != 1)
+        return;
     if (lent)
         delete static_cast<lent_fiber*>(this);
     else if (watched)
@@ -166,8 +168,8 @@ void fiber_core::begin(bool at_once) {
     launcher* const there = target;
     locals = nullptr;  // in its place
     executor* const known = there->only_executor();
+    if (kept) keep();                                         // the run's
     if (home == nullptr && known != nullptr) move_to(known);  // F3
-    keep();                                                   // the run's
     executor* const here = current_executor();
     if (at_once && here != nullptr && (here == known || &here->begins_on() == there))
         run_turn(*here, frame::handle(), this);
@@ -177,8 +179,7 @@ void fiber_core::begin(bool at_once) {
 
 // Acquire: pairs with finish. It may have ended by the request, or without a look at it.
 bool fiber_core::request_stop(stop_reason reason) noexcept {
-    return flow::request_stop(reason) &&
-           (!ended.load(std::memory_order_acquire) || stopped_by == reason);
+    return flow::request_stop(reason) && (!has_ended() || stopped_by == reason);
 }
 
 // The end of the run, on its executor's thread.
@@ -194,41 +195,40 @@ void fiber_core::finish() noexcept {
         // Who was stopped because of a sibling tells what that one died of.
         if (stopped_by == stop_reason::sibling_failed) member->error = parent->first_error();
     }
-    wait_list woken;
-    bool unseen;
-    {
-        const std::lock_guard held(joiners);
-        // Release: pairs with the acquire of who finds it set without the lock. F1, F3
-        ended.store(true, std::memory_order_release);
-        joiners.claim_all(woken);
-        unseen = detached && error() != nullptr;
+    const watched_fiber* const told = watched ? static_cast<watched_fiber*>(this) : nullptr;
+    if (told != nullptr && !kept) {
+        joiners.end_unawaited();  // F1: all references are the told one's, and nothing joins
+        return told->on_end(told->on_end_of);
     }
+    wait_list woken;
+    static_cast<void>(joiners.lock());
+    joiners.claim_all(woken);
+    const bool unseen = detached && error() != nullptr;
+    const bool ours = detached || kept;
+    joiners.unlock_for_ever();  // F1, F3
     wait_queue::wake_all(woken);
+    if (!ours) return;
     if (unseen) unhandled.load(std::memory_order_acquire)(error(), who());
     if (parent != nullptr) parent->leave(*member);
-    if (watched) {
-        const auto& self = static_cast<watched_fiber&>(*this);
-        self.on_end(self.on_end_of);
-    }
+    if (told != nullptr) told->on_end(told->on_end_of);
     let_go();
 }
 
 void fiber_core::abandon() noexcept {
-    bool unseen;
-    {
-        const std::lock_guard held(joiners);
-        unseen = ended.load(std::memory_order_relaxed) && error() != nullptr;  // under the lock
+    if (joiners.lock()) {
         detached = true;
+        const bool handed_over = !kept;  // the reference is the run's now
+        joiners.unlock();
+        if (handed_over) return;
+    } else if (error() != nullptr) {
+        unhandled.load(std::memory_order_acquire)(error(), who());
     }
-    if (unseen) unhandled.load(std::memory_order_acquire)(error(), who());
     let_go();
 }
 
 void fiber_core::set_name(std::string_view name) { detail::set_name(*own(), name); }
 
-bool join_operation::ready() const noexcept {
-    return fiber_->ended.load(std::memory_order_acquire);  // F1
-}
+bool join_operation::ready() const noexcept { return fiber_->has_ended(); }
 
 bool join_operation::start(waiter& w) noexcept {
     node_.owner = &w;
@@ -237,10 +237,7 @@ bool join_operation::start(waiter& w) noexcept {
         self.fiber_->joiners.withdraw(self.node_);
     });
     if (!fiber_->is_at(current_executor())) w.await_outside();
-    const std::lock_guard held(fiber_->joiners);
-    if (fiber_->ended.load(std::memory_order_relaxed)) return false;  // under the lock
-    fiber_->joiners.push_back(node_);
-    return true;
+    return fiber_->joiners.enlist(node_);
 }
 
 void join_operation::take(const waiter* w, wait_status how) const {
@@ -250,6 +247,7 @@ void join_operation::take(const waiter* w, wait_status how) const {
 }  // namespace detail
 
 detail::fiber_core* detail::core_taken_from(fiber& f) noexcept {
+    f.core_->kept = true;  // nobody abandons it
     return std::exchange(f.core_, nullptr);
 }
 
@@ -327,8 +325,11 @@ void fiber::detach(std::source_location place) {
 void fiber::end() noexcept {
     if (core_ == nullptr) return;
     detail::fiber_core& c = *core_;
-    // Relaxed: where it has ended, abandon() sees of what, by the lock.
-    if (c.started && !c.ended.load(std::memory_order_relaxed)) {
+    if (!c.started) {
+        core_ = nullptr;
+        return c.let_go();
+    }
+    if (!c.has_ended()) {
         c.request_stop(stop_reason::user);
         if (&c != detail::fiber_core::current()) {
             const shield from_our_own_stop;

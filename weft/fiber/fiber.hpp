@@ -131,7 +131,8 @@ public:
     // Begins a lazy one; nothing for others.
     void start(std::source_location place = std::source_location::current());
 
-    // False if somebody was first, or it has ended. Any thread.
+    // False if it was asked before, or has ended. Any thread, as long as no other joins, detaches,
+    // moves or destroys this object meanwhile.
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
         return !done() && core_->request_stop(reason);
     }
@@ -145,9 +146,7 @@ public:
     std::string_view name() const noexcept {
         return core_ != nullptr ? core_->name() : std::string_view();
     }
-    bool done() const noexcept {
-        return core_ == nullptr || core_->ended.load(std::memory_order_acquire);
-    }
+    bool done() const noexcept { return core_ == nullptr || core_->has_ended(); }
 
 protected:
     detail::fiber_core& begun(std::source_location place);  // to be joined

@@ -7,12 +7,15 @@
 //      +-----------------------------------+            +--------------------------------+
 //
 // It begins with the two words of a coroutine frame, so that a run queue resumes it as it resumes a
-// C++20 coroutine. References are held by the handle, by the run, and by each message on its way.
+// C++20 coroutine. References are held by the handle and by each message on its way. The run needs
+// none of its own: a handle does not let go of it before the end, or hands it over to the run by
+// abandon(). It has one where the handle is another's than a fiber object's (`kept`).
 //
 // Invariants:
-// F1  `ended` is written once, under the joiners' lock, after everything else of the outcome
+// F1  the joiners' queue ends once, after everything else of the outcome was written; from then on
+//     the run touches nothing here, unless the last reference that there may be is its own
 // F2  it is enrolled with its executor from its first turn to its end, except on the way to another
-// F3  its executor is there until `ended` is set; `home` is null until it is known: for a lazy one
+// F3  its executor is there until it has ended; `home` is null until it is known: for a lazy one
 //     before it is started, in a pool before its first turn, and on the way to another
 //
 // Model: test/model/fiber_core_test.cpp
@@ -25,9 +28,9 @@
 #include <string_view>
 
 #include "weft/coroutine/coroutine.hpp"
+#include "weft/wait/end_queue.hpp"
 #include "weft/wait/flow.hpp"
 #include "weft/wait/scope.hpp"
-#include "weft/wait/wait_queue.hpp"
 
 namespace weft::detail {
 
@@ -38,9 +41,10 @@ struct fiber_core : frame, flow {
     enum after : std::uint8_t { suspended, yielded };
 
     // In this order, which leaves no gap behind the flow.
-    atomic<bool> ended{false};
     bool enrolled = false;
-    bool detached = false;
+    bool kept = false;  // its run has a reference: written before it begins
+    bool detached =
+        false;  // by a fiber object, whose reference the run has: under the joiners' lock
     stop_reason stopped_by = stop_reason::none;
     // Not written any more when it runs.
     bool started : 1 = false;
@@ -48,7 +52,7 @@ struct fiber_core : frame, flow {
     bool watched : 1 = false;   // it is a watched_fiber
     bool is_child : 1 = false;  // of a scope
     atomic<unsigned> references{1};
-    [[no_unique_address]] wait_queue joiners;
+    [[no_unique_address]] end_queue joiners;  // F1
     // For weft/hook: whether its calls of libc are hooked, by default or said so, what a wait there
     // says that a stop refuses (0: as the process has it), whether it is not to be canceled, and by
     // which type, whether it could be (it has a record), how many waits it refused in a row, and
@@ -80,6 +84,7 @@ struct fiber_core : frame, flow {
     }
     static const flow_kind fiber_kind;
 
+    bool has_ended() const noexcept { return joiners.has_ended(); }  // F1
     void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void let_go() noexcept;
 
@@ -92,7 +97,7 @@ struct fiber_core : frame, flow {
     control* own() const noexcept { return static_cast<control*>(const_cast<void*>(hot)); }
     bool runs_here() const noexcept { return detail::current() == own(); }
 
-    std::uint64_t id() const noexcept { return own()->id; }
+    std::uint64_t id() const noexcept { return own()->id.get(); }
     std::string_view name() const noexcept {
         const char* n = own()->who().name;
         return n != nullptr ? std::string_view(n) : std::string_view();
@@ -108,7 +113,7 @@ struct fiber_core : frame, flow {
     bool request_stop(stop_reason reason) noexcept;
     void run();               // one turn
     void finish() noexcept;   // the last thing on its executor's thread
-    void abandon() noexcept;  // by a handle that will not join
+    void abandon() noexcept;  // by a fiber object that will not join; it has begun
     void set_name(std::string_view name);
 
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
@@ -129,7 +134,8 @@ struct lent_fiber final : fiber_core {
     lent_fiber() noexcept { lent = true; }
 };
 
-// One whose end is told (weft/manager): as the last thing, on its executor's thread.
+// One whose end is told (weft/manager): as the last thing, on its executor's thread. Unless it is
+// `kept`, all references are the told one's and nothing joins it, so that its run needs none.
 struct watched_fiber : fiber_core {
     void (*const on_end)(void*) noexcept;
     void* const on_end_of;

@@ -65,9 +65,7 @@ public:
         return getting(*this, place);
     }
 
-    bool done() const noexcept {
-        return core_ == nullptr || core_->ended.load(std::memory_order_acquire);
-    }
+    bool done() const noexcept { return core_ == nullptr || core_->has_ended(); }
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
         return !done() && core_->request_stop(reason);
     }

@@ -1,8 +1,9 @@
-// What is done with a future's value, and where: the parts that a continuation is made of.
+// The parts of a continuation: where its function runs, and what becomes of the result.
 //
-// A Way is where a function runs: plain, on the executor's own stack, or in a fiber, where it may
-// wait. A Body is what becomes of the call: it is called with the core and the argument, and says
-// true when the outcome is in its place, false when the core forwards another's.
+// A Way is where a function runs: plain, on the executor's own stack, or in a fiber, where the
+// function may wait. A Body calls the function and stores the result: a Body is called with the
+// core and the argument, and returns true when the outcome is stored, false when the core forwards
+// the outcome of another core.
 #pragma once
 
 #include <concepts>
@@ -21,9 +22,9 @@ class future;
 
 namespace detail {
 
-// Where a function runs that must not wait. Block has turn(core), which throws what the function
-// throws, and ended(core), when the core has its outcome then. What may fail before there is a core
-// is its ticket.
+// Runs a function that must not wait. Block has turn(core), which throws what the function throws,
+// and ended(core), which is called when the core has its outcome after that. A ticket does what may
+// fail before a core exists.
 struct plain_way {
     struct ticket {
         ticket() noexcept {}
@@ -50,7 +51,7 @@ struct plain_way {
     static void drop(future_core&) noexcept {}
 };
 
-// Where it runs that may: with the bindings that are in force where it is given.
+// Runs a function that may wait, with the bindings that are in force where the function is given.
 struct fiber_way {
     using ticket = lent_target;
     template <class Block>
@@ -67,7 +68,7 @@ struct fiber_way {
     static void drop(future_core& c) noexcept { lent_target::drop(c); }
 };
 
-// By value, by reference, moved, or not at all, as the function takes it.
+// Passes the value by value, by reference, moved, or not at all, as the function takes it.
 template <class T, class F>
 inline constexpr bool takes_reference = std::invocable<F&, std::add_lvalue_reference_t<T>>;
 template <class F>
@@ -92,7 +93,7 @@ decltype(auto) call_with(F& f, [[maybe_unused]] stored_t<T>& v) {
 template <class T, class F>
 using call_result_t = decltype(call_with<T>(std::declval<F&>(), std::declval<stored_t<T>&>()));
 
-// Gives back what it is given.
+// Returns its argument.
 template <class T>
 struct same {
     T operator()(T v) const { return std::forward<T>(v); }
@@ -126,7 +127,8 @@ void take_forwarded(frame* f) noexcept {
     let_go(&inner);
     c.finish();
 }
-// c's outcome is that of inner, whose reference it takes; false: it is still to come.
+// Makes inner's outcome the outcome of c, and takes the reference to inner. False: inner has no
+// outcome yet.
 template <class T>
 bool adopt(future_core& c, future_core* inner) noexcept {
     if (inner == nullptr) {
@@ -156,7 +158,7 @@ struct core_of_future {
 
 // -- bodies -----------------------------------------------------------------------------------
 
-// What f returns; if that is a future, what it ends with.
+// The outcome is what f returns; if f returns a future, the outcome of that future.
 template <class T, class F>
 struct then_body {
     using returned = call_result_t<T, F>;
@@ -176,7 +178,7 @@ struct then_body {
     }
 };
 
-// The same of a function that takes the future itself, whatever came of it.
+// As above for a function that takes the future itself, whatever its outcome.
 template <class Future, class F>
 struct after_body {
     using returned = std::invoke_result_t<F&, Future>;
@@ -197,7 +199,7 @@ struct after_body {
     }
 };
 
-// The value itself, unless f says of it that it is not wanted any more.
+// The outcome is the value itself, unless f(value) says that the value is not needed any more.
 template <class T, class F>
 struct cancel_body {
     using result = T;
@@ -218,7 +220,7 @@ struct cancel_body {
     }
 };
 
-// There is no stack for a function.
+// The outcome if no stack can be had for a function.
 inline void put_no_memory(future_core& c) noexcept {
     c.put_error(std::make_error_code(std::errc::not_enough_memory));
 }

@@ -1,12 +1,13 @@
-// continuation: a future that a function makes of another's value: what then() gives.
+// continuation: a future that a function makes of another future's value; the result of then().
 //
-// Its one idea: the function and its argument lie in the room where the outcome will be. When its
-// turn comes they move to the stack that runs it, and what it returns is built in their place.
+// Design: the function and its argument are stored where the outcome will be. When the turn of the
+// continuation comes, both move to the stack that runs the function, and the function's result is
+// built in their place.
 //
-//      future_core | argument | function             of a value that is there already
-//      future_core | follow_part | function          of one that is to come; it stays where it is
+//      future_core | argument | function             the value exists already
+//      future_core | follow_part | function          the value comes later, and stays in its block
 //
-// What calls the function is a Way, and what becomes of the call a Body (body.hpp).
+// A Way calls the function, and a Body stores the result (body.hpp).
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@
 
 namespace weft::detail {
 
-// Destroys what it was taken from.
+// Moves the object out and destroys the source.
 template <class X>
 X taken_out(X& x) {
     struct at_end {
@@ -35,7 +36,8 @@ constexpr std::size_t room_to_forward() noexcept {
         return 0;
 }
 
-// Inside, before there is an outcome, at an offset that leaves out what stands before it.
+// The storage of an outcome, shared with an Inside until the outcome exists. The Inside lies at an
+// offset behind what is stored before it.
 template <class R, class Inside>
 struct room {
     std::size_t offset, bytes, alignment;
@@ -46,7 +48,7 @@ struct room {
           alignment(block_alignment<R>(alignof(Inside))) {}
 };
 
-// A block with its core in it, and then, in the room, what is made of `inside`.
+// Makes a block with a core and, in the core's storage, an Inside made of `inside`.
 template <class Inside, class... Args>
 future_core* make_block(std::size_t bytes, std::size_t alignment, std::size_t offset, executor& on,
                         void (*turn)(frame*), void (*dispose)(frame*), unsigned references,
@@ -58,7 +60,7 @@ future_core* make_block(std::size_t bytes, std::size_t alignment, std::size_t of
     return c;
 }
 
-// Of a value that is there, at home.
+// The continuation of a value that exists, on the future's own executor.
 template <class T, class Body, class Way>
 struct ready_continuation {
     using result = typename Body::result;
@@ -68,7 +70,7 @@ struct ready_continuation {
     };
     static constexpr room<result, inside> place{0, room_to_forward<Body>()};
 
-    // Its turn is the next one behind all that is ready.
+    // The turn of the continuation comes behind all turns that are ready.
     static future_core* make(executor& here, stored_t<T>&& v, Body&& b) {
         typename Way::ticket admits;
         future_core* const c = make_block<inside>(place.bytes, place.alignment, place.offset, here,
@@ -78,7 +80,8 @@ struct ready_continuation {
         here.defer(c->handle(), nullptr);
         return c;
     }
-    // The same in the block of `up`, which is a promise's, alone, and has the value.
+    // As make(), but reuses the block of `up`, which is a promise's block, has no other reference,
+    // and has the value.
     static constexpr bool may_take_block =
         !WEFT_ASAN && place.alignment <= block_cache::alignment &&
         block_alignment<T>() <= block_cache::alignment &&
@@ -137,7 +140,7 @@ private:
     }
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
             free(c);
         } else if (c.manner == manner::forwards) {
             drop_forwarding(c);
@@ -148,8 +151,8 @@ private:
     }
 };
 
-// Of what is to come, or has come elsewhere. Source says how it lies in the other core, and what
-// the function is called with.
+// The continuation of a value that comes later, or exists on another executor. Source says how the
+// value lies in the other core, and what the function is called with.
 template <class Source, class Body, class Way>
 struct continuation {
     using result = typename Body::result;
@@ -188,7 +191,7 @@ private:
         }
         bool complete;
         {
-            const typename Source::argument from(take_up(c));  // lets go of it
+            const typename Source::argument from(take_up(c));  // releases up
             Body here = taken_out(in(c));
             complete = from.call(here, c);
         }
@@ -205,14 +208,14 @@ private:
     }
     static void discard(future_core& c, bool ours) noexcept {
         std::destroy_at(&in(c));
-        if (!ours) return let_go(&c);  // K3: up goes with it
+        if (!ours) return let_go(&c);  // K3: let_go() releases up too
         future_core& up = take_up(c);
         drop(c);
         let_go(&up);
     }
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
             destroy_outcome<result>(c);
             release_block(c, place.bytes, place.alignment);
         } else if (c.manner == manner::forwards) {
@@ -224,7 +227,7 @@ private:
     }
 };
 
-// The value, or all, of a future that is nobody else's.
+// The value, or the future itself, of a future that has one owner.
 struct source_of_one {
     static constexpr manner waiting = manner::follows;
     static void follow(follow_part& p) noexcept { p.follow(p.up->word); }

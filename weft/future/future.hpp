@@ -1,4 +1,4 @@
-// future<T>: what will be there later, and what is to be done with it then.
+// future<T>: an outcome that comes later, and the continuations that use the outcome.
 //
 //   weft::promise<int> p(loop);
 //   weft::future<std::string> f = p.get_future().then([](int n) { return std::to_string(n); });
@@ -6,26 +6,29 @@
 //   std::string s = f.get();                      // suspends a fiber, blocks a thread
 //   std::string t = co_await f;                   // in a coroutine
 //
-// Its one idea: whoever makes the outcome and whoever wants it share one block, and nobody waits by
-// asking: what continues a future is posted to its executor when there is an outcome. However many
-// are pending, they cost memory and no time.
+// Design: the producer and the consumer of the outcome share one block, and no thread polls: the
+// continuation of a future is posted to its executor when the outcome exists. Pending futures cost
+// memory and no time.
 //
-// - The function given to then() takes the value as it likes: by value, by reference, moved, or not
-//   at all; or it takes the future itself, whatever came of it. It runs on the future's executor,
-//   in its turn, in the order in which the outcomes came, and never within then() or set_value().
-//   If it returns a future, the one that then() gave ends as that one does.
-// - It may wait: it runs in a fiber that is lent to it, see in_fiber.hpp. After `plain` it must
-//   not, and runs on the executor's own stack, which spares two switches.
-// - There is one outcome: a value, an exception, a std::error_code, or that it was stopped. What is
-//   no value goes down the chain, past the functions, to who can do something about it.
-// - request_stop() asks for an end: what has not begun is stopped at once, with all it waits for;
-//   what runs in a fiber is stopped where it waits. A future that is dropped stops nothing.
+// - The function given to then() takes the value by value, by reference, moved, or not at all; or
+//   the function takes the future itself, whatever its outcome. The function runs on the future's
+//   executor, in its turn, in the order in which the outcomes came, and never within then() or
+//   set_value(). If the function returns a future, the future that then() gave has the outcome of
+//   the returned one.
+// - The function may wait: it runs in a borrowed fiber, see in_fiber.hpp. After `plain` the
+//   function must not wait, and runs on the executor's own stack, which saves two switches.
+// - A future has one outcome: a value, an exception, a std::error_code, or a stop. An outcome other
+//   than a value goes down the chain, past the functions that take a value, to a function that
+//   takes the future, or to get().
+// - request_stop() asks for an end: a future that has not begun is stopped at once, with all it
+//   waits for; a function that runs in a fiber is stopped where it waits. A future that is dropped
+//   stops nothing.
 //
-// A future is one party's: what takes its outcome empties it, and of an empty one, or of one that
-// another waits for, it ends the program. For several there is shared_future.
+// A future has one owner. A call that takes the outcome empties the future; such a call aborts if
+// the future is empty, or if another agent waits for it. shared_future is for several owners.
 //
-// Limits: the executor is there until what was to run on it has run. A future that waits for itself
-// waits for ever.
+// Limits: the executor outlives what was to run on it. A future that waits for itself waits for
+// ever.
 #pragma once
 
 #include <chrono>
@@ -40,7 +43,7 @@
 
 namespace weft {
 
-// Before a function: it does not wait.
+// Passed before a function: the function does not wait.
 struct plain_t {
     explicit plain_t() = default;
 };
@@ -57,7 +60,7 @@ public:
     using value_type = T;
 
     future() noexcept = default;  // empty
-    // Takes over a reference.
+    // Takes ownership of a reference.
     explicit future(core* c) noexcept : core_(c) {}
     future(future&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
     future& operator=(future&& other) noexcept {
@@ -69,30 +72,34 @@ public:
 
     bool valid() const noexcept { return core_ != nullptr; }
     bool is_ready() const noexcept { return core_ != nullptr && core_->word.is_done(); }
-    // Of one that is ready.
+    // Precondition: is_ready().
     bool has_value() const noexcept { return is_ready() && core_->has_value(); }
-    // Of one that is ready and has no value: as a code. Throws what can be none.
+    // The failure as a code; throws an exception that has no code. Precondition: the future is
+    // ready and has no value.
     std::error_code error() const {
         return is_ready() && !core_->has_value() ? core_->failure_code() : std::error_code{};
     }
 
-    // Who runs what continues it.
+    // The executor that runs the continuations of the future.
     executor& home(std::source_location place = std::source_location::current()) const {
         return *checked(place).home;
     }
 
-    // Waits for the value, and takes it. Throws what came instead: the exception, system_error of
-    // a code, or stopped. A stop of who waits throws stopped too, and the future stays as it was.
+    // Waits for the value, and takes it. Throws an outcome other than a value: the exception,
+    // system_error of a code, or stopped. A stop of the waiter throws stopped too, and leaves the
+    // future unchanged.
     T get(std::source_location place = std::source_location::current()) {
         return await(async_get(place), place);
     }
-    // The same as a result, where no exception but a system_error can be thrown.
+    // As get(), but returns the failure in a result; an exception that is no system_error is
+    // thrown.
     result<T> get_result(std::source_location place = std::source_location::current())
         requires(!std::is_reference_v<T>)
     {
         return await(async_result(place), place);
     }
-    // Wait without taking it. Throw stopped; false: not by the deadline.
+    // Wait for the outcome without taking it. Throw stopped if the waiter is stopped. False: no
+    // outcome came by the deadline.
     void wait(std::source_location place = std::source_location::current()) {
         static_cast<void>(wait_until(never, place));
     }
@@ -105,7 +112,7 @@ public:
         return wait_until(after(now(), d));
     }
 
-    // The same for co_await; co_await of the future itself is async_get().
+    // The operations of these waits, for co_await; co_await of the future itself is async_get().
     detail::future_get<T> async_get(std::source_location place = std::source_location::current()) {
         return detail::future_get<T>(core_, checked(place));
     }
@@ -121,14 +128,16 @@ public:
     }
     auto operator co_await() { return detail::operation_holder(async_get(unknown_place)); }
 
-    // False: there is an outcome, or somebody has asked before. Any thread that has the future.
+    // False: the future has an outcome, or a stop was requested before. Any thread that has the
+    // future.
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
         return core_ != nullptr && detail::request_stop(*core_, reason);
     }
-    // Nobody wants to know; it goes on.
+    // Drops the future; its work continues, and its outcome is discarded.
     void detach() noexcept { detail::let_go_of_handle(std::exchange(core_, nullptr)); }
 
-    // f(value), or f(future). The future of what it returns; this one is empty then.
+    // Calls f(value) or f(future) when the outcome exists. Returns the future of f's result; *this
+    // is empty afterwards.
     template <class F>
     auto then(F&& f, std::source_location place = std::source_location::current()) {
         return then_by<detail::fiber_way>(std::forward<F>(f), place);
@@ -138,7 +147,8 @@ public:
         return then_by<detail::plain_way>(std::forward<F>(f), place);
     }
 
-    // The same value, but if f(value) says that it is not wanted: then it is stopped.
+    // A future with the same value; if f(value) says that the value is not needed, the future is
+    // stopped.
     template <class F>
     future cancel_if(F&& f, std::source_location place = std::source_location::current()) {
         return continued<detail::fiber_way>(
@@ -150,9 +160,10 @@ public:
             detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, place);
     }
 
-    // The same value when f(value) has said true. It is asked when the value is there, and again in
-    // each turn of the executor, as if it yielded in between; or after each `interval`; or when
-    // `e` is set. Asked `count` times in vain it is std::errc::resource_unavailable_try_again.
+    // A future with the same value, which is ready when f(value) has returned true. f is called
+    // when the value exists, and again in each turn of the executor, as if f yielded in between; or
+    // after each `interval`; or when `e` is set. After `count` calls that return false the outcome
+    // is std::errc::resource_unavailable_try_again.
     template <class F>
     future poll(F&& f, std::source_location place = std::source_location::current()) {
         return polled<detail::fiber_way>({}, std::forward<F>(f), place);
@@ -194,7 +205,8 @@ public:
         return polled<detail::plain_way>({.event = &detail::core_of(e)}, std::forward<F>(f), place);
     }
 
-    // The same value, not before a moment, or so long after it came.
+    // A future with the same value, which is ready not before a time point, or a duration after the
+    // value came.
     future delay_until(time_point t, std::source_location place = std::source_location::current()) {
         return polled<detail::plain_way>({.first = t}, detail::always{}, place);
     }
@@ -205,8 +217,8 @@ public:
                                          detail::always{}, place);
     }
 
-    // The same outcome, if it comes by then; else it is asked to stop, and if it does,
-    // std::errc::timed_out.
+    // A future with the same outcome, if the outcome comes by the deadline. Otherwise this future
+    // is asked to stop; if the stop succeeds, the outcome is std::errc::timed_out.
     future with_deadline(time_point deadline,
                          std::source_location place = std::source_location::current()) {
         return limited(deadline, {}, place);
@@ -217,18 +229,19 @@ public:
         executor& on = home(place);
         return limited(after(on.now(), d), {}, place);
     }
-    // It is asked to stop when the token is; its source outlives the future that this gives.
+    // A future that is asked to stop when the token is stopped. The token's source outlives the
+    // returned future.
     future with_stop(stop_token token,
                      std::source_location place = std::source_location::current()) {
         return limited(never, token, place);
     }
 
-    // What continues it, runs on another executor.
+    // A future with the same outcome, whose continuations run on another executor.
     future via(executor& other, std::source_location place = std::source_location::current()) {
         return continued<detail::plain_way>(detail::then_body<T, detail::same<T>>{}, place, &other);
     }
 
-    // For several who want it: see shared_future.hpp.
+    // For several consumers: see shared_future.hpp.
     shared_future<T> share();
 
 private:
@@ -253,7 +266,7 @@ private:
                                                                 place);
         }
     }
-    // What is there already goes into the room of what continues it.
+    // A value that exists already moves into the storage of its continuation.
     template <class Way, class Body>
     auto continued(Body&& body, std::source_location place, executor* on = nullptr) {
         core& c = checked(place);

@@ -9,10 +9,11 @@
 
 namespace weft::detail {
 
-// One after the other: a chain that nobody needs any more is as long as it likes.
+// Releases one core after the other, without recursion: a chain that is not needed any more may
+// have any length.
 void let_go_slowly(future_core& last) noexcept {
     future_core* c = &last;
-    // Acquire and release: the last one destroys what the others have used.
+    // Acquire and release: the last release destroys what the others have used.
     while (c != nullptr &&
            (c->is_alone() || c->references.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
         const bool holds = c->manner == manner::follows || c->manner == manner::shares;
@@ -73,7 +74,8 @@ std::error_code future_core::failure_code() {
 
 namespace {
 
-// Whom to go on with, with a reference that is the caller's; null: nobody.
+// Delivers the request. Returns the core to continue with, with a reference that is the caller's,
+// or null.
 future_core* deliver(future_core& c, stop_reason why) noexcept {
     future_core* next = nullptr;
     switch (c.manner) {
@@ -96,10 +98,10 @@ future_core* deliver(future_core& c, stop_reason why) noexcept {
 
 }  // namespace
 
-// However long the chain, it takes no more stack.
+// Uses the same stack for a chain of any length.
 bool request_stop(future_core& first, stop_reason why) noexcept {
     future_core* c = &first;
-    future_core* held = c;  // c itself, or the one that holds it through its followers. K5
+    future_core* held = c;  // c itself, or a core that holds c through its followers. K5
     held->keep();
     bool any = false;
     while (c != nullptr) {
@@ -130,7 +132,7 @@ void forward(future_core& c, future_core& inner, void (*turn)(frame*)) noexcept 
     c.target = &inner;
     c.manner = manner::forwards;
     auto& part = *::new (static_cast<void*>(&follow_part::of(c))) follow_part(&inner);
-    // Before it follows: its turn, which shuts it, may be another thread's.
+    // Opened before c follows inner: c's turn, which closes the word, may run on another thread.
     const stop_reason asked = c.stops.open();
     if (asked != stop_reason::none) request_stop(inner, asked);
     part.follow(inner.word);

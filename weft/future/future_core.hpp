@@ -1,27 +1,31 @@
-// future_core: what a future, its promise and whatever continues it share, without its type.
+// future_core: the untyped block that a future, its promise and its continuation share.
 //
-// Its one idea: one block, which is the room for the outcome and, until there is one, what will
-// make it: the function that was given to then(), with its argument. So a future costs one
-// allocation, and a small one a cache line:
+// Design: one block holds the outcome and, until the outcome exists, what will make it: the
+// function that was given to then(), with its argument. A future therefore costs one allocation,
+// and a small future one cache line:
 //
 //      0  +----------------------------+
 //         | resume | destroy           |  its turn; run by the executor like a coroutine
-//         | home   | word | target     |  who runs it; who is told; who is asked to stop
+//         | home   | word | target     |  executor; claims and listener; target of a stop
 //         | references, kind, stops    |
 //     48  +----------------------------+  a continuation                        an outcome
 //         |                            |  follow_part, argument, function   or  failure, or T
 //         +----------------------------+
 //
-// References are held by each handle, by who will give the outcome, and by the future that follows.
+// References are held by each handle, by the producer of the outcome, and by the future that
+// follows.
 //
 // Invariants:
-// K1  who has claimed it writes the kind and the outcome, and publishes; nobody else writes them
-// K2  what is in the room belongs to the turn until the kind is an outcome's; a stop that claims it
-//     writes the reason alone, so that the turn finds its function, to destroy it, at home
-// K3  a future that follows another holds it (up) until its own turn has claimed it, or until it is
-//     destroyed: whoever else has claimed it finds `up` there
-// K4  the target is there while the stop word is open; and what may be asked is `begun`
-// K5  what publishes touches nothing afterwards, or holds a reference that only it lets go of
+// K1  the agent that has claimed a core writes the kind and the outcome, and publishes; no other
+//     agent writes them
+// K2  the contents of the storage belong to the turn until the kind is an outcome's; a stop that
+//     claims the core writes only the reason, so that the turn finds its function and destroys it
+//     on the core's executor
+// K3  a core that follows another holds that one (up) until its own turn has claimed the core, or
+//     until the core is destroyed: any other agent that has claimed the core finds `up` there
+// K4  the target exists while the stop word is open; a core that may be asked to stop is `begun`
+// K5  the agent that publishes touches nothing afterwards, or holds a reference that only this
+//     agent releases
 //
 // Model: test/model/future_core_test.cpp
 #pragma once
@@ -41,19 +45,19 @@
 namespace weft::detail {
 
 enum class outcome_kind : std::uint8_t {
-    none,       // nobody has begun it
-    begun,      // its turn has claimed it
-    value,      // the outcomes
-    exception,  // of what was called
+    none,       // the turn has not begun
+    begun,      // the turn has claimed the core
+    value,      // value and all after it are outcomes
+    exception,  // of the function that was called
     error,      // a std::error_code
     stopped,    // with a reason
 };
 
-// What a core is doing, for who asks it to stop.
+// What a core is doing, for the code that asks it to stop.
 enum class manner : std::uint8_t {
-    plain,       // nothing that could be asked
-    follows,     // has a follow_part: waits for another
-    shares,      // the same for one whose outcome others take too
+    plain,       // nothing that could be asked to stop
+    follows,     // has a follow_part: waits for another core
+    shares,      // has a follow_part: waits for a core whose outcome others take too
     in_fiber,    // target: the flow that runs it
     forwards,    // target: the core whose outcome will be its own
     is_prompted  // target: its prompted
@@ -65,7 +69,7 @@ inline void let_go(future_core* c) noexcept {
     if (c != nullptr) let_go_slowly(*c);
 }
 
-// Ends with errc::broken_promise and the like where no value is.
+// The storage of a failure: an exception, or a code such as errc::broken_promise.
 union failure_room {
     std::exception_ptr exception;
     std::error_code error;
@@ -96,27 +100,28 @@ struct future_core : frame {
     bool has_value() const noexcept { return kind == outcome_kind::value; }
     bool has_outcome() const noexcept { return kind > outcome_kind::begun; }
 
-    // By its turn. False: a stop has come first, and all that is left is to destroy what is there.
+    // Called by the turn. False: a stop has claimed the core first, and the turn only destroys what
+    // is stored.
     [[nodiscard]] bool begin() noexcept {
         if (!(is_alone() ? word.claim_alone() : word.claim())) return false;
         kind = outcome_kind::begun;
         return true;
     }
-    // The outcome is in its place: shows it to who waits, and lets go.
+    // Called when the outcome is stored: publishes it to the listener, and releases the reference.
     void finish() noexcept {
         if (manner != manner::plain) shut();
         if (!is_alone()) publish();
         let_go(this);
     }
-    // The same by a caller with a reference of its own, which it keeps until this returns.
+    // Publishes for a caller that keeps a reference of its own until publish() returns.
     void publish() noexcept {
         if (listener* l = word.publish()) {
             l->told(*l);
             word.set_told();
         }
     }
-    // The same by a caller that uses another's reference, as set_value() does the promise's:
-    // the listener may let go of that one, and of the future's too. K5
+    // Publishes for a caller that uses another agent's reference, as set_value() uses the
+    // promise's: the listener may release that reference, and the future's too. K5
     void publish_held() noexcept {
         if (word.publish_to_nobody()) return;
         keep();
@@ -124,7 +129,7 @@ struct future_core : frame {
         let_go(this);
     }
 
-    // These take the room, which holds nothing; finish() or publish() comes next.
+    // These functions use the empty storage; finish() or publish() comes next.
     failure_room& room_for_failure() noexcept {
         return *std::launder(reinterpret_cast<failure_room*>(reinterpret_cast<std::byte*>(this) +
                                                              sizeof(future_core)));
@@ -141,19 +146,19 @@ struct future_core : frame {
         kind = outcome_kind::stopped;
         reason = why;
     }
-    // Of one that has no value; what it was is the other's from then on.
+    // Move or copy the failure of `other`, which has no value.
     void take_failure_of(future_core& other) noexcept;
     void copy_failure_of(future_core& other) noexcept;
     void destroy_failure() noexcept {
         if (kind == outcome_kind::exception) room_for_failure().exception.~exception_ptr();
     }
 
-    // Throws it, or ends the program where exceptions are off. It has no value.
+    // Throws the failure, or aborts if exceptions are off. Precondition: the outcome is no value.
     [[noreturn]] void throw_failure();
-    // The same as a code, where it can be one; what cannot is thrown.
+    // The failure as a code; throws an exception that has no code.
     std::error_code failure_code();
 
-    // Its next turn: behind all that is ready at home. Any thread.
+    // Posts the next turn, behind all that is ready on the core's executor. Any thread.
     void post(runnable& node) noexcept {
         if (current_executor() == home) {
             home->defer(handle(), nullptr);
@@ -168,13 +173,13 @@ private:
 };
 static_assert(WEFT_MODEL || sizeof(future_core) == 48);
 
-// The end of a core without references, and of its block.
+// Destroys a core without references, and releases its block.
 inline void release_block(future_core& c, std::size_t bytes, std::size_t alignment) noexcept {
     std::destroy_at(&c);
     block_cache::release(&c, bytes, alignment);
 }
 
-// Memory for a core and what lies with it, given back where making that throws.
+// Memory for a core and what is stored with it; released if a constructor throws.
 class block_room {
 public:
     block_room(std::size_t bytes, std::size_t alignment)
@@ -193,8 +198,9 @@ private:
     const std::size_t bytes_, alignment_;
 };
 
-// By a future. One whose turn is still to come, here, shares it with that turn alone: nobody else
-// can come to it any more, so that the count need not be changed as one.
+// Called by a future. If the turn of the core is still to come, on this executor, the future shares
+// the core with that turn alone. No other agent can get a reference, so the count needs no atomic
+// read-modify-write.
 inline void let_go_of_handle(future_core* c) noexcept {
     if (c == nullptr) return;
     if (current_executor() == c->home && c->references.load(std::memory_order_acquire) == 2 &&
@@ -204,7 +210,7 @@ inline void let_go_of_handle(future_core* c) noexcept {
         let_go_slowly(*c);
 }
 
-// Of a core that waits for another, at the beginning of the room.
+// The part of a core that waits for another core, at the beginning of the storage.
 struct follow_part : listener, runnable {
     future_core* up;
 
@@ -213,7 +219,7 @@ struct follow_part : listener, runnable {
         return *std::launder(
             reinterpret_cast<follow_part*>(reinterpret_cast<std::byte*>(&c) + sizeof(future_core)));
     }
-    // Its turn comes, also where `source` is done already.
+    // Makes the turn of the core come when `source` is done, or at once if it is done already.
     void follow(future_word& source) noexcept {
         if (!source.attach(*this)) post_turn();
     }
@@ -226,19 +232,21 @@ private:
     static void tell(listener& l) noexcept { static_cast<follow_part&>(l).post_turn(); }
 };
 
-// Asks for an end: who has not begun is stopped at once, and what it waits for as well; who has is
-// told. False: it has an outcome, or was asked before. Any thread; the caller's reference may go as
-// soon as the outcome is seen.
+// Asks a core to stop. A core that has not begun is stopped at once, and the request goes on to the
+// core that it follows, unless that core is shared. For a core that has begun, the request goes to
+// its target. False: the core has an outcome, or was asked before. Any thread; the caller's
+// reference may be released by another agent as soon as the outcome is visible.
 bool request_stop(future_core& c, stop_reason why) noexcept;
 
-// From here on c ends as `inner` does, which is asked to stop where c is; c's block has room for a
-// follow_part. By c's turn, which runs again when inner has an outcome; at the end of that,
-// end_forwarding gives inner back.
+// Makes inner's outcome the outcome of c, and forwards a stop of c to inner. c's block has room for
+// a follow_part. Called by c's turn; `turn` runs when inner has an outcome, and ends with
+// end_forwarding(), which returns inner.
 void forward(future_core& c, future_core& inner, void (*turn)(frame*)) noexcept;
 future_core& end_forwarding(future_core& c) noexcept;
 
-// By an executor that ends, of what stands in its queue and will not run: c, which was begun, and
-// has nothing in its room any more, ends as if it had been stopped; the other is one that forwards.
+// Called by an executor that ends, for a core that is queued there and will not run. drop() ends a
+// core that was begun and has empty storage, as if it had been stopped; drop_forwarding() ends a
+// core that forwards.
 void drop(future_core& c) noexcept;
 void drop_forwarding(future_core& c) noexcept;
 

@@ -1,21 +1,21 @@
-// The words that decide what comes of a future: future_word, who gives it its outcome and who is
-// told; stop_word, where a request to stop goes meanwhile.
+// The state words of a future. future_word decides which agent gives the outcome and which listener
+// is notified; stop_word decides where a request to stop goes meanwhile.
 //
 //      future_word                 claim            publish
 //                        open -----------> claimed ---------> done ----> told
 //                          \_ attach, detach _/ \_ too late: done      the listener was called
 //
-// The first claim wins: of a value, an error, the end of the promise and a stop, one. It is
-// published once, and who is attached by then is told by the publisher; who comes later finds it
-// done. The listener's address stands in the same word, so that "done, or else attached" is one
-// step.
+// The first claim wins: one of a value, an error, the end of the promise and a stop. The outcome is
+// published once. The publisher notifies a listener that is attached by then; a later listener
+// finds the word done. The listener's address is part of the word, so that "done, or else attached"
+// is one step.
 //
 //      stop_word         shut ---open---> open ---ask---> asking ---delivered---> open
-//                          \ ask: noted     \---close---> shut, when nobody is asking
+//                          \ ask: noted     \---close---> shut, when no request is being made
 //
-// What has begun cannot be claimed any more, only asked to stop: if there is somebody to be told at
-// once (a fiber that waits, the future that this one follows), it is open. Who asks keeps him there
-// until the request is delivered; who closes waits for that.
+// A future that has begun cannot be claimed any more, only asked to stop. The stop word is open
+// while a target can be asked at once (a fiber that waits, the future that this one follows). The
+// requesting thread keeps the target alive until the request is delivered; close() waits for that.
 //
 // Neither word knows what a future is; test/model walks both.
 //
@@ -31,7 +31,8 @@
 
 namespace weft::detail {
 
-// Is told once that an outcome is there, by the thread that published it. It may be gone then.
+// A listener is notified once that an outcome exists, by the thread that published the outcome. The
+// listener may be gone when the call returns.
 struct listener {
     void (*told)(listener&) noexcept;
 };
@@ -45,32 +46,33 @@ class future_word {
     static_assert(alignof(listener) > flags);
 
 public:
-    // True for one caller, who then owes an outcome and publish(). Relaxed: what the winner writes,
-    // publish() shows.
+    // True for one caller, which then owes an outcome and publish(). Relaxed: publish() makes
+    // visible what the winner writes.
     [[nodiscard]] bool claim() noexcept {
         return (word_.fetch_or(claimed, std::memory_order_relaxed) & claimed) == 0;
     }
     bool is_claimed() const noexcept {
         return (word_.load(std::memory_order_relaxed) & claimed) != 0;
     }
-    // For who knows that nobody else has a reference.
+    // Precondition: no other agent has a reference.
     [[nodiscard]] bool claim_alone() noexcept {
         const bits word = word_.load(std::memory_order_relaxed);
         word_.store(word | claimed, std::memory_order_relaxed);
         return (word & claimed) == 0;
     }
 
-    // Before anybody knows of it: its outcome is there.
+    // Called before the word is shared: the outcome exists.
     void begin_done() noexcept { word_.store(claimed | done, std::memory_order_relaxed); }
 
-    // The outcome is written. Whom to tell, if anybody: set_told() follows then. Release: pairs
-    // with is_done() and attach(); acquire: with attach(), which has made the listener.
+    // Called when the outcome is written. Returns the listener to notify, or null; after a listener
+    // was notified, set_told() follows. Release: pairs with is_done() and attach(); acquire: pairs
+    // with attach(), which published the listener.
     [[nodiscard]] listener* publish() noexcept {
         const bits word = word_.fetch_or(done, std::memory_order_acq_rel);
         return reinterpret_cast<listener*>(word & ~flags);
     }
-    // The same where no listener is attached: nothing is touched afterwards. False: one is, and
-    // nothing has changed. Release: pairs with is_done() and attach().
+    // Publishes if no listener is attached, and touches nothing afterwards. False: a listener is
+    // attached, and nothing has changed. Release: pairs with is_done() and attach().
     [[nodiscard]] bool publish_to_nobody() noexcept {
         bits word = word_.load(std::memory_order_relaxed);
         while ((word & ~flags) == 0)
@@ -85,7 +87,8 @@ public:
     // Acquire: pairs with publish().
     bool is_done() const noexcept { return (word_.load(std::memory_order_acquire) & done) != 0; }
 
-    // By who holds the future. False: it is done, and nobody will be told.
+    // Called by the owner of the future. False: the word is done, and the listener will not be
+    // notified.
     [[nodiscard]] bool attach(listener& l) noexcept {
         bits word = word_.load(std::memory_order_acquire);  // pairs with publish()
         WEFT_ASSERT((word & ~flags) == 0 || (word & done) != 0, "two wait for one future");
@@ -95,7 +98,8 @@ public:
                 return true;
         return false;
     }
-    // By who has attached it: from here on nobody touches it. False: it has been told.
+    // Called by the agent that attached the listener: afterwards no thread touches the listener.
+    // False: the listener has been notified.
     bool detach() noexcept {
         bits word = word_.load(std::memory_order_acquire);  // pairs with set_told()
         while ((word & done) == 0)
@@ -117,17 +121,18 @@ class stop_word {
     using bits = std::uint8_t;
     static constexpr bits opened = 1;
     static constexpr bits asking = 2;
-    static constexpr unsigned reason_shift = 2;  // above it, who has asked first and why
-    static constexpr bits refused = 0xff & ~(opened | asking);  // as if somebody had
+    static constexpr unsigned reason_shift = 2;  // the bits above: the reason of the first request
+    static constexpr bits refused = 0xff & ~(opened | asking);  // as if a stop had been requested
 
 public:
     enum class answer : std::uint8_t {
-        noted,    // there is nobody to tell yet; who opens will see it
-        deliver,  // tell whom it is open for, then delivered()
-        again,    // somebody has asked before
+        noted,    // no target yet; open() will return the request
+        deliver,  // the caller asks the target to stop, then calls delivered()
+        again,    // a stop was requested before
     };
 
-    // Before anybody knows of it: who is claimed is about to have his outcome, and is not asked.
+    // Called before the word is shared: a core that is claimed already is about to have its
+    // outcome, and is not asked to stop.
     void refuse() noexcept { word_.store(refused, std::memory_order_relaxed); }
 
     [[nodiscard]] answer ask(stop_reason why) noexcept {
@@ -137,23 +142,23 @@ public:
             const bits open = word & opened;
             const auto next = static_cast<bits>(static_cast<unsigned>(why) << reason_shift | word |
                                                 (open != 0 ? asking : 0));
-            // Acquire: pairs with open(), which has made whom to tell.
+            // Acquire: pairs with open(), which published the target.
             if (word_.compare_exchange_weak(word, next, std::memory_order_acq_rel,
                                             std::memory_order_relaxed))
                 return open != 0 ? answer::deliver : answer::noted;
         }
     }
-    // Release: pairs with close(), after which who was told may be gone.
+    // Release: pairs with close(), after which the target may be gone.
     void delivered() noexcept {
         word_.fetch_and(static_cast<bits>(~asking), std::memory_order_release);
     }
 
-    // There is somebody to tell. Why he was asked already; none if he was not. Release: pairs with
-    // ask().
+    // Called when the target exists. Returns the reason of a stop that was requested already, or
+    // none. Release: pairs with ask().
     [[nodiscard]] stop_reason open() noexcept {
         return reason_in(word_.fetch_or(opened, std::memory_order_acq_rel));
     }
-    // There is nobody any more. Why he was asked.
+    // Called before the target goes. Returns the reason of a stop that was requested, or none.
     stop_reason close() noexcept {
         bits word = word_.load(std::memory_order_acquire);  // pairs with delivered()
         for (;;) {
@@ -166,11 +171,11 @@ public:
             }
         }
     }
-    // Relaxed: who must not miss it opens.
+    // Relaxed: an agent that must not miss a request calls open().
     stop_reason asked() const noexcept { return reason_in(word_.load(std::memory_order_relaxed)); }
 
 private:
-    // What it is when nobody is asking.
+    // Waits until no request is being made, and returns the word.
     WEFT_COLD bits after_delivery() const noexcept {
         for (spin_wait w;; w.once()) {
             const bits word = word_.load(std::memory_order_acquire);  // pairs with delivered()

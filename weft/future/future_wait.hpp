@@ -1,4 +1,4 @@
-// What waits for a future: as operations (wait/operation.hpp), for a fiber, a task or a thread.
+// The waits for a future as operations (wait/operation.hpp), for a fiber, a task or a thread.
 #pragma once
 
 #include <source_location>
@@ -10,14 +10,14 @@
 
 namespace weft::detail {
 
-// Waits until there is an outcome.
+// Waits until the future has an outcome.
 class future_wait {
 public:
     static constexpr bool reports_stop = false;
 
     explicit future_wait(future_core& c, time_point deadline = never) noexcept
         : core_(&c), deadline_(deadline) {}
-    // Before it is awaited.
+    // Precondition: the operation is not awaited yet.
     future_wait(future_wait&& other) noexcept : future_wait(*other.core_, other.deadline_) {}
 
     bool ready() const noexcept { return core_->word.is_done(); }
@@ -30,7 +30,7 @@ public:
         return core_->word.attach(listen_);
     }
     time_point deadline() const noexcept { return deadline_; }
-    // Whether it is there.
+    // Whether the outcome came before the deadline. Throws stopped if the waiter was stopped.
     bool take(const waiter* w, wait_status how) const {
         if (how == wait_status::stopped) throw_stopped(w->reason());
         return how == wait_status::woken;
@@ -43,10 +43,11 @@ private:
     struct waiting : listener {
         waiter* owner = nullptr;
         waiting() noexcept : listener{wake} {}
-        // Who withdraws waits until this is over.
+        // detach() waits until wake() has returned. The listener is notified once, so no other
+        // caller claims. W5
         static void wake(listener& l) noexcept {
             waiter* const w = static_cast<waiting&>(l).owner;
-            if (w->claim()) w->wake();
+            if (w->claim_alone()) w->wake();
         }
     };
 
@@ -54,7 +55,7 @@ private:
     waiting listen_;
 };
 
-// And takes it: `from` is empty then.
+// Waits for the outcome and takes it: `from` is empty then.
 template <class T>
 class future_get : public future_wait {
 public:

@@ -29,9 +29,10 @@ void group_part::begin(future_core* const* ups) noexcept {
         m.up = ups[i];
         m.index = i;
     }
-    static_cast<void>(calls.open());  // nobody has asked yet
+    static_cast<void>(calls.open());  // no stop is requested yet
     if (count == 0 || is_decided()) calls.prompt(prompted::told_cause);
-    // The last may end it, while this goes on: the reference that the caller is given keeps it.
+    // The last member may end the group during this loop: the reference that is returned to the
+    // caller keeps the group.
     for (std::size_t i = 0; i < count; ++i)
         if (!members[i].up->word.attach(members[i])) members[i].told(members[i]);
 }

@@ -1,16 +1,15 @@
-// group_part: a future of several others: the part of when_all and its kin that does not know their
-// types.
+// group_part: the untyped part of a future of several others (the when_ functions of when.hpp).
 //
-// Its one idea: a member that ends calls for a turn of the group (prompted.hpp), which alone
-// counts. So those that are pending are never looked through, and all that is decided is decided at
-// home, in the order in which they ended.
+// Design: a member that ends requests a turn of the group (prompted.hpp), and only that turn counts
+// the members. Pending members are never scanned, and every decision is made on the group's
+// executor, in the order in which the members ended.
 //
 //      member ended --> [stack] --> the group's turn: counts; enough: asks the others to stop
 //                                                     all have ended: the outcome
 //
 // Invariants:
-// G1  it has its outcome only when every member has: a loser holds nothing any more then
-// G2  `winners` are the first that count, in the order of their ending
+// G1  a group has its outcome only when every member has: a loser holds nothing any more then
+// G2  `winners` are the first members that count, in the order in which they ended
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@ struct group_part {
         group_part* of = nullptr;
         future_core* up = nullptr;
         std::size_t index = 0;
-        bool ended = false;  // for the group's turn
+        bool ended = false;  // set and read by the group's turn
     };
     enum class verdict : unsigned char { counts, does_not_count, ends_all };
 
@@ -48,11 +47,11 @@ struct group_part {
 
     // Takes the references.
     void begin(future_core* const* ups) noexcept;
-    // Of a turn: those that have ended are judged. True: all have.
+    // Called by a turn: judges the members that have ended. True: all members have ended.
     template <class Judge>
     [[nodiscard]] bool look(Judge judge) noexcept {
         member* m = in_order(calls.take().last);
-        if (!decided && is_decided()) decide(stop_reason::user);  // of none, or of too many
+        if (!decided && is_decided()) decide(stop_reason::user);  // needed is 0, or exceeds count
         for (; m != nullptr; m = next_of(*m)) {
             m->ended = true;
             --left;
@@ -70,7 +69,7 @@ struct group_part {
     void withdraw() noexcept;  // its executor ends
 
     future_core& up(std::size_t i) noexcept { return *members[i].up; }
-    // Why there are too few winners.
+    // Gives c the outcome for too few winners: a stop, the first failure, or errc::unsatisfied.
     void fail(future_core& c) noexcept;
 
 private:
@@ -79,10 +78,10 @@ private:
     }
     void decide(stop_reason why) noexcept;
     static member* next_of(member& m) noexcept { return static_cast<member*>(m.next); }
-    static member* in_order(prompted::caller* last) noexcept;  // of their ending
+    static member* in_order(prompted::caller* last) noexcept;  // in which the members ended
 };
 
-// Rule: result, judge(up, index), and take(core, group), which puts the outcome in its place.
+// Rule has result, judge(up, index), and take(core, group), which stores the outcome.
 template <class Rule>
 struct group_block {
     using result = typename Rule::result;
@@ -128,13 +127,13 @@ private:
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
         inside& self = in(c);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
             destroy_outcome<result>(c);
             std::destroy_at(&self);
             release_block(c, bytes, alignment);
             return;
         }
-        // Its executor ends.
+        // The executor ends.
         static_cast<void>(self.calls.take());
         if (self.calls.over) return let_go(&c);
         self.withdraw();

@@ -9,8 +9,8 @@
 namespace weft::detail {
 namespace {
 
-// The idle fibers of a thread, the latest first. There is room for none before the first visit, and
-// after the thread's end.
+// The idle fibers of a thread, the latest first. `room` is 0 before the first use and after the end
+// of the thread.
 struct idle_fibers {
     lent_fiber* first;
     std::size_t room;
@@ -40,10 +40,11 @@ WEFT_DEFINE_THREAD_LOCAL(weft::detail::idle_fibers, weft_tls_idle_fibers);
 namespace weft::detail {
 namespace {
 
-// What has ended leaves this in after_turn, beside fiber_core::after.
+// A further value of after_turn, beside fiber_core::after: the function has returned, and the fiber
+// is idle.
 constexpr std::uint8_t rested = 2;
 
-// So many of a thread keep their stacks; what is more of them ends.
+// A thread keeps this many idle fibers with their stacks; further fibers end.
 constexpr std::size_t idle_limit = 16;
 
 struct job {
@@ -51,7 +52,7 @@ struct job {
     const lent_turn* turn;
 };
 
-// With bindings, the target is a block of its own, and odd.
+// With bindings, the target is the address of a block of its own, with bit 0 set.
 struct bound_target {
     const lent_turn* turn;
     context_node* context;
@@ -71,7 +72,7 @@ bool is_lent(std::coroutine_handle<> h) noexcept {
     return static_cast<frame*>(h.address())->resume == lent_target::take_turn;
 }
 
-// Ends those of a thread that ends.
+// Ends the idle fibers of a thread that ends.
 struct end_at_exit {
     ~end_at_exit() {
         idle_fibers& idle = this_thread_idle();
@@ -94,13 +95,13 @@ WEFT_NOINLINE bool put_first(lent_fiber& f) noexcept {
     return idle.put(f);
 }
 
-// Whether another function finds it as if it were new.
+// Whether another function would find the fiber as if the fiber were new.
 bool is_as_new(lent_fiber& f) noexcept {
     return f.attention == 0 && f.shields == 0 && f.own()->extras == nullptr &&
            !f.stop.stop_requested();
 }
 
-// It is on the list then.
+// Puts the fiber on the idle list, if it is as new and a place is free. True: it is on the list.
 bool rest(lent_fiber& f) noexcept {
     if (!is_as_new(f)) return false;
     if (f.enrolled) {
@@ -117,7 +118,7 @@ struct lent_body {
     lent_fiber* self;
 
     void operator()() {
-        // Also where it is killed, or the function throws.
+        // Runs also if the fiber is killed, or the function throws.
         struct at_end {
             lent_fiber& f;
             ~at_end() {
@@ -154,7 +155,8 @@ struct lent_body {
     }
 };
 
-// It has ended with what it ran, if anything; or it has not begun, for want of a stack.
+// The fiber has ended, together with the function that it ran, if any; or the fiber has not begun,
+// because no stack could be had.
 void end(lent_fiber& f, std::exception_ptr error, stop_reason stopped_by) noexcept {
     if (f.own()->word.state() == coroutine_state::ready) [[unlikely]] {
         const job& j = *static_cast<const job*>(f.next);
@@ -216,12 +218,13 @@ lent_fiber* make_fiber() {
     auto f = std::make_unique<lent_fiber>();
     f->set_body(lent_body{f.get()});
     f->frame::resume = [](frame* self) { take_turn(*static_cast<lent_fiber*>(self)); };
-    f->locals = nullptr;  // in the place of where it begins
+    f->locals = nullptr;  // replaces `target` in the union
     f->started = true;
+    f->kept = true;  // the only reference
     return f.release();
 }
 
-// Null: there is no memory for one.
+// Null: no memory for a fiber.
 lent_fiber* try_new_fiber() noexcept {
 #if WEFT_EXCEPTIONS
     try {
@@ -247,7 +250,7 @@ void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) 
     f->guest = &c;
     f->tell_guest = turn.ended;
     f->next = &j;
-    f->home = current_executor();  // nobody else knows of it yet
+    f->home = current_executor();  // no other thread knows of the fiber yet
     f->context = context;
     this_thread_runs().current = f;
     take_turn(*f);

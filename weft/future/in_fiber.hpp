@@ -1,16 +1,16 @@
-// in_fiber: where the functions run that are given to a future and may wait.
+// in_fiber: runs functions that are given to a future and may wait.
 //
-// Its one idea: a fiber is lent to each of them, and given back when it returns. It comes from a
-// LIFO list of the thread's, with its stack, so that a function that does not wait costs two
-// switches, and a million of them one fiber. Only where it waits does the fiber become one of the
-// executor's flows, and the next function gets another.
+// Design: each function borrows a fiber and releases it when the function returns. The fiber comes
+// with its stack from a LIFO list of the thread, so a function that does not wait costs two
+// switches, and a million such functions use one fiber. Only if a function waits does its fiber
+// become one of the executor's flows, and the next function gets another fiber.
 //
 //      a turn --> [idle fiber] --> function returns -----------> idle again, the first in the list
-//                                  the next turn is such a one:  it runs that as well
-//                                  function waits: the turn ends, the fiber lives in the executor
-//                                  it throws, or was asked to stop: the fiber ends with it
+//                                  next turn needs a fiber too:  the same fiber runs that turn
+//                                  function waits: the turn ends, the fiber becomes a flow
+//                                  function throws, or was stopped: the fiber ends with it
 //
-// This is all that the layer needs of fibers; what does not want them says `plain`.
+// The layer needs no more of fibers; a function that needs no fiber is passed after `plain`.
 #pragma once
 
 #include "weft/future/future_core.hpp"
@@ -20,17 +20,17 @@ namespace weft::detail {
 
 struct lent_turn {
     void (*run)(future_core&);      // in the fiber
-    void (*ended)(void*) noexcept;  // of the core, which got what left run() as its failure, or
-                                    // a stop where its executor has ended
-    // There is no fiber, or no stack, for it, and it was not run.
+    void (*ended)(void*) noexcept;  // gets the core, whose failure is the exception that left
+                                    // run(), or a stop if its executor has ended
+    // No fiber or no stack could be had, and the function was not run.
     void (*refused)(future_core&) noexcept;
 };
 
-// Runs it in the turn of c, with bindings of a context_local, which it takes.
+// Runs `turn` in the turn of c, with the bindings in `context`, and takes the reference to them.
 void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) noexcept;
 
-// What stands in a core's target, from where it is made to its turn, if all of its turn is in a
-// fiber: which that is, and the bindings in force where it was made.
+// The content of a core's target, from the construction of the core to its turn, if the whole turn
+// runs in a fiber: the borrowed turn, and the bindings in force where the core was made.
 class lent_target {
 public:
     // Throws bad_alloc.
@@ -47,7 +47,7 @@ public:
         c.target = here_ == nullptr ? const_cast<lent_turn*>(&turn) : bound_to(turn);
     }
 
-    // Gives back the bindings.
+    // Releases the bindings.
     static void drop(future_core& c) noexcept;
     static void take_turn(frame* f) noexcept;
 
@@ -57,7 +57,7 @@ private:
     WEFT_COLD void* bound_to(const lent_turn& turn) noexcept;
 
     context_node* const here_;
-    void* memory_ = nullptr;  // of what refers to them
+    void* memory_ = nullptr;  // for the block that refers to the bindings
 };
 
 }  // namespace weft::detail

@@ -12,15 +12,15 @@ limited_core::limited_core(future_core& c, future_core& source, time_point deadl
         static_cast<timing&>(t).owner->calls.prompt(prompted::event_cause);
     };
     timer.deadline = deadline;
-    timer.fires_at_end = true;  // its turn, which that one drops, completes it
+    timer.fires_at_end = true;  // the executor drops the posted turn: dispose() ends the future
     timer.owner = this;
     node.owner = this;
 }
 
 void limited_core::begin(stop_token token) noexcept {
-    static_cast<void>(calls.open());  // nobody has asked yet
-    // The timer is armed at home, where it may come to that at once. The reference that the caller
-    // is given keeps all this until then.
+    static_cast<void>(calls.open());  // no stop is requested yet
+    // The timer is armed on the core's executor, which may run the turn at once. The reference that
+    // is returned to the caller keeps *this until begin() returns.
     if (timer.deadline != never) {
         if (current_executor() == calls.core.home)
             calls.core.home->arm(timer);

@@ -1,8 +1,9 @@
-// limited_block: a future that ends as another does, which is asked to stop at a deadline, or with
-// a stop_token.
+// limited_block: a future with the outcome of another future (up), which is asked to stop at a
+// deadline, or with a stop_token.
 //
-// Its one idea: it waits for that one, also after it has asked: what the loser holds is free when
-// the outcome is there. If the deadline was first and it did stop, that is std::errc::timed_out.
+// Design: the limited future waits for `up` also after the request to stop, so that all that `up`
+// holds is released when the outcome exists. If the deadline came first and `up` did stop, the
+// outcome is std::errc::timed_out.
 //
 // Model: test/model/future_core_test.cpp
 #pragma once
@@ -15,7 +16,7 @@
 
 namespace weft::detail {
 
-// The part that does not know T. All but the word of `calls` is its own thread's.
+// The untyped part. All but the word of `calls` is used only on the thread of the core's executor.
 struct limited_core {
     prompted calls;
     future_core* up;
@@ -39,9 +40,10 @@ struct limited_core {
     ~limited_core() = default;
 
     void begin(stop_token token) noexcept;
-    // Of a turn. True: `up` has its outcome.
+    // Called by a turn. True: `up` has its outcome.
     [[nodiscard]] bool look() noexcept;
-    // It has its outcome, or is about to: nothing calls for a turn any more.
+    // Called when the outcome exists or is about to: disconnects token and timer, so that nothing
+    // requests a turn any more.
     void withdraw() noexcept;
 };
 
@@ -83,14 +85,14 @@ private:
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
         limited_core& self = in(c);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
             future_core* const up = self.up;
             destroy_outcome<T>(c);
             std::destroy_at(&self);
             release_block(c, bytes, alignment);
             return let_go(up);
         }
-        // Its executor ends.
+        // The executor ends.
         static_cast<void>(self.calls.take());
         if (self.calls.over) return let_go(&c);
         static_cast<void>(self.up->word.detach());

@@ -1,20 +1,22 @@
-// outcome: the typed part of a future's room: T, in the place of a failure.
+// outcome: the typed part of a future's storage: T, in the place of a failure.
 //
 //      future_core | failure, or stored_t<T> aligned as it needs
 #pragma once
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
+#include "weft/base/caught_exception.hpp"
 #include "weft/future/future_core.hpp"
 #include "weft/wait/stopped.hpp"
 
 namespace weft::detail {
 
-// What stands for a T; a reference is kept as a pointer.
+// The stored form of a T; a reference is kept as a pointer.
 template <class T>
 using stored_t = std::conditional_t<
     std::is_void_v<T>, std::monostate,
@@ -43,7 +45,7 @@ stored_t<T>& value_of(future_core& c) noexcept {
     return in_room<stored_t<T>>(c, outcome_offset<T>);
 }
 
-// Throws what T's constructor throws, and then nothing has happened.
+// Stores a value. Throws what T's constructor throws; the core is then unchanged.
 template <class T, class... V>
 void put_value(future_core& c, V&&... v) {
     void* const place = &value_of<T>(c);
@@ -53,7 +55,7 @@ void put_value(future_core& c, V&&... v) {
         ::new (place) stored_t<T>(std::forward<V>(v)...);
     c.kind = outcome_kind::value;
 }
-// What f returns, without a move.
+// Stores what f returns, without a move.
 template <class T, class F>
 void put_result(future_core& c, F&& f) {
     if constexpr (std::is_void_v<T>) {
@@ -67,7 +69,7 @@ void put_result(future_core& c, F&& f) {
     }
 }
 
-// As a function's argument: T&&, the reference itself.
+// The value as a function's argument: T&&, or the reference itself.
 template <class T>
 decltype(auto) moved(stored_t<T>& v) noexcept {
     if constexpr (std::is_reference_v<T>)
@@ -76,7 +78,7 @@ decltype(auto) moved(stored_t<T>& v) noexcept {
         return std::move(v);
 }
 
-// The same as it lies there.
+// The value as an lvalue.
 template <class T>
 std::remove_reference_t<T>& seen(stored_t<T>& v) noexcept {
     if constexpr (std::is_reference_v<T>)
@@ -85,22 +87,22 @@ std::remove_reference_t<T>& seen(stored_t<T>& v) noexcept {
         return v;
 }
 
-// What is called by a future's turn: its exceptions become the outcome. `from` gives, `to` has an
-// empty room.
+// Calls f in a future's turn; an exception becomes the outcome of c, whose storage is empty.
 template <class F>
 void put_what_is_thrown(future_core& c, F&& f) noexcept {
+    std::exception_ptr thrown;
+    keep_thrown(thrown, [&] {
 #if WEFT_EXCEPTIONS
-    try {
-        f();
-    } catch (const stopped& s) {
-        c.put_stopped(s.reason);
-    } catch (...) {
-        c.put_exception(std::current_exception());
-    }
+        try {
+            f();
+        } catch (const stopped& s) {
+            c.put_stopped(s.reason);
+        }
 #else
-    static_cast<void>(c);
-    f();
+        f();
 #endif
+    });
+    if (thrown != nullptr) c.put_exception(std::move(thrown));
 }
 
 template <class T>
@@ -117,7 +119,7 @@ void destroy_outcome(future_core& c) noexcept {
         c.destroy_failure();
 }
 
-// The block of a future of T, with room for something else before there is an outcome.
+// The block of a future of T, with storage for another object before the outcome exists.
 template <class T>
 constexpr std::size_t block_alignment(std::size_t other = 1) noexcept {
     return std::max(outcome_alignment<T>, other);
@@ -127,7 +129,7 @@ constexpr std::size_t block_bytes(std::size_t end = 0) noexcept {
     return std::max(outcome_end<T>, end);
 }
 
-// That of a promise: nothing else.
+// The block of a promise, which stores nothing else.
 template <class T>
 struct promise_block {
     static future_core* make(executor& on, unsigned references) {

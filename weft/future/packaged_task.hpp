@@ -1,17 +1,15 @@
-// packaged_task<R(Args...)>: a function whose result comes out of a future.
+// packaged_task<R(Args...)>: a function whose result becomes the outcome of a future.
 //
 //   weft::packaged_task<int(int)> square([](int n) { return n * n; });
 //   weft::future<int> f = square.get_future();
 //   std::thread(std::move(square), 7).detach();
 //   int n = f.get();
 //
-// It is called once, by whoever has it, on any thread, and runs there; it may wait if its caller
-// may. One that is destroyed without a call gives errc::broken_promise. If the future was stopped
-// by then, the call does nothing; one that runs is not asked to stop. The function lies in the
-// future's block.
+// The owner calls a packaged_task once, on any thread, and the function runs there; the function
+// may wait if the caller may. A packaged_task that is destroyed without a call gives
+// errc::broken_promise. If the future was stopped before the call, the call does nothing; a running
+// function is not asked to stop. The function is stored in the future's block.
 #pragma once
-
-#include <cxxabi.h>
 
 #include <algorithm>
 #include <concepts>
@@ -20,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/caught_exception.hpp"
 #include "weft/future/promise.hpp"
 
 namespace weft {
@@ -31,10 +30,10 @@ template <class R, class... Args>
 class packaged_task<R(Args...)> {
     using core = detail::future_core;
 
-    // Behind the room for the outcome, since both are there while it runs.
+    // Stored behind the outcome, because both exist while the function runs.
     struct function {
         void (*call)(function&, core&, Args&&...);
-        void (*end)(function&) noexcept;  // null: it has ended
+        void (*end)(function&) noexcept;  // null: the function is destroyed
     };
     static constexpr std::size_t offset = detail::aligned(detail::outcome_end<R>, 64);
 
@@ -82,7 +81,7 @@ public:
 
     bool valid() const noexcept { return core_ != nullptr; }
 
-    // Once.
+    // May be called once.
     future<R> get_future(std::source_location place = std::source_location::current()) {
         if (core_ == nullptr || std::exchange(given_, true))
             fail("get_future of a packaged_task that is empty or has given it", {}, place);
@@ -90,13 +89,13 @@ public:
         return future<R>(core_);
     }
 
-    // Once: it has one owner, so a second call is no race that is lost but a broken rule. What
-    // the function throws goes into the future.
+    // May be called once: a packaged_task has one owner, so a second call is a broken precondition
+    // and not a lost race. An exception of the function goes into the future.
     void operator()(Args... args, std::source_location place = std::source_location::current()) {
         if (core_ == nullptr)
             fail("call of a packaged_task that is empty or was called", {}, place);
         core* const c = std::exchange(core_, nullptr);
-        // Also where the stack that it runs on is unwound.
+        // Runs also if a kill unwinds the stack of the function.
         struct at_end {
             core& c;
             ~at_end() {
@@ -127,10 +126,8 @@ private:
 #if WEFT_EXCEPTIONS
         } catch (const stopped& s) {
             c.put_stopped(s.reason);
-        } catch (abi::__forced_unwind&) {  // its fiber is killed
-            throw;
-        } catch (...) {
-            c.put_exception(std::current_exception());
+        } catch (...) {  // also a kill of the fiber
+            c.put_exception(detail::caught_exception());
         }
 #endif
     }

@@ -11,7 +11,7 @@ poll_core::poll_core(future_core& c, future_core& source, const poll_manner& m) 
     timer.fire = [](timer_node& t) noexcept {
         static_cast<timing&>(t).owner->calls.prompt(prompted::event_cause);
     };
-    timer.fires_at_end = true;  // its turn, which that one drops, completes it
+    timer.fires_at_end = true;  // the executor drops the posted turn: dispose() ends the future
     timer.owner = this;
     node.owner = &calls;
     if (how.event != nullptr) how.event->keep();
@@ -39,7 +39,8 @@ poll_core::step poll_core::next_step() noexcept {
     return prepare(false) ? step::ask : c.has_outcome() ? step::end : step::nothing;
 }
 
-// From here on its stop is a fiber's, if it waits, or is looked for before it is asked again.
+// From here on a stop goes to the fiber, if the function waits, or is found before the next call of
+// the function.
 bool poll_core::prepare(bool first) noexcept {
     future_core& c = calls.core;
     time_point begin = how.first;
@@ -49,7 +50,7 @@ bool poll_core::prepare(bool first) noexcept {
         c.stops.close();
         c.manner = manner::plain;
     }
-    // Whose turn this was as well.
+    // The turn may also be due to a stop.
     if (const stop_reason asked = c.stops.asked(); asked != stop_reason::none) {
         c.put_stopped(asked);
         return false;

@@ -1,10 +1,10 @@
-// poll_block: a future that ends with another's value when a function has said true of it.
+// poll_block: a future that has another future's value when a function has returned true for it.
 //
-// Its one idea: between two questions it is like any future: in the executor's queue, where it is
-// asked each turn; a timer; or in the list of an event. Where it alone is ready, a turn is spared
-// the way through the queue (executor::spare_turn).
+// Design: between two calls of the function the future is like any other: in the executor's queue,
+// if the function is called each turn; a timer; or in the list of an event. If no other turn is
+// ready, the next call does not go through the queue (executor::spare_turn).
 //
-//      room:  [ value, or failure ] [ the function, the value, when it is asked next ]
+//      storage:  [ value, or failure ] [ the function, the value, the time of the next call ]
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@
 
 namespace weft::detail {
 
-// When it is asked.
+// When the function is called.
 struct poll_manner {
-    std::size_t count = 0;  // so often at most; 0: without limit
-    duration interval{};    // by a timer, if it is not zero
-    time_point first{};     // not before that
+    std::size_t count = 0;  // at most this many calls; 0: without limit
+    duration interval{};    // between two calls, by a timer; 0: no timer
+    time_point first{};     // no call before this time point
     poll_event_core* event = nullptr;
-    bool delayed = false;  // the first time after an interval too
+    bool delayed = false;  // the first call too comes after an interval
 };
 
 struct always {
@@ -39,10 +39,11 @@ bool says_true(F& f, [[maybe_unused]] stored_t<T>& v) {
         return std::invoke(f);
 }
 
-// The part that knows neither T nor the function. All but the core is its own thread's.
+// The part that knows neither T nor the function. All but the core and the word of `calls` is used
+// only on the thread of the core's executor.
 struct poll_core {
     prompted calls;
-    future_core* up;  // until it has given the value
+    future_core* up;  // null once the value was taken from it
     struct told_by_up : listener {
         poll_core* owner = nullptr;
     } listen;
@@ -51,20 +52,24 @@ struct poll_core {
     } timer;
     poll_node node;
     poll_manner how;
-    std::size_t seen_count = 0;  // of the event's sets, before it was asked
+    std::size_t seen_count =
+        0;  // the event's count of set() calls, read before the function's call
     context_node* context = nullptr;
 
     poll_core(future_core& c, future_core& source, const poll_manner& m) noexcept;
     poll_core(const poll_core&) = delete;
     ~poll_core();
 
-    // What is to be done in a turn.
+    // What a turn does.
     enum class step : std::uint8_t { nothing, ask, take_value, end, last };
     step next_step() noexcept;
-    // After a value, and after an answer that was no. False: it has an outcome.
+    // Called when the value has come (`first`), and by a turn that calls the function again. True:
+    // the function is to be called now. False: the core has an outcome, or waits for its first
+    // call.
     [[nodiscard]] bool prepare(bool first) noexcept;
     [[nodiscard]] bool waits_again() noexcept;
-    // It has its outcome, or is about to, and is in no list any more.
+    // Called when the outcome exists or is about to: disarms the timer, and leaves the event's
+    // list.
     void withdraw() noexcept;
 
 private:
@@ -99,7 +104,7 @@ struct poll_block {
             in->context = context_here();
             context_node::keep(in->context);
         }
-        static_cast<void>(in->calls.open());  // nobody has asked yet
+        static_cast<void>(in->calls.open());  // no stop is requested yet
         if (!up.word.attach(in->listen)) in->calls.prompt(prompted::told_cause);
         return c;
     }
@@ -158,7 +163,7 @@ private:
         put_value<T>(c, moved<T>(*self.value));
         ended(&c);
     }
-    // It has its outcome.
+    // The core has its outcome.
     static void ended(void* core) noexcept {
         auto& c = *static_cast<future_core*>(core);
         inside& self = in(c);
@@ -170,13 +175,13 @@ private:
     static void dispose(frame* f) noexcept {
         future_core& c = future_core::of(f);
         inside& self = in(c);
-        if (c.references.load(std::memory_order_relaxed) == 0) {  // whoever was last, ordered it
+        if (c.references.load(std::memory_order_relaxed) == 0) {  // ordered by the last let_go()
             destroy_outcome<T>(c);
             std::destroy_at(&self);
             release_block(c, bytes, alignment);
             return;
         }
-        // Its executor ends.
+        // The executor ends.
         static_cast<void>(self.calls.take());
         if (self.calls.over) return let_go(&c);
         if (self.up != nullptr) {

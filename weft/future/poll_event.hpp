@@ -1,15 +1,16 @@
-// poll_event: has the futures asked again that wait by poll_on().
+// poll_event: makes the futures that wait by poll_on() call their functions again.
 //
-// Its one idea: it says that an answer may have changed, and not which. So a set() that comes while
-// a future is just being asked is not lost: it is asked once more.
+// Design: set() says that a result may have changed, and not which. A set() that comes while a
+// future calls its function is not lost: the future calls the function once more.
 //
 //   weft::poll_event changed;
 //   auto f = weft::make_ready().poll_on(changed, [&] { return stock >= 10; });
 //   stock += 5; changed.set();                        // from any thread
 //
-// It may go before the futures do: what they share with it is a block that goes with the last. One
-// that waits for it then ends with errc::closed; so does one that would, when it has its value, or
-// when it is being asked and the answer is no.
+// A poll_event may be destroyed before its futures: event and futures share a block that lives
+// until the last of them releases it. A future that waits for the event then ends with
+// errc::closed. A future that would wait later ends with errc::closed too: when its value comes, or
+// when its function returns false.
 //
 // Model: test/model/poll_event_test.cpp
 #pragma once
@@ -38,30 +39,31 @@ public:
     poll_event_core(const poll_event_core&) = delete;
 
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
-    // Acquire and release: the last one destroys what the others have used.
+    // Acquire and release: the last release destroys what the others have used.
     void let_go() noexcept {
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
-    // Before a future is asked: how often it was set. False: it is gone.
+    // Called before a future's function: gives the count of set() calls. False: the event is gone.
     [[nodiscard]] bool look(std::size_t& count) noexcept {
         const std::lock_guard held(lock_);
         count = count_;
         return !gone_;
     }
-    // False: it was set, or has gone, since the count was such, and the node is not enlisted.
+    // False: the event was set or destroyed since look() gave `count`, and the node is not
+    // enlisted.
     [[nodiscard]] bool enlist(poll_node& n, std::size_t count) noexcept {
         const std::lock_guard held(lock_);
         if (count_ != count) return false;
         nodes_.push_back(n);
         return true;
     }
-    // Whether the node is in the list or not: only under the lock that can be told.
+    // The node may be in the list or not; only under the lock is that known.
     void withdraw(poll_node& n) noexcept {
         const std::lock_guard held(lock_);
         if (n.linked()) nodes_.remove(n);
     }
-    // Each is called under the lock, so that one that has withdrawn is not called any more.
+    // Prompts each node under the lock, so that a node that has withdrawn is not prompted any more.
     void call_all(bool going) noexcept {
         const std::lock_guard held(lock_);
         ++count_;
@@ -78,7 +80,7 @@ private:
     ~poll_event_core() = default;
 
     atomic<unsigned> references_{1};
-    spin_lock lock_;  // of all that follows
+    spin_lock lock_;  // guards all fields below
     bool gone_ = false;
     std::size_t count_ = 0;
     list<poll_node> nodes_;
@@ -98,7 +100,7 @@ public:
         core_.let_go();
     }
 
-    // Each that waits is asked again, on its own executor. Any thread.
+    // Makes each waiting future call its function again, on the future's executor. Any thread.
     void set() noexcept { core_.call_all(false); }
 
 private:

@@ -1,14 +1,14 @@
 // promise<T>: gives a future its outcome, from any thread, once.
 //
-//   weft::promise<reply> p;               // what continues it runs on the caller's executor
+//   weft::promise<reply> p;               // continuations run on the caller's executor
 //   weft::future<reply> f = p.get_future();
 //   sdk_call([p = std::move(p)](reply r) mutable { p.set_value(std::move(r)); });
 //
-//   weft::future<int> g = weft::make_ready(7);    // that is there already
+//   weft::future<int> g = weft::make_ready(7);    // has its value already
 //
-// The first outcome counts: set_value() and its kin return false, and change nothing, where there
-// is one, be it that the future was stopped. A promise that is destroyed without one gives
-// errc::broken_promise. Several threads may try at once.
+// The first outcome counts: set_value() and the other set functions return false, and change
+// nothing, if the future has an outcome, also if the future was stopped. A promise that is
+// destroyed without an outcome gives errc::broken_promise. Several threads may try at once.
 #pragma once
 
 #include <concepts>
@@ -17,23 +17,33 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/caught_exception.hpp"
 #include "weft/future/future.hpp"
 #include "weft/wait/operation.hpp"
 
 namespace weft {
 namespace detail {
 
-// Where what continues a future runs, if nobody says where.
+// The executor of a future's continuations if none is named.
 inline executor& executor_of_caller() noexcept { return home_of_nobody(); }
 
-// Gives c, whose outcome is the caller's to give, a value, or what making it throws.
+// Gives c a value, or the exception of its construction. The caller has claimed c.
 template <class T, class... V>
 void fulfil(future_core& c, V&&... v) {
 #if WEFT_EXCEPTIONS
     try {
         put_value<T>(c, std::forward<V>(v)...);
     } catch (...) {
-        c.put_exception(std::current_exception());
+        // A kill continues from here, and no other agent can give the claimed outcome.
+        struct at_end {
+            future_core& c;
+            ~at_end() {
+                if (!c.has_outcome()) c.put_error(errc::broken_promise);
+                c.publish_held();
+            }
+        } const publishes{c};
+        c.put_exception(caught_exception());
+        return;
     }
 #else
     put_value<T>(c, std::forward<V>(v)...);
@@ -41,7 +51,7 @@ void fulfil(future_core& c, V&&... v) {
     c.publish_held();
 }
 
-// One that put() gives its outcome before anybody knows of it.
+// A future to which put() gives its outcome before the future is shared.
 template <class T, class F>
 future<T> ended_future(executor& on, F&& put) {
     future<T> f(promise_block<T>::make(on, 1));
@@ -73,7 +83,7 @@ public:
     }
     ~promise() { end(); }
 
-    // Once.
+    // May be called once.
     future<T> get_future(std::source_location place = std::source_location::current()) {
         if (core_ == nullptr || std::exchange(given_, true))
             fail("get_future of a promise that is empty or has given it", {}, place);
@@ -81,7 +91,7 @@ public:
         return future<T>(core_);
     }
 
-    // What T's constructor throws becomes the outcome.
+    // An exception of T's constructor becomes the outcome.
     template <class... V>
         requires(std::is_void_v<T> ? sizeof...(V) == 0 : std::constructible_from<T, V...>)
     bool set_value(V&&... v) {
@@ -111,7 +121,7 @@ public:
         return true;
     }
 
-    // Whether the future was asked to stop, so that nobody wants an outcome any more.
+    // Whether the future was stopped, so that no outcome is needed any more.
     bool stop_requested() const noexcept {
         return core_ != nullptr && core_->word.is_done() &&
                core_->kind == detail::outcome_kind::stopped;
@@ -119,7 +129,7 @@ public:
     bool valid() const noexcept { return core_ != nullptr; }
 
 private:
-    // Of one that is empty: false.
+    // False for an empty promise.
     bool claim() noexcept { return core_ != nullptr && core_->word.claim(); }
     void end() noexcept {
         if (core_ == nullptr) return;

@@ -1,17 +1,18 @@
-// prompted: the turns of a future that several may call for: what it waits for, a moment, an event,
+// prompted: the turns of a future that has several causes: an awaited future, a deadline, an event,
 // a stop.
 //
-// Its one idea: all that calls for a turn is one word: causes, which are bits, and a stack of the
-// members that have ended. The call that makes it non-zero posts the turn, which takes all of it.
-// So its one runnable is never in two queues, and what comes of the causes is decided in one place,
-// on one thread.
+// Design: one word holds all requests for a turn: causes, which are bits, and a stack of the
+// members that have ended. The request that makes the word non-zero posts the turn, and the turn
+// takes the whole word. The one runnable is therefore never in two queues, and the causes are
+// handled in one place, on one thread.
 //
 //      word:  | the member pushed last -> ... | event | stop | told |      zero: no turn is due
 //
 // Invariants:
-// P1  to tell and to call are one store: a caller that finds a turn due touches nothing after it
+// P1  to record a cause and to request a turn is one store: a caller that finds a turn due touches
+//     nothing after that store
 // P2  a caller that has made the word non-zero owes the post, and the future ends with the turn
-//     that it owes, or later
+//     that the caller owes, or later
 //
 // Model: test/model/future_group_test.cpp
 #pragma once
@@ -25,13 +26,13 @@ struct prompted {
     static constexpr unsigned stop_cause = 2;
     static constexpr unsigned event_cause = 4;
 
-    // One of several that are waited for, on the stack.
+    // One of several awaited members, on the stack of the word.
     struct caller {
         caller* next = nullptr;
     };
     struct calls {
         unsigned causes;
-        caller* last;  // the others behind it
+        caller* last;  // the earlier callers follow by `next`
     };
 
     future_core& core;
@@ -53,21 +54,21 @@ struct prompted {
                                             std::memory_order_acq_rel, std::memory_order_relaxed));
         if (before == 0) core.post(node);
     }
-    // By its turn: what has called for it. Acquire: pairs with prompt().
+    // Called by the turn: takes all causes and callers. Acquire: pairs with prompt().
     calls take() noexcept {
         const bits word = word_.exchange(0, std::memory_order_acq_rel);
         return {static_cast<unsigned>(word & flags), reinterpret_cast<caller*>(word & ~flags)};
     }
 
-    // A stop calls for a turn from now on. Why it was asked for already.
+    // From now on a stop requests a turn. Returns the reason of a stop that was requested already.
     [[nodiscard]] stop_reason open() noexcept {
         core.target = this;
         core.manner = manner::is_prompted;
         return core.stops.open();
     }
 
-    // The outcome is in its place, and nobody else calls for a turn any more. One that was called
-    // for by then lets go.
+    // Called when the outcome is stored, and no other agent requests a turn any more. If a turn is
+    // due already, that turn releases the core.
     void finish() noexcept {
         if (core.manner != manner::plain) {
             core.stops.close();

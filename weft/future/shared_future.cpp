@@ -7,7 +7,7 @@ namespace weft::detail {
 shared_part::shared_part(future_core& c) noexcept {
     listen.told = [](listener& l) noexcept { static_cast<all&>(l).owner->tell_all(); };
     listen.owner = this;
-    static_cast<void>(c.word.attach(listen));  // it has no outcome yet
+    static_cast<void>(c.word.attach(listen));  // c has no outcome yet
 }
 
 bool shared_part::enlist(wait_node& n) noexcept {

@@ -1,16 +1,16 @@
-// shared_future<T>: a future whose outcome many may have, on any threads.
+// shared_future<T>: a future whose outcome several owners may use, on any threads.
 //
 //   weft::shared_future<config> c = load().share();
 //   auto port = c.then([](const config& x) { return x.port; });
 //   const config& x = c.get();                    // or co_await c
 //
-// Its one idea: the outcome moves into a block of its own, beside which all are told who wait for
-// it, in the order in which they came. Copies are handles of the same. The value is given by const
-// reference and lives as long as a handle, or a function that is called with it; the exception is
-// thrown to each.
+// Design: the outcome moves into a block of its own, together with a queue of all waiters, which
+// are notified in the order in which they came. Copies are handles of the same block. The value is
+// given by const reference, and lives as long as a handle, or a function that is called with the
+// value. The exception is thrown to each waiter.
 //
-// A stop of one that was made by then() stops that one alone; request_stop() of the shared one asks
-// what it was made of.
+// A stop of a future that was made by then() stops that future alone. request_stop() of a
+// shared_future asks the future that it was made of.
 //
 // Model: test/model/future_core_test.cpp
 #pragma once
@@ -25,19 +25,19 @@
 namespace weft {
 namespace detail {
 
-// Who is told: those who wait, and what continues it.
+// The listeners of a shared outcome: waiters, and continuations.
 struct shared_part {
     struct all : listener {
         shared_part* owner = nullptr;
     } listen;
-    wait_queue queue;  // the lock of what follows
+    wait_queue queue;  // its lock guards the fields below
     forward_queue<runnable> following;
     bool done = false;
 
     explicit shared_part(future_core& c) noexcept;
     shared_part(const shared_part&) = delete;
 
-    // False: it is done.
+    // False: the outcome exists already.
     [[nodiscard]] bool enlist(wait_node& n) noexcept;
     void follow(follow_part& p) noexcept;
     void tell_all() noexcept;
@@ -80,7 +80,7 @@ private:
 template <class T>
 using shared_reference = std::add_lvalue_reference_t<std::add_const_t<T>>;
 
-// Waits for a shared one, and gives it as it lies there.
+// Waits for a shared outcome, and returns a reference to it.
 class shared_wait {
 public:
     static constexpr bool reports_stop = false;
@@ -118,7 +118,7 @@ public:
     }
 };
 
-// As a Source of continuations: the function is called with a const T&.
+// The Source of a shared future's continuations: the function is called with a const T&.
 template <class T>
 struct shared_source {
     static constexpr manner waiting = manner::shares;
@@ -179,7 +179,7 @@ public:
         return *checked(place).home;
     }
 
-    // As of a future, but it stays what it is.
+    // As future::get(), but the shared_future keeps the outcome.
     reference get(std::source_location place = std::source_location::current()) const {
         return await(async_get(place), place);
     }
@@ -206,7 +206,7 @@ public:
     }
     auto operator co_await() const { return detail::operation_holder(async_get(unknown_place)); }
 
-    // The future of what f(const T&) returns.
+    // The future of f's result; f is called with a const T&.
     template <class F>
     auto then(F&& f, std::source_location place = std::source_location::current()) const {
         return then_by<detail::fiber_way>(std::forward<F>(f), place);
@@ -216,7 +216,8 @@ public:
         return then_by<detail::plain_way>(std::forward<F>(f), place);
     }
 
-    // Of what it was made of. False: there is an outcome, or somebody has asked before.
+    // Asks the future that *this was made of to stop. False: that future has an outcome, or was
+    // asked before.
     bool request_stop(stop_reason reason = stop_reason::user) const noexcept {
         return core_ != nullptr && detail::request_stop(*core_, reason);
     }

@@ -5,19 +5,22 @@
 //   auto two = weft::when_n(2, std::move(replicas));                // in the order of ending
 //   auto good = weft::when_n_if(2, std::move(votes), [](const vote& v) { return v.yes; });
 //
-// Those that are not needed any more, the losers, are asked to stop, and have ended when the
-// outcome is there. when_all ends with the first failure, and stops the others for it. For when_n
-// and when_any a failure is an ending like another: if one of the winners failed, so does it. For
-// the _if it does not count, as little as a value of which the function says no; if in the end
-// there are too few, the first failure is the outcome, or errc::unsatisfied.
+// Futures that are not needed any more (losers) are asked to stop, and have ended when the outcome
+// exists. when_all ends with the first failure, and stops the others because of it. For when_n and
+// when_any a failure counts like any other outcome: if one of the winners failed, that failure is
+// the outcome. For the _if functions a failure does not count, and neither does a value for which
+// the function returns false; if too few count in the end, the outcome is the first failure, or
+// errc::unsatisfied.
 //
-// They run on the executor of the first future, or of the caller; so does the function of the _if,
-// in the turn of the executor: it must not wait. A range is emptied: its futures are moved from.
+// The group runs on the executor of the first future, or of the caller. The function of the _if
+// runs there too, in a turn of the executor, and must not wait. A range is emptied: its futures are
+// moved from.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <concepts>
+#include <exception>
 #include <ranges>
 #include <source_location>
 #include <span>
@@ -26,6 +29,7 @@
 #include <variant>
 #include <vector>
 
+#include "weft/base/caught_exception.hpp"
 #include "weft/future/group.hpp"
 #include "weft/future/promise.hpp"
 #include "weft/wait/indexed.hpp"
@@ -39,7 +43,7 @@ concept range_of_futures = std::ranges::forward_range<R> && std::ranges::sized_r
 template <class R>
 using range_value_of = typename std::ranges::range_value_t<R>::value_type;
 
-// As it is kept beside others. It has a value.
+// Takes the value in the form that is kept beside others. Precondition: `up` has a value.
 template <class T>
 kept_t<T> taken_kept(future_core& up) {
     if constexpr (std::is_reference_v<T>)
@@ -72,7 +76,7 @@ struct any_rule {
     static group_part::verdict judge(future_core&, std::size_t) noexcept {
         return group_part::verdict::counts;
     }
-    // Whether a winner failed; that is the outcome then.
+    // If a winner failed, makes that failure the outcome and returns true.
     static bool take_failure(future_core& c, group_part& g) noexcept {
         for (const std::size_t i : g.winners) {
             if (g.up(i).has_value()) continue;
@@ -140,7 +144,7 @@ struct range_n : any_rule {
         put_value<result>(c, std::move(all));
     }
 };
-// What the function throws of a value is taken for a no.
+// An exception of the function counts as false.
 template <class Rule, class T, class F>
 struct where : Rule {
     F f;
@@ -150,14 +154,8 @@ struct where : Rule {
     group_part::verdict judge(future_core& up, std::size_t) noexcept {
         if (!up.has_value()) return group_part::verdict::does_not_count;
         bool yes = false;
-#if WEFT_EXCEPTIONS
-        try {
-            yes = says_true<T>(f, value_of<T>(up));
-        } catch (...) {
-        }
-#else
-        yes = says_true<T>(f, value_of<T>(up));
-#endif
+        std::exception_ptr unheard;
+        keep_thrown(unheard, [&] { yes = says_true<T>(f, value_of<T>(up)); });
         return yes ? group_part::verdict::counts : group_part::verdict::does_not_count;
     }
 };
@@ -166,7 +164,7 @@ struct where : Rule {
     fail("a group has a future that is empty, or named twice", {}, place);
 }
 
-// They are taken when nothing can fail any more.
+// The futures are taken when nothing can fail any more.
 template <class Rule, class... Ts>
 future<typename Rule::result> group_of(std::size_t needed, Rule rule, future<Ts>&... fs) {
     if (!(fs.valid() && ...)) fail_empty_member(unknown_place);
@@ -221,7 +219,7 @@ template <class... Ts>
 future<indexed<std::variant<detail::kept_t<Ts>...>>> when_any(future<Ts>&&... fs) {
     return detail::group_of(1, detail::mixed_any<Ts...>(), fs...);
 }
-// Of none it is errc::unsatisfied.
+// An empty range gives errc::unsatisfied.
 template <class T>
 future<indexed<detail::kept_t<T>>> when_any(
     std::span<future<T>> range, std::source_location place = std::source_location::current()) {
@@ -238,7 +236,7 @@ auto when_any(std::vector<future<T>>&& range,
     return when_any(std::span(range), place);
 }
 
-// The first n that end; all, where there are not so many.
+// The first n that end; all of them, if n is larger than their count.
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
 future<std::vector<indexed<std::variant<detail::kept_t<Ts>...>>>> when_n(std::size_t n,
@@ -253,7 +251,7 @@ auto when_n(std::size_t n, R&& range,
                                   std::forward<R>(range), place);
 }
 
-// The first n of whose values f says true.
+// The first n for whose values f returns true.
 template <detail::range_of_futures R, class F>
 auto when_n_if(std::size_t n, R&& range, F&& f,
                std::source_location place = std::source_location::current()) {

@@ -1,6 +1,6 @@
 // bell: how a signal handler wakes fibers that are parked at an address. The handler takes no lock,
-// as what it has interrupted may hold it; it leaves a count, and a thread that stands at the bell
-// unparks for it.
+// because the interrupted code may hold it. The handler leaves a count, and a thread that waits at
+// the bell unparks for it.
 //
 //      a fiber that waits       ring(), in a handler           the thread at the bell
 //      rope: a place for the    (the word was changed)         answer(): counts -> 0; unparks as
@@ -9,18 +9,18 @@
 //        not                      count, the set's mark,
 //                                 `rings_`, futex_wake
 //
-// Its one idea: a place belongs to an address as long as a fiber waits there. Fibers alone give and
-// take places, under a lock; a ring reads them, and finds a fiber's place if that fiber does not
-// see what was changed. A ring that counts for an address whose place has gone to another wakes a
-// fiber for no reason, which looks again.
+// Design: a slot belongs to an address as long as a fiber waits there. Only fibers assign and free
+// slots, under a lock. A ring reads the slots, and finds a fiber's slot if that fiber does not see
+// what was changed. A ring that counts for an address whose slot has passed to another address
+// wakes a fiber for no reason, and that fiber checks again.
 //
 //   bell<256, 8> b;
 //   { const bell<256, 8>::rope mine(b, s); if (mine) park(s, ...); }   // a fiber
 //   ::sem_post(s); b.ring(s);                                         // anywhere
 //   for (;;) b.sleep(b.answer([](const void* s, unsigned n) { unpark(s, n); }));
 //
-// Limits: as many addresses of one set are waited for at once as it has ways; a rope says whether
-// it has a place.
+// Limits: of the addresses of one set, as many can have waiting fibers at once as the set has ways;
+// a rope reports whether it has a slot.
 //
 // Model: test/model/bell_test.cpp
 #pragma once
@@ -59,12 +59,12 @@ public:
     bell(const bell&) = delete;
     bell& operator=(const bell&) = delete;
 
-    // Async-signal-safe. After a store to what is waited for.
+    // Async-signal-safe. Called after a store to the awaited object.
     void ring(const void* address) noexcept {
         weft::detail::full_fence();  // pairs with a rope's
         const std::size_t at = set_of(address);
         for (place& p : sets_[at].places) {
-            // Relaxed, both: the fence has them in order.
+            // Relaxed, both: the fence orders them.
             if (p.address.load(std::memory_order_relaxed) != address) continue;
             p.rings.fetch_add(1, std::memory_order_relaxed);
             // Release, both: an answer that sees them sees the count.
@@ -73,14 +73,14 @@ public:
             return;
         }
     }
-    // Has the thread at the bell look.
+    // Has the thread at the bell check the counts.
     void prompt() noexcept {
         rings_.fetch_add(1, std::memory_order_release);  // pairs with answer()
         weft::detail::futex_wake(&rings_);
     }
 
-    // By one thread: unparks(address, how many), for all that was rung before. What sleep() is
-    // given.
+    // Called by one thread: calls unparks(address, how many) for all rings so far. Returns the
+    // value that sleep() takes.
     template <class F>
     std::uint32_t answer(F unparks) noexcept {
         const std::uint32_t seen = rings_.load(std::memory_order_acquire);  // pairs with prompt()
@@ -95,12 +95,12 @@ public:
     }
     void sleep(std::uint32_t seen) noexcept { weft::detail::futex_wait(rings_, seen); }
 
-    // In the one thread of a child that was forked: the fibers are in the parent.
+    // Called in the single thread of a forked child: the fibers are in the parent.
     void forget_all() noexcept {
         for (set& s : sets_) new (&s) set;
     }
 
-    // Of a fiber that waits.
+    // A slot for a fiber that waits.
     class rope {
     public:
         rope(bell& of, const void* address) noexcept : set_(of.sets_[set_of(address)]) {
@@ -113,7 +113,8 @@ public:
             }
             if (place_ == nullptr) return;
             if (place_->fibers++ == 0) place_->address.store(address, std::memory_order_relaxed);
-            // Pairs with ring(): it finds the place, or the fiber sees what was changed before.
+            // Pairs with ring(): the ring finds the slot, or the fiber sees what was changed
+            // before.
             weft::detail::full_fence();
         }
         rope(const rope&) = delete;
@@ -140,7 +141,7 @@ private:
     template <class F>
     static void answer_set(set& s, F& unparks) noexcept {
         for (place& p : s.places) {
-            // Relaxed: one that comes later leaves a mark again.
+            // Relaxed: a later ring leaves a mark again.
             if (p.rings.load(std::memory_order_relaxed) == 0) continue;
             // Acquire: pairs with the fence of each ring that is counted, whose mark is yet to
             // come.

@@ -4,14 +4,31 @@
 
 #include <chrono>
 
+#include "weft/base/line.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/readiness.hpp"
 
 namespace weft::hook {
 
+void others_beside::tell_of_waiting(time_point present) noexcept {
+    constexpr auto a_while = std::chrono::seconds(1);
+    if (tells_at_ == time_point::min()) tells_at_ = of_.ending ? after(present, a_while) : never;
+    if (present < tells_at_) return;
+    tells_at_ = never;
+    weft::detail::line{}
+        .text("weft: hook: ")
+        .who(of_.who())
+        .text(" is killed and waits for ")
+        .text(what_)
+        .text(" with its thread")
+        .newline()
+        .write(2);
+}
+
 void others_beside::run_or_rest() noexcept {
     if (run()) return;
     const kept_errno own;
+    tell_of_waiting(steady_now());
     const timespec instant = {0, 50'000};
     real::nanosleep(&instant, nullptr);
 }

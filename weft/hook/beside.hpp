@@ -1,14 +1,16 @@
-// beside: how a fiber waits whose stack is being unwound. It cannot be suspended; but as its loop
-// ends, the others of that loop may have their turns below it, and are ended there in their order.
+// beside: how a fiber waits while its stack is being unwound. Such a fiber cannot be suspended. As
+// its loop ends, the other fibers of the loop may have their turns below it on the stack, and are
+// ended there in their order.
 //
 //      end_all() --> the youngest is unwound --> its destructor locks a mutex
 //                                                    others_beside: turns of the others;
 //                                                    the next one is unwound: it unlocks the mutex
 //                                                <-- and goes on
 //
-// Where nothing can have a turn any more (all are unwound up the stack, or the fiber is killed
-// within the turn of another), its thread waits: for other threads. If what it needs is known to be
-// a fiber's of the same loop, that is for ever, and the program ends, which says so.
+// If no other fiber can have a turn any more (all are unwound up the stack, or the fiber is killed
+// within the turn of another), the fiber's thread waits for other threads. If only a fiber of the
+// same loop can end that wait, the wait is endless, and the program aborts with a message. If that
+// cannot be known, one line reports the wait after a second.
 //
 // Model: none, one thread has all of it.
 #pragma once
@@ -20,8 +22,9 @@ namespace weft::hook {
 
 class others_beside {
 public:
-    explicit others_beside(const fiber_core& f) noexcept
-        : on_(f.ending && !f.shares_stack() ? current_executor() : nullptr) {}
+    // `what` it waits for: text of the program's own.
+    others_beside(const fiber_core& f, const char* what) noexcept
+        : of_(f), what_(what), on_(f.ending && !f.shares_stack() ? current_executor() : nullptr) {}
 
     // Some turns of the others; every other time, the end of one. False: there is nothing more that
     // could come of it.
@@ -29,11 +32,17 @@ public:
         is_second_ = !is_second_;
         return on_ != nullptr && on_->run_beside(!is_second_);
     }
-    // The same between two questions: where there are none, the thread sleeps for an instant.
+    // As run(), between two questions: if no other can have a turn, the thread sleeps for an
+    // instant.
     void run_or_rest() noexcept;
+    // If no other can have a turn: reports, once, that this has lasted for a second.
+    void tell_of_waiting(time_point present) noexcept;
 
 private:
+    const fiber_core& of_;
+    const char* const what_;
     executor* const on_;  // null: it is not being ended, or what lies on its stack may be moved
+    time_point tells_at_ = time_point::min();  // not asked for so far
     bool is_second_ = false;
 };
 

@@ -16,7 +16,7 @@ constexpr std::uint64_t most_places_told = 8;
 constinit atomic<std::uint64_t> places_seen{0};
 constinit atomic<blocked_handler> blocked_teller{nullptr};
 
-// The places that were told of. One that finds no room is taken for told.
+// The call sites that were reported. A call site that finds no room counts as reported.
 constexpr std::size_t place_count = 512;
 constinit atomic<const void*> told_places[place_count];
 
@@ -25,7 +25,7 @@ bool is_first_at(const void* caller) noexcept {
     for (std::size_t i = 0; i < place_count; ++i) {
         atomic<const void*>& place = told_places[(start + i) % place_count];
         const void* known = place.load(std::memory_order_relaxed);
-        // Relaxed, both: a place is a number that stands for itself.
+        // Relaxed, both: an entry is an address and publishes nothing else.
         if (known == nullptr &&
             place.compare_exchange_strong(known, caller, std::memory_order_relaxed))
             return true;

@@ -1,4 +1,4 @@
-// blocked: tells of a fiber that blocks its thread, and all fibers there with it, in a call that
+// blocked: reports a fiber that blocks its thread, and all fibers there with it, in a call that
 // cannot wait as a fiber.
 //
 //   int r;
@@ -7,15 +7,15 @@
 //       r = real::pthread_cond_wait(c, m);
 //   }
 //
-// Its one idea: a place, which is the address that the call returns to, is told of once: when the
-// wait begins, since it may never end, and when it has ended, with how long it was. `on_blocked`
-// has that, or else standard error, for the first few places. Where a wait is as a rule over in an
-// instant (a mutex), it is told of at its end alone, if it was long.
+// Design: a call site, which is the address that the call returns to, is reported once: when the
+// wait begins, since it may never end, and when it has ended, with how long it was. The report goes
+// to `on_blocked`, or else to standard error for the first few call sites. A wait that is as a rule
+// over in an instant (a mutex) is reported at its end alone, if it was long.
 //
-// Nothing is told on a plain thread or in a fiber without hooks. Calls on files are not told of:
-// they wait for a disk, and with options::files by another thread. errno is kept.
+// Nothing is reported on a plain thread or in a fiber without hooks. Calls on files are not
+// reported: they wait for a disk, and with options::files by another thread. errno is kept.
 //
-// Model: none, each place is taken by one exchange, and stands for itself.
+// Model: none, each call site is taken by one exchange, and stands for itself.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace weft::hook {
 
-// Stands around an original that may block.
+// Surrounds an original that may block.
 class blocks_thread {
 public:
     enum length : bool { any, brief };
@@ -51,7 +51,7 @@ private:
     const void* const caller_;
     const length expected_;
     bool is_told_ = false;
-    std::uint64_t number_ = 0;  // of the place that is told of
+    std::uint64_t number_ = 0;  // of the call site that is reported
     time_point since_ = {};
 };
 

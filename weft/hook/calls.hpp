@@ -1,13 +1,13 @@
 // calls: what calls.def makes: an enumeration of the hooked calls, their originals, and the
-// declarations of what stands in their place.
+// declarations of what replaces them.
 //
 //      hooked symbol --- in a fiber ---> in_fiber::read(...) ----\       calls_*.cpp
 //      (symbols.cpp) \-- elsewhere --------------------------------+--> real::read(...) ---> libc,
-//      hooked symbol, which is everywhere::close(...) ------------/       or whoever comes next
+//      hooked symbol, which is everywhere::close(...) ------------/       or the next definition
 //
-// Its one idea: an original is a pointer that at first points to a function which looks for it, so
-// that to call one needs no check, no initialisation and no memory, and is right before main and in
-// an allocator that is being initialised.
+// Design: an original is a pointer that at first points to a function which looks for it, so that
+// to call one needs no check, no initialisation and no memory, and is right before main and in an
+// allocator that is being initialised.
 //
 // Model: none, each pointer goes once from its finder to the function found, the same for all.
 #pragma once
@@ -76,7 +76,7 @@ struct call_info {
     call_kind kind;
 };
 
-// The next definition of a function after weft's own. Ends the program where there is none.
+// The next definition of a function after weft's own. Ends the program if no next one exists.
 namespace real {
 
 void* next_of(const char* name) noexcept;
@@ -85,7 +85,7 @@ void* next_of(const char* name) noexcept;
     type find_##name parameters;                                         \
     using name##_type = type(*) parameters;                              \
     inline constinit atomic<name##_type> name##_pointer{find_##name};    \
-    /* Relaxed: whoever finds it finds the same. */                      \
+    /* Relaxed: every thread that looks it up finds the same. */         \
     WEFT_ALWAYS_INLINE type name parameters {                            \
         return name##_pointer.load(std::memory_order_relaxed) arguments; \
     }
@@ -111,9 +111,9 @@ namespace in_fiber {
 
 }  // namespace in_fiber
 
-// What is called by anybody: these are the hooked symbols themselves, so that they see who calls;
-// but those with an ellipsis, for which symbols.cpp takes the last argument.
-// None of the symbols is noexcept: a fiber that is killed while it waits in one unwinds through it.
+// Called on any thread and in any fiber: these are the hooked symbols themselves, so that they see
+// their caller; but those with an ellipsis, for which symbols.cpp takes the last argument. None of
+// the symbols is noexcept: a fiber that is killed while it waits in one unwinds through it.
 #define WEFT_HOOKED_SYMBOL(type, name, parameters) \
     __attribute__((visibility("default"), used)) type name parameters __asm__(#name)
 

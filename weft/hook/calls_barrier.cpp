@@ -1,7 +1,7 @@
-// Barriers of pthreads: fibers and threads arrive at one count and wait in one line. The count of
-// those that have arrived is in libc's own words, which are zero between two rounds, as the one
-// that destroys a barrier wants to find them. One that is shared between processes is libc's, and a
-// fiber leaves the wait there to a thread of its own.
+// Barriers of pthreads: fibers and threads arrive at one count and wait in one queue. The count of
+// arrivals is in libc's own words, which are zero between two phases, as a call that destroys a
+// barrier expects. A barrier that is shared between processes is libc's, and a fiber leaves the
+// wait there to a thread of its own.
 //
 // Model: none, the words change under the lock of a line of the parking lot.
 
@@ -34,7 +34,7 @@ static_assert(sizeof(barrier_words) <= sizeof(pthread_barrier_t));
 
 int arrive_at_barrier(barrier_words& b) {
     for (;;) {
-        // Two rounds that have a bit in common are 32 apart, and have no party in common.
+        // Two rounds that have a bit in common are 32 apart, and have no waiter in common.
         const unsigned round = __atomic_load_n(&b.round, __ATOMIC_ACQUIRE);
         const std::uint32_t bit = 1u << round % 32;
         enum { waits, is_last, is_late } arrival = waits;

@@ -1,4 +1,4 @@
-// read and write, and their kin of several buffers: by the sort of the descriptor.
+// read and write, and their variants with several buffers: by the type of the descriptor.
 
 #include <linux/magic.h>
 #include <sys/uio.h>
@@ -40,8 +40,8 @@ ssize_t read_device(int fd, const iovec* v, int count) noexcept {
     return -1;
 }
 
-// A pipe that has a name may be opened again. One that has none, of a system that has no attempt
-// for it, is asked first: to open it costs more than all else.
+// Whether the pipe has a name, and can therefore be opened again. An unnamed pipe, on a system
+// without an attempt for it, is checked first: an open would cost more than all else.
 bool has_name(int fd) noexcept {
     struct ::statfs s;
     return ::fstatfs(fd, &s) == 0 && s.f_type != PIPEFS_MAGIC;
@@ -68,8 +68,9 @@ ssize_t try_write(int fd, const iovec* v, int count) noexcept {
     return -1;
 }
 
-// What is given to a device is taken as it is. The attempt is for what cannot be written at all (a
-// timer, a set of epoll): the system refuses that before it says that it has no attempt.
+// Writes to a device, which takes all bytes in one call. The attempt is for a device that cannot be
+// written at all (a timer, a set of epoll): the system refuses that write before it reports that it
+// has no attempt.
 ssize_t write_device(int fd, const iovec* v, int count) {
     const ssize_t n = try_write(fd, v, count);
     if (n >= 0 || errno != EOPNOTSUPP) return n;
@@ -88,7 +89,7 @@ ssize_t write_pipe(int fd, const iovec* v, int count) noexcept {
     if (has_name(fd)) {
         n = try_apart(fd, v, count, false);
         if (n >= 0 || errno != EOPNOTSUPP) return n;
-        // There is nobody to read: that is not waited for.
+        // The pipe has no reader, which is not waited for.
         if (is_ready(fd, POLLERR)) return real::writev(fd, v, count);
     }
     return try_write_part(fd, v, count, PIPE_BUF);
@@ -125,8 +126,8 @@ ssize_t receive(int fd, const iovec* v, int count) noexcept {
     return receive_with(fd, [&](int flags) { return real::recvmsg(fd, &m, flags); });
 }
 
-// By what the number is at this moment: it may have become another file's behind all hooks, while
-// the call has waited or before it.
+// Chooses by the type of the fd now: the fd may have become another file's behind all hooks, while
+// the call has waited or before the wait.
 ssize_t try_to_read(int fd, const iovec* v, int count) {
     switch (sort_of(fd).sort()) {
         case fd_sort::stream:
@@ -178,7 +179,7 @@ ssize_t try_to_write(int fd, const iov_cursor& rest, int& quiet) {
     }
 }
 
-// Of those that a read of no bytes waits for, to say that there is no room for what has come.
+// Whether a read of no bytes waits on fd, to report that the buffer has no room for what has come.
 bool tells_what_has_no_room(int fd) noexcept {
     if (sort_of(fd).sort() != fd_sort::device) return false;
     char path[32];
@@ -246,7 +247,7 @@ ssize_t read(int fd, void* to, size_t bytes) {
         });
     }
     if (known.is_socket() && bytes - 1 < std::size_t{SSIZE_MAX} && !has_low_water()) {
-        // A number that is another's by now, behind our back.
+        // The fd is another file's by now, without a hooked call.
         const ssize_t n = transfer(fd, true, [=] {
             return receive_with(fd, [=](int flags) { return real::recv(fd, to, bytes, flags); });
         });

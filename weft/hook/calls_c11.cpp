@@ -1,5 +1,5 @@
 // The threads of C11, by those of pthreads: libc's types are the same, and its functions call each
-// other inside. On threads the originals, but for what fibers must be told of.
+// other inside. On threads the originals, but for what fibers must be notified of.
 //
 // Model: none, all is in calls_mutex.cpp, calls_cond.cpp, calls_once.cpp and calls_keys.cpp.
 
@@ -110,8 +110,8 @@ int everywhere::tss_set(tss_t key, void* value) {
     return of_c11(everywhere::pthread_setspecific(key, value));
 }
 
-// A caller that spins for what another party does lets that one run, be it a fiber of this thread
-// or a thread.
+// A caller that spins for the step of another agent lets that agent run, a fiber of this thread or
+// a thread.
 int in_fiber::sched_yield() {
     let_others_run();
     return real::sched_yield();

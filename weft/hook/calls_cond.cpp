@@ -1,20 +1,20 @@
 // Condition variables of pthreads. A fiber waits in the parking lot at the condition's address, a
-// thread in libc; a signal tells both, and may so wake one of each: waits may end for no reason.
+// thread waits in libc. A signal notifies both, and may therefore wake one of each: waits may end
+// for no reason.
 //
 //      fiber                                         thread
-//      stands in line; its mutex is unlocked         libc's own wait; but where fibers wait for the
-//      waits; locks the mutex again                  very mutex, as a fiber does: libc's unlock
-//                                                    would not tell them
+//      is queued; its mutex is unlocked              libc's own wait; but if fibers wait for the
+//      waits; locks the mutex again                  same mutex, waits as a fiber does: libc's
+//                                                    unlock would not notify them
 //
 // - The mutex is locked again however the wait ends, before a stop or a kill unwinds any further.
-// - A stop ends the wait as if for no reason, with 0, so that the program looks at what it waits
-// for;
-//   one that waits again and again is unwound (stops.hpp).
-// - A thread's wait in the lot is none that pthread_cancel() ends: it ends by itself soon, as if
-// for
-//   no reason, and looks for that.
-// - A condition that processes share is looked at every few milliseconds, as another process cannot
-//   wake a fiber.
+// - A stop ends the wait as if for no reason, with 0, or with ETIMEDOUT if the wait has a deadline.
+//   The program then checks its condition; a fiber that waits again and again is unwound
+//   (stops.hpp).
+// - pthread_cancel() does not end a thread's wait in the lot. Such a wait ends by itself soon, as
+//   if for no reason, and checks for a cancellation.
+// - A condition that processes share is checked every few milliseconds, because another process
+//   cannot wake a fiber.
 //
 // Model: none, test/model/parking_lot_test.cpp has the wait.
 
@@ -48,13 +48,13 @@ bool is_shared(const pthread_cond_t&) noexcept { return true; }
 clockid_t clock_of(const pthread_cond_t&) noexcept { return CLOCK_REALTIME; }
 #endif
 
-// The mutex of a wait: unlocked once the waiter stands in line, and locked again in any case.
+// The mutex of a wait: unlocked once the waiter is queued, and locked again in any case.
 class released_mutex {
 public:
     released_mutex(pthread_mutex_t& m, fiber_core* f) noexcept : mutex_(m), fiber_(f) {}
     released_mutex(const released_mutex&) = delete;
     released_mutex& operator=(const released_mutex&) = delete;
-    // What is killed cannot be suspended; but the holder of the mutex may be next to be killed.
+    // A killed fiber cannot be suspended; but the owner of the mutex may be next to be killed.
     ~released_mutex() {
         if (is_locked_) return;
         constexpr auto patience = std::chrono::milliseconds(100);
@@ -99,7 +99,7 @@ int wait_in_lot(pthread_cond_t& c, pthread_mutex_t& m, fiber_core* f, time_point
     const parking how = {
         .what = "a condition",
         .deadline = until,
-        // One that was woken and is killed has not been told of what it was woken for.
+        // A waiter that was woken and is then killed has not seen the signal that it was woken for.
         .abandoned = [](const void* address, bool) noexcept { unpark(address, 1); },
         .entered = [](void* of) noexcept { static_cast<released_mutex*>(of)->unlock(); },
         .entered_of = &mutex};
@@ -110,7 +110,7 @@ int wait_in_lot(pthread_cond_t& c, pthread_mutex_t& m, fiber_core* f, time_point
     if (f == nullptr) ::pthread_testcancel();
     if (end == unparked::stopped) {
         static_cast<void>(answer_to_stop(ECANCELED));
-        // What waits until a moment takes that for an end, and not what looks like a wake.
+        // A caller with a deadline takes ETIMEDOUT for an end; 0 would look like a wake.
         return deadline != never ? ETIMEDOUT : 0;
     }
     return end == unparked::timed_out && until == deadline ? ETIMEDOUT : 0;

@@ -28,10 +28,10 @@ int connect_at_once(int fd, const sockaddr* to, socklen_t to_bytes) noexcept {
     return r;
 }
 
-// The listening socket of a local address is full: nothing tells when it is not any more.
+// The listening socket of a local address is full: no event reports when it has room.
 constexpr auto full_wait = std::chrono::milliseconds(2);
 
-// The system takes the number before it waits. False with the reason in errno.
+// The system takes the fd before it waits. False with the reason in errno.
 bool has_number_left(int fd) noexcept {
     const int n = real::fcntl(fd, F_DUPFD_CLOEXEC, nullptr);
     if (n < 0) return false;
@@ -58,7 +58,7 @@ int accept_at_once(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noe
 
 }  // namespace
 
-// It ends as a connect() that waited: by a connect() that says how it went.
+// A connect() that has waited ends by another connect(), which reports the result.
 int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
     if (!sort_of(fd).is_socket() || is_nonblocking(fd)) return real::connect(fd, to, to_bytes);
     const time_point deadline = call_deadline(fd, false);

@@ -1,5 +1,5 @@
-// Calls that open, close and change descriptors: on whatever thread, since the numbers are the
-// process's.
+// Calls that open, close and change descriptors: on whatever thread, since descriptors belong to
+// the process.
 
 #include <sys/ioctl.h>
 
@@ -32,7 +32,7 @@ int opened_pair(int r, const int* pair) noexcept {
     return r;
 }
 
-// One that replaces another: who waits for that one is told before.
+// An fd that replaces another: the waiters of the replaced file are notified before.
 template <class Real>
 int replacing(int fd, int as, Real dup) noexcept {
     if (fd != as && as >= 0 && real::fcntl(fd, F_GETFD, nullptr) >= 0) leave_table(as);
@@ -56,8 +56,8 @@ private:
     int error_ = 0;
 };
 
-// No stop ends it. A request to cancel may: then the number is closed all the same, as that of a
-// thread is, and may be another's by now.
+// No stop ends it. A request to cancel may: then the fd is closed nevertheless, as that of a thread
+// is, and may be another file's by now.
 int close_lingering(int fd) {
     const int before = errno;
     const errand_ptr e(new (std::nothrow) close_errand(fd));

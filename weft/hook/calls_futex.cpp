@@ -3,7 +3,7 @@
 //
 //      a fiber's WAIT     parks at the address
 //      a thread's WAIT    is the original: it sleeps in the kernel
-//      anybody's WAKE     wakes the fibers that are parked there, and then, if fewer were than may
+//      any WAKE           wakes the fibers that are parked there, and then, if fewer were than may
 //                         be woken, sleepers of the kernel
 //
 // - A fiber that another process could wake (no FUTEX_PRIVATE_FLAG) looks again after a while, by a
@@ -11,7 +11,7 @@
 // - A fiber cannot be moved to another word: where a sleeper would be, it is woken for no reason.
 // - libc declares `syscall` as one that throws nothing: a kill there is refused where the function
 //   that calls it has something to destroy.
-// - A stop ends no wait: those that wait so look at a word, and would ask again and again.
+// - A stop ends no wait: such waiters check a word, and would ask again and again.
 //
 // Model: none, the word is the program's, and its waiters are in the parking lot.
 
@@ -54,7 +54,7 @@ struct futex_call {
     }
 };
 
-// How many a count names: the system wakes one before it looks at it.
+// How many a count names: the system wakes one before it checks the count.
 std::size_t most_of(long count) noexcept {
     return static_cast<std::size_t>(std::max(static_cast<int>(count), 1));
 }
@@ -175,7 +175,8 @@ long call_futex(const futex_call& c) {
     }
 }
 
-// It is called where nothing can be looked for: between vfork() and exec(), in signal handlers.
+// Called early, because syscall() is used where no symbol can be looked up: between vfork() and
+// exec(), in signal handlers.
 __attribute__((constructor(101))) void find_syscall_early() {
     real::syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
@@ -189,7 +190,7 @@ bool makes_a_child(long number) noexcept {
 
 }  // namespace
 
-// Six arguments are taken whether they were given or not, as libc does; nobody looks at those that
+// Six arguments are taken whether they were given or not, as libc does; no code reads those that
 // were not.
 long everywhere::syscall(long number, long a, long b, long c, long d, long e, long f) {
     if (number == SYS_futex) return call_futex({a, b, c, d, e, f});

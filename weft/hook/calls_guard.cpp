@@ -1,18 +1,20 @@
-// Guards of function-local statics: a fiber or thread that comes while another initialises one
-// waits in line for its end. The bits are those of libstdc++, which would take a second fiber of a
-// process that has one thread for a recursion, and end the program; and nothing of it is called, so
-// that it need not be behind these symbols.
+// Guards of function-local statics: a fiber or thread that comes while another initialises the
+// static is queued until the initialisation ends. The bits are those of libstdc++, which in a
+// process with one thread would take a second fiber for a recursion, and end the program. No
+// function of libstdc++ is called, so it need not be behind these symbols.
 //
-//      byte 0: it is initialised   byte 1: it is being so   byte 2: threads sleep by libstdc++'s
-//      own                         bytes 4 to 7, which compilers leave alone: the owner
+//      byte 0        the static is initialised
+//      byte 1        the static is being initialised
+//      byte 2        threads sleep by libstdc++'s own means
+//      bytes 4 to 7  the owner; compilers leave these bytes alone
 //
-// An initialiser that needs its own static would wait for itself: it is thrown an exception, as
-// libstdc++ does where there is one thread. Compilers expect none of this function, so that as a
-// rule it ends the program, which says why.
+// An initialiser that needs its own static would wait for itself: it gets an exception, as
+// libstdc++ throws with one thread. Compilers expect no exception of this function, so as a
+// rule the exception ends the program, which reports the reason.
 //
-// Limits: fibers whose numbers differ by a multiple of 2^31 are taken for one another.
+// Limits: fibers whose ids differ by a multiple of 2^31 are taken for one another.
 //
-// Model: none, one word goes from party to party by exchange; its waiters are in the parking lot.
+// Model: none, one word goes from agent to agent by exchange; its waiters are in the parking lot.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -38,14 +40,15 @@ constexpr int guard_waited_for = 1 << 16;
 int* guard_word(__cxxabiv1::__guard* g) noexcept { return reinterpret_cast<int*>(g); }
 int look_at_guard(const int* word) noexcept { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
-// Of the party that initialises it; null where the guard has no room for one (ARM, of 32 bits).
+// The owner's word: of the agent that initialises it; null where the guard has no room for one
+// (ARM, of 32 bits).
 std::uint32_t* guard_owner(__cxxabiv1::__guard* g) noexcept {
     if constexpr (sizeof *g < 8)
         return nullptr;
     else
         return reinterpret_cast<std::uint32_t*>(g) + 1;
 }
-// Relaxed: only the party whose number it is asks for that number. Never 0.
+// Relaxed: only the agent with that id compares the word with its own id. Never 0.
 void set_guard_owner(__cxxabiv1::__guard* g, std::uint32_t to) noexcept {
     if (std::uint32_t* const owner = guard_owner(g)) __atomic_store_n(owner, to, __ATOMIC_RELAXED);
 }
@@ -62,7 +65,7 @@ bool is_initialised_by(__cxxabiv1::__guard* g, std::uint32_t me) noexcept {
 }
 
 #if WEFT_EXCEPTIONS
-// That of libstdc++ has a name which its shared object keeps to itself.
+// libstdc++'s exception has a name that its shared object does not export.
 struct recursive_init_error final : std::exception {
     const char* what() const noexcept override {
         return "the initialiser of a static needs the static itself";
@@ -86,7 +89,7 @@ void end_guard(__cxxabiv1::__guard* g, int as) noexcept {
     set_guard_owner(g, 0);
     const int before = __atomic_exchange_n(word, as, __ATOMIC_SEQ_CST);
     if (may_have_parked(word)) unpark(word, std::numeric_limits<std::size_t>::max());
-    // It sleeps without the flag that says private.
+    // The thread sleeps without the flag for private.
     if ((before & guard_waited_for) != 0)
         real::syscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_WAKE,
                       std::numeric_limits<int>::max(), 0, 0, 0);
@@ -103,7 +106,7 @@ int everywhere::__cxa_guard_acquire(__cxxabiv1::__guard* g) {
         if (me == 0) me = number_of_caller();
         if ((seen & guard_pending) != 0) {
             if (is_initialised_by(g, me)) refuse_recursion();
-            // A party that is woken looks again.
+            // A waiter that is woken checks again.
             const parking how = {
                 .what = "the initialisation of a static",
                 .is_stopped = false,

@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned most_keys = PTHREAD_KEYS_MAX;
 
-// What is known of a key. Relaxed: a key's maker tells its users of it.
+// The state of a key. Relaxed: a key's maker publishes the key to its users.
 struct key_state {
     atomic<unsigned> generation{0};  // odd while it is one of fibers
     atomic<void (*)(void*)> destroy{nullptr};

@@ -1,6 +1,6 @@
 // Locks of files: fcntl, lockf and flock.
 //
-// Model: none, its words are a thread's number and a request that is made again until it is heard.
+// Model: none, its words are a thread's id and a request that is made again until it is heard.
 
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -20,7 +20,7 @@
 namespace weft::hook {
 namespace {
 
-// That ends a wait, and 0 where there is none left.
+// A signal whose handler ends a wait; 0 if no signal is free.
 int ending_signal() noexcept {
     static const int number = [] {
         for (int n = SIGRTMAX; n >= SIGRTMIN; --n) {
@@ -41,7 +41,7 @@ class lock_errand : public errand {
 public:
     int result() const noexcept { return result_; }
     int error() const noexcept { return error_; }
-    // Its result is the caller's, which has the lock from now on.
+    // The caller takes the result, and owns the lock from now on.
     void take() noexcept { taken_ = true; }
 
     void run() noexcept final {
@@ -49,7 +49,7 @@ public:
         ::sigemptyset(&open);
         if (signal_ != 0) ::sigaddset(&open, signal_);
         ::pthread_sigmask(SIG_UNBLOCK, &open, nullptr);
-        // Relaxed: the thread's own number, for the signal; what is asked comes again.
+        // Relaxed: the thread's id, for the signal. A request that is missed is made again.
         thread_.store(static_cast<::pid_t>(::syscall(SYS_gettid)), std::memory_order_relaxed);
         do {
             if (asked_.load(std::memory_order_relaxed)) {
@@ -69,24 +69,25 @@ public:
     bool uses_files() const noexcept final { return true; }
 
 protected:
-    // The call that waits, and what undoes it.
+    // The call that waits, and the call that undoes it.
     virtual int wait_for_lock() noexcept = 0;
     virtual void unlock() noexcept = 0;
-    // By the last destructor that can still call it.
+    // Called by the most derived destructor, which can still call unlock().
     void give_back() noexcept {
         if (result_ == 0 && !taken_) unlock();
     }
 
 private:
     const int signal_ = ending_signal();
-    atomic<::pid_t> thread_{0};  // that waits
-    atomic<bool> asked_{false};  // to end
+    atomic<::pid_t> thread_{0};  // the thread that waits
+    atomic<bool> asked_{false};  // asked to end
     int result_ = -1;
     int error_ = ECANCELED;
     bool taken_ = false;
 };
 
-// Of a record: by the caller's number, as to close another one of the file would unlock it.
+// A record lock. Uses the caller's file descriptor, because a close of another one of the same file
+// would unlock the record.
 class record_errand final : public lock_errand {
 public:
     record_errand(int fd, int command, const struct ::flock& wanted) noexcept
@@ -126,7 +127,8 @@ int run_lock(lock_errand* made) {
         const interruptible here(ended_by::plain_handler);
         return run_errand(*e, "a lock of a file");
     }();
-    // A stop, or a handler. The lock may have come all the same, and then the caller has it.
+    // A stop or a handler may have ended the wait. If the lock was acquired nevertheless, the
+    // caller owns it.
     if ((why == 0 || (e->is_posted() && e->is_over())) && e->result() == 0) {
         e->take();
         errno = before;
@@ -136,7 +138,8 @@ int run_lock(lock_errand* made) {
     return -1;
 }
 
-// A record that is asked for from where the file stands is one from there, also when that moves.
+// A record that is given relative to the file's position is fixed here, so that it does not move
+// with the position.
 void make_absolute(int fd, struct ::flock& f) noexcept {
     if (f.l_whence != SEEK_CUR) return;
     const off_t here = ::lseek(fd, 0, SEEK_CUR);

@@ -1,7 +1,7 @@
 // Queues of messages and sets of semaphores between processes. A queue of POSIX is a descriptor,
-// and waited for as one; of those of System V the system tells nobody but a thread that waits, so
-// that a fiber asks again and again, more and more seldom: a message that is taken is so always
-// that of a fiber which is there to have it.
+// and waited for as one; of those of System V the system notifies only a thread that waits, so that
+// a fiber asks again and again, more and more seldom: a message that is taken is so always that of
+// a fiber which is there to have it.
 
 #include <algorithm>
 #include <cerrno>
@@ -43,9 +43,9 @@ time_point next_look(const timespec* moment) noexcept {
     return after(now(), std::min(left_until(*moment), at_most));
 }
 
-// attempt(moment) is the call with that moment in the place of the one that was given: with one
-// that has been long ago it fails with ETIMEDOUT where it would wait, and with EAGAIN where the
-// queue is not to be waited for.
+// attempt(time) is the call with that time instead of the given one: with a time long past the call
+// fails with ETIMEDOUT where it would wait, and with EAGAIN where the queue is not to be waited
+// for.
 template <class Attempt>
 auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt attempt) {
     pay(price::lock);
@@ -83,7 +83,7 @@ auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt,
             errno = before;
             return n;
         }
-        // What was there once, and is no more, was removed.
+        // An object that existed at the first attempt, and does not now, was removed.
         if (errno == EINVAL && pause.count() != 0) errno = EIDRM;
         if (errno != would_wait || deadline <= now()) return n;
         if (!still_waits()) return errno = would_wait, n;

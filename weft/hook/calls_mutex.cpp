@@ -80,7 +80,7 @@ int in_fiber::pthread_spin_lock(pthread_spinlock_t* l) {
         return left_to_thread("pthread_spin_lock", __builtin_return_address(0),
                               [=] { return real::pthread_spin_lock(l); });
     const fiber_core& f = *fiber_here();
-    others_beside others(f);
+    others_beside others(f, "a spin lock");
     for (;;) {
         const int r = ::pthread_spin_trylock(l);
         if (r != EBUSY) return r;

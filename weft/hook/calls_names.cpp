@@ -1,6 +1,6 @@
 // Names of hosts. libc waits for them by calls that no hook sees, so that each is looked up by a
-// thread that may block (errand.hpp), one of those for names, with libc's own rules (nsswitch,
-// hosts, resolv.conf); what is no name at all is answered here.
+// thread that may block, as an offloaded call (errand.hpp), one of those for names, with libc's own
+// rules (nsswitch, hosts, resolv.conf); what is no name at all is answered here.
 
 #include <arpa/inet.h>
 
@@ -108,11 +108,11 @@ private:
     int error_ = 0;
 };
 
-// Of any of the gethostby calls. It finds room for the answer by itself, or has as much as the
-// caller: how much libc wants, and what it says where there is less, is its own to know.
+// One of the gethostby calls. The call either finds room for the answer by itself, or has as much
+// room as its caller: only libc knows how much it needs, and what it reports for too little.
 class host_errand final : public errand {
 public:
-    // By name, of a family; or by address.
+    // Looks up a name, in a family; or an address.
     host_errand(const char* name, int family) noexcept : name_(copy(name)), family_(family) {}
     host_errand(const void* of, socklen_t bytes, int family) noexcept
         : of_bytes_(std::min<socklen_t>(bytes, sizeof of_)), family_(family) {
@@ -172,7 +172,7 @@ private:
                                    : real::gethostbyaddr_r(of_, of_bytes_, family_, &host_, room(),
                                                            bytes, &found_, &h_error_);
     }
-    // What points into its own room, to the same place of the caller's.
+    // Moves a pointer into the call's own room to the same place in the caller's room.
     template <class T>
     void move(T*& p, char* to) const noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(p);
@@ -180,7 +180,7 @@ private:
         if (first <= at && at - first < given_bytes_) p = reinterpret_cast<T*>(to + (at - first));
     }
 
-    // Of a list, which libc aligns no better than the room that it is given.
+    // Moves each pointer of a list, which libc aligns no better than the room that libc is given.
     void move_all(char* list, char* to) const noexcept {
         for (char* one;; list += sizeof one) {
             std::memcpy(&one, list, sizeof one);

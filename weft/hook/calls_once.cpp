@@ -1,8 +1,9 @@
 // pthread_once, and std::call_once, which is made of it: fibers and threads that come while another
 // is at it wait in one line for its end. The word is libc's: 2 when it was done, 1 while it is
-// under way, with a number in the bits above of the process that is at it: after fork() nobody is.
+// under way, with a number in the bits above of the process that runs it: after fork() no process
+// does.
 //
-// Model: none, one word goes from party to party by exchange; its waiters are in the parking lot.
+// Model: none, one word goes from agent to agent by exchange; its waiters are in the parking lot.
 
 #include <pthread.h>
 
@@ -88,7 +89,8 @@ int everywhere::pthread_once(pthread_once_t* once, void (*f)()) {
             return 0;
         const int mine = once_process.load(std::memory_order_relaxed) | once_under_way;
         if (seen == mine) {
-            // A party that is woken looks again. Nobody can be told that it was not done.
+            // A waiter that is woken checks again. No waiter can be notified that the routine was
+            // not done.
             const once_callee own = callee_of_once();
             static_cast<void>(park(
                 once, {.what = "the end of pthread_once", .is_stopped = false, .is_owned = true},

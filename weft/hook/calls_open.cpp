@@ -1,5 +1,5 @@
 // Calls that open and close descriptors within libc, where nothing else is seen of it: what is
-// known of the number, and what waits for it, is of another file.
+// known of the fd, and what waits for it, is of another file.
 //
 // Model: none, one flag that is exchanged once.
 
@@ -50,7 +50,7 @@ void leave(FILE* file) noexcept {
     if (const int fd = ::fileno(file); fd >= 0) leave_table(fd);
 }
 
-// What fopen(3) opens a file with.
+// The flags with which fopen(3) opens a file.
 int flags_of(const char* mode) noexcept {
     int flags = *mode == 'r' ? O_RDONLY : O_WRONLY | O_CREAT | (*mode == 'a' ? O_APPEND : O_TRUNC);
     for (const char* m = mode + 1; *m != '\0' && *m != ','; ++m) {
@@ -73,8 +73,8 @@ FILE* fopen_with(const char* path, const char* mode, Open open) {
     return file;
 }
 
-// What the stream holds is written first, and its file closed when the other is open, as libc does.
-// The other end is waited for by a number of weft's own; and as long as that has both ends open,
+// Writes the stream's buffer first, and closes the stream's file when the other one is open, as
+// libc does. An fd of weft's own waits for the other end; as long as weft has both ends open,
 // libc's open() does not wait.
 FILE* freopen_fifo(const char* path, const char* mode, FILE* file) {
     static_cast<void>(real::fflush(file));
@@ -101,7 +101,8 @@ FILE* freopen_with(const char* path, const char* mode, FILE* file, Open open) {
 }
 
 // Writes what the stream still has, closes it, and waits for its child. On a thread of its own,
-// since libc does all three behind all hooks; and if its fiber is stopped, it is done all the same.
+// since libc does all three behind all hooks; and if its fiber is stopped, the thread does them
+// nevertheless.
 class pclose_errand final : public errand {
 public:
     explicit pclose_errand(FILE* file) noexcept : file_(file) {}
@@ -134,7 +135,7 @@ int pclose_in_fiber(FILE* file) {
         if (status >= 0) errno = before;
         return status;
     }
-    // It was not begun, perhaps: the stream is closed whatever is requested of the fiber.
+    // The call may not have begun: the stream is closed whatever is requested of the fiber.
     e->keep();
     const bool goes_on = why != EAGAIN && pool_of_waits().post([own = &*e]() noexcept {
         own->run();
@@ -251,7 +252,7 @@ int openpty(int* master, int* slave, char* name, const termios* modes, const win
     }
     return r;
 }
-// It becomes the first three.
+// fd becomes the first three descriptors.
 int login_tty(int fd) {
     const int r = real::login_tty(fd);
     if (r != 0) return r;
@@ -261,7 +262,7 @@ int login_tty(int fd) {
 }
 
 int timerfd_create(clockid_t by, int flags) { return opened(real::timerfd_create(by, flags)); }
-// Of one that is there it changes the mask alone.
+// For an existing descriptor signalfd() changes the mask alone.
 int signalfd(int fd, const sigset_t* mask, int flags) {
     const int r = real::signalfd(fd, mask, flags);
     return fd == -1 ? opened(r) : r;

@@ -1,6 +1,6 @@
-// poll, select and epoll_wait, and their kin: the system is asked, without waiting, and if it has
-// nothing to tell the fiber waits for whichever of the descriptors is told of first, and asks
-// again. So what is told, and in what order, is the system's.
+// poll, select and epoll_wait, and their variants: the system is asked, without waiting. If nothing
+// is ready, the fiber waits for whichever of the descriptors is notified first, and asks again.
+// What is reported, and in what order, is therefore the system's.
 
 #include <sys/resource.h>
 
@@ -54,8 +54,8 @@ private:
 // A query that finds nothing lets others run now and then, for programs that only ever ask, and
 // where it is the first since the fiber was woken: those that were woken with it come as far as it
 // has, and then what they have to send goes out together. A peer is so woken once for all of them,
-// and that is what a small request costs most. Not with a mutex of pthreads, which who runs then
-// may want.
+// and that is what a small request costs most. Not with a mutex of pthreads, which the fibers that
+// run then may want.
 class giving_way {
 public:
     // Out of line: a fiber may be on another thread after a wait.
@@ -79,7 +79,7 @@ int fails_with(int why) noexcept {
     return -1;
 }
 
-// Where a timeout is none: query() asks without waiting: what there is, 0, or -1.
+// For a timeout of zero: query() does not wait. Returns the count of ready descriptors, 0, or -1.
 template <class Query>
 int ask(Query query) {
     const int n = query();
@@ -88,7 +88,7 @@ int ask(Query query) {
 }
 constexpr time_point at_once = time_point::min();
 
-// What is left of a timeout, as the system has it: none is null.
+// The rest of a timeout in the system's form: null is no timeout.
 class rest_of_timeout {
 public:
     explicit rest_of_timeout(time_point deadline) noexcept : is_one_(deadline != never) {
@@ -132,7 +132,7 @@ int wait_for_one(std::span<const wanted> of, time_point deadline, Query query, W
     }
 }
 
-// Of a timeout; the first moment of all is no wait at all.
+// The deadline of a timeout; the first time point of all is no wait at all.
 time_point deadline_of(int timeout_ms) noexcept {
     if (timeout_ms < 0) return never;
     if (timeout_ms == 0) return at_once;
@@ -151,11 +151,11 @@ bool is_bad_timeout(const timespec* t) noexcept {
     return t != nullptr && (t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec > 999'999'999);
 }
 
-// It takes the lower half.
+// The system reads only the lower half.
 nfds_t as_the_system(nfds_t count) noexcept { return static_cast<unsigned>(count); }
 
-// What the system refuses without looking at it: more than the process may have open. Where that is
-// less than what is let through here, the query is refused.
+// Whether the system refuses the list unread: more entries than the process may have open fds. If
+// that limit is lower than the one here, the query itself is refused.
 bool is_bad_list(const pollfd* all, nfds_t count) noexcept {
     constexpr nfds_t usual = 1024;
     if (count <= usual) return all == nullptr && count != 0;
@@ -172,13 +172,13 @@ int poll_until(pollfd* all, nfds_t count, time_point deadline) {
         if (p.fd < 0) continue;
         const bool reads = (p.events & (POLLIN | POLLRDNORM)) != 0;
         const bool writes = (p.events & (POLLOUT | POLLWRNORM)) != 0;
-        // Of an end there is an event of its own. Of bands there is none: bytes that lie there are
-        // no answer to a query for these alone, and are a reader's, so that to wait for an event of
-        // theirs would be to take it from one that waits in a call.
+        // An end has an event of its own. Bands have none: bytes that are there do not answer a
+        // query for bands alone, and belong to a reader. A wait for the reader's event would take
+        // the event from a call that waits.
         const bool ended = !reads && (p.events & POLLRDHUP) != 0;
         const bool is_asked =
             (!reads && (p.events & POLLRDBAND) != 0) || (!writes && (p.events & POLLWRBAND) != 0);
-        // Errors and hang-ups are told to all, and to those that asked for nothing.
+        // Errors and hang-ups are reported to all, and to those that asked for nothing.
         const bool urgent = (p.events & POLLPRI) != 0 || !(reads || writes);
         of.push_back({p.fd, reads, writes, urgent, ended, is_asked});
     }
@@ -227,7 +227,7 @@ public:
         give();
         return masked_select(count_, at_, deadline, mask);
     }
-    // What a failed call leaves.
+    // Sets the caller's sets back to what was given, as a failed call does.
     void give() noexcept {
         for (int i = 0; i < 3; ++i)
             if (at_[i] != nullptr) std::memcpy(at_[i], given(i), bytes_);
@@ -244,9 +244,9 @@ public:
 private:
     static constexpr int usual = FD_SETSIZE;
 
-    // Sets may be smaller than `count` says, which is often the limit of what may be open: the
-    // system looks at as many numbers as its table has places. Where it does not say how many, it
-    // has one for each number up to the limit, or there is no /proc.
+    // Sets may be smaller than `count` says, which is often the limit of open fds: the system reads
+    // as many fds as its table has entries. If /proc does not report that, the table is taken to
+    // have an entry for each fd up to the limit.
     static int as_the_system_sees(int count) noexcept {
         if (count <= usual) return count;
         std::uint64_t places = 0;
@@ -324,7 +324,7 @@ int epoll_until(int set, epoll_event* events, int most, time_point deadline) {
     });
 }
 
-// What one waiter takes, another does not find: it waits on.
+// An event that one waiter takes is not there for another, which waits on.
 int epoll_with(int set, epoll_event* events, int most, time_point deadline, const sigset_t& mask) {
     for (;;) {
         const int n = real::epoll_wait(set, events, most, 0);
@@ -370,7 +370,7 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* urgent, timeva
     const time_point deadline = deadline_of(
         hook::duration_of(timeout->tv_sec, saturated(std::chrono::microseconds(timeout->tv_usec))));
     const int n = select_until(count, readable, writable, urgent, deadline);
-    // What is left of it, as Linux says.
+    // The rest of the timeout, as Linux reports it.
     const auto left = std::chrono::floor<std::chrono::microseconds>(
         deadline == at_once ? duration::zero() : std::max(deadline - now(), duration::zero()));
     timeout->tv_sec = left.count() / 1'000'000;

@@ -1,5 +1,5 @@
 // The end of children: of one, by a descriptor that is readable when it has ended; of any, of a
-// group, and that one was stopped, by a thread that stands in waitid() and takes nothing
+// group, and that one was stopped, by a thread that waits in waitid() and takes nothing
 // (child_watch.hpp).
 
 #include <sys/syscall.h>
@@ -22,13 +22,13 @@
 namespace weft::hook::in_fiber {
 namespace {
 
-// What is waited for, as waitid() names it.
+// The awaited children, as waitid() names them.
 struct children {
     idtype_t by;
     id_t id;
     int options;
 
-    // Only the end of one is told by a descriptor.
+    // A descriptor reports only the end of one child.
     bool is_end_of_one() const noexcept {
         constexpr int others =
             WSTOPPED | WCONTINUED | static_cast<int>(__WCLONE | __WALL | __WNOTHREAD);
@@ -56,7 +56,7 @@ auto wait_for(const children& of, Ask ask) {
     const int before = errno;
     if (const auto r = ask(); r != 0) return r;
     const child_end end(of);
-    // A descriptor that the program has made itself is told of the end alone, too.
+    // A descriptor that the program has made itself reports the end alone, too.
     constexpr int others = WSTOPPED | WCONTINUED;
     const bool is_given = of.by == P_PIDFD && (of.options & others) == 0;
     const int fd = is_given ? static_cast<int>(of.id) : end.fd;
@@ -75,7 +75,8 @@ auto wait_for(const children& of, Ask ask) {
         } else if (fd >= 0) {
             why = until_ready(fd, seen, true, never, ended_by::what_is_said_around_it);
         } else if ((of.options & __WNOTHREAD) != 0 || of.by == P_PIDFD) {
-            // They are this thread's alone; or the number may come to name another.
+            // Only this thread may wait for such a child; or the pidfd may come to name another
+            // process.
             why = until(after(now(), pause), ended_by::what_is_said_around_it);
             pause = std::min(2 * pause, std::chrono::microseconds(16'000));
         } else {
@@ -96,8 +97,8 @@ children of_wait4(pid_t child, int options) noexcept {
     return {P_PGID, static_cast<id_t>(child == 0 ? ::getpgrp() : -child), these};
 }
 
-// libc's own system(), on a thread that has the signal mask of the fiber's, which the command
-// inherits. So SIGINT and SIGQUIT are ignored by one count for the whole program.
+// libc's own system(), on a thread that has the fiber's signal mask, which the command inherits.
+// SIGINT and SIGQUIT are therefore ignored by one count for the whole program.
 class command_errand final : public errand {
 public:
     explicit command_errand(const char* command) noexcept

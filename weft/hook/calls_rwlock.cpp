@@ -1,16 +1,15 @@
-// Read-write locks of pthreads: a fiber tries libc's own lock, which keeps all its rules, and where
-// it would wait, parks at its address; the unlocker, a fiber or a thread, then wakes the first that
-// is parked there, and if that one reads, all others that do.
+// Read-write locks of pthreads. A fiber tries libc's own lock, which keeps all its rules. If the
+// lock is not free, the fiber parks at the lock's address. The unlocking fiber or thread wakes the
+// first parked waiter, and if that waiter is a reader, all other parked readers.
 //
-//   the writer   libc keeps the thread that writes; while it is a fiber, its id stands there,
-//   beyond
-//                all numbers of threads, so that it alone is told of the deadlock with itself, and
-//                unlocks from whatever thread it has gone on on
-//   a writer     that was woken and finds readers lets those in that are parked behind it, as libc
-//                does; where writers go first, a reader parks as long as one of them does
+//   the writer   libc stores the thread that writes; while a fiber writes, the fiber's id is stored
+//                there, beyond all thread ids. Only that fiber therefore gets EDEADLK for its own
+//                lock, and the fiber can unlock on any thread that it has migrated to
+//   a writer     that was woken and finds readers wakes the readers that are parked behind it, as
+//                libc does; if writers go first, a reader parks while a writer is parked
 //   a stop       ends no wait: a lock cannot be refused
-//   a lock that is shared between processes is asked again and again, as another process's unlock
-//   tells nobody here
+//   shared       a lock that is shared between processes is tried again and again, because another
+//                process's unlock notifies no waiter here
 //
 // Model: none, the words are libc's, and the waiters are in the parking lot.
 
@@ -55,7 +54,7 @@ int writer_of(const pthread_rwlock_t&) noexcept { return 0; }
 void set_writer(pthread_rwlock_t&, int) noexcept {}
 #endif
 
-// Negative: no thread's. Two fibers of one number are 2^31 apart.
+// Negative, and so no thread's id. Two fibers with the same value have ids that are 2^31 apart.
 int writer_number_of(const fiber_core& f) noexcept {
     return static_cast<int>(static_cast<std::uint32_t>(f.id()) | 0x8000'0000u);
 }
@@ -69,7 +68,7 @@ int try_rwlock(pthread_rwlock_t& l, std::uint32_t as, const fiber_core& f) noexc
 
 constexpr std::size_t all_readers = std::numeric_limits<std::size_t>::max();
 
-// After an unlock, which may be the end of the lock.
+// Called after an unlock, after which the lock may be destroyed.
 void wake_for_rwlock(const void* l, bool writers_first) noexcept {
     weft::detail::full_fence();
     if (!may_have_parked(l)) return;
@@ -85,8 +84,8 @@ void wake_for_rwlock(const void* l, bool writers_first) noexcept {
     if (first_is == as_reader) unpark(l, all_readers, as_reader);
 }
 
-// By a fiber that was woken and is killed: of either kind, and those that it was not for look
-// again.
+// Called for a fiber that was woken and is killed. Wakes waiters of either kind; those that were
+// woken without need check again.
 void wake_any_for_rwlock(const void* l, bool) noexcept {
     unpark(l, 1, as_writer);
     unpark(l, all_readers, as_reader);
@@ -95,7 +94,7 @@ void wake_any_for_rwlock(const void* l, bool) noexcept {
 bool yields_to_writers(const pthread_rwlock_t& l, std::uint32_t as) noexcept {
     return as == as_reader && writers_go_first(l) && has_parked(&l, as_writer);
 }
-// The last of the writers may have gone before the reader stood in line.
+// The last writer may have left before the reader was queued.
 void look_for_writers_again(void* l) noexcept {
     if (!has_parked(l, as_writer)) wake_for_rwlock(l, true);
 }
@@ -106,7 +105,7 @@ bool is_written_by(const void* l, const fiber_core& f) noexcept {
 
 int poll_rwlock(pthread_rwlock_t& l, std::uint32_t as, fiber_core& f, const clock_moment& until) {
     auto pause = std::chrono::microseconds(0);
-    others_beside others(f);
+    others_beside others(f, "a lock that processes share");
     for (;;) {
         const int r = try_rwlock(l, as, f);
         if (r != EBUSY) return r;
@@ -149,12 +148,12 @@ int lock_rwlock(pthread_rwlock_t& l, std::uint32_t as, const clock_moment& until
         how.first = true;
         if (as == as_reader || writers_first) continue;
         if ((r = try_rwlock(l, as, f)) != EBUSY) return r;
-        // Readers have it: so may others, as if this one had not come.
+        // Readers own the lock: other readers may too, as if this writer had not come.
         if (writer_of(l) == 0) unpark(&l, all_readers, as_reader);
     }
 }
 
-// A thread has waited in libc to write. Where writers come first that has kept readers out.
+// A thread has waited in libc to write. If writers go first, that has kept readers out.
 int no_longer_in_the_way(const pthread_rwlock_t& l, int r) noexcept {
     if (r == ETIMEDOUT) wake_for_rwlock(&l, writers_go_first(l));
     return r;
@@ -218,7 +217,8 @@ int in_fiber::pthread_rwlock_trywrlock(pthread_rwlock_t* l) {
 }
 
 int everywhere::pthread_rwlock_unlock(pthread_rwlock_t* l) {
-    // A fiber has it, and so it is the caller: libc takes its thread's number for the writer's.
+    // The writer is a fiber, and therefore the caller. libc takes the id of the fiber's thread for
+    // the writer.
     if (writer_of(*l) < 0)
         set_writer(*l, static_cast<int>(real::syscall(SYS_gettid, 0, 0, 0, 0, 0, 0)));
     const bool writers_first = writers_go_first(*l);

@@ -1,10 +1,11 @@
 // A fiber's own pthread_self(), with options::pthread_self, and the calls that are given a handle.
-// A library that keeps what it owns by the thread's identity (the re-entrant locks of CPython)
-// then owns it by fiber.
+// A library that records an owner by the thread's identity (the re-entrant locks of CPython) then
+// records a fiber.
 //
-// The handle of a fiber is an odd number made from its id, and a handle of libc's is the address of
-// the thread's descriptor, so that each is told from the other by one bit. A fiber's own stands for
-// the thread that runs it wherever a call is given it; that of another fiber names no thread.
+// The handle of a fiber is an odd value made from the fiber's id. A handle of libc's is the address
+// of the thread's descriptor, so one bit distinguishes the two. A call that is given the calling
+// fiber's own handle acts on the thread that runs the fiber; another fiber's handle names no
+// thread.
 //
 // Model: none, it holds nothing: the handle is made anew from the fiber's id each time.
 
@@ -19,12 +20,12 @@
 namespace weft::hook {
 namespace {
 
-// Whether hooks are on is not asked: a fiber that switches them off is still the same one.
+// Works with hooks switched off too: a fiber that switches them off keeps its identity.
 pthread_t handle_of(const fiber_core& f) noexcept {
     return static_cast<pthread_t>(f.id()) << 1 | 1;
 }
 
-// The thread that a handle stands for here: 0, or ESRCH.
+// Replaces the calling fiber's own handle by that of its thread. Returns 0, or ESRCH.
 int find_thread(pthread_t& handle) noexcept {
     if (!is_of_fiber(handle)) [[likely]]
         return 0;
@@ -62,11 +63,11 @@ int everywhere::pthread_sigqueue(pthread_t to, int number, const sigval value) {
 }
 
 int everywhere::pthread_detach(pthread_t which) {
-    // The end of a fiber is its owner's to wait for.
+    // Only its owner waits for the end of a fiber.
     return is_of_fiber(which) ? EINVAL : real::pthread_detach(which);
 }
 
-// A fiber runs on for as long as anybody has its handle.
+// A fiber still runs while any code has its handle.
 int everywhere::pthread_tryjoin_np(pthread_t which, void** left) {
     pay(price::lock);
     if (!is_of_fiber(which)) return real::pthread_tryjoin_np(which, left);

@@ -1,10 +1,10 @@
-// Semaphores of POSIX. The value is libc's word, which a fiber takes from by libc's own
-// sem_trywait; where it would wait it parks at the address. Threads are left to libc: they sleep in
-// the kernel.
+// Semaphores of POSIX. The value is libc's word, from which a fiber takes a unit by libc's own
+// sem_trywait. If no unit is free, the fiber parks at the semaphore's address. Threads are left to
+// libc: they sleep in the kernel.
 //
-// sem_post may be called by a signal handler, so that it takes no lock and wakes no fiber itself:
-// it adds to the word as ever, and rings for the address (bell.hpp). Where no place is free at the
-// bell, and for a semaphore that is shared between processes, a fiber asks again and again.
+// A signal handler may call sem_post, so sem_post takes no lock and wakes no fiber itself: it adds
+// to the word as ever, and rings for the address (bell.hpp). If the bell has no free slot, or if
+// the semaphore is shared between processes, a fiber tries again and again.
 //
 // Model: none, test/model/bell_test.cpp has the wake.
 
@@ -41,7 +41,7 @@ void stand_at_bell(void*) noexcept {
         posts.sleep(posts.answer([](const void* at, std::uint32_t n) noexcept { unpark(at, n); }));
 }
 
-// Its thread is not the child's, and the waiters are in the parent.
+// The bell's thread is not in the child, and the waiters are in the parent.
 __attribute__((constructor(101))) void forget_bell_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
         posts.forget_all();
@@ -51,7 +51,7 @@ __attribute__((constructor(101))) void forget_bell_in_children() {
 
 bool bell_is_there() noexcept {
     if (bell_stands.load(std::memory_order_acquire)) return true;
-    // The second caller goes on: what it rings for meanwhile is counted.
+    // A second caller continues without the thread: its rings are counted meanwhile.
     if (bell_stands.exchange(true, std::memory_order_acq_rel)) return true;
     if (weft::detail::begin_detached_thread(stand_at_bell, nullptr)) return true;
     bell_stands.store(false, std::memory_order_release);
@@ -59,7 +59,8 @@ bool bell_is_there() noexcept {
 }
 
 #if defined(__GLIBC__) && __SIZEOF_POINTER__ == 8
-// glibc's: the value and the threads that wait, in 8 bytes, and then whether it is shared.
+// glibc's layout: 8 bytes with the value and the count of waiting threads, then whether the
+// semaphore is shared.
 bool is_shared_semaphore(const sem_t* s) noexcept {
     int shared;
     std::memcpy(&shared, reinterpret_cast<const char*>(s) + 8, sizeof shared);
@@ -69,7 +70,7 @@ bool is_shared_semaphore(const sem_t* s) noexcept {
 bool is_shared_semaphore(const sem_t*) noexcept { return true; }
 #endif
 
-// 0, or a number of errno.
+// Returns 0, or an error number.
 int take_by_asking(sem_t* s, const clock_moment& until, const interruptible& here) {
     auto pause = std::chrono::microseconds(0);
     for (;;) {
@@ -87,7 +88,7 @@ int take_by_asking(sem_t* s, const clock_moment& until, const interruptible& her
     }
 }
 
-// A stop says what is chosen for it, and may unwind.
+// The error that is chosen for a stop; may unwind.
 int why_stopped_here() {
     const fiber_core* const f = fiber_here();
     const bool is_late = f != nullptr && f->pending_stop() == stop_reason::deadline;
@@ -100,7 +101,7 @@ int take_unit(sem_t* s, const clock_moment& until) {
         return EINVAL;
     if (real::sem_trywait(s) == 0) return 0;
     if (errno != EAGAIN) return errno;
-    // The system begins anew only a wait that has no end.
+    // The system restarts only a wait without a deadline.
     const interruptible here(until.at == nullptr ? ended_by::plain_handler : ended_by::any_handler);
     if (is_shared_semaphore(s)) return take_by_asking(s, until, here);
     if (!bell_is_there()) return take_by_asking(s, until, here);
@@ -114,7 +115,8 @@ int take_unit(sem_t* s, const clock_moment& until) {
         if (end == unparked::refused) return 0;
         if (end == unparked::timed_out) return ETIMEDOUT;
         if (end == unparked::stopped) {
-            // One that was woken before is all that was told of a unit: it does not wait for that.
+            // A fiber that was woken before may be the only waiter notified of a unit, and
+            // therefore takes that unit, without a wait.
             if (how.first && real::sem_trywait(s) == 0) return 0;
             return here.is_over() ? EINTR : why_stopped_here();
         }

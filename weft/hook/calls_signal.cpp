@@ -61,7 +61,7 @@ int sigwait(const sigset_t* set, int* number) {
     int n;
     do {
         n = in_fiber::sigtimedwait(set, nullptr, nullptr);
-        // A stop may be told by that number, too.
+        // A stop may be reported by that number, too.
     } while (n < 0 && errno == EINTR && fiber_here()->pending_stop() == stop_reason::none);
     const int why = n < 0 ? errno : 0;
     errno = before;

@@ -29,7 +29,7 @@ timespec timespec_of(duration d) noexcept {
     return {seconds.count(), (d - seconds).count()};
 }
 
-// 0, or a number of errno and what is left.
+// Returns 0, or an error number and what is left.
 int sleep_for(duration d, timespec* left) {
     const int before = errno;
     const time_point end = after(now(), d);
@@ -42,8 +42,8 @@ int sleep_for(duration d, timespec* left) {
 constexpr duration shortest = std::chrono::milliseconds(1);
 constexpr bool can_be_set(clockid_t by) noexcept { return by == CLOCK_REALTIME || by == CLOCK_TAI; }
 
-// A clock may be set: a timer of the system's goes with it. Where there is none the clock is asked
-// again, sooner for one that goes faster than time does.
+// A clock may be set: a timer of the system's goes with the clock. Without such a timer the clock
+// is read again, sooner for one that goes faster than time does.
 struct clock_timer {
     int fd;
     clock_timer(clockid_t by, const timespec& moment) noexcept

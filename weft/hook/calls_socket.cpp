@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "weft/base/block_cache.hpp"
 #include "weft/hook/calls.hpp"
 #include "weft/hook/device.hpp"
 #include "weft/hook/iov_cursor.hpp"
@@ -27,9 +28,9 @@ bool is_to_receive(int fd, int flags) noexcept {
     return (flags & MSG_ERRQUEUE) == 0 || family_of(fd) == AF_UNIX;
 }
 
-// Whether it may wait for more than one byte of a socket of bytes: for all that is asked for, or
-// for as many as SO_RCVLOWAT says. A look at a local socket shows what there is, whatever is asked
-// for.
+// Whether the call may wait for more than one byte of a stream socket: for all requested bytes, or
+// for as many as SO_RCVLOWAT says. A peek at a local socket shows what has come, however much is
+// requested.
 bool wants_more(int fd, int flags) noexcept {
     if ((flags & MSG_WAITALL) == 0 && !has_low_water()) [[likely]]
         return false;
@@ -38,7 +39,7 @@ bool wants_more(int fd, int flags) noexcept {
     return (flags & MSG_PEEK) == 0 || family_of(fd) != AF_UNIX;
 }
 
-// So many end such a call.
+// The least count of bytes that ends such a call.
 std::size_t least_of(int fd, int flags, std::size_t bytes) noexcept {
     return (flags & MSG_WAITALL) != 0 ? bytes : std::min(bytes, low_water_of(fd));
 }
@@ -49,14 +50,14 @@ bool goes_up_to_mark(int fd) noexcept {
     return real::poll(&p, 1, 0) > 0 && (p.revents & POLLPRI) != 0 && !is_at_mark(fd);
 }
 
-// What the system tells of an end beside no bytes.
+// What the system reports at an end beside no bytes.
 void tell_end(msghdr& m) noexcept {
     m.msg_namelen = 0;
     m.msg_controllen = 0;
     m.msg_flags = 0;
 }
 
-// As recvmmsg(2) begins: the error that stands at the socket is told, whatever there is to receive.
+// As recvmmsg(2) begins: the pending error of the socket is reported, whatever can be received.
 bool has_taken_error(int fd) noexcept {
     ::pollfd p = {fd, 0, 0};
     if (real::poll(&p, 1, 0) <= 0 || (p.revents & POLLERR) == 0) return false;
@@ -65,8 +66,8 @@ bool has_taken_error(int fd) noexcept {
     return why != 0;
 }
 
-// Whether descriptors came with this part. They end a call that waits for all; what had no room is
-// told by MSG_CTRUNC, as credentials are that had none.
+// Whether descriptors came with this part, which end a call that waits for all. MSG_CTRUNC reports
+// descriptors without room, and credentials without room too.
 bool has_rights(int fd, const msghdr& m) noexcept {
     auto& given = const_cast<msghdr&>(m);
     for (cmsghdr* c = CMSG_FIRSTHDR(&given); c != nullptr; c = CMSG_NXTHDR(&given, c))
@@ -78,20 +79,45 @@ bool has_rights(int fd, const msghdr& m) noexcept {
     return with_credentials == 0;
 }
 
+// All buffers that are left, as those of one message: descriptors end a call, and come with all of
+// the message that fits. Without memory only one buffer is used.
+class all_that_is_left {
+public:
+    all_that_is_left(const iov_cursor& rest, msghdr& m) noexcept {
+        rest.put_into(m);
+        if (!rest.has_more_buffers()) return;
+        bytes_ = rest.all_count() * sizeof(iovec);
+        room_ = block_cache::try_acquire(bytes_);
+        if (room_ == nullptr) return;
+        m.msg_iov = static_cast<iovec*>(room_);
+        m.msg_iovlen = rest.all_count();
+        rest.copy_all_to(m.msg_iov);
+    }
+    all_that_is_left(const all_that_is_left&) = delete;
+    all_that_is_left& operator=(const all_that_is_left&) = delete;
+    ~all_that_is_left() {
+        if (room_ != nullptr) block_cache::release(room_, bytes_);
+    }
+
+private:
+    std::size_t bytes_ = 0;
+    void* room_ = nullptr;
+};
+
 // The answer of a call that is not to wait.
 ssize_t received_at_once(int fd, ssize_t n) {
     if (n < 0 && errno == EAGAIN) refused_at_once(fd);
     return n;
 }
 
-// What the system refuses, and nothing here can read.
+// Whether the system refuses the message, and no code here can read it.
 bool is_bad_message(const msghdr* m) noexcept {
     if (m == nullptr || m->msg_iovlen > std::size_t{IOV_MAX}) return true;
     return m->msg_iov == nullptr && m->msg_iovlen != 0;
 }
 
-// Of a failed send with MSG_FASTOPEN: a connection was begun, and nothing went with its beginning.
-// One that waits sends when there is a connection, which is another attempt by other flags.
+// Whether a send with MSG_FASTOPEN failed because a connection was begun and no bytes went with its
+// beginning. A send that waits is then attempted, with other flags, when the connection exists.
 bool is_connecting_to_send(int fd, int& flags) noexcept {
     if ((flags & MSG_FASTOPEN) == 0 || errno != EINPROGRESS) return false;
     if (!is_nonblocking(fd)) {
@@ -103,8 +129,8 @@ bool is_connecting_to_send(int fd, int& flags) noexcept {
     return false;
 }
 
-// MSG_PEEK with MSG_WAITALL, or of a number of bytes: each look begins anew. One that is not to
-// wait, or no longer, has seen what the last look has shown.
+// MSG_PEEK with MSG_WAITALL, or for at least `least` bytes: each peek begins anew. A call that may
+// not wait, or not any longer, returns what the last peek has shown.
 template <class Look>
 ssize_t peek_all(int fd, std::size_t least, Look look_at) {
     ssize_t shown = -1;
@@ -114,7 +140,7 @@ ssize_t peek_all(int fd, std::size_t least, Look look_at) {
         const bool ended = is_ready(fd, POLLRDHUP | POLLERR) || goes_up_to_mark(fd);
         const ssize_t n = shown > 0 && ended && keeps_error(fd, true) ? shown : look_at();
         if (ended || n <= 0 || static_cast<std::size_t>(n) >= least) return n;
-        // A driver that tells what is there, and not what has come, would tell it at once.
+        // A driver that reports a level, and not an event, would report it at once.
         if (n == shown)
             if (const int why = short_pause(); why != 0) return errno = why, -1;
         shown = n;
@@ -126,7 +152,8 @@ ssize_t peek_all(int fd, std::size_t least, Look look_at) {
     return all < 0 && shown > 0 ? shown : all;
 }
 
-// As recvmsg(2) and sendmsg(2). Of several messages those but the first are what any handler ends.
+// As recvmsg(2) and sendmsg(2). Of several messages, any handler ends the wait for all but the
+// first.
 ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by);
 ssize_t send_message(int fd, const msghdr* m, int flags, ended_by by);
 
@@ -238,7 +265,7 @@ ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by) {
         [&]() -> ssize_t {
             if (rest.has_moved() && is_at_mark(fd)) return 0;
             msghdr part = as_given;
-            rest.put_into(part);
+            const all_that_is_left buffers(rest, part);
             const ssize_t n = real::recvmsg(fd, &part, flags | no_wait);
             if (n < 0) return n;
             opened_by(part);
@@ -376,8 +403,8 @@ int sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
 
 }  // namespace weft::hook::in_fiber
 
-// That one direction of a local socket is shut down ends the writes that wait on a thread, and poll
-// is not told of it.
+// Wakes the writes that wait on a thread: shutdown() of one direction of a local socket ends them,
+// and poll does not report that.
 int weft::hook::everywhere::shutdown(int fd, int how) {
     const int r = real::shutdown(fd, how);
     if (r == 0 && how != SHUT_RDWR && family_of(fd) == AF_UNIX) prompt_writers();

@@ -35,7 +35,7 @@ constexpr std::size_t page_bytes = 4096;       // a socket with room for anythin
 bool is_always_ready(int fd) noexcept { return sort_of(fd).sort() == fd_sort::file; }
 bool is_pipe_end(int fd) noexcept { return sort_of(fd).sort() == fd_sort::pipe; }
 
-// Asked each time: weft's own io sets O_NONBLOCK for as long as such a call takes.
+// Read each time: weft's own io sets O_NONBLOCK while such a call runs.
 bool is_not_to_wait(int fd) noexcept {
     const int flags = real::fcntl(fd, F_GETFL, nullptr);
     return flags >= 0 && (flags & O_NONBLOCK) != 0;
@@ -89,7 +89,7 @@ ssize_t move_between(int first, bool first_reads, int second, bool second_reads,
             if (!around) around.emplace(by);
             why = around->is_over() ? EINTR : wanting->wait();
         } else if (++tries > 2) {
-            // Both are ready by now, or one is and takes or gives nothing all the same.
+            // Both are ready by now, or one is and takes or gives nothing nevertheless.
             if (!waits(second)) return errno = EAGAIN, -1;
             why = short_pause();
         }
@@ -110,20 +110,20 @@ short events_of(int fd, short events) noexcept {
     return real::poll(&p, 1, 0) > 0 ? p.revents : short{0};
 }
 
-// What the system refuses before it looks whether there is something to move.
+// Whether both fds permit the transfer, which the system checks before it checks for bytes.
 bool may_be_moved(int in, int out) noexcept {
     const int from = real::fcntl(in, F_GETFL, nullptr);
     const int to = real::fcntl(out, F_GETFL, nullptr);
     return from >= 0 && to >= 0 && (from & O_ACCMODE) != O_WRONLY && (to & O_ACCMODE) != O_RDONLY;
 }
 
-// Timers, counters and their kin: what has no inode of its own is not spliced from.
+// Timers, counters and other fds without an inode of their own: these are not spliced from.
 bool is_anonymous(int fd) noexcept {
     struct ::stat s;
     return ::fstat(fd, &s) == 0 && (s.st_mode & S_IFMT) == 0;
 }
 
-// Whether it takes bytes of a pipe at all: it is offered one that has none and never will.
+// Whether `out` takes bytes of a pipe at all: tries a pipe that has no bytes and never will.
 bool takes_of_pipes(int out) noexcept {
     if (sort_of(out).is_socket()) return true;
     int ends[2];
@@ -134,14 +134,26 @@ bool takes_of_pipes(int out) noexcept {
     return takes;
 }
 
-// It is refused, and is not ready for that.
+// Whether fd listens: a splice refuses such a socket, which is not ready for bytes.
 bool is_listener(int fd) noexcept {
     int is = 0;
     ::socklen_t bytes = sizeof is;
     return real::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is, &bytes) == 0 && is != 0;
 }
 
-// Once it is ready it takes so many without waiting. A message is one whatever its length.
+// Whether a call that waits would continue at once. For a local socket, poll requires a good part
+// of the room to be free, and such a call requires any.
+bool has_room(int out) noexcept {
+    if (is_ready(out, POLLOUT)) return true;
+    int queued = 0;
+    int room = 0;
+    ::socklen_t bytes = sizeof room;
+    return sort_of(out).sort() == fd_sort::stream && family_of(out) == AF_UNIX &&
+           real::ioctl(out, SIOCOUTQ, &queued) == 0 &&
+           real::getsockopt(out, SOL_SOCKET, SO_SNDBUF, &room, &bytes) == 0 && queued < room;
+}
+
+// A ready `out` takes this many bytes without a wait. A message is one whatever its length.
 std::size_t step_of(int out) noexcept {
     const fd_sort sort = sort_of(out);
     if (sort.sort() == fd_sort::message) return most_bytes;
@@ -162,7 +174,7 @@ ssize_t would_wait() noexcept {
 }
 
 // Whether there is something to splice from it. A connection of TCP whose low water is higher says
-// that it is not ready, and gives what it has all the same.
+// that it is not ready, but gives what it has.
 bool has_some(int in) noexcept {
     if (is_ready(in, POLLIN)) return true;
     int there = 0;
@@ -195,7 +207,7 @@ ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
         const std::lock_guard held(lock_of(in));
         if (waited && is_terminal && is_without_other_side(in)) return errno = EIO, -1;
         const short room = events_of(out, POLLOUT);
-        if ((room & POLLERR) != 0) return moved > 0 ? 0 : as_asked(0);  // nobody reads
+        if ((room & POLLERR) != 0) return moved > 0 ? 0 : as_asked(0);  // no reader
         if (room == 0) return moved > 0 ? 0 : would_wait();
         if (is_at_urgent_byte(in) && !is_not_to_wait(in)) return 0;
         if (refuses || is_not_to_wait(in) || has_some(in)) return as_asked(moved);
@@ -238,7 +250,7 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
                 if ((there & POLLIN) == 0)
                     return there != 0 || !pipe_waits ? as_asked(bytes) : would_wait();
                 if (refuses || is_not_to_wait(out)) return as_asked(bytes - moved);
-                if (!is_ready(out, POLLOUT)) return would_wait();
+                if (!has_room(out)) return would_wait();
                 return as_asked(std::min(bytes - moved, step_of(out)));
             },
             [=, &waited](int fd) {
@@ -261,7 +273,7 @@ bool is_sent_at_all(int out, int in, Offset* at) noexcept {
 }
 
 // Whether the system reads it for a pipe, as it does within sendfile. Files that have blocks are
-// not asked; of others (/dev/null, much of /proc, a queue of messages, a folder) a byte is taken
+// not asked; of others (/dev/null, much of /proc, a queue of messages, a directory) a byte is taken
 // into a pipe, from behind the end where they have one, so that nothing is read.
 bool gives_to_pipes(int in, const off64_t* at) noexcept {
     struct ::stat s;
@@ -321,7 +333,7 @@ ssize_t send_to_pipe(int out, int in, off64_t* at, std::size_t bytes) {
             return real::splice(in, at, out, nullptr, std::min(bytes, most_bytes),
                                 SPLICE_F_NONBLOCK);
         });
-        // What both refuse, each by its own error.
+        // A transfer that both calls refuse, each with its own error.
         return n >= 0 || errno == EAGAIN || errno == EPIPE ? n : as_asked();
     });
 }
@@ -349,7 +361,8 @@ ssize_t send_file(int out, int in, off64_t* at, std::size_t bytes) {
     return n;
 }
 
-// Of preadv2 and pwritev2. With others (RWF_NOWAIT) they do not wait, or are refused.
+// The known flags of preadv2 and pwritev2. With other flags (RWF_NOWAIT) the calls do not wait, or
+// are refused.
 constexpr int known_flags = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND;
 
 bool is_of_a_stream(int fd, off64_t at, int flags) noexcept {

@@ -1,14 +1,14 @@
-// The ends of threads: a fiber asks whether a thread has ended, a few times; then a thread of
-// weft's own sleeps for it where the system tells of the end, which is libc's number of the thread:
-// the system clears that, and wakes one that sleeps there. What the fiber is told is libc's own
-// answer. Where the number is not found it asks again and again.
+// The ends of threads. A fiber first checks a few times whether the thread has ended. Then a thread
+// of weft's own sleeps for the fiber where the system reports the end: on libc's word with the
+// thread's id, which the system clears before it wakes one sleeper there. The fiber gets libc's own
+// result. If the word is not found, the fiber checks again and again.
 //
 //      fiber                         thread of its own                   system, at the end
-//      still running: begins ------> sleeps while the number is the same <--- number = 0, wakes one
-//      parks               <-------- is over, unparks; wakes others that sleep there
+//      still running: begins ------> sleeps while the id is the same <------- id = 0, wakes one
+//      parks               <-------- is done, unparks; wakes others that sleep there
 //
-// A stop does not end the wait: a joiner, as a destructor is, goes on as if the thread were
-// gone. pthread_exit() ends the fiber that calls it (cancellation.hpp).
+// A stop does not end the wait: a joiner, such as a destructor, would go on as if the thread had
+// ended. pthread_exit() ends the fiber that calls it (cancellation.hpp).
 //
 // Model: none, `over` is set once, and its waiter is in the parking lot.
 
@@ -36,16 +36,16 @@
 namespace weft::hook::in_fiber {
 namespace {
 
-// The system's number of a thread that runs, as its clock has it; 0: it has ended, or another
-// clock.
+// The system's id of a running thread, from the thread's CPU-time clock; 0: the thread has ended,
+// or the clock is another one.
 int number_of(pthread_t which) noexcept {
     clockid_t clock;
-    constexpr int of_thread = 6;  // the three bits below the complement of the number
+    constexpr int of_thread = 6;  // the three bits below the complement of the id
     if (real::pthread_getcpuclockid(which, &clock) != 0 || (clock & 7) != of_thread) return 0;
     return ~(clock >> 3);
 }
 
-// From the handle of a thread, its descriptor, to where its number is in it; 0: not known.
+// The offset from a thread's handle, its descriptor, to the word with its id; 0: not known.
 std::ptrdiff_t place_of_number() noexcept {
     static const std::ptrdiff_t place = [] {
         const int* own = nullptr;
@@ -62,32 +62,32 @@ std::ptrdiff_t place_of_number() noexcept {
     return place;
 }
 
-// The wait of a thread for the end of another. It looks at no memory itself: what was the thread's
-// may be gone.
+// The wait of a thread for the end of another. The waiting thread itself reads none of the other's
+// memory, because that memory may be gone.
 class end_errand final : public errand {
 public:
-    // `seen` is the number, of a thread that runs.
+    // `seen` is the id of a running thread.
     end_errand(const int* number, int seen) noexcept
         : number_(reinterpret_cast<long>(number)), seen_(seen) {}
 
     void run() noexcept override {
-        // One that was asked to end just before it sleeps finds that after a while.
+        // A request to end that comes just before the sleep is found after this time.
         constexpr timespec a_while = {10, 0};
         while (!asked_.load(std::memory_order_relaxed) &&
                (futex(FUTEX_WAIT, seen_, &a_while) == 0 || errno == EINTR || errno == ETIMEDOUT)) {
         }
         futex(FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
-        over_.store(true, std::memory_order_seq_cst);  // pairs with the look of the parking lot
+        over_.store(true, std::memory_order_seq_cst);  // pairs with the check of the parking lot
         unpark(this, 1);
     }
     void hurry() noexcept override {
-        asked_.store(true, std::memory_order_relaxed);  // it is woken, or looks again
+        asked_.store(true, std::memory_order_relaxed);  // the thread is woken, or checks again
         futex(FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
     }
     bool is_told() const noexcept { return over_.load(std::memory_order_seq_cst); }
 
 private:
-    // Without the flag that says private, as the system wakes it.
+    // Without the flag for private, because the system wakes without it.
     long futex(int operation, long value, const timespec* limit) const noexcept {
         return real::syscall(SYS_futex, number_, operation, value, reinterpret_cast<long>(limit), 0,
                              0);
@@ -99,7 +99,7 @@ private:
     atomic<bool> over_{false};
 };
 
-// Until the thread has ended, or the moment has come. False: the caller has to ask.
+// Waits until the thread has ended or the deadline has come. False: the caller has to poll.
 bool wait_for_end(pthread_t which, const clock_moment& until) {
     const std::ptrdiff_t place = place_of_number();
     if (place == 0 || !is_own_process()) return false;
@@ -122,7 +122,7 @@ bool wait_for_end(pthread_t which, const clock_moment& until) {
         of->let_go();
     });
     if (!begun) return mine.of->let_go(), false;
-    // A request to cancel ends no such wait: it is looked for.
+    // A request to cancel does not end such a wait: each slice is followed by a check.
     fiber_core& f = *fiber_here();
     const duration slice =
         f.has_cancel_record ? duration(std::chrono::milliseconds(20)) : std::chrono::seconds(10);
@@ -141,12 +141,12 @@ bool wait_for_end(pthread_t which, const clock_moment& until) {
 }
 
 int join_by_asking(pthread_t which, void** left, const clock_moment& until) {
-    // The handle of a fiber is odd, and names no thread; the caller's own, by either name, would
-    // wait for itself.
+    // A fiber's handle is odd and names no thread. A join of the caller's own handle, as a fiber or
+    // as a thread, would wait for itself.
     if (::pthread_equal(which, ::pthread_self()) != 0 || which == real::pthread_self())
         return EDEADLK;
     if ((which & 1) != 0) return ESRCH;
-    // libc refuses neither a clock nor a time that there is not, and waits for ever.
+    // libc refuses neither an invalid clock nor an invalid time, and waits forever.
     const bool is_timed = until.at != nullptr && !is_no_moment_of_waits(*until.at) &&
                           (until.by == CLOCK_REALTIME || until.by == CLOCK_MONOTONIC);
     const clock_moment end = {until.by, is_timed ? until.at : nullptr};
@@ -154,13 +154,15 @@ int join_by_asking(pthread_t which, void** left, const clock_moment& until) {
     for (;;) {
         leave_if_canceled(*fiber_here());
         int r = real::pthread_tryjoin_np(which, left);
-        // One that has been joined is told by no other call; one that ends meanwhile can be joined.
+        // Only this call reports that a thread is joined already; a thread that ends meanwhile can
+        // be joined.
         clockid_t its_clock;
         if (r == EBUSY && real::pthread_getcpuclockid(which, &its_clock) == ESRCH)
             if ((r = real::pthread_tryjoin_np(which, left)) == EBUSY) return ESRCH;
         if (r != EBUSY) return r;
         if (is_timed && left_until_moment(until) <= duration::zero()) return ETIMEDOUT;
-        // What can be told at once, but for a thread that runs on, is libc's to tell.
+        // What libc reports at once is left to libc; for a thread that still runs, libc does not
+        // report that the thread is detached.
         pthread_attr_t about;
         if (real::pthread_getattr_np(which, &about) == 0) {
             int detached = 0;

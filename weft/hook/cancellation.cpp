@@ -1,6 +1,7 @@
-// A request is one exchange, and then a message to the loop of the fiber. A fiber that has looked
-// before the exchange waits by the time the message arrives, on its own thread, and is found there:
-// no order between the two words is relied on. The list of records is under one lock.
+// A request is one exchange, and then a message to the loop of the fiber. A fiber that has checked
+// before the exchange waits by the time the message arrives on the fiber's own thread, and the
+// message finds the wait there: no order between the two words is relied on. One lock guards the
+// list of records.
 
 #include "weft/hook/cancellation.hpp"
 
@@ -30,7 +31,7 @@ extern "C" void __asan_handle_no_return();
 
 namespace weft::hook {
 
-// What C code without -fexceptions pushes, as libc's header has it: a place to jump to, and four
+// The buffer that C code without -fexceptions pushes, as in libc's header: a jump buffer, and four
 // words for libc.
 struct c_handler {
     __jmp_buf place;
@@ -43,7 +44,7 @@ struct cancel_record {
     const std::uint64_t id;  // of the fiber
     fiber_core* const fiber;
     atomic<bool> is_pending{false};
-    // All else is the fiber's.
+    // Only the fiber uses the fields from here on.
     bool is_exiting = false;
     bool in_point = false;
     bool waits = false;
@@ -54,7 +55,7 @@ struct cancel_record {
 
 namespace {
 
-// How many requests are pending. Relaxed: a fiber is told of its own by the one that has made it.
+// The count of pending requests. Relaxed: the maker of a request notifies its fiber.
 constinit atomic<unsigned> pending_cancels{0};
 
 class cancel_records {
@@ -77,7 +78,8 @@ private:
 };
 constinit cancel_records all_cancel_records;
 
-// Another thread of the parent may have it locked: each change is one store, and is made or not.
+// Another thread of the parent may have locked the list. Each change is one store, which was made
+// or was not.
 __attribute__((constructor(101))) void unlock_records_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] { all_cancel_records.forget_lock(); });
 }
@@ -99,7 +101,7 @@ void drop_record(void* p) noexcept {
         const std::lock_guard held(all_cancel_records);
         *all_cancel_records.find(r->id) = r->next;
     }
-    // What runs in that fiber next, where there is something, begins anew.
+    // Code that runs in the fiber later, if any, starts without a record.
     fiber_core& f = *r->fiber;
     f.has_cancel_record = f.cancel_disabled = f.cancel_asynchronous = false;
     take_request(*r);
@@ -113,7 +115,7 @@ cancel_record* record_of(const fiber_core& f) noexcept {
 
 cancel_record* make_record(fiber_core& f) noexcept {
     if (cancel_record* const known = record_of(f)) return known;
-    // Before there is one: what serves malloc may ask for the handle.
+    // Set before the record exists, because an implementation of malloc may ask for the handle.
     f.has_cancel_record = true;
     auto* const r = new (std::nothrow) cancel_record{nullptr, f.id(), &f};
     if (r == nullptr) {
@@ -142,7 +144,7 @@ void leave_if_asked(fiber_core& f, cancel_record& r) {
     leave_fiber(f, stop_reason::user);
 }
 
-// To the thread of the fiber's loop.
+// A message to the thread of the fiber's loop.
 struct canceling : weft::detail::frame {
     runnable message;
     fiber_core* of = nullptr;
@@ -155,7 +157,7 @@ struct canceling : weft::detail::frame {
     static void arrive(frame* p) noexcept {
         auto* const self = static_cast<canceling*>(p);
         fiber_core& f = *self->of;
-        if (!f.is_at(current_executor())) {  // it has moved on meanwhile
+        if (!f.is_at(current_executor())) {  // the fiber has migrated meanwhile
             self->follow();
             return;
         }
@@ -167,8 +169,8 @@ struct canceling : weft::detail::frame {
     }
     static void drop(frame* p) noexcept { delete static_cast<canceling*>(p); }
 
-    // The message may have run, and the fiber have ended, before it is posted altogether. Between
-    // two executors the fiber does not wait, and finds the request before it does.
+    // The message may have run, and the fiber may have ended, before the post returns. Between two
+    // executors the fiber does not wait, and finds the request before its next wait.
     void follow() noexcept {
         fiber_core* const f = of;
         f->keep();
@@ -176,9 +178,9 @@ struct canceling : weft::detail::frame {
         f->let_go();
     }
 
-    // The fiber stands in no turn, and its record is left alone.
+    // The fiber has no turn now, so its record is not in use.
     static bool waits_to_be_canceled(const fiber_core& f) noexcept {
-        if (f.cancel_disabled || f.ended.load(std::memory_order_relaxed)) return false;
+        if (f.cancel_disabled || f.has_ended()) return false;
         const std::lock_guard held(all_cancel_records);
         const cancel_record* const r = *all_cancel_records.find(f.id());
         return r != nullptr && r->waits && !r->is_exiting &&
@@ -218,7 +220,8 @@ int cancel_fiber(pthread_t handle) noexcept {
 
 c_handler& handler_of(void* buffer) noexcept { return *static_cast<c_handler*>(buffer); }
 
-// The frame that a context stands for has the handler below its own call: its callees have not.
+// The frame with the handler is the first one whose own call lies above the handler; the frames of
+// its callees lie below.
 _Unwind_Reason_Code jump_to_handler(int, _Unwind_Action actions, _Unwind_Exception_Class,
                                     _Unwind_Exception*, _Unwind_Context* at, void* of) {
     auto* const r = static_cast<cancel_record*>(of);
@@ -229,7 +232,7 @@ _Unwind_Reason_Code jump_to_handler(int, _Unwind_Action actions, _Unwind_Excepti
     ::siglongjmp(reinterpret_cast<__jmp_buf_tag*>(to), 1);
 }
 
-// Whether the running fiber has the state, and not its thread.
+// The running fiber, if the fiber and not its thread has the state; else null.
 fiber_core* fiber_with_state() noexcept {
     return pthreads_are_of_fibers() ? fiber_here() : nullptr;
 }
@@ -261,7 +264,7 @@ void leave_if_canceled(fiber_core& f) {
 }
 
 void let_be_canceled(fiber_core& f) noexcept {
-    // A handler of a signal may ask for the handle in the midst of malloc.
+    // A signal handler may ask for the handle while malloc runs.
     if (!f.has_cancel_record && !is_in_handler()) static_cast<void>(make_record(f));
 }
 
@@ -278,7 +281,7 @@ void throw_past_handlers(fiber_core& f, stop_reason why) {
     if (r != nullptr && r->handlers != nullptr) {
         r->leaves_by = why;
 #if WEFT_ASAN
-        __asan_handle_no_return();  // it does not see what is unwound so
+        __asan_handle_no_return();  // AddressSanitizer does not see a forced unwind
 #endif
         _Unwind_ForcedUnwind(&r->passing, jump_to_handler, r);
     }
@@ -331,7 +334,7 @@ void everywhere::__pthread_unregister_cancel(void* buffer) {
     if (cancel_record* const r = record_of(*f)) r->handlers = handler_of(buffer).outer;
 }
 
-// By a handler that has run: on to the next one.
+// Called by a handler that has run: continues with the next one.
 void everywhere::__pthread_unwind_next(void* buffer) {
     fiber_core* const f = fiber_with_state();
     cancel_record* const r = f != nullptr ? record_of(*f) : nullptr;

@@ -1,21 +1,22 @@
-// cancellation: pthread_cancel() of a fiber, and what a fiber leaves by at pthread_exit(), at a
-// cancellation and at a stop that unwinds.
+// cancellation: pthread_cancel() of a fiber, and how a fiber leaves its functions at
+// pthread_exit(), at a cancellation and at a stop that unwinds.
 //
 //   pthread_cancel(handle) --> its record: pending --> a message to its loop ends the wait that it
-//                                  |                   is in, if that is a point of cancellation
+//                                  |                   is in, if that is a cancellation point
 //                                  v
-//   the next such point of the fiber, if its state is enabled: leave_fiber()
+//   the fiber's next cancellation point, if its state is enabled: leave_fiber()
 //
-// Its one idea: a request is a word in a record, which a fiber has from when it is first given a
-// handle of its own; state and type are bits of the fiber. So a library that disables cancellation
-// over a wait does so for its own fiber, and what no fiber is asked costs one look at a bit.
+// Design: a request is a word in a record. A fiber has a record from the first time that it is
+// given a handle of its own; state and type are bits of the fiber. A library that disables
+// cancellation over a wait therefore does so for its own fiber, and while no fiber has a request, a
+// cancellation point costs one test of a bit.
 //
 // The fiber's stack is unwound by weft::stopped. Handlers that C code without -fexceptions has
-// pushed are a list of places to jump to: the fiber's list, in its record. They are reached, the
-// innermost first, by a forced unwind that stops at their frames.
+// pushed are a list of jump buffers: the fiber's list, in its record. A forced unwind stops at the
+// handlers' frames and jumps to the handlers, the innermost first.
 //
-// Limits: always deferred. Where a frame in the way cannot be left (it is noexcept there, or has no
-// unwind tables) the request stays pending. A fiber that is killed runs no handlers of that list.
+// Limits: always deferred. If a frame in the way cannot be left (it is noexcept there, or has no
+// unwind tables), the request stays pending. A fiber that is killed runs no handlers of that list.
 // Without exceptions a fiber cannot be canceled.
 //
 // Model: none, a request is one exchange, and a message to the thread of the fiber, as stops are.
@@ -29,8 +30,8 @@
 
 namespace weft::hook {
 
-// POSIX's points of cancellation, and glibc's, among the hooked calls. Streams of stdio, which may
-// be, are none.
+// The cancellation points of POSIX and of glibc among the hooked calls. Streams of stdio, which may
+// be cancellation points, are none.
 constexpr bool is_cancellation_point(call c) noexcept {
     switch (c) {
         case call::read:
@@ -115,15 +116,15 @@ constexpr bool is_cancellation_point(call c) noexcept {
         case call::pthread_clockjoin_np:
         case call::thrd_join:
             return true;
-        default:  // those that are hooked everywhere say so themselves
+        default:  // calls that are hooked everywhere have a point of their own
             return false;
     }
 }
 
 struct cancel_record;
 
-// Stands around a call that is a point of cancellation: of the fiber, or null. Leaves the fiber if
-// it was canceled.
+// Placed around a call that is a cancellation point; f is the running fiber, or null. Leaves the
+// fiber if it was canceled.
 class cancellation_point {
 public:
     explicit cancellation_point(fiber_core* f) {
@@ -145,13 +146,13 @@ private:
     bool before_ = false;
 };
 
-// The same around a call that is none, for nothing.
+// For a call that is no cancellation point: does nothing.
 struct no_cancellation_point {
     explicit no_cancellation_point(fiber_core*) noexcept {}
 };
 
-// Stands around each wait within such a call, and lets a request end it. Leaves the fiber if there
-// is one already.
+// Placed around each wait within such a call: a request may end the wait. Leaves the fiber if a
+// request is pending already.
 class cancelable_wait {
 public:
     explicit cancelable_wait(fiber_core* f) {
@@ -175,12 +176,14 @@ private:
 // Within such a call: leaves the fiber if it was canceled.
 void leave_if_canceled(fiber_core& f);
 
-// The fiber can be canceled from now on. Without memory for that it cannot.
+// From now on the fiber can be canceled. Without memory for a record the fiber cannot be canceled.
 void let_be_canceled(fiber_core& f) noexcept;
 
-// By pthread_exit(): it is not canceled any more.
+// Leaves the fiber for good: from now on it is not canceled any more. Used by pthread_exit() and by
+// a cancellation.
 [[noreturn]] void leave_fiber(fiber_core& f, stop_reason why);
-// Without that: weft::stopped, and before it the handlers of C code.
+// As leave_fiber(), but the fiber can still be canceled: runs the handlers of C code, then throws
+// weft::stopped.
 [[noreturn]] void throw_past_handlers(fiber_core& f, stop_reason why);
 
 }  // namespace weft::hook

@@ -38,8 +38,8 @@ public:
     child_watch(const child_watch&) = delete;
     child_watch& operator=(const child_watch&) = delete;
 
-    // One that is under way, or a new one; null: there is no memory or no thread. The caller's
-    // reference.
+    // Returns a watch in progress, or a new one, with a reference for the caller; null: no memory
+    // or no thread.
     static child_watch* find_or_begin(const child_kind&) noexcept;
     void let_go() noexcept {
         // Acquire and release: the last sees what the others did.
@@ -111,7 +111,7 @@ void child_watch::finish() noexcept {
         const std::lock_guard held(all.lock);
         all.under_way.remove(*this);
     }
-    // One by one: what is claimed stands in no list, and its frame may be destroyed.
+    // One waiter at a time: a claimed waiter is in no list, and its frame may be destroyed.
     for (;;) {
         wait_node* woken;
         {

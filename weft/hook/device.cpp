@@ -26,7 +26,7 @@ namespace {
 
 constinit spin_lock locks[64];
 
-// Another thread of the parent may have one locked.
+// Another thread of the parent may have locked one of them.
 __attribute__((constructor(101))) void free_device_locks_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
         for (spin_lock& l : locks) new (&l) spin_lock;
@@ -95,7 +95,7 @@ std::size_t low_water_of(int fd) noexcept {
 }
 
 namespace {
-constinit atomic<bool> linger_was_set{false};  // by this process; stands for itself
+constinit atomic<bool> linger_was_set{false};  // by this process; orders nothing else
 }  // namespace
 
 bool lingers(int fd) noexcept {
@@ -120,10 +120,10 @@ bool keeps_error(int fd, bool reads) noexcept {
     ::pollfd p = {fd, 0, 0};
     bool kept = real::poll(&p, 1, 0) > 0 && (p.revents & POLLERR) != 0;
     if (kept && known_sort(fd).sort() == fd_sort::stream) {
-        // What came before the error comes before it.
+        // Data that came before the error is read before the error.
         int there = 0;
         if (reads && real::ioctl(fd, FIONREAD, &there) == 0 && there > 0) kept = false;
-        // What the error queue of a connection holds (timestamps, ends of zero-copy) looks alike.
+        // Entries in a connection's error queue (timestamps, ends of zero-copy) look like an error.
         ::tcp_info connection{};
         ::socklen_t bytes = sizeof connection;
         if (kept && real::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &connection, &bytes) == 0)
@@ -148,9 +148,9 @@ bool is_hung_up(int fd) noexcept {
     return real::poll(&p, 1, 0) > 0;
 }
 
-// A terminal may hold back what is less than it was told to collect.
+// A terminal may hold back fewer bytes than its modes tell it to collect.
 ssize_t try_read_terminal(int fd, const iovec* v, int count) noexcept {
-    if (is_hung_up(fd)) return real::readv(fd, v, count);  // it does not wait
+    if (is_hung_up(fd)) return real::readv(fd, v, count);  // does not wait then
     if (!is_ready(fd, POLLIN)) return fails_with(EAGAIN);
     const ssize_t n = try_apart(fd, v, count, true);
     if (n >= 0 || errno != EOPNOTSUPP) return n;
@@ -158,8 +158,8 @@ ssize_t try_read_terminal(int fd, const iovec* v, int count) noexcept {
     return is_ready(fd, POLLIN) ? real::readv(fd, v, count) : fails_with(EAGAIN);
 }
 
-// Until so many bytes have come: the first until a deadline, and each other within a time from the
-// one before.
+// Reads until `least` bytes have come: the first until the deadline, and each other within `next`
+// of the one before.
 ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline, duration next) {
     const int before = errno;
     ssize_t moved = 0;
@@ -191,7 +191,8 @@ ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline,
     return moved;
 }
 
-// Fewer bytes are asked for than it collects before it says that it is ready.
+// For a call that asks for fewer bytes than the terminal collects before it reports that it is
+// ready.
 ssize_t read_few(int fd, const iovec* v, int count, std::size_t bytes) {
     auto pause = std::chrono::milliseconds(1);
     asking_again bytes_there(ended_by::plain_handler);
@@ -207,7 +208,7 @@ ssize_t read_few(int fd, const iovec* v, int count, std::size_t bytes) {
     }
 }
 
-// What an eventfd has counted. False: the system does not say.
+// The count of an eventfd. False: the system does not report it.
 bool count_of(int fd, std::uint64_t& count) noexcept {
     char path[48];
     std::snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
@@ -216,7 +217,7 @@ bool count_of(int fd, std::uint64_t& count) noexcept {
 
 }  // namespace
 
-// Its name goes with the steering side; other ways to hang up end both.
+// The terminal's name disappears with the master side; other ways to hang up end both sides.
 bool is_without_other_side(int fd) noexcept {
     struct ::stat s;
     return is_hung_up(fd) && ::fstat(fd, &s) == 0 && s.st_nlink == 0;
@@ -232,7 +233,7 @@ ssize_t try_apart(int fd, const iovec* v, int count, bool reads) noexcept {
     const int own = (reads ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     const int apart = real::open(path, own, 0);
     if (apart < 0) return fails_with(EOPNOTSUPP);
-    // Each write is a message: a pipe that has a name is not opened so.
+    // With O_DIRECT each write is a message; a named pipe is opened without that flag.
     if (!reads && (flags & O_DIRECT) != 0)
         real::fcntl(apart, F_SETFL, reinterpret_cast<void*>(long{O_DIRECT | O_NONBLOCK}));
     const ssize_t n = reads ? real::readv(apart, v, count) : real::writev(apart, v, count);
@@ -261,14 +262,14 @@ ssize_t try_write_terminal(int fd, const iovec* v, int count) noexcept {
     if (is_nonblocking(fd) || is_hung_up(fd)) return real::writev(fd, v, count);
     const ssize_t n = try_apart(fd, v, count, false);
     if (n >= 0 || errno != EOPNOTSUPP) return n;
-    constexpr std::size_t always_room = 128;  // each may become two
+    constexpr std::size_t always_room = 128;  // each byte may become two
     return try_write_part(fd, v, count, always_room);
 }
 
 ssize_t try_write_part(int fd, const iovec* v, int count, std::size_t most) noexcept {
     const iov_cursor all(v, count);
     const std::size_t bytes = std::min(all.bytes(), most);
-    for (; v->iov_len == 0; --count) ++v;  // one of them is not
+    for (; v->iov_len == 0; --count) ++v;  // one of the buffers is not empty
     iovec one = {v->iov_base, bytes};
     void* room = nullptr;
     if (v->iov_len < bytes && all.bytes() > most) {
@@ -302,7 +303,7 @@ ssize_t try_write_steering(int fd, const iovec* v) {
             return real::write(fd, v->iov_base, std::min(v->iov_len, always_room));
         }
     }
-    // Nobody has the other side open: it tells of that again and again, and of room as well.
+    // The other side is closed: the system reports that again and again, and room as well.
     if ((p.revents & POLLHUP) != 0)
         if (const int why = short_pause(); why != 0) return fails_with(why);
     return fails_with(EAGAIN);
@@ -314,7 +315,7 @@ ssize_t try_write_counter(int fd, const iovec* v, int count) {
     std::memcpy(&more, v->iov_base, sizeof more);
     // None of these waits.
     if (more == 0 || more == UINT64_MAX || is_nonblocking(fd)) return real::writev(fd, v, 1);
-    // More bytes than a number has are refused, or taken for one, by what system it is.
+    // More than eight bytes are refused, or taken for eight, depending on the system.
     if (constexpr std::uint64_t none[2] = {}; v->iov_len > sizeof more) {
         const ssize_t n = real::write(fd, none, sizeof none);
         if (n < 0) return n;
@@ -327,7 +328,7 @@ ssize_t try_write_counter(int fd, const iovec* v, int count) {
         if (has_room && fits) return real::writev(fd, v, 1);
         if (!has_room) return fails_with(EAGAIN);
     }
-    // A driver that tells how it stands, and not what has happened, would tell of room at once.
+    // A driver that reports a level, and not an event, would report room at once.
     if (const int why = short_pause(); why != 0) return fails_with(why);
     return fails_with(EAGAIN);
 }

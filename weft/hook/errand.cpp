@@ -60,7 +60,7 @@ public:
     time_point deadline() const noexcept { return deadline_; }
     int take(const waiter* w, wait_status how) const noexcept {
         if (how != wait_status::stopped) return 0;
-        // By a stop that has come before it was enlisted, from another thread.
+        // A stop has come from another thread before the waiter was queued.
         if (node_.owner == nullptr) errand_->hurry();
         return why_stopped(w);
     }
@@ -82,7 +82,7 @@ blocking_pool& pool_of_waits() noexcept {
     return the_one;
 }
 
-// None of them is ever destroyed, and what stands in line there is the parent's.
+// None of the pools is ever destroyed, and the calls queued there are the parent's.
 void forget_parents_threads() noexcept {
     ::new (&pool_of_waits()) blocking_pool(without_bound);
     ::new (&default_blocking_pool()) blocking_pool;
@@ -91,8 +91,8 @@ void forget_parents_threads() noexcept {
 
 namespace {
 
-// Of one that is left and hurried, whatever is requested of the fiber. What hurries it may come
-// just before it sleeps, and so comes again.
+// For a call that is left and hurried, whatever is requested of the fiber. A hurry may come just
+// before the thread sleeps, and so comes again.
 void see_end_of(errand& e) {
     const shield from_stops;
     while (!e.is_over() && !is_ending()) {

@@ -1,13 +1,13 @@
-// errand: a call that another thread makes, and that who waits for it may leave behind: a name that
-// nobody answers for must not keep a stopped fiber.
+// errand: an offloaded call: another thread makes it, and its caller may leave it behind. A host
+// name that no server answers for must not keep a stopped fiber.
 //
-//      fiber                        errand, on the heap            thread of the blocking pool
+//      fiber                        offloaded call, on the heap    thread of the blocking pool
 //      run_errand(e) --- waits ---> queue, whether it is over <--- run(), finish(), let_go()
 //                    <-- over; or it leaves: the last of the two destroys it
 //
-// So what it works on is its own, and nothing of the caller's.
+// An offloaded call therefore works on its own data, and on nothing of the caller's.
 //
-// Model: none, a count of references alone, and the errand is otherwise one party's at a time.
+// Model: none, a count of references alone; otherwise one thread has the offloaded call at a time.
 #pragma once
 
 #include "weft/base/atomic.hpp"
@@ -22,13 +22,13 @@ public:
     errand(const errand&) = delete;
     errand& operator=(const errand&) = delete;
 
-    // On a thread that may block. It does not throw.
+    // Runs the call, on a thread that may block. Does not throw.
     virtual void run() noexcept = 0;
-    // A stop has come while it is under way; it may be told more than once. Any thread.
+    // A stop has come while the call is under way; may be called more than once. Any thread.
     virtual void hurry() noexcept {}
     // Whether it is in a call on descriptors of the caller's: a caller that leaves it goes on, or
     // is unwound, when its thread is out of that. Until then a close would not be the last, and the
-    // number not be another file's.
+    // fd not be another file's.
     virtual bool uses_files() const noexcept { return false; }
 
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -37,10 +37,11 @@ public:
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
-    // By the thread that has run it.
+    // Called by the thread that has run the call.
     void finish() noexcept;
 
-    // For the caller that has left it: whether a thread was given it, and whether that is done.
+    // For a caller that has left: whether a thread was given the call, and whether the call is
+    // done.
     bool is_posted() const noexcept { return posted_; }
     bool is_over() noexcept;
 
@@ -57,7 +58,7 @@ private:
     bool posted_ = false;  // the caller's
 };
 
-// The reference of who has made it.
+// The reference of the caller that has made it.
 template <class T>
 class errand_ptr {
 public:
@@ -75,16 +76,16 @@ private:
     T* const e_;
 };
 
-// Threads for calls that end when another party does something, which may need such a call itself:
-// as many as there are calls, or one that waits for a thread might wait for ever. The process's,
+// Threads for calls that end when another agent does something, which may need such a call itself:
+// as many as there are calls, or a call that waits for a thread might wait for ever. The process's,
 // never destroyed.
 blocking_pool& pool_of_waits() noexcept;
 // In a child that fork() has made, on its one thread: it has none of its parent's threads.
 void forget_parents_threads() noexcept;
 
-// 0 when it was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if there is no thread
-// for it. In a fiber; `what` is waited for. In a child that shares its parent's memory the caller
-// runs it.
+// 0 when the offloaded call was run; ECANCELED or ETIMEDOUT when it is left to itself; EAGAIN if no
+// thread can be had for it. In a fiber; `what` is the awaited object. In a child that shares its
+// parent's memory the caller runs it.
 int run_errand(errand& e, const char* what, blocking_pool& by = pool_of_waits());
 
 }  // namespace weft::hook

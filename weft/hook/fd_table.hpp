@@ -1,14 +1,14 @@
-// fd_table: of what sort a descriptor is, by its number: a byte for each, learnt when it is first
-// needed and forgotten when the number is opened or closed.
+// fd_table: the type of each descriptor: a byte for each fd, learnt when it is first needed and
+// forgotten when the fd is opened or closed.
 //
-//      number ---> [number_table] ---> byte    sort | what is known besides
+//      fd ---> [number_table] ---> byte        type | what is known besides
 //
-// Its one idea: it holds nothing that the system would not say again, so that a number which was
-// opened before, or behind weft's back, is simply asked about. Any number of up to 2^30 has a
-// place. Reads take no lock; who learns and who forgets at the same time do so about a number that
-// is being closed while it is used, which is the program's own race.
+// Design: it holds nothing that the system would not say again, so that the system is simply asked
+// about an fd which was opened before, or without a hooked call. Any fd of up to 2^30 has a byte.
+// Reads take no lock; a thread that learns and a thread that forgets at the same time do so about
+// an fd that is being closed while it is used, which is the program's own race.
 //
-// Who waits for a descriptor, and its generations, are in the table of weft/io (descriptor.hpp).
+// The waiters for a descriptor, and its generations, are in the table of weft/io (descriptor.hpp).
 //
 // Model: none, hook_test has the protocol of a place.
 // TODO(test): the place of a number, opened and closed by several, under the model.
@@ -44,11 +44,11 @@ struct fd_sort {
 
 // As far as it is known.
 fd_sort known_sort(int fd) noexcept;
-// Asks the system; unknown if the number is not open.
+// Asks the system; unknown if the fd is not open.
 fd_sort learn_sort(int fd) noexcept;
-// Of a number that was a file's: a call on one has no attempt that does not wait, and would wait
-// with its thread if the number were a pipe's or a socket's by now, behind all hooks. Those have no
-// place where they stand, which is asked for half the price of fstat(2).
+// For an fd that was a file's: a call on a file has no attempt that does not wait, and would wait
+// with its thread if the fd were a pipe's or a socket's by now, behind all hooks. Pipes and sockets
+// have no file offset, and a query for the offset costs half of fstat(2).
 fd_sort sort_of_file(int fd) noexcept;
 inline fd_sort sort_of(int fd) noexcept {
     const fd_sort s = known_sort(fd);

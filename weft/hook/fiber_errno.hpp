@@ -1,6 +1,6 @@
 // fiber_errno: in weft/hook, errno is the fiber's over every wait, on whatever thread it goes on.
 //
-// Its one idea: `errno` means weft::errno_here() here, which is asked each time and whose answer no
+// Design: `errno` means weft::errno_here() here, which is asked each time and whose answer no
 // compiler keeps (weft/base/errno.hpp), so that no line of this layer can hold the address of
 // another thread's errno, however it is written. What waits (readiness.hpp, several.hpp,
 // errand.hpp) leaves errno as it was, whatever other fibers have done meanwhile; a call that

@@ -15,7 +15,7 @@
 namespace weft::hook {
 namespace {
 
-// A number that is closed with the object, unless it is given away.
+// An fd that is closed with the object, unless it is given away.
 class owned_number {
 public:
     explicit owned_number(int fd) noexcept : fd_(opened(fd)) {}
@@ -39,8 +39,8 @@ private:
     int fd_;
 };
 
-// Of one that was opened to read and not to wait, when nobody wrote: whether somebody does by now,
-// or has. A read to where nothing can be put takes nothing.
+// For an fd that was opened to read and not to wait, when the pipe had no writer: whether it has a
+// writer by now, or has had one. A read to where nothing can be put takes nothing.
 bool has_had_writer(int fd) noexcept {
     if (::syscall(SYS_read, fd, sizeof(int), 1) != 0) return true;  // EAGAIN, or EFAULT: bytes
     ::pollfd p = {fd, 0, 0};
@@ -66,7 +66,7 @@ bool is_fifo_that_waits(int folder, const char* path, int flags) noexcept {
 
 int open_fifo(int folder, const char* path, int flags) {
     const int before = errno;
-    // The file itself is kept, since its name may go meanwhile, by the number that it is to have.
+    // The file itself is kept, since its name may go meanwhile, by the fd that it is to have.
     owned_number place(real::openat(folder, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW), 0));
     if (place.get() < 0) return -1;
     char name[32];

@@ -1,9 +1,9 @@
-// fifo: the opening of a pipe that has a name: on a thread it waits until the other end is opened.
-// Here it is opened so that it does not wait, and looked at, in pauses, until there is that end:
-// the system tells nobody but a thread that waits in open(2).
+// fifo: the open of a named pipe, which waits on a thread until the other end is opened. Here it is
+// opened so that it does not wait, and checked, in pauses, until the other end is there: the system
+// notifies only a thread that waits in open(2).
 //
-//      to read:  open ... has a writer, or has had one? ---> O_NONBLOCK off, its number
-//      to write: open ... ENXIO: there is no reader ------> again
+//      to read:  open ... has a writer, or has had one? ---> O_NONBLOCK off, its fd
+//      to write: open ... ENXIO: no reader ---------------> again
 #pragma once
 
 namespace weft::hook {

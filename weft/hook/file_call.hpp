@@ -1,8 +1,9 @@
-// file_call: a call on a regular file. It is always ready and may wait for its disk all the same:
-// with options::files it is made by a thread that may block, and else here.
+// file_call: a call on a regular file. Such a file is always ready but may wait for its disk. With
+// options::files a thread that may block makes the call; otherwise the calling thread does.
 //
-// Once such a thread has begun it, the call is waited for, whatever is requested of the fiber: its
-// buffers are the caller's. On a shared stack they may lie where others do, so that the call is
+// Once such a thread has begun the call, the fiber waits for it, whatever is requested of the
+// fiber, because the buffers are the caller's. On a shared stack the buffers may lie where other
+// fibers have theirs, so the calling thread makes the call.
 // made here.
 #pragma once
 

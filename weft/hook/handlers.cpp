@@ -66,7 +66,7 @@ bool is_own(const action& a) noexcept {
            (a.sa_sigaction == run_plain || a.sa_sigaction == run_with_info);
 }
 
-// What the program is to see.
+// Shows the handler that the program has set, in place of weft's own function.
 void show_own(action& a, plain_handler plain, info_handler info) noexcept {
     if (!is_own(a)) return;
     if (a.sa_sigaction == run_with_info) {
@@ -117,9 +117,9 @@ int everywhere::sigaction(int signal, const action* wanted, action* before) {
 
 namespace {
 
-// libc's own functions do more: signal() remembers what siginterrupt() has said, sigset() has a say
-// of the mask, and all have flags of their own. So libc is asked to set the handler, and what it
-// has set is then set once more with weft's in front.
+// libc's own functions do more: signal() remembers what siginterrupt() has set, sigset() may change
+// the mask, and all have flags of their own. libc is therefore asked to set the handler, and the
+// result is then set once more with weft's function in front.
 sighandler_t set_by(sighandler_t (*by_libc)(int, sighandler_t), int signal, sighandler_t handler) {
     action before;
     const bool known = is_wrapped(signal) && set_handler(signal, nullptr, &before) == 0;

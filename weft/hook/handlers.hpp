@@ -1,16 +1,16 @@
 // handlers: the handlers of signals that a program sets, each behind a function of weft's own that
 // calls it and then notes that it has run (interruption.hpp).
 //
-// Its one idea: the disposition is the system's, flags and mask included; only the address is
-// another. Where the system shows weft's function, the program is shown its own:
+// Design: the disposition is the system's, flags and mask included; only the address is another.
+// Where the system shows weft's function, the program is shown its own:
 //
 //      sigaction(n, {handler, flags}) ---> the table: handler of n   the system: plain, flags
 //      sigaction(n, null, &old)       <--- handler of n, old flags <--- plain
 //
-// There are two such functions, one for handlers with SA_SIGINFO and one for those without, so that
-// a signal which comes in the middle of a change calls no function of the other kind.
+// Two such functions exist, one for handlers with SA_SIGINFO and one for those without, so that a
+// signal which comes in the middle of a change calls no function of the other kind.
 //
-// Limits: signals that tell of an error of the running code (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+// Limits: signals that report an error of the running code (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
 // SIGTRAP, SIGSYS, SIGABRT) are the program's alone. A handler that never returns (longjmp) ends no
 // wait. Handlers set before the hooks were there, or by a call that is not hooked, end none either.
 //

@@ -39,7 +39,7 @@ enabled_scope::~enabled_scope() {
 
 namespace {
 
-// Who is called in the place of a hook; null: the hook.
+// The function that is called instead of a hook; null: the hook.
 const void* called_instead(const hooked_symbol& s) noexcept {
     const void* const found = ::dlsym(RTLD_DEFAULT, s.of.name);
     return found == reinterpret_cast<const void*>(s.function) ? nullptr : found;

@@ -7,14 +7,14 @@
 //       n.join();                                                      // one second in all
 //   });
 //
-// Its one idea: in a fiber a call is first made so that it cannot wait; only if it would have, the
-// fiber waits for its descriptor, with its loop, and the call is made again. Nothing is changed of
-// a descriptor: flags, timeouts and numbers are the system's own, for this program and for those it
+// Design: in a fiber a call is first made so that it cannot wait; only if it would have, the fiber
+// waits for its descriptor, with its loop, and the call is made again. Nothing is changed of a
+// descriptor: flags, timeouts and fds are the system's own, for this program and for those it
 // shares them with.
 //
-// Who links weft::hook, or loads libweft_hook.so before the program, has the hooks, and they are on
-// in every fiber; on a plain thread each call is the original. docs/hooks.md has the list of the
-// calls (calls.def) and what is promised of them.
+// A program that links weft::hook, or is started with libweft_hook.so preloaded, has the hooks, and
+// they are on in every fiber; on a plain thread each call is the original. docs/hooks.md has the
+// list of the calls (calls.def) and what is promised of them.
 //
 // - An answer is what the call without hooks would have given, errno included. What is different:
 //   a fiber that was asked to stop gets an error where it would wait (stop_answer); closing a
@@ -54,11 +54,12 @@ void set_default(bool on) noexcept;
 // daemon): it has hooks from now on. What loops and fibers its parent had, it leaves alone.
 void enable_in_child() noexcept;
 
-// Of the running fiber, from now on. On a plain thread there are none, and nothing to set.
+// Sets the hooks of the running fiber, from now on. A plain thread has no hooks, and nothing to
+// set.
 void set_enabled(bool on) noexcept;
 bool is_enabled() noexcept;
 
-// The same for as long as the object stands; what was set before is again after it.
+// As set_enabled() for the lifetime of the object; what was set before is again after it.
 class enabled_scope {
 public:
     enabled_scope() noexcept : enabled_scope(true) {}
@@ -78,10 +79,10 @@ public:
     disabled_scope() noexcept : enabled_scope(false) {}
 };
 
-// What a call says that would wait in a fiber which was asked to stop, or whose scope has come to
-// its deadline. Many libraries take no error for an end: they ask again, or abort the program.
+// The result of a call that would wait in a fiber which was asked to stop, or after the deadline of
+// its scope. Many libraries take no error for an end: they call again, or abort the program.
 enum class stop_answer : std::uint8_t {
-    by_library,   // what the library that calls wants, by a table (docs/hooks.md); else canceled
+    by_library,   // the answer for the calling library, by a table (docs/hooks.md); else canceled
     canceled,     // ECANCELED; ETIMEDOUT for the deadline
     interrupted,  // EINTR
     unwind,       // throws weft::stopped through the library's frames, if each of them has unwind
@@ -93,7 +94,7 @@ enum class stop_answer : std::uint8_t {
 void set_stop_answer(stop_answer a) noexcept;  // of the process; any thread; at first by_library
 stop_answer get_stop_answer() noexcept;
 
-// Of the running fiber, as long as the object stands.
+// For the running fiber, during the lifetime of the object.
 class stop_answer_scope {
 public:
     explicit stop_answer_scope(stop_answer a) noexcept;
@@ -114,15 +115,15 @@ struct inactive_hook {
 };
 std::vector<inactive_hook> self_check();
 
-// What happens at start-up: a line on standard error for each inactive hook, and with `all` one
-// that counts the others.
+// Reports at start-up: a line on standard error for each inactive hook, and with `all` one that
+// counts the others.
 void report_inactive(bool all) noexcept;
 
 // A pin: with options::pthreads off, a fiber waits in a hooked call and holds a mutex of pthreads,
-// so that the thread on which another comes to lock it waits for both. The first few are told on
-// standard error; `on_pin` takes that over.
+// so that the thread on which another comes to lock it waits for both. The first few are reported
+// on standard error; `on_pin` takes that over.
 struct pin {
-    fiber_core* fiber;  // of party f->who()
+    fiber_core* fiber;  // the agent f->who()
     const char* what;   // it waits for
     unsigned mutexes;   // that it holds
 };
@@ -131,17 +132,18 @@ pin_handler on_pin(pin_handler h) noexcept;  // returns the one before; null: st
 std::uint64_t pin_count() noexcept;
 
 // A fiber blocks its thread, and all that run there, in a call that cannot wait as a fiber. Each
-// place is told of once, as a rule twice: as the wait begins and when it is over. The first few
-// are told on standard error; `on_blocked` takes that over. (Calls on files are not told of.)
+// call site is reported once, as a rule twice: as the wait begins and when it is over. The first
+// few are reported on standard error; `on_blocked` takes that over. (Calls on files are not
+// reported.)
 struct blocked_call {
-    fiber_core* fiber;   // of party f->who()
+    fiber_core* fiber;   // the agent f->who()
     const char* call;    // of libc
-    const void* caller;  // it returns to there: the place
+    const void* caller;  // it returns to there: the call site
     bool is_over;
     duration lasted;  // if it is over
 };
 using blocked_handler = void (*)(const blocked_call&);
 blocked_handler on_blocked(blocked_handler h) noexcept;  // returns the one before
-std::uint64_t blocked_count() noexcept;                  // of places
+std::uint64_t blocked_count() noexcept;                  // of call sites
 
 }  // namespace weft::hook

@@ -1,4 +1,4 @@
-// host_entry: what gethostbyname and its kin answer, copied into memory of the caller's.
+// host_entry: what gethostbyname and its variants answer, copied into memory of the caller's.
 #pragma once
 
 #include <netdb.h>

@@ -33,7 +33,7 @@ bool is_refused(const char* name) noexcept {
 }
 
 // Before the constructors of the program, and after those of the libraries it is linked with. What
-// these have made keys for is each thread's: whoever serves malloc is initialised by now.
+// these have made keys for is each thread's: the library that serves malloc is initialised by now.
 __attribute__((constructor(101))) void begin() {
     std::free(std::malloc(1));
     keys_are_of_fibers_from_now_on();

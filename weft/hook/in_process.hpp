@@ -1,7 +1,7 @@
 // in_process: where a hooked call is made: in a fiber whose hooks are on, or elsewhere.
 //
-// Its one idea: one byte for the process and one for the fiber decide, so that a call outside of
-// fibers pays for the look at one thread-local word and nothing else.
+// Design: one byte for the process and one for the fiber decide, so that a call outside of fibers
+// pays for the check of one thread-local word and nothing else.
 //
 // After fork() the child's hooks are off: what it shares with its parent (epoll sets, rings) is not
 // its own. A child that shares the parent's memory as well (vfork) has the parent's byte, so that
@@ -22,7 +22,7 @@ using weft::detail::fiber_core;
 
 // What is true for the whole process.
 struct process_state {
-    static constexpr unsigned char alive = 1;       // it is no child of who has loaded the hooks
+    static constexpr unsigned char alive = 1;       // no child of the process that loaded the hooks
     static constexpr unsigned char by_default = 2;  // fibers that say nothing have hooks
     static constexpr unsigned char files = 4;       // options::files
     static constexpr unsigned char pthreads = 8;    // options::pthreads
@@ -45,23 +45,23 @@ struct process_state {
 // Whether what runs here was resumed by the fiber, and is not what gives it its turns.
 bool runs_below(const fiber_core& f) noexcept;
 
-// Whether there is one on whose stack the caller is. For units that are compiled without sanitizers
-// where the rest has them: a context has other members there.
+// Whether the caller runs on a fiber's stack. For units that are compiled without sanitizers while
+// the rest has them: a context has other members there.
 bool is_in_fiber() noexcept;
 
 #if !WEFT_BUILT_UNLIKE
-// The fiber on whose stack, or on that of a coroutine which it has resumed, the caller is. Between
-// two turns a loop may still name the fiber that has had the last.
+// The fiber on whose stack the caller runs, or that has resumed the coroutine of the caller.
+// Between two turns a loop may still name the fiber that had the last turn.
 WEFT_ALWAYS_INLINE fiber_core* fiber_here() noexcept {
     fiber_core* const f = fiber_core::current();
     if (f == nullptr) [[likely]]
         return nullptr;
-    // Where no coroutine runs the fiber may be over, and is not looked at.
+    // If no coroutine runs, the fiber may be done, and is not read.
     if (weft::detail::current() == nullptr) return nullptr;
     return f->runs_here() || runs_below(*f) ? f : nullptr;
 }
 
-// The same, if its hooks are on.
+// As fiber_here(), but null if the fiber's hooks are off.
 WEFT_ALWAYS_INLINE fiber_core* hooked_fiber() noexcept {
     fiber_core* const f = fiber_here();
     if (f == nullptr) [[likely]]

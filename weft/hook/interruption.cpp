@@ -20,7 +20,7 @@
 namespace weft::detail {
 struct own_handler_count {
     unsigned count = 0;
-    unsigned running = 0;  // of the program's
+    unsigned running = 0;  // handlers of the program
 };
 }  // namespace weft::detail
 WEFT_DECLARE_THREAD_LOCAL(weft::detail::own_handler_count, weft_tls_own_handlers,
@@ -30,23 +30,23 @@ WEFT_DEFINE_THREAD_LOCAL(weft::detail::own_handler_count, weft_tls_own_handlers)
 namespace weft::hook {
 namespace {
 
-// A handler that has run. `state` goes from free to taken by the handler that claims it, to told
-// when all is written, and back by the thread that reads it.
+// A handler that has run. `state` goes from `free` to `taken` by the handler that claims the note,
+// to `told` when all is written, and back to `free` by the thread that reads the note.
 struct handler_note {
     enum : int { free, taken, told };
     atomic<int> state{free};
     pid_t thread = 0;
     int signal = 0;
     bool restarts = false;
-    const flow* only = nullptr;  // compared, and not looked into
+    const flow* only = nullptr;  // compared, never dereferenced
     std::uint64_t up_to = 0;
 };
 
 constinit handler_note notes[64];
-constinit atomic<int> told_count{0};  // a futex: its thread sleeps while it has seen all of them
+constinit atomic<int> told_count{0};  // a futex: tell_all() sleeps while it has seen all notes
 constinit atomic<bool> handlers_are_expected{false};
 constinit atomic<std::uint64_t> last_wait{0};
-constinit atomic<pid_t> teller_of{0};  // the process in which the thread runs
+constinit atomic<pid_t> teller_of{0};  // the process in which the thread of tell_all() runs
 using syscall_type = long (*)(long, ...);
 constinit atomic<syscall_type> behind_hooks{nullptr};
 
@@ -60,11 +60,11 @@ all_waits& waits() noexcept {
     return the_one;
 }
 
-// How often this process has come out of a fork. Relaxed: it changes in the one thread of a child.
+// How often this process has come out of a fork. Relaxed: changes in the single thread of a child.
 constinit atomic<unsigned> forks_of_waits{0};
 
-// The waits are the parent's, and another thread of it may have been in the midst of a change, or
-// of a note.
+// The waits are the parent's, and another thread of the parent may have been changing the list or a
+// note.
 __attribute__((constructor(101))) void forget_waits_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
         forks_of_waits.fetch_add(1, std::memory_order_relaxed);
@@ -73,8 +73,8 @@ __attribute__((constructor(101))) void forget_waits_in_children() {
     });
 }
 
-// To the thread of the fiber's loop: ends the wait of that number, if it is that of the fiber
-// still.
+// A message to the thread of the fiber's loop: ends the wait with this `number`, if the fiber is
+// still in that wait.
 struct interrupting : weft::detail::frame {
     runnable message;
     flow* of = nullptr;
@@ -92,6 +92,10 @@ struct interrupting : weft::detail::frame {
 
     static void arrive(frame* p) noexcept {
         auto* const self = static_cast<interrupting*>(p);
+        if (!self->of->is_at(current_executor())) {  // the fiber has migrated meanwhile
+            self->follow();
+            return;
+        }
         if (self->mark()) {
             waiter* const w = self->of->waiting;
             if (w != nullptr && w->may_be_stopped()) w->stop(stop_reason::none);
@@ -99,6 +103,14 @@ struct interrupting : weft::detail::frame {
         delete self;
     }
     static void drop(frame* p) noexcept { delete static_cast<interrupting*>(p); }
+
+    // The message may have run, and the flow may have ended, before the post returns.
+    void follow() noexcept {
+        flow* const f = of;
+        f->kind->retain(*f);
+        if (!f->post_home(message)) delete this;
+        f->kind->release(*f);
+    }
 
     // False: the call has ended.
     bool mark() const noexcept {
@@ -110,7 +122,7 @@ struct interrupting : weft::detail::frame {
     }
 };
 
-// The eldest fiber has the handler; it is not looked for another where its call goes on.
+// The handler is the eldest fiber's. If the call of that fiber restarts, no other fiber is chosen.
 void tell(const handler_note& note) noexcept {
     auto* const telling = new (std::nothrow) interrupting;
     if (telling == nullptr) return;
@@ -129,15 +141,10 @@ void tell(const handler_note& note) noexcept {
         if (eldest != nullptr && !(note.restarts && eldest->by == ended_by::plain_handler))
             telling->name(*eldest->of, eldest->number);
     }
-    flow* const of = telling->of;
-    if (of == nullptr) {
+    if (telling->of == nullptr)
         delete telling;
-        return;
-    }
-    // The message may have run, and the flow have ended, before it is posted altogether.
-    of->kind->retain(*of);
-    if (!of->post_home(telling->message)) delete telling;
-    of->kind->release(*of);
+    else
+        telling->follow();
 }
 
 void futex(int operation, int value) noexcept {
@@ -159,7 +166,7 @@ void tell_all(void*) noexcept {
     }
 }
 
-// Once in each process. In a fiber.
+// Starts the thread of tell_all(), once in each process. Called in a fiber.
 void look_for_teller() noexcept {
     const pid_t here = ::getpid();
     pid_t before = teller_of.load(std::memory_order_relaxed);
@@ -170,7 +177,8 @@ void look_for_teller() noexcept {
         teller_of.store(0, std::memory_order_relaxed);  // the next wait tries again
 }
 
-// A signal that was sent to this thread while a fiber runs is that fiber's: mostly it has sent it.
+// A signal that was sent to this thread while a fiber runs belongs to that fiber, which has mostly
+// sent the signal itself.
 const flow* only_for(const siginfo_t* why) noexcept {
     if (why == nullptr) return nullptr;
     const bool is_of_own_write = why->si_signo == SIGPIPE && why->si_pid == ::getpid();
@@ -202,8 +210,8 @@ interruptible::interruptible(ended_by by, const sigset_t* blocked) noexcept {
 
 interruptible::~interruptible() {
     if (node_.of == nullptr) return;
-    if (node_.fork != forks_of_waits.load(std::memory_order_relaxed)) {  // by a handler
-        std::construct_at(&node_);                                       // it is in no list
+    if (node_.fork != forks_of_waits.load(std::memory_order_relaxed)) {  // a handler has forked
+        std::construct_at(&node_);                                       // the node is in no list
         return;
     }
     all_waits& all = waits();
@@ -220,7 +228,7 @@ void note_handler(int signal, bool restarts, const siginfo_t* why) noexcept {
     const int before = errno;
     for (handler_note& n : notes) {
         int state = handler_note::free;
-        // Acquire: pairs with the store of the thread that has read it.
+        // Acquire: pairs with the store of the thread that has read the note.
         if (!n.state.compare_exchange_strong(state, handler_note::taken, std::memory_order_acquire))
             continue;
         n.thread = ::gettid();
@@ -229,7 +237,7 @@ void note_handler(int signal, bool restarts, const siginfo_t* why) noexcept {
         n.only = only_for(why);
         n.up_to = last_wait.load(std::memory_order_relaxed);
         n.state.store(handler_note::told, std::memory_order_release);  // pairs with tell_all
-        told_count.fetch_add(1, std::memory_order_release);            // the same
+        told_count.fetch_add(1, std::memory_order_release);            // pairs with tell_all too
         futex(FUTEX_WAKE, 1);
         break;
     }

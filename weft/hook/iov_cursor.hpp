@@ -1,6 +1,6 @@
-// iov_cursor: how far a call has come that was given several buffers. What is left of the one that
-// it stands in goes alone, so that nothing is copied. It is done with all, or with as much as the
-// system moves in one call.
+// iov_cursor: the progress of a call that was given several buffers. The rest of the buffer in
+// progress goes alone, so that nothing is copied. The call is done with all buffers, or with as
+// much as the system moves in one call.
 #pragma once
 
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ public:
         m.msg_iovlen = static_cast<std::size_t>(std::max(count(), 0));
     }
 
-    // Copies what comes next, up to so many bytes of it. How many they are.
+    // Copies the next bytes, at most `most`. Returns the count.
     std::size_t copy_to(char* to, std::size_t most) const noexcept {
         std::size_t n = 0;
         for (int i = 0; i < left_ && n < most; ++i) {
@@ -42,8 +42,14 @@ public:
 
     // Whether buffers() is not all that is left.
     bool has_more_buffers() const noexcept { return in_one_ && left_ > 1; }
+    // All buffers that are left, of the first one only its rest.
+    std::size_t all_count() const noexcept { return static_cast<std::size_t>(std::max(left_, 0)); }
+    void copy_all_to(iovec* to) const noexcept {
+        std::copy_n(at_, all_count(), to);
+        if (in_one_) *to = one_;
+    }
 
-    // So many bytes are done; true if that was all.
+    // Records n more bytes as done; true if those were all.
     bool advance(std::size_t n) noexcept {
         moved_ += n;
         if (moved_ >= most_bytes) return true;

@@ -24,7 +24,7 @@
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/turn_budget.hpp"
 
-// The system's number of the thread, which libc has a mutex know its owner by; 0: not asked yet. A
+// The system's id of the thread, by which libc has a mutex know its owner; 0: not asked yet. A
 // child that was forked behind the hooks has its parent's: no kind whose owner is asked for is
 // locked by it.
 WEFT_DECLARE_THREAD_LOCAL(int, weft_tls_thread_number, this_thread_number);
@@ -33,25 +33,26 @@ WEFT_DEFINE_THREAD_LOCAL(int, weft_tls_thread_number);
 namespace weft::hook {
 namespace {
 
-// How many wait in the lot for mutexes: a thread that unlocks one looks there only if any do.
+// How many wait in the lot for mutexes: a thread that unlocks one checks the lot only if any do.
 constinit atomic<unsigned> mutex_waits{0};
 
 // Some fiber was killed in a wait for a condition, and goes on without the mutex: from now on each
-// unlock in a fiber looks whose it is. Relaxed: that fiber's own unlock is what it is for.
+// unlock in a fiber checks which fiber owns the mutex. Relaxed: that fiber's own unlock is what it
+// is for.
 constinit atomic<bool> was_kept_from_its_mutex{false};
 
 struct counted_wait {
     counted_wait() noexcept { mutex_waits.fetch_add(1, std::memory_order_seq_cst); }  // see L3
     counted_wait(const counted_wait&) = delete;
     counted_wait& operator=(const counted_wait&) = delete;
-    // Relaxed: one look too many is no harm.
+    // Relaxed: one check too many is no harm.
     ~counted_wait() { mutex_waits.fetch_sub(1, std::memory_order_relaxed); }
 };
 
-// What is unlocked behind the hooks tells the futex alone: by a thread that waits for a condition
-// in libc, if a fiber has come for the mutex just then; or by code that has passed the hooks by.
-// The owner that a fiber sees as it comes may be one that has just gone: so it looks again soon,
-// and then after ever longer pauses.
+// An unlock behind the hooks notifies the futex alone: by a thread that waits for a condition in
+// libc, if a fiber has come for the mutex just then; or by code that has passed the hooks by. The
+// owner that an arriving fiber sees may be one that has just gone: the fiber therefore checks again
+// soon, and then after ever longer pauses.
 constexpr auto look_again_soon = std::chrono::milliseconds(5);
 constexpr auto look_again = std::chrono::seconds(1);
 
@@ -77,7 +78,7 @@ int owner_of(const pthread_mutex_t& m) noexcept {
 }
 int* word_of(pthread_mutex_t& m) noexcept { return &m.__data.__lock; }
 
-// Of a kind that asks nobody whose it is.
+// Whether the kind is one that checks no owner.
 bool is_unasked(int kind) noexcept {
     return kind == PTHREAD_MUTEX_TIMED_NP || kind == PTHREAD_MUTEX_ADAPTIVE_NP;
 }
@@ -91,7 +92,7 @@ int number_of_thread() noexcept {
     return known != 0 ? known : learn_thread_number();
 }
 
-// Where there is one thread, as libc does it.
+// A process with one thread needs no atomic operation, as in libc.
 bool try_take(pthread_mutex_t& m) noexcept {
     if (!WEFT_TSAN && __libc_single_threaded) {
         if (*word_of(m) != 0) return false;
@@ -122,7 +123,7 @@ int lock_again(pthread_mutex_t& m, int me, bool waits) noexcept {
 
 // Frees a word that is waited for, or gives it on. Only its address is used once it is free.
 WEFT_NOINLINE void pass_on(int* word) noexcept {
-    constexpr unsigned threads_turn = 4;  // every so often nobody is given it
+    constexpr unsigned threads_turn = 4;  // every so often no waiter is given it
     static constinit atomic<unsigned> turns{0};
     const auto free_it = [&] { __atomic_store_n(word, 0, __ATOMIC_SEQ_CST); };
     const auto wake_thread = [&] {
@@ -172,10 +173,10 @@ bool is_word_of(const void* address, const fiber_core& f) noexcept {
     return owner_of(*static_cast<const pthread_mutex_t*>(address)) == number_of(f);
 }
 
-// Where it is held. 0, or ETIMEDOUT.
+// For a mutex that is locked. Returns 0, or ETIMEDOUT.
 WEFT_NOINLINE int take_slowly(pthread_mutex_t& m, time_point deadline) {
     int* const word = word_of(m);
-    // A thread that holds it is through soon.
+    // A thread that owns it unlocks soon.
     for (int looks = 0; looks < 32 && !is_fiber(owner_of(m)); ++looks) {
         if (__atomic_load_n(word, __ATOMIC_RELAXED) == 0 && try_take(m)) return 0;
         spin_pause();
@@ -230,7 +231,7 @@ bool is_free(const pthread_mutex_t& m) noexcept {
 #endif
 }
 
-// Of a mutex whose words are the thread's: which fiber has it, or is about to.
+// The owner of a mutex whose words are the thread's: the fiber that has locked it, or is about to.
 struct lending {
     lending* next;
     const pthread_mutex_t* of;
@@ -307,7 +308,7 @@ int type_of(const pthread_mutex_t& m) noexcept {
 #endif
 }
 
-// Of a kind that knows its owner, and refuses others.
+// Whether the mutex is of a kind that knows its owner, and refuses other agents.
 bool asks_whose_it_is(const pthread_mutex_t& m) noexcept {
     const int type = type_of(m);
     return type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK || is_robust(m);
@@ -317,7 +318,7 @@ bool may_come_again(const pthread_mutex_t& m) noexcept {
     return type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK;
 }
 
-// Of a fiber that ends: what it holds and is robust is given up as the kernel does it for a thread.
+// For a fiber that ends: gives up the robust mutexes that it owns, as the kernel does for a thread.
 void end_of_owner(int me) noexcept {
     lending* given_up = nullptr;
     do {
@@ -341,7 +342,8 @@ void end_of_robust(void*) noexcept {
     if (const fiber_core* const f = fiber_here()) end_of_owner(number_of(*f));
 }
 
-// What else the fiber destroys at its end may unlock still: in the next round of that.
+// Other objects that the fiber destroys at its end may still unlock: runs in the next iteration of
+// that.
 void begin_end_of_robust(void* mark) noexcept {
     if (!weft::detail::try_add_local(robust_key(), mark, end_of_robust)) end_of_robust(mark);
 }
@@ -545,7 +547,8 @@ int unlock_mutex(pthread_mutex_t& m, fiber_core& f) {
         return give_back(m, me);
 #if defined(__GLIBC__)
     const int kind = kind_of(m);
-    // One that was killed in a wait may be without the mutex that it unlocks as it unwinds.
+    // A fiber that was killed in a wait may be without the mutex that the fiber unlocks as it
+    // unwinds.
     if (kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP || f.ending) {
         if (owner_of(m) != me) return EPERM;
         if (kind == PTHREAD_MUTEX_RECURSIVE_NP && --m.__data.__count != 0) return 0;
@@ -569,7 +572,7 @@ bool is_own_mutex(const pthread_mutex_t& m, const fiber_core* f) noexcept {
 }
 
 bool lock_mutex_ending(pthread_mutex_t& m, fiber_core& f, duration patience) noexcept {
-    others_beside others(f);
+    others_beside others(f, "a mutex");
     for (const time_point end = after(steady_now(), patience);;) {
         if (const int r = try_lock_mutex(m, f); r != EBUSY) return r == 0 || r == EOWNERDEAD;
         if (others.run()) continue;
@@ -593,9 +596,9 @@ bool fibers_wait_for(pthread_mutex_t& m) noexcept {
 #if defined(__GLIBC__)
 namespace {
 
-// Where fibers wait for mutexes. -1: it is libc's to unlock this one.
+// Unlocks the mutex of a thread while fibers wait for mutexes. -1: libc is to unlock this one.
 WEFT_COLD int hand_over_of_thread(pthread_mutex_t& m) {
-    // A sanitizer has its own idea of the holder.
+    // A sanitizer has its own record of the owner.
     if (WEFT_TSAN || !has_plain_words(m) || !may_have_parked(word_of(m))) return -1;
     const int kind = kind_of(m);
     const bool asks = kind == PTHREAD_MUTEX_RECURSIVE_NP || kind == PTHREAD_MUTEX_ERRORCHECK_NP;

@@ -18,8 +18,8 @@
 namespace weft::hook {
 namespace {
 
-// Of a call with a mask: it has what it asks of, and one descriptor more, by which it is hurried.
-// Where no number is left for that one it asks again and again.
+// A call with a mask. It has the descriptors of its query, and one more, by which hurry() ends the
+// wait. If no fd is left for that one, the call polls again and again.
 class masked_errand : public errand {
 public:
     masked_errand(time_point deadline, const sigset_t& mask) noexcept

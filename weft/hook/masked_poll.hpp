@@ -1,7 +1,7 @@
-// masked_poll: a wait that is given a mask of signals. It is made by a thread of its own with that
-// mask, so that a signal which it lets through ends it with EINTR, and the mask is no other
-// fiber's. Signals that are pending for the caller's thread are no other thread's: the caller asks
-// once, without waiting, before it waits so.
+// masked_poll: a wait that is given a mask of signals. A thread of its own with that mask makes the
+// wait, so that a signal which the mask lets through ends the wait with EINTR, and no other fiber
+// has the mask. Signals that are pending for the caller's thread reach no other thread, so the
+// caller queries once, without a wait, before it waits.
 #pragma once
 
 #include <poll.h>

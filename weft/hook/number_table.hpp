@@ -1,12 +1,12 @@
-// number_table: something small that is known of a descriptor, by its number: a place for each
-// number of up to 2^30, all zero at first.
+// number_table: something small that is known of a descriptor, by its fd: an entry for each fd of
+// up to 2^30, all zero at first.
 //
-//      number ---> [chunk of 32768] ---> place
+//      fd ---> [chunk of 32768] ---> entry
 //
-// Its one idea: a chunk is made when one of its numbers first needs a place, and stays, so that a
-// look takes no lock. It comes from the system and not from malloc, which may be what calls. What a
-// place is, and what its words mean, is its owner's: zero bytes must be a place of which nothing is
-// known.
+// Design: a chunk is made when one of its fds first needs an entry, and stays, so that a lookup
+// takes no lock. A chunk comes from the system and not from malloc, which may be the caller. What
+// an entry is, and what its words mean, is its owner's: zero bytes must be an entry of which
+// nothing is known.
 //
 //   constinit number_table<atomic<std::uint8_t>> sorts;
 //   if (atomic<std::uint8_t>* const p = sorts.make(fd)) p->store(pipe, relaxed);
@@ -25,7 +25,7 @@ namespace weft::hook {
 template <class Place>
 class number_table {
 public:
-    // Null: nothing was ever known of it, or of a number near it.
+    // Null: nothing was ever known of the fd, or of an fd near it.
     Place* find(int number) const noexcept {
         const unsigned at = static_cast<unsigned>(number) / chunk_places;
         if (at >= chunk_count) return nullptr;
@@ -33,7 +33,7 @@ public:
         return chunk != nullptr ? &chunk[static_cast<unsigned>(number) % chunk_places] : nullptr;
     }
 
-    // Null: there is no memory, or can be no such number.
+    // Null: no memory can be had, or no such fd can exist.
     Place* make(int number) noexcept {
         if (Place* const p = find(number)) return p;
         const unsigned at = static_cast<unsigned>(number) / chunk_places;
@@ -48,7 +48,7 @@ public:
         return find(number);
     }
 
-    // Calls f(number, place) for the places that there are, of the numbers from first to last.
+    // Calls f(fd, entry) for the entries that exist, of the fds from first to last.
     template <class F>
     void for_each(unsigned first, unsigned last, F f) noexcept {
         if (first > last) return;

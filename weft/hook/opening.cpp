@@ -21,22 +21,22 @@ using weft::detail::io_entry;
 
 namespace {
 
-// Held by the one that opens an entry, so that no other is taken for a stranger's generation.
+// Held by the thread that opens an entry, so that no other generation is taken for its own.
 constinit spin_lock adopting;
 
-// The file that the last opening of a number was of. Written under `adopting`, in this order: no
-// generation, the file, the generation; read without it.
+// The file that the last descriptor generation of an fd was of. Written under `adopting`, in this
+// order: no generation, the file, the generation; read without it.
 struct file_place {
     atomic<std::uint64_t> generation;  // and one; zero: none
     atomic<std::uint64_t> file;
 
     bool is_of(std::uint64_t g, std::uint64_t f) const noexcept {
-        // Acquire, both: a file of a later opening is seen with that generation, or none.
+        // Acquire, both: a file of a later generation is seen with that generation, or none.
         if (generation.load(std::memory_order_acquire) != g + 1) return false;
         if (file.load(std::memory_order_acquire) != f) return false;
         return generation.load(std::memory_order_relaxed) == g + 1;
     }
-    // Of this generation, whatever file it is of. Relaxed: the file is not looked at.
+    // Whether the entry is of this generation, for any file. Relaxed: the file is not read.
     bool is_of(std::uint64_t g) const noexcept {
         return generation.load(std::memory_order_relaxed) == g + 1;
     }
@@ -49,7 +49,7 @@ struct file_place {
 };
 constinit number_table<file_place> files;
 
-// A number for the file that a descriptor is of; zero if it is not open.
+// A value for the file that a descriptor is of; zero if it is not open.
 std::uint64_t file_of(int fd) noexcept {
     struct ::stat s;
     if (::fstat(fd, &s) != 0) return 0;
@@ -119,9 +119,10 @@ opening asked_opening_of(int fd) noexcept {
 void end_opening(io_entry& e, std::uint64_t generation) noexcept {
     if (!is_own_process()) return;
     io_driver* const here = fiber_here() != nullptr ? weft::detail::io_driver_here() : nullptr;
-    // A ring has the file open until it has let go of it, and a peer would not hear of its end.
+    // A ring keeps the file open until it lets go of the file, and until then a peer does not see
+    // the end.
     const bool holds_the_file = here != nullptr && here->completes() && e.is_watched_by(*here);
-    // Its file may stay open, by another number or in another process.
+    // The file may stay open, by another fd or in another process.
     e.end(generation);
     if (holds_the_file) here->let_go();
 }
@@ -145,8 +146,7 @@ void forget_parents_waits() noexcept {
 // A call found nothing: the flags are clear until the next event, which may have come already.
 void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags) noexcept {
     io_entry& e = of.entry();
-    if (fresh)
-        seen = {&e, e.look()};  // nothing watches it yet: what does first is told how it stands
+    if (fresh) seen = {&e, e.look()};  // nothing watches it yet: the first watch reports its state
     if (seen.entry == &e) e.spend(seen.ready, flags);
 }
 

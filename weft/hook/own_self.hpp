@@ -10,7 +10,7 @@ namespace weft::hook {
 // The handle of a fiber is odd.
 inline bool is_of_fiber(pthread_t handle) noexcept { return (handle & 1) != 0; }
 
-// Of the caller: its fiber's, or its thread's.
+// The caller's handle: that of its fiber, or of its thread.
 pthread_t self_of_fiber() noexcept;
 // As pthread_getattr_np(), of a fiber's handle.
 int attributes_of_fiber(pthread_t of, pthread_attr_t* into) noexcept;

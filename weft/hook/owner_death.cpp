@@ -88,7 +88,7 @@ bool let_owner_die(pthread_mutex_t& m) noexcept {
         return false;
     } while (!__atomic_compare_exchange_n(word, &seen, (seen & waited_for) | died, false,
                                           __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-    // It sleeps without the flag that says private, as the kernel wakes it.
+    // The sleeper uses no private flag, because the kernel wakes it.
     if ((seen & waited_for) != 0)
         real::syscall(SYS_futex, reinterpret_cast<long>(word), FUTEX_WAKE, 1, 0, 0, 0);
     return true;

@@ -1,17 +1,17 @@
-// owner_death: what the kernel does for a robust mutex when the thread that holds it ends, done for
-// a fiber that ends while its thread goes on: the next one that locks it is told EOWNERDEAD.
+// owner_death: what the kernel does for a robust mutex when the thread that owns it ends, done for
+// a fiber that ends while its thread goes on: the next agent that locks it receives EOWNERDEAD.
 //
-// Its one idea: libc knows of it by one bit of the mutex's word, and finds the mutex in a list of
-// the thread's own, so that it is taken out there and the bit is set, in the order of an unlock:
+// Design: libc knows of it by one bit of the mutex's word, and finds the mutex in a list of the
+// thread's own, so that it is taken out there and the bit is set, in the order of an unlock:
 //
-//      word: thread | waited for      list: ... <-> this mutex <-> ...
-//      word: died   | waited for      list: ... <-> ...                   one sleeper is woken
+//      word: thread | waiters         list: ... <-> this mutex <-> ...
+//      word: died   | waiters         list: ... <-> ...                   one sleeper is woken
 //
 // All else is libc's from then on: pthread_mutex_consistent() mends it, and an unlock without that
 // makes it ENOTRECOVERABLE.
 //
-// Limits: only on the thread that has locked it. One with priority inheritance for which a thread
-// waits is the kernel's to give on, and stays held until its thread ends.
+// Limits: only on the thread that has locked it. A mutex with priority inheritance for which a
+// thread waits can be passed on only by the kernel, and stays locked until its thread ends.
 //
 // Model: none, the word is libc's, and the list the thread's own.
 #pragma once
@@ -22,7 +22,7 @@ namespace weft::hook {
 
 bool is_robust(const pthread_mutex_t& m) noexcept;
 
-// Of one that this thread holds. False: it is not, or it stays held.
+// For a robust mutex that this thread owns. False: the thread does not own it, or it stays locked.
 bool let_owner_die(pthread_mutex_t& m) noexcept;
 
 // Libc's trylock says ENOTRECOVERABLE and keeps the word, which its lock does not.

@@ -1,22 +1,22 @@
 // parking_line: one line of a parking lot: fibers and threads that wait at addresses which fall
 // together, in order of arrival, and the lock under which they come and go.
 //
-// Its one idea: a place is in the line as long as `in_line` says so, and only the lock guards that.
-// A waker claims a place's party first, takes the place out only if it has won, and lets go of the
-// party after the lock. A waker that loses the claim leaves the place where it is, for the party
-// itself to take out.
+// Design: a node is in the line as long as `in_line` says so, and only the lock guards that. A
+// waker claims a node's waiter first, takes the node out only if the claim has won, and wakes the
+// waiter after the lock is released. A waker that loses the claim leaves the node in the line, for
+// the waiter itself to take out.
 //
-//      waker, under the lock                   party
+//      waker, under the lock                   waiter
 //      walks: address, bits                    a fiber: its deadline or stop claims the waiter,
-//      claims; in_line = false                    then takes the place out if it is in_line
-//      after the lock: wakes                   a thread: late, under the lock: takes the place out
+//      claims; in_line = false                    then takes the node out if it is in_line
+//      after the lock: wakes                   a thread: late, under the lock: takes the node out
 //                                                 if it is in_line, or else sleeps on for its wake
 //
 // Invariants:
-// L1  `in_line` and the links of a place in the line are changed under the lock alone
-// L2  a waker that has taken a place out under a claim wakes its party, which stays until then
-// L3  `count` is raised before the party looks a last time whether it must wait, and is lowered
-//     after the place was taken out: a waker that has changed what is looked at, and then reads 0,
+// L1  `in_line` and the links of a node in the line are changed under the lock alone
+// L2  a waker that has taken a node out under a claim wakes its waiter, which stays until then
+// L3  `count` is raised before the waiter checks a last time whether it must wait, and is lowered
+//     after the node was taken out: a waker that has changed the checked value, and then reads 0,
 //     was seen (both sides seq_cst)
 //
 // Model: test/model/parking_lot_test.cpp
@@ -33,13 +33,13 @@
 
 namespace weft::hook {
 
-// The place of one party.
+// The node of one waiter.
 struct parked {
     parked* next = nullptr;  // L1; and among the claimed
     parked* prev = nullptr;  // L1
     const void* address = nullptr;
     std::uint32_t bits = ~0u;
-    std::uintptr_t tag = 0;         // the party's, for what hands something over
+    std::uintptr_t tag = 0;         // the waiter's, for a waker that passes ownership
     waiter* fiber = nullptr;        // null: a thread, which sleeps on `word`
     bool in_line = false;           // L1
     bool was_unparked = false;      // written before the wake
@@ -47,7 +47,7 @@ struct parked {
     atomic<std::uint32_t> word{0};  // 1: the thread may go
 };
 
-// Those that were claimed, in order.
+// Claimed waiters, in order.
 struct parked_list {
     parked* first = nullptr;
     parked** end = &first;
@@ -71,23 +71,23 @@ public:
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
 
-    // Whether anybody may be in it, without the lock: L3.
+    // Whether any waiter may be in it, without the lock: L3.
     bool may_hold_any() const noexcept { return count_.load(std::memory_order_seq_cst) != 0; }
-    // Under the lock, or for a look.
+    // Under the lock, or for a snapshot.
     bool holds(const void* address, std::uint32_t bits = ~0u) const noexcept {
         for (const parked* p = first_; p != nullptr; p = p->next)
             if (p->address == address && (p->bits & bits) != 0) return true;
         return false;
     }
 
-    // Under no lock: takes its place at the end, unless still() says under the lock that there is
-    // nothing to wait for. `first`: in front of all others.
+    // Under no lock: queues the node at the end, unless still() says under the lock that the wait
+    // is not needed. `first`: in front of all others.
     template <class Still>
     [[nodiscard]] bool enter(parked& p, bool first, Still still) noexcept {
         const std::lock_guard held(*this);
         count_.fetch_add(1, std::memory_order_seq_cst);  // L3
         if (!still()) {
-            count_.fetch_sub(1, std::memory_order_relaxed);  // nobody need see that soon
+            count_.fetch_sub(1, std::memory_order_relaxed);  // no thread need see that soon
             return false;
         }
         p.in_line = true;
@@ -95,8 +95,8 @@ public:
         return true;
     }
 
-    // By the party, which has claimed its own wait, or is a thread. False: a waker has taken it
-    // out.
+    // Called by the waiter, which has claimed its own wait, or is a thread. False: a waker has
+    // taken the node out.
     bool leave(parked& p) noexcept {
         const std::lock_guard held(*this);
         if (!p.in_line) return false;
@@ -125,7 +125,7 @@ public:
     // After the lock, of one that is in no list.
     static void wake(parked& p, bool in_order) noexcept {
         if (p.fiber == nullptr) {
-            // Release: pairs with sleep(). The place may be gone right after.
+            // Release: pairs with sleep(). The node may be gone right after.
             p.word.store(1, std::memory_order_release);
             weft::detail::futex_wake(&p.word);
         } else if (in_order) {
@@ -143,7 +143,8 @@ public:
         }
     }
 
-    // By a thread that has entered. False: the deadline has come first, and it is out of the line.
+    // Called by a thread that has entered. False: the deadline came first, and the node is taken
+    // out.
     [[nodiscard]] bool sleep(parked& p, time_point until) noexcept {
         // Acquire: pairs with wake().
         while (p.word.load(std::memory_order_acquire) == 0) {
@@ -154,9 +155,9 @@ public:
         return true;
     }
 
-    // In the one thread of a child that was forked: the parties that were in it are in the parent.
+    // In the one thread of a child that was forked: the waiters that were in it are in the parent.
     void forget_all() noexcept {
-        new (this) parking_line;  // the places are not the child's to touch
+        new (this) parking_line;  // the nodes are not the child's to touch
     }
 
 private:

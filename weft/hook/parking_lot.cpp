@@ -52,7 +52,7 @@ __attribute__((constructor(101))) void forget_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] { forget_all(); });
 }
 
-// Of a fiber. It is movable until it is started, for shared stacks.
+// The wait of a fiber. Movable until it is started, for shared stacks.
 class park_wait {
 public:
     static constexpr bool reports_stop = true;
@@ -122,7 +122,7 @@ unparked end_of_thread(const parked& mine) noexcept {
     return mine.was_given ? unparked::given : unparked::woken;
 }
 
-// False: what is waited for is there.
+// False: the awaited condition holds already.
 bool enter_as_thread(parking_line& line, parked& mine, const void* address, const parking& how,
                      lot::question still, void* of) {
     mine.address = address;
@@ -197,28 +197,15 @@ const char* named_function_above() noexcept {
     std::abort();
 }
 
-void tell_that_it_waits(const fiber_core& f, const parking& how) noexcept {
-    weft::detail::line{}
-        .text("weft: hook: ")
-        .who(f.who())
-        .text(" is killed and waits for ")
-        .text(how.what)
-        .text(" with its thread")
-        .newline()
-        .write(2);
-}
-
-// Of a fiber that cannot be suspended: its place is a thread's.
+// The wait of a fiber that cannot be suspended: its node is a thread's.
 unparked park_beside(const fiber_core& f, const void* address, const parking& how,
                      lot::question still, void* of) {
-    constexpr auto a_while = std::chrono::seconds(1);
     constexpr auto instant = std::chrono::milliseconds(1);
     parked mine;
     parking_line& line = line_of(address);
     if (!enter_as_thread(line, mine, address, how, still, of)) return unparked::refused;
     const time_point until = end_of_wait(how);
-    time_point tells_at = f.ending ? after(steady_now(), a_while) : never;
-    others_beside others(f);
+    others_beside others(f, how.what);
     // Acquire: pairs with wake().
     while (mine.word.load(std::memory_order_acquire) == 0) {
         const bool ran = others.run();
@@ -232,10 +219,7 @@ unparked park_beside(const fiber_core& f, const void* address, const parking& ho
         if (const flow* const owner = owner_here(address, how);
             owner != nullptr && mine.word.load(std::memory_order_acquire) == 0)
             fail_in_need(f, address, how, *owner);
-        if (tells_at <= present) {
-            tell_that_it_waits(f, how);
-            tells_at = never;
-        }
+        others.tell_of_waiting(present);
         static_cast<void>(
             weft::detail::futex_wait(mine.word, 0, std::min(until, after(present, instant))));
     }

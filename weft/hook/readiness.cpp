@@ -26,7 +26,7 @@ namespace {
 using weft::detail::io_entry;
 using weft::detail::io_request;
 
-// Of a descriptor, by what its entry is told.
+// The wait for a descriptor, by the events that its entry is notified of.
 class fd_wait final : public weft::detail::io_operation {
 public:
     fd_wait(descriptor_ref of, bool reads, time_point deadline) noexcept
@@ -226,7 +226,7 @@ void prompt_writers() noexcept {
     if (!process_state::has(process_state::alive) || !is_own_process()) return;
     weft::detail::for_each_entry(
         [](io_entry& e, void*) {
-            // Relaxed: notify() looks again.
+            // Relaxed: notify() checks again.
             const std::uint64_t now = e.life.load(std::memory_order_relaxed);
             if ((now & io_entry::closed) == 0)
                 e.notify(io_entry::generation_of(now), io_entry::writable);

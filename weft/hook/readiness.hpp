@@ -1,18 +1,18 @@
-// readiness: how a hooked call waits: for a descriptor, for several, for a moment.
+// readiness: how a hooked call waits: for a descriptor, for several, until a time point.
 //
-// Its one idea: a descriptor is waited for through its entry in weft/io's table, where the driver
-// of the loop has it watched once and for good. The entry remembers what the driver told; a call
-// that found nothing takes that back, unless something came since before the call:
+// Design: a descriptor is waited for through its entry in weft/io's table, where the driver of the
+// loop has it watched once and for good. The entry remembers what the driver reported; a call that
+// found nothing takes that back, unless something came since before the call:
 //
 //      look(fd) ---> the call ---> EAGAIN ---> until_ready(fd, as it looked): back to the call
 //
-// So a call on ready data costs no look at all at what the driver knows, and one that waits costs
-// the calls that it would cost without hooks, and one more.
+// A call on ready data therefore does not check at all what the driver knows, and a call that waits
+// costs the calls that it would cost without hooks, and one more.
 //
-// Answers are numbers of errno: 0 when it is time for the call, timed_out for the deadline that was
-// given. Whatever the answer, errno is as it was before. In a fiber that is being ended, or was
-// asked to stop, nothing waits: the answer is that of stops.hpp, which may throw, and others are
-// let run first, so that code which ignores errors and tries again starves nobody.
+// Results are error numbers: 0 when the call is to be made, timed_out for the given deadline.
+// Whatever the result, errno is as it was before. In a fiber that is being ended, or was asked to
+// stop, nothing waits: the result is that of stops.hpp, which may throw, and other fibers run
+// first, so that code which ignores errors and tries again starves no other fiber.
 #pragma once
 
 #include <cerrno>
@@ -38,25 +38,25 @@ inline sight look(int fd) noexcept {
     return {e, e != nullptr ? e->look() : 0};
 }
 
-// A wait without a deadline is one that handlers with SA_RESTART do not end, unless it is said.
+// Handlers with SA_RESTART do not end a wait without a deadline, unless `by` says otherwise.
 int until_ready(int fd, sight seen, bool reads, time_point deadline);
 int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by,
                 const sigset_t* blocked = nullptr);
 
 int until(time_point moment, ended_by by = ended_by::any_handler);
-// Of a call that is restarted after handlers with SA_RESTART.
+// For a call that is restarted after handlers with SA_RESTART.
 inline int short_pause() {
     return until(after(now(), std::chrono::milliseconds(1)), ended_by::plain_handler);
 }
-// The same whatever is requested of the fiber.
+// As until(), but waits whatever is requested of the fiber.
 void wait_out(time_point moment);
 
-// Stands around a call that asks again and again where nothing tells it, and is ended by handlers
-// as one that waits: also by one that runs between two pauses.
+// Surrounds a call that polls because no event notifies it. Handlers end that call as they end a
+// call that waits, also if they run between two pauses.
 class asking_again {
 public:
     explicit asking_again(ended_by by) noexcept : here_(by) {}
-    // 0, or a number of errno.
+    // Returns 0, or an error number.
     int pause_until(time_point t) {
         return here_.is_over() ? EINTR : until(t, ended_by::what_is_said_around_it);
     }
@@ -65,7 +65,7 @@ private:
     interruptible here_;
 };
 
-// Saturates: a number of seconds may be beyond all clocks.
+// Saturates: a count of seconds may be beyond all clocks.
 inline duration duration_of(std::int64_t whole_seconds, std::chrono::nanoseconds rest) noexcept {
     const duration whole = saturated(std::chrono::seconds(whole_seconds));
     return whole > duration::max() - rest ? duration::max() : whole + rest;
@@ -77,17 +77,17 @@ time_point call_deadline(int fd, bool reads) noexcept;
 // Lets all others that are ready run once; whatever was requested of the fiber, it comes back.
 void let_others_run();
 
-// Wakes who waits for it, as it is about to be closed or was replaced, and forgets what is known.
-// Any thread.
+// Wakes the waiters of an fd that is about to be closed or was replaced, and forgets what is known
+// of it. Any thread.
 void leave_table(int fd) noexcept;
 void leave_table(unsigned first, unsigned last) noexcept;
 // Whatever waits to write tries again. Any thread.
 void prompt_writers() noexcept;
-// As leave_table() for each number that is not open any more.
+// As leave_table() for each fd that is not open any more.
 void leave_closed() noexcept;
-// One of weft's own.
+// Closes an fd of weft's own.
 void close_own(int fd) noexcept;
-// A number that was just opened: what is known of it is of another one.
+// An fd that was just opened: what is known of it is of another one.
 int opened(int fd) noexcept;
 
 }  // namespace weft::hook

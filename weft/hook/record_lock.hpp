@@ -1,19 +1,19 @@
 // record_lock: the locks of files that are waited for: fcntl's F_SETLKW and F_OFD_SETLKW, lockf and
 // flock.
 //
-// Its one idea: what is not to be had at once is waited for by a thread of its own, in the call
-// that waits. The owner of a record lock is the process, and that of the others the open file, so
-// that any thread may wait for it; the system has such a wait in the circles that it looks for
-// (EDEADLK), and hands the lock over in order.
+// Design: a lock that is not free at once is waited for by a thread of its own, in the call that
+// waits. The owner of a record lock is the process, and the owner of the others is the open file,
+// so any thread may wait for them. The system includes such a wait in its search for circles
+// (EDEADLK), and passes the lock on in order.
 //
 //      fiber                                     thread
-//      tried, and held by another ------------>  fcntl(fd, F_SETLKW)
-//      a stop: signals, until it is over ----->  EINTR, and over; a lock that it has, it has
+//      tried, and owned by another ----------->  fcntl(fd, F_SETLKW)
+//      a stop: signals, until it is done ----->  EINTR, and done; a lock that it got is kept
 //
-// The signal is the highest of the real-time ones that nothing handled when the first lock had to
-// be waited for. It is sent to these threads alone, and does nothing.
+// The signal is the highest of the real-time ones without a handler when the first lock had to
+// wait. Only these threads are sent the signal, and its handler does nothing.
 //
-// A fiber that is killed leaves its thread behind; what that still gets, it gives back.
+// A fiber that is killed leaves its thread behind; a lock that the thread still gets is released.
 #pragma once
 
 namespace weft::hook {

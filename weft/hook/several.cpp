@@ -25,12 +25,12 @@ struct several::place {
 
 namespace {
 
-// Waits for whichever of the places is told first.
+// Waits for whichever of the descriptors is notified first.
 class several_wait final {
 public:
     static constexpr bool reports_stop = true;
 
-    // It is time to ask again after `again`, whatever was told.
+    // The query is repeated at `again`, whatever was reported.
     several_wait(std::span<const wanted> all, several::place* places, time_point deadline,
                  time_point again) noexcept
         : all_(all), places_(places), deadline_(deadline), again_(again) {}
@@ -72,9 +72,10 @@ bool several_wait::start(waiter& w) noexcept {
             p.nodes[direction].for_an_end = (flag & io_entry::far_end) != 0;
             const int r =
                 p.of ? weft::detail::enlist(p.of, p.nodes[direction], flag, here) : ENOMEM;
-            if (r > 0) again_ = std::min(again_, after(now(), blind_wait));  // nobody watches it
+            if (r > 0) again_ = std::min(again_, after(now(), blind_wait));  // no driver watches it
             if (r != io_entry::look_again) continue;
-            // It is ready. One that stands may have been told meanwhile, and then the turn comes.
+            // The descriptor is ready. Another one may have woken the waiter meanwhile, and then
+            // the fiber's turn comes.
             withdraw();
             return !w.claim();
         }
@@ -86,7 +87,7 @@ void several_wait::withdraw() noexcept {
     for (std::size_t i = 0; i < all_.size(); ++i) {
         several::place& p = places_[i];
         for (const int direction : {0, 1}) {
-            // Nodes of a place that stood in no queue are not linked, whoever looks.
+            // Nodes that were queued nowhere are not linked.
             if (!p.of || p.nodes[direction].owner == nullptr) continue;
             p.of.entry().withdraw(p.nodes[direction], direction == 0);
         }

@@ -1,4 +1,4 @@
-// several: how poll, select and epoll wait: for whichever of several descriptors is told of first.
+// several: how poll, select and epoll wait: for whichever of several descriptors is notified first.
 //
 //   several all(wanted_ones);
 //   do { all.look(); n = query(); } while (n == 0 && all.until_one_is_ready(deadline) == 0);
@@ -12,7 +12,7 @@
 
 namespace weft::hook {
 
-// One of several descriptors, and what is waited for.
+// One of several descriptors, and the awaited events.
 struct wanted {
     int fd;
     bool reads;
@@ -33,7 +33,7 @@ struct wanted {
 // one that found nothing.
 class several {
 public:
-    // False: there is no memory.
+    // False: no memory.
     explicit several(std::span<const wanted> all) noexcept;
     several(const several&) = delete;
     several& operator=(const several&) = delete;
@@ -49,7 +49,7 @@ private:
     std::span<const wanted> all_;
     place* places_;
     std::size_t count_;
-    bool lasts_ = false;  // it has waited for as long as numbers are trusted
+    bool lasts_ = false;  // it has waited for as long as fds are trusted
 };
 
 }  // namespace weft::hook

@@ -30,7 +30,7 @@ void forget_shared_child() noexcept {
 
 namespace {
 
-// Whose child it is has to be asked there: the byte that it had from its parent says nothing.
+// A child has to ask which process it is: the byte that it had from its parent says nothing.
 __attribute__((constructor(101))) void expect_in_children() {
     ::pthread_atfork(nullptr, nullptr, expect_shared_child);
 }
@@ -44,7 +44,7 @@ extern "C" {
 // What comes behind each symbol.
 __attribute__((visibility("hidden"), used)) void* weft_hook_next_vfork() noexcept;
 __attribute__((visibility("hidden"), used)) void* weft_hook_next_clone() noexcept;
-// Of a sanitizer that is linked statically, as in calls.cpp.
+// The interceptors of a sanitizer that is linked statically, as in calls.cpp.
 __attribute__((weak)) int __interceptor_vfork();
 __attribute__((weak)) int __interceptor_clone();
 }
@@ -70,7 +70,7 @@ constinit atomic<void*> next_bare_fork{nullptr};
 void* find_bare_fork() noexcept { return find("_Fork", nullptr, next_bare_fork); }
 #endif
 
-// They are called where nothing can be looked for: in handlers of signals.
+// Called early, because these are used where no symbol can be looked up: in signal handlers.
 __attribute__((constructor(101))) void find_them_early() {
     find_vfork();
     find_clone();
@@ -93,7 +93,7 @@ void* weft_hook_next_clone() noexcept {
 }
 
 #if WEFT_HAS_BARE_FORK
-// It tells nobody (pthread_atfork) of its child, which has a copy of the byte.
+// _Fork() runs no handler (pthread_atfork) for its child, which has a copy of the byte.
 extern "C" pid_t _Fork() noexcept {
     weft::hook::expect_shared_child();
     return reinterpret_cast<pid_t (*)()>(weft::hook::find_bare_fork())();

@@ -1,10 +1,10 @@
 // shared_child: whether a child may be running in this process's memory, as that of vfork() does,
-// or in a copy of it that is told of nothing, as that of _Fork() does.
+// or in a copy of it that is notified of nothing, as that of _Fork() does.
 //
 //      vfork, clone, _Fork ---> set, for good ---> libc's own, which returns to the caller
 //      syscall(SYS_fork, SYS_vfork, SYS_clone, SYS_clone3) ---> set ---> the system
 //
-// Its one idea: until such a child is first made nobody need ask the system whose call this is,
+// Design: until such a child is first made no call need ask the system which process makes it,
 // which is asked at each wait (is_own_process()) and costs more than all else that is asked there.
 // vfork() returns twice on one frame, so that no function of C++ may stand around it: the symbol
 // sets a byte and jumps on.

@@ -1,7 +1,7 @@
 // signal_watch: waits until a signal of a set is pending, for the process or for the loop's thread.
 //
-// Its one idea: a signalfd of weft's own is watched and never read, so that it is told that a
-// signal is there and the signal stays for the call that takes it: sigtimedwait(), or a handler.
+// Design: a signalfd of weft's own is watched and never read, so that it reports that a signal is
+// there and the signal stays for the call that takes it: sigtimedwait(), or a handler.
 //
 //   signal_watch watch(set);
 //   do { seen = watch.look(); r = sigtimedwait(&set, info, &no_time); }
@@ -25,8 +25,8 @@ public:
     ~signal_watch();
 
     sight look() const noexcept { return fd_ >= 0 ? hook::look(fd_) : sight{}; }
-    // 0, timed_out, or a number of errno: EINTR when a handler has run of a signal that is not
-    // blocked. In a fiber.
+    // Returns 0, timed_out, or an error number: EINTR when a handler has run of a signal that is
+    // not blocked. In a fiber.
     int until_pending(sight seen, time_point deadline, const sigset_t* blocked = nullptr) const;
 
 private:

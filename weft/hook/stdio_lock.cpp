@@ -15,8 +15,8 @@
 namespace weft::hook {
 namespace {
 
-// Of one stream that a fiber is in. It lies in no frame, as a shared stack may have others in
-// place.
+// One stream that a fiber is in. A record lies in no frame, because a shared stack may have other
+// frames in that place.
 struct record {
     record* next;
     FILE* file;
@@ -28,7 +28,7 @@ struct record_list {
     spin_lock lock;
     record* first = nullptr;
 
-    // Where it is linked, or where it would be.
+    // The place where the record is linked, or would be.
     record** find(const FILE* file) noexcept {
         record** at = &first;
         while (*at != nullptr && (*at)->file != file) at = &(*at)->next;
@@ -98,7 +98,8 @@ void enter_stream(FILE* file) {
     let_stream_wait(file);
     const std::uint64_t fiber = f->id();
     while (!try_enter(file, fiber)) {
-        // One that is being ended can wait for no other: it goes in, as libc's lock lets it.
+        // A fiber that is being ended can wait for no other: it enters the stream, as libc's lock
+        // lets it.
         if (f->ending) return;
         wait_for(file, fiber);
     }

@@ -1,7 +1,7 @@
 // stdio_lock: the lock of a stream of stdio, by fiber.
 //
-// Its one idea: libc's own lock of a FILE belongs to a thread, so that every fiber of one thread
-// may enter a stream that another of them is in the middle of. In front of it stands a lock that
+// Design: libc's own lock of a FILE belongs to a thread, so that every fiber of one thread may
+// enter a stream that another of them is in the middle of. In front of it stands a lock that
 // belongs to a fiber: a record for each stream that some fiber holds, and a line of those that wait
 // for it. A plain thread needs none: libc's lock excludes it, as the fiber inside holds that one as
 // well.

@@ -1,7 +1,7 @@
 // stdio_waits: what stdio reads and writes inside libc waits as a fiber.
 //
-// Its one idea: glibc calls read, write and close of a FILE by a table of functions, one table for
-// each sort of stream, which it has where programs do not write. The entries of the tables that a
+// Design: glibc calls read, write and close of a FILE by a table of functions, one table for each
+// sort of stream, which it has where programs do not write. The entries of the tables that a
 // fiber's streams use are replaced, each once: the new ones make the hooked calls in a fiber whose
 // hooks are on, and go on to libc's own everywhere else.
 //

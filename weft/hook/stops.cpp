@@ -21,7 +21,7 @@ namespace {
 
 constinit atomic<stop_answer> answer_of_process{stop_answer::by_library};
 
-// Of a library, by the beginning of its file's name, what it does with an error of its wait.
+// What a library does with an error of its wait, by the beginning of the name of its file.
 struct known_library {
     std::string_view beginning;
     stop_answer answer;
@@ -67,7 +67,7 @@ stop_answer answer_of_stack(bool& is_known) noexcept {
     return s.answer;
 }
 
-// What is in the way of an exception from here to the first frame of the coroutine.
+// The obstacle for an exception on the way from here to the first frame of the coroutine.
 struct way_out {
     const char* in_the_way = "a function without unwind information is in the way";
     void* pc = nullptr;  // the last frame that was seen
@@ -122,7 +122,7 @@ void report_stuck(const fiber_core& f, const way_out& way) noexcept {
         .write(2);
 }
 
-// It takes its time, so that code which asks again and again is no spin.
+// Waits, so that code which asks again and again does not spin.
 void slow_down(fiber_core& f) {
     constexpr auto pause = std::chrono::milliseconds(10);
     const kept_errno own;
@@ -178,13 +178,13 @@ int answer_to_stop(int why) {
         f->stop_answer != 0 ? static_cast<stop_answer>(f->stop_answer - 1) : get_stop_answer();
     bool is_known = false;
     if (answer == stop_answer::by_library) answer = answer_of_stack(is_known);
-    // What is known to take an error for an end may ask a few hundred times on its way there.
+    // Code that is known to take an error for an end may call a few hundred times on its way there.
     const bool comes_to_an_end = is_known && answer == stop_answer::canceled;
     const bool too_often = !comes_to_an_end && f->refused_waits >= most_refusals;
     if (!comes_to_an_end && !too_often) ++f->refused_waits;
     const bool unwinds = answer == stop_answer::unwind;
     const bool is_last = !comes_to_an_end && !too_often && f->refused_waits == most_refusals;
-    // Told of once: by the first refusal where it is to unwind, else by the last.
+    // Reported once: by the first refusal where it is to unwind, else by the last.
     if (!f->ending && (is_last || unwinds))
         try_unwind(*f, why, unwinds ? f->refused_waits == 1 : is_last);
     if (too_often) slow_down(*f);

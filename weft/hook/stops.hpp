@@ -1,4 +1,4 @@
-// stops: what a hooked call says where a stop of its fiber refuses or ends its wait (hook.hpp,
+// stops: what a hooked call returns if a stop of its fiber refuses or ends its wait (hook.hpp,
 // stop_answer).
 //
 //   refused ---> by library: the first on the stack that the table knows
@@ -8,12 +8,12 @@
 //   the 100th in a row ----------> unwind; where a frame is in the way: a line of report, and from
 //                                  then on each refusal takes 10 ms
 //
-// Its one idea: there is no answer that every library takes for an end. So what is known of some is
+// Design: no single answer is taken for an end by every library. What is known of some is therefore
 // a table, and what is not known is bounded: code that asks again and again is unwound.
 //
-// Before anything is thrown each frame up to the fiber's own is looked at: whether it has unwind
-// tables, and whether it is noexcept at that call. Where one cannot be left so, nothing is thrown,
-// and that is told of once for the fiber.
+// Before anything is thrown, each frame up to the fiber's own is checked: whether it has unwind
+// tables, and whether it is noexcept at that call. If a frame cannot be left so, nothing is thrown,
+// and that is reported once for the fiber.
 //
 // Model: none, the one word is read as a whole.
 #pragma once
@@ -22,27 +22,27 @@
 
 namespace weft::hook {
 
-// How many refused waits in a row are one too many.
+// The count of refused waits in a row that is one too many.
 inline constexpr unsigned most_refusals = 100;
 
-// Of a wait that was refused or ended with `why`, ECANCELED or ETIMEDOUT: what the call fails with.
-// May throw weft::stopped. In a fiber; elsewhere it is `why`.
+// The error with which a call fails whose wait was refused or ended with `why`, ECANCELED or
+// ETIMEDOUT. May throw weft::stopped. In a fiber; elsewhere the error is `why`.
 int answer_to_stop(int why);
 
 // Whether an exception from here comes to where the running coroutine has begun: no frame in the
 // way is noexcept there, or without unwind tables; or, if that is given, to the frame that has it.
 bool can_be_unwound(const void* up_to = nullptr);
 
-// The fiber has waited: what comes to be refused from now on is not in a row with what was.
+// The fiber has waited: refusals from now on are not in a row with those before.
 void has_waited() noexcept;
 
-// So many fibers could not be unwound. The first 64 are told of on standard error.
+// The count of fibers that could not be unwound. The first 64 are reported on standard error.
 std::uint64_t stuck_count() noexcept;
 
-// What the library wants, by the name of its file. False: it is not known.
+// The answer that a library wants, by the name of its file. False: the library is not known.
 bool answer_of_library(const char* path, stop_answer& into) noexcept;
 
-// By its name, as WEFT_HOOK_STOP has it. False: it is none.
+// The answer by its name, as WEFT_HOOK_STOP has it. False: no answer has that name.
 bool parse_stop_answer(const char* name, stop_answer& into) noexcept;
 
 }  // namespace weft::hook

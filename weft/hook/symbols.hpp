@@ -1,5 +1,5 @@
-// symbols: the table of the functions that weft::hook puts in the place of libc's, for the
-// self-check and for reports.
+// symbols: the table of the functions that replace libc's in weft::hook, for the self-check and for
+// reports.
 #pragma once
 
 #include <span>

@@ -1,9 +1,9 @@
-// timed_park: a wait in the parking lot that ends at a moment of one of the system's clocks.
+// timed_park: a wait in the parking lot that ends at a time of one of the system's clocks.
 //
 //   park_until(s, {.what = "a semaphore"}, {CLOCK_REALTIME, moment}, [&] { return value() == 0; })
 //
-// Its one idea: the lot's deadlines are of weft's clock, and a clock of the system may be set; so
-// what is left until the moment is asked again after a while.
+// Design: the lot's deadlines are of weft's clock, and a clock of the system may be set; what is
+// left until the deadline is therefore asked again after a while.
 //
 // Model: none, it holds nothing.
 #pragma once

@@ -8,12 +8,13 @@
 //
 // The attempt never waits. It moves bytes, and a later one goes on from where the last has ended.
 //
-// A call that waits is one call for the system, and ends with what has moved when an error comes:
-// the error is the next call's. An attempt would take it away, so that before each but the first
-// it is looked whether there is one. One that comes between the look and the attempt is lost. A
-// writer of a local socket leaves none.
+// A call that waits is one call for the system. If an error comes, the call ends with what has
+// moved, and the error is the next call's. An attempt would take the error away, so before each
+// attempt but the first the call checks for an error. An error that comes between the check and the
+// attempt is lost. A writer of a local socket leaves none.
 //
-// What has moved is kept: once there is some, any handler ends the wait, also one with SA_RESTART.
+// What has moved is kept: after the first bytes any handler ends the wait, also one with
+// SA_RESTART.
 #pragma once
 
 #include <sys/types.h>
@@ -119,16 +120,16 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough,
     return transfer_rest(fd, reads, attempt, enough, by, {before, seen, n});
 }
 
-// The same where whatever moves is enough.
+// As above, for a call that ends with any count of bytes.
 template <class Attempt>
 ssize_t transfer(int fd, bool reads, Attempt attempt,
                  const ended_by& by = ended_by::plain_handler) {
     return transfer(fd, reads, attempt, [](ssize_t) noexcept { return true; }, by);
 }
 
-// An attempt of call(flags), which receives. Where a socket of messages is shut down for reading a
-// call that waits is told of the end, and one that does not wait of EAGAIN: there the first is
-// made, and does not wait.
+// An attempt of call(flags), which receives. If a message socket is shut down for reading, a call
+// that waits receives the end, and a call that does not wait receives EAGAIN. In that case the
+// first is made, and does not wait.
 template <class Call>
 ssize_t receive_with(int fd, Call call) {
     const ssize_t n = call(MSG_DONTWAIT);

@@ -1,19 +1,19 @@
 // turn_budget: a fiber that goes from one hooked call to the next, and never has to wait, gives its
-// turn to the others now and then, as the system takes the processor from a thread. So a loop that
-// asks until another fiber has done something comes to its end, and a peer whose bytes never run
-// dry starves nobody. (Tokio has the idea and the word: a cooperative budget.)
+// turn to the others now and then, as the system takes the processor from a thread. A loop that
+// polls until another fiber has done something therefore ends, and a peer that never runs out of
+// bytes starves no fiber. (Tokio has the idea and the word: a cooperative budget.)
 //
-// Its one idea: each call has a price, and the one that overdraws the thread's budget lets all that
-// is ready run first. A wait begins a new budget, so that only a fiber which did not wait for
-// hundreds of calls comes to that; a call costs an addition.
+// Design: each call has a price, and the one that overdraws the thread's budget lets all that is
+// ready run first. A wait begins a new budget, so that only a fiber which did not wait for hundreds
+// of calls comes to that; a call costs an addition.
 //
-// weft's own calls come by here as well, some of them under a lock. What weft opens has O_NONBLOCK:
-// so a call on such a descriptor gives no turn away, but for the one that has asked the same one in
-// vain for hundreds of times, which weft does not.
+// weft's own calls are counted as well, some of them under a lock. Descriptors that weft opens have
+// O_NONBLOCK. A call on such a descriptor therefore gives no turn away, unless the same descriptor
+// was tried without effect hundreds of times, which weft does not do.
 //
-// Limits: what makes no hooked call (a loop that looks at a flag, or at the time) keeps its thread,
-// and so does what asks several descriptors with O_NONBLOCK in turn, other than by poll and its
-// kin.
+// Limits: what makes no hooked call (a loop that checks a flag, or the time) keeps its thread, and
+// so does what asks several descriptors with O_NONBLOCK in turn, other than by poll and its
+// variants.
 //
 // Model: none, the budget is its thread's own.
 #pragma once
@@ -39,12 +39,12 @@ enum class price : int { lock = 1, call = 16 };
 inline constexpr int turn_budget = 4096;
 inline constexpr int most_refusals_at_once = turn_budget / static_cast<int>(price::call);
 
-// Lets others run, where that may be; or where it may be, and weft does not use the descriptor.
+// Let others run, if this is allowed here; the last two only if weft does not use the descriptor.
 void overdrawn();
 void overdrawn_by(int fd);
 void refused_too_often(int fd);
 
-// All before the call has begun, or after it has ended.
+// Call before the hooked call has begun, or after it has ended.
 inline void pay(price p) {
     if ((weft::detail::turn_account_here().spent += static_cast<int>(p)) > turn_budget) [[unlikely]]
         overdrawn();
@@ -54,7 +54,7 @@ inline void pay_for(int fd) {
     if ((mine.spent += static_cast<int>(price::call)) > turn_budget) [[unlikely]]
         overdrawn_by(fd);
 }
-// It has O_NONBLOCK, and there was nothing.
+// For an fd with O_NONBLOCK that had nothing for the call.
 inline void refused_at_once(int fd) {
     turn_account& mine = weft::detail::turn_account_here();
     mine.refusals = mine.refused == fd ? mine.refusals + 1 : 1;

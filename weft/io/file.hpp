@@ -87,7 +87,7 @@ public:
 
     bool ready() noexcept { return false; }
     bool start(waiter& w) noexcept;
-    bool again(waiter& w) noexcept { return request_.driver == nullptr || io_operation::again(w); }
+    bool again(waiter& w) noexcept { return !request_.given || io_operation::again(w); }
 
 protected:
     file_operation(blocking_pool* pool, const io_request& r, duration timeout,

@@ -63,6 +63,8 @@
 
 #include <poll.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 #include "weft/base/atomic.hpp"
@@ -163,6 +165,26 @@ struct io_entry {
         // Relaxed: the word alone is concerned.
         while (!ready.compare_exchange_weak(now, now & ~flags, std::memory_order_relaxed))
             if ((now ^ seen) >= event) return;
+    }
+
+    // Makes a call for `flags`, which does not wait, if it is ready for them as far as is known:
+    // what f() gives, at least zero or -errno. `bytes`: what it asks for. -EAGAIN: it is not ready.
+    static constexpr std::int64_t was_closed = INT64_MIN;
+    template <class F>
+    WEFT_ALWAYS_INLINE std::int64_t try_call(std::uint64_t generation, std::uint64_t flags,
+                                             const std::size_t& bytes, F&& f) noexcept {
+        for (;;) {
+            if (is_unready(generation, flags)) return -EAGAIN;
+            if (!enter(generation)) return was_closed;
+            const std::uint64_t seen = look();
+            const std::int64_t n = f();
+            constexpr std::uint64_t rule = short_is_all | exceptional;
+            const bool all =
+                n > 0 && static_cast<std::size_t>(n) < bytes && (seen & rule) == short_is_all;
+            if (all || n == -EAGAIN) spend(seen, flags);
+            leave();
+            if (n != -EAGAIN && n != -EINTR) return n;  // else an event may have come meanwhile
+        }
     }
 
     // Opens it, closed before or not: what is known of a former opening ends. Its generation.

@@ -11,11 +11,15 @@
 namespace weft::detail {
 
 io_operation::io_operation(io_operation&& other) noexcept
-    : request_(other.request_),
-      reserve_(other.reserve_),
-      enough_(other.enough_),
+    : enough_(other.enough_),
       what_(other.what_),
-      least_(other.least_),
+      done_(other.done_),
+      whole_(other.whole_),
+      has_timeout_(other.has_timeout_),
+      has_deadline_(other.has_deadline_),
+      has_turn_(std::exchange(other.has_turn_, false)),
+      request_(other.request_),
+      reserve_(other.reserve_),
       deadline_(other.deadline_),
       timeout_(other.timeout_) {}
 
@@ -32,8 +36,9 @@ bool io_operation::progress_rarely(std::int64_t n) noexcept {
 }
 
 void io_operation::prolong(duration by) noexcept {
-    if (deadline_ == never) return;
-    deadline_ = std::min(after(deadline_, by), after(now(), timeout_));
+    if (!has_deadline_) return;
+    deadline_ = after(deadline_, by);
+    if (has_timeout_) deadline_ = std::min(deadline_, after(now(), timeout_));
     moves_ = true;
 }
 
@@ -41,13 +46,13 @@ bool io_operation::has_moved_on() const noexcept { return moves_ && now() < dead
 
 // Makes the call while the entry is ready. True: there is no more to do.
 bool io_operation::attempt() noexcept {
-    if (!request_.of) return progress(-EBADF);
     do {
-        const std::int64_t n = request_.try_now();
+        // In the loop, so that no compiler makes two frames of it.
+        const std::int64_t n = request_.of ? request_.try_now() : -EBADF;
         if (n == -EAGAIN) return false;
         if (n == io_request::was_closed) return found_closed();
         if (progress(n)) return true;
-    } while (pause_until_ == never);
+    } while (!has_pause_);
     return false;
 }
 
@@ -56,7 +61,7 @@ bool io_operation::enlist(io_driver* here) noexcept {
     io_wait_node* const also = request_.also_reads ? request_.second : nullptr;
     if (also != nullptr) also->owner = node_.owner;
     node_.only_urgent = request_.awaits() == io_entry::urgent;
-    while (pause_until_ == never) {
+    while (!has_pause_) {
         const int r = detail::enlist(request_.of, node_, request_.awaits(), here, also);
         if (r == io_entry::stands) return true;
         if (r != io_entry::look_again) return !progress(-r);
@@ -73,12 +78,12 @@ bool io_operation::may_accept_ahead(io_driver& d) const noexcept {
 }
 
 void io_operation::begin_timeout() noexcept {
-    if (timeout_ != duration::max()) deadline_ = after(now(), timeout_);
+    if (has_timeout_) set_deadline(after(now(), timeout_));
 }
 
 bool io_operation::start(waiter& w) noexcept {
     begin_timeout();
-    node_.owner = request_.owner = &w;
+    node_.owner = &w;
     w.await_outside();
     io_driver* const here = io_driver_here();
     if (here != nullptr && gives_to(*here)) {
@@ -98,8 +103,9 @@ bool io_operation::submit(io_driver& d) noexcept {
         e.leave();
         return !progress(-ENOMEM);
     }
-    request_.under_way = true;
+    request_.under_way = request_.given = true;
     request_.driver = &d;
+    request_.owner = node_.owner;
     request_.result = -ECANCELED;
     d.submit(request_);
     return true;
@@ -107,19 +113,19 @@ bool io_operation::submit(io_driver& d) noexcept {
 
 bool io_operation::again(waiter& w) noexcept {
     // The end of a pause is not the end of the wait, nor is a deadline that has moved on.
-    const bool paused = std::exchange(pause_until_, never) != never;
+    const bool paused = has_pause_;
+    has_pause_ = false;
     // Its own deadline wakes it where a driver had the call at first, and has it no more.
-    const bool late =
-        w.status() == wait_status::timed_out || (request_.driver == nullptr && w.is_late());
-    if (paused ? w.reason() != stop_reason::none || deadline_ <= now() : late && !has_moved_on())
+    const bool late = w.status() == wait_status::timed_out || (!request_.given && w.is_late());
+    if (paused ? w.reason() != stop_reason::none || deadline() <= now() : late && !has_moved_on())
         return true;
-    if (request_.driver == nullptr ? attempt() : !paused && completed(w)) return true;
+    if (!request_.given ? attempt() : !paused && completed(w)) return true;
     if (!w.renew(deadline(), reports_stop)) return true;
     io_driver* const here = io_driver_here();  // another, if the flow has gone elsewhere
-    io_driver* const d = request_.driver = here != nullptr && gives_to(*here) ? here : nullptr;
-    if (pause_until_ != never) return false;
-    if (d != nullptr ? submit(*d) : enlist(here))  // a pause may have begun within it
-        return pause_until_ != never && !w.renew(deadline(), reports_stop);
+    request_.given = here != nullptr && gives_to(*here);
+    if (has_pause_) return false;
+    if (request_.given ? submit(*here) : enlist(here))  // a pause may have begun within it
+        return has_pause_ && !w.renew(deadline(), reports_stop);
     static_cast<void>(w.claim());  // renew has made it pending, and no other thread sees it
     return true;
 }
@@ -152,7 +158,7 @@ bool io_operation::completed(const waiter& w) noexcept {
 bool io_operation::passes_over(int error) noexcept {
     if (error == io_request::queue_is_full) {
         // As a thread does that may wait: until there is room, or the time is over.
-        pause_until_ = after(now(), std::chrono::milliseconds(1u << pauses_));
+        pause_until(after(now(), std::chrono::milliseconds(1u << pauses_)));
         if (pauses_ != 5) ++pauses_;
         return true;
     }
@@ -171,7 +177,7 @@ bool io_operation::passes_over(int error) noexcept {
         case ENFILE:
         case ENOBUFS:
         case ENOMEM:
-            pause_until_ = after(now(), reserve_->refuse(request_.of));
+            pause_until(after(now(), reserve_->refuse(request_.of)));
             return true;
         default:
             return false;
@@ -180,7 +186,7 @@ bool io_operation::passes_over(int error) noexcept {
 
 void io_operation::withdraw(waiter& w) noexcept {
     auto& self = w.operation<io_operation>();
-    if (self.request_.driver != nullptr) {
+    if (self.request_.given) {
         if (self.request_.under_way) self.request_.driver->cancel_now(self.request_);
         return;
     }

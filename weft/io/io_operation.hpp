@@ -11,6 +11,9 @@
 //                                              ^                    \ not enough
 //                                              +---------------------+
 //
+// What most of them touch lies in front; what is for a deadline, a pause or a driver that completes
+// is behind it. A plain read or write of a stream is smaller: stream_transfer.hpp.
+//
 // It ends early with what was transferred until then: a deadline or a stop loses no bytes, it is
 // the error only if there were none.
 #pragma once
@@ -54,17 +57,25 @@ public:
     }
     bool start(waiter& w) noexcept;
     bool again(waiter& w) noexcept;
-    time_point deadline() const noexcept { return std::min(deadline_, pause_until_); }
+    time_point deadline() const noexcept {
+        if (!has_deadline_ && !has_pause_) [[likely]]
+            return never;
+        return std::min(has_deadline_ ? deadline_ : never, has_pause_ ? pause_until_ : never);
+    }
 
 protected:
-    // `least`: how many bytes are enough; the request asks for at least that many.
+    // `least`: how many bytes are enough: one, or all that the request asks for.
     io_operation(const io_request& r, std::size_t least, duration timeout,
                  const char* what) noexcept
-        : request_(r), what_(what), least_(least), timeout_(timeout) {}
+        : what_(what), whole_(least > 1), request_(r) {
+        set_timeout(timeout);
+    }
     // The same of a transfer, whose request is made in its place.
     io_operation(io_request::kind k, bool reads, const descriptor_ref& of, void* data,
                  std::size_t bytes, std::size_t least, duration timeout, const char* what) noexcept
-        : request_(k, reads, of, data, bytes), what_(what), least_(least), timeout_(timeout) {}
+        : what_(what), whole_(least > 1), request_(k, reads, of, data, bytes) {
+        set_timeout(timeout);
+    }
 
     // By start(): the timeout counts from now on.
     void begin_timeout() noexcept;
@@ -79,7 +90,7 @@ protected:
             return progress_rarely(n);
         const auto count = static_cast<std::size_t>(n);
         done_ += count;
-        if (done_ >= least_) [[likely]]
+        if (!whole_ || count == request_.bytes) [[likely]]
             return through_ = true;
         request_.data = static_cast<std::byte*>(request_.data) + count;
         request_.bytes -= count;
@@ -91,7 +102,7 @@ protected:
     // Of a call that gives a number: the one that came and that nothing has taken; -1: none did.
     int untaken_number() const noexcept {
         if (through_) return error_ == 0 ? static_cast<int>(done_) : -1;
-        const bool came = request_.driver != nullptr && !request_.under_way && !request_.poll_first;
+        const bool came = request_.given && !request_.under_way && !request_.poll_first;
         return came ? static_cast<int>(std::max<std::int64_t>(request_.result, -1)) : -1;
     }
     // There was nothing to call any more: true.
@@ -107,7 +118,10 @@ protected:
     void go_on() noexcept { through_ = false; }
 
     // In place of a timeout.
-    void set_deadline(time_point t) noexcept { deadline_ = t; }
+    void set_deadline(time_point t) noexcept {
+        deadline_ = t;
+        has_deadline_ = t != never;
+    }
     // While it waits: it may last so much longer, but no longer than the timeout from now on.
     void prolong(duration by) noexcept;
 
@@ -123,15 +137,50 @@ protected:
         return t.bytes;
     }
 
-    io_request request_;
-    accept_reserve* reserve_ = nullptr;  // of an accept
     // In place of `least`, asked after each call that transferred something: whether that was all;
     // if not, the request is for what comes next.
     bool (*enough_)(io_operation&, std::size_t count) noexcept = nullptr;
     const char* what_;  // is waited for
 
 private:
+    std::size_t done_ = 0;
+    int error_ = 0;            // of the system, or was_closed
+    std::uint8_t pauses_ = 0;  // so many, for want of an event
+    bool through_ = false;     // there is an outcome
+    bool whole_ : 1;           // some is not enough
+    bool moves_ : 1 = false;   // the deadline, and the timer may be set for an earlier one
+    bool has_timeout_ : 1 = false;
+    bool has_deadline_ : 1 = false;
+    bool has_pause_ : 1 = false;
+
+protected:
+    bool lacks_turn_ : 1 = false;  // of a stream's: another party has the turn
+    bool has_turn_ = false;        // it has the turn itself
+
+private:
+    io_wait_node node_;
+
+protected:
+    io_request request_;
+    accept_reserve* reserve_ = nullptr;  // of an accept
+
+private:
+    time_point deadline_ = never;         // if it has one
+    time_point pause_until_ = never;      // it waits for nothing else, if it pauses
+    duration timeout_ = duration::max();  // if it has one
+
     static constexpr int was_closed = -1;
+
+    void set_timeout(duration d) noexcept {
+        if (d == duration::max()) [[likely]]
+            return;
+        timeout_ = d;
+        has_timeout_ = true;
+    }
+    void pause_until(time_point t) noexcept {
+        pause_until_ = t;
+        has_pause_ = true;
+    }
 
     bool gives_to(io_driver& d) const noexcept {
         if (!d.completes() || !request_.can_be_given()) return false;
@@ -151,17 +200,6 @@ private:
     bool passes_over(int error) noexcept;
     std::error_code error_of(const waiter* w, wait_status how) const noexcept;
     static void interrupt(waiter& w, stop_reason) noexcept;
-
-    std::size_t least_;
-    std::size_t done_ = 0;
-    int error_ = 0;            // of the system, or was_closed
-    bool through_ = false;     // there is an outcome
-    bool moves_ = false;       // the deadline, and the timer may be set for an earlier one
-    std::uint8_t pauses_ = 0;  // so many, for want of an event
-    time_point deadline_ = never;
-    time_point pause_until_ = never;  // it waits for nothing else
-    duration timeout_;
-    io_wait_node node_;
 };
 
 }  // namespace detail

@@ -70,6 +70,7 @@ struct io_request {
     bool poll_first = false;  // what completes calls waits until this one can be made
     bool borrows = false;     // receive, read: into a buffer that is lent when something has come
     bool several = false;     // read, write and their kin: data is a msghdr, with buffers
+    bool given = false;       // a driver that completes has it, or had it last
     int flags = 0;
     descriptor_ref of;
     void* data = nullptr;  // or msghdr, or address
@@ -115,24 +116,12 @@ struct io_request {
 
     // The same if the descriptor is ready for it, as far as its entry knows. -EAGAIN: it is not;
     // was_closed.
-    static constexpr std::int64_t was_closed = INT64_MIN;
+    static constexpr std::int64_t was_closed = io_entry::was_closed;
     // What no system call gives: there is no room in the queue of a local listener, of which there
     // is no event.
     static constexpr int queue_is_full = EXFULL;
     WEFT_ALWAYS_INLINE std::int64_t try_now() noexcept {
-        io_entry& e = of.entry();
-        for (;;) {
-            if (is_unready()) return -EAGAIN;
-            if (!e.enter(of.generation())) return was_closed;
-            const std::uint64_t seen = e.look();
-            const std::int64_t n = perform();
-            constexpr std::uint64_t rule = io_entry::short_is_all | io_entry::exceptional;
-            const bool all = n > 0 && static_cast<std::size_t>(n) < bytes &&
-                             (seen & rule) == io_entry::short_is_all;
-            if (all || n == -EAGAIN) e.spend(seen, awaits());
-            e.leave();
-            if (n != -EAGAIN && n != -EINTR) return n;  // else an event may have come meanwhile
-        }
+        return of.entry().try_call(of.generation(), awaits(), bytes, [this] { return perform(); });
     }
     // The same whatever its entry knows, where no driver watches it.
     std::int64_t try_anyway() noexcept;

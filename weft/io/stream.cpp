@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -224,12 +225,103 @@ transferred closing_operation::take(const waiter* w, wait_status how) noexcept {
 
 }  // namespace detail
 
+namespace {
+
+using detail::io_entry;
+using detail::stream_core;
+
+// A call that is made before there is an operation for it, in the turn that it takes and keeps.
+// Mostly it moves all that it is to, and what would be written of an operation, to lines of the
+// stack that are cold, is not. -EAGAIN: the operation is to say, and the turn is not the caller's.
+template <class F>
+WEFT_ALWAYS_INLINE std::int64_t at_once(stream_core& c, bool reads, const std::size_t& bytes,
+                                        F call) noexcept {
+    const descriptor_ref& of = c.owned.ref();
+    const io_driver* const d = detail::io_driver_here();
+    if ((d != nullptr && d->completes()) || !of || bytes == 0) [[unlikely]]
+        return -EAGAIN;
+    // Relaxed, both: nothing is handed on with the turn.
+    if (c.turn(reads).exchange(true, std::memory_order_relaxed)) [[unlikely]]
+        return -EAGAIN;
+    io_entry& e = of.entry();
+    const std::uint64_t flag = reads ? io_entry::readable : io_entry::writable;
+    const std::int64_t n = e.try_call(of.generation(), flag, bytes, [&]() -> std::int64_t {
+        const ::ssize_t moved = call(e.number);
+        return moved >= 0 ? moved : errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    });
+    if (n != -EAGAIN && n != io_entry::was_closed) [[likely]]
+        return n;
+    c.turn(reads).store(false, std::memory_order_relaxed);
+    return -EAGAIN;
+}
+// The end of its turn.
+void let_go(stream_core& c, bool reads) noexcept {
+    c.turn(reads).store(false, std::memory_order_relaxed);
+}
+
+WEFT_ALWAYS_INLINE std::int64_t send_at_once(stream_core& c,
+                                             const std::span<const std::byte>& from) noexcept {
+    const std::size_t bytes = from.size();
+    return at_once(c, false, bytes, [&](int number) noexcept {
+        return ::send(number, from.data(), bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    });
+}
+result<std::size_t> moved_or_error(std::int64_t n) noexcept {
+    if (n < 0) return failure(std::error_code(static_cast<int>(-n), std::system_category()));
+    return static_cast<std::size_t>(n);
+}
+
+WEFT_ALWAYS_INLINE std::int64_t receive_at_once(stream_core& c,
+                                                const std::span<std::byte>& into) noexcept {
+    const std::size_t bytes = into.size();
+    return at_once(c, true, bytes, [&](int number) noexcept {
+        return ::recv(number, into.data(), bytes, MSG_DONTWAIT);
+    });
+}
+WEFT_NOINLINE result<std::size_t> read_now(stream_core& c, std::span<std::byte> into,
+                                           std::source_location place) {
+    const std::int64_t n = receive_at_once(c, into);
+    if (n != -EAGAIN) [[likely]] {
+        let_go(c, true);
+        return moved_or_error(n);
+    }
+    // TODO(perf): it lets go of its turn, and takes it again (test/locked/expected.txt).
+    return detail::block_in_place<detail::read_transfer>(place, std::ref(c), into);
+}
+
+// In one frame, which the caller has not, as it mostly need not wait.
+template <class Op, class... Args>
+WEFT_NOINLINE auto block_beside(std::source_location place, Args... args) {
+    return detail::block_in_place<Op>(place, args...);
+}
+// What is waited for apart from the stack, if there is a flow on a shared one.
+template <class Op, class... Args>
+WEFT_ALWAYS_INLINE auto block_outside(std::source_location place, Args... args) {
+    if (detail::is_on_shared_stack()) [[unlikely]]
+        return detail::block_apart<Op>(*current_flow(), place, args...);
+    return block_beside<Op>(place, args...);
+}
+
+}  // namespace
+
 // Each is a function, and inlined nowhere, so that what they keep on a fiber's stack lies at one
 // depth: what one has touched the next one finds in the cache.
 
-result<std::size_t> stream::read(std::span<std::byte> into, place_t place) {
-    auto op = async_read(into);
-    return detail::block_for(op, place);
+result<std::size_t> stream::read_here(std::span<std::byte> into, place_t place) {
+    stream_core& c = core();
+    const descriptor_ref& of = c.owned.ref();
+    if (!of || !of.entry().is_unready(of.generation(), io_entry::readable)) [[unlikely]]
+        return read_now(c, into, place);
+    return detail::block_in_place<detail::read_transfer>(place, std::ref(c), into);
+}
+result<std::size_t> stream::read_apart(std::span<std::byte> into, place_t place) {
+    stream_core& c = core();
+    const std::int64_t n = receive_at_once(c, into);
+    if (n == -EAGAIN)
+        return detail::block_apart<detail::read_transfer>(*current_flow(), place, std::ref(c),
+                                                          into);
+    let_go(c, true);
+    return moved_or_error(n);
 }
 
 result<lent_bytes> stream::receive(place_t place) {
@@ -249,13 +341,26 @@ result<std::size_t> stream::read_until(std::string& text, std::string_view mark,
 }
 
 result<std::size_t> stream::write(std::span<const std::byte> from, place_t place) {
-    auto op = async_write(from);
-    return detail::block_for(op, place);
+    stream_core& c = core();
+    const std::int64_t n = send_at_once(c, from);
+    if (n == -EAGAIN) [[unlikely]]
+        return block_outside<detail::write_transfer>(place, std::ref(c), from);
+    let_go(c, false);
+    return moved_or_error(n);
 }
 
 transferred stream::write_all(std::span<const std::byte> from, place_t place) {
-    auto op = async_write_all(from);
-    return detail::block_for(op, place);
+    stream_core& c = core();
+    const std::int64_t n = send_at_once(c, from);
+    if (n == -EAGAIN) [[unlikely]]
+        return block_outside<detail::write_all_transfer>(place, std::ref(c), from);
+    if (n >= 0 && static_cast<std::size_t>(n) < from.size()) [[unlikely]]
+        // Here on a shared stack too: where there is no memory for a wait, its turn ends with it.
+        return detail::block_here<detail::write_all_transfer>(place, std::ref(c), from,
+                                                              static_cast<std::size_t>(n));
+    let_go(c, false);
+    if (n < 0) return {0, std::error_code(static_cast<int>(-n), std::system_category())};
+    return {from.size(), {}};
 }
 
 result<std::size_t> stream::read(buffers_of<std::byte> into, place_t place) {

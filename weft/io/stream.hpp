@@ -48,6 +48,8 @@
 #include "weft/io/io_operation.hpp"
 #include "weft/io/lent_bytes.hpp"
 #include "weft/io/socket.hpp"
+#include "weft/io/stream_core.hpp"
+#include "weft/io/stream_transfer.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {
@@ -59,49 +61,18 @@ inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-struct stream_options {
-    duration read_timeout = duration::max();   // of one operation; max: none
-    duration write_timeout = duration::max();  //
-    // Bytes a second; zero: none. With it the read_timeout, which there must be then, is how long a
-    // peer may be behind, in read_exact and read_until: each byte that comes while they wait puts
-    // their deadline off by 1/min_rate s, but no further than read_timeout from then. So who sends
-    // a byte now and then is timed_out, and one that is slow and steady is served, however long it
-    // takes.
-    std::uint32_t min_rate = 0;
-};
-
 namespace detail {
 
-// What both halves of a stream share: the turn to read and the turn to write.
-struct stream_core {
-    descriptor owned;
-    [[no_unique_address]] stream_options options;  // what follows lies in its last word
-    atomic<bool> read_by_somebody{false};
-    atomic<bool> written_by_somebody{false};
-    // What is no socket has other calls.
-    io_request::kind reads_by = io_request::receive;
-    io_request::kind writes_by = io_request::send;
-
-    void set_options(const stream_options& o) noexcept {
-        WEFT_ASSERT(o.min_rate == 0 || o.read_timeout != duration::max(),
-                    "a stream has a min_rate, and no read_timeout to put off");
-        options = o;
-    }
+// In front of what most operations touch, and not behind what few do.
+struct of_stream {
+    stream_core* core_;
 };
-static_assert(sizeof(stream_core) <= 40);
-
-// Of a socket that is connected, or will be, or of a pipe; `kind` is io_entry::short_is_all or
-// zero. It is closed if there is no memory.
-result<descriptor> own_stream(int number, std::uint64_t kind) noexcept;
-// Of a number that came from elsewhere: what is proven of it (io_entry.hpp).
-std::uint64_t kind_of_socket(int number) noexcept;
-result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept;
 
 // A transfer on a stream: the only one of its direction while it lasts.
-class stream_operation : public io_operation {
+class stream_operation : protected of_stream, public io_operation {
 public:
     stream_operation(stream_operation&& other) noexcept
-        : io_operation(std::move(other)), core_(other.core_) {}
+        : of_stream(other), io_operation(std::move(other)) {}
     ~stream_operation() { let_go(); }
 
     bool ready() noexcept {
@@ -118,30 +89,24 @@ public:
 protected:
     stream_operation(stream_core& c, bool reads, void* data, std::size_t bytes, std::size_t least,
                      duration timeout, const char* what) noexcept
-        : io_operation(reads ? c.reads_by : c.writes_by, reads, c.owned.ref(), data, bytes, least,
-                       timeout, what),
-          core_(&c) {}
+        : of_stream{&c},
+          io_operation(reads ? c.reads_by : c.writes_by, reads, c.owned.ref(), data, bytes, least,
+                       timeout, what) {}
 
     // False: another party has it, and this is refused.
     bool take_turn() noexcept {
         // Relaxed, here and below: nothing is handed on with the turn.
-        held_ = !turn().exchange(true, std::memory_order_relaxed);
-        refused_ = !held_ && request_.of;  // of none there are many
-        return !refused_;
+        has_turn_ = !turn().exchange(true, std::memory_order_relaxed);
+        lacks_turn_ = !has_turn_ && request_.of;  // of none there are many
+        return !lacks_turn_;
     }
-    bool refused() const noexcept { return refused_; }
+    bool refused() const noexcept { return lacks_turn_; }
     WEFT_ALWAYS_INLINE void let_go() noexcept {
-        if (std::exchange(held_, false)) turn().store(false, std::memory_order_relaxed);
+        if (std::exchange(has_turn_, false)) turn().store(false, std::memory_order_relaxed);
     }
-    stream_core* core_;
 
 private:
-    atomic<bool>& turn() noexcept {
-        return request_.reads ? core_->read_by_somebody : core_->written_by_somebody;
-    }
-
-    bool held_ = false;
-    bool refused_ = false;
+    atomic<bool>& turn() noexcept { return core_->turn(request_.reads); }
 };
 
 class read_operation : public stream_operation {
@@ -383,17 +348,17 @@ public:
 
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
-    [[nodiscard]] detail::read_operation async_read(std::span<std::byte> into) noexcept {
-        return {core(), into, 1};
+    [[nodiscard]] detail::read_transfer async_read(std::span<std::byte> into) noexcept {
+        return {core(), into};
     }
     [[nodiscard]] detail::read_exact_operation async_read_exact(
         std::span<std::byte> into) noexcept {
         return {core(), into};
     }
-    [[nodiscard]] detail::write_operation async_write(std::span<const std::byte> from) noexcept {
-        return {core(), from, 1};
+    [[nodiscard]] detail::write_transfer async_write(std::span<const std::byte> from) noexcept {
+        return {core(), from};
     }
-    [[nodiscard]] detail::write_all_operation async_write_all(
+    [[nodiscard]] detail::write_all_transfer async_write_all(
         std::span<const std::byte> from) noexcept {
         return {core(), from};
     }
@@ -406,7 +371,9 @@ public:
         return {core(), from};
     }
 
-    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current());
+    result<std::size_t> read(std::span<std::byte> into, place_t place = place_t::current()) {
+        return detail::is_on_shared_stack() ? read_apart(into, place) : read_here(into, place);
+    }
     result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current());
     transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current());
     // As read(); what has come lies in a buffer of the driver's (lent_bytes.hpp). Empty: the peer
@@ -478,6 +445,10 @@ public:
     int native_handle() const noexcept { return ref().number(); }
 
 protected:
+    result<std::size_t> read_here(std::span<std::byte> into, place_t place);
+    // The same with as little on the stack as can be.
+    result<std::size_t> read_apart(std::span<std::byte> into, place_t place);
+
     friend detail::relay_operation async_relay(stream&, stream&, std::uint64_t) noexcept;
     const descriptor_ref& ref() const noexcept { return core().owned.ref(); }
     explicit stream(std::shared_ptr<detail::stream_core> c) noexcept : core_(std::move(c)) {}

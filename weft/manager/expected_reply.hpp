@@ -15,6 +15,7 @@
 
 #include <optional>
 
+#include "weft/base/caught_exception.hpp"
 #include "weft/base/spin_wait.hpp"
 #include "weft/manager/end_error.hpp"
 #include "weft/manager/manager_errc.hpp"
@@ -27,6 +28,7 @@ namespace weft {
 template <class T>
 class [[nodiscard]] expected_reply : detail::awaited_reply {
     using outcome = detail::outcome_of<T>;
+    using stored = std::conditional_t<std::is_void_v<T>, char, T>;
 
 public:
     // Throws bad_alloc.
@@ -84,15 +86,10 @@ public:
     template <class... A>
     static void complete(detail::awaited_reply& r, A&&... a) noexcept {
         auto& self = static_cast<expected_reply&>(r);
-#if WEFT_EXCEPTIONS
-        try {
+        if constexpr (std::is_nothrow_constructible_v<stored, A...>)
             self.value_.emplace(std::forward<A>(a)...);
-        } catch (...) {
-            self.error_ = std::current_exception();
-        }
-#else
-        self.value_.emplace(std::forward<A>(a)...);
-#endif
+        else
+            detail::keep_thrown(self.error_, [&] { self.value_.emplace(std::forward<A>(a)...); });
         self.state_.publish();  // the last touch
     }
 
@@ -123,7 +120,7 @@ private:
     std::error_code over_;  // set: it is in no table, and nobody completes it
     detail::poll_state state_;
     std::exception_ptr error_;
-    std::optional<std::conditional_t<std::is_void_v<T>, char, T>> value_;
+    std::optional<stored> value_;
 };
 
 }  // namespace weft

@@ -7,6 +7,7 @@ managed_coroutine_base::managed_coroutine_base(const managed_kind& k, task_flow&
     : managed_task(k, f, c, launched), on(&where), kill_(resume), give_up_(destroy) {
     resume = first_turn;
     destroy = no_turn;
+    f.outlived = true;  // `run` goes with this
     f.on_end = managed_coroutine_ended;
     f.on_end_of = static_cast<managed_task*>(this);
     f.on_move = [](void* of, bool leaves) noexcept {
@@ -20,7 +21,6 @@ managed_coroutine_base::managed_coroutine_base(const managed_kind& k, task_flow&
 
 void managed_coroutine_base::launch_coroutine(managed_task& t, bool at_once) {
     launcher& there = *of(t).on;
-    t.retain();  // the errand's
     executor* const here = current_executor();
     const bool may =
         here != nullptr && (here == there.only_executor() || &here->begins_on() == &there);
@@ -37,21 +37,17 @@ void managed_coroutine_base::become_killable() noexcept {
 
 void managed_coroutine_base::first_turn(frame* f) {
     auto& self = static_cast<managed_coroutine_base&>(static_cast<managed_task&>(*f));
-    const auto own = managed_ref::adopt(self);
     self.become_killable();  // before anybody may find that it has begun
-    self.line->move_to(current_executor());
-    if (!self.state.begin()) {
-        self.kind->drop(self);
-        self.ended(managed_status::killed, stop_reason::user, nullptr);
-        return;
-    }
-    flow_of(self).run_first_turn();
+    if (self.line->home == nullptr) self.line->move_to(current_executor());
+    // It may be gone after any of these.
+    if (self.state.begin()) return flow_of(self).run_first_turn();
+    self.kind->drop(self);
+    self.ended(managed_status::killed, stop_reason::user, nullptr);
 }
 
 // The executor drops what was posted to it.
 void managed_coroutine_base::no_turn(frame* f) noexcept {
     auto& self = static_cast<managed_coroutine_base&>(static_cast<managed_task&>(*f));
-    const auto own = managed_ref::adopt(self);
     self.become_killable();
     static_cast<void>(self.state.decide(managed_status::killed, stop_reason::shutdown));
     self.kind->drop(self);

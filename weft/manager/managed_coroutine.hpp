@@ -78,7 +78,8 @@ template <class T>
 managed_task& make_managed_coroutine(manager_core& c, task<T>&& t, bool launched, launcher& on,
                                      std::source_location place) {
     static_assert(!std::is_reference_v<T>, "a managed task returns a value, or nothing");
-    task_run<T> run(std::move(t), nullptr, place);
+    // Where it is launched at once, its home may be known, and nobody else knows of it yet.
+    task_run<T> run(std::move(t), launched ? on.only_executor() : nullptr, place);
     return *new managed_coroutine<T>(c, std::move(run), launched, on);
 }
 

@@ -12,10 +12,7 @@ bool managed_end::start(waiter& w) noexcept {
         self.task_->joiners.withdraw(self.node_);
     });
     if (!task_->line->is_at(current_executor())) w.await_outside();
-    const std::lock_guard held(task_->joiners);
-    if (task_->over.load(std::memory_order_relaxed)) return false;  // under the lock
-    task_->joiners.push_back(node_);
-    return true;
+    return task_->joiners.enlist(node_);
 }
 
 // False: it would never end, and is refused.
@@ -49,10 +46,7 @@ std::error_code managed_end::finish(const waiter* w, wait_status how) {
 
 void managed_end::rethrow() {
     if (task_->error == nullptr) return;
-    {
-        const std::lock_guard held(task_->joiners);
-        task_->error_seen = true;
-    }
+    task_->error_seen.store(true, std::memory_order_relaxed);  // free() is ordered by the count
     std::rethrow_exception(task_->error);
 }
 

@@ -1,7 +1,7 @@
 // managed_state: the word that decides how a managed task ends.
 //
-//   bits   0..2     3..5     6          7       8        9       10         11
-//          cause    reason   launched   begun   forced   taken   finished   awaits_arrival
+//   bits   0..2     3..5     6          7       8        9       10         11               12
+//          cause    reason   launched   begun   forced   taken   finished   awaits_arrival   hooked
 //
 // Its one idea: who ends a task and who begins it meet in one word, so that the first cause wins
 // and each of them knows what is left for him to do:
@@ -18,6 +18,8 @@
 // S4  `awaits_arrival` is set while the kill has found its task on its way to another executor, and
 //     what clears it has the kill: the task when it arrives, the sender when it looks once more,
 //     or the end
+// S5  `hooked` is never set after `finished`, and set before the first hook is put where the end
+//     looks for it, under the lock of that place: so the end looks there only if it is set
 //
 // Model: test/model/managed_state_test.cpp
 #pragma once
@@ -84,6 +86,13 @@ public:
                                               std::memory_order_relaxed));
         return (seen & arrival_bit) != 0;
     }
+    // A hook is about to be put into the task's list, under its lock. False: its function is over,
+    // and nobody will look there. S5
+    [[nodiscard]] bool expect_hook() noexcept { return set(hooked_bit, finished_bit); }
+    // After finish(). Relaxed: its own exchange has read it, and it does not change any more. S5
+    bool has_hooks() const noexcept {
+        return (word_.load(std::memory_order_relaxed) & hooked_bit) != 0;
+    }
     // Whether a kill was sent.
     bool is_forced() const noexcept {
         return (word_.load(std::memory_order_acquire) & forced_bit) != 0;  // pairs with force
@@ -123,18 +132,21 @@ private:
     static constexpr unsigned taken_bit = 1u << 9;
     static constexpr unsigned finished_bit = 1u << 10;
     static constexpr unsigned arrival_bit = 1u << 11;
+    static constexpr unsigned hooked_bit = 1u << 12;
 
     static unsigned word_of(managed_status cause, stop_reason reason) noexcept {
         return (static_cast<unsigned>(cause) - static_cast<unsigned>(managed_status::done) + 1) |
                static_cast<unsigned>(reason) << reason_shift;
     }
+    // Acquire, also where it is refused: pairs with decide and finish. So what is refused sees what
+    // came before the end, as a hook that is too late for it has to.
     bool set(unsigned bits, unsigned refused) noexcept {
-        unsigned seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
+        unsigned seen = word_.load(std::memory_order_acquire);
         do {
             if ((seen & refused) != 0) return false;
-            // Acquire and release: pairs with decide.
+            // Release: the same.
         } while (!word_.compare_exchange_weak(seen, seen | bits, std::memory_order_acq_rel,
-                                              std::memory_order_relaxed));
+                                              std::memory_order_acquire));
         return true;
     }
 

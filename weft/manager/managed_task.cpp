@@ -1,7 +1,5 @@
 #include "weft/manager/managed_task.hpp"
 
-#include <mutex>
-
 #include "weft/fiber/fiber.hpp"
 #include "weft/manager/managed_coroutine.hpp"
 #include "weft/manager/managed_fiber.hpp"
@@ -23,7 +21,9 @@ managed_task::~managed_task() {
 }
 
 void managed_task::free() noexcept {
-    if (error != nullptr && !error_seen) report_unhandled(error, who());
+    // Relaxed: what has seen it has let go since.
+    if (error != nullptr && !error_seen.load(std::memory_order_relaxed))
+        report_unhandled(error, who());
     kind->free(*this);
 }
 
@@ -74,8 +74,8 @@ void managed_task::force() noexcept {
 void managed_task::pursue() noexcept {
     retain();  // the errand's
     do {
-        const std::lock_guard held(joiners);
-        if (over.load(std::memory_order_relaxed)) break;  // under the lock
+        const end_queue::hold not_over(joiners);
+        if (!not_over) break;
         if (line->post_home(errand)) return;
         if (!state.await_arrival()) break;
         // It may have arrived before it could find the kill: flow, F4.
@@ -129,16 +129,14 @@ void managed_task::kill_here() noexcept {
 }
 
 void managed_task::ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept {
+    error = std::move(e);                   // a hook that comes too late sees it
     if (state.finish(how, why)) release();  // the errand's
-    error = std::move(e);
-    call_hooks();
+    if (state.has_hooks()) call_hooks();
     core.leave(*this);  // nothing of the manager's is touched from here on
     wait_list woken;
-    {
-        const std::lock_guard held(joiners);
-        over.store(true, std::memory_order_release);  // M1; pairs with is_over
-        joiners.claim_all(woken);
-    }
+    static_cast<void>(joiners.lock());
+    joiners.claim_all(woken);
+    joiners.unlock_for_ever();  // M1
     wait_queue::wake_all(woken);
     // Nobody finds it any more, to resume it.
     if (kept_value* const unread = std::exchange(kept, nullptr)) unread->destroy(*unread);
@@ -147,18 +145,16 @@ void managed_task::ended(managed_status how, stop_reason why, std::exception_ptr
 
 // The hooks stay until the task is freed: its own id may lie in one.
 void managed_task::call_hooks() noexcept {
-    finish_hook* first;
+    // A caller that was told that it may add one may be at it.
     {
-        const std::lock_guard held(joiners);
-        hooks_called = true;  // nobody adds one any more
-        first = hooks;
+        const end_queue::hold none_is_added(joiners);
     }
-    for (finish_hook* h = first; h != nullptr; h = h->next) h->call(*h, *this);
+    for (finish_hook* h = hooks; h != nullptr; h = h->next) h->call(*h, *this);
 }
 
 bool managed_task::add_hook(finish_hook& h) noexcept {
-    const std::lock_guard held(joiners);
-    if (hooks_called) return false;
+    const end_queue::hold not_over(joiners);
+    if (!not_over || !state.expect_hook()) return false;  // S5
     finish_hook** at = &hooks;
     while (*at != nullptr) at = &(*at)->next;
     *at = &h;

@@ -12,10 +12,10 @@
 // task is over, by each handle and join, and by a kill on its way.
 //
 // Invariants:
-// M1  `over` is set once, under the joiners' lock, after the hooks have been called
+// M1  the joiners' queue ends once, after the hooks have been called
 // M2  `kept` is a value that it was resumed with and has never taken; once it has left its slot
 // M3  the errand is posted as the first turn of a coroutine, and after that for a kill, once at a
-//     time
+//     time; the first needs no reference, as the manager's is there until the task is over
 //
 // Model: test/model/managed_task_test.cpp, test/model/managed_state_test.cpp
 #pragma once
@@ -29,7 +29,7 @@
 
 #include "weft/manager/any_data.hpp"
 #include "weft/manager/managed_state.hpp"
-#include "weft/wait/wait_queue.hpp"
+#include "weft/wait/end_queue.hpp"
 
 namespace weft::detail {
 
@@ -71,14 +71,12 @@ struct managed_task : frame {
     managed_state state;
     atomic<unsigned> references{1};  // the manager's
     kept_value* kept = nullptr;      // M2
-    wait_queue joiners;              // its lock guards the next three
-    atomic<bool> over{false};        // M1; and read by is_over
-    bool hooks_called = false;
-    bool error_seen = false;  // by who joined it
-    finish_hook* hooks = nullptr;
-    managed_task* joins = nullptr;  // under the core's lock of these
-    const void* own_id = nullptr;   // of a manager with ids of the user's
-    std::exception_ptr error;       // what left it; written before `over`
+    end_queue joiners;               // M1; its lock guards the hooks
+    atomic<bool> error_seen{false};  // by a join
+    finish_hook* hooks = nullptr;    // until `finished` is set, and then the end's
+    managed_task* joins = nullptr;   // under the core's lock of these
+    const void* own_id = nullptr;    // of a manager with ids of the user's
+    std::exception_ptr error;        // what left it; written before `finished` is set
     std::unique_ptr<char[]> label;
     any_data data;
     runnable errand;  // M3
@@ -93,8 +91,12 @@ struct managed_task : frame {
 
     void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept {
-        // Acquire and release: whoever is last sees what the others did.
-        if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) free();
+        // Acquire and release: the last one sees what the others did. The only one is given up by
+        // a load: another is made only from one, or by a look into the task's slot, which it has
+        // left before the manager lets go.
+        if (references.load(std::memory_order_acquire) == 1 ||
+            references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            free();
     }
 
     // Any thread, by who has a reference. Whether it was the first to end it.
@@ -111,9 +113,7 @@ struct managed_task : frame {
     void ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept;
 
     managed_status status() const noexcept;
-    bool is_over() const noexcept {
-        return over.load(std::memory_order_acquire);  // pairs with ended
-    }
+    bool is_over() const noexcept { return joiners.has_ended(); }
     std::string_view name() const noexcept {
         return label != nullptr ? std::string_view(label.get()) : std::string_view();
     }

@@ -101,7 +101,7 @@ public:
 
     reply_table& replies() noexcept { return replies_; }
     void count_misfit() noexcept { misfits_.fetch_add(1, std::memory_order_relaxed); }
-    spin_lock& joins_lock() noexcept { return joins_lock_; }
+    home_lock& joins_lock() noexcept { return joins_lock_; }
 
     // What waits until no task lives.
     class emptiness {
@@ -143,7 +143,7 @@ private:
     atomic<time_point::rep> present_;  // of who calls tick()
     task_table table_;
     reply_table replies_;
-    spin_lock joins_lock_;  // guards `joins` of each task
+    home_lock joins_lock_;  // guards `joins` of each task
     atomic<std::uint64_t> refused_{0};
     atomic<std::uint64_t> misfits_{0};
     live_count live_;

@@ -22,6 +22,7 @@
 #include <variant>
 
 #include "weft/base/block_cache.hpp"
+#include "weft/base/caught_exception.hpp"
 #include "weft/manager/manager_core.hpp"
 #include "weft/wait/await.hpp"
 
@@ -115,15 +116,10 @@ protected:
 template <class V, class... A>
 void give_value(waiter& w, A&&... a) noexcept {
     auto& slot = static_cast<suspend_slot<V>&>(w.operation<suspend_core>());
-#if WEFT_EXCEPTIONS
-    try {
+    if constexpr (std::is_nothrow_constructible_v<V, A...>)
         slot.value.emplace(std::forward<A>(a)...);
-    } catch (...) {
-        slot.error = std::current_exception();
-    }
-#else
-    slot.value.emplace(std::forward<A>(a)...);
-#endif
+    else
+        keep_thrown(slot.error, [&] { slot.value.emplace(std::forward<A>(a)...); });
 }
 
 template <class V, class... A>

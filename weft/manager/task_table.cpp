@@ -64,7 +64,7 @@ WEFT_ALWAYS_INLINE task_table::slot* task_table::slot_of(const shard& s,
 }
 
 // The shard's lock, with a slot on the free list or more to be had; without where there are none.
-std::unique_lock<spin_lock> task_table::lock_with_room(shard& s) {
+std::unique_lock<home_lock> task_table::lock_with_room(shard& s) {
     std::unique_lock held(s.lock);
     while (s.first_free == none && s.slot_count == (((1u << s.chunk_count) - 1) << first_bits)) {
         const unsigned next = s.chunk_count;

@@ -36,9 +36,9 @@
 #include <vector>
 
 #include "weft/base/result.hpp"
-#include "weft/base/spin_lock.hpp"
 #include "weft/manager/live_count.hpp"
 #include "weft/manager/managed_task.hpp"
+#include "weft/wait/home_lock.hpp"
 #include "weft/wheel/wheel.hpp"
 
 namespace weft::detail {
@@ -170,7 +170,7 @@ private:
         std::unique_ptr<slot_deadline[]> deadlines;
     };
     struct alignas(2 * cache_line_bytes) shard {
-        mutable spin_lock lock;
+        mutable home_lock lock;
         atomic<tick> next{tick_never};  // T3
         std::uint32_t first_free = none;
         std::uint32_t slot_count = 0;
@@ -194,7 +194,7 @@ private:
     // Under the lock.
     static void arm(shard& s, slot& place, tick deadline) noexcept;
     static bool disarm(shard& s, slot& place) noexcept;
-    std::unique_lock<spin_lock> lock_with_room(shard& s);
+    std::unique_lock<home_lock> lock_with_room(shard& s);
 
     const std::size_t shard_mask_;
     const unsigned shard_bits_;

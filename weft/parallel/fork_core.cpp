@@ -7,18 +7,18 @@
 
 namespace weft::detail {
 
-// One failed, or others have been taken away.
+// Called when a child failed, or other children have been taken away.
 std::coroutine_handle<> fork_core::next_slowly(transfer_base& from, std::size_t i) noexcept {
     was_slow_ = true;
     failed_ = (from.word & transfer_base::error) != 0;
     if (failed_)
-        while (i != count_ && may_take(i)) ++i;  // dropped: they need not begin
+        while (i != count_ && may_take(i)) ++i;  // dropped: these children need not begin
     if (i != count_ && wait_for(count_ - i)) return std::noop_coroutine();
     ended_ = true;
     return hand_over(from, parent_, parent_is_foreign_);
 }
 
-// False if they have ended already.
+// False if the children that were taken away have ended already.
 bool fork_core::wait_for(std::size_t gone_count) noexcept {
     flow* const f = current_flow();
     waiter& w = f != nullptr ? waiter_.emplace(*f) : waiter_.emplace(home_of_nobody());
@@ -30,7 +30,7 @@ bool fork_core::wait_for(std::size_t gone_count) noexcept {
     w.engage();
     if (failed_) ask(stop_reason::sibling_failed);
     const auto n = static_cast<std::ptrdiff_t>(gone_count);
-    // Acquire: pairs with counted() of each that has ended. Release: the waiter is there.
+    // Acquire: pairs with counted() of each child that has ended. Release: publishes the waiter.
     return owed_.fetch_sub(n, std::memory_order_acq_rel) != n;  // F3
 }
 
@@ -50,11 +50,11 @@ void fork_core::ask(stop_reason reason) noexcept {
     }
 }
 
-// Whoever took it runs its first turn, as that of a flow.
+// The worker that took the child runs the child's first turn, as the turn of a flow.
 void fork_core::begin_apart(frame* f) noexcept {
     fork_child& c = *static_cast<fork_child*>(f);
     fork_core& of = *c.of;
-    auto* const t = new task_flow(c.body, current_executor());  // no memory: the end
+    auto* const t = new task_flow(c.body, current_executor());  // without memory the program ends
     t->inherit_context(of.context_);
     t->on_end = counted;
     t->on_end_of = &of;
@@ -68,10 +68,10 @@ void fork_core::begin_apart(frame* f) noexcept {
     t->run_first_turn();
 }
 
-// One that was taken away has ended; nothing of it is needed any more but its result.
+// A child that was taken away has ended; only the child's result is still needed.
 void fork_core::counted(void* core) noexcept {
     auto& of = *static_cast<fork_core*>(core);
-    // Release: the result. Acquire: the waiter, pairs with wait_for().
+    // Release: publishes the result. Acquire: of the waiter, pairs with wait_for().
     if (of.owed_.fetch_add(1, std::memory_order_acq_rel) != -1) return;  // F3
     if (of.waiter_->claim()) of.waiter_->wake();
 }
@@ -79,14 +79,14 @@ void fork_core::counted(void* core) noexcept {
 void fork_core::end_slowly() {
     ended_ = true;
     if (waiter_) waiter_->conclude();
-    std::exception_ptr first;  // of a failure, or else of a stop
+    std::exception_ptr first;  // the first failure's, or else of a stop
     bool has_failed = false;
     stop_reason stopped_by = stop_reason::none;
     for (std::size_t i = 0; i != count_; ++i) {
         fork_child& c = children_[i];
         const task_flow* const t = c.flow;
         if (t != nullptr) {
-            c.body = t->body;  // to take the result from
+            c.body = t->body;  // the result is taken from it
             if (t->member.stopped_by != stop_reason::none) stopped_by = t->member.stopped_by;
         }
         if (has_failed || c.body == nullptr || !c.body.done()) continue;
@@ -98,7 +98,7 @@ void fork_core::end_slowly() {
         }
     }
     if (first != nullptr) std::rethrow_exception(first);
-    if (stopped_by != stop_reason::none) throw_stopped(stopped_by);  // ended by force
+    if (stopped_by != stop_reason::none) throw_stopped(stopped_by);  // the child was killed
 }
 
 void fork_core::drop_slowly(fork_child* children, std::size_t count) noexcept {
@@ -106,7 +106,7 @@ void fork_core::drop_slowly(fork_child* children, std::size_t count) noexcept {
     for (std::size_t i = 0; i != count; ++i) children[i].drop();
 }
 
-// The parent's frame is destroyed while it waits.
+// Called if the parent's frame is destroyed while the parent waits.
 void fork_core::abandon() noexcept {
     std::size_t i = running_ + 1;
     while (i < count_ && may_take(i)) ++i;

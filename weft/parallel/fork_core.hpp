@@ -1,23 +1,24 @@
-// fork_core: what a coroutine does while it waits for tasks that may run at the same time: the
-// untyped part of fork_join.
+// fork_core: the untyped part of fork_join: a coroutine that awaits tasks which may run at the same
+// time.
 //
-// Its one idea: to offer work costs nearly nothing, and only who takes it pays. The parent runs its
-// children itself, one after the other, as if it awaited each in place; those whose turn has not
-// come lie in its worker's deque meanwhile. Whoever takes one from there, another worker or the
-// parent's own when the parent waits for something else, makes a flow of it.
+// Design: the offer of work costs nearly nothing, and only the worker that takes it pays. The
+// parent runs its children itself, one after the other, as if it awaited each in place. Children
+// that are not yet begun lie in the deque of the parent's worker meanwhile. The worker that takes a
+// child from the deque makes a flow of the child; that worker is a thief, or the parent's own
+// worker while the parent waits for something else.
 //
-//      parent --> child 0 --> child 1 ... --> parent           nobody took any: jumps and no more
+//      parent --> child 0 --> child 1 ... --> parent           no child was taken: jumps only
 //                  |
 //                  deque: [child 3][child 2][child 1]          child 1 on top, for the parent
 //                           |
-//                           thief: a task_flow of its own, whose end is counted in `owed_`
+//                           thief: makes a task_flow, and its end is counted in `owed_`
 //
 // Invariants:
-// F1  children above `kept_` were pushed, the last first: so if one of them is gone, or lies under
-//     what was pushed since, so are all behind it
+// F1  children above `kept_` were pushed, the last first: if one of them is gone, or lies under
+//     entries that were pushed since, so are all children behind that one
 // F2  a child that was taken away has its flow from its first turn on, and ends by counted()
-// F3  the parent goes on when every child has ended or was dropped: `owed_` is the number of those
-//     that ended elsewhere, less those that it waits for
+// F3  the parent resumes when every child has ended or was dropped: `owed_` is the number of
+//     children that ended elsewhere, less the number that the parent waits for
 //
 // Model: test/model/fork_core_test.cpp
 #pragma once
@@ -36,13 +37,13 @@ namespace weft::detail {
 
 class fork_core;
 
-// A child, where it lies for all to take: resumed in no flow.
+// A child in the deque, from which any worker may take it. A child is resumed outside any flow.
 struct fork_child : frame {
     fork_core* of;
-    std::coroutine_handle<> body;  // the task's frame, which it owns, but if there is a flow
+    std::coroutine_handle<> body;  // the task's frame, owned unless the child has a flow
     task_flow* flow = nullptr;     // F2
 
-    fork_child() noexcept {}  // the rest is set when it is known, and where it is needed
+    fork_child() noexcept {}  // the other fields are set when known, and only where needed
     fork_child(const fork_child&) = delete;
     transfer_base& promise() const noexcept { return promise_of(body); }
     void drop() noexcept {
@@ -62,8 +63,8 @@ public:
 protected:
     ~fork_core() = default;
 
-    // The await_suspend of who awaits. There are `count` children, and Count of them, if it is not
-    // zero.
+    // The await_suspend of the parent, which has `count` children. Count equals `count`, or is 0 if
+    // the number is not known at compile time.
     template <std::size_t Count, class Awaiting>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> begin(std::coroutine_handle<Awaiting> h,
                                                      fork_child* children, std::size_t count) {
@@ -79,14 +80,14 @@ protected:
         return tail_call_bits == 0 ? first : hand_over_slowly(nullptr, first, false);
     }
 
-    // When the parent goes on: throws what the first that failed ended with, unless that is the
-    // last, whose result throws it.
+    // Called when the parent resumes: throws the failure of the first child that failed. Unless
+    // was_slow_ is set, only the last child can have failed, and its result throws that failure.
     WEFT_ALWAYS_INLINE void end() {
         if (was_slow_) [[unlikely]]
             end_slowly();
     }
 
-    // The end of the children, by the heir's destructor.
+    // Destroys the children; called by the destructor of the derived class.
     WEFT_ALWAYS_INLINE void drop(fork_child* children, std::size_t count) noexcept {
         if (was_slow_ || !ended_) [[unlikely]]
             return drop_slowly(children, count);
@@ -118,7 +119,7 @@ private:
         if (i + 1 != count) {
             p.awaiter = frame::handle();
             p.word |= transfer_base::foreign;
-        } else {  // the last hands back to the parent itself
+        } else {  // the last child resumes the parent itself
             p.awaiter = parent_;
             if (parent_is_foreign_) p.word |= transfer_base::foreign;
             ended_ = true;
@@ -131,7 +132,7 @@ private:
     template <std::size_t Count>
     static void child_ended(frame* f) {
         const std::coroutine_handle<> next = static_cast<fork_core*>(f)->next<Count>();
-        if (next == std::noop_coroutine()) return;  // it is waited for, or a trampoline has it
+        if (next == std::noop_coroutine()) return;  // the parent waits, or a trampoline resumes it
         frame* const to = static_cast<frame*>(next.address());
         WEFT_TAIL_CALL return to->resume(to);
     }
@@ -161,11 +162,11 @@ private:
     context_node* context_;  // in force in the parent
     std::coroutine_handle<> parent_;
     bool parent_is_foreign_;
-    bool ended_ = true;      // nobody else touches it any more
+    bool ended_ = true;      // no child touches *this any more
     bool was_slow_ = false;  // next_slowly has been called
     bool failed_ = false;
-    spin_lock lock_;                         // of the next, and of each child's flow
-    stop_reason asked_ = stop_reason::none;  // those that were taken away
+    spin_lock lock_;                         // guards asked_, and each child's flow
+    stop_reason asked_ = stop_reason::none;  // requested of the children that were taken away
     atomic<std::ptrdiff_t> owed_{0};         // F3
     std::optional<waiter> waiter_;
 };

@@ -8,19 +8,19 @@
 //   weft::pool p;
 //   long f = weft::sync_wait(weft::schedule_on(p, fib(40)));
 //
-// Its one idea is in fork_core.hpp: who awaits runs them in order, and workers of the pool that
-// have nothing to do take those that he has not come to (child stealing). On any other executor
-// they run one after the other.
+// Design (fork_core.hpp): the awaiter runs the tasks in order, and idle workers of the pool take
+// tasks that the awaiter has not begun (child stealing). On any other executor the tasks run one
+// after the other.
 //
-// Its result is that of each, in order. If one fails, those that have not begun never do, those
-// that run elsewhere are asked to stop, all are waited for, and the first error leaves here. A stop
-// of who awaits is theirs.
+// The result holds the result of each task, in order. If a task fails, tasks that have not begun
+// never begin, tasks that run elsewhere are asked to stop, all are awaited, and fork_join throws
+// the first error. A stop of the awaiter is a stop of the tasks.
 //
-// For work that computes: whoever is to wait for the outside side by side wants when_all, which has
-// a flow for each from the beginning. Where one waits all the same, the next begins meanwhile. What
-// is destroyed in the middle of it must have no child on another thread.
+// fork_join is for work that computes. Waits for outside events side by side want when_all, which
+// makes a flow for each task from the beginning. If a task waits nevertheless, the next task begins
+// meanwhile. A fork_join that is destroyed before its end must have no child on another thread.
 //
-// The idea of it is Cilk's and libfork's; that a child becomes a flow when it is taken is weft's.
+// The idea is that of Cilk and libfork; that a child becomes a flow when it is taken is weft's.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@
 
 namespace weft {
 
-// It is its own awaiter, and stays where it is made.
+// The operation is its own awaiter, and does not move.
 template <class... Ts>
 class [[nodiscard]] fork_operation : detail::fork_core {
 public:
@@ -56,8 +56,8 @@ public:
     }
 
 private:
-    // All of them are tasks before the first is taken: where one cannot be made, each is still its
-    // own, and goes.
+    // All arguments are tasks before the first is taken: if one task cannot be made, each of the
+    // others still owns its frame and destroys it.
     template <std::size_t... I>
     WEFT_ALWAYS_INLINE void hold(std::index_sequence<I...>, task<Ts>&&... tasks) noexcept {
         ((children_[I].body = detail::task_run<Ts>::frame_of(std::move(tasks))), ...);
@@ -98,7 +98,7 @@ private:
     std::unique_ptr<detail::fork_child[]> children_;
 };
 
-// What can be awaited may stand in place of a task.
+// Any awaitable may be passed in place of a task.
 template <awaitable... As>
     requires(sizeof...(As) != 0)
 WEFT_ALWAYS_INLINE auto fork_join(As&&... tasks) {

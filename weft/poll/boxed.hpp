@@ -1,7 +1,7 @@
-// boxed<T>: a T that lies elsewhere, for who asks for it: a large one that is passed on often.
+// boxed<T>: a T on the heap, moved by pointer; for a large value that is moved often.
 //
-// It moves as a pointer does, and is never empty but after that. Nothing in weft boxes by itself:
-// poll<T>, result<T, E> and poll_future<T> hold what they are given, where they lie.
+// A boxed<T> is never empty, except after a move. Nothing in weft boxes by itself: poll<T>,
+// result<T, E> and poll_future<T> store their value inside themselves.
 //
 //   weft::poll_future<weft::boxed<page>> f;           // one pointer in the future
 //   f.set(std::in_place, text);                       // the page is made where it stays

@@ -1,7 +1,7 @@
-// poll<T>: what a look at something gives: nothing yet, or a T.
+// poll<T>: the result of one check: pending, or a T.
 //
-// An optional whose two states have names. T may be void, a reference, move-only, without default
-// constructor, of any size; it lies within (boxed.hpp for what is to lie elsewhere).
+// An optional that names its two states. T may be void, a reference, move-only, without default
+// constructor, of any size. The T is stored inside the poll (boxed.hpp stores a T elsewhere).
 //
 //   weft::poll<reply> look() { return arrived_ ? weft::poll<reply>(take()) : weft::pending; }
 //   if (auto p = look(); p.is_ready()) use(*p);

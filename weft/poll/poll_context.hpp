@@ -1,19 +1,20 @@
 // poll_context<Waker>: a user's type, and the waker that calls it.
 //
-// Waker is how a source of events of any kind is joined to a poll_future: it is constructible as it
-// likes, and has
+// Waker connects a source of events of any kind to a poll_future. Waker may have any constructors,
+// and has one of
 //
 //      void          operator()(weft::poll_future<T>& future, weft::poll_context<Waker>& context);
 //      weft::poll<T> operator()(weft::poll_future<T>& future, weft::poll_context<Waker>& context);
 //
-// which is called by the first poll, and then by each wake, until there is a value: the one form
-// says future.set(value), the other returns it. The first time it lets the source know the context,
-// its destructor takes it out there. An exception that leaves it is what the future ends with.
+// The first poll and then each wake call the operator until the future is ready. The first form
+// delivers the value by future.set(value), the second returns it. The first call registers the
+// context with the source; Waker's destructor removes the context there. An exception that leaves
+// the operator becomes the result of the future.
 //
-// A context is pinned, and is polled by one future. If it ends while that one is pending, the
-// future is abandoned, and whoever waits for it is told. What must not be called by two threads at
-// once is for Waker to guard; and as in an await_suspend, once another thread may wake the context
-// or has been given the value, nothing of it is touched any more.
+// A context is pinned, and is polled by one future. If the context is destroyed while that future
+// is pending, the future is abandoned, and its waiter is woken. Waker guards what two threads must
+// not call at once. As in an await_suspend, the operator touches nothing of the context once
+// another thread may wake the context or has been given the value.
 #pragma once
 
 #include <concepts>
@@ -35,7 +36,7 @@ public:
 
 private:
     [[no_unique_address]] Waker
-        data_;  // goes before the waker: nobody wakes it when that says who is abandoned
+        data_;  // destroyed before the waker: no wake can come when the waker abandons the future
 };
 
 }  // namespace weft

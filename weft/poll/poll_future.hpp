@@ -1,9 +1,9 @@
-// poll_future<T>: a T that will be there, and is looked for each time somebody says there is news.
+// poll_future<T>: a T that arrives later; each wake checks whether the T has arrived.
 //
-// Its one idea: it is a value and not a coroutine. It has no frame; a wake is one call of the
-// user's own operator(), and only the value itself reaches an executor. So it is what joins a
-// source of events that knows nothing of weft to whoever waits: a fiber, a task, a thread, or
-// nobody at all, who looks whether it is ready.
+// Design: a poll_future is a value and not a coroutine. A poll_future has no frame; a wake is one
+// call of the user's own operator(), and only the value itself reaches an executor. A poll_future
+// therefore connects a source of events that knows nothing of weft to a waiter: a fiber, a task or
+// a thread. Without a waiter, is_ready() can be polled.
 //
 //   struct rpc {                                      // see poll_context.hpp
 //       int number;
@@ -18,29 +18,32 @@
 //   reply r = co_await weft::poll_future<reply, rpc>(7);    // in a coroutine
 //   reply s = weft::await(weft::poll_future<reply, rpc>(8)); // in a fiber, on a thread
 //
-//   weft::poll_future<reply> f;                       // by hand
+//   weft::poll_future<reply> f;                       // polled by user code
 //   weft::poll_context<rpc> c(9);
 //   while (!f.poll(c)) turn_of_a_loop();
 //
-// poll_future<T, Waker> is a future and its context in one, which is polled when it is awaited; it
-// may have a name or stand in the co_await. poll_future<T> alone is polled with one context at a
-// time, a second is refused; or with none, and then somebody calls set().
+// poll_future<T, Waker> is a future and its context in one object, which is polled when the object
+// is awaited; the object may be a variable or a temporary in the co_await. poll_future<T> alone is
+// polled with one context at a time; a second context aborts. Without a context, the producer calls
+// set().
 //
-// It gives its value once, by an await or take(), and may be polled or set for the next one then.
-// One at a time awaits it. A stop ends the wait and leaves the future as it is. If T is a result
-// that can hold a std::errc, a stop (operation_canceled) and the end of the context without a value
-// (broken_pipe) are told in it; for other types they are thrown.
+// An await or take() takes the value once; the future may then be polled or set for the next value.
+// At most one waiter awaits a poll_future at a time. A stop ends the wait and leaves the future
+// unchanged. If T is a result that can hold a std::errc, the result carries a stop
+// (operation_canceled) and the end of the context without a value (broken_pipe); for other types
+// they are thrown.
 //
-// Limits: set() and wake() are for any thread, one at a time; the rest is for who has it. It
-// outlives who sets it, and does not move: where an operation is taken by value (when_all,
-// with_timeout), one that has a name is given, and a fiber on a shared stack has its own elsewhere.
-// T lies within: boxed.hpp for what does not.
+// Limits: any thread may call set() and wake(), one at a time; all else is for the owner. A
+// poll_future outlives the code that sets it, and does not move. A function that takes an operation
+// by value (when_all, with_timeout) is given a named poll_future, and a fiber on a shared stack
+// keeps its poll_future off that stack. T is stored inside; boxed.hpp stores a T elsewhere.
 #pragma once
 
 #include <concepts>
 #include <memory>
 #include <type_traits>
 
+#include "weft/base/caught_exception.hpp"
 #include "weft/poll/poll.hpp"
 #include "weft/poll/poll_context.hpp"
 #include "weft/poll/poll_future_core.hpp"
@@ -65,7 +68,8 @@ public:
 
     poll_future() noexcept = default;
 
-    // Calls the context unless the future is ready; from then on its wakes do. Whether it is ready.
+    // Calls the context unless the future is ready; from then on the context's wakes do. Returns
+    // whether the future is ready.
     template <class Waker>
     bool poll(poll_context<Waker>& c,
               std::source_location place = std::source_location::current()) {
@@ -75,8 +79,8 @@ public:
         return is_ready();
     }
 
-    // Makes it ready, once. What making the value throws leaves it pending. Of several values none
-    // can be the place.
+    // Makes the future ready, once. If the construction of the value throws, the future stays
+    // pending. The form for several values has no source_location parameter.
     void set(std::source_location place = std::source_location::current()) { set_at(place); }
     template <class V>
     void set(V&& value, std::source_location place = std::source_location::current()) {
@@ -87,7 +91,7 @@ public:
     void set(V&&... values) {
         set_at(unknown_place, std::forward<V>(values)...);
     }
-    // The same with what is to be thrown in its place.
+    // Makes the future ready with an exception, which get() or take() throws.
     void set_exception(std::exception_ptr e,
                        std::source_location place = std::source_location::current()) noexcept {
         expect_pending(place);
@@ -95,7 +99,8 @@ public:
         state_.publish();
     }
 
-    // What has come, and stays; of one that is ready. Throws what it ended with.
+    // Returns the value, which stays in the future. Throws the exception that the future holds.
+    // Precondition: is_ready().
     std::add_lvalue_reference_t<T> get(
         std::source_location place = std::source_location::current()) {
         if (!is_ready()) [[unlikely]]
@@ -104,7 +109,8 @@ public:
         if (!slot_.is_full()) detail::throw_error(std::make_error_code(std::errc::broken_pipe));
         return slot_.get();
     }
-    // The same, moved out; the future is pending again.
+    // Moves the value out, or throws as get() does; the future is pending again. Precondition:
+    // is_ready().
     T take(std::source_location place = std::source_location::current()) {
         if (!is_ready()) [[unlikely]]
             fail("the value of a poll_future that is pending", {}, place);
@@ -113,7 +119,7 @@ public:
         if (!slot_.is_full()) return detail::nothing_came_of_it<T>(std::errc::broken_pipe);
         return slot_.take();
     }
-    // The same of one that may be pending.
+    // As take(), but a pending future gives `pending`.
     weft::poll<T> try_take() {
         if (is_pending()) return pending;
         if constexpr (std::is_void_v<T>) {
@@ -124,7 +130,7 @@ public:
         }
     }
 
-    // It is an operation itself: co_await it, or weft::await, or sync_wait.
+    // A poll_future is itself an operation, for co_await, weft::await and sync_wait.
     bool ready() {
         if (is_ready()) return true;
         if (by_ == nullptr || !begin_asking()) return false;
@@ -159,19 +165,20 @@ private:
         state_.publish();
     }
 
+    // Kept apart from look(), which is noexcept: a kill within a poll is refused there.
     template <class Waker>
-    void ask(poll_context<Waker>& c) noexcept {
+    WEFT_NOINLINE void ask(poll_context<Waker>& c) {
 #if WEFT_EXCEPTIONS
         try {
             tell(c);
         } catch (...) {
-            set_exception(std::current_exception());
+            set_exception(detail::caught_exception());
         }
 #else
         tell(c);
 #endif
     }
-    // Whoever makes it ready may end it with that: nothing is touched afterwards.
+    // The waiter may destroy the future as soon as it is ready: nothing is touched afterwards.
     template <class Waker>
     void tell(poll_context<Waker>& c) {
         if constexpr (std::is_void_v<decltype(c.data()(*this, c))>) {
@@ -206,7 +213,8 @@ public:
     explicit poll_future(V&&... v) : context_(std::forward<V>(v)...) {
         this->join(context_, this->template look<Waker>);
     }
-    // Who wakes the context finds it whole until the Waker's destructor has taken it out there.
+    // A wake finds the context whole until the Waker's destructor has removed the context from its
+    // source.
     ~poll_future() { this->by_ = nullptr; }  // P1
 
     bool poll() { return poll_future<T>::poll(context_); }

@@ -1,10 +1,9 @@
 // poll_future_core: the part of a poll_future that does not know its T.
 //
 // Invariants:
-// P1  by->future_ == this for as long as `by` is set; but where future and context are one object
-//     that ends
-// P2  of a future that is ready, `error` is what it ends with; if there is neither that nor a
-//     value, it was abandoned
+// P1  by->future_ == this as long as `by` is set, except during the destruction of an object that
+//     is both future and context
+// P2  a ready future has an `error`, or a value; a ready future that has neither was abandoned
 #pragma once
 
 #include <exception>
@@ -25,7 +24,7 @@ public:
     poll_future_core(const poll_future_core&) = delete;
     poll_future_core& operator=(const poll_future_core&) = delete;
 
-    // Whether there is something to be taken.
+    // Whether a value, an exception or the end of the context can be taken.
     bool is_ready() const noexcept { return state_.is_ready(); }
     bool is_pending() const noexcept { return !is_ready(); }
 
@@ -39,7 +38,7 @@ protected:
         if (by_ != nullptr) part();
     }
 
-    // It is polled with w, for the first time or once more.
+    // Called by each poll with w, the first and the later ones.
     void bind(waker& w, look_function look, std::source_location place) noexcept {
         if (by_ == &w) [[likely]]
             return;
@@ -53,7 +52,8 @@ protected:
     }
     static poll_future_core& future_of(waker& w) noexcept { return *w.future_; }
 
-    // For the next value. False: it was asked for already. On a shared stack nobody would find it.
+    // Begins the request for the next value. False: the value was requested already. A wake from
+    // elsewhere would not find an object on a shared stack, so such an object aborts.
     bool begin_asking() noexcept {
         if (std::exchange(asked_, true)) return false;
         refuse_on_shared_stack(this, "a poll_future that is polled lies on a shared stack");
@@ -61,18 +61,19 @@ protected:
         return true;
     }
 
-    // Before what is to be made ready is written.
+    // Called before the value or the exception is written.
     void expect_pending(std::source_location place) const noexcept {
         WEFT_ASSERT_AT(is_pending(), "a poll_future that is ready is set once more", place);
     }
 
-    // Of somebody else's news no executor can know whether they will come.
+    // `for_outside`: the value comes from outside weft, so no executor can know whether the wait
+    // will end; the wait is excluded from deadlock reports.
     bool start_wait(waiter& w, bool for_outside) noexcept;
 
     poll_state state_;
     waker* by_ = nullptr;  // P1
     std::exception_ptr error_;
-    bool asked_ = false;  // it was polled since it gave its last value; of who polls and awaits
+    bool asked_ = false;  // polled since the last value was taken; the poller's and the waiter's
 
 private:
     friend waker;
@@ -82,7 +83,7 @@ private:
     [[noreturn]] void refuse(waker& w, std::source_location place) const noexcept;
 };
 
-// Whether a T can say that nothing came of it, and why.
+// Whether a T can report that no value arrived, and why.
 template <class T>
 inline constexpr bool tells_errors = false;
 template <class T, class E>

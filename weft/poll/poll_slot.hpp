@@ -1,7 +1,7 @@
-// poll_slot<T>: the room in a poll_future for its value.
+// poll_slot<T>: the storage in a poll_future for its value.
 //
-// It is no std::optional, whose emplace() first ends what it might hold: here nothing is there when
-// something is made, and GCC 12 sees that. T may be void or a reference.
+// Unlike std::optional, whose emplace() first destroys an old value, fill() requires an empty slot,
+// and GCC 12 sees that no old value is there. T may be void or a reference.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ public:
     ~poll_slot() { clear(); }
 
     bool is_full() const noexcept { return full_; }
-    // Precondition: it is empty.
+    // Precondition: the slot is empty.
     template <class... V>
     void fill(V&&... v) {
         if constexpr (std::is_reference_v<T>)
@@ -36,7 +36,7 @@ public:
         if (std::exchange(full_, false)) value_.~stored();
     }
 
-    // Precondition of these: it is full.
+    // Precondition of get() and take(): the slot is full.
     T& get() noexcept {
         if constexpr (std::is_reference_v<T>)
             return static_cast<T&>(*value_);

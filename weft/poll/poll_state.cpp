@@ -8,10 +8,11 @@ void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
     for (;;) {
         WEFT_ASSERT_AT(seen != ready && seen != busy,
                        "a poll_future that is ready is set once more", unknown_place);
-        // One that has withdrawn meanwhile leaves it pending.
+        // A waiter that has withdrawn meanwhile leaves the word pending.
         const std::uintptr_t next = seen == pending ? ready : busy;
         const std::uintptr_t before = seen;
-        // Release: pairs with is_ready() and enlist(). Acquire: with enlist(), which has made w.
+        // Release: pairs with is_ready() and enlist(). Acquire: pairs with enlist(), which
+        // published w.
         if (word_.compare_exchange_strong(seen, next, std::memory_order_acq_rel,
                                           std::memory_order_relaxed)) {
             if (before == pending) return;

@@ -1,4 +1,4 @@
-// poll_state: the word in which who sets a poll_future and who awaits it meet.
+// poll_state: the state word that the producer and the waiter of a poll_future share.
 //
 //                    enlist(w)                  publish()
 //      pending <------------------> awaited(w) ----------> busy ----> ready
@@ -6,13 +6,13 @@
 //         +-------------------------- publish() ---------------------> ready
 //      pending <-- renew() ------------------------------------------- ready
 //
-// Its one idea: there is at most one who awaits, so the word itself is the queue and its lock. A
-// value that nobody awaits yet is published by one step. `busy` lasts a few instructions, and only
-// where it is published to somebody: a withdrawal that comes then waits for its end, after which
-// the waiter is left alone (W2 of waiter.hpp).
+// Design: at most one waiter awaits, so the word itself is the queue and its lock. A value without
+// a waiter is published by one step. `busy` lasts a few instructions, and occurs only where a value
+// is published to a waiter: a withdraw() at that time spins until `busy` ends, and the waiter is
+// not touched afterwards (W2 of waiter.hpp).
 //
-// The last thing that publish() does to the word is to make it ready; so who sees that may destroy
-// it.
+// The last access of publish() to the word makes it ready, so an agent that sees `ready` may
+// destroy the word.
 //
 // Model: test/model/poll_state_test.cpp
 #pragma once
@@ -29,23 +29,23 @@ class poll_state {
 public:
     // Acquire: pairs with publish().
     bool is_ready() const noexcept { return word_.load(std::memory_order_acquire) == ready; }
-    // Relaxed: asked by who sees to it that nobody comes or goes.
+    // Relaxed: the caller excludes a concurrent enlist(), withdraw() and publish().
     bool is_awaited() const noexcept {
         const std::uintptr_t w = word_.load(std::memory_order_relaxed);
         return w != pending && w != ready;
     }
 
-    // What was written before is there to be taken. Any thread, but one at a time.
+    // Makes what was written before available to the waiter. Any thread, but one at a time.
     void publish() noexcept {
         std::uintptr_t seen = pending;
-        // Release: pairs with is_ready() and enlist(). Nothing is read of a waiter that is found
-        // here.
+        // Release: pairs with is_ready() and enlist(). This step reads nothing of a waiter that it
+        // finds.
         if (!word_.compare_exchange_strong(seen, ready, std::memory_order_release,
                                            std::memory_order_relaxed)) [[unlikely]]
             publish_to_waiter(seen);
     }
 
-    // By who awaits. False: it is ready.
+    // Called by the waiter. False: the word is ready already.
     [[nodiscard]] bool enlist(waiter& w) noexcept {
         std::uintptr_t seen = pending;
         // Release: pairs with publish_to_waiter().
@@ -56,16 +56,17 @@ public:
         return false;
     }
 
-    // The wait of w has ended otherwise, or is through.
+    // Called when the wait of w has ended for another reason, or is complete.
     void withdraw(waiter& w) noexcept {
         std::uintptr_t seen = word_of(w);
-        // Relaxed: where it was in time, w was not touched.
+        // Relaxed: if the exchange succeeds, publish() has not touched w.
         if (word_.compare_exchange_strong(seen, pending, std::memory_order_relaxed)) return;
-        // Acquire: pairs with publish_to_waiter(), which is through with w then.
+        // Acquire: pairs with publish_to_waiter(), which no longer uses w then.
         while (word_.load(std::memory_order_acquire) == busy) spin_pause();
     }
 
-    // By who took what was there. Release: pairs with is_ready() of who sets the next.
+    // Called by the agent that took the value. Release: pairs with is_ready() in the producer of
+    // the next value.
     void renew() noexcept { word_.store(pending, std::memory_order_release); }
 
 private:

@@ -1,18 +1,17 @@
-// poll_task<A>: anything that can be awaited, as a poll_future: the bridge from weft's own waits to
-// who polls.
+// poll_task<A>: any awaitable as a poll_future: lets code that polls use weft's own waits.
 //
-// A fiber's value for who polls by hand, a task's for a fiber or the reverse: what co_await takes
-// (an operation, a task, somebody else's awaitable) begins with the first poll or await, goes on by
-// itself, and leaves its value or its exception here.
+// A poll_task gives a fiber's value to user code that polls, or a task's value to a fiber, or the
+// reverse. The awaitable (an operation, a task, an awaitable of another library) starts with the
+// first poll or await, continues by itself, and stores its value or its exception in the poll_task.
 //
 //   weft::join_handle<int> stackful = weft::spawn(computes);
 //   weft::poll_task value(stackful.async_get());
 //   while (!value.poll()) draw_a_frame();            // or co_await value, or weft::await(value)
 //   use(value.take());
 //
-// Its one idea: a coroutine in between awaits, whose frame comes from the block cache, and is gone
-// with the poll_task, wherever it stands. What it waits for it waits for in the flow that polled
-// first, beside what that one waits for; so it does not outlive that flow.
+// Design: a coroutine in between awaits. Its frame comes from the block cache, and is destroyed
+// with the poll_task, wherever the coroutine is suspended. The coroutine waits in the flow that
+// polled first, concurrently with that flow's own waits, so a poll_task must not outlive that flow.
 #pragma once
 
 #include <coroutine>
@@ -21,6 +20,7 @@
 #include <utility>
 
 #include "weft/base/block_cache.hpp"
+#include "weft/base/caught_exception.hpp"
 #include "weft/poll/poll_future.hpp"
 #include "weft/wait/awaitable.hpp"
 
@@ -31,8 +31,8 @@ template <class A>
 using polled_t = std::conditional_t<std::is_rvalue_reference_v<await_result_t<A>>,
                                     std::remove_cvref_t<await_result_t<A>>, await_result_t<A>>;
 
-// Fills the future, and makes it ready when the coroutine has suspended for good: who sees that may
-// destroy the frame.
+// Fills the future, and makes it ready when the coroutine has reached its final suspension, so an
+// agent that sees the future ready may destroy the frame.
 template <class T>
 class poll_promise {
 public:
@@ -51,7 +51,7 @@ public:
     }
     std::suspend_always initial_suspend() const noexcept { return {}; }
     ending final_suspend() const noexcept { return {}; }
-    void unhandled_exception() noexcept { to->error_ = std::current_exception(); }
+    void unhandled_exception() { to->error_ = caught_exception(); }
 
     poll_future<T>* to = nullptr;
 
@@ -74,7 +74,7 @@ struct poll_promise_with_value<void> : poll_promise<void> {
     void return_void() noexcept { fill(); }
 };
 
-// The coroutine in between; owns its frame.
+// Owns the frame of the coroutine in between.
 template <class T>
 class poll_drive {
 public:
@@ -95,7 +95,7 @@ public:
     }
 
     explicit operator bool() const noexcept { return frame_ != nullptr; }
-    // It may end the future with that: nothing is touched afterwards.
+    // The future may be destroyed during resume(): nothing is touched afterwards.
     void start(poll_future<T>& to) {
         frame_.promise().to = &to;
         frame_.resume();
@@ -108,7 +108,8 @@ private:
 
 template <class T, class A>
 poll_drive<T> drive(A& a) {
-    // An awaiter that is given by reference is named: GCC 12 makes a copy of what a call gives so.
+    // An awaiter that is returned by reference gets a name: GCC 12 copies the result of such a
+    // call.
     if constexpr (std::is_reference_v<awaiter_t<A>>) {
         auto&& awaiter = awaiter_of(std::forward<A>(a));
         co_return co_await awaiter;
@@ -117,7 +118,7 @@ poll_drive<T> drive(A& a) {
     }
 }
 
-// A is a type, and the awaitable lies here; or a reference, and it lies elsewhere.
+// If A is a reference, the awaitable lies elsewhere; otherwise the awaitable is stored here.
 template <class A>
 class drives {
     using T = polled_t<A>;
@@ -128,7 +129,7 @@ public:
 
     bool begun() const noexcept { return static_cast<bool>(drive_); }
     void operator()(poll_future<T>& to, poll_context<drives>&) {
-        if (begun()) return;  // it goes on by itself
+        if (begun()) return;  // the coroutine continues by itself
         drive_ = drive<T, A>(awaitable_);
         drive_.start(to);
     }
@@ -153,7 +154,7 @@ public:
     bool ready(std::source_location place = std::source_location::current()) {
         return expect_first(place), future::ready();
     }
-    // What it awaits says itself whether it comes from outside.
+    // The awaited operation itself marks whether its event comes from outside.
     bool start(waiter& w) noexcept { return this->start_wait(w, false); }
 
 private:

@@ -1,7 +1,7 @@
-// waker: two words by which whatever has news has a poll_future look at them.
+// waker: two words by which a source of events makes a poll_future check for its value.
 //
-// It lies within a poll_context, and a source of events keeps a pointer to it, or to the context:
-// nothing is allocated, copied or counted for a wake, and it is one call through a pointer.
+// A waker is part of a poll_context, and a source of events keeps a pointer to the waker or to the
+// context. A wake is one call through a pointer; nothing is allocated, copied or counted for it.
 //
 //   struct source { weft::waker* interested = nullptr; };
 //   source device;
@@ -22,13 +22,12 @@ public:
     waker(const waker&) = delete;
     waker& operator=(const waker&) = delete;
 
-    // Calls the context's operator(), here and now, unless the future is ready: then the value that
-    // is there is to be taken first. Nothing if no future is polled with the context. Any thread,
-    // but one at a time; after it the context may be gone, if what awaits the future runs
-    // elsewhere.
+    // Calls the context's operator() in this call, unless the future is ready: then its value must
+    // be taken first. Does nothing if no future is polled with the context. Any thread, but one at
+    // a time. After wake() the context may be gone, if the waiter of the future runs elsewhere.
     void wake() noexcept { look_(*this); }
 
-    // Whether there is a future that it wakes.
+    // Whether a future is polled with this waker.
     bool is_bound() const noexcept { return future_ != nullptr; }
 
 protected:

@@ -6,10 +6,10 @@
 
 namespace weft::detail {
 
-// An error number. It has begun on return, or will.
+// Returns an error number. At 0 the fiber has begun on return, or will.
 int begin_fiber(launcher& on, weft_t& id, const weft_attr_t* attr, weft_start_t start, void* arg);
 
-// The loop of a thread that is there for those who have none. Null: there are no threads left.
+// The loop of the library's thread, for callers outside any loop. Null: no thread can be made.
 launcher* loop_of_nobody() noexcept;
 
 }  // namespace weft::detail

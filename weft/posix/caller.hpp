@@ -1,10 +1,10 @@
 // caller: what the functions of weft.h know of the fiber or thread that calls them.
 //
-// Its one idea: most of it is kept by fibers anyway (fiber_local); what is left is three words,
-// which who never uses them does not have.
+// Design: fibers keep most of it anyway (fiber_local). The rest is three words, which a caller that
+// never uses them does not have.
 //
 // A fiber may end in any of the functions in which it waits: by a stop, which is thrown, or by a
-// kill, which unwinds. Either destroys what stands in the frame, and the first of that is a
+// kill, which unwinds. Either destroys the objects of the frame, and the first of them is a
 // may_end_here, which runs the handlers of the fiber while all their frames are still there.
 #pragma once
 
@@ -23,14 +23,14 @@ struct caller {
     bool not_cancelled = false;        // has raised a shield
 };
 
-// Null: it has none yet.
+// Null: the caller has none yet.
 caller* find_caller() noexcept;
 caller& caller_here();  // throws bad_alloc
 
-// Takes each out of the line before it runs it.
+// Takes each handler out of the list before it runs the handler.
 void run_cleanups() noexcept;
 
-// Stands before anything else in a function in which its caller may be ended.
+// Declared before anything else in a function in which its caller may be ended.
 class may_end_here {
 public:
     may_end_here() noexcept = default;
@@ -50,13 +50,13 @@ private:
     bool went_on_ = false;
 };
 
-// What leaves weft_exit.
+// The exception that leaves weft_exit.
 struct exit_request {
     void* value;
 };
 
-// A call of f, whose waits no cancel ends (but the end of the loop does), and which says how it
-// went: what it throws is for want of memory. Only a wait on a shared stack takes any.
+// Calls f with waits that no cancel ends (but the end of the loop does). Returns the error number
+// of f, or ENOMEM for what f throws. Only a wait on a shared stack takes memory.
 template <class F>
 int uncancelled(F f) {
     may_end_here ends;

@@ -1,17 +1,17 @@
-// identity: what there is of a fiber of weft.h besides the fiber: its name, and what it returned.
+// identity: what a fiber of weft.h has besides the fiber: its name, and its result.
 //
-// Its one idea: a weft_t is a place in a table and the how manieth it is to have that place, so
-// that one which is no more is told from every other, however late somebody asks.
+// Design: a weft_t is a slot of a table and the generation of that slot. A fiber that has ended
+// therefore never shares its weft_t with another, however late a caller asks.
 //
-//      weft_t: | how manieth | place + 1 |       table: place ---> identity ---> fiber_core
+//      weft_t: | generation | slot + 1 |       table: slot ---> identity ---> fiber_core
 //
-// It stays until it was joined, or has ended detached.
+// An identity stays until its fiber was joined, or has ended detached.
 //
 // Invariants:
-// N1  all but `result` and `lacks_memory` is guarded by the table's lock; those two are written by
-//     the fiber before it is over, and read after that was waited for, or seen
-// N2  it is in the table for as long as it exists
-// N3  while `joining`, only who joins takes it out
+// N1  the table's lock guards all but `result` and `lacks_memory`; the fiber writes those two
+//     before it is done, and they are read after a wait for its end, or after the end was seen
+// N2  an identity is in the table for as long as the identity exists
+// N3  while `joining`, only the joiner takes the identity out
 //
 // Model: none, one table under one lock.
 #pragma once
@@ -31,12 +31,12 @@ struct identity {
     enum class claim : std::uint8_t { joinable, joining, detached };
 
     weft_t id = WEFT_NOBODY;
-    fiber_core* core = nullptr;  // a reference of its own; null until it is made
+    fiber_core* core = nullptr;  // a reference of its own; null until the fiber is made
     void* result = WEFT_CANCELED;
-    weft_t joins = WEFT_NOBODY;  // whom it waits for
+    weft_t joins = WEFT_NOBODY;  // the fiber that this one waits to join
     claim how = claim::joinable;
     bool over = false;
-    bool lacks_memory = false;  // there was none to begin: the function was not called
+    bool lacks_memory = false;  // no memory to begin: the function was not called
 
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
     static void operator delete(void* p, std::size_t bytes) noexcept {
@@ -55,14 +55,14 @@ public:
     void add(identity& i);  // throws bad_alloc
     identity* find(weft_t id) const noexcept;
     void remove(identity& i) noexcept;
-    // Whether one waits for another, directly or through others.
+    // Whether one fiber waits for another, directly or through others.
     bool waits_for(weft_t who, weft_t whom) const noexcept;
 
 private:
     struct place {
         identity* who = nullptr;
-        std::uint32_t count = 0;      // the how manieth
-        std::uint32_t next_free = 0;  // of a free one: the next, plus one
+        std::uint32_t count = 0;      // the generation of the slot
+        std::uint32_t next_free = 0;  // in a free slot: the next free one, plus one
     };
 
     spin_lock lock_;
@@ -70,9 +70,9 @@ private:
     std::uint32_t first_free_ = 0;  // plus one
 };
 
-// It was taken out of the table, and has ended or is to end by itself.
+// The identity was taken out of the table, and its fiber has ended or is to end by itself.
 void forget(identity& i) noexcept;
-// The same for a detached one. It ends the program where there was no memory to begin.
+// As forget(), for a detached fiber. Ends the program if the fiber had no memory to begin.
 void forget_detached(identity& i) noexcept;
 
 // What a fiber's function holds, run or not: its destruction is the fiber's end.

@@ -1,7 +1,7 @@
 // in_place: an object of C++ in the room of an object of C.
 //
-// Its one idea: an object of C may be nothing but zeros (a static initialiser), and one of C++ has
-// to be made; so the first who comes makes it, and one word says how far that is.
+// Design: an object of C may be nothing but zeros (a static initialiser), and an object of C++ has
+// to be made. The first caller therefore makes it, and one word has the state of that.
 //
 //      state_   0 ------> making ------> made ------> destroyed      and by init(): made, from any
 //      room_    zeros                     T
@@ -34,7 +34,7 @@ T* room_of(C& c) noexcept {
     return std::launder(reinterpret_cast<T*>(c.room_));
 }
 
-// By init(): the state and the room may hold anything.
+// Called by init(): the state and the room may hold anything.
 template <class T, class C, class... Args>
 void make_in_place(C& c, Args&&... args) noexcept {
     ::new (static_cast<void*>(c.room_)) T(std::forward<Args>(args)...);
@@ -47,7 +47,7 @@ WEFT_NOINLINE T* in_place_slowly(C& c) noexcept {
     static_assert(sizeof(T) <= sizeof(c.room_) && alignof(T) <= alignof(decltype(c.room_)));
     const atomic_ref state(c.state_);
     unsigned seen = in_place_state::zeros;
-    // Acquire: pairs with the release of who makes it.
+    // Acquire: pairs with the release of the caller that makes it.
     if (state.compare_exchange_strong(seen, in_place_state::making, std::memory_order_acquire)) {
         make_in_place<T>(c);
         return room_of<T>(c);
@@ -66,11 +66,11 @@ T* in_place(C& c) noexcept {
     return seen == in_place_state::made ? room_of<T>(c) : in_place_slowly<T>(c);
 }
 
-// Nobody uses it any more.
+// Precondition: no caller uses the object any more.
 template <class T, class C>
 void destroy_in_place(C& c) noexcept {
     room_of<T>(c)->~T();
-    // Relaxed: who uses it after this breaks a rule, and need not see what was before.
+    // Relaxed: a caller that uses it after this breaks a rule, and need not see what was before.
     atomic_ref(c.state_).store(in_place_state::destroyed, std::memory_order_relaxed);
 }
 

@@ -1,7 +1,7 @@
-// key_place: the place of one weft_key_t, which is given again once its key was deleted.
+// key_place: the slot of one weft_key_t, which is used again once its key was deleted.
 //
-// Its one idea: each key that has the place has a number of its own, never given twice. So a value
-// that outlives its key finds by its number that the place is another's, or nobody's.
+// Design: each key that has the slot has a number of its own, never used again. A value that
+// outlives its key therefore finds by its number that the slot belongs to another key or to none.
 //
 //   weft::detail::key_place p;
 //   p.take(7, std::free);                              // under the lock of all changes
@@ -21,11 +21,11 @@ class key_place {
 public:
     using destructor = void (*)(void*);
 
-    // Of the key that has it; 0: none has. Acquire: pairs with take(), for a caller that has the
-    // key from another thread by chance.
+    // The number of the key that has the slot; 0: none. Acquire: pairs with take(), for a caller
+    // that has the key from another thread by chance.
     std::uint64_t number() const noexcept { return number_.load(std::memory_order_acquire); }
 
-    // Null where there is none, and where another key has the place, or none.
+    // Null if the key has no destructor, and if the slot belongs to another key or to none.
     destructor destructor_of(std::uint64_t number) const noexcept {
         // Acquire: pairs with take(). Before the number: what is read of a later key comes with
         // the end of the earlier one, and then the number is not the earlier one's.

@@ -1,7 +1,7 @@
-// moment: the times of C as those of weft.
+// moment: converts the times of C to time points of weft.
 //
-// Its one idea: a moment of whichever clock becomes one of the steady clock when it is given, so
-// that nothing that somebody does to a clock later lengthens or shortens a wait.
+// Design: a time of any clock becomes a time point of the steady clock when it is given, so that no
+// later change of a clock lengthens or shortens a wait.
 #pragma once
 
 #include <time.h>
@@ -23,7 +23,7 @@ inline duration duration_of(const timespec& t) noexcept {
     return d > duration::max() - rest ? duration::max() : d + rest;
 }
 
-// False: it is no time, or the clock is none of those that are known.
+// False: not a valid time, or not one of the known clocks.
 inline bool moment_of(const timespec& until, clockid_t clock, time_point& moment) noexcept {
     if (!is_time(until) || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)) return false;
     timespec there{};

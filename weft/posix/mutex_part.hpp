@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-// Null: it was destroyed.
+// Null: the mutex was destroyed.
 inline mutex* mutex_of(weft_mutex_t& m) noexcept { return in_place<mutex>(m); }
 
 }  // namespace weft::detail

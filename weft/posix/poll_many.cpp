@@ -22,7 +22,7 @@ std::uint32_t epoll_events(short events) noexcept {
     return static_cast<std::uint16_t>(events) & ~std::uint32_t{POLLNVAL};
 }
 
-// A set of the system's with all of them.
+// A set of the system's (epoll) with all of the descriptors.
 class fd_set_of_epoll {
 public:
     explicit fd_set_of_epoll(std::span<const pollfd> fds) noexcept
@@ -35,17 +35,17 @@ public:
     ~fd_set_of_epoll() {
         if (number_ >= 0) ::close(number_);
     }
-    int number() const noexcept { return number_; }  // -1 and errno: there is none
+    int number() const noexcept { return number_; }  // -1: no descriptor, and errno says why
 
 private:
-    // What any of the entries wants of it: one may be there twice.
+    // Adds all events that any entry wants of fd, which may be in several entries.
     bool add(int fd, std::span<const pollfd> fds) noexcept {
         epoll_event e{};
         for (const pollfd& p : fds)
             if (p.fd == fd) e.events |= epoll_events(p.events);
         if (::epoll_ctl(number_, EPOLL_CTL_ADD, fd, &e) == 0 || get_errno() == EEXIST) return true;
         const int why = get_errno();
-        // Always ready: poll would have said so.
+        // Always ready: poll would have reported that.
         if (why == EPERM || why == EBADF) return true;
         ::close(number_);
         number_ = -1;
@@ -56,12 +56,12 @@ private:
     int number_;
 };
 
-// 0: look again, or it is time. An error number.
+// 0: query poll again, or the deadline has come. Otherwise an error number.
 int wait_for(int fd, fd_events events, time_point until) {
     const auto came = wait_fd(fd, events, until);
     if (came || came.error() == std::errc::timed_out) return 0;
     this_fiber::throw_if_stopped();
-    // Closed meanwhile, or ended by a stop that it cannot be told of: poll says which.
+    // Closed meanwhile, or ended by a stop that this wait cannot report: poll reports which.
     if (came.error().category() != std::system_category() &&
         came.error().category() != std::generic_category())
         return 0;

@@ -15,8 +15,8 @@ condition_variable* condition_of(weft_cond_t& c) noexcept {
     return detail::in_place<condition_variable>(c);
 }
 
-// The caller's lock of a mutex, while he waits: who comes back, be it by a stop, has it as often
-// as before. Who is killed meanwhile does not.
+// The caller's lock of a mutex, during the wait: a caller that returns, also by a stop, has locked
+// the mutex as often as before. A caller that is killed meanwhile has not.
 class lent_lock {
 public:
     lent_lock(weft_mutex_t& c, mutex& m) noexcept

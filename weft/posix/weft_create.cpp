@@ -50,8 +50,8 @@ private:
     }
 };
 
-// Whether there is a stack at the moment, so that it is most often the call that fails and not the
-// fiber. It takes one when it begins: many that are made and end in turn use the same.
+// Whether a stack can be had now, so that in most cases the call fails and not the fiber. A fiber
+// takes its stack when it begins: many fibers that are made and end in turn use the same one.
 bool has_stack(const weft_attr_t* attr) noexcept {
     if (attr != nullptr && attr->stacks_ != nullptr) return true;
     const stack_source from =
@@ -70,7 +70,7 @@ fiber_options options_of(const weft_attr_t* attr, launcher& on) noexcept {
     return o;
 }
 
-// Made and known, and not begun.
+// The fiber is made and in the table, and has not begun.
 identity& make_fiber(launcher& on, const weft_attr_t* attr, weft_start_t start, void* arg) {
     auto made = std::make_unique<identity>();
     identities& all = identities::all();
@@ -109,7 +109,7 @@ int begin_fiber(launcher& on, weft_t& id, const weft_attr_t* attr, weft_start_t 
     who = &make_fiber(on, attr, start, arg);
 #endif
     if (attr != nullptr && attr->detached_ == WEFT_CREATE_DETACHED)
-        who->how = identity::claim::detached;  // nobody else knows of it yet
+        who->how = identity::claim::detached;  // no other thread knows of it yet
     id = who->id;
     who->core->begin(false);
     return 0;

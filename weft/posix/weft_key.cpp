@@ -15,12 +15,12 @@
 namespace weft::detail {
 namespace {
 
-// A key's number is never given twice: it is taken from those of fiber_locals, plus one.
+// A key's number is never used again: it is taken from those of fiber_locals, plus one.
 constinit key_place keys[WEFT_KEYS_MAX];
 constinit spin_lock changing_keys;
 
-// What a fiber, or a thread, has for its keys. Of each the number, which says whether the key is
-// still the same.
+// The values that a fiber, or a thread, has for its keys. The number of each shows whether the key
+// is still the same.
 struct key_values {
     struct value {
         void* it = nullptr;
@@ -45,7 +45,7 @@ struct key_values {
     }
 };
 
-// As pthreads has it: what destructors set anew is destroyed too, so many times, and then left.
+// As in pthreads: what destructors set anew is destroyed too, up to so many times, and then left.
 constexpr int most_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 
 std::uint64_t number_of(weft_key_t key) noexcept {
@@ -61,7 +61,7 @@ key_values* find_values() noexcept { return static_cast<key_values*>(find_local(
 
 void drop_values(void* p) noexcept { delete static_cast<key_values*>(p); }
 
-// Destructors find the values that are left; without memory they find none, and there is one round.
+// Destructors find the values that are left; without memory they find none, and run in one round.
 void end_values(void* p) noexcept {
     if (!try_add_local(local_key(), p, drop_values)) {
         static_cast<key_values*>(p)->destroy_once();

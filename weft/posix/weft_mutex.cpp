@@ -11,7 +11,7 @@ namespace {
 
 bool is_kind(unsigned kind) noexcept { return kind <= WEFT_MUTEX_ERRORCHECK; }
 
-// For who has it already. `depth_` is written by the holder.
+// For a caller that owns the mutex already. `depth_` is written by the owner.
 int lock_again(weft_mutex_t& m, int refusal) noexcept {
     if (m.kind_ != WEFT_MUTEX_RECURSIVE) return refusal;
     if (m.depth_ == ~0u) return EAGAIN;

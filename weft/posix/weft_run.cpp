@@ -17,7 +17,7 @@ namespace {
 constinit atomic<loop*> nobodys{nullptr};
 constinit std::mutex making_it;
 
-// It is never destroyed, and its thread ends with the process.
+// The loop is never destroyed, and its thread ends with the process.
 loop* make_nobodys_loop() {
     // A child of a fork has no such thread, and makes one of its own. Release: pairs with
     // loop_of_nobody, as below.
@@ -47,7 +47,7 @@ int or_no_memory(F f) {
 #endif
 }
 
-// On a thread that runs nothing.
+// Whether this thread runs nothing.
 bool is_idle_thread() noexcept { return current_executor() == nullptr; }
 
 int run_on_loop(weft_start_t start, void* arg, weft_t& first) {
@@ -67,7 +67,7 @@ int run_on_pool(unsigned thread_count, weft_start_t start, void* arg, weft_t& fi
 }  // namespace
 
 launcher* loop_of_nobody() noexcept {
-    loop* l = nobodys.load(std::memory_order_acquire);  // pairs with who makes it
+    loop* l = nobodys.load(std::memory_order_acquire);  // pairs with the thread that makes it
     if (l != nullptr) return l;
     const std::lock_guard held(making_it);
     l = nobodys.load(std::memory_order_relaxed);  // under the lock

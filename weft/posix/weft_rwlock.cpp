@@ -23,7 +23,7 @@ int try_lock(weft_rwlock_t& c, bool shared) noexcept {
     return try_now(*m, shared) ? 0 : EBUSY;
 }
 
-// With a moment, or without.
+// With a deadline, or without.
 int lock(weft_rwlock_t& c, bool shared, const timespec* until) {
     shared_mutex* const m = lock_of(c);
     if (m == nullptr) return EINVAL;

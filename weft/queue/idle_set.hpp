@@ -1,12 +1,13 @@
-// idle_set: which of some workers sleep, and how many look for work: who is to be woken for what
-// was put where anybody may take it.
+// idle_set: which of some workers sleep, and how many search for work; selects the worker to wake
+// for work that any worker may take.
 //
-// Its one idea: who is going to sleep says so first, and then looks once more (an eventcount whose
-// sleepers have names, as each sleeps on a thing of its own). What was put before that look, he
-// sees; who puts it later sees him, and claims him. Where somebody looks for work already, nobody
-// is claimed: he will find it, or say that he goes to sleep and look once more.
+// Design: a worker announces that it is about to sleep and then checks all queues once more (an
+// eventcount whose sleepers have names, because each sleeps on an object of its own). The worker
+// sees work that was put before that check; a producer that puts work later sees the worker, and
+// claims it. While a worker searches already, no worker is claimed: the searching worker will find
+// the work, or will announce itself and check once more.
 //
-//      worker                                     whoever has work
+//      worker                                     producer of work
 //
 //      announce(i)                                queue.push(x)
 //      if nothing anywhere:  sleep                if ((i = idle.claim()) != none) wake worker i
@@ -14,16 +15,16 @@
 //
 //   63      40 39         28 27        14 13      0
 //   +---------+-------------+------------+---------+
-//   |  epoch  |  searching  |  claiming  |  idle   |     and a bit of each that may be claimed
+//   |  epoch  |  searching  |  claiming  |  idle   |     and a bit for each worker: may be claimed
 //   +---------+-------------+------------+---------+
 //
-// The fence between the two steps of each is an asymmetric_fence: to have work costs nothing beside
-// a load, and to go to sleep a system call more.
+// The fence between the two steps of each side is an asymmetric_fence: a producer pays nothing
+// beside a load, and a worker that goes to sleep pays one more system call.
 //
-// Who is claimed counts as one who searches, until he finds something (end_search) or announces
-// himself again. At most half of the workers search, or one.
+// A claimed worker counts as searching until it finds work (end_search) or announces itself again.
+// At most half of the workers search, or one.
 //
-// Limit: 15 000 threads claim at the same moment.
+// Limit: 15 000 threads claim at the same time.
 //
 // Model: test/model/idle_set_test.cpp
 #pragma once
@@ -39,14 +40,15 @@
 namespace weft {
 
 // Invariants:
-// I1  a worker's bit is set from announce() until a claim or his retract() has cleared it: one of
-//     the two does
-// I2  `idle` counts the bits, and is changed after them; `searching` those who were claimed or
-//     began by themselves, and have not ended it
+// I1  a worker's bit is set from announce() until a claim or the worker's retract() has cleared
+//     it: exactly one of the two does
+// I2  `idle` counts the bits, and is changed after them; `searching` counts the workers that were
+//     claimed or began a search by themselves, and have not ended it
 // I3  `epoch` rises, modulo 2^24, with each bit that is cleared
-// I4  `claiming` counts the claims under way: a claimed worker may be awake before I2 has it so
-// I5  a claim that finds no bit has been told of none since it began to look: else all could come
-//     to sleep beside it, and none of them be the one that sees that all are idle
+// I4  `claiming` counts the claims in progress: a claimed worker may be awake before the counters
+//     of I2 show it
+// I5  a claim returns none only if state_ has not changed since its scan began: otherwise all
+//     workers could go to sleep during the claim, and none of them would see that all are idle
 class idle_set {
     using word = std::uint64_t;
 
@@ -61,25 +63,26 @@ public:
     idle_set(const idle_set&) = delete;
     idle_set& operator=(const idle_set&) = delete;
 
-    // Worker i, who searched or not, goes to sleep, once he has looked everywhere after this.
+    // Worker i, which `searched` or not, goes to sleep after it has checked all queues once more.
     void announce(unsigned i, bool searched) noexcept {
-        // Release, both: who counts all idle sees what each did before.
+        // Release, both: a thread that counts all workers idle sees what each did before.
         bits_[i / 64].fetch_or(bit(i), std::memory_order_release);        // I1
         state_.fetch_add(searched ? one_idle - one_searching : one_idle,  // I2
                          std::memory_order_acq_rel);
         asymmetric_fence::heavy();  // pairs with the light one of a claim
     }
-    // He is awake, or did not sleep. False: he was claimed, and searches now.
+    // Worker i is awake, or did not sleep. False: the worker was claimed, and searches now.
     [[nodiscard]] bool retract(unsigned i) noexcept {
         // Acquire: pairs with the release of a claim.
         if ((bits_[i / 64].fetch_and(~bit(i), std::memory_order_acq_rel) & bit(i)) == 0)
             return false;  // I1
-        // Acquire: pairs with is_still(). It carries the releases of announce() on.
+        // Acquire: pairs with is_still(). The read-modify-write continues the releases of
+        // announce().
         state_.fetch_add(one_epoch - one_idle, std::memory_order_acquire);  // I2, I3
         return true;
     }
 
-    // Whether he may search.
+    // Whether a worker may begin to search.
     [[nodiscard]] bool begin_search() noexcept {
         word now = state_.load(std::memory_order_relaxed);
         do {
@@ -89,14 +92,14 @@ public:
                                                std::memory_order_relaxed));
         return true;
     }
-    // He has found something. True: nobody searches now, so that somebody should be claimed for
-    // what others have put meanwhile.
+    // A searching worker has found work. True: no worker searches now, so a worker should be
+    // claimed for the work that others have put meanwhile.
     [[nodiscard]] bool end_search() noexcept {
-        // Acquire and release: what he did is before what the next one claimed does.
+        // Acquire and release: what this worker did is before what the next claimed worker does.
         return searching_in(state_.fetch_sub(one_searching, std::memory_order_acq_rel)) == 1;
     }
 
-    // After work was put somewhere: whom to wake for it, or none. Any thread.
+    // Called after work was put: returns the worker to wake for the work, or none. Any thread.
     [[nodiscard]] unsigned claim() noexcept {
         fence_.light();  // pairs with the heavy one of announce()
         // Relaxed: the fence is in front of it.
@@ -106,8 +109,8 @@ public:
         return claim_any();
     }
 
-    // Whether all are, and nobody is about to wake one; if it is still so at a second look, they
-    // were so all the time between.
+    // Shows whether all workers are idle and no claim is in progress. If is_still() confirms the
+    // snapshot later, all were idle the whole time between.
     struct snapshot {
         word state;
     };
@@ -116,10 +119,10 @@ public:
     bool all_idle(snapshot s) const noexcept {
         return idle_in(s.state) == worker_count_ && claiming_in(s.state) == 0;  // I4
     }
-    // The second look. A read-modify-write, and no load, which could give the word of before a
-    // worker woke although the caller has read what that worker wrote since. Release: pairs with
-    // retract() and claim_any(): what wakes after this look writes nothing that was read before it.
-    // Acquire: as look().
+    // Confirms a snapshot. A read-modify-write and not a load: a load could return the word from
+    // before a worker woke, although the caller has read what that worker wrote since. Release:
+    // pairs with retract() and claim_any(): a worker that wakes after this check writes nothing
+    // that was read before the check. Acquire: as look().
     [[nodiscard]] bool is_still(snapshot s) noexcept {
         return state_.fetch_add(0, std::memory_order_acq_rel) == s.state;
     }
@@ -139,8 +142,8 @@ private:
     static word bit(unsigned i) noexcept { return word{1} << i % 64; }
 
     WEFT_NOINLINE unsigned claim_any() noexcept {
-        // Acquire: pairs with is_still(), before a bit is cleared; and, here and below, with
-        // announce(), whose bit is seen then.
+        // Acquire: pairs with is_still(), before a bit is cleared; here and below, pairs with
+        // announce() too, so that its bit is seen.
         word now = state_.fetch_add(one_claiming, std::memory_order_acquire) + one_claiming;  // I4
         do {
             for (unsigned n = 0; n * 64 < worker_count_; ++n) {
@@ -159,7 +162,8 @@ private:
         // Acquire and release: pairs with retract().
         if ((bits_[i / 64].fetch_and(~bit(i), std::memory_order_acq_rel) & bit(i)) == 0)
             return false;  // I1
-        // Relaxed: what is handed over goes by the bit. It carries the releases of announce() on.
+        // Relaxed: the bit orders what is passed to the worker. The read-modify-write continues the
+        // releases of announce().
         state_.fetch_add(one_epoch + one_searching - one_claiming - one_idle,
                          std::memory_order_relaxed);  // I2, I3
         return true;

@@ -1,36 +1,38 @@
-// inbox<T>: where any thread puts something for one owner, who takes all of it at once, in order.
+// inbox<T>: an intrusive queue into which any thread pushes, and from which one owner takes all at
+// once, in order.
 //
-// Its one idea: a stack, pushed by compare-and-swap and taken whole by one exchange. Nothing is
-// ever popped from it singly, so there is no ABA; the owner turns what he took round once, which
-// walks nodes that he is about to use. No push waits for another, and no thread waits for the
-// owner.
+// Design: a stack, pushed by compare-and-swap and taken whole by one exchange. No node is ever
+// popped singly, so no ABA is possible. The owner reverses the taken list once, which touches nodes
+// that the owner is about to use. No push waits for another, and no thread waits for the owner.
 //
 //   head --> [c] --> [b] --> [a] --> null       three pushed, a first
 //                                               take() gives a, b, c
-//   head: empty    null: the first push tells its caller to wake the owner
-//         watched  the owner looks again by himself: no push does
-//         a node   there is something in it
+//   head: empty    null: the first push returns true, and its caller wakes the owner
+//         watched  the owner checks again without a wake: no push returns true
+//         a node   the inbox is not empty
 //
 // To wake. A push returns true when it found the inbox empty, and its caller then wakes the owner.
-// That is exactly one push of each filling, so a wake may cost a system call. None is lost if
+// Exactly one push of each filling returns true, so a wake may cost a system call. No wake is lost
+// if
 //
-//   - the wake is remembered: it makes the owner's next sleep return at once. It is a system call
-//     (eventfd), a releasing read-modify-write of a word (futex), or a flag under a mutex; a mere
-//     store could cover up an earlier wake, and with it the push that it told of;
-//   - the owner, once awake, first forgets the wake and then takes. Who takes first may forget a
-//     wake for something that came in between, and sleep on it;
-//   - he sleeps only if the last take() gave nothing. He may wake for what he has taken already.
+//   - the wake is remembered: a wake makes the owner's next sleep return at once. The wake is a
+//     system call (eventfd), a releasing read-modify-write of a word (futex), or a flag under a
+//     mutex; a mere store could hide an earlier wake, and with it the push behind that wake;
+//   - the owner, once awake, first clears the wake and then takes. An owner that takes first may
+//     clear the wake of a push that came in between, and sleep although the inbox is not empty;
+//   - the owner sleeps only if the last take() gave nothing. The owner may wake for nodes that it
+//     has taken already.
 //
-// Who owes a wake comes to the owner after the push, when he may have taken the node, and have
-// nothing left to stay for. So he who ends an owner first waits until as many wakes have been made
-// as owed_count() says.
+// A caller that owes a wake makes it after the push. By then the owner may have taken the node, and
+// may have no reason left to exist. Before an owner is destroyed, the destroying code therefore
+// waits until as many wakes have been made as owed_count() says.
 //
-// An owner who is busy and will look again spares the others the wake: take_and_watch() leaves the
-// inbox watched, and until the next take() no push returns true. The last look before a sleep is a
-// take(): it makes the inbox empty, or gives what came meanwhile.
+// A busy owner that will check again spares other threads the wake: take_and_watch() leaves the
+// inbox watched, and until the next take() no push returns true. The last check before a sleep is a
+// take(): take() leaves the inbox empty, or gives what came meanwhile.
 //
-// Who sees what: what a thread did before its push, the owner sees after the take that gave the
-// node. Nothing goes the other way.
+// Ordering: what a thread did before its push, the owner sees after the take that gave the node.
+// Nothing is ordered in the other direction.
 //
 //   weft::inbox<job> box;
 //   if (box.push(j)) wake_owner();                                      // any thread
@@ -50,7 +52,7 @@ namespace weft {
 
 // Invariants:
 // I1  head_ is null, &watched_, or the node pushed last; the first of a filling ends in null
-// I2  only push() puts a node in, only the owner takes one out, and he takes all
+// I2  only push() puts a node in; only the owner takes nodes out, and takes all of them
 // I3  the first push of a filling returned true if the take before it left null
 template <class T, class Tag = void>
 class inbox {
@@ -79,12 +81,13 @@ public:
         return before == nullptr;
     }
 
-    // All that is in it, first in first out. Leaves it empty: the next push returns true. Owner.
+    // Takes all nodes, first in first out. Leaves the inbox empty: the next push returns true.
+    // Owner.
     queue take() noexcept { return take_leaving(nullptr); }
-    // The same, but leaves it watched: no push returns true until a take(). Owner.
+    // As take(), but leaves the inbox watched: no push returns true until a take(). Owner.
     queue take_and_watch() noexcept {
-        // Nothing new: to read is cheaper than to write. Relaxed: what is not seen yet, the next
-        // take gives. take() itself, which may be the last before a sleep, always exchanges.
+        // Nothing new: a read is cheaper than a write. Relaxed: the next take gives what is not
+        // seen yet. take() itself, which may be the last before a sleep, always exchanges.
         if (head_.load(std::memory_order_relaxed) == &watched_) return {};
         return take_leaving(&watched_);
     }
@@ -92,15 +95,16 @@ public:
     // How many of the pushes that were taken returned true. Owner.
     std::size_t owed_count() const noexcept { return owed_count_; }
 
-    // Whether a take would give nothing. A hint, except to the owner, for whom `false` is for good.
+    // Whether a take would give nothing. A hint, except that for the owner `false` stays true until
+    // the next take.
     bool empty() const noexcept {
         const link* head = head_.load(std::memory_order_relaxed);  // nothing is read through it
         return head == nullptr || head == &watched_;
     }
 
-    // Walks what is in it; ends the program if it is broken. Owner, while nothing is pushed.
+    // Walks the nodes; aborts if a link is wrong. Owner, while no thread pushes.
     void check() const noexcept {
-        const link* top = head_.load(std::memory_order_relaxed);  // so it is the last
+        const link* top = head_.load(std::memory_order_relaxed);  // no push: the last value
         if (top == nullptr || top == &watched_) return;
         const link* slow = top;
         bool move_slow = false;
@@ -129,8 +133,8 @@ private:
         return in_order;
     }
 
-    std::size_t owed_count_ = 0;  // this and the next are the owner's
-    bool watching_ = false;       // what his last take left
+    std::size_t owed_count_ = 0;  // owed_count_ and watching_ are the owner's
+    bool watching_ = false;       // whether the last take left the inbox watched
     link watched_;                // never in a queue; only its address is used
     atomic<link*> head_{nullptr};
 };

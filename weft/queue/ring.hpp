@@ -1,21 +1,21 @@
 // ring<T>: a FIFO of values that grows, for one owner: a run queue.
 //
-// Its one idea: an array whose length is a power of two, and two counters that only rise; what is
-// queued lies at [head, tail) taken modulo the length. Both ends push, the front pops, and any
-// place may be looked at, so that who pops entry i can fetch ahead what entry i + 4 points at.
+// Design: an array whose length is a power of two, and two counters that only rise. The queued
+// entries lie at [head, tail) taken modulo the length. Both ends push, the front pops, and any
+// entry may be read, so that the code that pops entry i can prefetch what entry i + 4 points at.
 //
 //   capacity 8      6   7   8   9   10                     head 6, tail 11
 //                 +---+---+---+---+---+---+---+---+
 //                 | 8 | 9 |10 | . | . | . | 6 | 7 |
 //                 +---+---+---+---+---+---+---+---+
 //
-// It doubles when it is full. It halves when it was much too large for long: each time the head has
-// gone once round, it looks; eight looks in a row at less than an eighth, and half is given back.
-// So a burst that returns keeps its memory, and a steady queue allocates nothing. trim() does at
-// once what can be done.
+// A ring doubles when it is full, and halves when it was much too large for long. Each time the
+// head has gone once round, the ring checks its size; eight checks in a row at less than an eighth
+// release one half. A burst that returns therefore keeps its memory, and a steady queue allocates
+// nothing. trim() releases all unneeded memory at once.
 //
 // Limits: one thread at a time. A push that must grow throws bad_alloc when there is no memory;
-// reserve() beforehand makes sure of room, and what is reserved is not given back. T is moved
+// reserve() beforehand guarantees capacity, and reserved capacity is not released. T is moved
 // without throwing.
 //
 //   weft::ring<std::coroutine_handle<>> ready;
@@ -70,14 +70,14 @@ public:
     }
     const T& operator[](std::size_t i) const noexcept { return const_cast<ring&>(*this)[i]; }
 
-    // Throw bad_alloc if the ring is full and cannot grow; it is then as before.
+    // Throw bad_alloc if the ring is full and cannot grow; the ring is then unchanged.
     void push_back(T x) {
         if (count() == capacity_) [[unlikely]]
             grow(capacity_ + 1);
         std::construct_at(&slot(tail_), std::move(x));
         ++tail_;
     }
-    // False in place of that.
+    // As push_back(), but returns false in place of a bad_alloc.
     [[nodiscard]] bool try_push_back(T x) noexcept {
         if (count() == capacity_) [[unlikely]] {
             if (!try_grow(capacity_ + 1)) return false;
@@ -93,7 +93,7 @@ public:
         --head_;
     }
 
-    // There must be one.
+    // Precondition: the ring is not empty.
     T pop_front() noexcept {
         WEFT_DEBUG_ASSERT(!empty(), "ring: pop of an empty one");
         T& front = slot(head_);
@@ -108,20 +108,21 @@ public:
         for (; head_ != tail_; ++head_) std::destroy_at(&slot(head_));
     }
 
-    // From now on this many fit in without allocation. 0 takes it back. Throws bad_alloc.
+    // From now on total_count entries fit without allocation. 0 ends the reservation. Throws
+    // bad_alloc.
     void reserve(std::size_t total_count) {
         if (total_count > capacity_) grow(total_count);
         reserved_count_ = total_count;
     }
 
-    // Gives back at once what the present entries and reserve() do not need.
+    // Releases at once the memory that the present entries and reserve() do not need.
     void trim() noexcept {
         const std::size_t fits = fitting(count() > reserved_count_ ? count() : reserved_count_);
         if (fits < capacity_) move_to(try_acquire(fits), fits);
         idle_rounds_ = 0;
     }
 
-    // Ends the program if the ring is broken. Owner.
+    // Aborts if an invariant does not hold. Owner.
     void check() const noexcept {
         WEFT_ASSERT(capacity_ == 0 || std::has_single_bit(capacity_), "ring: I1");
         WEFT_ASSERT((capacity_ == 0) == (slots_ == nullptr), "ring: I1");
@@ -131,7 +132,8 @@ public:
 
 private:
     static constexpr unsigned most_idle_rounds = 8;
-    // From here on a ring is whole pages of its own, so that what it grows out of leaves no hole.
+    // From this size on a ring uses whole pages of its own, so that an outgrown array leaves no
+    // hole.
     static constexpr std::size_t large_bytes = 8192;
 
     static constexpr std::size_t fitting(std::size_t total_count) noexcept {
@@ -174,7 +176,7 @@ private:
         move_to(try_acquire(capacity_ / 2), capacity_ / 2);
     }
 
-    // All entries go to other slots; null, and all stays as it is.
+    // Moves all entries to other slots; does nothing if `slots` is null.
     void move_to(T* slots, std::size_t total_count) noexcept {
         if (slots == nullptr) return;
         std::size_t n = 0;
@@ -194,7 +196,7 @@ private:
     std::size_t head_ = 0;
     std::size_t tail_ = 0;
     std::size_t reserved_count_ = 0;
-    unsigned idle_rounds_ = 0;  // looks in a row that found it nearly empty
+    unsigned idle_rounds_ = 0;  // checks in a row that found the ring nearly empty
 };
 
 }  // namespace weft

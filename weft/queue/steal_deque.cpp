@@ -7,7 +7,7 @@
 namespace weft::detail {
 
 steal_core::~steal_core() {
-    // Relaxed: whoever destroys it has seen to it that nobody is at it.
+    // Relaxed: the destroying thread has ensured that no other thread uses the deque.
     array* a = array_.load(std::memory_order_relaxed);
     while (a != nullptr) {
         array* const older = a->replaced;
@@ -17,7 +17,7 @@ steal_core::~steal_core() {
     }
 }
 
-// There seems to be none at b. False when there is no memory.
+// Called when no slot seems free for index b. False if there is no memory.
 bool steal_core::make_room(index b) noexcept {
     // Acquire: pairs with the release of each theft before: its slot was read before it is written.
     top_seen_ = top_.load(std::memory_order_acquire);
@@ -33,10 +33,10 @@ bool steal_core::grow(index b) noexcept {
     array* const before = array_.load(std::memory_order_relaxed);  // its own
     array* const a =
         std::construct_at(static_cast<array*>(memory), static_cast<index>(count), before);
-    // The others are null, for a thief that comes too late and looks there all the same.
+    // The other slots are null, for a late thief that nevertheless reads one.
     std::uninitialized_value_construct_n(a->slots(), count);
     for (index i = top_seen_; i < b; ++i) {  // I4
-        // Relaxed, both: its own, and told of by array_.
+        // Relaxed, both: the owner's own slots, and array_ publishes the new ones.
         void* const x = array_mine_[i & (length_ - 1)].load(std::memory_order_relaxed);
         a->slots()[i & (a->length - 1)].store(x, std::memory_order_relaxed);
     }

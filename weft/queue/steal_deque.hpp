@@ -1,8 +1,8 @@
-// steal_deque<T>: where a worker keeps what it is to run next, and others may take from.
+// steal_deque<T>: a work-stealing deque: a worker pushes and pops its work, other threads steal it.
 //
-// Its one idea: an array and two counters. The owner pushes and pops at the bottom, last in first
-// out, and thieves take from the top, first in first out; only over the last entry do they meet,
-// and there a compare-and-swap of top decides (Chase and Lev).
+// Design: an array and two counters. The owner pushes and pops at the bottom, last in first out,
+// and thieves take from the top, first in first out. Owner and thieves compete only for the last
+// entry, and there a compare-and-swap of top decides (Chase and Lev).
 //
 //   capacity 8                 owner: bottom 13   top 7: thieves
 //                                          |       |
@@ -11,33 +11,34 @@
 //                    | 8 | 9 |10 |11 |12 | . | . | 7 |     entry i lies in slot i modulo 8
 //                    +---+---+---+---+---+---+---+---+
 //
-// Who pays. A pop lowers bottom and then looks at top; a thief looks at top and then at bottom.
-// Each needs a full fence in between: else the owner takes an entry without the compare-and-swap,
-// because it does not see that the thieves have come so far, and a thief takes it with one. Pops
-// are frequent and thefts are rare, so the fence is an asymmetric_fence: a pop has its light side,
-// which is free, and thieves have the heavy one. They need it once for a round over many deques:
+// Cost. A pop lowers bottom and then reads top; a thief reads top and then bottom. Each needs a
+// full fence in between. Without the fences the owner takes an entry without the compare-and-swap,
+// because it does not see that the thieves have come so far, and a thief takes the same entry with
+// one. Pops are frequent and thefts are rare, so the fence is an asymmetric_fence: a pop has the
+// light side, which is free, and a thief has the heavy side. A thief needs the heavy fence once for
+// one pass over many deques:
 //
-//   for (i : victims) marks[i] = victims[i].mark();       // looks at top
+//   for (i : victims) marks[i] = victims[i].mark();       // reads top
 //   asymmetric_fence::heavy();                            // once, and only if one of them is seen
-//   for (i : victims) if (T* x = victims[i].steal(marks[i]).item) ...;    // looks at bottom
+//   for (i : victims) if (T* x = victims[i].steal(marks[i]).item) ...;    // reads bottom
 //
-// A mark is good for one theft; its fence lies between mark() and steal(). There is none for two
-// entries or a half of them: the owner may pop without a compare-and-swap whatever is not at the
-// top that it sees, so a thief that goes on past the top of its mark takes what the owner has
-// taken. To let it, pops would have to pay for as many of the last entries as a thief may take at
-// once.
+// A mark is valid for one theft; its fence lies between mark() and steal(). No call steals two
+// entries or a half of them: the owner may pop without a compare-and-swap any entry that is not at
+// the top that it sees, so a thief that continued past the top of its mark would take what the
+// owner has taken. To allow such a theft, pops would have to pay for as many of the last entries as
+// a thief may take at once.
 //
-// What a thief finds. `empty` may be old news when it comes, as any such answer; who goes to sleep
-// on it looks again after eventcount::prepare(). `lost` says that somebody took the entry of the
-// mark first; there may be others.
+// Result of a theft. `empty` may be out of date when it is returned; a thief that goes to sleep on
+// `empty` checks again after eventcount::prepare(). `lost` means that another thread took the entry
+// of the mark first; the deque may hold other entries.
 //
-// Who sees what: what a thread did before its push, the thief sees that stole. Nothing goes the
-// other way.
+// Ordering: what a thread did before its push is visible to the thief that stole the entry. Nothing
+// is ordered in the other direction.
 //
-// Limits: it grows, and does not shrink; arrays that became too small are kept until it is
-// destroyed, because a slow thief may look into them (all together, they are smaller than the
-// present one). A push that must grow throws bad_alloc when there is no memory. Each method is the
-// owner's unless it says otherwise.
+// Limits: a deque grows, and does not shrink. Arrays that became too small are kept until the deque
+// is destroyed, because a slow thief may read them (all together, they are smaller than the present
+// array). A push that must grow throws bad_alloc when there is no memory. Each method is the
+// owner's unless its comment says otherwise.
 //
 //   weft::steal_deque<job> deque;
 //   deque.push(j);                                          // the owner
@@ -64,8 +65,8 @@ class steal_core;
 
 enum class steal_status : unsigned char {
     taken,
-    empty,  // there was nothing
-    lost    // somebody else was first
+    empty,  // the deque was empty
+    lost    // another thread took the entry first
 };
 
 template <class T>
@@ -78,7 +79,7 @@ struct steal_result {
 class [[nodiscard]] steal_mark {
 public:
     steal_mark() noexcept = default;  // of nothing
-    // Whether there was nothing, so that a fence for it would be in vain.
+    // Whether the deque was empty, so that a fence for this mark would be useless.
     bool empty() const noexcept { return empty_; }
 
 private:
@@ -94,12 +95,13 @@ namespace detail {
 // The deque of untyped entries.
 //
 // Invariants:
-// I1  an entry is in it while top <= its index < bottom, and exactly one party takes it: who raises
-//     top from its index, or the owner, whose pop found top below it after the fence
+// I1  an entry is in the deque while top <= its index < bottom, and exactly one thread takes it:
+//     the thread that raises top from its index, or the owner, if its pop found top below the index
+//     after the fence
 // I2  top only rises, and by one; bottom is written by the owner alone
-// I3  top <= bottom, but for a pop under way and for values that are seen late
+// I3  top <= bottom, except during a pop and for values that are seen late
 // I4  array_ has a slot for each index of [top_seen_, top_seen_ + length), and top_seen_ <= top
-// I5  no array that a thief may have seen is given back before the deque
+// I5  no array that a thief may have seen is released before the deque is destroyed
 class steal_core {
     using index = std::int64_t;  // of an entry; 2^63 pushes are more than there will be
 
@@ -115,13 +117,13 @@ public:
         if (b - top_seen_ >= length_) [[unlikely]] {
             if (!make_room(b)) return false;
         }
-        array_mine_[b & (length_ - 1)].store(x, std::memory_order_relaxed);  // bottom tells of it
+        array_mine_[b & (length_ - 1)].store(x, std::memory_order_relaxed);  // bottom publishes it
         // Release: pairs with the acquire of a steal.
         bottom_.store(b + 1, std::memory_order_release);
         return true;
     }
 
-    // Takes what was pushed last, if it is x and no thief has it.
+    // Takes the entry that was pushed last, if that entry is x and no thief has taken it.
     [[nodiscard]] bool try_pop(const void* x) noexcept {
         const index b = bottom_.load(std::memory_order_relaxed) - 1;  // its own
         // Relaxed, both: as in pop(), and its own store.
@@ -133,7 +135,7 @@ public:
 
     void* pop() noexcept {
         const index b = bottom_.load(std::memory_order_relaxed) - 1;  // its own
-        // Nothing there, and nothing written. Relaxed: top is not lower than is seen (I2).
+        // Empty: nothing is written. Relaxed: top is not lower than the value seen (I2).
         if (top_.load(std::memory_order_relaxed) > b) return nullptr;
         // Relaxed: its own store.
         void* const x = array_mine_[b & (length_ - 1)].load(std::memory_order_relaxed);
@@ -150,23 +152,23 @@ public:
     // Any thread. A fence lies between mark() and this.
     steal_result<void> steal(steal_mark m) noexcept {
         if (m.empty()) return {steal_status::empty, nullptr};
-        // Acquire: pairs with the release of the push, or pop, that wrote what it sees.
+        // Acquire: pairs with the release of the push, or pop, that wrote the value seen.
         if (bottom_.load(std::memory_order_acquire) <= m.top_)
             return {steal_status::empty, nullptr};
         // Acquire: pairs with grow(), for an array that is newer than the bottom.
         array* const a = array_.load(std::memory_order_acquire);
-        // Relaxed: it may be overwritten already, when top is higher; then what follows fails.
+        // Relaxed: the slot may be overwritten already, if top is higher; then the exchange fails.
         void* const x = a->slots()[m.top_ & (a->length - 1)].load(std::memory_order_relaxed);
         index t = m.top_;
         // Release: pairs with make_room(), so that the slot is read before it is written again.
-        // Relaxed on failure: nothing was seen that is used.
+        // Relaxed on failure: nothing that was read is used.
         if (!top_.compare_exchange_strong(t, t + 1, std::memory_order_release,
                                           std::memory_order_relaxed))
             return {steal_status::lost, nullptr};
         return {steal_status::taken, x};
     }
 
-    // How many there are: a hint to others. To the owner, at most so many. Any thread.
+    // The count of the entries: an upper bound for the owner, a hint for other threads. Any thread.
     std::size_t count() const noexcept {
         // Relaxed: nothing is read through them.
         const index t = top_.load(std::memory_order_relaxed);
@@ -190,7 +192,7 @@ private:
     // The header of the slots, which follow it.
     struct array {
         index length;     // a power of two
-        array* replaced;  // what it was made in place of, or null
+        array* replaced;  // the array before this one, or null
 
         slot* slots() noexcept { return reinterpret_cast<slot*>(this + 1); }
     };
@@ -203,25 +205,25 @@ private:
         index t = top_.load(std::memory_order_relaxed);  // the fence is in front of it
         if (t < b) [[likely]]
             return true;  // I1: no thief whose mark is at b sees it
-        // The last one: whoever raises top has it. Relaxed: nothing is handed over.
+        // The last entry belongs to the thread that raises top. Relaxed: no data is passed.
         const bool mine =
             t == b && top_.compare_exchange_strong(t, t + 1, std::memory_order_relaxed,
                                                    std::memory_order_relaxed);
-        bottom_.store(b + 1, std::memory_order_relaxed);  // empty: who sees it takes nothing
+        bottom_.store(b + 1, std::memory_order_relaxed);  // empty: b + 1 lets no thief take
         return mine;
     }
 
     WEFT_COLD bool make_room(index b) noexcept;
     bool grow(index b) noexcept;
 
-    // What thieves write.
+    // Written by thieves, and by the owner for the last entry.
     alignas(cache_line_bytes) atomic<index> top_{0};
 
-    // What the owner writes, and thieves read.
+    // Written by the owner, read by thieves.
     alignas(cache_line_bytes) atomic<index> bottom_{0};
     atomic<array*> array_{nullptr};
 
-    // What is the owner's alone.
+    // Only the owner's.
     slot* array_mine_ = nullptr;  // the slots of array_
     index length_ = 0;            // and how many
     index top_seen_ = 0;          // top, as make_room() last saw it
@@ -234,20 +236,20 @@ private:
 template <class T>
 class steal_deque {
 public:
-    // The first array has room for `first_count`, rounded up; it is made by the first push.
+    // The first push makes the first array, with `first_count` slots, rounded up.
     explicit steal_deque(std::size_t first_count = 256, asymmetric_fence fence = {}) noexcept
         : core_(first_count, fence) {}
     ~steal_deque() { WEFT_DEBUG_ASSERT(empty(), "steal_deque: destroyed with something in it"); }
 
-    // Throws bad_alloc if it is full and cannot grow; it is then as before.
+    // Throws bad_alloc if the deque is full and cannot grow; the deque is then unchanged.
     void push(T& x) {
         if (!try_push(x)) [[unlikely]]
             detail::throw_out_of_memory();
     }
-    // False in place of that.
+    // As push(), but returns false in place of a bad_alloc.
     [[nodiscard]] bool try_push(T& x) noexcept { return core_.try_push(&x); }
 
-    // What was pushed last; null when there is nothing.
+    // Takes the entry that was pushed last; null if the deque is empty.
     T* pop() noexcept { return static_cast<T*>(core_.pop()); }
 
     // The first half of a theft, and the second, with a heavy fence in between. Any thread.
@@ -256,24 +258,24 @@ public:
         const steal_result<void> r = core_.steal(m);
         return {r.status, static_cast<T*>(r.item)};
     }
-    // What was pushed first, with a fence for it alone. Any thread.
+    // Takes the entry that was pushed first, with a fence for this theft alone. Any thread.
     steal_result<T> steal() noexcept {
         const steal_mark m = mark();
         if (!m.empty()) asymmetric_fence::heavy();
         return steal(m);
     }
 
-    // Hints, except that the owner knows that it is empty when it is, and how many there are at
-    // most. Any thread.
+    // Hints to other threads. For the owner, count() is an upper bound, and a true empty() is
+    // definite. Any thread.
     std::size_t count() const noexcept { return core_.count(); }
     bool empty() const noexcept { return count() == 0; }
 
     std::size_t capacity() const noexcept { return core_.capacity(); }
-    // The i-th of those that would be popped, or null; it may be stolen, and gone, already: good to
-    // prefetch and for nothing else.
+    // The entry that is i-th in pop order, from 0, or null. The entry may be stolen and destroyed
+    // already: use the pointer only for a prefetch.
     const void* peek(std::size_t i) const noexcept { return core_.peek(i); }
 
-    // Ends the program if it is broken.
+    // Aborts if an invariant does not hold.
     void check() const noexcept { core_.check(); }
 
 private:

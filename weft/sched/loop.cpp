@@ -10,6 +10,7 @@
 #include "weft/base/line.hpp"
 #include "weft/base/spin_wait.hpp"
 #include "weft/sched/driver_futex.hpp"
+#include "weft/sched/fetch_ahead.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace weft {
@@ -216,30 +217,11 @@ time_point loop::next_deadline() const noexcept { return std::min(next_due(), gi
 
 // -- running ----------------------------------------------------------------------------------
 
-// What a long queue holds has left the caches, and its pages the TLB. Such a miss stalls all that
-// comes behind it, even as a prefetch, so the next ones are met together: in a loop so short that
-// the processor is in all of its rounds at once.
-WEFT_ALWAYS_INLINE void loop::fetch_ahead() noexcept {
-    for (std::size_t i = 0; i != fetch_count; ++i) {
-        const entry& e = ready_[i];
-        if (e.of == nullptr) {
-            prefetch(e.handle.address());
-            continue;
-        }
-        e.of->fetch();
-        if (const waiter* const w = e.of->waiting) {
-            prefetch(e.handle.address());
-            e.of->fetch_below();
-            w->fetch();
-        }
-    }
-}
-
 std::coroutine_handle<> loop::take_next(bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept {
     if (turns_left_ == 0 || ready_.empty() || slot_.handle != nullptr || is_observed_)
         return nullptr;
     if (ready_[0].of != nullptr || !wanted(ready_[0].handle)) return nullptr;
-    if (turns_left_ % fetch_count == 0 && ready_.count() > fetch_from) fetch_ahead();
+    detail::fetch_ahead::before_turn(ready_, turns_left_);
     --turns_left_;
     ++turn_count_;
     slot_uses_ = 0;
@@ -282,7 +264,7 @@ std::size_t loop::run_turns_paced() {
 std::size_t loop::run_turns() {
     std::size_t turns = 0;
     for (entry e; turns_left_ != 0; ++turns) {
-        if (turns_left_ % fetch_count == 0 && ready_.count() > fetch_from) fetch_ahead();
+        detail::fetch_ahead::before_turn(ready_, turns_left_);
         if (!next(e)) break;
         --turns_left_;
         detail::this_thread_runs() = {e.of, this};
@@ -502,14 +484,16 @@ void loop::end_all() noexcept {
         w.once();
 }
 
-// One has handed the stop on to another executor, or waits for those who live there, and the answer
-// is awaited, for a while; the others wait under a shield, or swallow it.
+// One has handed the stop on to another executor, or waits for those who live there, or is about to
+// be woken by another thread: that is awaited, for a while, of the last also while others run. The
+// others wait under a shield, or swallow the stop.
 void loop::end_or_await(flow& f) noexcept {
     const waiter* const w = f.waiting;
+    const bool is_claimed = w != nullptr && w->is_claimed();
     const bool may_be_answered =
-        w != nullptr && (w->reason() != stop_reason::none || w->is_for_others());
-    if (!ready() && may_be_answered && now() < patience_ &&
-        now_on().wait(std::min(patience_, next_due())))
+        is_claimed || (w != nullptr && (w->reason() != stop_reason::none || w->is_for_others()));
+    if (may_be_answered && now() < patience_ &&
+        (ready() ? is_claimed : now_on().wait(std::min(patience_, next_due()))))
         return;
     const bool before = std::exchange(ends_one_, true);
     f.kind->end(f);

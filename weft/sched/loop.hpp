@@ -6,7 +6,7 @@
 //
 //      own thread: post ---> [slot] <- the latest, bounded     other threads: post ---> [inbox]
 //                  defer --> [ring: first ......... last]  <------ once a round --------- +
-//                               |  fetched ahead, sixteen at a time
+//                               |  fetched ahead (fetch_ahead.hpp)
 //                               v
 //                            resume            [wheel] deadlines -> their waiters -> post
 //
@@ -205,8 +205,6 @@ private:
     static constexpr std::size_t first_turns = 8;   // the same after a sleep, where others help
     static constexpr duration long_round = std::chrono::microseconds(100);
     static constexpr std::size_t give_looks = 64;   // at so many of the ready
-    static constexpr std::size_t fetch_from = 64;   // a queue longer than this is fetched ahead,
-    static constexpr std::size_t fetch_count = 16;  // this many at a time
     static constexpr std::size_t long_queue = 512;  // entries: it has pages of its own
     static constexpr std::size_t last_rounds = 64;  // at the end, for each round_turns flows
     static constexpr tick near_ticks = 64;          // a round takes less, or it is late anyway
@@ -239,7 +237,6 @@ private:
     void end_or_await(flow& f) noexcept;
     void end_timers() noexcept;
     void drop_ready() noexcept;
-    void fetch_ahead() noexcept;
     bool waits_for_outside(std::size_t looks) const noexcept;
     void report_deadlock() noexcept;
     static void print_deadlock(loop&) noexcept;

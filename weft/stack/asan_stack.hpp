@@ -1,8 +1,8 @@
-// asan_stack: what AddressSanitizer is told about a stack that is free.
+// asan_stack: the state that AddressSanitizer keeps for the memory of a free stack.
 //
-// A free stack is poisoned, so that a pointer into a finished coroutine is caught; before it is
-// used again or unmapped it is cleaned, also of what frames that never returned have left behind.
-// Nothing without the sanitizer.
+// A free stack is poisoned, so that a pointer into a finished coroutine is caught. Before the stack
+// is used again or unmapped its poison is removed, also what frames that never returned have left
+// behind. Empty without the sanitizer.
 #pragma once
 
 #include "weft/base/platform.hpp"

@@ -1,7 +1,7 @@
 // buffer_stack: one stack in memory that the caller has, static or not.
 //
-// For the coroutine that must not allocate. There is no guard; at most one stack is out at a time,
-// a second acquire() gets an empty one. Not for several threads at once.
+// For a coroutine that must not allocate. The stack has no guard; at most one stack is out at a
+// time, a second acquire() gets an empty one. Not for several threads at once.
 //
 //   alignas(64) static std::byte memory[32 * 1024];
 //   weft::buffer_stack stacks(memory);

@@ -1,4 +1,4 @@
-// default_stacks: the process's own stacks, for whoever names no allocator.
+// default_stacks: the process's own stacks, for callers that name no allocator.
 //
 // One stack_pool for each size class, powers of two from 16 KiB to 1 GiB; an ask is rounded up, an
 // ask above them finds nothing. The pools need no set-up, take memory at first use, and are never

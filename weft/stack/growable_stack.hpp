@@ -1,8 +1,8 @@
 // growable_stack: a stack that is large when it must be and small while it waits.
 //
-// Its one idea: reserve much and let the kernel commit it page by page as the coroutine goes
-// deeper; when it is suspended in a shallow place again, trim() gives back the pages it no longer
-// uses. This is what split stacks promise, without a check in every function. Any thread.
+// Design: reserve much and let the kernel commit it page by page as the coroutine goes deeper; when
+// the coroutine is suspended at a shallow depth again, trim() gives back the pages that are no
+// longer in use. This is what split stacks promise, without a check in every function. Any thread.
 //
 //      | guard | limit ..... reserved ..... | sp ..... in use ..... top |
 //                    trim() gives this back   and keeps this

@@ -23,8 +23,8 @@ std::uint64_t canary_word(const std::byte* limit, std::size_t i) noexcept {
 bool a_marker_faults(const os_memory& by) noexcept {
     const memory_range page{by.map(page_bytes()), page_bytes()};
     if (page.begin == nullptr) return false;
-    // The kernel itself is made to write there, so that a fault is an error code. By a call whose
-    // result Valgrind does not read before it knows that it is there.
+    // The kernel itself is made to write there, so that a fault is an error code. The call is one
+    // whose result Valgrind does not read before Valgrind knows that the result exists.
     const bool faults = by.advise(page, advice::guard_install) &&
                         ::uname(reinterpret_cast<utsname*>(page.begin)) != 0 && errno == EFAULT;
     by.unmap(page);
@@ -84,7 +84,7 @@ std::size_t mapping_limit(const char* file) noexcept {
 }
 
 std::size_t protection_budget() noexcept {
-    // Two mappings for each guard, and half of all for everybody else.
+    // Two mappings for each guard; half of all mappings stay for the rest of the process.
     static const std::size_t answer = mapping_limit() / 4;
     return answer;
 }

@@ -4,11 +4,11 @@
 //   marker      MADV_GUARD_INSTALL: any number of them, many in one call (Linux 6.13)
 //   protection  mprotect: splits the mapping, two of the vm.max_map_count mappings a process may
 //               have; so weft uses at most half of those
-//   canary      nothing faults: a pattern just below the limit, looked at on release
+//   canary      nothing faults: a pattern just below the limit, checked on release
 //
 //      | guard bytes ........ [canary 64] | limit ... usable ...
 //
-// Whoever installs remembers the kind, to look at a canary and to give the budget back.
+// The caller that installs a guard keeps the kind, to check a canary and to give the budget back.
 //
 // Model: none, a counter that bounds a budget: one too few is harmless, and it orders nothing.
 #pragma once

@@ -28,7 +28,7 @@ public:
     page_oracle(const page_oracle&) = delete;
     page_oracle& operator=(const page_oracle&) = delete;
 
-    // The number of the first touched one, count if there is none, 0 when nobody knows.
+    // The index of the first touched page, count if no page is touched, 0 when that cannot be read.
     std::size_t first_touched(std::byte* begin, std::size_t count) const noexcept {
         std::uint64_t entries[batch_count];
         const auto page = reinterpret_cast<std::uintptr_t>(begin) / detail::page_bytes();

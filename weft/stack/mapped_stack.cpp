@@ -8,7 +8,7 @@ namespace weft {
 
 namespace {
 
-// Nobody has so much address space; within it no sum below wraps around.
+// No system has so much address space; up to this limit no sum below wraps around.
 constexpr std::size_t most = std::size_t{1} << 46;
 
 std::size_t whole_pages(std::size_t bytes) noexcept {
@@ -16,7 +16,7 @@ std::size_t whole_pages(std::size_t bytes) noexcept {
     return bytes == 0 ? detail::page_bytes() : detail::round_to_page(bytes);
 }
 
-// Each stack being a mapping of its own, it is the kernel that counts them and says no.
+// Each stack is a mapping of its own, so the kernel counts them and refuses more.
 bool guard(detail::memory_range r) noexcept {
     return (detail::markers_work() && detail::os.advise(r, detail::advice::guard_install)) ||
            detail::os.protect(r);

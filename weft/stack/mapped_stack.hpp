@@ -1,11 +1,11 @@
 // mapped_stack: each stack its own mapping, with a guard below it.
 //
 // The plain and safe allocator: an overflow faults at once, memory is used page by page and goes
-// back to the system at release. It costs two system calls to acquire and one to release; where
-// stacks come and go, take a stack_pool, which cuts such stacks from slabs. Any thread.
+// back to the system at release. An acquire costs two system calls and a release one. Where
+// stacks come and go, use a stack_pool, which cuts such stacks from slabs. Any thread.
 //
-//      base            limit                                  top      base + mapping
-//      | guard_bytes   | stack_bytes or more                  | colour |
+//      base            limit                                  top             base + mapping
+//      | guard_bytes   | stack_bytes or more                  | colour offset |
 //
 //   weft::mapped_stack stacks(64 * 1024);
 //   weft::stack s = stacks.acquire();

@@ -28,8 +28,8 @@ bool advise(memory_range r, advice what) noexcept {
     return ::madvise(r.begin, r.bytes, static_cast<int>(what)) == 0;
 }
 
-// process_madvise on oneself, by the number that means oneself (PIDFD_SELF, Linux 6.15) and not by
-// a descriptor: after a fork that would mean the parent.
+// process_madvise on the calling process, by the constant that means the caller (PIDFD_SELF, Linux
+// 6.15) and not by a descriptor: after a fork a descriptor would mean the parent.
 std::size_t advise_many(const memory_range* r, std::size_t count, advice what) noexcept {
     static constinit std::atomic<bool> known_missing{false};  // a hint, so relaxed
     if (known_missing.load(std::memory_order_relaxed)) return 0;

@@ -1,10 +1,10 @@
 // os_memory: the few calls by which weft/stack gets memory from the system.
 //
-// Its one idea: a table of function pointers, so that a test can make the n-th call fail and see
-// that nothing leaks and nothing crashes. Everything in this layer goes through `os`. Only a test
+// Design: a table of function pointers, so that a test can make the n-th call fail and see that
+// nothing leaks and nothing crashes. Everything in this layer goes through `os`. Only a test
 // changes it, and only while no other thread is in this layer.
 //
-// A call says that it failed by its return value (null, false); errno may be changed.
+// A call reports a failure by its return value (null, false); errno may be changed.
 //
 // Model: none, a hint that one call is missing, which may come late.
 #pragma once
@@ -32,7 +32,8 @@ struct os_memory {
     bool (*unmap)(memory_range) noexcept;
     bool (*protect)(memory_range) noexcept;  // no access from here on
     bool (*advise)(memory_range, advice) noexcept;
-    // How many ranges, from the first on, one call has advised; 0 where there is no such call.
+    // How many ranges, from the first on, one call has advised; 0 where the system has no such
+    // call.
     std::size_t (*advise_many)(const memory_range*, std::size_t count, advice) noexcept;
     void* (*allocate)(std::size_t bytes) noexcept;  // 16-byte aligned, uninitialised
     void (*free)(void*) noexcept;
@@ -52,8 +53,8 @@ inline std::size_t round_to_page(std::size_t bytes) noexcept {
     return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
 }
 
-// Drops the whole pages of [begin, end): their memory goes back to the system. Returns the bytes
-// of them, 0 when there are none or the system refuses.
+// Drops the whole pages of [begin, end): their memory goes back to the system. Returns the bytes of
+// those pages, 0 when the range has no whole page or the system refuses.
 std::size_t drop_pages(std::byte* begin, std::byte* end) noexcept;
 
 }  // namespace weft::detail

@@ -26,7 +26,8 @@ struct overflow_signal {
 constinit system_mutex install_lock;
 overflow_signal signals[] = {{SIGSEGV, {}}, {SIGBUS, {}}};
 constinit bool installed = false;
-// Release by who installs, acquire by the handler, that it sees what the description needs.
+// Release by the thread that installs, acquire by the handler: the handler sees what the
+// description needs.
 constinit std::atomic<describe_overflow> describe{nullptr};
 
 void report(const overflow_info& info) noexcept {
@@ -41,7 +42,7 @@ void report(const overflow_info& info) noexcept {
 
 bool is_overflow(const siginfo_t& fault, overflow_info& info) noexcept {
     const describe_overflow ask = describe.load(std::memory_order_acquire);
-    // A code above zero is a fault; otherwise somebody has sent the signal.
+    // A code above zero is a fault; any other code is of a signal that was sent.
     if (fault.si_code <= 0 || ask == nullptr || !ask(fault.si_addr, info)) return false;
     const auto at = reinterpret_cast<std::uintptr_t>(fault.si_addr);
     const auto limit = reinterpret_cast<std::uintptr_t>(info.limit);
@@ -61,7 +62,8 @@ void die_by(int number, bool sent) noexcept {
     if (sent) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), number);
 }
 
-// As the kernel would have called it: on top of our mask its own, and only once if so asked.
+// Calls the former handler as the kernel would have: on top of our mask its own, and only once if
+// so asked.
 void call_former(const struct sigaction& former, int number, siginfo_t* fault,
                  void* context) noexcept {
     if ((static_cast<unsigned>(former.sa_flags) & SA_RESETHAND) != 0) set_default(number);
@@ -84,7 +86,7 @@ void pass_on(const struct sigaction& former, int number, siginfo_t* fault, void*
     const bool sent = fault->si_code <= 0;
     const bool plain = (former.sa_flags & SA_SIGINFO) == 0;
     if (plain && former.sa_handler == SIG_IGN && sent) return;
-    // A real fault the kernel does not let anybody ignore either.
+    // The kernel lets no program ignore a real fault either.
     if (plain && (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN))
         die_by(number, sent);
     else
@@ -130,7 +132,8 @@ public:
         if (mapping_.begin == nullptr || goes_with_the_process_) return;
         stack_t current;
         if (::sigaltstack(nullptr, &current) != 0) return;
-        // Somebody may have put a stack of his own in the place of ours; or the thread ends on it.
+        // The program may have set another alternate stack instead of this one, or the thread ends
+        // on this one.
         if (current.ss_sp == mapping_.begin + detail::page_bytes()) {
             stack_t none = {};
             none.ss_flags = SS_DISABLE;
@@ -157,7 +160,7 @@ void install_overflow_report(describe_overflow who) noexcept {
     if (installed) return;
     installed = true;
     for (overflow_signal& s : signals) {
-        // The former one is there before ours can run.
+        // The former handler is stored before ours can run.
         ::sigaction(s.number, nullptr, &s.former);
         struct sigaction ours = {};
         ours.sa_sigaction = on_fault;

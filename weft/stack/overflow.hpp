@@ -1,8 +1,8 @@
 // The overflow report: one line that says which coroutine ran out of stack.
 //
 // A coroutine that goes below its limit touches the guard and gets SIGSEGV, on a stack that has no
-// room for a handler; so each thread needs an alternate signal stack. The handler asks who is
-// running (of that this layer knows nothing), prints
+// room for a handler; each thread therefore needs an alternate signal stack. The handler asks
+// describe_overflow which coroutine is running (this layer knows no coroutines), prints
 //
 //   weft: stack overflow in coroutine 17 "login" (64 KiB stack at 0x7f...; try 128 KiB or more)
 //
@@ -37,12 +37,12 @@ struct overflow_info {
     std::size_t guard_bytes = 4096;  // a fault so far below the limit is an overflow
 };
 
-// Says who runs on this thread, on which stack; false if nobody that weft knows. Runs in a signal
-// handler on the faulting thread.
+// Describes the coroutine that runs on this thread, and its stack; false if no code that weft knows
+// is running. Called in a signal handler on the faulting thread.
 using describe_overflow = bool (*)(const void* fault_address, overflow_info&) noexcept;
 
-// The first call installs the handler for SIGSEGV and SIGBUS; each call sets who is asked.
-// Prepares the calling thread too.
+// The first call installs the handler for SIGSEGV and SIGBUS; each call sets the function that the
+// handler asks. Prepares the calling thread too.
 void install_overflow_report(describe_overflow) noexcept;
 
 // Gives the thread an alternate signal stack if it has none, and takes it away when the thread

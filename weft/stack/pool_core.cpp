@@ -7,7 +7,6 @@
 #include "weft/stack/asan_stack.hpp"
 #include "weft/stack/colour.hpp"
 #include "weft/stack/os_memory.hpp"
-#include "weft/stack/thread_cache.hpp"
 
 namespace weft::detail {
 namespace {
@@ -21,10 +20,6 @@ constexpr std::size_t least_in_a_period = 256;
 
 // In the lists of all pools, for an idle thread that asks often. Relaxed: a hint.
 constinit std::atomic<std::size_t> listed{0};
-
-[[maybe_unused]] bool holds(const thread_cache& c, stack s) noexcept {
-    return std::find(c.entries, c.entries + c.count(), s) != c.entries + c.count();
-}
 
 }  // namespace
 
@@ -43,14 +38,8 @@ WEFT_NOINLINE stack pool_core::acquire_from(void* core) noexcept {
     thread_cache* c = self.own_cache();
     if (c == nullptr) [[unlikely]]
         return self.acquire_slowly(nullptr);
-    stack* end = c->end.load(relaxed);
-    if (end == c->entries) [[unlikely]]
-        return self.acquire_slowly(c);
-    --end;
-    c->end.store(end, relaxed);
-    if (end < c->lowest.load(relaxed)) c->lowest.store(end, relaxed);
-    unpoison_stack(*end);  // I4
-    return *end;
+    const stack s = c->take();
+    return s ? s : self.acquire_slowly(c);
 }
 
 WEFT_NOINLINE void pool_core::release_to(void* core, stack s) noexcept {
@@ -58,15 +47,8 @@ WEFT_NOINLINE void pool_core::release_to(void* core, stack s) noexcept {
     thread_cache* c = self.own_cache();
     if (c == nullptr) [[unlikely]]
         return self.release_slowly(nullptr, s);
-    stack* end = c->end.load(relaxed);
-    if (end >= c->full.load(relaxed)) [[unlikely]]
-        return self.release_slowly(c, s);
-    if (s.bytes() - c->low_bytes >= c->span_bytes) [[unlikely]]
-        return self.release_slowly(c, s);  // I3
-    WEFT_DEBUG_ASSERT(!holds(*c, s), "release of a stack that is free already");
-    *end = in_registers(s);
-    c->end.store(end + 1, relaxed);
-    poison_stack(s);  // I4
+    if (!c->put(s)) [[unlikely]]
+        self.release_slowly(c, s);
 }
 
 bool pool_core::any_is_listed() noexcept { return listed.load(relaxed) != 0; }
@@ -152,11 +134,7 @@ void pool_core::check() const noexcept {
 
 // ---------------------------------------------------------------------------------------------
 
-thread_cache* pool_core::own_cache() const noexcept {
-    return this_thread_stacks().entries[index_.load(relaxed)];
-}
-
-// The cache is empty or there is none.
+// The thread has no cache, or its cache is empty.
 WEFT_COLD stack pool_core::acquire_slowly(thread_cache* c) noexcept {
     if (c == nullptr) c = cache_registry::make(*this);
     const std::lock_guard held(lock_);
@@ -181,7 +159,8 @@ WEFT_COLD stack pool_core::acquire_slowly(thread_cache* c) noexcept {
     return s;
 }
 
-// There is no cache, it is full, it has been recalled, or the stack is not of the present size.
+// The thread has no cache, or the cache is full or recalled, or the stack is not of the present
+// size.
 WEFT_COLD void pool_core::release_slowly(thread_cache* c, stack s) noexcept {
     WEFT_ASSERT_AT(s, "release of an empty stack", unknown_place);
     if (c == nullptr) c = cache_registry::make(*this);
@@ -279,7 +258,7 @@ void pool_core::destroy_oldest(std::size_t count) noexcept {
     unused_.given(count);
 }
 
-// The list keeps its place, and where it is empty not the pages.
+// The list keeps its address range; its empty part keeps no pages.
 void pool_core::drop_unused_room() noexcept {
     const auto at = [this](std::size_t i) { return reinterpret_cast<std::byte*>(list_ + i); };
     drop_pages(at(0), at(first_));
@@ -302,8 +281,8 @@ void pool_core::drain(thread_cache& c, std::size_t count) noexcept {
     c.lowest.store(c.entries + rest, relaxed);
 }
 
-// The owner has seen the pool: it begins anew to note how far its cache sinks, and learns how much
-// it may keep of what.
+// Called under the pool's lock for the owner: the record of the cache's lowest `end` begins anew,
+// and the owner gets the count and the size of the stacks that its cache may keep.
 void pool_core::settle(thread_cache& c) noexcept {
     c.lowest.store(c.end.load(relaxed), relaxed);
     c.full.store(c.entries + thread_count(), relaxed);

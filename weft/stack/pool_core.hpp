@@ -8,14 +8,15 @@
 //
 // Invariants:
 //   I1  created - destroyed = in use + in caches + in list
-//   I2  the list has room for every stack there is, so that a release cannot fail
+//   I2  the list has room for every existing stack, so that a release cannot fail
 //   I3  a stack of another size than the present one is in no cache and not in the list
 //   I4  free stacks are poisoned, others are not (asan_stack.hpp)
 //
 // Free stacks that are not used go back by themselves: an idle loop asks for them (give_back.hpp).
-// At the end of each period half of those in the list that were not needed in it may go, a few at a
-// call; a thread that asks first brings what lay unused in its own cache to the list. So a load
-// that comes and goes within a period finds all of its stacks, and an idle program keeps none.
+// At the end of each period, half of the listed stacks that were not needed in the period may go, a
+// few at a call. A thread that asks first brings the unused stacks of its own cache to the list. A
+// load that comes and goes within a period therefore finds all of its stacks, and an idle program
+// keeps none.
 //
 // Model: none, what is not the owner's alone (thread_cache.hpp) is under one lock.
 #pragma once
@@ -31,6 +32,7 @@
 #include "weft/base/system_mutex.hpp"
 #include "weft/stack/stack.hpp"
 #include "weft/stack/stack_source.hpp"
+#include "weft/stack/thread_cache.hpp"
 
 namespace weft {
 
@@ -40,13 +42,14 @@ struct pool_limits {
     std::size_t max_count = 0;  // there are never more, in use or free
     std::size_t min_bytes = 0;
     std::size_t max_bytes = 0;
-    // How many free stacks a thread may keep for itself, 64 at most. By default 64, but none where
-    // there is a maximum: another thread cannot have them, and a maximum should be exact.
+    // How many free stacks a thread may keep for itself, 64 at most. By default 64, but none if a
+    // maximum is set: another thread cannot have those stacks, and a maximum should be exact.
     std::size_t thread_count = ~std::size_t{0};
 };
 
-// At one moment; exact, except that a stack which moves from thread to thread while this is taken
-// may be counted at either or both ends of its way. Bytes are count times stack_bytes.
+// A snapshot of one time point; exact, except that a stack which moves from thread to thread during
+// the snapshot may be counted at either end of its way or at both. Bytes are count times
+// stack_bytes.
 struct pool_statistics {
     std::size_t used_count = 0;
     std::size_t free_count = 0;
@@ -70,14 +73,14 @@ struct pool_verbs {
     std::size_t (*mapped_bytes)(const void*, std::size_t count) noexcept;
     bool (*has_canaries)(const void*) noexcept;
     void (*inspect)(const void*, stack) noexcept;
-    bool resizable;  // stacks of several sizes may be about
+    bool resizable;  // stacks of several sizes may exist
 };
 
 template <class A>
 concept resizable_allocator = requires(A& a, std::size_t n) { a.set_stack_bytes(n); };
 
-// The verbs of an allocator that knows more than the concept asks (slab_stack), or of one that
-// does not.
+// The verbs of an allocator: its own if the allocator has more operations than the concept requires
+// (slab_stack), else ones made of what the concept requires.
 template <class A>
 inline constexpr pool_verbs pool_verbs_of = {
     [](void* a) noexcept { return static_cast<A*>(a)->acquire(); },
@@ -109,8 +112,6 @@ inline constexpr pool_verbs pool_verbs_of = {
     resizable_allocator<A>,
 };
 
-struct thread_cache;
-
 class pool_core {
 public:
     constexpr pool_core(void* allocator, const pool_verbs& verbs, pool_limits limits) noexcept
@@ -122,6 +123,14 @@ public:
     stack acquire() noexcept { return acquire_from(this); }
     void release(stack s) noexcept { release_to(this, s); }
     constexpr stack_source source() noexcept { return {this, source_verbs}; }
+    // The pool of a source; null if the source is of something else.
+    static pool_core* of(stack_source s) noexcept {
+        return static_cast<pool_core*>(s.allocator_by(source_verbs));
+    }
+    // The calling thread's cache of this pool, or null; valid until the caller suspends.
+    thread_cache* own_cache() const noexcept {
+        return this_thread_stacks().entries[index_.load(std::memory_order_relaxed)];
+    }
 
     std::size_t trim(std::size_t max_count) noexcept;
     // Gives back a few of the stacks that lie unused, and says when to be asked again.
@@ -150,13 +159,12 @@ private:
     static std::size_t stack_bytes_of(const void* core) noexcept;
     static constexpr stack_source::verbs source_verbs = {acquire_from, release_to, stack_bytes_of};
 
-    thread_cache* own_cache() const noexcept;
     stack acquire_slowly(thread_cache*) noexcept;
     void release_slowly(thread_cache*, stack) noexcept;
 
     // Of the caches, called by the registry.
-    void attach(thread_cache&) noexcept;  // whose owner settles it before it is used
-    void detach(thread_cache&) noexcept;  // what it holds goes to the list
+    void attach(thread_cache&) noexcept;  // its owner settles the cache before the first use
+    void detach(thread_cache&) noexcept;  // the stacks in the cache go to the list
 
     // All of these under lock_.
     stack create() noexcept;
@@ -183,8 +191,9 @@ private:
 
     void* const allocator_;
     const pool_verbs* const verbs_;
-    // Which entry of each thread's table is this pool's; 0 while there is none. Relaxed: a thread's
-    // entry is filled in by that thread, so whatever it reads here, it finds its own cache or none.
+    // The index of this pool in each thread's table; 0 while the pool has none. Relaxed: a thread's
+    // entry is filled in by that thread, so whatever index the thread reads here, its entry holds
+    // the thread's own cache or none.
     std::atomic<std::uint32_t> index_{0};
 
     mutable system_mutex lock_;  // guards all below

@@ -59,8 +59,9 @@ private:
 
 }  // namespace
 
-// The books of a slab, behind its last slot: this, then the numbers of its idle slots, then its
-// slots. On the heap, what lives above them would keep them resident when the slab has gone.
+// The books of a slab, behind its last slot: this struct, then the indices of the idle slots, then
+// the slots. On the heap, later allocations above them would keep them resident after the slab is
+// gone.
 struct slab_stack::slab {
     std::byte* base;
     std::size_t bytes;  // with the books
@@ -125,7 +126,7 @@ void slab_stack::release(std::span<const stack> stacks) noexcept {
         --out_count_;
         if (!in->listed && in->stack_bytes == stack_bytes()) open(*in);
         if (in->out_count == 0) {
-            drops.flush();                   // before these addresses can become somebody else's
+            drops.flush();                   // before these addresses can be mapped again
             if (remove_slab(*in)) continue;  // I3
         }
         if (in->slots()[i].guard == guard_kind::canary)

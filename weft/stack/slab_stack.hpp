@@ -1,12 +1,12 @@
 // slab_stack: stacks cut from slabs, the memory under a stack_pool.
 //
-// Its one idea: one mapping serves many stacks, so that 100 000 guarded stacks need a few hundred
+// Design: one mapping serves many stacks, so that 100 000 guarded stacks need a few hundred
 // mappings and few system calls: slabs grow from 1 to 16 MiB, and guards are installed ahead, up to
-// 32 in one call. It never touches a stack's memory; its books, six bytes a slot, lie behind the
-// last one, so that a slab goes back whole.
+// 32 in one call. The allocator never touches a stack's memory. Its books, six bytes a slot, lie
+// behind the last slot, so that a slab goes back whole.
 //
 //      slab:  | guard | slot 0 ........ top 0 ~ | guard | slot 1 ........ top 1 ~ | ... | books |
-//             |<---------- stride ------------->|        (~ colour, different in each)
+//             |<---------- stride ------------->|        (~ colouring offset of each)
 //
 //      slot:  fresh --carve--> out --release--> idle --acquire--> out
 //
@@ -16,8 +16,8 @@
 //   I3  a slab with no slot out is unmapped (or stays, all idle, if the system will not have it)
 //   I4  each slab in `open_` has a fresh or an idle slot, of the present size
 //
-// It takes memory from the system at every acquire and gives it back at every release: put a
-// stack_pool in front. One thread at a time; the pool sees to that.
+// The allocator takes memory from the system at every acquire and gives it back at every release:
+// put a stack_pool in front. One thread at a time; the pool ensures that.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ public:
     slab_stack(const slab_stack&) = delete;
     slab_stack& operator=(const slab_stack&) = delete;
 
-    // Where no guard that faults can be had, the stack has a canary.
+    // If no guard that faults can be had, the stack has a canary.
     stack acquire() noexcept;
 
     // Aborts on a stack that is not out, and on one whose canary is gone.
@@ -84,7 +84,7 @@ private:
     std::size_t mapped_bytes_ = 0;
     std::size_t out_count_ = 0;
     std::size_t canary_count_ = 0;      // slots with a canary, out or not
-    std::size_t next_slot_number_ = 0;  // decides on colours
+    std::size_t next_slot_number_ = 0;  // decides on colouring offsets
 };
 
 static_assert(stack_allocator<slab_stack>);

@@ -1,18 +1,19 @@
 // stack: the memory a coroutine runs on, and what it takes to be a source of such memory.
 //
 // A stack is two addresses and nothing else: it owns nothing, copies freely, and its bytes hold
-// nothing of the allocator's. Whoever acquired it gives it back to the same allocator.
+// nothing of the allocator's. Each stack is released to the allocator that it was acquired from.
 //
 //      low addresses                                            high addresses
-//      | guard | limit -> ............ usable ............ <- top | colour |
+//      | guard | limit -> ............ usable ............ <- top | colour offset |
 //                                   a coroutine starts here, grows down
 //
-// The top is aligned to a cache line and "coloured" (colour.hpp): tops of neighbouring stacks lie
-// at different offsets in their pages, so that they do not compete for the same cache sets.
+// The top is aligned to a cache line and has a cache colouring offset (colour.hpp): tops of
+// neighbouring stacks lie at different offsets in their pages, so that they do not compete for the
+// same cache sets.
 //
 // An allocator is any type with acquire, release and stack_bytes; weft's own are malloc_stack,
-// mapped_stack, growable_stack, buffer_stack, slab_stack, and stack_pool over any of them. Whether
-// several threads may use one at once is for each to say.
+// mapped_stack, growable_stack, buffer_stack, slab_stack, and stack_pool over any of them. Each
+// documents whether several threads may use it at once.
 //
 //   weft::mapped_stack stacks(64 * 1024);
 //   if (weft::stack s = stacks.acquire()) { run_on(s); stacks.release(s); }
@@ -23,8 +24,8 @@
 
 namespace weft {
 
-// What a coroutine gets that does not ask: ample for calls into libc, resolvers and TLS libraries.
-// It is address space; memory is used page by page as the stack grows.
+// The size for a coroutine that asks for none: ample for calls into libc, resolvers and TLS
+// libraries. The size is address space; memory is used page by page as the stack grows.
 inline constexpr std::size_t default_stack_bytes = 128 * 1024;
 
 struct stack {
@@ -36,7 +37,7 @@ struct stack {
     friend constexpr bool operator==(const stack&, const stack&) noexcept = default;
 };
 
-// acquire() returns an empty stack when there is no more to be had; otherwise one with at least
+// acquire() returns an empty stack when no more can be had; otherwise a stack with at least
 // stack_bytes() usable bytes. release() takes back a non-empty stack of its own, once.
 template <class A>
 concept stack_allocator = requires(A& a, const A& c, stack s) {
@@ -47,8 +48,8 @@ concept stack_allocator = requires(A& a, const A& c, stack s) {
 
 namespace detail {
 
-// The same stack. GCC 12 stores a pair that came in registers by halves and reads it back as one to
-// copy it, and the processor waits some five nanoseconds for that; two plain numbers it does not.
+// The same stack, as two plain values. GCC 12 stores a pair that came in registers by halves and
+// reads the pair back as one to copy it; the processor waits some five nanoseconds for that.
 inline stack in_registers(stack s) noexcept {
     asm("" : "+r"(s.limit), "+r"(s.top));
     return s;

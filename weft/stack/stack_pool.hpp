@@ -1,8 +1,8 @@
 // stack_pool: keeps the stacks of an allocator for the next coroutine.
 //
-// Its one idea: the stack released last is acquired first, because its pages are there and its
-// lines are in the cache. Each thread keeps up to 64 free stacks for itself, without a lock or an
-// atomic read-modify-write; behind that is the pool's list under a lock, then the allocator.
+// Design: the stack released last is acquired first, because its pages are there and its lines are
+// in the cache. Each thread keeps up to 64 free stacks for itself, without a lock or an atomic
+// read-modify-write; behind that is the pool's list under a lock, then the allocator.
 //
 //      acquire:  thread's cache  ->  pool's list, newest first  ->  allocator
 //      release:  thread's cache  ->  (its older half) pool's list
@@ -72,7 +72,7 @@ public:
     void clear() noexcept { core_.clear(); }
 
     // Stacks that are out keep their size and go back to the allocator when they are released; no
-    // free one of the old size is handed out again.
+    // free stack of the old size is given out again.
     void set_stack_bytes(std::size_t stack_bytes) noexcept
         requires detail::resizable_allocator<A>
     {

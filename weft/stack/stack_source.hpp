@@ -1,8 +1,8 @@
 // stack_source: a reference to any stack_allocator, two words wide.
 //
-// Its one idea: a coroutine need not be a template over where its stack comes from. The source does
-// not own the allocator, which must outlive it and every stack taken through it. An empty source
-// has no stacks to give.
+// Design: a coroutine need not be a template over where its stack comes from. The source does not
+// own the allocator, which must outlive it and every stack taken through it. An empty source has no
+// stacks to give.
 //
 //   weft::mapped_stack stacks(64 * 1024);
 //   weft::stack_source from = stacks;
@@ -41,13 +41,18 @@ public:
     constexpr stack_source(void* allocator, const verbs& v) noexcept
         : allocator_(allocator), verbs_(&v) {}
 
-    // What the allocator does: an empty stack when there is no more.
+    // What the allocator does: an empty stack when no more can be had.
     stack acquire() const noexcept { return detail::in_registers(verbs_->acquire(allocator_)); }
 
     // Precondition: s came from this allocator and is not empty.
     void release(stack s) const noexcept { verbs_->release(allocator_, s); }
 
     std::size_t stack_bytes() const noexcept { return verbs_->stack_bytes(allocator_); }
+
+    // The allocator where `v` is what it does, else null: for a caller with a shorter way to it.
+    void* allocator_by(const verbs& v) const noexcept {
+        return verbs_ == &v ? allocator_ : nullptr;
+    }
 
     constexpr explicit operator bool() const noexcept { return allocator_ != nullptr; }
     friend constexpr bool operator==(stack_source a, stack_source b) noexcept {

@@ -38,8 +38,9 @@ std::uint32_t assign_index(pool_core& p) noexcept {
     return index_count;
 }
 
-// Keeps the pool of an index, if there is one, from going: without the registry's lock, as under a
-// pool's lock its allocator may take stacks from another pool.
+// Keeps the pool of an index, if the index has one, from being destroyed. The registry's lock is
+// not held meanwhile, since under a pool's lock the allocator of that pool may take stacks from
+// another pool.
 class visit {
 public:
     explicit visit(std::uint32_t index) noexcept : index_(index) {

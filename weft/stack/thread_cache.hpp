@@ -1,26 +1,29 @@
 // thread_cache: the free stacks of one pool that one thread keeps for itself.
 //
-// Its one idea: only the owner moves `end`, so acquire and release are a load and a store; others
-// read it for statistics, and may lower `full` to ask for the stacks: the owner's next release then
-// takes the slow path.
+// Design: only the owner moves `end`, so acquire and release are a load and a store. Other threads
+// read `end` for statistics, and may lower `full` to ask for the stacks: the owner's next release
+// then takes the slow path.
 //
 //      entries   | oldest | ....... | newest |        |        |
 //                                             ^ end             ^ full
 //
 // Each thread has a table of pointers to its caches, one entry for each of up to 63 pools; a pool
-// beyond them does without. A thread that ends gives its caches back; what happens on it later, in
-// the destructors of other thread-local objects, goes to the pools directly. One that is idle
-// brings what it does not use to the pool (cache_registry::give_back).
+// beyond them has no caches. A thread that ends gives its caches back. Calls that are made on it
+// later, in the destructors of other thread-local objects, go to the pools directly. An idle thread
+// brings its unused stacks to the pool (cache_registry::give_back).
 //
 // Model: none, the owner alone acts on `end`, and learns late of `full` as well as early.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/base/assert.hpp"
 #include "weft/base/clock.hpp"
 #include "weft/base/tls.hpp"
+#include "weft/stack/asan_stack.hpp"
 #include "weft/stack/stack.hpp"
 
 namespace weft::detail {
@@ -30,12 +33,13 @@ class pool_core;
 struct thread_cache {
     static constexpr std::size_t entry_count = 64;
 
-    // Written by the owner, read by anyone for statistics: relaxed, nothing is published by them.
-    // The entries themselves are the owner's alone.
+    // Written by the owner, read by any thread for statistics: relaxed, nothing is published by
+    // them. The entries themselves are the owner's alone.
     std::atomic<stack*> end = entries;
     std::atomic<stack*> lowest = entries;  // of `end` since the owner last held the pool's lock
 
-    // Written under the pool's lock by anyone, read by the owner: relaxed, it may learn late.
+    // Written under the pool's lock by any thread, read by the owner: relaxed, the owner may read
+    // it late.
     std::atomic<stack*> full = entries;
 
     // The stacks that are the pool's present size: bytes() - low_bytes < span_bytes.
@@ -50,6 +54,37 @@ struct thread_cache {
 
     stack entries[entry_count];
 
+    // The newest; empty when the cache has none.
+    WEFT_ALWAYS_INLINE stack take() noexcept {
+        stack* last = end.load(std::memory_order_relaxed);
+        if (last == entries) [[unlikely]]
+            return {};
+        --last;
+        end.store(last, std::memory_order_relaxed);
+        if (last < lowest.load(std::memory_order_relaxed))
+            lowest.store(last, std::memory_order_relaxed);
+        const stack s = in_registers(*last);
+        unpoison_stack(s);  // I4 of pool_core
+        return s;
+    }
+    // False, and the stack is not taken, when the cache has no room or the stack is of another
+    // size.
+    WEFT_ALWAYS_INLINE bool put(stack s) noexcept {
+        stack* const last = end.load(std::memory_order_relaxed);
+        if (last >= full.load(std::memory_order_relaxed)) [[unlikely]]
+            return false;
+        if (s.bytes() - low_bytes >= span_bytes) [[unlikely]]
+            return false;  // I3 of pool_core
+        WEFT_DEBUG_ASSERT(!holds(s), "release of a stack that is free already");
+        *last = in_registers(s);
+        end.store(last + 1, std::memory_order_relaxed);
+        poison_stack(s);  // I4 of pool_core
+        return true;
+    }
+
+    bool holds(stack s) const noexcept {
+        return std::find(entries, entries + count(), s) != entries + count();
+    }
     std::size_t count() const noexcept { return count_to(end); }
     std::size_t count_to(const std::atomic<stack*>& p) const noexcept {
         return static_cast<std::size_t>(p.load(std::memory_order_relaxed) - entries);
@@ -58,16 +93,17 @@ struct thread_cache {
 
 // One thread's caches.
 struct thread_table {
-    static constexpr std::uint32_t pool_count = 64;  // the first is nobody's
+    static constexpr std::uint32_t pool_count = 64;  // the first belongs to no pool
 
-    // By a pool's index. The last is for pools beyond the count, and stays null like the first.
+    // By a pool's index. The last entry is for pools beyond the count, and stays null like the
+    // first.
     thread_cache* entries[pool_count + 1];
     std::uint32_t highest;  // the highest index of a cache that was made here
     bool ended;
 };
 
-// Which thread has caches of which pools. Its lock may be taken under a pool's, whose allocator may
-// be over another pool, and so no pool's is taken under it.
+// Records which thread has caches of which pools. The registry's lock may be taken under the lock
+// of a pool, whose allocator may be over another pool; no pool's lock is therefore taken under it.
 struct cache_registry {
     // A cache for the calling thread, or null: no more indices, no memory, a thread that has ended.
     static thread_cache* make(pool_core&) noexcept;

@@ -14,8 +14,8 @@
 namespace weft::detail {
 namespace {
 
-// Valgrind's number for each stack, by its limit. Never destroyed: a coroutine may be the last
-// static object to go.
+// Valgrind's identifier for each stack, by the stack's limit. Never destroyed: a coroutine may be
+// the last static object to go.
 struct numbers {
     system_mutex lock;
     std::unordered_map<std::byte*, unsigned long> of;

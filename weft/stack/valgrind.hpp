@@ -1,9 +1,9 @@
-// valgrind_stack: tells Valgrind that a piece of memory is a stack, while it is one.
+// valgrind_stack: registers a piece of memory with Valgrind as a stack, while it is one.
 //
 // Without that Valgrind takes a switch for a huge frame and reports what lies between as undefined.
-// Whether there is anything to tell is decided where weft is compiled, and what is to be remembered
-// is kept there, so that a user's own choice of NDEBUG changes no layout. Nothing in a build that
-// is no debug build or has no header of Valgrind's; a few instructions where Valgrind is not
+// Whether Valgrind is notified is decided where weft is compiled, and what is to be remembered is
+// kept there, so that a user's own choice of NDEBUG changes no layout. Nothing in a build that is
+// no debug build or has no header of Valgrind's; a few instructions where Valgrind is not
 // underneath.
 //
 //   valgrind_stack::begin(s);  ...  valgrind_stack::end(s);
@@ -23,8 +23,8 @@
 namespace weft::detail {
 
 struct valgrind_stack {
-    // All above sp may be written, whoever has popped a frame from there before, and is not to be
-    // read before that. begin() does the same with the whole.
+    // All bytes above sp may be written, whatever code has popped a frame from there before, and
+    // may not be read before they are written. begin() does this for the whole stack.
 #if WEFT_VALGRIND
     static void open_down_to(stack s, const std::byte* sp) noexcept;
     static void begin(stack s) noexcept;

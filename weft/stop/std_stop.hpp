@@ -3,9 +3,9 @@
 //   std::jthread:    std::stop_token --> from_std_stop --> weft::stop_source
 //   a std library:   std::stop_token <-- to_std_stop   <-- weft::stop_token
 //
-// Each is a callback that lies in the frame of whoever joins the two; destroying it parts them. The
-// reason is weft's alone: it is given on the way in and lost on the way out. std::stop_source
-// allocates and counts references, so only what crosses over pays for that.
+// Each is a callback that lies in the frame of the code that connects the two sides; its destructor
+// disconnects them. Only weft has a stop_reason: from_std_stop supplies one, to_std_stop drops it.
+// std::stop_source allocates and counts references, and only a stop that crosses pays for that.
 //
 //   void body(std::stop_token outer) {
 //       weft::stop_source inner;
@@ -44,7 +44,7 @@ class to_std_stop {
 public:
     explicit to_std_stop(stop_token token) : callback_(token, forward{&source_}) {}
 
-    // It may outlive this object, as std's tokens may; then nobody can stop it any more.
+    // The token may outlive this object, as std's tokens may; no stop can reach it after that.
     std::stop_token get_token() const noexcept { return source_.get_token(); }
 
 private:
@@ -54,7 +54,7 @@ private:
     };
 
     std::stop_source source_;
-    stop_callback<forward> callback_;  // after the source: it is gone first
+    stop_callback<forward> callback_;  // after the source: destroyed first
 };
 
 }  // namespace weft

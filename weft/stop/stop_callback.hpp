@@ -1,10 +1,11 @@
 // stop_callback<F>: runs a function when a stop is requested.
 //
-// The shape and the laws of std::stop_callback; the function may take the reason. It runs once at
-// most: on the thread that requests the stop, or in the constructor when that has happened already.
-// Once the destructor is through, it neither runs nor will run: the destructor waits where another
-// thread is at it, and does not where it is called from within the function itself. No allocation:
-// the function lies in the callback, and that lies in the frame of whoever waits.
+// Interface and guarantees are those of std::stop_callback; the function may take the reason. The
+// function runs at most once: on the thread that requests the stop, or in the constructor if a stop
+// is requested already. After the destructor the function neither runs nor will run: the destructor
+// waits while another thread runs the function, and does not wait if the function itself calls the
+// destructor. Nothing is allocated: the function is stored in the callback, and the callback lies
+// in the frame of the waiter.
 //
 // The function must not throw and must not suspend.
 //

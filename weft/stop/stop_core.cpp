@@ -5,8 +5,8 @@
 #include "weft/base/tls.hpp"
 #include "weft/stop/stop_source.hpp"
 
-// Its address says which thread this is. A thread's handle would do, but a compiler may keep that
-// one across a change of thread.
+// The address of this object identifies the thread. A thread handle would do as well, but a
+// compiler may cache the handle across a migration to another thread.
 WEFT_DECLARE_THREAD_LOCAL(char, weft_tls_stop_thread, this_stop_thread);
 WEFT_DEFINE_THREAD_LOCAL(char, weft_tls_stop_thread);
 
@@ -17,10 +17,17 @@ namespace detail {
 struct stop_core::request {
     const stop_reason reason;
     const char* const thread = &this_stop_thread();
-    stop_core* top = nullptr;  // the pile: cores whose callbacks are being called
+    stop_core* top = nullptr;  // of the stack of cores whose callbacks are being called
 };
 
 stop_core::~stop_core() {
+    // No stop is requested, and no thread holds the lock. A thread that is about to touch the list
+    // would race with the destructor; the owner of the source must rule that out.
+    if (state_.is_untouched()) {
+        WEFT_ASSERT_AT(first_ == nullptr, "destruction of a stop source that has callbacks",
+                       unknown_place);
+        return;
+    }
     const char* const here = &this_stop_thread();
     state_.lock();
     for (spin_wait w; request_ != nullptr && request_->thread != here;) {
@@ -30,7 +37,7 @@ stop_core::~stop_core() {
     }
     WEFT_ASSERT_AT(first_ == nullptr, "destruction of a stop source that has callbacks",
                    unknown_place);
-    if (request_ != nullptr) {  // from within a callback: the request goes on without it
+    if (request_ != nullptr) {  // from within a callback: the request continues without this core
         WEFT_ASSERT_AT(request_->top == this, "destruction of a stop source before its child",
                        unknown_place);
         request_->top = below_;  // I3
@@ -46,7 +53,7 @@ bool stop_core::request_stop(stop_reason reason) noexcept {
     return true;
 }
 
-// Leaves the lock taken if it returns true.
+// The lock is held on return if the result is true.
 bool stop_core::begin(request& r) noexcept {
     if (!state_.lock_and_request(r.reason)) return false;
     request_ = &r;  // I2
@@ -55,8 +62,8 @@ bool stop_core::begin(request& r) noexcept {
     return true;
 }
 
-// Tells the first node, or is done. Afterwards *this may be gone: once `request` is null another
-// thread may destroy it, and this one may do so in the function.
+// Notifies the first node, or ends the request on this core. Afterwards *this may be gone: another
+// thread may destroy the core once `request` is null, and the node's function may destroy the core.
 void stop_core::step(request& r) noexcept {
     state_.lock();
     stop_node* const n = first_;
@@ -69,7 +76,7 @@ void stop_core::step(request& r) noexcept {
     if (n->function_ == nullptr) {
         unlink(*n);
         stop_core& child = static_cast<stop_source&>(*n);
-        if (child.begin(r)) child.state_.unlock();  // I4: it cannot go before it is on the pile
+        if (child.begin(r)) child.state_.unlock();  // I4: the child lives until it is on the stack
         state_.unlock();
         return;
     }
@@ -78,7 +85,7 @@ void stop_core::step(request& r) noexcept {
     n->function_(*n, r.reason);
     if (r.top != this) return;  // destroyed by the function
     state_.lock();
-    if (running_) {  // I1: not taken out by the function, so it is there still
+    if (running_) {  // I1: the function did not remove the node, so the node is still first
         unlink(*first_);
         running_ = false;
     }

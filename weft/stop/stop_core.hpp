@@ -1,4 +1,4 @@
-// stop_core: a stop source without its parent: the state, and the list of who is to be told.
+// stop_core: a stop source without its parent: the state, and the list of the nodes to notify.
 //
 //      stop_core                  stop_node          stop_node
 //      +----------------+        +-----------+      +-----------+
@@ -8,17 +8,17 @@
 //      | below          |        | core      |      | core      |            points here
 //      +----------------+        +-----------+      +-----------+
 //
-// Its one idea: a request calls the first node's function without the lock and leaves the node in
-// the list meanwhile, marked by `running`; so whoever takes the node out can see whether he must
-// wait. A node without a function is a source that has this one for its parent: the request goes on
-// there and comes back, by a pile of cores in place of recursion, so that a chain of any length is
+// Design: a request calls the first node's function without the lock. The node stays in the list
+// meanwhile, marked by `running`, so the thread that removes a node sees whether it must wait. A
+// node without a function is a source that has this one for its parent: the request continues there
+// and comes back. An explicit stack of cores replaces recursion, so a chain of any length is
 // stopped on a small stack.
 //
 // Invariants, all under the lock:
 // I1  running is set while the function of the first node is being called
-// I2  request is set while a thread is at work on this list; no node is added then or ever again
-// I3  a core is on the pile of its request exactly while that is set
-// I4  a child is locked while its parent is, never the other way round
+// I2  request is set while a thread processes this list; no node is added then or ever again
+// I3  a core is on the stack of its request exactly while `request` is set
+// I4  a child is locked while its parent is locked, never the other way round
 //
 // Model: test/model/stop_core_test.cpp
 #pragma once
@@ -37,7 +37,7 @@ public:
     stop_core(const stop_core&) = delete;
     stop_core& operator=(const stop_core&) = delete;
 
-    // Waits for a request that another thread is at work on.
+    // Waits for a request that another thread is processing.
     ~stop_core();
 
     stop_reason reason() const noexcept { return state_.reason(); }
@@ -46,10 +46,11 @@ public:
     // False if a stop is requested: then the node is not added.
     [[nodiscard]] bool add(stop_node&) noexcept;
 
-    // The node's function neither runs nor will run, except where this is called from within it.
+    // Afterwards the node's function neither runs nor will run, except if that function itself
+    // calls remove().
     void remove(stop_node&) noexcept;
 
-    // Walks the list; aborts where it is not linked as it should be.
+    // Walks the list; aborts if a link is wrong.
     void check() const noexcept;
 
 private:
@@ -64,7 +65,7 @@ private:
     bool running_ = false;
     stop_node* first_ = nullptr;
     request* request_ = nullptr;
-    stop_core* below_ = nullptr;  // of the pile; of the requesting thread alone
+    stop_core* below_ = nullptr;  // next on the request's stack; only the requesting thread uses it
 };
 
 }  // namespace detail

@@ -1,11 +1,12 @@
-// stop_node: one who is to be told of a stop; stop_callback without its type.
+// stop_node: a node that is notified of a stop; the untyped base of stop_callback.
 //
-// It lies in the frame of whoever waits, is linked into the source while it is attached, and costs
-// no allocation. For a wait that keeps its own state; everybody else uses stop_callback.
+// The node lies in the frame of the waiter, is linked into the source while it is attached, and
+// costs no allocation. A wait that keeps its own state uses stop_node; all other code uses
+// stop_callback.
 //
-// The function is called once at most, by the thread that requests the stop, or by attach() if a
-// stop is requested already. It may detach and destroy its node; it must not suspend, and since
-// whoever detaches on another thread waits for it, it is short.
+// The function is called at most once: by the thread that requests the stop, or by attach() if a
+// stop is requested already. The function may detach and destroy its node. The function must not
+// suspend, and should be short, because a detach() on another thread waits for it.
 //
 //   struct my_wait : weft::stop_node {
 //       my_wait() : stop_node([](stop_node& n, weft::stop_reason r) noexcept {
@@ -32,21 +33,21 @@ public:
     stop_node& operator=(const stop_node&) = delete;
     ~stop_node() { WEFT_DEBUG_ASSERT(core_ == nullptr, "destruction of an attached stop_node"); }
 
-    // Precondition: not attached. Does nothing with a token that can never be stopped. Where the
+    // Precondition: not attached. Does nothing with a token that can never be stopped. If the
     // function is called at once, *this may be gone afterwards.
     void attach(stop_token) noexcept;
 
-    // Afterwards the function neither runs nor will run: waits, yielding the thread, where another
-    // thread is calling it, and returns at once where this is called from within it. Does nothing
-    // where nothing is attached.
+    // Afterwards the function neither runs nor will run: detach() waits, yielding the thread, while
+    // another thread calls the function, and returns at once if the function itself calls detach().
+    // Does nothing if the node is not attached.
     void detach() noexcept;
 
 private:
     friend class detail::stop_core;
 
     const function function_;            // null in a source that has a parent
-    detail::stop_core* core_ = nullptr;  // while attached; the owner's, written under the lock
-    stop_node* next_;                    // these two under the core's lock
+    detail::stop_core* core_ = nullptr;  // set while attached; the owner's, written under the lock
+    stop_node* next_;                    // next_ and link_ are guarded by the core's lock
     stop_node** link_;                   // null once out of the list
 };
 

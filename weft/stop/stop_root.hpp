@@ -1,7 +1,7 @@
 // stop_root: a stop_source without a parent, at half the size.
 //
-// For whoever is asked to stop by name and never with others, and of whom there are many, such as a
-// fiber. All that stop_source.hpp says of requests, tokens and callbacks holds.
+// For objects of which there are many, such as fibers, and which are stopped individually, never
+// through a parent. All that stop_source.hpp says of requests, tokens and callbacks holds.
 //
 //   weft::stop_root r;
 //   weft::stop_callback note(r.get_token(), [](weft::stop_reason) { ... });
@@ -18,8 +18,8 @@ public:
     stop_root(const stop_root&) = delete;  // pinned: tokens and callbacks point here
     stop_root& operator=(const stop_root&) = delete;
 
-    // Returns whether this was the first request. Only the first one's reason counts, and only the
-    // first one calls the callbacks; another may return before they are through.
+    // Returns whether this was the first request. Only the first request's reason counts, and only
+    // the first request calls the callbacks; a later request may return before the callbacks have.
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
         return stop_core::request_stop(reason);
     }

@@ -1,20 +1,22 @@
-// stop_source: asks whoever holds one of its tokens to stop.
+// stop_source: asks all code that has one of its tokens to stop.
 //
-// The shape of std::stop_source, with a reason and without the allocation and the reference count:
-// its one idea is that it lies in the frame of whoever owns the work, is pinned there, and outlives
-// its tokens and callbacks, as the frame outlives the work. A source may have a parent, and is then
-// stopped with it, for the parent's reason; it may be stopped alone as well.
+// Interface of std::stop_source, with a reason and without the allocation and the reference count.
+// Design: the source lies in the frame of the owner of the work, is pinned there, and outlives its
+// tokens and callbacks, as the frame outlives the work. A source that has a parent is stopped with
+// the parent, for the parent's reason; the source may be stopped alone as well.
 //
 //   weft::stop_source all;
 //   weft::stop_source one(all.get_token());
 //   weft::stop_callback note(one.get_token(), [](weft::stop_reason) { ... });
 //   all.request_stop(weft::stop_reason::shutdown);  // calls it, here and now
 //
-// request_stop calls the callbacks one at a time without a lock, the latest first, those of child
-// sources in their parent's place. A chain of sources of any length needs no more stack than one.
+// request_stop calls the callbacks one at a time without a lock, the latest first; the callbacks of
+// a child source run where the child is attached. A chain of sources of any length needs no more
+// stack than one source.
 //
 // A source may be destroyed while another thread is within request_stop: the destructor waits,
-// yielding the thread, until that has called all. A callback may destroy the source that calls it.
+// yielding the thread, until all callbacks have been called. A callback may destroy the source that
+// calls it.
 #pragma once
 
 #include "weft/base/platform.hpp"

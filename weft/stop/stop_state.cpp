@@ -5,7 +5,7 @@ namespace weft::detail {
 bool stop_state::take(std::uint32_t set, std::uint32_t refused) noexcept {
     constexpr int read_limit = 32;
     int reads = 0;
-    // Acquire: if this is all that happens, because a stop is requested, it is like reason().
+    // Acquire: if a stop is requested, this load is all that happens, and acts as reason() does.
     std::uint32_t word = word_.load(std::memory_order_acquire);
     for (;;) {
         if ((word & refused) != 0) return false;

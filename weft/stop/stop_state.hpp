@@ -1,14 +1,14 @@
 // stop_state: the state word of a stop source: whether it is requested, why, and a lock.
 //
 //   bit   3        2 1 0
-//         locked   reason, 0 while nobody has requested a stop
+//         locked   reason, 0 while no stop is requested
 //
-// Its one idea: reason and lock share a word, so that "add unless requested" and "request if nobody
-// has" are one compare-and-swap each, and asking whether a stop was requested is one load.
+// Design: reason and lock share a word. "Add unless requested" and "request unless requested" are
+// one compare-and-swap each, and the check whether a stop was requested is one load.
 //
-// The lock is held for a few instructions and never while a callback runs. Who finds it taken reads
-// a few times more and then yields: a mutex would be forty bytes in a source that is to fit into a
-// cache line, and a futex a system call for something that is over before it begins.
+// The lock is held for a few instructions and never while a callback runs. A thread that finds the
+// lock taken spins briefly and then yields. A mutex would take forty bytes of a source that must
+// fit into a cache line, and the system call of a futex would outlast the critical section.
 //
 // Invariants:
 // I1  locked is set while one thread may touch what the lock guards; only that thread changes the
@@ -26,10 +26,10 @@ namespace weft {
 
 // Why a stop was requested.
 enum class stop_reason : unsigned char {
-    none,            // it was not
-    user,            // somebody asked for it
-    deadline,        // the time is up
-    sibling_failed,  // another party of the same scope ended with an error
+    none,            // no stop is requested
+    user,            // user code requested it
+    deadline,        // a deadline has passed
+    sibling_failed,  // another child of the same scope ended with an error
     shutdown,        // the program ends
 };
 
@@ -37,9 +37,13 @@ namespace detail {
 
 class stop_state {
 public:
-    // Acquire: with the release of lock_and_request, so that who sees the request sees what came
-    // before it.
+    // Acquire: with the release of lock_and_request, so that a thread that sees the request sees
+    // what came before the request.
     stop_reason reason() const noexcept { return reason_of(word_.load(std::memory_order_acquire)); }
+
+    // Whether the word is not locked and no stop is requested. Acquire: with the release of
+    // unlock(), which is the last access of the thread that unlocks.
+    bool is_untouched() const noexcept { return word_.load(std::memory_order_acquire) == 0; }
 
     // Takes the lock.
     void lock() noexcept { static_cast<void>(take(0, 0)); }
@@ -47,13 +51,13 @@ public:
     // Takes the lock, or returns false if a stop is requested.
     [[nodiscard]] bool lock_unless_requested() noexcept { return take(0, reason_mask); }
 
-    // Takes the lock and writes the reason: the caller now owes the calling of all callbacks. False
-    // if somebody was first (I2).
+    // Takes the lock and writes the reason: the caller must now call all callbacks. False if a stop
+    // is requested already (I2).
     [[nodiscard]] bool lock_and_request(stop_reason reason) noexcept {
         return take(static_cast<std::uint32_t>(reason), reason_mask);
     }
 
-    // Release: with the acquire of the next one to take the lock.
+    // Release: with the acquire of the next thread that takes the lock.
     void unlock() noexcept {
         word_.store(word_.load(std::memory_order_relaxed) & ~locked,  // relaxed: our own (I1)
                     std::memory_order_release);

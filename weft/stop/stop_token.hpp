@@ -1,7 +1,7 @@
-// stop_token: lets a party see whether it is asked to stop, and why.
+// stop_token: shows an agent whether a stop is requested, and why.
 //
-// Its one idea: it is a pointer to a stop_source, copied freely and counted by nobody, and so it
-// must not outlive the source. A token that was made from nothing can never be stopped.
+// Design: a token is a pointer to a stop_source. Copies are free and are not counted, so a token
+// must not outlive the source. A default-constructed token can never be stopped.
 //
 //   while (!token.stop_requested()) work();
 #pragma once
@@ -16,12 +16,13 @@ public:
 
     bool stop_requested() const noexcept { return reason() != stop_reason::none; }
 
-    // none as long as no stop is requested. Who sees another sees all that came before the request.
+    // none as long as no stop is requested. A caller that sees another reason sees all that came
+    // before the request.
     stop_reason reason() const noexcept {
         return core_ != nullptr ? core_->reason() : stop_reason::none;
     }
 
-    // Whether there is a source.
+    // Whether the token refers to a source.
     bool stop_possible() const noexcept { return core_ != nullptr; }
 
     friend bool operator==(stop_token, stop_token) noexcept = default;

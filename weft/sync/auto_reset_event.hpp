@@ -1,7 +1,8 @@
-// auto_reset_event: something has happened, for one who waits for it.
+// auto_reset_event: an event that lets one waiter through for each set().
 //
-// set() lets one through: the first in line, or else the next that comes. Setting it twice before
-// anybody has passed lets one through all the same; what was written before either, that one sees.
+// set() lets the waiter through that has waited longest; without a waiter, the next call that waits
+// passes. Two calls of set() with no wait in between let one waiter through, and that waiter sees
+// what was written before either call.
 //
 //   weft::auto_reset_event work;
 //   for (;;) { work.wait(); drain(queue); }      // one consumer
@@ -28,7 +29,7 @@ public:
         if (!try_wait()) await(async_wait(), place);
     }
     [[nodiscard]] bool try_wait() noexcept { return permits_.try_acquire(); }
-    // Whether it passed; not so at the deadline. Throws stopped.
+    // True: the event was set. False: the deadline came first. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline,
                                   std::source_location place = std::source_location::current()) {
         return await(async_wait_until(deadline), place);

@@ -1,8 +1,8 @@
-// barrier: so many must arrive before any goes on, again and again. std's, for fibers, coroutines
-// and threads.
+// barrier: a reusable phase barrier: no waiter continues until all expected arrivals have come. As
+// std's, for fibers, coroutines and threads.
 //
-// The last to arrive calls the completion function, on its own, and then lets all go. Who is
-// stopped while it waits has arrived all the same.
+// The last caller to arrive runs the completion function within its own call, and then wakes all
+// waiters. A caller that is stopped while it waits has still arrived.
 //
 //   weft::barrier b(3, []() noexcept { swap(front, back); });
 //   for (;;) { work(); b.arrive_and_wait(); }
@@ -23,7 +23,7 @@ namespace weft {
 namespace detail {
 
 // Invariants:
-// B1  the word's value is the number of the phase; it changes only when the phase is complete
+// B1  the word's value is the phase's number; the value changes only when the phase is complete
 // B2  missing_ and expected_ are guarded by the queue's lock
 class barrier_core {
 public:
@@ -34,7 +34,7 @@ public:
 
     struct arrival {
         phase in;
-        bool last;  // completes the phase, by complete()
+        bool last;  // the caller completes the phase, by complete()
     };
     arrival arrive(std::size_t n, std::size_t leave, std::source_location place) noexcept;
     void complete() noexcept;
@@ -45,7 +45,7 @@ private:
 
     word_queue queue_;
     std::size_t missing_;   // in this phase
-    std::size_t expected_;  // in the next
+    std::size_t expected_;  // in the next phase
 };
 
 class [[nodiscard]] barrier_operation {
@@ -53,7 +53,7 @@ public:
     static constexpr bool reports_stop = false;
 
     barrier_operation(barrier_core& b, barrier_core::phase p) noexcept : barrier_(&b), phase_(p) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     barrier_operation(barrier_operation&& other) noexcept
         : barrier_(other.barrier_), phase_(other.phase_) {}
     bool ready() const noexcept { return barrier_->is_over(phase_); }
@@ -80,7 +80,7 @@ class barrier {
                   "the completion function of a barrier is noexcept");
 
 public:
-    // The phase that was arrived in.
+    // The phase of an arrival.
     class [[nodiscard]] arrival_token {
         friend class barrier;
         explicit arrival_token(detail::barrier_core::phase p) noexcept : phase(p) {}
@@ -97,13 +97,13 @@ public:
     barrier(const barrier&) = delete;
     barrier& operator=(const barrier&) = delete;
 
-    // Ends the program if more arrive than are expected.
+    // Aborts if more arrivals come than are expected.
     arrival_token arrive(std::ptrdiff_t n = 1,
                          std::source_location place = std::source_location::current()) {
         WEFT_ASSERT_AT(n > 0, "arrival of less than one at a barrier", place);
         return arrival_token(enter(static_cast<std::size_t>(n), 0, place));
     }
-    // Arrives, and is not expected any more.
+    // Arrives, and lowers the expected count of the later phases by one.
     void arrive_and_drop(std::source_location place = std::source_location::current()) {
         enter(1, 1, place);
     }
@@ -119,7 +119,7 @@ public:
     detail::barrier_operation async_wait(arrival_token t) noexcept {
         return detail::barrier_operation(core_, t.phase);
     }
-    // Has arrived when this returns.
+    // The caller has arrived when this function returns, before the operation is awaited.
     detail::barrier_operation async_arrive_and_wait(
         std::source_location place = std::source_location::current()) {
         return async_wait(arrive(1, place));

@@ -24,7 +24,7 @@ bool broadcast_core::send(item i) noexcept {
     }
     queue_.unlock(0);
     word_queue::wake_all(woken);
-    return open;  // what had its place is destroyed now, without the lock
+    return open;  // the item that was replaced is destroyed on return, without the lock
 }
 
 bool broadcast_core::close() noexcept {
@@ -82,7 +82,8 @@ std::error_code broadcast_wait::settle(wait_status how) noexcept {
     leave();
     if (how == wait_status::timed_out) return std::make_error_code(std::errc::timed_out);
     if (how == wait_status::stopped) return std::make_error_code(std::errc::operation_canceled);
-    // Who was woken has an item waiting, or has lagged behind since, or the end has come.
+    // For a woken receiver an item is ready, or the receiver has lagged since the wake, or the
+    // broadcast is closed.
     if (outcome_ == broadcast_core::outcome::none) outcome_ = core_->try_recv(*place_, item_);
     if (outcome_ == broadcast_core::outcome::done) return {};
     return outcome_ == broadcast_core::outcome::lagged ? errc::lagged : errc::closed;

@@ -1,18 +1,19 @@
-// broadcast<T>: every receiver gets every item that is sent after it has come.
+// broadcast<T>: every receiver gets every item that is sent after the receiver was made.
 //
-// Its one idea: senders do not wait for the slowest. The last `capacity` items are kept; a receiver
-// that has fallen further behind gets errc::lagged once, learns how many it has missed, and goes on
-// with the oldest that is left.
+// Design: senders never wait for the slowest receiver. The ring keeps the last `capacity` items. A
+// receiver that has fallen further behind gets errc::lagged once, learns the count of missed items
+// from missed(), and continues with the oldest item in the ring.
 //
 //      ring of 4:   [5 6 7 8]   next: 9
-//      receiver a at 9: waits      b at 6: gets 6      c at 2: lagged, missed 3, goes on with 5
+//      receiver a at 9: waits      b at 6: gets 6      c at 2: lagged, missed 3, continues with 5
 //
 //   weft::broadcast<tick> ticks(64);
-//   weft::broadcast<tick>::receiver mine(ticks);     // one for each who listens; goes before ticks
+//   weft::broadcast<tick>::receiver mine(ticks);     // one per listener; destroyed before ticks
 //   ticks.send(t).value();
 //   while (auto t = mine.recv()) show(*t);
 //
-// Items are copied to the receivers, without a lock being held. A receiver is for one party.
+// Each receiver gets a copy of an item; no lock is held while the item is copied. One flow uses a
+// receiver.
 //
 // Model: none, what changes, changes under the lock of its word_queue, which has one.
 #pragma once
@@ -30,14 +31,14 @@
 namespace weft {
 namespace detail {
 
-// All but the word's queue is guarded by its lock.
+// The lock of queue_ guards all members but queue_ itself.
 class broadcast_core {
 public:
     using item = std::shared_ptr<const void>;
 
     broadcast_core(std::size_t capacity, std::source_location at);
 
-    // What one receiver has come to.
+    // The position of one receiver.
     struct place {
         std::uint64_t next = 0;
         std::uint64_t missed = 0;
@@ -49,7 +50,7 @@ public:
     bool send(item i) noexcept;  // false: closed
     bool close() noexcept;
     outcome try_recv(place& p, item& into) noexcept;
-    // Attempts it, and stands in line if it must wait: then none.
+    // Attempts a receive. If the receive must wait, queues the node and returns none.
     outcome start(place& p, item& into, queue_node& n, waiter& w) noexcept;
 
 private:
@@ -68,7 +69,7 @@ public:
 
     broadcast_wait(broadcast_core& c, broadcast_core::place& p, time_point until) noexcept
         : core_(&c), place_(&p), until_(until) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     broadcast_wait(broadcast_wait&& other) noexcept
         : broadcast_wait(*other.core_, *other.place_, other.until_) {}
     broadcast_wait& operator=(const broadcast_wait&) = delete;
@@ -79,7 +80,7 @@ public:
     time_point deadline() const noexcept { return until_; }
 
 protected:
-    // Zero: there is an item.
+    // Zero: an item was received.
     std::error_code settle(wait_status how) noexcept;
     const void* item() const noexcept { return item_.get(); }
 
@@ -119,12 +120,12 @@ public:
                        std::source_location place = std::source_location::current())
         : core_(capacity, place) {}
 
-    // Does not wait. Error: errc::closed. Throws bad_alloc.
+    // Never waits. Error: errc::closed. Throws bad_alloc.
     result<void> send(T item) {
         if (core_.send(std::make_shared<const T>(std::move(item)))) return {};
         return failure(errc::closed);
     }
-    // No item will come any more. False where it was closed already.
+    // After close(), no item can be sent. False: the broadcast was closed already.
     bool close() noexcept { return core_.close(); }
 
     class receiver {
@@ -157,7 +158,7 @@ public:
             return detail::broadcast_operation<T>(*core_, place_, deadline);
         }
 
-        // How many items it was too slow for, in all.
+        // The total count of items that the receiver has missed.
         std::uint64_t missed() const noexcept { return place_.missed; }
 
     private:

@@ -1,14 +1,16 @@
-// channel<T>: a queue of bounded length between those who send and those who receive, Go's.
+// channel<T>: a queue of bounded length between senders and receivers, as in Go.
 //
-// Its one idea: a full channel makes its senders wait, so a fast one cannot outrun a slow one. With
-// a capacity of 0 an item goes from hand to hand, and send() returns when it has been taken.
+// Design: a full channel makes its senders wait, so a fast sender cannot outrun a slow receiver.
+// With a capacity of 0, an item moves from a sender directly to a receiver, and send() returns when
+// the item has been taken.
 //
-// - Items leave in the order in which they came; each goes to one receiver; they are moved, never
-//   copied. T moves without throwing, and while it moves it does not use the channel.
-// - close(): no item comes in any more; those inside can still be received; then recv() says
-//   errc::closed.
-// - An item is handed over or it is not: who gives up (deadline, stop) has not received it, and
-//   who has not sent it keeps it until his operation is destroyed.
+// - Items leave in the order in which they came. Each item goes to one receiver. Items are moved,
+//   never copied. T's move does not throw and does not use the channel.
+// - close(): no further item enters. Items in the channel can still be received; after the last of
+//   them, recv() returns errc::closed.
+// - A transfer happens completely or not at all. A receiver that gives up (deadline, stop) has
+//   received no item. The item of a sender that gives up stays in the send operation until the
+//   operation is destroyed.
 //
 //   weft::channel<order> orders(64);
 //   orders.send(std::move(o)).value();               // a producer
@@ -28,7 +30,7 @@
 namespace weft {
 namespace detail {
 
-// Room for an item that a transfer makes.
+// Storage in which a transfer constructs an item.
 template <class T>
 union item_slot {
     item_slot() noexcept {}
@@ -43,7 +45,7 @@ public:
 
     explicit recv_operation(channel_core& c, time_point until = never) noexcept
         : wait_(c, channel_node::wish::recv, &slot_), until_(until) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     recv_operation(recv_operation&& other) noexcept
         : recv_operation(other.wait_.channel(), other.until_) {}
     recv_operation& operator=(const recv_operation&) = delete;
@@ -72,7 +74,7 @@ public:
 
     send_operation(channel_core& c, T&& item, time_point until) noexcept
         : item_(std::move(item)), wait_(c, channel_node::wish::send, &item_), until_(until) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     send_operation(send_operation&& other) noexcept
         : send_operation(other.wait_.channel(), std::move(other.item_), other.until_) {}
     send_operation& operator=(const send_operation&) = delete;
@@ -91,7 +93,7 @@ private:
     time_point until_;
 };
 
-// What a try_ says.
+// The error that a try_ function returns.
 inline std::error_code refusal(transfer t) noexcept {
     if (t == transfer::closed) return errc::closed;
     return std::make_error_code(std::errc::resource_unavailable_try_again);
@@ -107,8 +109,8 @@ result<T> try_recv(channel_core& c) {
     return item;
 }
 
-// The same for a loop, which can say nothing of a stop: if it just ended, that would be taken for
-// the channel's end.
+// A receive for a range-for loop. A stop throws, because a loop cannot report a stop: a loop that
+// just ended would look like the end of the channel.
 template <class T>
 class [[nodiscard]] next_operation : public recv_operation<T> {
 public:
@@ -121,7 +123,7 @@ public:
     }
 };
 
-// Receives until the end.
+// Receives until the channel is closed and empty.
 template <class T>
 class recv_iterator {
 public:
@@ -167,7 +169,7 @@ class channel {
 public:
     using value_type = T;
 
-    // Throws bad_alloc, also if no memory could ever hold so many.
+    // Throws bad_alloc, also if no memory could ever hold `capacity` items.
     explicit channel(std::size_t capacity = 0) : core_(detail::item_type_of<T>, capacity) {}
 
     // Errors: errc::closed; operation_canceled when stopped; timed_out.
@@ -189,7 +191,7 @@ public:
                           std::source_location place = std::source_location::current()) {
         return send_until(std::move(item), after(now(), d), place);
     }
-    // Where it fails, the item is as it was. Errors: closed, resource_unavailable_try_again.
+    // On failure the item is unchanged. Errors: closed, resource_unavailable_try_again.
     result<void> try_send(T&& item) noexcept {
         const detail::transfer t = core_.try_send(&item);
         if (t == detail::transfer::done) return {};
@@ -201,7 +203,7 @@ public:
         return try_send(T(item));
     }
 
-    // Errors: errc::closed, when nothing is left; operation_canceled; timed_out.
+    // Errors: errc::closed, when no item is left; operation_canceled; timed_out.
     result<T> recv() {
         detail::item_slot<T> slot;
         if (!core_.recv_from_ring<T>(&slot)) {
@@ -236,7 +238,7 @@ public:
         return detail::recv_operation<T>(core_, deadline);
     }
 
-    // Wakes all who wait at it. False where it was closed already.
+    // Wakes all waiters. False: the channel was closed already.
     bool close() noexcept { return core_.close(); }
     bool is_closed() const noexcept { return core_.is_closed(); }
     std::size_t size() const noexcept { return core_.count(); }

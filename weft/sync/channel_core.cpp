@@ -58,7 +58,8 @@ channel_core::~channel_core() {
     if (own_room_) free_room(type_, room_);
 }
 
-// The lock is released after the hints are right for whoever takes it next.
+// The hints are stored before the lock is released, so that they are right for the next agent that
+// takes the lock.
 void channel_core::unlock() noexcept {
     const unsigned recv = (count_ != 0) | !senders_.empty();
     const unsigned send = (count_ < capacity_) | !receivers_.empty();
@@ -90,15 +91,16 @@ void channel_core::get(void* to) noexcept {
 }
 
 WEFT_ALWAYS_INLINE channel_node* channel_core::claim_first(wait_list& line) noexcept {
-    while (wait_node* n = line.pop_front())
-        if (n->owner->claim()) return static_cast<channel_node*>(n);
+    while (auto* n = static_cast<channel_node*>(line.pop_front()))
+        // A select is queued elsewhere too.
+        if (n->hopes == nullptr ? n->owner->claim_alone() : n->owner->claim()) return n;
     return nullptr;
 }
 
 WEFT_ALWAYS_INLINE channel_node* channel_core::hand_over(void* from) noexcept {
     channel_node* const receiver = claim_first(receivers_);
     if (receiver == nullptr) return nullptr;
-    type_.move(receiver->slot, from);  // C1: nothing is before it
+    type_.move(receiver->slot, from);  // C1: no item is before this one
     receiver->outcome = transfer::done;
     return receiver;
 }
@@ -131,7 +133,7 @@ transfer channel_core::recv(void* to, wait_list& woken) noexcept {
     }
     get(to);
     if (channel_node* sender = claim_first(senders_)) {
-        put(sender->slot);  // C2: there is room again
+        put(sender->slot);  // C2: a slot is free again
         sender->outcome = transfer::done;
         woken.push_back(*sender);
     } else if (is_over()) {
@@ -165,10 +167,11 @@ void channel_core::enlist(channel_node& n, waiter& w) noexcept {
     line_of(n.what).push_back(n);
 }
 
-// Those in line will not get what they wish. A select may still get something else.
+// The queued requests can no longer succeed. A select may still have another case that can.
 void channel_core::give_up(wait_list& line, wait_list& woken) noexcept {
     while (auto* n = static_cast<channel_node*>(line.pop_front())) {
-        // Relaxed: a count. Who takes the last hope away ends the wait, and its wake orders it.
+        // Relaxed: a count. The agent that removes the last hope ends the wait, and its wake orders
+        // the outcome.
         if (n->hopes != nullptr && n->hopes->fetch_sub(1, std::memory_order_relaxed) != 1) continue;
         if (!n->owner->claim()) continue;
         n->outcome = transfer::closed;
@@ -185,16 +188,16 @@ void channel_core::tell_watchers(wait_list& woken) noexcept {
 
 void channel_core::end(wait_list& woken) noexcept {
     closed_ = true;
-    if (count_ == 0) tell_watchers(woken);  // C4; before a select finds that it has no hope left
+    if (count_ == 0) tell_watchers(woken);  // C4; before a select is found to have no hope left
     give_up(receivers_, woken);             // C3
     give_up(senders_, woken);
 }
 
-// -- without it -------------------------------------------------------------------------------
+// -- without the lock -------------------------------------------------------------------------
 
 transfer channel_core::try_send(void* from) noexcept {
     lock();
-    if (channel_node* receiver = hand_over(from)) {  // C3: it is not closed
+    if (channel_node* receiver = hand_over(from)) {  // C3: the channel is not closed
         unlock();
         receiver->owner->wake();
         return transfer::done;

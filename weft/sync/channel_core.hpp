@@ -1,20 +1,20 @@
-// channel_core: what a channel is without the type of what it carries.
+// channel_core: the part of a channel that does not depend on the type of the items.
 //
-// Its one idea: an item goes from slot to slot. The sender's slot is in his frame, the receiver's
-// in his, and the ring between them has room for `capacity` more; who comes second moves the item,
-// into the other's frame if that one waits. So order is kept and nobody has to fetch anything
-// after he was woken.
+// Design: an item moves from slot to slot. The sender's slot is in the sender's frame, the
+// receiver's slot is in the receiver's frame, and the ring between them has `capacity` slots. The
+// second agent to arrive moves the item, to or from the first agent's frame if the first agent
+// waits. Order is therefore kept, and a woken waiter has nothing left to fetch.
 //
-//      senders in line          ring                    receivers in line
-//      [c] [b] [a]  ------>  | 3 | 2 | 1 |  ------>     (none, while there are items)
+//      queued senders          ring                    queued receivers
+//      [c] [b] [a]  ------>  | 3 | 2 | 1 |  ------>    (none, while the ring has items)
 //
 // Invariants:
 // C1  a receiver waits only while the ring is empty and no sender waits
 // C2  a sender waits only while the ring is full
-// C3  nobody waits to send or receive at a closed channel
-// C4  who watches for the end waits only until the channel is closed and the ring empty
-// C5  items are moved under the lock, so their move constructor does not throw and does not use
-//     the channel
+// C3  no sender and no receiver waits at a closed channel
+// C4  a watcher for the end waits only until the channel is closed and the ring is empty
+// C5  items are moved under the lock, so their move constructor does not throw and does not use the
+//     channel
 //
 // Model: test/model/channel_core_test.cpp
 #pragma once
@@ -26,16 +26,16 @@
 #include <utility>
 
 #include "weft/base/atomic.hpp"
-#include "weft/base/spin_lock.hpp"
+#include "weft/wait/home_lock.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace weft::detail {
 
-// What is known of an item's type.
+// What a channel needs of an item's type.
 struct item_type {
     std::size_t bytes;
     std::size_t alignment;
-    void (*move)(void* to, void* from) noexcept;  // makes one there; the other is left to destroy
+    void (*move)(void* to, void* from) noexcept;  // constructs at `to`; `from` is left to destroy
     void (*destroy)(void* at) noexcept;
 };
 
@@ -47,27 +47,27 @@ inline constexpr item_type item_type_of = {
 
 class channel_core;
 
-// What became of an attempt.
+// The result of an attempt.
 enum class transfer : std::uint8_t { none, done, closed };
 
-// Somebody who wants something of a channel: a send, a receive, or a case of a select.
+// One request to a channel: a send, a receive, or a case of a select.
 struct channel_node : wait_node {
     enum class wish : std::uint8_t { recv, send, end };
 
     channel_node(channel_core& c, wish w, void* s) noexcept : channel(&c), slot(s), what(w) {}
 
     channel_core* const channel;
-    void* const slot;  // receives the item, or holds it
-    // In a select: how many of its cases may still come true. The last one to fail ends it.
+    void* const slot;  // receives the item, or has the item to send
+    // In a select: the count of cases that may still happen. The last case to fail ends the wait.
     atomic<unsigned>* hopes = nullptr;
     const wish what;
-    transfer outcome = transfer::none;  // written under the lock by who claims
+    transfer outcome = transfer::none;  // written under the lock by the agent that claims
 };
 
 class channel_core {
 public:
-    channel_core(const item_type& type, std::size_t capacity);              // makes the room
-    channel_core(const item_type& type, std::size_t capacity, void* room);  // of the caller
+    channel_core(const item_type& type, std::size_t capacity);              // allocates the ring
+    channel_core(const item_type& type, std::size_t capacity, void* room);  // caller's ring
     channel_core(const channel_core&) = delete;
     channel_core& operator=(const channel_core&) = delete;
     ~channel_core();
@@ -76,17 +76,17 @@ public:
     transfer try_recv(void* to) noexcept;
     // Sends and closes, in one step.
     transfer send_last(void* from) noexcept;
-    // Room for twice as many, unless there is some: for who never waits. Throws bad_alloc.
+    // Doubles the ring, unless a slot is free: for senders that never wait. Throws bad_alloc.
     void grow();
-    // False where it is closed already.
+    // False: the channel was closed already.
     bool close() noexcept;
 
     bool is_closed() const noexcept { return (hints() & closed_hint) != 0; }
     std::size_t count() const noexcept;
     std::size_t capacity() const noexcept { return capacity_; }
 
-    // The frequent case in which nobody waits: an item goes into the ring or comes out of it, by
-    // its own move, without a call. False, and nothing has happened, in any other.
+    // The frequent case without a waiter: an item moves into the ring or out of it, by T's own
+    // move, without a call. In any other case returns false and changes nothing.
     template <class T>
     WEFT_ALWAYS_INLINE bool send_to_ring(T& item) noexcept {
         if (!has_ring_ || !may(channel_node::wish::send)) return false;
@@ -99,7 +99,7 @@ public:
         lock_.unlock();
         return plain;
     }
-    // `to` is raw room for the item.
+    // `to` is raw storage for the item.
     template <class T>
     WEFT_ALWAYS_INLINE bool recv_from_ring(void* to) noexcept {
         if (!has_ring_ || !may(channel_node::wish::recv)) return false;
@@ -116,16 +116,18 @@ public:
         return plain;
     }
 
-    // Attempts it, and stands in line if it must wait: then true.
+    // Attempts n's request. If the request must wait, queues n and returns true.
     bool start(channel_node& n, waiter& w) noexcept;
     void withdraw(channel_node& n) noexcept;
 
-    // Whether an attempt is worth the lock. What happened before the call is seen.
+    // A hint: whether an attempt is worth the lock. The hint reflects what happened before the
+    // call.
     bool may(channel_node::wish w) const noexcept {
         return (hints() & (1u << static_cast<unsigned>(w))) != 0;
     }
 
-    // For a select, which has several locked at once. `woken` is owed a wake after that.
+    // For a select, which locks several channels at once. The caller wakes `woken` after it has
+    // unlocked all of them.
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept;
     transfer attempt(channel_node& n, wait_list& woken) noexcept;
@@ -138,21 +140,22 @@ public:
 private:
     static constexpr unsigned closed_hint = 8;
 
-    // Relaxed: written under the lock; a reader's own past is in it by coherence, and for the rest
-    // he takes the lock.
+    // Relaxed: written under the lock. Coherence shows a reader what happened before its read; for
+    // all else the reader takes the lock.
     unsigned hints() const noexcept { return hints_.load(std::memory_order_relaxed); }
 
-    // Of an open channel with nobody in line but, at most, who watches for the end.
+    // For an open channel without queued senders and receivers; watchers for the end may be queued.
     void hint_after(std::size_t count) noexcept {
         hints_.store((count != 0) | static_cast<unsigned>(count < capacity_) << 1,
                      std::memory_order_relaxed);  // see hints()
     }
-    // To a receiver in line, and from a sender in line, who is then owed a wake.
+    // Moves an item to the first queued receiver, or from the first queued sender, and returns the
+    // node, whose owner the caller must wake. Null: none is queued.
     channel_node* hand_over(void* from) noexcept;
     channel_node* take_over(void* to) noexcept;
     transfer send(void* from, wait_list& woken) noexcept;
     transfer recv(void* to, wait_list& woken) noexcept;
-    void end(wait_list& woken) noexcept;  // closes
+    void end(wait_list& woken) noexcept;  // closes the channel
     void put(void* from) noexcept;
     void get(void* to) noexcept;
     void* at(std::size_t index) const noexcept {
@@ -164,7 +167,7 @@ private:
     static void give_up(wait_list& line, wait_list& woken) noexcept;
     void tell_watchers(wait_list& woken) noexcept;
 
-    spin_lock lock_;
+    home_lock lock_;
     bool closed_ = false;
     const bool own_room_;
     const bool has_ring_;
@@ -180,7 +183,7 @@ private:
     std::uint64_t lots_ = 0;
 };
 
-// One wait at one channel, as every operation of a channel has it.
+// One wait at one channel: part of every send and receive operation.
 class channel_wait {
 public:
     channel_wait(channel_core& c, channel_node::wish w, void* slot) noexcept : node_(c, w, slot) {}
@@ -189,7 +192,7 @@ public:
     bool start(waiter& w) noexcept { return node_.channel->start(node_, w); }
     channel_core& channel() const noexcept { return *node_.channel; }
     transfer outcome() const noexcept { return node_.outcome; }
-    // Why there was no transfer.
+    // The reason that no transfer happened.
     static std::error_code error(wait_status how) noexcept;
 
 private:

@@ -13,7 +13,7 @@ condition_awaiter::condition_awaiter(condition_variable& c, std::unique_lock<mut
     : frame{notified, drop}, lock_(lock), until_(until), place_(place), notice_(c) {}
 
 condition_awaiter::~condition_awaiter() {
-    for_lock_.reset();  // while it cannot be stopped
+    for_lock_.reset();  // before the shield is lowered, so that no stop can end the second wait
     unshield();
 }
 
@@ -32,7 +32,7 @@ bool condition_awaiter::await_suspend(std::coroutine_handle<> h) {
         reason_ = w.reason();
         return false;
     }
-    // The lock owns nothing meanwhile: the frame may be destroyed.
+    // The unique_lock owns nothing during the wait, because the frame may be destroyed.
     mutex_ = lock_.release();
     notice_.condition->enlist_and_release(notice_, w, *mutex_, place_);
     w.engage(until_);
@@ -61,7 +61,7 @@ bool condition_awaiter::begin_lock() {
 }
 
 wait_status condition_awaiter::finish() {
-    if (mutex_ != nullptr) {  // else it was never released
+    if (mutex_ != nullptr) {  // null: the mutex was never released
         if (for_lock_) for_lock_->conclude();
         locking_->take(nullptr, wait_status::woken);
         lock_ = std::unique_lock(*std::exchange(mutex_, nullptr), std::adopt_lock);
@@ -96,7 +96,7 @@ void condition_variable::notify_all() noexcept {
 
 void condition_variable::notify(detail::notice& n) noexcept {
     queue_.lock();
-    const bool waits = queue_.claim(n);  // not one that a notify_all has, and is about to wake
+    const bool waits = queue_.claim(n);  // false for a node that a notify_all is about to wake
     queue_.unlock(0);
     if (waits) n.owner->wake();
 }
@@ -123,7 +123,7 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
     waiter& w = here->w;
     w.handle = f.handle;
     if (w.admit(false, true)) {
-        // The lock owns nothing meanwhile: the fiber may be killed.
+        // The unique_lock owns nothing during the wait, because the fiber may be killed.
         mutex& m = *lock.release();
         enlist_and_release(n, w, m, place);
         detail::refuse_on_shared_stack(this, "a condition_variable lies on a shared stack");

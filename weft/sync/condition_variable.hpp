@@ -1,18 +1,19 @@
-// condition_variable: waits with a mutex released until somebody says that something has changed.
-// std's, with weft::mutex and with moments of the steady clock.
+// condition_variable: releases a mutex and waits until another agent notifies a change. As std's,
+// with weft::mutex and with time points of the steady clock.
 //
-// Its one idea: to wait is two waits, for the notification and then for the mutex. The second
-// cannot be stopped, so that whoever comes back from a wait, be it by an exception, holds the
-// mutex. Nothing wakes without a reason, but the reason may have gone until the mutex is had: give
-// a predicate.
+// Design: each wait is two waits, for the notification and then for the mutex. The second wait
+// cannot be stopped, so a wait always ends with the mutex locked, even if it ends by an exception.
+// No waiter wakes without a notification, a deadline or a stop, but the condition may have changed
+// again before the waiter has the mutex: use a predicate.
 //
 //   std::unique_lock lock(m);
 //   changed.wait(lock, [&] { return !queue.empty(); });
 //
 //   while (queue.empty()) co_await changed.async_wait(lock);    // in a coroutine
 //
-// A notification that has woken one whose frame is destroyed before it has the mutex goes to the
-// next; so the condition_variable exists until nobody waits for the mutex either.
+// If the frame of a notified waiter is destroyed before the waiter has the mutex, the notification
+// goes to the next waiter. The condition_variable must therefore exist until no waiter waits for
+// the mutex either.
 //
 // Model: test/model/condition_variable_test.cpp
 #pragma once
@@ -32,7 +33,8 @@ class condition_variable;
 
 namespace detail {
 
-// A place in the line; `given`: a notification of one, which is handed on if nobody has had it.
+// A node in the queue. `given`: notify_one() chose this node; the destructor passes an unused
+// notification to the next waiter.
 struct notice : queue_node {
     explicit notice(condition_variable& c) noexcept : condition(&c) {}
     ~notice() {
@@ -44,8 +46,8 @@ struct notice : queue_node {
     condition_variable* const condition;
 };
 
-// Both waits of a coroutine, one after the other: the first wakes this, which begins the second,
-// which wakes the coroutine.
+// Both waits of a coroutine in sequence: the first wait resumes this frame, which begins the second
+// wait, which resumes the coroutine.
 class condition_awaiter : frame {
 public:
     condition_awaiter(condition_variable& c, std::unique_lock<mutex>& lock, time_point until,
@@ -58,17 +60,17 @@ public:
     bool await_suspend(std::coroutine_handle<> h);
 
 protected:
-    wait_status finish();  // the mutex is held again. Throws stopped
+    wait_status finish();  // returns or throws stopped with the mutex locked
 
 private:
     static void notified(frame* f);
     static void drop(frame* f) { static_cast<condition_awaiter*>(f)->awaiting_.destroy(); }
-    bool begin_lock();  // false: it is held already
+    bool begin_lock();  // false: this wait has the mutex already
     waiter& make(std::optional<waiter>& w) noexcept;
     void unshield() noexcept;
 
     std::unique_lock<mutex>& lock_;
-    mutex* mutex_ = nullptr;  // while it is not held
+    mutex* mutex_ = nullptr;  // while the mutex is released
     const time_point until_;
     const std::source_location place_;  // of the call, for messages
     wait_status status_ = wait_status::woken;
@@ -82,7 +84,7 @@ private:
     std::optional<waiter> for_lock_;
 };
 
-// Result is what the wait says: nothing, or a cv_status.
+// Result is the type that the wait returns: void or cv_status.
 template <class Result>
 class typed_condition_awaiter : public condition_awaiter {
 public:
@@ -94,7 +96,7 @@ public:
     }
 };
 
-// The wait before anybody awaits it.
+// A wait that is not awaited yet.
 template <class Result>
 class [[nodiscard]] condition_wait {
 public:
@@ -138,7 +140,7 @@ public:
                               std::source_location place = std::source_location::current()) {
         return block(lock, deadline, stop_token(), place);
     }
-    // What the predicate says in the end.
+    // Returns the predicate's last value.
     template <class Predicate>
     bool wait_until(std::unique_lock<mutex>& lock, time_point deadline, Predicate p,
                     std::source_location place = std::source_location::current()) {
@@ -157,7 +159,8 @@ public:
         return wait_until(lock, after(now(), d), std::move(p), place);
     }
 
-    // These end as well when a stop of the token is requested, and do not throw then.
+    // A stop request of the token ends these waits too, and then they return the predicate's value
+    // and do not throw.
     template <class Predicate>
     bool wait(std::unique_lock<mutex>& lock, stop_token token, Predicate p,
               std::source_location place = std::source_location::current()) {
@@ -179,7 +182,7 @@ public:
         return wait_until(lock, token, after(now(), d), std::move(p), place);
     }
 
-    // For co_await: nothing, and a cv_status.
+    // For co_await: the first returns nothing, the second a cv_status.
     detail::condition_wait<void> async_wait(
         std::unique_lock<mutex>& lock,
         std::source_location place = std::source_location::current()) noexcept {
@@ -196,10 +199,10 @@ private:
 
     std::cv_status block(std::unique_lock<mutex>& lock, time_point until, stop_token token,
                          std::source_location place);
-    // Enlists first, so that a notification between the two is not missed.
+    // Queues n before the mutex is unlocked, so that a notification between the two is not missed.
     void enlist_and_release(detail::notice& n, waiter& w, mutex& m,
                             std::source_location place) noexcept;
-    void notify(detail::notice& n) noexcept;  // this one, if it still waits
+    void notify(detail::notice& n) noexcept;  // wakes n's waiter if it still waits
 
     detail::word_queue queue_;
 };

@@ -1,8 +1,8 @@
-// counting_semaphore, binary_semaphore: so many at a time. std's, for fibers, coroutines and
-// threads.
+// counting_semaphore, binary_semaphore: limits the count of callers that go on at a time. As std's,
+// for fibers, coroutines and threads.
 //
-// A permit that is released goes to who has waited longest. release() above the maximum ends the
-// program.
+// A released permit goes to the waiter that has waited longest. A release() above the maximum
+// aborts the program.
 //
 //   weft::counting_semaphore<> connections(8);
 //   connections.acquire();

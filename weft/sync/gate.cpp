@@ -10,7 +10,7 @@ void gate::add(std::size_t n, std::source_location place) noexcept {
 }
 
 void gate::remove(std::size_t n, std::source_location place) noexcept {
-    // Where it stays shut, or nobody waits, there is nobody to wake.
+    // If the count stays above zero, or no waiter is queued, no wake is needed.
     word w = queue_.load();
     while ((w & word_queue::busy) == 0) {
         const word v = word_queue::value_of(w);

@@ -1,7 +1,7 @@
-// gate: open or not, and those who wait until it opens: what event, latch and wait_group have in
-// common.
+// gate: a countdown and the waiters that its end wakes: the common part of manual_reset_event,
+// latch and wait_group.
 //
-// Its one idea: a count of what keeps it shut. It is open at zero; to pass changes nothing.
+// Design: a count. A wait passes while the count is zero, and does not change the count.
 //
 // Model: test/model/locks_test.cpp
 #pragma once
@@ -29,10 +29,11 @@ public:
     bool is_open() const noexcept { return queue_.value() == 0; }
     std::size_t bars() const noexcept { return queue_.value() / unit; }
 
-    void add(std::size_t n, std::source_location place) noexcept;  // more bars
-    // Takes n off; who takes the last wakes all. Ends the program if there are fewer.
+    void add(std::size_t n, std::source_location place) noexcept;  // raises the count by n
+    // Lowers the count by n. The call that reaches zero wakes all waiters. Aborts if the count is
+    // below n.
     void remove(std::size_t n, std::source_location place) noexcept;
-    void set_bars(std::size_t n) noexcept;  // exactly so many
+    void set_bars(std::size_t n) noexcept;  // sets the count to n; wakes all waiters at 0
 
 private:
     friend class gate_operation;
@@ -46,7 +47,7 @@ public:
     static constexpr bool reports_stop = false;
 
     explicit gate_operation(gate& g) noexcept : gate_(&g) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     gate_operation(gate_operation&& other) noexcept : gate_(other.gate_) {}
     bool ready() const noexcept { return gate_->is_open(); }
     bool start(waiter& w) noexcept;

@@ -6,10 +6,10 @@
 
 namespace weft::detail {
 
-// Of the flow that runs, as long as its executor counts the same turns.
+// Tries of the flow that runs, as long as its executor's turn count stays the same.
 struct failed_tries {
     const flow* by;       // compared only
-    std::uint64_t turns;  // as counted in that round
+    std::uint64_t turns;  // the executor's turn count at these tries
     unsigned count;
 };
 
@@ -29,7 +29,7 @@ party party_of(holder h) noexcept {
 
 }  // namespace
 
-// What a thread runs while it waits is the thread's.
+// Code on a thread's own executor, which runs while the thread waits, locks as that thread.
 holder holder_without_flow() noexcept {
     thread_host& host = this_thread_host();
     const executor* e = current_executor();

@@ -1,16 +1,19 @@
-// holder: who has a lock, as one word: a flow, or "a coroutine that is no task of its own".
+// holder: the owner of a lock, as one word: a flow, a plain thread, or "a coroutine that is no task
+// of its own".
 //
-// Its one idea: a flow that is a single line is one party, and can be held to what it did: a fiber,
-// a thread, a task that was spawned or is waited for. A C++20 coroutine that was begun by hand may
-// run beside others in the flow that began it, or in none, and nothing tells one such from another:
-// what they lock by co_await has no known holder, and it is not noticed who unlocks it.
+// Design: a flow that runs one step at a time is one owner, and its lock calls can be checked: a
+// fiber, a thread, a task that was spawned or is awaited. A C++20 coroutine whose start() or
+// resume() user code calls may run beside others in the flow that started it, or outside any flow,
+// and such coroutines cannot be distinguished. A lock that one of them takes by co_await has an
+// unknown owner, and the agent that unlocks it is not checked.
 //
-//      a fiber, a task        its flow's address: it ends the program if it ends and holds a lock
-//      a thread               its number, which no later one has, and a bit: it may have ended
-//      the unknown            the bit alone
+//      a fiber, a task     the flow's address; a flow that ends as an owner aborts the program
+//      a thread            the thread's number, which no later thread has, and a bit: the thread
+//                          may have ended
+//      unknown             the bit alone
 //
-// Limits: a coroutine that blocks or tries, in place of co_await, does so for the fiber or thread
-// that runs it. A task that begins others by hand is one party with them.
+// Limits: if a coroutine calls lock() or try_lock() in place of co_await, the owner is the flow or
+// thread that runs the coroutine. A task and the coroutines that it resumes itself are one owner.
 #pragma once
 
 #include <cstdint>
@@ -33,22 +36,23 @@ inline holder holder_of(const thread_host& t) noexcept {
     return t.number() * numbers | unknown_holder;
 }
 
-// The plain thread, or the unknown.
+// The plain thread that runs here, or unknown_holder.
 holder holder_without_flow() noexcept;
 
-// Whoever runs here, if he does not co_await.
+// The agent that runs here, for a call without co_await.
 inline holder holder_here() noexcept {
     const flow* f = current_flow();
     return f != nullptr ? holder_of(f) : holder_without_flow();
 }
 
-// The coroutine that runs here: its flow, if that cannot block and so is a task's.
+// The coroutine that runs here: its flow, if that flow cannot block and is therefore a task's; else
+// unknown_holder.
 inline holder holder_in_coroutine() noexcept {
     const flow* f = current_flow();
     return f != nullptr && f->kind->suspend == nullptr ? holder_of(f) : unknown_holder;
 }
 
-// Whoever waits by w: a coroutine, or one who blocks, and then it is his own handle that is run.
+// The agent that waits by w: a coroutine, or a flow that blocks, if w runs that flow's own handle.
 inline holder holder_of(const waiter& w) noexcept {
     const flow* f = w.of;
     if (f == nullptr) return unknown_holder;
@@ -58,22 +62,23 @@ inline holder holder_of(const waiter& w) noexcept {
     return holder_of(f);
 }
 
-// Whoever runs here has got a lock, or given one up: a flow that ends with one ends the program.
+// The flow that runs here has locked (n = 1) or unlocked (n = -1) a lock. A flow that ends while it
+// owns a lock aborts the program.
 inline void count_lock(int n) noexcept {
     if (flow* f = current_flow()) f->locks += static_cast<std::uint32_t>(n);
 }
 
-// A fiber has tried a lock in vain. So many times in one round of its executor, in which few others
-// have a turn or none, and one line tells which fiber it is, and where: it may wait for what only
-// its own thread can give it.
+// Counts a failed try_lock() of a fiber. At many_failed_tries of them in one iteration of its
+// executor, one line reports the fiber and the call: the fiber may wait for an unlock that only its
+// own thread can bring, since few other flows have a turn in that iteration, or none.
 inline constexpr unsigned many_failed_tries = 10'000;
 void count_failed_try(std::source_location place) noexcept;
 
-// Ends the program, and names the flow in which it happens.
+// Aborts; the message names the flow that runs here.
 [[noreturn]] void fail_unknown(const char* rule, std::source_location place) noexcept;
 
-// What `what` (a thing and a rule: "unlock of a mutex") was done by, and against which other. Ends
-// the program.
+// Aborts. The message has `what` (an object and a rule: "unlock of a mutex"), the agent `by`,
+// and after `but` the agent `other`, if it is not 0.
 [[noreturn]] void fail_against(const char* what, holder by, const char* but, holder other,
                                std::source_location place) noexcept;
 

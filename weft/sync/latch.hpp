@@ -1,7 +1,7 @@
-// latch: a count down to zero, once. std's, for fibers, coroutines and threads.
+// latch: a count that falls to zero once. As std's, for fibers, coroutines and threads.
 //
 //   weft::latch all_up(3);
-//   all_up.count_down();          // three times, from anywhere
+//   all_up.count_down();          // three times, from any flow or thread
 //   all_up.wait();
 #pragma once
 
@@ -24,7 +24,7 @@ public:
     latch(const latch&) = delete;
     latch& operator=(const latch&) = delete;
 
-    // Ends the program if the count falls below zero.
+    // Aborts if the count falls below zero.
     void count_down(std::ptrdiff_t n = 1,
                     std::source_location place = std::source_location::current()) noexcept {
         WEFT_ASSERT_AT(n >= 0, "a latch is counted down by less than nothing", place);
@@ -40,7 +40,7 @@ public:
         count_down(n, place);
         wait(place);
     }
-    // Whether the count is zero; not so at the deadline. Throws stopped.
+    // True: the count is zero. False: the deadline came first. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline,
                                   std::source_location place = std::source_location::current()) {
         return await(async_wait_until(deadline), place);

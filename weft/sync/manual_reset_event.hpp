@@ -1,13 +1,13 @@
-// manual_reset_event: something has happened, for all who wait for it, until it is reset.
+// manual_reset_event: an event that lets every waiter through from set() until reset().
 //
-// set() wakes all; who comes while it is set passes. What was written before set() is seen by whom
-// it lets through, also where it was set already. A waiter that a set() has woken is through, even
-// if a reset() follows before it runs.
+// set() wakes all waiters; a wait on a set event passes at once. A waiter that set() lets through
+// sees what was written before that set(), also if the event was set already. A waiter that set()
+// has woken passes, even if reset() follows before the waiter runs.
 //
 //   weft::manual_reset_event ready;
 //   ready.wait();                     // a fiber is suspended, a thread blocks
 //   co_await ready.async_wait();      // a coroutine
-//   ready.set();                      // from anywhere
+//   ready.set();                      // from any flow or thread
 #pragma once
 
 #include "weft/sync/gate.hpp"
@@ -30,7 +30,7 @@ public:
     void wait(std::source_location place = std::source_location::current()) {
         if (!is_set()) await(async_wait(), place);
     }
-    // Whether it was set; not so at the deadline. Throws stopped.
+    // True: the event was set. False: the deadline came first. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline,
                                   std::source_location place = std::source_location::current()) {
         return await(async_wait_until(deadline), place);

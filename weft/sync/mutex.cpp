@@ -5,7 +5,7 @@ namespace detail {
 
 lock_operation::~lock_operation() {
     if (node_.given) [[unlikely]]
-        mutex_->unlock_slowly(node_.as, unknown_place);  // its frame was destroyed in between
+        mutex_->unlock_slowly(node_.as, unknown_place);  // the frame was destroyed before take()
 }
 
 bool lock_operation::start(waiter& w, bool gives_up) noexcept {

@@ -1,24 +1,26 @@
-// mutex: one at a time. std::timed_mutex, for fibers, coroutines and threads.
+// mutex: one owner at a time. As std::timed_mutex, for fibers, coroutines and threads.
 //
-// Its one idea: unlock() hands the lock to who has waited longest, and it is his before he runs:
-// nobody who comes by takes it first. Without contention both calls are one atomic operation.
+// Design: unlock() passes ownership to the waiter that has waited longest. That waiter owns the
+// mutex before it resumes, so a later caller cannot barge ahead. Without contention, lock() and
+// unlock() are one atomic operation each.
 //
-//      lock()    0 ----------> holder             nobody waits: the word is the holder, or 0
-//      unlock()  holder -----> 0
-//      unlock()  holder + waiters -----> the first in line (+ waiters)      and posts that one
+//      lock()    0 ---------> owner              no waiter: the word is the owner, or 0
+//      unlock()  owner -----> 0
+//      unlock()  owner + waiters -----> the first waiter (+ waiters)      and posts that waiter
 //
-// The holder is a fiber, a thread, or a task with all that it awaits. An unlock by another, or a
-// second lock by the same, ends the program and names both; so does the end of a fiber or task that
-// holds one. Coroutines that are begun by hand may lock it side by side; of these it is not known
-// who holds it (holder.hpp). Works with std::lock_guard, unique_lock and scoped_lock; a coroutine
-// writes
+// The owner is a fiber, a thread, or a task with all that the task awaits. An unlock by another
+// agent, or a second lock by the owner, aborts the program, and the message names both agents.
+// A fiber or task that ends while it owns a mutex aborts the program too. Coroutines that user code
+// resumes may lock a mutex side by side; their owner is unknown and not checked (holder.hpp).
+//
+// Works with std::lock_guard, unique_lock and scoped_lock; a coroutine writes
 //
 //   co_await m.async_lock();
 //   const std::lock_guard held(m, std::adopt_lock);
 //
-// Limit: try_lock() never suspends, so a fiber that calls it in a loop keeps its thread, and a
-// holder that runs there never comes to unlock it: lock(), or a yield between two attempts. A debug
-// build reports a fiber that fails very often in one round of its loop.
+// Limit: try_lock() never suspends. A fiber that calls try_lock() in a loop keeps its thread, and
+// an owner that needs that thread never reaches its unlock: use lock(), or yield between two
+// attempts. A debug build reports a fiber that fails very often in one iteration of its loop.
 //
 // Model: test/model/locks_test.cpp
 #pragma once
@@ -38,7 +40,7 @@ public:
     static constexpr bool reports_stop = false;
 
     lock_operation(mutex& m, std::source_location place) noexcept : mutex_(&m), place_(place) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     lock_operation(lock_operation&& other) noexcept : lock_operation(*other.mutex_, other.place_) {}
     lock_operation& operator=(const lock_operation&) = delete;
     ~lock_operation();
@@ -58,7 +60,7 @@ protected:
 private:
     friend class weft::mutex;
     struct node : queue_node {
-        holder as = 0;  // who will have it
+        holder as = 0;  // this waiter's value as owner
     };
 
     mutex* mutex_;
@@ -125,14 +127,14 @@ public:
         return detail::timed_lock_operation(deadline, *this, place);
     }
 
-    // Whether the caller holds it, as far as that is known.
+    // Whether the caller is the owner, as far as the owner is known.
     bool is_mine() const noexcept { return queue_.value() == detail::holder_here(); }
 
 private:
     friend class detail::lock_operation;
 
     WEFT_NOINLINE void lock_slowly(std::source_location place);
-    // Whether it was known who held it.
+    // Returns whether the owner was known.
     WEFT_NOINLINE bool unlock_slowly(detail::holder me, std::source_location place) noexcept;
 
     detail::word_queue queue_;

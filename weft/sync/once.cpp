@@ -5,7 +5,7 @@ namespace detail {
 
 once_operation::~once_operation() {
     if (node_.given) [[unlikely]]
-        flag_->leave(false, unknown_place);  // its frame was destroyed in between
+        flag_->leave(false, unknown_place);  // the frame was destroyed before take()
 }
 
 bool once_operation::start(waiter& w) noexcept {

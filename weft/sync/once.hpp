@@ -1,13 +1,14 @@
-// once_flag, call_once: a function that is called by the first who comes; the others wait until it
-// has returned. std's, for fibers, coroutines and threads.
+// once_flag, call_once: the first caller runs a function; the other callers wait until the function
+// has returned. As std's, for fibers, coroutines and threads.
 //
-// If it throws, the exception goes to who called it, and the first in line calls it again.
+// If the function throws, the exception goes to the caller that ran it, and the first waiter runs
+// the function again.
 //
 //   weft::once_flag loaded;
 //   weft::call_once(loaded, [&] { table = load(); });
 //
-//   if (co_await loaded.async_enter()) {           // in a coroutine: true for one
-//       weft::once_turn mine(loaded);              // left early, it lets the next one try
+//   if (co_await loaded.async_enter()) {           // in a coroutine: true for one caller
+//       weft::once_turn mine(loaded);              // without succeeded(), the next waiter tries
 //       table = co_await async_load();
 //       mine.succeeded();
 //   }
@@ -34,14 +35,14 @@ public:
     static constexpr bool reports_stop = false;
 
     explicit once_operation(once_flag& f) noexcept : flag_(&f) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     once_operation(once_operation&& other) noexcept : flag_(other.flag_) {}
     once_operation& operator=(const once_operation&) = delete;
     ~once_operation();
 
     bool ready() const noexcept;
     bool start(waiter& w) noexcept;
-    // Whether the caller is the one.
+    // True: the caller has the turn to run the function.
     [[nodiscard]] bool take(const waiter* w, wait_status how) {
         const bool chosen = std::exchange(node_.given, false);
         if (how == wait_status::stopped) throw_stopped(w->reason());
@@ -63,8 +64,9 @@ public:
 
     bool is_done() const noexcept { return queue_.value() == done; }
 
-    // Waits until it is done, or the caller's turn: then true, and the caller owes a leave(), which
-    // a once_turn makes for him: true if it is done, false if the next one is to try.
+    // Waits until the function is done, or until the caller has the turn to run it. In the second
+    // case the wait returns true, and the caller owes a leave(), which a once_turn calls.
+    // leave(true): the function is done. leave(false): the next waiter is to try.
     detail::once_operation async_enter() noexcept { return detail::once_operation(*this); }
     void leave(bool succeeded,
                std::source_location place = std::source_location::current()) noexcept;
@@ -80,7 +82,8 @@ private:
 
 inline bool detail::once_operation::ready() const noexcept { return flag_->is_done(); }
 
-// The turn of who has entered: it ends with this, in success if he has said so.
+// The turn of a caller that async_enter() chose. The destructor ends the turn; the turn is a
+// success if succeeded() was called.
 class once_turn {
 public:
     explicit once_turn(once_flag& entered) noexcept : flag_(entered) {}

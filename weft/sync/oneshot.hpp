@@ -1,7 +1,7 @@
-// oneshot<T>: one item, once: an answer.
+// oneshot<T>: a channel for one item: an answer.
 //
-// A channel that is closed by its first item. Allocates nothing. A second send() finds it closed;
-// recv() after the item was received too, and so does one where close() came instead of an item.
+// The first item closes the channel. Allocates nothing. A second send() returns errc::closed.
+// recv() returns errc::closed after the item was received, or if close() came in place of an item.
 //
 //   weft::oneshot<reply> answer;
 //   ask(q, answer);                                  // elsewhere: answer.send(r)
@@ -22,7 +22,7 @@ public:
 
     oneshot() noexcept : core_(detail::item_type_of<T>, 1, &room_) {}
 
-    // Does not wait. Error: errc::closed; the item is as it was then.
+    // Never waits. Error: errc::closed; the item is then unchanged.
     result<void> send(T&& item) noexcept {
         if (core_.send_last(&item) == detail::transfer::done) return {};
         return failure(errc::closed);
@@ -51,7 +51,7 @@ public:
         return detail::recv_operation<T>(core_, deadline);
     }
 
-    // No item will come.
+    // After close(), no item can be sent.
     bool close() noexcept { return core_.close(); }
     bool is_closed() const noexcept { return core_.is_closed(); }
 

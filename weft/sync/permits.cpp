@@ -28,8 +28,8 @@ void permits::release(std::size_t n, std::source_location place) noexcept {
     hand_out(v + n * unit);
 }
 
-// Also where the limit is reached the word is written: who takes a permit then sees what was
-// written before this.
+// The word is written also if the limit is reached, so that a caller that then takes a permit sees
+// what was written before this release.
 void permits::release_within_limit() noexcept {
     const word v = queue_.lock();
     hand_out(v / unit < limit_ ? v + unit : v);

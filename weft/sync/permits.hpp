@@ -1,11 +1,11 @@
-// permits: a number of things to be had one by one, and the line of those who want one: what
-// semaphores and the auto_reset_event have in common.
+// permits: a count of free permits and the queue of waiters for a permit: the common part of the
+// semaphores and auto_reset_event.
 //
-// Its one idea: a permit that is released while somebody waits is handed to the first in line, and
-// never lies about for a passer-by. So the order of arrival is the order of service.
+// Design: a permit that is released while a waiter is queued goes to the first waiter, and is never
+// free for a later caller to take. The order of arrival is therefore the order of service.
 //
 // Invariants:
-// P1  where somebody waits, no permit is free
+// P1  while a waiter is queued, no permit is free
 //
 // Model: test/model/locks_test.cpp
 #pragma once
@@ -28,7 +28,7 @@ public:
         : queue_(free * unit), limit_(limit), what_(what) {}
 
     [[nodiscard]] bool try_acquire() noexcept {
-        // P1: there are none to be had where there are waiters.
+        // P1: no permit is free while a waiter is queued.
         for (word w = queue_.load(); w >= unit && (w & word_queue::waiters) == 0;) {
             if ((w & word_queue::busy) != 0) return try_acquire_slowly();
             if (queue_.change(w, w - unit)) return true;
@@ -36,18 +36,18 @@ public:
         return false;
     }
 
-    // n more; ends the program if that are more than the limit.
+    // Releases n permits; aborts if that exceeds the limit.
     void release(std::size_t n, std::source_location place) noexcept;
-    // One more, if the limit allows.
+    // Releases one permit, if the limit allows.
     void release_within_limit() noexcept;
-    void clear() noexcept;  // none
+    void clear() noexcept;  // removes all free permits
 
     std::size_t free() const noexcept { return queue_.value() / unit; }
 
 private:
     friend class acquire_operation;
     bool try_acquire_slowly() noexcept;
-    void hand_out(word free) noexcept;  // under the lock, which it releases
+    void hand_out(word free) noexcept;  // call under the lock; releases the lock
 
     word_queue queue_;
     const std::size_t limit_;
@@ -59,12 +59,12 @@ public:
     static constexpr bool reports_stop = false;
 
     explicit acquire_operation(permits& p) noexcept : permits_(&p) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     acquire_operation(acquire_operation&& other) noexcept : permits_(other.permits_) {}
     acquire_operation& operator=(const acquire_operation&) = delete;
     ~acquire_operation() {
         if (node_.given) [[unlikely]]
-            permits_->release_within_limit();  // its frame was destroyed in between
+            permits_->release_within_limit();  // the frame was destroyed before take()
     }
 
     bool ready() noexcept { return permits_->try_acquire(); }

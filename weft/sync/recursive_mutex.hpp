@@ -1,9 +1,9 @@
-// recursive_mutex: a mutex that its holder may lock again. std::recursive_timed_mutex.
+// recursive_mutex: a mutex that its owner may lock again. As std::recursive_timed_mutex.
 //
-// An adapter: a count beside weft::mutex, for code that needs it. It is for who can be told from
-// others: fibers, threads, and tasks that were spawned or are waited for. A coroutine that was
-// begun by hand may run beside another one (holder.hpp): a co_await of the lock in one ends the
-// program.
+// An adapter: a depth count beside weft::mutex, for code that needs recursion. Only agents that can
+// be distinguished may use it: fibers, threads, and tasks that were spawned or are awaited. A
+// coroutine that user code resumes may run beside another one (holder.hpp): a co_await of the lock
+// in such a coroutine aborts.
 //
 //   weft::recursive_mutex m;
 //   const std::lock_guard outer(m);
@@ -86,7 +86,7 @@ private:
     friend class detail::recursive;
 
     mutex mutex_;
-    unsigned depth_ = 0;  // written by the holder
+    unsigned depth_ = 0;  // written by the owner
 };
 
 template <class Op>

@@ -1,15 +1,17 @@
-// select: waits for the first of several things to happen, and lets exactly that one happen.
+// select: waits for the first of several events, and lets exactly that one happen.
 //
-// - on_recv(channel, f): an item is received, f(item). Not when the channel has ended.
-// - on_send(channel, item, f): the item is sent, f(). Not when the channel is closed.
-// - on_closed(channel, f): the channel is closed, and all that it held has been received.
-// - after(d, f): nothing else has happened for so long.
-// - on_stop(f): a stop was requested. Without it a select throws stopped.
-// - otherwise(f): nothing can happen at once. Then select never waits.
+// - on_recv(channel, f): an item is received; runs f(item). Cannot happen after the channel is
+//   closed and empty.
+// - on_send(channel, item, f): the item is sent; runs f(). Cannot happen after the channel is
+//   closed.
+// - on_closed(channel, f): the channel is closed, and all items in it have been received.
+// - after(d, f): for the duration d no other case has happened.
+// - on_stop(f): a stop was requested. Without on_stop, a select throws stopped.
+// - otherwise(f): no other case can happen at once. With otherwise, a select never waits.
 //
-// If several can happen, one of them is drawn by lot. The function of the case runs when the
-// channels have been left, in the caller's turn; its index is returned, or select_none when no case
-// can happen any more because the channels are closed.
+// If several cases can happen, one of them is chosen at random. The function of the case runs in
+// the caller's turn, after the select has left the queues of all channels. The index of the case is
+// returned, or select_none if no case can happen any more because the channels are closed.
 //
 //   weft::select(weft::on_recv(orders, [&](order o) { book.apply(o); }),
 //                weft::on_closed(orders, [&] { run = false; }),
@@ -30,7 +32,7 @@ inline constexpr std::size_t select_none = detail::select_core::none;
 
 namespace detail {
 
-// Each kind of case twice: as it is written, and as it stands in the operation.
+// Each kind of case has two types: as the caller writes it, and as the operation stores it.
 
 template <class T, class F>
 struct recv_case {
@@ -44,7 +46,7 @@ struct recv_case {
 
         explicit placed(recv_case&& c) noexcept
             : f(std::move(c.f)), node(*c.channel, channel_node::wish::recv, &slot) {}
-        placed(placed&& other) noexcept  // before it is awaited, as the others
+        placed(placed&& other) noexcept  // only before the operation is awaited, as the other moves
             : f(std::move(other.f)), node(*other.node.channel, other.node.what, &slot) {}
         ~placed() {
             if (node.outcome == transfer::done) slot.item.~T();
@@ -133,7 +135,7 @@ public:
     template <class... Written>
     explicit select_operation(std::in_place_t, Written&&... written) noexcept
         : cases_(std::forward<Written>(written)...), core_(nodes(), channels_) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     select_operation(select_operation&& other) noexcept
         : cases_(std::move(other.cases_)), core_(nodes(), channels_) {}
 
@@ -204,7 +206,7 @@ private:
         });
         return nodes_;
     }
-    // From a number among the channels' cases to one among all.
+    // From an index among the channels' cases to an index among all cases.
     std::size_t of_node(std::size_t node) const noexcept {
         std::size_t index = select_none;
         each([&](const auto& c, std::size_t i) {
@@ -235,7 +237,7 @@ struct no_reaction {
 
 }  // namespace detail
 
-// A channel is a channel<T>, unbounded_channel<T> or oneshot<T>; to send, a channel<T>.
+// A channel is a channel<T>, unbounded_channel<T> or oneshot<T>; on_send takes a channel<T>.
 template <class Channel, class F>
 auto on_recv(Channel& c, F f) noexcept {
     return detail::recv_case<typename Channel::value_type, F>{&c.core(), std::move(f)};
@@ -262,13 +264,13 @@ auto otherwise(F f) noexcept {
     return detail::beside_case<detail::beside::otherwise, F>{std::move(f)};
 }
 
-// Lazy; for co_await, await and sync_wait.
+// Begins when it is awaited: by co_await, await or sync_wait.
 template <class... Cases>
 auto async_select(Cases... cases) noexcept {
     return detail::select_operation<typename Cases::placed...>(std::in_place, std::move(cases)...);
 }
 
-// Throws stopped, unless it has on_stop, and what the function of the case throws.
+// Throws stopped, unless on_stop is one of the cases, and what the function of the case throws.
 template <class... Cases>
 std::size_t select(Cases... cases) {
     return await(async_select(std::move(cases)...));

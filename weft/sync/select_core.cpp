@@ -40,8 +40,8 @@ bool select_core::may() const noexcept {
                        [](const channel_node* n) { return n->channel->may(n->what); });
 }
 
-// Each case is as likely to be tried first as any other, whatever stands beside it. The lot is the
-// channels' own, and not the thread's, so that a run can be repeated.
+// Each case is as likely as any other to be tried first, independent of the cases beside it. The
+// random state is the channel's and not the thread's, so that a run can be repeated.
 std::size_t select_core::attempt(wait_list& woken) noexcept {
     if (nodes_.empty()) return none;
     constexpr std::size_t most = 64;
@@ -75,7 +75,7 @@ bool select_core::start(waiter& w, bool can_end) noexcept {
     if (chosen_ == none) {
         unsigned hopes = can_end;
         for (channel_node* n : nodes_) hopes += n->outcome != transfer::closed;
-        // Relaxed: read under the lock of a channel that it is enlisted in after this.
+        // Relaxed: read under the lock of a channel in which a node is queued after this store.
         hopes_.store(hopes, std::memory_order_relaxed);
         waits = hopes != 0;
     }

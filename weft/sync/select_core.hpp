@@ -1,14 +1,15 @@
-// select_core: one wait at several channels, without the types of their items.
+// select_core: one wait at several channels, independent of the types of their items.
 //
-// Its one idea: two phases. First all channels are locked, in the order of their addresses, and the
-// cases are tried in random order; the first that can happen does, and nothing was waited for. If
-// none can, one waiter stands in the lines of all, and then they are unlocked. Whoever comes to one
-// of the channels must claim that waiter before anything is moved, and only one can: so exactly one
-// case happens, and no other channel has lost or gained an item.
+// Design: two phases. First the select locks all channels, in the order of their addresses, and
+// tries the cases in random order. The first case that can happen does happen, without a wait. If
+// no case can happen, one waiter is queued in all channels, and then the channels are unlocked. An
+// agent that comes to one of the channels must claim that waiter before it moves an item, and only
+// one claim succeeds. Exactly one case therefore happens, and no other channel has lost or gained
+// an item.
 //
-//      channel a:   line -> [node 0]--+
-//      channel b:   line -> [node 1]--+--> waiter      claimed once
-//      channel c:   line -> [node 2]--+
+//      channel a:   queue -> [node 0]--+
+//      channel b:   queue -> [node 1]--+--> waiter      claimed once
+//      channel c:   queue -> [node 2]--+
 //
 // Model: none, its one atomic is a count; which case happens is decided by the waiter's state.
 #pragma once
@@ -22,22 +23,23 @@ namespace weft::detail {
 
 class select_core {
 public:
-    // The cases' nodes, and room for as many channels. Both outlive it.
+    // The cases' nodes, and space for one channel of each node. Both outlive the select_core.
     select_core(std::span<channel_node* const> nodes, std::span<channel_core*> channels) noexcept;
     select_core(const select_core&) = delete;
     select_core& operator=(const select_core&) = delete;
 
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-    // Whether it is worth it to try.
+    // A hint: whether an attempt is worth the locks.
     bool may() const noexcept;
-    // The first phase. Which case happened.
+    // The first phase. Returns the case that happened, or none.
     std::size_t try_now() noexcept;
-    // Both. `can_end`: something else may end the wait. Returns whether it waits.
+    // Both phases. `can_end`: a deadline or a stop may end the wait too. Returns whether the select
+    // waits.
     bool start(waiter& w, bool can_end) noexcept;
-    // After start(). Which case happened; none if no case can happen any more.
+    // After start(): the case that happened; none if no case can happen any more.
     std::size_t chosen() const noexcept { return chosen_ != none ? chosen_ : claimed(); }
-    // Out of all lines. Also what the withdrawal of its wait does.
+    // Leaves all queues. Also what the withdrawal of the select's wait does.
     void leave() noexcept;
 
 private:
@@ -48,7 +50,7 @@ private:
 
     std::span<channel_node* const> nodes_;
     std::span<channel_core*> channels_;  // in order of address, each once
-    atomic<unsigned> hopes_;             // written before any node stands in a line
+    atomic<unsigned> hopes_;             // written before any node is queued
     std::size_t chosen_ = none;
     bool enlisted_ = false;
 };

@@ -6,7 +6,7 @@ namespace detail {
 shared_lock_operation::~shared_lock_operation() {
     if (!node_.given) [[likely]]
         return;
-    // Its frame was destroyed in between.
+    // The waiter's frame was destroyed before take().
     node_.how == sharing::shared ? mutex_->unlock_shared(unknown_place)
                                  : mutex_->give_up(unknown_place);
 }
@@ -41,7 +41,7 @@ void shared_lock_operation::take(const waiter* w, wait_status how) {
     if (how == wait_status::stopped) throw_stopped(w->reason());
 }
 
-// Who leaves the line may have been in the way.
+// A waiter that leaves the queue may have blocked the waiters behind it.
 void shared_lock_operation::withdraw(waiter& w) noexcept {
     auto& n = w.operation<node>();
     const word_queue::word v = n.queue->lock();

@@ -1,15 +1,15 @@
-// shared_mutex: many readers or one writer. std::shared_timed_mutex, for fibers, coroutines and
+// shared_mutex: many readers or one writer. As std::shared_timed_mutex, for fibers, coroutines and
 // threads.
 //
-// Its one idea: one line for both kinds. Who finds somebody waiting stands behind him, so readers
-// that keep coming do not starve a writer, nor writers a reader; readers that stand next to each
-// other go in together.
+// Design: readers and writers share one FIFO queue. A caller that finds a waiter is queued behind
+// it, so a stream of readers cannot starve a writer, nor writers a reader. Adjacent readers are
+// admitted together.
 //
-//      line:  R R | W | R R R | W        each group at once, when the one before has left
+//      queue:  R R | W | R R R | W       each group at once, when the group before it has left
 //
-// Of the writer it is known who he is, as of the holder of a weft::mutex: an unlock by another, a
-// second lock by the same, or his end, ends the program. Of readers it is known only how many they
-// are.
+// The writer is known as the owner of a weft::mutex is: an unlock by another agent, a second lock
+// by the writer, or the end of a writer that owns the lock, aborts the program. Of the readers only
+// the count is known.
 //
 // Works with std::unique_lock and std::shared_lock.
 //
@@ -37,7 +37,7 @@ public:
         : mutex_(&m), place_(place) {
         node_.how = how;
     }
-    // Before it is awaited.
+    // Only before the operation is awaited.
     shared_lock_operation(shared_lock_operation&& other) noexcept
         : shared_lock_operation(*other.mutex_, other.node_.how, other.place_) {}
     shared_lock_operation& operator=(const shared_lock_operation&) = delete;
@@ -55,7 +55,7 @@ private:
     friend class weft::shared_mutex;
     struct node : queue_node {
         sharing how = sharing::none;
-        holder as = 0;  // who will have it
+        holder as = 0;  // this waiter's value as writer
         shared_mutex* mutex = nullptr;
     };
     bool try_now(holder me) noexcept;
@@ -117,11 +117,12 @@ public:
         return try_lock_shared_until(after(now(), d), place);
     }
 
-    // End the program where nobody holds it so, or the writer is another.
+    // Abort if the lock is not held in that mode, or if another agent is the writer.
     void unlock(std::source_location place = std::source_location::current()) noexcept;
     void unlock_shared(std::source_location place = std::source_location::current()) noexcept;
 
-    // Whether the caller is the writer, as far as that is known; whether there are readers.
+    // Whether the caller is the writer, as far as the writer is known; whether readers own the
+    // lock.
     bool is_mine() const noexcept {
         return held_by_.load(std::memory_order_relaxed) == detail::holder_here();  // see there
     }
@@ -156,14 +157,14 @@ private:
         return how == detail::sharing::shared ? v + reader : writer;
     }
     bool try_lock_as(detail::holder me) noexcept;
-    [[noreturn]] void fail_held(word_queue::word w) const noexcept;  // at its end
-    void belongs_to(detail::holder me) noexcept;                     // the writer's own part
-    void give_up(std::source_location place) noexcept;               // the writer's lock
-    void hand_on(word_queue::word v) noexcept;  // under the lock, which it releases
+    [[noreturn]] void fail_held(word_queue::word w) const noexcept;  // in the destructor
+    void belongs_to(detail::holder me) noexcept;                     // records the writer
+    void give_up(std::source_location place) noexcept;               // releases the writer's lock
+    void hand_on(word_queue::word v) noexcept;  // call under the lock; releases the lock
 
     word_queue queue_;
-    // The writer, from when he has taken note that he has the lock to when he gives it back.
-    // Relaxed: it is compared with who asks, and only he himself writes himself here and away.
+    // The writer, from belongs_to() until unlock(). Relaxed: the value is compared with the calling
+    // agent, and only the writer stores or clears its own value.
     atomic<detail::holder> held_by_{0};
 };
 

@@ -1,9 +1,9 @@
-// timed<Op>: an operation of sync that gives up at a deadline and says whether it got anywhere.
+// timed<Op>: an operation of sync with a deadline, which returns whether it succeeded.
 //
-// Its one idea: what is waited for is the same with and without a deadline; only the answer
-// differs. Without one there is nothing to answer; with one the answer is a bool. It says nothing
-// of a stop, so that a stop throws, as it does without a deadline: a loop that tries until it
-// succeeds is ended by it.
+// Design: the awaited object is the same with and without a deadline; only the result differs.
+// Without a deadline the result is void; with a deadline the result is a bool. The bool does not
+// report a stop: a stop throws, as without a deadline, and so ends a loop that tries until it
+// succeeds.
 //
 //   bool got = co_await m.async_lock_until(t);
 #pragma once

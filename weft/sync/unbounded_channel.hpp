@@ -1,10 +1,11 @@
 // unbounded_channel<T>: a channel whose senders never wait.
 //
-// For events that must not hold up who tells of them. What a bounded channel does to a fast sender,
-// this one does to memory: its room doubles when it is full, and stays. Otherwise as channel<T>.
+// For events whose senders must not be delayed. A bounded channel delays a fast sender; an
+// unbounded channel uses memory: the ring doubles when it is full, and never shrinks. Otherwise as
+// channel<T>.
 //
 //   weft::unbounded_channel<event> events;
-//   events.send(e).value();                         // from anywhere; closed is the only error
+//   events.send(e).value();                         // from any thread; the only error is closed
 //   for (event& e : events) handle(e);
 #pragma once
 
@@ -23,7 +24,7 @@ public:
     // Throws bad_alloc.
     unbounded_channel() : core_(detail::item_type_of<T>, first_capacity) {}
 
-    // Does not wait. Throws bad_alloc; the item is as it was then.
+    // Never waits. Throws bad_alloc; the item is then unchanged.
     result<void> send(T&& item) {
         for (;;) {
             const detail::transfer t = core_.try_send(&item);

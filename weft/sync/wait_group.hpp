@@ -1,5 +1,5 @@
-// wait_group: waits until everything that was begun has ended, Go's. Where a latch counts down
-// once, this may grow while it is waited for, and be used again.
+// wait_group: waits until all counted work is done, as in Go. A latch counts down once; the count
+// of a wait_group may also grow during a wait, and the wait_group can be used again.
 //
 //   weft::wait_group g;
 //   for (auto& job : jobs) { g.add(); weft::spawn([&] { job(); g.done(); }).detach(); }
@@ -21,12 +21,13 @@ public:
     wait_group(const wait_group&) = delete;
     wait_group& operator=(const wait_group&) = delete;
 
-    // Before what is counted begins. From zero, not while others still come back from wait().
+    // Call before the counted work begins. From zero, call only when all earlier wait() calls have
+    // returned.
     void add(std::size_t n = 1,
              std::source_location place = std::source_location::current()) noexcept {
         gate_.add(n, place);
     }
-    // Ends the program if the count falls below zero.
+    // Aborts if the count falls below zero.
     void done(std::source_location place = std::source_location::current()) noexcept {
         gate_.remove(1, place);
     }
@@ -37,7 +38,7 @@ public:
     void wait(std::source_location place = std::source_location::current()) {
         if (!try_wait()) await(async_wait(), place);
     }
-    // Whether the count was zero; not so at the deadline. Throws stopped.
+    // True: the count was zero. False: the deadline came first. Throws stopped.
     [[nodiscard]] bool wait_until(time_point deadline,
                                   std::source_location place = std::source_location::current()) {
         return await(async_wait_until(deadline), place);

@@ -12,7 +12,8 @@ void queue_node::enlist(waiter& w, word_queue& q, const char* what) noexcept {
     q.push_back(*this);
 }
 
-// Its holder may have lost the processor: a few looks, then ours is given away.
+// The lock's owner may have been preempted: after a few checks, this thread gives its processor
+// away.
 word_queue::word word_queue::lock_slowly() noexcept {
     for (int looks = 0;; ++looks) {
         word w = word_.load(std::memory_order_relaxed);  // a guess, as in lock()

@@ -1,9 +1,11 @@
-// word_queue: the state of a lock, a count or an event, its lock, and those who wait for it.
+// word_queue: the state of a lock, a count or an event, with an internal lock and a queue of
+// waiters.
 //
-// Its one idea: state and lock are one word. Who finds nobody waiting changes the state by one
-// compare-and-swap and is done; everybody else takes the lock, which is a bit of the same word, and
-// publishes the new state by the very store that releases it. So the uncontended path is one atomic
-// operation, and that store is the last touch: whoever sees the new state may destroy the thing.
+// Design: state and lock are one word. A caller that finds no waiter changes the state by one
+// compare-and-swap. Any other caller takes the lock, which is a bit of the same word, and publishes
+// the new state by the store that releases the lock. The uncontended path is therefore one atomic
+// operation, and the releasing store is the last access: an agent that sees the new state may
+// destroy the object.
 //
 //      63                                        2         1         0
 //      +-----------------------------------------+---------+---------+
@@ -11,12 +13,13 @@
 //      +-----------------------------------------+---------+---------+
 //
 // Invariants:
-// Q1  while `busy` is set, only who set it changes the word or the queue
+// Q1  while `busy` is set, only the agent that set it changes the word or the queue
 // Q2  while `busy` is not set, `waiters` is set if and only if the queue is not empty
-// Q3  nobody is woken under the lock: who is to be woken is claimed, taken out, and woken after it
+// Q3  no waiter is woken under the lock: a waiter is claimed and taken out of the queue under the
+//     lock, and woken after the lock is released
 // Q4  a node leaves the queue with the claim of its wait, under the lock, or after a claim that was
-//     won elsewhere; so under the lock one whose wait is pending is in the queue, and one that was
-//     claimed may stand in the list of a waker, where it is not to be touched
+//     won elsewhere. Under the lock, a node whose wait is pending is therefore in the queue; a node
+//     that was claimed may be in a waker's list, where it must not be touched
 //
 //   std::uintptr_t v = q.lock();                     // an unlock
 //   queue_node* next = q.claim_first();
@@ -30,7 +33,7 @@
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/platform.hpp"
-#include "weft/wait/waiter.hpp"
+#include "weft/wait/wait_queue.hpp"
 
 namespace weft::detail {
 
@@ -39,9 +42,10 @@ class word_queue;
 // A wait in one word_queue.
 struct queue_node : wait_node {
     word_queue* queue = nullptr;
-    bool given = false;  // under the lock: what was waited for is the waiter's; he answers for it
+    // Written under the lock. True: the waiter has the awaited object and is responsible for it.
+    bool given = false;
 
-    // Under the queue's lock. The wait is taken back by leaving the queue.
+    // Call under the queue's lock. A withdrawal of the wait takes this node out of the queue.
     void enlist(waiter& w, word_queue& q, const char* what) noexcept;
 };
 
@@ -60,20 +64,20 @@ public:
                        unknown_place);
     }
 
-    // The word as it is. Acquire: pairs with change() and unlock().
+    // The whole word. Acquire: pairs with change() and unlock().
     word load() const noexcept { return word_.load(std::memory_order_acquire); }
     static constexpr word value_of(word w) noexcept { return w & ~(busy | waiters); }
     word value() const noexcept { return value_of(load()); }
 
-    // One value for another, if the word is exactly `from`; else tells what it is. `from` may have
-    // `waiters`, and then `to` has it too; it does not have `busy`: Q1. Acquire and release: pairs
-    // with itself, load() and lock().
+    // Replaces the word by `to` if the word is exactly `from`; else sets `from` to the word. `from`
+    // may have `waiters`, and then `to` has it too; `from` does not have `busy`: Q1. Acquire and
+    // release: pairs with itself, load() and lock().
     [[nodiscard]] bool change(word& from, word to) noexcept {
         return word_.compare_exchange_strong(from, to, std::memory_order_acq_rel,
                                              std::memory_order_relaxed);
     }
 
-    // Returns the value. Acquire: pairs with unlock() and change().
+    // Takes the lock and returns the value. Acquire: pairs with unlock() and change().
     word lock() noexcept {
         // Relaxed: a guess, which the exchange confirms.
         word w = word_.load(std::memory_order_relaxed) & ~busy;
@@ -82,36 +86,36 @@ public:
             w = lock_slowly();
         return value_of(w);
     }
-    // Release: pairs with lock(), load(), change().
+    // Stores the value and releases the lock. Release: pairs with lock(), load(), change().
     void unlock(word value) noexcept {
         word_.store(value | (nodes_.empty() ? 0 : waiters), std::memory_order_release);  // Q2
     }
 
-    // All of these under the lock.
+    // Call the functions from here to remove() under the lock.
     void push_back(queue_node& n) noexcept { nodes_.push_back(n); }
     queue_node* front() const noexcept { return static_cast<queue_node*>(nodes_.front()); }
-    // Takes n out, and its waiter is owed a wake. False, and n is left alone, if its wait has ended
-    // otherwise, or another has claimed it: the waiter exists, but need not be in the queue. Q4
+    // Claims n's wait and takes n out; the caller owes n's waiter a wake. Returns false and leaves
+    // n alone if the wait has ended otherwise, or if another agent has claimed it. The waiter must
+    // exist, but n need not be in the queue. Q4
     [[nodiscard]] bool claim(queue_node& n) noexcept {
-        if (!n.owner->claim()) return false;
+        if (!n.owner->claim_alone()) return false;
         nodes_.remove(n);
         return true;
     }
-    // Takes the first out whose wait has not ended otherwise; null when there is none.
+    // Takes out the first node whose wait has not ended otherwise; null if the queue has no such
+    // node.
     [[nodiscard]] queue_node* claim_first() noexcept {
-        while (wait_node* n = nodes_.pop_front())
-            if (n->owner->claim()) return static_cast<queue_node*>(n);
-        return nullptr;
+        return static_cast<queue_node*>(wait_queue::claim_first_of(nodes_));
     }
     void claim_all(wait_list& into) noexcept {
         while (queue_node* n = claim_first()) into.push_back(*n);
     }
-    // Of one in the queue, or, if its wait was claimed for a withdrawal, of any: Q4.
+    // n is in the queue, or its wait was claimed for a withdrawal: Q4.
     void remove(queue_node& n) noexcept {
         if (n.linked()) nodes_.remove(n);
     }
 
-    // Without the lock.
+    // Call without the lock.
     void withdraw(queue_node& n) noexcept {
         const word v = lock();
         remove(n);
@@ -122,7 +126,7 @@ public:
     }
 
 private:
-    word lock_slowly() noexcept;  // the word before
+    word lock_slowly() noexcept;  // returns the word before
 
     atomic<word> word_;
     wait_list nodes_;

@@ -1,4 +1,4 @@
-// as_task: anything that can be awaited, as a task; what is a task already stays as it is.
+// as_task: turns any awaitable into a task; a task stays as it is.
 //
 //   weft::task<weft::result<int>> t = weft::detail::as_task(channel.async_recv());
 #pragma once
@@ -13,14 +13,14 @@
 
 namespace weft::detail {
 
-// A temporary would be gone.
+// An rvalue reference becomes a value, because the temporary would be gone.
 template <class T>
 using lasting_t = std::conditional_t<std::is_rvalue_reference_v<T>, std::remove_cvref_t<T>, T>;
 
-// A is a type, and the awaitable lies in the frame; or a reference, and it lies elsewhere.
+// If A is a reference, the awaitable is stored outside the frame, otherwise in the frame.
 template <class A>
 task<lasting_t<await_result_t<A>>> awaiting_task(A a) {
-    // An awaiter that is given by reference is named: GCC 12 makes a copy of what a call gives so.
+    // An awaiter that is returned by reference gets a name: GCC 12 would copy the call's result.
     if constexpr (std::is_reference_v<awaiter_t<A>>) {
         auto&& awaiter = awaiter_of(std::forward<A>(a));
         co_return co_await awaiter;

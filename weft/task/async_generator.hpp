@@ -7,15 +7,16 @@
 //   for (auto it = co_await g.begin(); it != g.end(); co_await ++it) use(*it);
 //   while (line* l = co_await g.next()) use(*l);            // the same, shorter
 //
-// Its one idea: who awaits the next element lends it his flow: the body runs in the awaiter's turn,
-// on his executor, until it yields, and then he goes on, without a queue in between and without the
-// stack growing. So a stop or a deadline of his ends a wait of the body; an exception of the body,
-// and weft::stopped, come out of begin(), ++ or next(), and then the range is at its end.
+// Design: the body runs in the flow of the awaiter of the next element: in the awaiter's turn, on
+// the awaiter's executor. When the body yields, the awaiter resumes, without a queue in between and
+// without the stack growing. A stop or a deadline of the awaiter therefore ends a wait of the body.
+// An exception of the body, and weft::stopped, come out of begin(), ++ or next(); the range is then
+// at its end.
 //
-// What is yielded is a reference into the frame: it holds until the next ++. One awaits it at a
-// time. Destroying it destroys the frame, whatever it waits for. T may be a reference, move-only,
-// or without a default constructor. An empty one, so by default and after a move, has no elements
-// to be asked for: as of a generator, it is refused.
+// A yielded element is a reference into the frame, valid until the next ++. At most one awaiter at
+// a time waits for the next element. Destroying the generator destroys the frame, whatever the body
+// waits for. T may be a reference, move-only, or without a default constructor. An empty generator
+// (default-constructed, or moved from) has no elements: a request for one aborts, as for generator.
 #pragma once
 
 #include <coroutine>
@@ -27,6 +28,7 @@
 #include <utility>
 
 #include "weft/base/assert.hpp"
+#include "weft/base/caught_exception.hpp"
 #include "weft/task/frame_memory.hpp"
 #include "weft/task/transfer.hpp"
 
@@ -37,7 +39,7 @@ class async_generator;
 
 namespace detail {
 
-// Apart, so that a body that never calls them needs no stack for their arguments.
+// Out of line, so that a body that never calls these functions needs no stack for their arguments.
 [[noreturn]] WEFT_COLD inline void fail_second_next(std::source_location place) {
     fail("second await of an async_generator's next element", {}, place);
 }
@@ -56,7 +58,7 @@ public:
         return {};
     }
 
-    // Goes back to who awaits the element.
+    // Transfers to the awaiter of the element.
     struct handing_back {
         bool await_ready() const noexcept { return false; }
         template <class Promise>
@@ -83,7 +85,10 @@ public:
     }
 
     void return_void() noexcept {}
-    WEFT_COLD void unhandled_exception() noexcept { failure = std::current_exception(); }
+    WEFT_COLD void unhandled_exception() {
+        yielded = nullptr;  // also if a kill of the awaiting fiber continues from here
+        failure = caught_exception();
+    }
 
     value* yielded = nullptr;  // null at the end
     std::exception_ptr failure;
@@ -99,7 +104,7 @@ class [[nodiscard]] async_generator {
 public:
     class iterator;
 
-    // Awaited once: goes on to the next element.
+    // Awaited once: advances to the next element.
     class [[nodiscard]] advance {
     public:
         explicit advance(std::coroutine_handle<promise> g) noexcept : frame_(g) {}
@@ -132,13 +137,13 @@ public:
         std::coroutine_handle<promise> frame_;
     };
 
-    // As advance, but for an iterator.
+    // As advance, but updates the iterator, if any, and returns one.
     class [[nodiscard]] step : public advance {
     public:
         step(std::coroutine_handle<promise> g, iterator* it) noexcept
             : advance(g), frame_(g), it_(it) {}
         iterator await_resume() const {
-            if (it_ != nullptr) it_->at_ = nullptr;  // and so it stays if this throws
+            if (it_ != nullptr) it_->at_ = nullptr;  // remains null if the next line throws
             value* v = advance::await_resume();
             if (it_ != nullptr) it_->at_ = v;
             return iterator(frame_, v);

@@ -1,16 +1,16 @@
-// eager_task<T>: a task that begins where it is called, and is awaited later.
+// eager_task<T>: a task that starts within the call that makes it, and is awaited later.
 //
 //   weft::eager_task<bytes> ahead = read_ahead(file);     // the request is on its way
 //   prepare();
 //   bytes b = co_await ahead;
 //
-// Its one idea: it is a flow of its own, whose first turn is the call itself; it goes on by itself,
-// on the executor of who called it, whether it is awaited or not. The first to await it gets the
-// result; a stop of who awaits is the task's then. An exception waits for who awaits it.
+// Design: an eager_task is a flow of its own, whose first turn is the call itself. The task then
+// runs on the caller's executor, whether it is awaited or not. The first awaiter gets the result; a
+// stop of the awaiter is forwarded to the task. An exception is kept for the awaiter.
 //
-// Destroying one that has not ended destroys its frame, on the thread of its executor only; within
-// its own body, which runs then, asks it to stop and lets it run out. To have it end by itself,
-// spawn a task into a nursery.
+// Destroying an eager_task that has not ended destroys the frame; only the thread of the task's
+// executor may do so. Within the task's own body, which is running then, the destruction requests a
+// stop and lets the body run to its end. To let a task end by itself, spawn it into a nursery.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ public:
 
     eager_task() noexcept = default;
     explicit eager_task(detail::task_run<T>&& run) noexcept : run_(std::move(run)) {}
-    // While nobody awaits it.
+    // Only while no awaiter waits for `other`.
     eager_task(eager_task&& other) noexcept : run_(std::move(other.run_)) {}
     eager_task& operator=(eager_task&& other) noexcept {
         if (this != &other) {
@@ -48,7 +48,7 @@ public:
         return !done() && run_->request_stop(reason);
     }
 
-    // It is an operation itself: co_await it, or weft::await, or sync_wait.
+    // An eager_task is an operation itself, for co_await, weft::await or sync_wait.
     bool ready(std::source_location place = std::source_location::current()) const {
         return checked(place)->has_ended();
     }
@@ -71,7 +71,7 @@ private:
             fail("an eager_task is destroyed that runs on another executor", run_->who(),
                  unknown_place);
         if (run_.get() == current_flow())
-            run_->request_stop(stop_reason::user);  // its frame goes with its last turn
+            run_->request_stop(stop_reason::user);  // the task's last turn destroys the frame
         else
             run_->kind->end(*run_);
     }
@@ -93,7 +93,9 @@ public:
     }
     struct begin_here {
         bool await_ready() const noexcept { return false; }
-        void await_suspend(std::coroutine_handle<eager_promise> h) const {
+        // A kill of the stack that this turn runs on aborts: both the call that made the frame and
+        // the flow would destroy the frame.
+        void await_suspend(std::coroutine_handle<eager_promise> h) const noexcept {
             auto* f = static_cast<frame*>(h.promise().awaiter.address());
             static_cast<task_flow*>(f)->run_first_turn();
         }

@@ -1,20 +1,20 @@
-// event_source<T>: something that happens outside, and everybody who waits for it.
+// event_source<T>: an external event, and all its waiters.
 //
 //   weft::event_source<reading> sensor;
 //   on_interrupt([&] { sensor.set(read()); });          // any thread
 //   reading r = co_await sensor.next();                 // in a coroutine
 //   reading s = weft::await(sensor.next());             // in a fiber, on a thread
 //
-// Its one idea: it has no memory of what has happened: next() waits for the next set() after it,
-// and each set() gives its value to all who wait at that moment, in the order in which they came.
-// So it can be awaited any number of times, and by any number. T is copied for each of them, and
-// what is copied last lies in the source until then; void where nothing is to be told.
+// Design: the source does not remember past events. next() waits for the first set() after it; each
+// set() gives its value to all waiters that are queued then, in FIFO order. Any number of agents
+// may wait, any number of times. T is copied for each waiter but the last, which gets the value
+// itself. T is void if an event carries no value.
 //
-// latest() also takes what was set before, if that was not taken yet by anybody: of several, the
-// last. For who must not miss one, take a channel.
+// latest() also takes a value that was set while no waiter was queued, if latest() has not taken it
+// yet: of several, the last. A consumer that must not miss a value needs a channel.
 //
-// next() may stand in the co_await or have a name; it is counted from its await on. A source
-// outlives who waits for it.
+// The operation of next() may stand in the co_await or have a name; it sees the events from its
+// await on. A source outlives its waiters.
 #pragma once
 
 #include <concepts>
@@ -27,6 +27,7 @@
 #include <variant>
 
 #include "weft/base/block_cache.hpp"
+#include "weft/base/caught_exception.hpp"
 #include "weft/wait/operation.hpp"
 #include "weft/wait/wait_queue.hpp"
 
@@ -38,9 +39,9 @@ class event_source {
     static_assert(std::is_copy_constructible_v<stored>, "each who waits gets a copy");
     struct node : wait_node {
         std::optional<stored> value;
-        std::exception_ptr error;  // of who copied it
+        std::exception_ptr error;  // thrown by the copy into value
     };
-    // A value is made, moved and destroyed without the lock; under it a pointer changes hands.
+    // A value is made, moved and destroyed without the lock; under the lock only a pointer moves.
     struct told {
         stored value;
 
@@ -63,7 +64,7 @@ public:
     public:
         static constexpr bool reports_stop = false;
 
-        // Before it is awaited.
+        // Only before the await.
         operation(operation&& other) noexcept : operation(*other.source_, other.latest_) {}
 
         bool ready() const noexcept { return false; }
@@ -82,8 +83,9 @@ public:
     operation next() noexcept { return operation(*this, false); }
     operation latest() noexcept { return operation(*this, true); }
 
-    // Any thread. How many it was given to. Throws what making the value throws, and then nothing
-    // has happened; what making a copy throws, the one who was to get it is told.
+    // Returns the number of waiters that get the value. Any thread. If making the value throws,
+    // the exception leaves set(), and nothing else has happened. If a copy throws, the exception
+    // is thrown to the waiter for which the copy was made.
     template <class... V>
         requires std::constructible_from<stored, V...>
     std::size_t set(V&&... value);
@@ -92,8 +94,8 @@ private:
     template <class V>
     static void give_or_tell(node& to, V&& value) noexcept;
 
-    wait_queue queue_;            // the lock of what follows
-    std::unique_ptr<told> kept_;  // set when nobody waited
+    wait_queue queue_;            // its lock guards kept_ too
+    std::unique_ptr<told> kept_;  // the last value set while no waiter was queued
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -128,15 +130,10 @@ T event_source<T>::operation::take(const waiter* w, wait_status how) {
 template <class T>
 template <class V>
 void event_source<T>::give_or_tell(node& to, V&& value) noexcept {
-#if WEFT_EXCEPTIONS
-    try {
+    if constexpr (std::is_nothrow_constructible_v<stored, V>)
         to.value.emplace(std::forward<V>(value));
-    } catch (...) {
-        to.error = std::current_exception();
-    }
-#else
-    to.value.emplace(std::forward<V>(value));
-#endif
+    else
+        detail::keep_thrown(to.error, [&] { to.value.emplace(std::forward<V>(value)); });
 }
 
 template <class T>
@@ -148,9 +145,9 @@ std::size_t event_source<T>::set(V&&... value) {
     {
         const std::lock_guard held(queue_);
         queue_.claim_all(woken);
-        if (woken.empty()) kept_.swap(news);  // what it was before goes after the lock
+        if (woken.empty()) kept_.swap(news);  // the old value is destroyed after the lock
     }
-    // They are ours, and stay until they are woken.
+    // The claimed nodes belong to this call, and exist until their waiters are woken.
     std::size_t count = 0;
     while (wait_node* n = woken.pop_front()) {
         auto& to = static_cast<node&>(*n);

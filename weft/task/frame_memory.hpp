@@ -1,10 +1,10 @@
 // frame_memory: where the frames of coroutines come from.
 //
-// A promise that derives from it takes its frames from the block_cache, so that a frame costs two
-// nanoseconds. If the coroutine has the parameters (std::allocator_arg, a, ...), or a member
-// function or lambda has them first, the frame comes from `a` instead. The one idea: that
-// is decided by the type of the promise, which coroutine_traits chooses by the parameters, so that
-// the others carry nothing for it.
+// A promise that derives from frame_memory takes its frames from the block_cache, so that a frame
+// costs two nanoseconds. If a coroutine's parameters begin with (std::allocator_arg, a, ...), the
+// frame comes from `a` instead; the object of a member function or lambda does not count.
+// Design: the type of the promise decides, and coroutine_traits chooses that type by the
+// parameters. A coroutine without an allocator carries nothing for this choice.
 //
 //   | frame | (padding) | copy of the allocator, unless it is stateless |
 //
@@ -30,7 +30,7 @@ struct frame_memory {
 template <class...>
 struct types {};
 
-// A list without its first type, and never the same list.
+// A list without its first type; the result is never the same list.
 template <class... Args>
 struct all_but_first {
     using type = types<types<>>;
@@ -43,13 +43,13 @@ struct all_but_first<First, Rest...> {
 template <class Promise, class A, class Args, class Rest>
 struct promise_with_allocator;
 
-// Promise with frames from A, for a coroutine with the parameters Args. It has no members of its
-// own, so that the frame's address follows from the address of the promise as it does without it.
-// Its operator new is no template, as GCC 12 would warn that no operator delete goes with it; there
-// are two because Clang does not pass it the object of a lambda.
+// Promise with frames from A, for a coroutine with the parameters Args. The class has no members of
+// its own, so that the frame's address follows from the promise's address as for Promise itself.
+// Its operator new is no template, because GCC 12 would warn of a missing operator delete. Two
+// overloads are needed, because Clang does not pass the object of a lambda.
 template <class Promise, class A, class... Args, class... Rest>
 struct promise_with_allocator<Promise, A, types<Args...>, types<Rest...>> : Promise {
-    // A frame may hold what is aligned to a cache line, as one from the block_cache may.
+    // A frame may hold objects aligned to a cache line, as a frame from the block_cache may.
     struct alignas(cache_line_bytes) unit {
         std::byte bytes[cache_line_bytes];
     };
@@ -126,8 +126,8 @@ struct frame_allocator<Default, Self, std::allocator_arg_t, A, Rest...> {
     using type = A;
 };
 
-// What coroutine_traits<..., Args...>::promise_type is to be. Default: void, or the allocator of
-// those who name none.
+// The type for coroutine_traits<..., Args...>::promise_type. Default: void, or the allocator of
+// the coroutines that name none.
 template <class Promise, class A, class... Args>
 struct promise_from {
     using type =

@@ -1,9 +1,8 @@
-// generator<Ref>: a C++20 coroutine that is a range; it computes an element when it is asked for
-// one.
+// generator<Ref>: a C++20 coroutine that is a range and computes each element on demand.
 //
 // Shaped like C++23's std::generator: an input range and a view, to be consumed once, by a
 // range-for or a pipeline. generator<T> yields T's that may be moved from, generator<T&> and
-// generator<const T&> references; generator<Ref, Val> tells the value type of a Ref that is a
+// generator<const T&> references; generator<Ref, Val> names the value type of a Ref that is a
 // proxy.
 //
 //   weft::generator<int> count(int from) { for (;;) co_yield from++; }
@@ -15,15 +14,15 @@
 //       if (n.right) co_yield weft::elements_of(in_order(*n.right));
 //   }
 //
-// A generator inside a generator costs the same for each element at any depth. An exception
-// of the body comes out of begin() or ++, one of an inner generator out of the co_yield first. What
-// is yielded is a reference into the frame: it holds until the next ++. Destroying a generator
-// destroys its frame and those inside, innermost first, and takes stack in proportion to their
+// An element of a nested generator costs the same at any depth. An exception of the body comes out
+// of begin() or ++; an exception of an inner generator comes out of the co_yield first. A yielded
+// element is a reference into the frame, valid until the next ++. Destroying a generator destroys
+// its frame and the frames nested in it, innermost first, and takes stack in proportion to their
 // number.
 //
-// Rules, checked: begin() is called once, on a generator that is not empty; what is passed to
-// elements_of has not begun. A generator cannot co_await. Frames come from a per-thread cache;
-// std::allocator_arg works as for task, and Alloc is the allocator of those who pass none.
+// Rules, checked: begin() is called once, on a generator that is not empty; a generator that is
+// passed to elements_of has not begun. A generator cannot co_await. Frames come from a per-thread
+// cache; std::allocator_arg works as for task, and Alloc is the allocator of calls that pass none.
 #pragma once
 
 #include <coroutine>
@@ -92,7 +91,7 @@ public:
     }
     void swap(generator& other) noexcept { std::swap(frame_, other.frame_); }
 
-    // Whether there is a coroutine; not so by default, and after a move.
+    // Whether this object has a coroutine: false by default, and after a move.
     explicit operator bool() const noexcept { return frame_ != nullptr; }
 
     // Runs the body to its first element.

@@ -1,10 +1,10 @@
-// generator_promise: the part of a generator that lies in its coroutine frame; elements_of, by
-// which a generator yields what another one, or any range, yields. See generator.hpp.
+// generator_promise: the part of a generator that is stored in the coroutine frame. elements_of:
+// lets a generator yield the elements of another generator, or of any range. See generator.hpp.
 //
-// The one idea: the outermost generator of a nest, the root, knows the innermost, the leaf, and who
-// consumes the root resumes the leaf at once, however deep it lies. A generator that begins or ends
-// an inner one changes the leaf and returns to the consumer, who goes round again: so no depth
-// and no number of empty inner generators takes stack, in any build.
+// Design: the outermost generator of a nest, the root, points at the innermost, the leaf. The
+// consumer of the root resumes the leaf directly, at any depth. A generator that begins or ends an
+// inner generator changes the leaf and returns to the consumer, which loops. Neither depth nor the
+// number of empty inner generators takes stack, in any build.
 //
 //   consumer ++ --resumes--> leaf                     root    middle    leaf
 //                             | value                  ^ parent | ^ parent |
@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/caught_exception.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/task/frame_memory.hpp"
 
@@ -29,7 +30,7 @@ template <class Ref, class Val = void, class Alloc = void>
 class generator;
 
 // co_yield elements_of(g): yields each element of the generator or range g. A range is kept by
-// reference; it lives to the end of the co_yield in any case.
+// reference; even a temporary range lives to the end of the co_yield.
 template <class Range>
 class elements_of {
 public:
@@ -43,16 +44,16 @@ namespace detail {
 
 // Yielded: the reference type through which elements pass.
 //
-// Invariants, once it has begun:
-// I1  root_ is the outermost; in the root, leaf_ is the one that is suspended at a yield or is to
-//     be resumed next
-// I2  value_, in the root, points at what the leaf has yielded, until it is resumed
+// Invariants, once the generator has begun:
+// I1  root_ is the outermost promise; leaf_, in the root, is the promise that is suspended at a
+//     yield or is to be resumed next
+// I2  value_, in the root, points at the element that the leaf has yielded, until the leaf resumes
 template <class Yielded>
 class generator_promise : public frame_memory {
     using handle = std::coroutine_handle<generator_promise>;
     using object = std::remove_reference_t<Yielded>;
 
-    // Passes as it is, or as a copy.
+    // Whether an Element can be yielded, as it is or as a copy.
     template <class Element>
     static constexpr bool yieldable =
         std::convertible_to<Element, Yielded> ||
@@ -63,7 +64,7 @@ public:
     generator_promise(const generator_promise&) = delete;
     generator_promise& operator=(const generator_promise&) = delete;
 
-    // What a generator is made from; the promise does not know which of those that it serves.
+    // A generator is made from this; the promise does not know the type of the generator.
     struct made {
         handle frame;
     };
@@ -71,14 +72,17 @@ public:
     std::suspend_always initial_suspend() const noexcept { return {}; }
     auto final_suspend() noexcept { return ending{}; }
     void return_void() const noexcept {}
-    WEFT_COLD void unhandled_exception() noexcept { error_ = std::current_exception(); }
+    WEFT_COLD void unhandled_exception() {
+        leave_nest();  // also if a kill of the consuming fiber continues from here
+        error_ = caught_exception();
+    }
     void await_transform() = delete;  // a generator awaits nothing
 
     std::suspend_always yield_value(Yielded element) noexcept {
         root_->value_ = std::addressof(element);  // I2
         return {};
     }
-    // Of an element that is not to be moved from, a copy is yielded.
+    // Yields a copy of an element that must not be moved from.
     auto yield_value(const object& element)
         requires std::is_rvalue_reference_v<Yielded> &&
                  std::constructible_from<std::remove_cvref_t<Yielded>, const object&>
@@ -99,7 +103,7 @@ public:
 
     bool begun() const noexcept { return root_ != nullptr; }
 
-    // For the consumer of the root: to the first element, or to the next one, or to the end.
+    // Called by the consumer on the root: go to the first element, to the next, or to the end.
     void begin() {
         root_ = leaf_ = this;
         advance();
@@ -115,6 +119,9 @@ public:
     object& value() const noexcept { return *value_; }
 
 private:
+    void leave_nest() noexcept {
+        if (root_ != this) root_->leaf_ = parent_;  // I1
+    }
     void rethrow() {
         if (__builtin_expect(error_ != nullptr, 0))
             std::rethrow_exception(std::exchange(error_, nullptr));
@@ -124,8 +131,7 @@ private:
         bool await_ready() const noexcept { return false; }
         template <class Promise>
         void await_suspend(std::coroutine_handle<Promise> h) const noexcept {
-            generator_promise& p = h.promise();
-            if (p.root_ != &p) p.root_->leaf_ = p.parent_;  // I1
+            h.promise().leave_nest();
         }
         void await_resume() const noexcept {}
     };
@@ -145,7 +151,7 @@ private:
         std::remove_cvref_t<Yielded> copy_;
     };
 
-    // Holds the inner generator while it runs.
+    // Owns the inner generator during the co_yield.
     template <class Generator>
     class nesting {
     public:

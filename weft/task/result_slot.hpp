@@ -1,8 +1,8 @@
-// result_slot<T>: room for what a coroutine ends with, a T or an exception.
+// result_slot<T>: storage for the outcome of a coroutine, a T or an exception.
 //
-// It does not know which of them it holds: the promise does. T may be void, a reference, move-only,
-// without default constructor, and aligned to anything. What is aligned to more than 16 gets room
-// to move, since frames are laid out for 16.
+// The promise, not the slot, knows which of the two is stored. T may be void, a reference,
+// move-only, without a default constructor, and aligned to anything. A T that is aligned to more
+// than 16 bytes gets extra room to be placed in, because frames are aligned to 16.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/assert.hpp"
 #include "weft/base/platform.hpp"
 
 namespace weft::detail {
@@ -39,6 +40,7 @@ public:
     void make_error(std::exception_ptr e) noexcept {
         ::new (static_cast<void*>(bytes_)) std::exception_ptr(std::move(e));
     }
+    void set_error(std::exception_ptr e) noexcept { error() = std::move(e); }
     void destroy_value() noexcept { value().~stored(); }
     void destroy_error() noexcept { error().~exception_ptr(); }
 
@@ -57,7 +59,10 @@ public:
             return std::move(value());
     }
     const std::exception_ptr& get_error() noexcept { return error(); }
-    [[noreturn]] WEFT_COLD void rethrow() { std::rethrow_exception(error()); }
+    [[noreturn]] WEFT_COLD void rethrow() {
+        if (error() == nullptr) fail("result of a task that was killed", {}, unknown_place);
+        std::rethrow_exception(error());
+    }
 
 private:
     static constexpr std::size_t frame_alignment = 16;

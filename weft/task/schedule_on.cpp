@@ -14,14 +14,14 @@ void resume_on::await_suspend(std::coroutine_handle<> h) noexcept {
     under_way_ = true;
     executor* const known = there_->only_executor();
     if (t != nullptr) t->leave_home(known);
-    // From here on it may be running.
+    // The post may resume the coroutine on another thread at once, and destroy this object.
     if (known != nullptr)
         known->post(turn_);
     else
         there_->launch(turn_);
 }
 
-// The frame is destroyed on its way.
+// Called when the frame is destroyed after the post and before the resumption.
 void resume_on::take_back() noexcept {
     executor* const known = there_->only_executor();
     if (known == nullptr) fail("a frame is destroyed that is on its way to a pool", {}, place_);

@@ -1,20 +1,22 @@
-// schedule_on, resume_on: where a task runs.
+// schedule_on, resume_on: choose the executor that a task runs on.
 //
-// schedule_on(executor, task) runs the task there, as a flow of its own, and whoever awaits it goes
-// on where he was. Whoever waits is stopped: the task is, and it is waited for. In place of an
-// executor it may be a pool.
+// schedule_on(executor, task) runs the task on that executor, as a flow of its own; the awaiter
+// resumes on its own executor. A stop of the awaiter is forwarded to the task; the await returns
+// when the task is done. A pool may stand in place of the executor.
 //
-// co_await resume_on(executor) goes on there: from here on the whole line of tasks, up to the one
-// that was spawned or awaited by a fiber or a thread, is that executor's. The result of a task is
-// so handed over on another thread than it was asked for on; the fiber, the thread or the scope
-// that waits for the line stays where it is. No wait, and so no place where a stop ends the task.
+// co_await resume_on(executor) resumes the coroutine on that executor. The whole awaiter chain
+// migrates with the coroutine, up to the task that was spawned, or awaited by a fiber or a thread.
+// A result may therefore be delivered on another thread than the one that awaited the task. The
+// fiber, the thread or the scope that waits for the chain stays on its executor. resume_on is not a
+// wait, so a stop does not end the task in it.
 //
-// A frame that is destroyed on its way to an executor is taken back: by the thread that runs the
-// executor, or while none does. Any worker of a pool may run it at any moment, so that a frame on
-// its way there cannot be destroyed without a race: it ends the program.
+// Destroying a frame that is posted to an executor cancels the post; only the thread that runs the
+// executor may do so, or any thread while none runs it. Destroying a frame that is posted to a pool
+// aborts: any worker may run the frame at any time, so a cancellation would race.
 //
-// A loop that ends while what lives in it waits for a task elsewhere asks that to stop and waits
-// for its end, for a second at most: what does not end then ends the program.
+// A loop that ends while a flow of it waits for a task on another executor requests a stop of that
+// task and waits for the task's end, for at most a second. A task that has not ended by then aborts
+// the program.
 //
 //   bytes b = co_await weft::schedule_on(pool, compress(text));
 //   co_await weft::resume_on(loop);
@@ -33,7 +35,7 @@ public:
     static constexpr bool reports_stop = false;
 
     schedule_operation(launcher& on, task<T>&& t) noexcept : on_(&on), task_(std::move(t)) {}
-    // Before it is awaited.
+    // Only before the await.
     schedule_operation(schedule_operation&& other) noexcept
         : on_(other.on_), task_(std::move(other.task_)) {}
 
@@ -70,7 +72,7 @@ public:
     explicit resume_on(launcher& there,
                        std::source_location place = std::source_location::current()) noexcept
         : there_(&there), place_(place) {}
-    // Before it is awaited.
+    // Only before the await.
     resume_on(resume_on&& other) noexcept : there_(other.there_), place_(other.place_) {}
     ~resume_on() {
         if (under_way_) take_back();

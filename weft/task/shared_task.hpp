@@ -1,20 +1,20 @@
-// shared_task<T>: a task whose result many may await, on any threads.
+// shared_task<T>: a task whose result any number of agents may await, on any threads.
 //
 //   weft::shared_task<config> load() { co_return co_await read("weft.conf"); }
 //   weft::shared_task<config> c = load();       // nothing runs yet
-//   const config& x = co_await c;               // the first await begins it, on its own executor
+//   const config& x = co_await c;               // the first await starts the task, on its executor
 //
-// Its one idea: it is a flow of its own that is begun once, with a queue of those who wait for its
-// end. Copies are handles of the same task; the result lives as long as one of them. co_await of a
-// handle that has a name gives a reference to the result, of a temporary a copy. The exception is
-// thrown to each.
+// Design: a shared_task is a flow of its own that starts once, with a queue of the waiters for its
+// end. Copies are handles of the same task; the result lives as long as one of the handles.
+// co_await of a named handle gives a reference to the result, co_await of a temporary handle a
+// copy. An exception is thrown to each awaiter.
 //
-// A stop of who awaits ends his wait and not the task; request_stop() ends that. When the last
-// handle is gone, what has begun runs to its end.
+// A stop of an awaiter ends that awaiter's wait and not the task; request_stop() stops the task. A
+// task that has started runs to its end, even if the last handle is gone.
 //
-// Limit: it lives where it was begun. A thread that begins it and ends before it leaves it behind
-// unfinished, and who else waits for it waits for ever: what several threads await is begun on a
-// loop, as by schedule_on.
+// Limit: the task runs on the executor of the awaiter that starts it. If that executor is a plain
+// thread that ends before the task, the task stays unfinished and all other waiters wait forever. A
+// task that several threads await is therefore started on a loop, for example by schedule_on.
 //
 // Model: test/model/shared_task_test.cpp
 #pragma once
@@ -35,19 +35,19 @@ namespace detail {
 
 template <class T>
 struct shared_state {
-    task_run<T> run;  // at home nowhere before it is begun: a stop finds nobody then to tell
+    task_run<T> run;  // has no executor before the start: an earlier stop has no flow to notify
     atomic<bool> begun{false};
 
-    // By whom it is awaited first.
+    // Called by each awaiter; the first call starts the task on the caller's executor.
     void begin() noexcept {
-        // Relaxed: decides who is first, and no more; the post publishes what it must.
+        // Relaxed: only decides which call is first; the post publishes the task.
         if (begun.exchange(true, std::memory_order_relaxed)) return;
         run->move_to(&executor_here());
         run->post_first_turn();
     }
 };
 
-// Result: a reference, or a value for who has no handle that lasts.
+// Result: a reference, or a value for an awaiter whose handle is a temporary.
 template <class T, class Result>
 class shared_operation {
 public:
@@ -57,7 +57,7 @@ public:
         : state_(std::move(s)), end_(*state_->run, false) {}
     bool ready() const noexcept { return end_.ready(); }
     bool start(waiter& w) noexcept {
-        state_->begin();  // not to run before this returns
+        state_->begin();  // posts the task, which does not run before start() returns
         return end_.start(w);
     }
     Result take(const waiter* w, wait_status how) {
@@ -99,7 +99,7 @@ public:
     shared_task() noexcept = default;
     explicit shared_task(std::shared_ptr<detail::shared_state<T>> s) noexcept
         : state_(std::move(s)) {}
-    // Of any task that has not begun.
+    // Takes any task that has not begun.
     explicit shared_task(task<T>&& t) : state_(std::make_shared<detail::shared_state<T>>()) {
         state_->run = detail::task_run<T>(std::move(t), nullptr);
     }
@@ -131,7 +131,7 @@ namespace detail {
 template <class T>
 class shared_promise : public task_return<T> {
 public:
-    // The state first: if there is no memory for it, the frame is still who calls this one's.
+    // The state is made first: if that throws, the frame still belongs to this function's caller.
     shared_task<T> get_return_object() {
         auto state = std::make_shared<shared_state<T>>();
         state->run = task_run<T>::for_frame(

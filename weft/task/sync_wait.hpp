@@ -1,9 +1,9 @@
-// await, sync_wait of a task: it runs on the caller's own thread, in a flow of its own.
+// await, sync_wait of a task: the task starts on the caller's own thread, in a flow of its own.
 //
-// Its one idea: a fiber or a thread that waits for a task stays where it is, while the task may go
-// over to another executor; so the task is a flow beside it, whose first turn is taken on the spot,
-// and what is not done then is waited for. A stop of the caller is the task's, and it is waited for
-// all the same.
+// Design: the task is a flow separate from the fiber or thread that waits for the task, because the
+// task may migrate to another executor while the waiter stays. The first turn runs within the call;
+// the caller then waits for the rest, if any. A stop of the caller is forwarded to the task, and
+// the caller still waits for the task's end.
 //
 //   int n = weft::await(price("apple"));        // in a fiber
 //   int m = weft::sync_wait(price("apple"));    // on a thread

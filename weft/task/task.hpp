@@ -1,32 +1,33 @@
-// task<T>: a C++20 coroutine that yields one T to the one who awaits it.
+// task<T>: a C++20 coroutine that delivers one T to its awaiter.
 //
-// The one idea: it is lazy and owned. Nothing runs before somebody awaits it or calls start(); then
-// it runs on that one's thread until it suspends; when it has ended, its awaiter goes on at once,
-// without a queue in between and without the stack growing, however many awaits complete
-// on the spot and however long the chain. Destroying a task destroys its frame, and with it
-// whatever the frame holds: the tasks that it awaits too, innermost first.
+// Design: a task is lazy and owned. Nothing runs before the task is awaited or start() is called;
+// the task then runs on the caller's thread until it suspends. When the task ends, its awaiter
+// resumes at once, without a queue in between and without the stack growing, however many awaits
+// complete immediately and however long the chain is. Destroying a task destroys its frame and
+// everything in the frame, which includes the tasks that it awaits, innermost first.
 //
 //   weft::task<int> length(std::string s) { co_return static_cast<int>(s.size()); }
 //   weft::task<> main_task() { int n = co_await length("abc"); }
 //
 //   weft::task<> t = main_task();
-//   t.start();                        // until it ends or awaits something that is not there yet
+//   t.start();                        // runs the task until it ends, or has to wait
 //   if (t.done()) t.get();            // the result, or the exception
 //
-// T may be void, a reference, move-only, without a default constructor, over-aligned. Anything that
-// can be awaited can be awaited in a task, and a task can be awaited in any coroutine; an event
-// resumes the task by the handle that its await_suspend was given.
+// T may be void, a reference, move-only, without a default constructor, over-aligned. Any awaitable
+// can be awaited in a task, and a task can be awaited in any coroutine. An event resumes the task
+// by the handle that the event's await_suspend received.
 //
-// Rules, checked: a task is awaited once and started once, and never when empty. It may be awaited
-// after start(); the awaiter then waits for the rest. Rules, not checked: it is not destroyed while
-// it runs, and start(), the await and the resumption by events do not race each other. Give
-// parameters by value: they live in the frame; references and a lambda's captures do not. Give a
-// type that is built inside a co_await a constructor: the parts of an aggregate GCC 12 destroys
-// twice.
+// Rules, checked: a task is awaited once and started once, and never when empty. A task may be
+// awaited after start(); the awaiter then waits for the rest. Rules, not checked: a task is not
+// destroyed while it runs, and start(), the await and the resumption by events do not race each
+// other. Pass parameters by value: values are stored in the frame; the targets of references and a
+// lambda's captures are not. Give a constructor to a type that is built inside a co_await: GCC 12
+// destroys the parts of an aggregate twice.
 //
 // Frames come from a per-thread cache (base/block_cache.hpp); a coroutine whose first parameters
 // are (std::allocator_arg, a) takes its frame from `a`. Destroying a chain of suspended tasks takes
-// stack in proportion to its length.
+// stack in proportion to its length. A kill of the fiber on whose stack a body runs unwinds the
+// body: the body's objects are destroyed, and the task never ends.
 #pragma once
 
 #include <coroutine>
@@ -54,8 +55,8 @@ namespace detail {
 template <class T>
 class task_run;
 
-// Apart, so that a body that never calls them needs no stack for their arguments. Of a co_await the
-// compilers tell where its coroutine begins, and no more.
+// Out of line, so that a body that never calls these functions needs no stack for their arguments.
+// For a co_await the compilers report only the location where its coroutine begins.
 [[noreturn]] WEFT_COLD inline void fail_second_await(std::source_location place) {
     fail("second await of a task", {}, place);
 }
@@ -63,7 +64,7 @@ class task_run;
     fail("await of an empty task", {}, place);
 }
 
-// The await_suspend of a task, in the body of the one who awaits.
+// The await_suspend of a task, inlined into the body of the awaiter.
 template <class Awaiting, class T>
 WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awaiting> h,
                                                       std::coroutine_handle<task_promise<T>> task,
@@ -74,9 +75,9 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> await_task(std::coroutine_handle<Awai
         child.awaiter = h;
         if constexpr (!from_outside) return hand_over(h.promise(), task, false);
         child.word |= transfer_base::foreign;
-        return task;  // without tail calls it makes a trampoline at its first transfer
+        return task;  // without tail calls, the task makes a trampoline at its first transfer
     }
-    // It was begun by hand: the rest is waited for, or the awaiter goes on.
+    // The task was started by start(): the awaiter waits for the rest, or resumes at once.
     if (child.awaited()) fail_second_await(place);
     child.awaiter = h;
     if constexpr (!from_outside) child.word &= ~transfer_base::foreign;
@@ -102,23 +103,23 @@ public:
         task(std::move(other)).swap(*this);
         return *this;
     }
-    // Inlined by force: it lies on the way of each co_await, and GCC, which weighs the whole body,
-    // makes a call of it otherwise.
+    // Always inlined: each co_await runs this destructor, and GCC, which judges by the size of the
+    // whole body, would otherwise make a call.
     WEFT_ALWAYS_INLINE ~task() {
         if (frame_) detail::destroy_task(frame_);
     }
     void swap(task& other) noexcept { std::swap(frame_, other.frame_); }
 
-    // Whether there is a coroutine; not so by default, and after a move.
+    // Whether this object has a coroutine: false by default, and after a move.
     explicit operator bool() const noexcept { return frame_ != nullptr; }
 
-    // Runs the task until it suspends or ends. From then on events resume it.
+    // Runs the task until it suspends or ends. From then on events resume the task.
     void start(std::source_location place = std::source_location::current());
 
-    // Whether it has ended. An empty task has.
+    // Whether the task has ended; true for an empty task.
     bool done() const noexcept { return !frame_ || frame_.done(); }
 
-    // The result of a task that is done; its exception is thrown.
+    // The result of a task that is done, or throws the task's exception.
     decltype(auto) get(std::source_location place = std::source_location::current()) & {
         return ended(place).get();
     }
@@ -126,7 +127,7 @@ public:
         return ended(place).take();
     }
 
-    // co_await gives the result away. The task is its own awaiter, which spares the frame a copy.
+    // co_await moves the result out. The task is its own awaiter, which saves a copy in the frame.
     static constexpr bool await_ready() noexcept { return false; }
     template <class Awaiting>
     WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
@@ -138,8 +139,8 @@ public:
     T await_resume() { return frame_.promise().take(); }
 
 private:
-    friend promise;              // makes it
-    friend detail::task_run<T>;  // takes it over
+    friend promise;              // makes the task
+    friend detail::task_run<T>;  // takes the frame
 
     explicit task(std::coroutine_handle<promise> frame) noexcept : frame_(frame) {}
 

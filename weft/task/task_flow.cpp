@@ -2,18 +2,20 @@
 
 #include <mutex>
 
+#include "weft/base/id_batch.hpp"
+#include "weft/base/tls.hpp"
 #include "weft/wait/nursery_block.hpp"
 #include "weft/wait/off_stack.hpp"
 #include "weft/wait/operation.hpp"
+
+WEFT_DECLARE_THREAD_LOCAL(weft::detail::id_batch, weft_tls_task_ids, this_thread_task_ids);
+WEFT_DEFINE_THREAD_LOCAL(weft::detail::id_batch, weft_tls_task_ids);
 
 namespace weft {
 namespace detail {
 namespace {
 
-std::uint64_t new_id() noexcept {
-    static constinit atomic<std::uint64_t> next{1};
-    return next.fetch_add(1, std::memory_order_relaxed);  // only uniqueness
-}
+constinit id_supply task_ids;
 
 void keep(flow& f) noexcept {
     task_flow::of(f).references.fetch_add(1, std::memory_order_relaxed);  // the caller has one
@@ -29,7 +31,7 @@ party task_party(const flow& f) noexcept {
 const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_party, leave};
 
 task_flow::task_flow(std::coroutine_handle<> task, executor* on) noexcept
-    : frame{begin, drop}, flow(task_kind), body(task), id(new_id()) {
+    : frame{begin, drop}, flow(task_kind), body(task), id(task_ids.next(this_thread_task_ids())) {
     set_handle(frame::handle());
     home = on;
     inherit_context();
@@ -40,26 +42,37 @@ task_flow::~task_flow() {
 }
 
 void task_flow::let_go() noexcept {
-    // Acquire and release: whoever is last sees what the others did.
-    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    // Acquire and release: the last owner sees what the others did. A sole reference is released by
+    // a load, because a new reference is made only from an existing one.
+    if (is_alone() || references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
 void task_flow::post_first_turn(launcher& on) noexcept {
-    keep(*this);  // the run's
+    if (!outlived) keep(*this);  // the run's reference
     on.launch(turn);
 }
 
 void task_flow::run_first_turn() {
-    keep(*this);  // the run's
+    if (!outlived) keep(*this);  // the run's reference
     run_turn(*home, frame::handle(), this);
 }
 
 void task_flow::run_to_end(flow& by) {
     if (const stop_reason r = by.pending_stop(); r != stop_reason::none) request_stop(r);
+    // A kill of the waiter unwinds the first turn: the task is ended here then, because nothing
+    // would resume it.
+    struct end_if_left {
+        task_flow* left;
+        const executor* here;
+        ~end_if_left() {
+            if (left != nullptr && left->is_at(here)) end(*left);
+        }
+    } unless_it_returns{this, by.home};
     run_first_turn();
+    unless_it_returns.left = nullptr;
     if (has_ended()) return;
     struct wait {
-        task_end end;  // outlives its waiter, which a forced end withdraws from it
+        task_end end;  // outlives w, which a forced end withdraws from the queue
         waiter w;
         wait(task_flow& f, flow& by) noexcept : end(f, true), w(by) {}
     };
@@ -119,7 +132,7 @@ void task_flow::begin(frame* f) {
         hand_over_slowly(nullptr, self.body, false).resume();
 }
 
-// The body has ended and is suspended for the last time.
+// The body has ended and is at its final suspend point.
 void task_flow::come_back(frame* f) noexcept {
     task_flow& self = *static_cast<task_flow*>(f);
     if (std::exception_ptr e = error_of(promise_of(self.body))) {
@@ -136,7 +149,7 @@ void task_flow::come_back(frame* f) noexcept {
     self.finish();
 }
 
-// The executor drops what was posted to it.
+// The executor drops a turn that was posted to it.
 void task_flow::drop(frame* f) noexcept { end(*static_cast<task_flow*>(f)); }
 
 void task_flow::end(flow& f) noexcept {
@@ -144,7 +157,7 @@ void task_flow::end(flow& f) noexcept {
     self.ending = true;
     if (!self.enrolled && self.resume == begin && self.home != nullptr)
         self.home->forget(self.turn);
-    flow* const before = std::exchange(this_thread_runs().current, &f);  // its destructors are its
+    flow* const before = std::exchange(this_thread_runs().current, &f);  // for the destructors
     destroy_task(std::exchange(self.body, nullptr));
     this_thread_runs().current = before;
     const stop_reason why = self.stop.reason();
@@ -157,22 +170,27 @@ void task_flow::finish() noexcept {
         fail("a task ended and holds a mutex", who(), unknown_place);
     if (enrolled) home->strike_off(*this);  // T2
     move_to(nullptr);
+    if (outlived) {
+        // Release: as below. No lock: no joiner is queued, and the handle exists. T1, T4
+        ended.store(true, std::memory_order_release);
+        return on_end(on_end_of);
+    }
     scope* const parent = member.within;
-    // Who was stopped because of a sibling tells what that one died of.
+    // A task that was stopped because a sibling failed reports the sibling's error.
     if (parent != nullptr && member.stopped_by == stop_reason::sibling_failed)
         if (std::exception_ptr cause = parent->first_error()) member.error = std::move(cause);
     wait_list woken;
     bool unwanted;
     {
         const std::lock_guard held(joiners);
-        // Release: pairs with the acquire of who finds it set without the lock. T1
+        // Release: pairs with the acquire of has_ended(), which takes no lock. T1
         ended.store(true, std::memory_order_release);
         joiners.claim_all(woken);
         unwanted = !wanted;
     }
     if (unwanted && body) destroy_task(std::exchange(body, nullptr));  // T3
     if (parent != nullptr) parent->leave(member);
-    // First: so who waits is the last to let go, and what he was given is destroyed by his thread.
+    // Before the wake: the waiter is then the last to release, and its thread destroys the outcome.
     const auto last = on_end;
     void* const last_of = on_end_of;
     let_go();
@@ -181,6 +199,8 @@ void task_flow::finish() noexcept {
 }
 
 void task_flow::unwant() noexcept {
+    // Neither the run nor a message holds a reference: the task does not change any more.
+    if (is_alone()) return let_go();
     bool over;
     {
         const std::lock_guard held(joiners);
@@ -188,8 +208,8 @@ void task_flow::unwant() noexcept {
         wanted = false;
     }
     if (over && body) destroy_task(std::exchange(body, nullptr));  // T3
-    // What was thrown from it is destroyed here as well, and not by who lets go last, which may be
-    // a message on another thread. A scope's it is as long as there is one.
+    // The task's exception is destroyed here as well, and not by the last release, which may be
+    // that of a message on another thread. A task in a scope leaves the exception to the scope.
     if (over && member.within == nullptr) member.error = nullptr;
     let_go();
 }
@@ -201,9 +221,9 @@ task_status task_flow::status() const noexcept {
 }
 
 void task_flow::check_outcome() {
-    // Before the body's own exception: that of a sibling is the cause.
+    // A sibling's error goes before the body's own exception, because that error is the cause.
     if (member.stopped_by == stop_reason::sibling_failed) {
-        throw_failure_of_block();  // the sibling may be one of the caller
+        throw_failure_of_block();  // the sibling may be in a block of the caller
         if (member.error != nullptr) std::rethrow_exception(member.error);
     }
     if (!body) throw_stopped(member.stopped_by);
@@ -216,7 +236,7 @@ void task_flow::check_ended_well() {
 
 namespace {
 
-// The frame that waits is destroyed.
+// Called when the waiter's frame is destroyed.
 void withdraw(waiter& w) noexcept {
     auto& end = w.operation<task_end>();
     end.withdraw();

@@ -1,8 +1,8 @@
-// task_flow: what a task runs as that nobody awaits in place: a flow of its own, and its end.
+// task_flow: the flow of a task that no coroutine awaits in place, and the end of that task.
 //
-// Its one idea: the task's awaiter is this block, which begins with the two words of a coroutine
-// frame, so that the task hands back to it as to any coroutine, and no coroutine around it is
-// needed. The result stays in the task's frame until it is taken from there.
+// Design: the task's awaiter is the task_flow itself, which begins with the two words of a
+// coroutine frame. The task transfers to the task_flow as to any coroutine, and needs no coroutine
+// around itself. The result stays in the task's frame until it is taken from there.
 //
 //      task_flow (block_cache)                         the task's frame
 //      +------------------------------------+         +--------------------------+
@@ -11,14 +11,17 @@
 //      | references | joiners | member      |         | ...                      |
 //      +------------------------------------+         +--------------------------+
 //
-// References are held by who will take the result, by the run, and by each message on its way. The
-// task may go over to other executors: where it says so (resume_on), or, in a pool, where one
-// worker has more to do than another, in a turn that ends a wait. `handle` is then that turn.
+// References are held by the owner of the result, by the run, and by each message in transit. The
+// task may migrate to another executor: by resume_on, or, in a pool whose workers have unequal
+// load, in a turn that ends a wait. In the second case `handle` is that turn.
 //
 // Invariants:
 // T1  `ended` is written once, under the joiners' lock, after everything else of the outcome
-// T2  it is enrolled with its home from its first turn to its end, except on the way to another
-// T3  the body goes with the last of: the run, and who wants the result
+// T2  the task is enrolled with its home from its first turn to its end, except while it migrates
+// T3  the body is destroyed by the last of the run and the owner of the result
+// T4  if `outlived` is set, the task's one handle exists until on_end has been called, no other
+//     agent joins the task, and the task is in no scope; so the run needs no reference, and its
+//     end no lock
 //
 // Model: test/model/task_flow_test.cpp
 #pragma once
@@ -38,7 +41,7 @@ enum class task_status : std::uint8_t {
     none,       // there is no task
     scheduled,  // its first turn has not come
     running,    // or waiting
-    stopping,   // the same, and a stop was requested
+    stopping,   // running or waiting, and a stop was requested
     ended,
 };
 
@@ -51,17 +54,19 @@ struct task_flow final : frame, flow {
     atomic<bool> started{false};
     atomic<bool> ended{false};
     bool enrolled = false;
-    bool wanted = true;  // under the joiners' lock
+    bool outlived = false;  // T4; written before the start
+    bool wanted = true;     // under the joiners' lock
     wait_queue joiners;
-    // Called as the last thing, by whoever runs the end, unless null.
+    // Called last, by the thread that ends the task, unless null.
     void (*on_end)(void*) noexcept = nullptr;
     void* on_end_of = nullptr;
-    // Called in its own turn, unless null, when it is about to go over to another executor (true:
-    // it was ended and is gone), and when it has come there.
+    // Called in the task's own turn, unless null, when the task is about to migrate to another
+    // executor (true: the task was ended and destroyed), and when the task has arrived there.
     bool (*on_move)(void* of, bool leaves) noexcept = nullptr;
     scope_member member{*this};
 
-    // Takes the body over. `on` is null where only who begins it knows, or runs it first.
+    // Takes ownership of the body. `on` is null if the executor is chosen at the start or later, by
+    // the first turn.
     task_flow(std::coroutine_handle<> task, executor* on) noexcept;
 
     static const flow_kind task_kind;
@@ -73,20 +78,22 @@ struct task_flow final : frame, flow {
 
     void post_first_turn() noexcept { post_first_turn(*home); }  // any thread
     void post_first_turn(launcher& on) noexcept;
-    void run_first_turn();      // here and now, on its executor's thread
-    void run_to_end(flow& by);  // the same, and `by` waits for the rest; its stop is the task's
-    // In its own turn, which ends then. Null: whoever runs it next.
+    void run_first_turn();      // within the call, on the thread of the task's executor
+    void run_to_end(flow& by);  // then `by` waits for the rest, and forwards its stop to the task
+    // Called in the task's own turn, which then ends. Null: the executor that runs the next turn.
     void leave_home(executor* for_other) noexcept;
-    void settle() noexcept;  // in the first turn there
+    void settle() noexcept;  // called in the first turn on the new executor
     void let_go() noexcept;
-    void unwant() noexcept;  // by who was to take the result: it will not be asked for again
+    void unwant() noexcept;  // called by the owner of the result, which gives the result up
     bool has_ended() const noexcept { return ended.load(std::memory_order_acquire); }  // T1
+    // Acquire: pairs with let_go().
+    bool is_alone() const noexcept { return references.load(std::memory_order_acquire) == 1; }
     task_status status() const noexcept;
 
-    // Throws where there is neither a value nor an exception to be taken from the body. It has
-    // ended.
+    // Throws if neither a value nor an exception is to be taken from the body: the task was ended
+    // by force, or stopped because a sibling failed. Precondition: the task has ended.
     void check_outcome();
-    // Throws what it ended with, if that is not a value. It has ended.
+    // Throws the outcome if that is not a value. Precondition: the task has ended.
     void check_ended_well();
 
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
@@ -105,14 +112,14 @@ private:
     void finish() noexcept;
 };
 
-// Waits for the end of a task_flow. `forward`: who waits owns it, so that a stop of his is the
-// task's; else he leaves it alone.
+// Waits for the end of a task_flow. `forward`: the waiter owns the task, so that a stop of the
+// waiter is forwarded to the task. Otherwise a stop leaves the task alone.
 class task_end {
 public:
     static constexpr bool reports_stop = false;
 
     task_end(task_flow& t, bool forward) noexcept : task_(&t), forward_(forward) {}
-    // Before it is awaited.
+    // Only before the await.
     task_end(task_end&& other) noexcept : task_end(*other.task_, other.forward_) {}
     bool ready() const noexcept { return task_->has_ended(); }
     bool start(waiter& w) noexcept;
@@ -126,19 +133,20 @@ private:
     wait_node node_;
 };
 
-// Where what is begun here runs, if it is to be here; and where it begins if nobody says where:
-// here too, but in a pool on any of its threads.
+// executor_here(): runs the work that is to run here. launcher_here(): starts the work for which
+// the caller names no launcher: here too, but in a pool on any of its threads.
 executor& executor_here() noexcept;
 launcher& launcher_here() noexcept;
 
 }  // namespace detail
 
-// Of the task that runs here; a task that others await in place is not one of its own.
+// About the task that runs here. A task that another task awaits in place counts as part of its
+// awaiter.
 namespace this_task {
 
-std::uint64_t id() noexcept;  // 0 outside of any
+std::uint64_t id() noexcept;  // 0 outside any task
 task_status status() noexcept;
-stop_token get_stop_token() noexcept;  // of the running flow, whatever it is
+stop_token get_stop_token() noexcept;  // of the running flow, of any kind
 
 }  // namespace this_task
 }  // namespace weft

@@ -1,11 +1,13 @@
-// task_group: tasks that are begun together and awaited together: what when_all, when_any and some
-// have in common.
+// task_group: tasks that start together and are awaited together; the common part of when_all,
+// when_any and some.
 //
-// Its one idea: each task is a flow of its own in one scope, begun in order on the executor of who
-// awaits, or in no order in his pool; the last that ends wakes him. Nobody is left behind: a stop
-// of who awaits is every task's, and so is the end of the race, and they are waited for.
+// Design: each task is a flow of its own in one scope. The tasks start in order on the awaiter's
+// executor, or in no order in the awaiter's pool; the last task to end wakes the awaiter. No task
+// is left behind: a stop of the awaiter, or the end of the race, is forwarded to every task, and
+// the await returns when all have ended.
 //
-// The result is taken from the tasks' own frames when all have ended; the type of it is the heirs'.
+// The result is taken from the tasks' own frames when all have ended; the derived classes define
+// its type.
 #pragma once
 
 #include <array>
@@ -30,8 +32,8 @@ public:
 
     explicit task_group(std::size_t enough) noexcept : enough_(enough) {}
 
-    // Of all tasks that failed, in the order in which they did: the first is the one that was
-    // thrown. Empty before it was awaited.
+    // The errors of all tasks that failed, in the order of failure: the first is the one that was
+    // thrown. Empty before the await.
     std::vector<std::exception_ptr> errors() const {
         return scope_ ? scope_->errors() : std::vector<std::exception_ptr>();
     }
@@ -39,11 +41,11 @@ public:
 protected:
     ~task_group() = default;
 
-    // False if there is nothing to wait for.
+    // False if there is no task to wait for.
     bool begin(waiter& w, std::span<task_flow* const> tasks);
-    // Throws if the wait was stopped before they began.
+    // Throws if the wait was stopped before the tasks began.
     void check_begun(const waiter* w, wait_status how) const;
-    // Throws the first error, or if there is none, that one was stopped.
+    // Throws the first error; without an error, throws `stopped` if a task was stopped.
     void check_all(std::span<task_flow* const> tasks) const;
 
     std::size_t enough_;
@@ -59,7 +61,7 @@ class mixed_group : public task_group {
 public:
     explicit mixed_group(std::size_t enough, task<Ts>&&... tasks) noexcept
         : task_group(enough), tasks_(std::move(tasks)...) {}
-    // Before it is awaited.
+    // Only before the await.
     mixed_group(mixed_group&& other) noexcept
         : task_group(other.enough_), tasks_(std::move(other.tasks_)) {}
 

@@ -1,13 +1,13 @@
-// task_handle<T>: a task that was spawned into a nursery, for who wants its result.
+// task_handle<T>: gives the result of a task that was spawned into a nursery.
 //
 //   weft::task_handle<bytes> x = nursery.spawn(fetch(a));
 //   bytes b = x.get();                 // in a fiber, on a thread
 //   bytes c = co_await x.async_get();  // in a coroutine
 //
-// The result is given away once, and a second get() ends the program; what left the task is thrown
-// in its place. Of a task that was stopped because a sibling failed, get() throws that one's error.
-// Nothing happens when a handle is destroyed: the nursery waits for the task. A stop of the caller
-// of get() ends that wait, not the task.
+// get() moves the result out, and a second get() aborts. An exception that left the task is thrown
+// by get(). If the task was stopped because a sibling failed, get() throws the sibling's error.
+// Destroying a handle has no effect: the nursery waits for the task. A stop of the caller of get()
+// ends that wait, not the task.
 #pragma once
 
 #include "weft/task/task_run.hpp"
@@ -71,7 +71,7 @@ private:
     bool given_away_ = false;
 };
 
-// What nursery::spawn does with a task.
+// The implementation of nursery::spawn for a task.
 template <class T>
 task_handle<T> spawn_into(nursery& n, task<T>&& t, launcher* on,
                           std::source_location place = std::source_location::current()) {

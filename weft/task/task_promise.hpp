@@ -1,7 +1,7 @@
-// task_promise<T>: the part of a task that lies in its coroutine frame. See task.hpp.
+// task_promise<T>: the part of a task that is stored in its coroutine frame. See task.hpp.
 //
-// Its one idea is to be small, as there is one in each frame: a word of state, the awaiter, and
-// room for the result.
+// Design: as small as possible, because each frame has a promise: a word of state, the awaiter, and
+// storage for the result.
 //
 //   | word | awaiter | T or exception_ptr |
 //
@@ -10,10 +10,10 @@
 
 #include <concepts>
 #include <coroutine>
-#include <exception>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/caught_exception.hpp"
 #include "weft/base/platform.hpp"
 #include "weft/task/frame_memory.hpp"
 #include "weft/task/result_slot.hpp"
@@ -29,7 +29,7 @@ namespace detail {
 // Invariants:
 // I1  slot_ holds an exception if `error` is set; else, once the task has ended, a T, and `value`
 //     is set if that T has a destructor to run
-// I2  slot_ begins behind transfer_base, where error_of and destroy_task find the exception
+// I2  slot_ begins right behind transfer_base, where error_of and destroy_task find the exception
 template <class T>
 class task_state : public transfer_base, public frame_memory {
 public:
@@ -57,12 +57,15 @@ public:
     };
     final_awaiter final_suspend() noexcept { return {}; }
 
-    WEFT_COLD void unhandled_exception() noexcept {
-        slot_.make_error(std::current_exception());
+    // A kill of the fiber that the body runs in continues into the fiber. The task then has no
+    // result, which is represented by a null error.
+    WEFT_COLD void unhandled_exception() {
+        slot_.make_error(nullptr);
         word |= error;  // I1
+        slot_.set_error(caught_exception());
     }
 
-    // What the task ended with; the exception is thrown. Precondition: it has ended.
+    // The task's value, or throws the task's exception. Precondition: the task has ended.
     T take() {
         if (__builtin_expect((word & error) != 0, 0)) slot_.rethrow();
         return slot_.take();

@@ -1,7 +1,7 @@
-// task_run<T>: a task_flow with its type, and who will take its result.
+// task_run<T>: a task_flow with its type, and the owner of its result.
 //
 //   task_run<int> run(some_task(), executor);
-//   run->post_first_turn();   ...   once it has ended: run.take()
+//   run->post_first_turn();   ...   once the task has ended: run.take()
 #pragma once
 
 #include <type_traits>
@@ -21,7 +21,7 @@ template <class T>
 class task_run {
 public:
     task_run() noexcept = default;
-    // Throws bad_alloc; the task stays where it was then. `on` null: who begins it says where.
+    // Throws bad_alloc, and then leaves t alone. `on` null: the start chooses the executor.
     task_run(task<T>&& t, executor* on,
              std::source_location place = std::source_location::current()) {
         if (!t.frame_ || t.frame_.promise().begun()) fail_begun(place);
@@ -31,8 +31,8 @@ public:
     task_run(task<T>&& t, executor& on,
              std::source_location place = std::source_location::current())
         : task_run(std::move(t), &on, place) {}
-    // Of a coroutine whose promise derives from task_return<T> and adds nothing, as its frame is
-    // made; throws bad_alloc and then leaves the frame alone.
+    // Takes a coroutine whose promise derives from task_return<T> and adds nothing; called while
+    // its frame is made. Throws bad_alloc, and then leaves the frame alone.
     template <class Promise>
     static task_run for_frame(std::coroutine_handle<Promise> h, executor* on) {
         static_assert(std::is_base_of_v<task_return<T>, Promise> &&
@@ -57,22 +57,22 @@ public:
     task_flow& operator*() const noexcept { return *run_; }
     explicit operator bool() const noexcept { return run_ != nullptr; }
 
-    // It has ended; once.
+    // Called once, after the task has ended.
     T take() {
         run_->check_outcome();
         return promise_of(run_->body).take();
     }
 
-    // The same, for more than once: a reference to the value, which stays.
+    // Called any number of times, after the task has ended: a reference to the value, which stays.
     std::add_lvalue_reference_t<T> get_result() {
         run_->check_outcome();
         return promise_of(run_->body).get();
     }
 
-    // Whether a task can be run so: it can also be awaited after it was begun by hand.
+    // Whether a task_run can take t. False after start(), when t can still be awaited.
     static bool takes(const task<T>& t) noexcept { return t.frame_ && !t.frame_.promise().begun(); }
 
-    // For a caller that runs the task's frame itself: the frame and its result are the caller's.
+    // For a caller that runs the task's frame itself, and then owns the frame and its result.
     static std::coroutine_handle<> frame_of(task<T>&& t) noexcept {
         if (!takes(t)) [[unlikely]]
             fail_begun(std::source_location::current());

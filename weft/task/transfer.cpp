@@ -12,15 +12,17 @@ namespace weft::detail {
 
 namespace {
 
-// A loop that resumes who is next. Aligned so that its address leaves the bits of a word free.
+// A loop that resumes the next coroutine. Aligned so that the address leaves the bits of a word
+// free.
 //
-// A task keeps the address of the trampoline that resumed it, also when it has suspended elsewhere
-// and that loop has ended, or goes on with others. So the trampoline is asked before it is
-// believed, and for that its memory is never put to another use.
+// A task keeps the address of the trampoline that resumed it, even if the task has suspended
+// elsewhere and that loop has ended or runs other tasks. The address is therefore a hint, which
+// is_below() checks; for this check, a trampoline's memory is never put to another use.
 //
 // Invariants:
-// I1  a trampoline is below a running task if it has resumed that task and not come back yet, and
-//     did so on this thread (the task may have suspended and gone on on another, meanwhile)
+// I1  a trampoline is below a running task if the trampoline has resumed that task on this thread,
+//     and that resume has not returned yet (meanwhile the task may have suspended and resumed on
+//     another thread)
 class alignas(transfer_base::bits_mask + 1) trampoline {
 public:
     static trampoline* of(const transfer_base& task) noexcept {
@@ -44,20 +46,21 @@ public:
     trampoline* next_free = nullptr;
 
 private:
-    // Not inlined: the thread is asked for anew each time, as a stackful host may have changed it.
+    // Not inlined: each call reads the thread's id anew, because a stackful host may have changed
+    // threads.
     WEFT_NOINLINE void resume_next();
 
     std::coroutine_handle<> next_;
     bool next_is_foreign_ = false;
-    const transfer_base* from_ = nullptr;  // who left it; null: nobody that the loop has resumed
-    // Written by the loop; read by it and, when a word has grown old, by any thread: relaxed is
-    // enough, since only what this thread itself wrote can make is_below true.
+    const transfer_base* from_ = nullptr;  // the task that left next_; null: not one resumed here
+    // Written by the loop; read by the loop and, through a stale word, by any thread. Relaxed is
+    // enough: only values that this thread itself wrote can make is_below() true.
     std::atomic<const transfer_base*> resumed_{nullptr};
     std::atomic<std::thread::id> thread_{};
 };
 
-// The task that was resumed may be gone when it returns, or run elsewhere: it is not looked at
-// again.
+// When the resume returns, the resumed task may be destroyed, or run elsewhere: the loop does not
+// touch the task again.
 void trampoline::resume_next() {
     const std::coroutine_handle<> now = next_;
     next_ = nullptr;
@@ -68,7 +71,8 @@ void trampoline::resume_next() {
         thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         resumed_.store(&task.promise(), std::memory_order_relaxed);
     } else {
-        // The task that it was left by is over, but whoever goes on for it may leave the next.
+        // The task that left `now` does not run any more, but the coroutine that continues for that
+        // task may leave the next handle.
         resumed_.store(from_, std::memory_order_relaxed);
     }
     struct come_back {
@@ -78,11 +82,11 @@ void trampoline::resume_next() {
     now.resume();
 }
 
-// Trampolines that nobody uses; kept for good.
+// The trampolines that are not in use; their memory is never freed.
 constinit system_mutex free_mutex;
 constinit trampoline* free_list = nullptr;
 
-// A trampoline in use; none, where there is no memory for another.
+// A trampoline in use; empty if the memory for another is not available.
 class borrowed_trampoline {
 public:
     borrowed_trampoline() noexcept {
@@ -119,7 +123,7 @@ std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_han
         if (from->goes_straight()) return to;
     }
     const borrowed_trampoline here;
-    if (!here) return to;  // as a call then, for as long as the stack lasts
+    if (!here) return to;  // then each transfer is a call, and takes stack
     (*here).leave_next(to, to_is_foreign, nullptr);
     (*here).run();
     return std::noop_coroutine();
@@ -127,7 +131,7 @@ std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_han
 
 namespace {
 
-// Where the error lies does not depend on the type of the result.
+// The location of the error does not depend on the type of the result.
 result_slot<void>& slot_of(transfer_base& task) noexcept {  // transfer_base, I2
     return *std::launder(reinterpret_cast<result_slot<void>*>(&task + 1));
 }

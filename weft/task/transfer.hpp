@@ -1,22 +1,22 @@
-// transfer: how one task goes over to another without the stack growing.
+// transfer: passes the thread from one task to another without the stack growing.
 //
-// A task that awaits another one hands the thread over to it, and gets it back when that one has
-// ended. Clang always makes this a jump, GCC only where it makes tail calls (-O2, -O3, -Os, no
-// sanitizer); elsewhere it is a call, and a loop of a million awaits is a million calls deep. The
-// one idea here: a task whose body was compiled without tail calls returns to a trampoline, a loop
-// below it on the stack, and leaves there who comes next.
+// A task that awaits another task transfers the thread to it, and resumes when the other task has
+// ended. Clang always makes the transfer a jump, GCC only where it makes tail calls (-O2, -O3, -Os,
+// no sanitizer). Elsewhere the transfer is a call, and a loop of a million awaits is a million
+// calls deep. Design: a task whose body was compiled without tail calls returns to a trampoline, a
+// loop below the task on the stack, and leaves the next handle there.
 //
 //   with tail calls    parent --jump--> child --jump--> parent
 //   without            trampoline: resume parent, which returns and leaves: next = child
 //                                  resume child,  which returns and leaves: next = parent
-//                                  ... until nobody is left
+//                                  ... until no handle is left
 //
-// Which of the two belongs to a body, so it is decided where the body is compiled: all that decides
-// is inlined into it. A word in the promise tells, so that bodies of both kinds look alike and may
-// await each other. Who is resumed by an event, with no trampoline below, makes one at his first
-// transfer.
+// The choice is a property of the body, and is made where the body is compiled: all code that
+// decides is inlined into the body. A word in the promise records the choice, so that bodies of
+// both kinds have the same layout and may await each other. A task that is resumed by an event,
+// with no trampoline below, makes a trampoline at its first transfer.
 //
-// Model: none, a trampoline is believed by what its own thread wrote, or was handed with the task.
+// Model: none, is_below() relies on values that its own thread wrote, or that came with the task.
 #pragma once
 
 #include <coroutine>
@@ -27,12 +27,12 @@
 
 namespace weft::detail {
 
-// The first member of the promises of weft's tasks.
+// The first base of the promises of weft's tasks.
 //
 // Invariants:
-// I1  a task goes over straight if its body makes tail calls and no trampoline has resumed it
-// I2  it begins at the same distance from the frame's address in every promise, and what the
-//     task has ended with begins right behind it
+// I1  a task transfers directly if its body makes tail calls and no trampoline has resumed the task
+// I2  transfer_base begins at the same distance from the frame's address in every promise, and the
+//     outcome of the task begins right behind transfer_base
 class transfer_base {
 public:
     // word:  | trampoline that resumed it last | no_tail_calls | foreign | error | value |
@@ -45,8 +45,8 @@ public:
 
     std::uintptr_t word = 0;
 
-    // Goes on when this one has ended. Null: the task has not begun. The handle that resumes
-    // nobody: it was begun by hand.
+    // Resumed when this task has ended. Null: the task has not begun. std::noop_coroutine(): the
+    // task was started by start() and is not awaited yet.
     std::coroutine_handle<> awaiter;
 
     bool begun() const noexcept { return awaiter != nullptr; }
@@ -54,13 +54,14 @@ public:
     bool goes_straight() const noexcept { return word < no_tail_calls; }  // I1
 };
 
-// The long way from the running task `from`, or from another coroutine or function (null), to `to`:
-// leaves it at the trampoline below, or where there is none, runs it here, and all that follows
-// from it, or goes straight after all. The result is that of await_suspend: what is to be resumed.
+// The slow path of a transfer from the running task `from`, or from another coroutine or function
+// (null), to `to`. Leaves `to` at the trampoline below. Without a trampoline below, runs `to` and
+// all that follows from it in this call, or transfers directly after all. Returns the result for
+// await_suspend: the handle to be resumed.
 std::coroutine_handle<> hand_over_slowly(transfer_base* from, std::coroutine_handle<> to,
                                          bool to_is_foreign);
 
-// From the running task to `to`, as the result of await_suspend.
+// Transfers from the running task to `to`; returns the result for await_suspend.
 WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_over(transfer_base& from,
                                                      std::coroutine_handle<> to,
                                                      bool to_is_foreign) {
@@ -68,7 +69,7 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_over(transfer_base& from,
     return hand_over_slowly(&from, to, to_is_foreign);
 }
 
-// From a task that has ended to its awaiter.
+// Transfers to the awaiter, from a task that has ended or a generator that has yielded.
 WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_back(transfer_base& from) {
     return hand_over(from, from.awaiter, (from.word & transfer_base::foreign) != 0);
 }
@@ -76,26 +77,26 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_back(transfer_base& from) {
 // The exception that a task ended with, or null.
 std::exception_ptr error_of(transfer_base& of) noexcept;
 
-// Of a task that has ended with an error, and is about to be destroyed.
+// Destroys the error of a task that has ended with an error and is about to be destroyed.
 void drop_error(transfer_base& of) noexcept;
 
-// Of any task, whatever its result is.
+// The promise of any task, whatever the type of its result.
 inline transfer_base& promise_of(std::coroutine_handle<> task) noexcept {  // I2
     return std::coroutine_handle<transfer_base>::from_address(task.address()).promise();
 }
 
-// By who owns a task: its frame goes, and before that the error that it ended with, if that was
-// one. In the promise's destructor the call that this takes would make each turn of each task save
-// a register for it.
+// Called by the owner of a task: destroys the task's error, if any, and then the frame. The call
+// for the error is not in the promise's destructor, where each turn of each task would save a
+// register for that call.
 WEFT_ALWAYS_INLINE void destroy_task(std::coroutine_handle<> task) noexcept {
     transfer_base& p = promise_of(task);
     if (__builtin_expect((p.word & transfer_base::error) != 0, 0)) drop_error(p);
     task.destroy();
 }
 
-// Whether GCC makes tail calls is asked by example, once in each translation unit (no macro tells
-// -O1 from -O2); before it has answered, the answer is the careful one. The names are meant to have
-// internal linkage: they speak of this translation unit.
+// An example finds out whether GCC makes tail calls, once in each translation unit (no macro
+// distinguishes -O1 from -O2). Until the example has run, the answer is no. The names have internal
+// linkage on purpose: each is about its own translation unit.
 #if WEFT_GCC && !WEFT_ASAN && !WEFT_TSAN
 [[maybe_unused]] static std::uintptr_t tail_call_bits = transfer_base::no_tail_calls;
 static void* tail_caller_returns_to;

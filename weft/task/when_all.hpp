@@ -1,18 +1,19 @@
-// when_all: awaits several at once, until all have ended.
+// when_all: awaits several awaitables at once, until all have ended.
 //
 //   auto [a, b] = co_await weft::when_all(price("apple"), channel.async_recv());
 //   std::vector<int> n = co_await weft::when_all(std::move(tasks));
 //
-// Each is begun in order, as a task of its own on the executor of who awaits; none runs in parallel
-// with another there. All run to their end, also when one fails; then the first error is thrown as
-// it is. All of them are kept, for who gives the operation a name:
+// Each runs as a task of its own. The tasks start in order on the awaiter's executor, where none
+// runs in parallel with another; in a pool, they start on any of its threads. All run to their end,
+// even if one fails; then the first error is thrown unchanged. A named operation keeps all errors:
 //
 //   auto all = weft::when_all(a(), b());
 //   try { co_await all; } catch (...) { for (auto& e : all.errors()) log(e); }
 //
-// The result is a tuple, or of a range a vector (void: nothing); void is std::monostate in a tuple,
-// a reference a std::reference_wrapper. A stop of who awaits is a stop of each, and they are waited
-// for; if all have their value in spite of it, that is the result.
+// The result is a tuple, or for a range a vector (for void: nothing). In a tuple, void becomes
+// std::monostate; a reference becomes a std::reference_wrapper. A stop of the awaiter is forwarded
+// to each task, and the await returns when all have ended; if all have a value in spite of the
+// stop, the values are the result.
 #pragma once
 
 #include "weft/task/task_group.hpp"
@@ -61,7 +62,7 @@ auto when_all(As&&... awaitables) {
         detail::all_of_them, detail::as_task(std::forward<As>(awaitables))...);
 }
 
-// The elements are moved from, where they are not merely referred to.
+// Tasks and temporaries among the elements are moved from; the other elements are referred to.
 template <detail::range_of_awaitables R>
 auto when_all(R&& range) {
     auto tasks = detail::tasks_of(std::forward<R>(range));

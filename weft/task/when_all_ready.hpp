@@ -1,15 +1,16 @@
-// when_all_ready: awaits several at once, until all have ended, and gives what became of each.
+// when_all_ready: awaits several awaitables at once, until all have ended, and gives the outcome of
+// each.
 //
 //   auto [a, b] = co_await weft::when_all_ready(price("apple"), channel.async_recv());
 //   if (a.has_value()) use(a.value());
 //   else if (a.stopped()) log("stopped", a.reason());
 //   else std::rethrow_exception(a.exception());        // as a.value() does
 //
-// They begin and end as for when_all, and none stops another. Where that throws the first error,
-// this has an outcome for each, in the order of the arguments: in a tuple, or of a range in a
-// vector. So the value of one is not lost with the failure of another, and it is known which
-// failed. A stop of the awaiter is a stop of each, and they are waited for; only one that came
-// before they began is thrown.
+// The tasks start and end as in when_all, and none stops another. Where when_all throws the first
+// error, when_all_ready has an outcome for each task, in the order of the arguments: in a tuple, or
+// for a range in a vector. The failure of one task therefore does not lose the value of another,
+// and shows which task failed. A stop of the awaiter is forwarded to each task, and the await
+// returns when all have ended; only a stop that came before the tasks began is thrown.
 #pragma once
 
 #include <variant>
@@ -18,7 +19,7 @@
 
 namespace weft {
 
-// What a task ended with: a value, an exception, or a stop.
+// The outcome of a task: a value, an exception, or a stop.
 template <class T>
 class [[nodiscard]] task_outcome {
     using kept = detail::kept_t<T>;
@@ -30,17 +31,17 @@ public:
     bool has_value() const noexcept { return state_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
     bool stopped() const noexcept { return state_.index() == 2; }
-    // Why it was stopped; none if it was not.
+    // The reason of the stop; none if the task was not stopped.
     stop_reason reason() const noexcept {
         return stopped() ? *std::get_if<2>(&state_) : stop_reason::none;
     }
-    // What it threw; null if it threw nothing, or `stopped`.
+    // The exception that the task threw; null if the task threw nothing, or `stopped`.
     std::exception_ptr exception() const noexcept {
         const auto* e = std::get_if<1>(&state_);
         return e != nullptr ? *e : nullptr;
     }
 
-    // Throws what came instead: the exception, or `stopped`.
+    // Without a value, throws the exception, or `stopped`.
     reference value() & {
         check();
         if constexpr (!std::is_void_v<T>) return *std::get_if<0>(&state_);
@@ -104,7 +105,7 @@ auto when_all_ready(As&&... awaitables) {
         detail::all_of_them, detail::as_task(std::forward<As>(awaitables))...);
 }
 
-// The elements are moved from, where they are not merely referred to.
+// Tasks and temporaries among the elements are moved from; the other elements are referred to.
 template <detail::range_of_awaitables R>
 auto when_all_ready(R&& range) {
     auto tasks = detail::tasks_of(std::forward<R>(range));

@@ -1,12 +1,13 @@
-// when_any, some: awaits several at once, until one has ended, or n.
+// when_any, some: await several awaitables at once, until one, or n of them, have ended.
 //
 //   auto first = co_await weft::when_any(from_cache(k), from_disk(k));   // a variant
 //   if (first.index == 0) use(std::get<0>(first.value));
 //   auto two = co_await weft::some(2, std::move(replicas));              // in the order of ending
 //
-// The others, the losers, are then asked to stop, and have ended when the await returns: what they
-// held is free. Each is a task of its own, as in when_all. An error is an ending like another: if a
-// winner failed, its error is thrown. What a loser ended with is lost.
+// The other tasks, the losers, are then asked to stop, and have ended when the await returns:
+// everything that the losers held is released. Each is a task of its own, as in when_all. A task
+// that fails counts as ended: if a winner failed, its error is thrown. The outcome of a loser is
+// lost.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace weft {
 
 namespace detail {
 
-// The indices of the first `count` to end, in the order in which they did.
+// The indices of the first `count` tasks to end, in the order of their ends.
 std::vector<std::size_t> winners(std::span<task_flow* const> tasks, std::size_t count);
 
 template <class T>
@@ -109,7 +110,7 @@ auto when_any(R&& range) {
     return when_any_range_operation<T>(std::size_t{1}, std::move(tasks));
 }
 
-// All, where there are not so many; at least one.
+// Waits for all if there are fewer than `count`. Precondition: `count` is not 0.
 template <awaitable... As>
     requires(sizeof...(As) > 0)
 auto some(std::size_t count, As&&... awaitables) {

@@ -1,18 +1,19 @@
-// with_deadline, with_timeout: awaits something, but not longer than to a moment.
+// with_deadline, with_timeout: await something, but not beyond a time point.
 //
 //   weft::result<reply> r = co_await weft::with_timeout(ask(db), 250ms);
 //   if (r.error() == std::errc::timed_out) ...
 //
-// The deadline holds for every wait in what is awaited, however deep: they end as by a stop, for
-// the reason `deadline`, and destructors run; what has ended by itself wins. Nothing is left
-// behind. A deadline further out cannot be put off by one further in, and is not turned into
-// timed_out here.
+// The deadline holds for every wait within the awaited object, however deep. A wait that is cut
+// short ends as by a stop, with the reason `deadline`, and destructors run; an operation that has
+// ended by itself wins. Nothing is left behind. An inner deadline cannot extend an outer deadline;
+// the expiry of an outer deadline is not turned into timed_out here.
 //
-// The deadline is the awaiting flow's, for as long as this is awaited in place. What was begun by
-// hand, with start(), runs beside the rest of its flow: there what is awaited gets a flow of its
+// The deadline is set on the awaiter's flow while the object is awaited in place. A task that was
+// started by start() runs beside the rest of its flow: there the awaited object gets a flow of its
 // own.
 //
-// The result is a weft::result<T>; of what ends with a result<T>, the same one, not one in another.
+// The result is a weft::result<T>. If the awaited object itself gives a result<T>, that result is
+// passed on, not nested in another.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@
 namespace weft {
 namespace detail {
 
-// The deadline of the running flow, for as long as this stands.
+// Sets the deadline of the running flow for the lifetime of this object.
 class flow_deadline {
 public:
     explicit flow_deadline(time_point t) noexcept
@@ -36,7 +37,7 @@ public:
     flow_deadline& operator=(const flow_deadline&) = delete;
     ~flow_deadline() { flow_.set_deadline(before_); }
 
-    // Whether it is for this one that a wait ended early, and for nothing else.
+    // Whether a wait ended early because of this deadline, and for no other reason.
     bool has_ended_it() const noexcept {
         return ours_ && !flow_.stop.stop_requested() && flow_.home->now() >= flow_.deadline;
     }
@@ -90,8 +91,9 @@ task<within_t<T>> within_deadline(task<T> t, time_point until) {
 #endif
 }
 
-// Whether the line of tasks that asks has a flow to itself, so that a deadline may be set for that.
-// Not so if the outermost was begun by hand: who did goes on in the same flow, or in none.
+// Whether the caller's awaiter chain has a flow to itself, so that a deadline may be set on that
+// flow. False if the outermost task was started by start(): the caller of start() continues in the
+// same flow, or outside any flow.
 struct has_its_flow {
     bool it_has = false;
 

@@ -4,13 +4,14 @@
 //       while (auto peer = co_await listener.async_accept()) n.spawn(session(std::move(*peer)));
 //   });
 //
-// The function's task is the block; its result is that of the co_await. When it ends, the children
-// that are left are asked to stop and waited for; so they are when it fails, and then its exception
-// leaves. If a child fails, the others are stopped, and each wait of the block throws the child's
-// error; all are waited for, and that error leaves. All is as nursery.hpp says of a fiber's block.
-// The function lies in the frame: a lambda may capture what it likes.
+// The function's task is the block; the task's result is the result of the co_await. When the block
+// ends or fails, the remaining children are asked to stop and waited for; if the block failed, its
+// exception then leaves. If a child fails, the other children are stopped, each wait of the block
+// throws the child's error, all are waited for, and that error leaves. The rules are those of a
+// fiber's block, see nursery.hpp. The function is stored in the frame: a lambda may capture
+// anything.
 //
-// To wait for the children instead of stopping them: co_await n.async_join() at its end.
+// To wait for the children instead of stopping them: co_await n.async_join() at the block's end.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,8 @@
 namespace weft {
 namespace detail {
 
-// Waits for the block. A stop of the caller is the block's, which hands it on where it joins.
+// Waits for the block. A stop of the caller is forwarded to the block, which forwards it to the
+// children where the block joins them.
 template <class T>
 class block_operation {
 public:
@@ -49,14 +51,14 @@ struct end_of_frame {
     nursery& of;
     explicit end_of_frame(nursery& n) noexcept : of(n) {}
     end_of_frame(const end_of_frame&) = delete;
-    ~end_of_frame() { of.end_children(); }  // none, but where the frame is destroyed as it waits
+    ~end_of_frame() { of.end_children(); }  // any are left only if a waiting frame is destroyed
 };
 
 }  // namespace detail
 
 template <class F, class T = typename std::invoke_result_t<F&, nursery&>::value_type>
 task<T> with_nursery(F block) {
-    nursery n(nullptr);  // of a block that is a task of its own
+    nursery n(nullptr);  // the block is a task of its own
     const detail::end_of_frame guard(n);
     detail::task_run<T> run(block(n), detail::executor_here());
     n.begin_block(*run);

@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "weft/base/block_cache.hpp"
+#include "weft/base/caught_exception.hpp"
 #include "weft/wait/awaitable.hpp"
 #include "weft/wait/off_stack.hpp"
 #include "weft/wait/operation.hpp"
@@ -39,15 +40,35 @@ inline flow& blocking_flow(std::source_location place) noexcept {
     return f != nullptr && f->kind->suspend != nullptr ? *f : blocking_flow_rarely(place);
 }
 
+// Whether its handle need not be what is run in its turn. What lies on a shared stack is looked for
+// when that is back; and a flow that may go elsewhere does so by its own handle.
+inline bool may_look_first(const flow& f) noexcept {
+    return f.kind->may_look_first &&
+           (f.attention & (flow_hot::shares_call | flow_hot::roams_call)) == 0;
+}
+
+// What a wait is made of beside its operation, where nothing looks first.
 template <class Op>
-decltype(auto) block_with(waiter& w, Op& op) {
+struct plain_wait {
+    [[no_unique_address]] wait_room<Op> room;
+    waiter w;
+    explicit plain_wait(flow& f) noexcept : w(f) {}
+};
+
+template <class Op>
+WEFT_ALWAYS_INLINE decltype(auto) block_with_in_place(plain_wait<Op>& by, Op& op) {
+    waiter& w = by.w;
     w.handle = w.of->handle;
-    if (!w.admit(Op::reports_stop, true) || !op.start(w)) return op.take(&w, w.conclude());
+    if (!w.admit(Op::reports_stop, true) || !by.room.start(op, w)) return op.take(&w, w.conclude());
     refuse_on_shared_stack(w.thing(), "a wait for something that lies on a shared stack");
     if constexpr (repeated<Op>)
         return op.take(&w, w.park_again(deadline_of(op), [&] { return op.again(w); }));
     else
         return op.take(&w, w.park(deadline_of(op)));
+}
+template <class Op>
+decltype(auto) block_with(plain_wait<Op>& by, Op& op) {
+    return block_with_in_place(by, op);
 }
 
 template <class Op>
@@ -58,13 +79,25 @@ bool ready_to_block(Op& op, std::source_location place) {
         return is_ready(op, place);
 }
 
-// A wait off the stack, with its operation or for one that lies elsewhere.
+// A wait off the stack, with its operation.
 template <class Op>
 struct moved_wait {
     Op op;
-    waiter w;
-    moved_wait(Op&& o, flow& f) : op(std::move(o)), w(f) {}
+    plain_wait<Op> by;
+    template <class... Args>
+    explicit moved_wait(flow& f, Args&&... args) : op(std::forward<Args>(args)...), by(f) {}
 };
+
+// On a shared stack, of an operation that is made where it is found while that is another's. Its
+// own function: what the caller's frame need not have for it is not copied out.
+template <class Op, class... Args>
+WEFT_NOINLINE auto block_apart(flow& f, std::source_location place, Args... args)
+    -> decltype(std::declval<Op&>().take(nullptr, wait_status::woken)) {
+    const auto there = std::make_unique<in_block<moved_wait<Op>>>(f, args...);
+    Op& op = there->value.op;
+    if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
+    return block_with_in_place(there->value.by, op);
+}
 
 // On a shared stack. It has not been asked whether it is ready: until then it may be moved.
 template <class Op>
@@ -72,27 +105,42 @@ WEFT_NOINLINE auto block_off_stack(Op& op, flow& f, std::source_location place)
     -> decltype(op.take(nullptr, wait_status::woken)) {
     if constexpr (std::is_move_constructible_v<Op>) {
         if (f.kind->has_on_stack(f, std::addressof(op))) {
-            const auto there = std::make_unique<in_block<moved_wait<Op>>>(std::move(op), f);
+            const auto there = std::make_unique<in_block<moved_wait<Op>>>(f, std::move(op));
             Op& moved = there->value.op;
             if (ready_to_block(moved, place)) return moved.take(nullptr, wait_status::woken);
-            return block_with(there->value.w, moved);
+            return block_with(there->value.by, moved);
         }
     } else if (f.kind->has_on_stack(f, std::addressof(op))) {
         fail("an operation that cannot be moved is awaited on a shared stack", f.who(), place);
     }
     if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
-    const auto there = std::make_unique<in_block<waiter>>(f);
+    const auto there = std::make_unique<in_block<plain_wait<Op>>>(f);
     return block_with(there->value, op);
+}
+
+// Of one that was found not to be ready, by a flow that may look first. In the caller's frame: what
+// it waits with lies on a part of its stack that is cold when it goes on, so the fewer frames the
+// better.
+template <class Op>
+WEFT_ALWAYS_INLINE decltype(auto) block_looking(Op& op, flow& f) {
+    [[maybe_unused]] wait_room<Op> room;
+    looking_waiter<Op> w(f, op, f.handle);
+    if (!w.admit(Op::reports_stop, true) || !room.start(op, w)) return op.take(&w, w.conclude());
+    return op.take(&w, w.park(deadline_of(op)));
 }
 
 // Of an operation that was found not to be ready just now, by others than itself.
 template <class Op>
 decltype(auto) block_unready(Op& op, std::source_location place) {
     flow& f = blocking_flow(place);
+    if constexpr (repeated<Op>) {
+        if (may_look_first(f)) [[likely]]
+            return block_looking(op, f);
+    }
     if (f.shares_stack()) [[unlikely]]
         return block_off_stack(op, f, place);
-    waiter w(f);
-    return block_with(w, op);
+    plain_wait<Op> by(f);
+    return block_with(by, op);
 }
 
 template <class Op>
@@ -101,6 +149,23 @@ decltype(auto) block_for(Op& op, std::source_location place) {
         return block_off_stack(op, *f, place);
     if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
     return block_unready(op, place);
+}
+
+// The same of one that is made here, from what is small, in a frame of its own.
+template <class Op, class... Args>
+WEFT_NOINLINE auto block_here(std::source_location place, Args... args) {
+    Op op(args...);
+    return block_for(op, place);
+}
+// The same in the caller's frame, for what is worth a copy of it in each caller.
+template <class Op, class... Args>
+WEFT_ALWAYS_INLINE auto block_in_place(std::source_location place, Args... args) {
+    flow* const f = current_flow();
+    if (f == nullptr || !may_look_first(*f)) [[unlikely]]
+        return block_here<Op>(place, args...);
+    Op op(args...);
+    if (op.ready()) return op.take(nullptr, wait_status::woken);
+    return block_looking(op, *f);
 }
 
 // In a destructor that runs because of an exception, what is awaited is not stopped. A wait can see
@@ -208,7 +273,7 @@ public:
         bridge get_return_object() noexcept { return bridge(*this); }
         std::suspend_always initial_suspend() const noexcept { return {}; }
         ending final_suspend() const noexcept { return {}; }
-        void unhandled_exception() noexcept { end->error = std::current_exception(); }
+        void unhandled_exception() { end->error = caught_exception(); }
     };
 
     explicit bridge(promise_type& p) noexcept

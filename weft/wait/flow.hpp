@@ -30,6 +30,7 @@
 #include <atomic>
 #include <cstdint>
 #include <source_location>
+#include <utility>
 
 #include "weft/base/assert.hpp"
 #include "weft/base/atomic.hpp"
@@ -68,6 +69,10 @@ struct flow_kind {
 
     // Of a flow that shares its stack, and runs: whether p lies there. Null: none of the kind does.
     bool (*has_on_stack)(const flow&, const void* p) noexcept = nullptr;
+
+    // Of one that suspends: whether, in its turn, a look at what it waits for may come first, on
+    // the stack of its executor, and its own handle be run within that (operation.hpp).
+    bool may_look_first = false;
 };
 
 namespace detail {
@@ -240,6 +245,16 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
         if (hot == nullptr) return;
         const void* at = static_cast<const void* const*>(hot)[1];
         prefetch(static_cast<const char*>(at) - cache_line_bytes);
+    }
+
+    // So many lines of its stack, from where it loads next upwards, where it has one.
+    template <std::size_t Lines>
+    WEFT_ALWAYS_INLINE void fetch_stack() const noexcept {
+        if (hot == nullptr || kind->suspend == nullptr) return;
+        const auto* const at = static_cast<const char*>(static_cast<const void* const*>(hot)[1]);
+        [at]<std::size_t... I>(std::index_sequence<I...>) {
+            (prefetch(at + I * cache_line_bytes), ...);
+        }(std::make_index_sequence<Lines>());
     }
 
     bool shares_stack() const noexcept { return (attention & shares_call) != 0; }

@@ -31,6 +31,12 @@ inline bool is_on_shared_stack(const void* p) noexcept {
     return f != nullptr && f->shares_stack() && f->kind->has_on_stack(*f, p);
 }
 
+// Whether the caller runs on a shared stack, and all that its frames hold is copied when it waits.
+inline bool is_on_shared_stack() noexcept {
+    const flow* const f = current_flow();
+    return f != nullptr && f->shares_stack();
+}
+
 // Of something that others come to while the flow is suspended.
 inline void refuse_on_shared_stack(const void* p, const char* message) noexcept {
     if (is_on_shared_stack(p)) [[unlikely]]

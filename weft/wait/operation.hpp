@@ -13,7 +13,17 @@
 //
 //      bool again(waiter&)      asked on the party's own thread when the event or the deadline has
 //                               come: true if this is the end of the wait; false if the operation
-//                               has enlisted the waiter once more (waiter::renew). Optional.
+//                               has enlisted the waiter once more (waiter::renew). It is asked on
+//                               the stack of the party's executor, where that can be, so that only
+//                               the end of the wait is a switch; so it neither blocks nor throws.
+//                               Optional.
+//
+//      struct room;             what it needs while it waits, and not before, where that is much:
+//      bool start(waiter&, room&)   it stays until the wait is over, take() included. A
+//                               coroutine has it in a block of the cache, with the waiter, so that
+//                               a frame that awaits in ten places has ten operations in it, and no
+//                               room. Optional; with it there is
+//      void lacks_memory()      there was none for that block: the next call is take().
 //
 //      bool blocking_ready()    in the place of ready(), if it matters that the caller blocks and
 //                               is no coroutine. Optional.
@@ -28,11 +38,12 @@
 
 #include <concepts>
 #include <coroutine>
-#include <optional>
+#include <memory>
 #include <source_location>
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/block_cache.hpp"
 #include "weft/wait/runnable.hpp"
 #include "weft/wait/stopped.hpp"
 #include "weft/wait/thread_host.hpp"
@@ -40,10 +51,25 @@
 
 namespace weft {
 
+namespace detail {
+
+template <class Op>
+concept roomy = requires(Op& op, waiter& w, typename Op::room& r) {
+    { op.start(w, r) } -> std::same_as<bool>;
+    op.lacks_memory();
+};
+template <class Op>
+concept roomless = requires(Op& op, waiter& w) {
+    { op.start(w) } -> std::same_as<bool>;
+};
+
+}  // namespace detail
+
 template <class Op>
 concept operation = requires(std::remove_reference_t<Op>& op, waiter& w) {
     { op.ready() } -> std::same_as<bool>;
-    { op.start(w) } -> std::same_as<bool>;
+    requires detail::roomy<std::remove_reference_t<Op>> ||
+                 detail::roomless<std::remove_reference_t<Op>>;
     op.take(&std::as_const(w), wait_status::woken);
     { std::remove_reference_t<Op>::reports_stop } -> std::convertible_to<bool>;
 };
@@ -79,53 +105,143 @@ inline executor& home_of_nobody() noexcept {
     return e != nullptr ? *e : this_thread_host();
 }
 
+// The room of an operation, if it has one. Before the waiter, so that it is there for longer.
+template <class Op>
+struct wait_room {
+    bool start(Op& op, waiter& w) { return op.start(w); }
+};
+template <roomy Op>
+struct wait_room<Op> {
+    typename Op::room room;
+    bool start(Op& op, waiter& w) { return op.start(w, room); }
+};
+
+// A waiter that is run in the turn of its party, in place of that, until its operation is complete.
+template <class Op>
+struct look_again : look_frame {
+    Op& op;
+};
+template <class Op>
+class looking_waiter : look_again<Op>, public waiter {  // in this order in memory
+public:
+    template <class Home>
+    looking_waiter(Home& at, Op& of_it, std::coroutine_handle<> party) noexcept
+        : look_again<Op>{{{look, look}, party}, of_it}, waiter(at) {
+        looks_by(*this);
+    }
+
+private:
+    static void look(frame* f) {
+        auto& me = static_cast<looking_waiter&>(*f);
+        if (me.status() != wait_status::stopped && !me.op.again(me)) return;
+        me.then.resume();
+    }
+};
+
 template <class Op>
 class operation_awaiter {
 public:
     explicit operation_awaiter(Op& op) noexcept : op_(op) {}
+    operation_awaiter(const operation_awaiter&) = delete;
+    operation_awaiter& operator=(const operation_awaiter&) = delete;
+    ~operation_awaiter() {
+        if (waits_) std::destroy_at(&waiter_);
+    }
 
     bool await_ready(std::source_location place = std::source_location::current()) {
         return is_ready(op_, place);
     }
     bool await_suspend(std::coroutine_handle<> h) {
-        flow* f = current_flow();
-        waiter& w = f != nullptr ? waiter_.emplace(*f) : waiter_.emplace(home_of_nobody());
-        if constexpr (repeated<Op>) {
-            again_.emplace(*this, h);
-            w.handle = again_->handle();
-        } else {
-            w.handle = h;
-        }
-        if (!w.admit(Op::reports_stop) || !op_.start(w)) return false;
-        w.engage(deadline_of(op_));
+        if (flow* const f = current_flow()) [[likely]]
+            make_waiter(*f, h);
+        else
+            make_waiter(home_of_nobody(), h);
+        if (!waiter_.admit(Op::reports_stop) || !op_.start(waiter_)) return false;
+        waiter_.engage(deadline_of(op_));
         return true;
     }
     decltype(auto) await_resume() {
-        return waiter_ ? op_.take(&*waiter_, waiter_->conclude())
-                       : op_.take(nullptr, wait_status::woken);
+        return waits_ ? op_.take(&std::as_const(static_cast<waiter&>(waiter_)), waiter_.conclude())
+                      : op_.take(nullptr, wait_status::woken);
     }
 
 private:
-    // What is run in place of the coroutine, until the operation is complete.
-    struct look_again : frame {
-        operation_awaiter& self;
-        std::coroutine_handle<> then;
-
-        look_again(operation_awaiter& a, std::coroutine_handle<> h) noexcept
-            : frame{look, look}, self(a), then(h) {}
-        static void look(frame* f) {
-            auto& me = *static_cast<look_again*>(f);
-            waiter& w = *me.self.waiter_;
-            if (w.status() != wait_status::stopped && !me.self.op_.again(w)) return;
-            me.then.resume();
+    template <class Home>
+    void make_waiter(Home& home, std::coroutine_handle<> h) noexcept {
+        if constexpr (repeated<Op>) {
+            std::construct_at(&waiter_, home, op_, h);
+        } else {
+            std::construct_at(&waiter_, home);
+            waiter_.handle = h;
         }
-    };
-    struct nothing {};
+        waits_ = true;
+    }
 
     Op& op_;
-    std::optional<waiter> waiter_;
-    [[no_unique_address]] std::conditional_t<repeated<Op>, std::optional<look_again>, nothing>
-        again_;
+    bool waits_ = false;
+    union {  // beside what says whether there is one: an awaiter that need not wait touches no more
+        std::conditional_t<repeated<Op>, looking_waiter<Op>, waiter> waiter_;
+    };
+};
+
+// The same of one with a room: both are made when it waits, and not in the frame.
+template <roomy Op>
+class operation_awaiter<Op> {
+public:
+    explicit operation_awaiter(Op& op) noexcept : op_(op) {}
+    operation_awaiter(const operation_awaiter&) = delete;
+    operation_awaiter& operator=(const operation_awaiter&) = delete;
+    ~operation_awaiter() {
+        if (wait_ == nullptr) return;
+        std::destroy_at(wait_);
+        block_cache::release(wait_, sizeof(wait));
+    }
+
+    bool await_ready(std::source_location place = std::source_location::current()) {
+        return is_ready(op_, place);
+    }
+    bool await_suspend(std::coroutine_handle<> h) {
+        void* const block = block_cache::try_acquire(sizeof(wait));
+        if (block == nullptr) [[unlikely]] {
+            op_.lacks_memory();
+            return false;
+        }
+        flow* const f = current_flow();
+        wait_ = f != nullptr ? ::new (block) wait(*f, op_, h)
+                             : ::new (block) wait(home_of_nobody(), op_, h);
+        if (!wait_->by.admit(Op::reports_stop) || !wait_->room.start(op_, wait_->by)) return false;
+        wait_->by.engage(deadline_of(op_));
+        return true;
+    }
+    decltype(auto) await_resume() {
+        return wait_ != nullptr
+                   ? op_.take(&std::as_const(static_cast<waiter&>(wait_->by)), wait_->by.conclude())
+                   : op_.take(nullptr, wait_status::woken);
+    }
+
+private:
+    // The waiter first in memory, and gone first.
+    struct wait {
+        union {
+            std::conditional_t<repeated<Op>, looking_waiter<Op>, waiter> by;
+        };
+        wait_room<Op> room;
+
+        template <class Home>
+        wait(Home& at, Op& op, std::coroutine_handle<> h) noexcept
+            requires repeated<Op>
+            : by(at, op, h) {}
+        template <class Home>
+        wait(Home& at, Op&, std::coroutine_handle<> h) noexcept : by(at) {
+            by.handle = h;
+        }
+        ~wait() { std::destroy_at(&by); }
+    };
+    static_assert(sizeof(wait) <= block_cache::maximum_block_bytes &&
+                  alignof(wait) <= block_cache::alignment);
+
+    Op& op_;
+    wait* wait_ = nullptr;
 };
 
 }  // namespace detail

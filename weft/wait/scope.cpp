@@ -43,7 +43,9 @@ void scope::enter(scope_member& m) noexcept {
 void scope::leave(scope_member& m) noexcept {
     m.detach();  // from here on nobody asks it
     bool ask_others;
+    bool tells;
     detail::nursery_block* told = nullptr;
+    wait_list woken;
     {
         const std::lock_guard held(queue_);
         m.place = ++ended_count_;
@@ -55,14 +57,15 @@ void scope::leave(scope_member& m) noexcept {
             failed_.push_back(m);
             told = block_;
         }
+        tells = ask_others || told != nullptr;
+        if (!tells && --living_count_ == 0) queue_.claim_all(woken);
     }
-    // Without the lock, as this runs the callbacks of whoever holds the token. The scope stays
-    // meanwhile: the child is still counted. C1
-    if (ask_others)
-        stop_.request_stop(m.failed() ? stop_reason::sibling_failed : stop_reason::user);
-    if (told != nullptr) told->fail(first_error());
-    wait_list woken;
-    {
+    if (tells) {
+        // Without the lock, as this runs the callbacks that were put on the token. The scope stays
+        // meanwhile: the child is still counted. C1
+        if (ask_others)
+            stop_.request_stop(m.failed() ? stop_reason::sibling_failed : stop_reason::user);
+        if (told != nullptr) told->fail(first_error());
         const std::lock_guard held(queue_);
         if (--living_count_ == 0) queue_.claim_all(woken);
     }

@@ -4,6 +4,9 @@
 // else enlist" is one step and no wake falls between the two. Under the lock nobody is woken: who
 // is to be woken is claimed and taken out, and woken after it (waiter.hpp).
 //
+// A waiter stands in one such queue, and is claimed by that one alone (W5): a wait with several
+// places has lists of its own, under locks of its own, and uses waiter::claim(), as a select does.
+//
 //   const std::lock_guard held(queue);           // start(): free_, or stand in line
 //   if (std::exchange(free_, false)) return false;
 //   queue.push_back(node_); return true;
@@ -41,14 +44,17 @@ public:
     }
     // Takes the first out whose wait has not ended otherwise; null when there is none. The caller
     // owes its waiter a wake.
-    [[nodiscard]] wait_node* claim_first() noexcept {
-        while (wait_node* n = nodes_.pop_front())
-            if (n->owner->claim()) return n;
+    [[nodiscard]] wait_node* claim_first() noexcept { return claim_first_of(nodes_); }
+    // All of them, into a list that is the caller's, to be woken after the lock is released.
+    void claim_all(wait_list& into) noexcept { claim_all_of(nodes_, into); }
+    // The same of a list under another lock, in which each has its only place. W5
+    [[nodiscard]] static wait_node* claim_first_of(wait_list& from) noexcept {
+        while (wait_node* n = from.pop_front())
+            if (n->owner->claim_alone()) return n;
         return nullptr;
     }
-    // All of them, into a list that is the caller's, to be woken after the lock is released.
-    void claim_all(wait_list& into) noexcept {
-        while (wait_node* n = claim_first()) into.push_back(*n);
+    static void claim_all_of(wait_list& from, wait_list& into) noexcept {
+        while (wait_node* n = claim_first_of(from)) into.push_back(*n);
     }
 
     // Without the lock: what a withdrawal does.

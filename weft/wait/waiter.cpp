@@ -16,19 +16,26 @@ bool waiter::admit_slowly(bool reports_stop, bool on_own_stack) noexcept {
     return reason_ == stop_reason::none || !state_.claim(wait_status::stopped);
 }
 
-// The earlier of the wait's own deadline and the flow's, and the stop that is there already.
-void waiter::arm(time_point until) noexcept {
-    const bool bounded = of != nullptr && stoppable_ && of->shields == 0;
+// The earlier of the wait's own deadline and the flow's.
+void waiter::set_timer(time_point until) noexcept {
+    const bool bounded = of != nullptr && may_be_stopped();
     const time_point scope = bounded ? of->deadline : never;
+    const time_point first = std::min(until, scope);
+    if (first == never) return;
+    std::construct_at(&timer_);
+    timed_ = true;
     of_scope_ = scope < until;
-    timer_.deadline = std::min(until, scope);
-    if (timer_.deadline != never) {
-        timer_.fire = on_deadline;
-        timer_.owner = this;
-        home_->arm(timer_);
-    }
+    timer_.deadline = first;
+    timer_.fire = on_deadline;
+    timer_.owner = this;
+    home_->arm(timer_);
+}
+
+// That, and the stop that is there already.
+void waiter::arm(time_point until) noexcept {
+    set_timer(until);
     // One that came while the operation was started found no wait to end.
-    if (!bounded) return;
+    if (of == nullptr || !may_be_stopped()) return;
     if (const stop_reason r = of->known_stop(); r != stop_reason::none) stop(r);
 }
 
@@ -57,14 +64,16 @@ bool waiter::renew(time_point until, bool reports_stop) noexcept {
     state_.renew();
     late_ = false;
     if (of == nullptr || of->attention == 0) {
-        if (until == never && !timer_.armed) [[likely]]
+        if (until == never && !is_armed()) [[likely]]
             return true;
-    } else if (!admit_slowly(reports_stop, false)) {
+    } else if (stoppable_ && !admit_slowly(reports_stop, false)) {  // it stays what it was
         return false;
     }
     // A timer that has gone off meanwhile found the wait ended, and goes off again.
-    if (timer_.armed && timer_.deadline > until) home_->disarm(timer_);
-    if (!timer_.armed) arm(until);
+    if (is_armed() && timer_.deadline > until) home_->disarm(timer_);
+    // Not the stop that another thread has requested since: it would end the wait before it stands
+    // in its queue again. Its message, which is on the way, finds it there.
+    if (!is_armed()) set_timer(until);
     return true;
 }
 

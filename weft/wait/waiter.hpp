@@ -19,17 +19,33 @@
 // W2  who does not claim does not touch the waiter after its queue's lock is released
 // W3  a waiter that is destroyed stands in no queue and in no executor
 // W4  it leaves its executor only after it was woken, and was taken out of what is ready there
+// W5  where it has one place, and each event comes under the lock of that place, a claim that is
+//     made there on its own thread has no rival: deadline and stop claim on that thread too
+//
+// What most waits touch lies together, in a line and a half; the timer is behind it, and is made
+// when there is a deadline.
 //
 // Model: test/model/waiter_state_test.cpp
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <type_traits>
 
 #include "weft/base/list.hpp"
 #include "weft/wait/flow.hpp"
 #include "weft/wait/waiter_state.hpp"
 
 namespace weft {
+
+namespace detail {
+
+// What is run in the turn of a party in place of itself, and runs it where the wait is at its end.
+struct look_frame : frame {
+    std::coroutine_handle<> then;
+};
+
+}  // namespace detail
 
 class waiter : public runnable {
 public:
@@ -70,6 +86,7 @@ public:
     // executor that ends waits for it, for a while.
     void await_others() noexcept { outside_ = others_ = true; }
     bool is_for_others() const noexcept { return others_; }
+    bool is_from_outside() const noexcept { return outside_; }
     // Whether this wait, or one around it, is of that kind.
     bool is_for_outside() const noexcept {
         return outside_ || (outer_ != nullptr && outer_->is_for_outside());
@@ -90,6 +107,17 @@ public:
     // The event has come: under the lock of the queue. False: somebody else has ended the wait, and
     // the waiter is about to withdraw; look for another.
     [[nodiscard]] bool claim() noexcept { return state_.claim(wait_status::woken); }
+    // The same for a waiter that stands in this queue and in no other: on its own thread that is no
+    // atomic operation. W5. Of one that has ended, `home_` may be on its way: W4.
+    [[nodiscard]] bool claim_alone() noexcept {
+        if (!state_.is_pending()) return false;
+        if (home_ != current_executor()) return claim();
+        state_.claim_alone(wait_status::woken);
+        return true;
+    }
+
+    // Whether its wait has ended: its wake has come, or is on the way.
+    bool is_claimed() const noexcept { return !state_.is_pending(); }
 
     // After a claim. Any thread.
     void wake() noexcept { home_->post(*this); }
@@ -101,7 +129,7 @@ public:
     [[nodiscard]] bool renew(time_point until, bool reports_stop) noexcept;
     // Before that, on its own thread: the deadline until now was that of something which is over.
     void drop_deadline() noexcept {
-        if (timer_.armed) home_->disarm(timer_);
+        if (is_armed()) home_->disarm(timer_);
     }
     // Of a claimed one.
     wait_status status() const noexcept { return state_.status(); }
@@ -143,7 +171,8 @@ public:
     }
     WEFT_ALWAYS_INLINE wait_status conclude() noexcept {
         if (!engaged_) return state_.status();
-        if (timer_.armed) home_->disarm(timer_);
+        if (is_armed()) [[unlikely]]
+            home_->disarm(timer_);
         if (of != nullptr) leave_flow();
         engaged_ = false;
         return state_.status();
@@ -161,6 +190,23 @@ public:
         prefetch(rest);
         prefetch(rest + cache_line_bytes);
         prefetch(thing_);
+    }
+
+    // The same in two steps, of which neither loads what was not fetched before.
+    WEFT_ALWAYS_INLINE void fetch_itself() const noexcept {
+        const auto* const here = reinterpret_cast<const char*>(this);
+        prefetch(here);
+        prefetch(here + cache_line_bytes);
+    }
+    WEFT_ALWAYS_INLINE void fetch_operation() const noexcept {
+        const auto* const op = static_cast<const char*>(operation_);
+        prefetch(op);
+        prefetch(op + cache_line_bytes);
+        prefetch(thing_);
+        if (looks_) {
+            prefetch(this + 1);  // its room, if it has one
+            prefetch(static_cast<const detail::look_frame*>(handle.address())->then.address());
+        }
     }
 
     // Whether a stop ends it, as its flow is now. On its own thread, from start() on.
@@ -182,15 +228,24 @@ public:
     }
     // Its flow goes over to another executor in that turn: nothing of it stays behind.
     void leave() noexcept {
-        if (timer_.armed) home_->disarm(timer_);
+        if (is_armed()) home_->disarm(timer_);
         home_ = nullptr;
     }
     void arrive(executor& at) noexcept { home_ = &at; }
 
+protected:
+    // Is run by that, and not by its party's own handle.
+    void looks_by(detail::look_frame& f) noexcept {
+        handle = f.handle();
+        looks_ = true;
+    }
+
 private:
     friend struct flow;
 
+    bool is_armed() const noexcept { return timed_ && timer_.armed; }
     WEFT_NOINLINE bool admit_slowly(bool reports_stop, bool on_own_stack) noexcept;
+    WEFT_NOINLINE void set_timer(time_point until) noexcept;
     WEFT_NOINLINE void arm(time_point until) noexcept;
     void end_early(wait_status how, stop_reason why) noexcept;
     // In front of what `at` points to.
@@ -218,20 +273,26 @@ private:
     stop_reason reason_ = stop_reason::none;
     bool engaged_ = false;  // between engage and conclude
     bool stoppable_ = true;
-    bool of_scope_ = false;  // the timer is a scope's
     bool late_ = false;
     bool outside_ = false;
-    bool others_ = false;
+    bool timed_ = false;         // there is a timer
+    bool of_scope_ : 1 = false;  // which is a scope's
+    bool others_ : 1 = false;
+    bool looks_ : 1 = false;   // what is run is a look_frame
+    waiter* outer_ = nullptr;  // the flow's next one, F1
+    waiter** link_ = nullptr;  // what points here
     withdrawal withdraw_ = nullptr;
     interruption interrupt_ = nullptr;
     const char* what_ = nullptr;
     const void* thing_ = nullptr;
     void* operation_ = nullptr;
-    waiter* outer_ = nullptr;  // the flow's next one, F1
-    waiter** link_ = nullptr;  // what points here
     struct deadline_timer : timer_node {
         waiter* owner;
-    } timer_;
+    };
+    static_assert(std::is_trivially_destructible_v<deadline_timer>);
+    union {
+        deadline_timer timer_;  // if it is timed
+    };
 };
 
 // A place of a waiter in the queue of what it waits for. Most waits have one; a select has several.

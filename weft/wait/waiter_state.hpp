@@ -37,6 +37,12 @@ public:
                                              std::memory_order_release, std::memory_order_relaxed);
     }
 
+    // The same where it is pending and nobody else can claim it now (waiter.hpp, W5). Release: as
+    // in claim.
+    void claim_alone(wait_status how) noexcept {
+        word_.store(static_cast<std::uint8_t>(how), std::memory_order_release);
+    }
+
     // Acquire: pairs with claim.
     bool is_pending() const noexcept { return word_.load(std::memory_order_acquire) == pending; }
 

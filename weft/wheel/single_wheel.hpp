@@ -1,17 +1,17 @@
 // single_wheel: deadlines within one round; every operation is as cheap as it can be.
 //
-// The simple cousin of wheel, for those whose deadlines are all near: a ring of slots of one tick
-// each, so that nothing is ever moved from slot to slot, and next() is exact.
+// The simple cousin of wheel, for timers whose deadlines are all near: a ring of slots of one tick
+// each. No node is ever moved from slot to slot, and next() is exact.
 //
 //        now                              now + SlotCount
 //         |                                 |
 //   ... | . | x |   |   | x | x |   |   | x | ...       slot of a deadline: deadline % SlotCount
 //             ^ next()
 //
-// It refuses what lies beyond the round: a node parked for a later round would be looked at once in
-// each, and wheel does that better. A deadline of tick_never is no place in the ring and accepted.
-// All else is as in wheel: one thread's, no clock, no allocation, the same order, the same freedom
-// of the sink.
+// A deadline beyond the round is refused: its node would be checked once in each round, and wheel
+// does that better. A deadline of tick_never has no slot in the ring and is accepted. All else is
+// as in wheel: used by one thread, no clock, no allocation, the same order, the same freedom of the
+// sink.
 //
 //   weft::single_wheel<1024> w(now);
 //   if (!w.add(node, deadline)) ...;  // more than 1024 ticks away

@@ -4,7 +4,7 @@
 //              |   |
 //   words     |..1.....|........|1.......|...      bit i % 64 of word i / 64: slot i
 //
-// A search looks at one word, and then at the summary: one more word for up to 4096 slots.
+// A search checks one word and then the summary, which is one more word for up to 4096 slots.
 #pragma once
 
 #include <bit>

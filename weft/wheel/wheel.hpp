@@ -10,21 +10,22 @@
 //   ticks of a slot                2^26       2^20       2^14       2^8       1
 //
 // Its one idea: a node lies at the level of the highest bit in which its deadline differs from the
-// present tick, in the slot of its deadline's digit there. So all of a lower level comes before all
-// of a higher one, and slots in the order of their index: one set of bits over all of them tells
-// the earliest in a few instructions, however far away. An advance opens one occupied slot after
-// another, and spreads what lay in it over lower levels: each node is moved five times at most, and
-// empty ticks cost nothing, be they a day or ten years. The overflow list is walked once for each
-// 2^32 ticks that are passed and in which something of it lies.
+// present tick, in the slot of its deadline's digit there. All nodes of a lower level therefore
+// come before all of a higher one, and slots come in the order of their index. One set of bits over
+// all slots yields the earliest in a few instructions, however far away the deadline is. An advance
+// opens one occupied slot after another, and spreads what lay in it over lower levels: each node is
+// moved five times at most, and empty ticks cost nothing, for a day as for ten years. The overflow
+// list is walked once for each 2^32 ticks that are passed and in which something of it lies.
 //
 //   weft::wheel w(now);
 //   w.add(node, weft::after(w.now(), 30'000));
 //   sleep_until(w.next());
 //   w.advance(now, [](weft::wheel_node&) { ... });
 //
-// Order: advance hands over by tick, and within one tick in the order of adding. A node that is
-// added at or before the present tick counts as one of the present tick, and comes first at the
-// next advance. Never before its deadline; tick_never never comes.
+// Order: advance delivers nodes by tick, and within one tick in the order of adding. A node that is
+// added at or before the present tick counts as one of the present tick and is delivered first by
+// the next advance. No node is delivered before its deadline; a node at tick_never is never
+// delivered.
 #pragma once
 
 #include <cstddef>
@@ -51,10 +52,10 @@ public:
     // Takes the node out; false if it is not in (any more). Precondition: it is in no other wheel.
     bool remove(wheel_node&) noexcept;
 
-    // Makes `now` the present tick, unless it is in the past, and calls sink(node) for each node
-    // whose deadline is not after it; returns how many. The sink may add, the same node too, and
-    // remove; what it adds is handed over by a later advance. If it throws, that later advance
-    // begins with the nodes that are left. It must not advance.
+    // Makes `now` the present tick, unless `now` is in the past, and calls sink(node) for each node
+    // whose deadline is not after the present tick; returns how many. The sink may add nodes, also
+    // the same node, and remove nodes; a later advance delivers what the sink adds. If the sink
+    // throws, that later advance begins with the nodes that are left. The sink must not advance.
     template <class Sink>
     std::size_t advance(tick now, Sink&& sink) {
         turn(now);
@@ -68,11 +69,11 @@ public:
         return hand_over(sink, most);
     }
 
-    // A tick not after the earliest deadline, tick_never if there is none, now() if something is
-    // due. It is the earliest deadline itself, unless a node was removed that had been the earliest
-    // of its slot: then that node's deadline may be told still, once. An advance to there sets it
-    // right, and before the next such tick another deadline comes; so who sleeps until next() wakes
-    // for nothing less often than for something.
+    // A tick not after the earliest deadline, tick_never if no deadline is set, now() if something
+    // is due. The result is the earliest deadline itself, unless a node was removed that had been
+    // the earliest of its slot: then next() may still return the deadline of that node, once. An
+    // advance to that tick corrects next(), and another deadline comes before the next such tick: a
+    // thread that sleeps until next() wakes for nothing less often than for something.
     tick next() const noexcept;
 
     // Walks everything; aborts where something is not where it should be.

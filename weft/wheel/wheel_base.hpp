@@ -1,16 +1,16 @@
 // wheel_base: what both wheels have beside their slots: the present tick and three lists.
 //
-//   due       added at or before the present tick: handed over first at the next advance
-//   expired   being handed over by the advance that is going on
+//   due       added at or before the present tick: delivered first by the next advance
+//   expired   being delivered by the advance that is running
 //   never     without a deadline
 //
 // Its one idea: an advance first moves all that has expired, in order, into one list, and only then
-// hands over node after node; so the sink may add and remove what it likes, and what it adds waits
+// delivers node after node. The sink may therefore add and remove any node, and an added node waits
 // for the next advance, however soon its deadline is.
 //
 // Invariants:
 // I1  size is the number of nodes in all lists and slots
-// I2  outside of an advance, expired holds only what one left that threw or was to hand over less
+// I2  outside of an advance, expired holds only what an advance left that threw or had a limit
 // I3  a node in a slot has a deadline after the present tick and before tick_never
 #pragma once
 

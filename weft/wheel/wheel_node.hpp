@@ -1,4 +1,4 @@
-// wheel_node: one deadline in a wheel; lies in the frame of whoever waits for it.
+// wheel_node: one deadline in a wheel; stored in the frame of the flow that waits for it.
 //
 // Its one idea: two links and a tick, and nothing else, so that adding it writes two nodes and
 // removing it writes three, without reading any but its own.
@@ -6,7 +6,7 @@
 //   struct timer : weft::wheel_node { ... };
 //   w.add(t, weft::after(w.now(), 30'000));
 //   ...
-//   w.remove(t);  // false if it has been handed over already
+//   w.remove(t);  // false if an advance has delivered it already
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ public:
         WEFT_ASSERT_AT(!linked(), "destruction of a node that is in a wheel", unknown_place);
     }
 
-    // Whether it is in a wheel, and so will be handed over some time.
+    // Whether the node is in a wheel, which will deliver the node at some time.
     bool linked() const noexcept { return next != nullptr; }
 
     // What it was added with last.

@@ -65,16 +65,22 @@ void writes_parts(making& m) {
     m.tell_moved(::writev(m.fd(0), p.all, 3), from.size());
 }
 void receives(making& m) {
-    if (m.takes_nothing(0, m.size(1))) return;
-    takes_into(m, m.size(1), [&](char* to) { return ::recv(m.fd(0), to, m.size(1), m.number(2)); });
+    if (m.takes_nothing(0, m.size(1)) || m.looks_past_urgent(m.number(2))) return;
+    takes_into(m, m.size(1), [&](char* to) {
+        const ::ssize_t n = ::recv(m.fd(0), to, m.size(1), m.number(2));
+        m.took(n, m.number(2));
+        return n;
+    });
 }
 void receives_from(making& m) {
-    if (m.takes_nothing(0, m.size(1))) return;
+    if (m.takes_nothing(0, m.size(1)) || m.looks_past_urgent(m.number(2))) return;
     ::sockaddr_storage peer{};
     ::socklen_t room = sizeof peer;
     takes_into(m, m.size(1), [&](char* to) {
-        return ::recvfrom(m.fd(0), to, m.size(1), m.number(2), reinterpret_cast<::sockaddr*>(&peer),
-                          &room);
+        const ::ssize_t n = ::recvfrom(m.fd(0), to, m.size(1), m.number(2),
+                                       reinterpret_cast<::sockaddr*>(&peer), &room);
+        m.took(n, m.number(2));
+        return n;
     });
     m.say("from " + std::to_string(room));
 }

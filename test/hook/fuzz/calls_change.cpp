@@ -1,4 +1,4 @@
-// What is done to a descriptor: flags, options, shutdown, another number, the end.
+// What is done to a descriptor: flags, options, shutdown, a duplicate, the end.
 
 #include <errno.h>
 #include <fcntl.h>

@@ -44,7 +44,7 @@ constexpr choice spans[] = {{"plain", without}, {"past", past}, {"1ms", soon}, {
 constexpr choice which[] = {{"0", 0}, {"1", 1}};
 constexpr choice values[] = {{"0", 0}, {"3", 3}};
 
-// Until a moment of the calendar's clock; null: for ever.
+// Until a time point of the calendar's clock; null: for ever.
 const ::timespec* moment_of(long limit, ::timespec& t) {
     if (limit == without) return nullptr;
     t = {};
@@ -59,7 +59,7 @@ const ::timespec* moment_of(long limit, ::timespec& t) {
     return &t;
 }
 
-// It goes when its last number is closed: the name is the process's, and gone at once.
+// The queue goes when its last descriptor is closed: the name is the process's, and gone at once.
 void opens_queue(making& m) {
     static unsigned count = 0;
     const std::string name =

@@ -8,6 +8,7 @@ namespace {
 
 constexpr unsigned slow = 4;
 constexpr unsigned slower = 10;
+constexpr unsigned often = 10;
 
 // The step that a line is about: "3: ..." or "5: 3 ends: ...".
 std::size_t step_of(const std::string& line) {
@@ -64,7 +65,8 @@ std::string name_of_difference(const program& p, const transcript& threads,
     return {};
 }
 
-finding compared(const program& p, int planted, unsigned slowness, bool twice) {
+// A difference is one if threads answer the same in so many more runs.
+finding compared(const program& p, int planted, unsigned slowness, unsigned again) {
     const run_options o{slowness, planted};
     const transcript threads = run_in_threads(p, o);
     finding f;
@@ -77,8 +79,8 @@ finding compared(const program& p, int planted, unsigned slowness, bool twice) {
         f.what = verdict::differs;
         f.text += std::string("    over ") + name_of_driver(k) + ":\n" + text;
     }
-    if (f.what == verdict::differs && twice && run_in_threads(p, o) != threads)
-        f.what = verdict::unstable;
+    while (f.what == verdict::differs && again-- != 0)
+        if (run_in_threads(p, o) != threads) f.what = verdict::unstable;
     return f;
 }
 
@@ -86,11 +88,11 @@ finding compared(const program& p, int planted, unsigned slowness, bool twice) {
 
 finding look_for_difference(const program& p, int planted, unsigned slowness,
                             const std::function<bool(const std::string&)>& is_known) {
-    if (slowness != 0) return compared(p, planted, slowness, true);
-    finding f = compared(p, planted, 1, false);
+    if (slowness != 0) return compared(p, planted, slowness, slowness > slower ? often : 1);
+    finding f = compared(p, planted, 1, 0);
     if (is_known && is_known(f.name)) return {};
-    for (const unsigned s : {slow, slower})
-        if (f.what == verdict::differs) f = compared(p, planted, s, true);
+    if (f.what == verdict::differs) f = compared(p, planted, slow, 1);
+    if (f.what == verdict::differs) f = compared(p, planted, slower, often);
     return f;
 }
 

@@ -1,10 +1,10 @@
 // differs: whether a program says the same with threads and with fibers, and the least that does
 // not.
 //
-// A difference is looked for again with times four and ten times as long, and threads must say the
-// same each time: a program whose threads do not agree with themselves depends on the schedule, and
-// says nothing of hooks. It counts when it is the same difference in each of three more looks, with
-// times twenty times as long (search.hpp), so that none is told because a machine is slow.
+// A difference is run again with times four and ten times as long, and threads must say the same
+// each time: a program that differs between two runs of threads depends on the schedule, and says
+// nothing of hooks. A difference counts when it is the same in each of three more runs, with times
+// twenty times as long (search.hpp), so that none is reported because a machine is slow.
 //
 // What may differ has a list, docs/hooks.md "Allowed differences", and no program asks for it. By
 // its numbers: 1 no fiber is stopped before the end; 2, 4 and 11 play::obstacle() leaves such steps
@@ -30,12 +30,12 @@ struct finding {
     std::string text;  // both transcripts, for people
 };
 
-// Of the looks that decide.
+// Of the runs that decide.
 inline constexpr unsigned slowest = 20;
 inline constexpr unsigned looks_that_decide = 3;
 
-// Runs it in this process. One look alone where `slowness` is given, which 0 leaves to it. Of what
-// is_known() by its name it is not looked again.
+// Runs the program in this process: once if `slowness` is given; if it is 0, as often as is needed.
+// A difference for which is_known() holds, by its name, is not run again.
 finding look_for_difference(const program& p, int planted, unsigned slowness = 0,
                             const std::function<bool(const std::string& name)>& is_known = nullptr);
 

@@ -7,7 +7,7 @@
 //
 // --seconds 0, the default, runs all programs. --plant has one call answer wrong in fibers, to show
 // that it is found. --known names a file of patterns, one a line: kinds of differences that are
-// told and do not count. Exit: 0 all the same, 1 a difference, 2 misuse.
+// reported and do not count. Exit: 0 no difference, 1 a difference, 2 misuse.
 
 #include <cstdio>
 #include <cstdlib>
@@ -52,7 +52,7 @@ bool finds(const char* name) {
            expect(look_alone(r.first, -1).name.empty(), "without the plant it does not");
 }
 
-// What matches a pattern is told as known, and nothing else is.
+// A difference that matches a pattern is reported as known, and no other is.
 bool finds_none_that_is_known() {
     search_options o;
     o.planted = call_named("write");
@@ -78,7 +78,7 @@ bool self_test() {
            finds("write") && finds("poll_two") && finds_none_that_is_known();
 }
 
-// Empty lines, and what begins with #, are for people.
+// Empty lines, and lines that begin with #, are comments.
 bool read_known(const char* path, std::vector<std::string>& into) {
     std::ifstream file(path);
     const bool is_there = file.is_open();

@@ -27,10 +27,10 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t batch = 100;
 constexpr auto silence = 20s;  // and a worker hangs
-constexpr auto alone_limit = 60s;
+constexpr auto alone_limit = 180s;
 constexpr auto shrinking_limit = 5s;
 constexpr auto shrinking_time = 30s;
-constexpr auto patience = 400s;  // with what is still looked at: more than it takes
+constexpr auto patience = 400s;  // for the runs still in progress: more than they take
 constexpr unsigned most_finders = 2;
 constexpr unsigned shrinking_slowness = 4;
 const std::string crash = "crash by signal ";
@@ -70,7 +70,7 @@ using kinds_seen = std::map<std::uint64_t, unsigned>;
 constexpr unsigned often_enough = 2;
 constexpr unsigned most_tries = 10;  // of a kind that is not seen again
 
-// Where an answer is planted, of others nothing is told.
+// If an answer is planted, only its own differences are reported.
 bool counts(const std::string& name, int planted) {
     if (planted < 0) return !name.empty();
     return name.starts_with(calls()[static_cast<std::size_t>(planted)].name + std::string(": "));
@@ -225,8 +225,8 @@ private:
         if (kinds_[kind]++ < (kind == 0 ? most_tries : often_enough))
             suspected_.push_back({seed, kind});
     }
-    // What differs is looked at by a process of its own, which takes seconds. Few do so at a time:
-    // the more there are, the slower is each.
+    // A process of its own examines each difference, which takes seconds. Few do so at a time: the
+    // more there are, the slower is each.
     void begin_finders() {
         while (finders_.size() < most_finders && !suspected_.empty()) {
             const suspicion s = suspected_.front();

@@ -1,7 +1,7 @@
-// search: many programs, by processes of which each runs some hundred, one after the other; what
-// differs, crashes or hangs is run again alone, made small, and told once for each kind. It is told
-// if it says so again in each of three looks (a crash: in one of them); else it depends on the
-// schedule, and a line names its seed.
+// search: many programs, by processes of which each runs some hundred, one after the other. A
+// program that differs, crashes or hangs is run again alone, made small, and reported once for each
+// kind. It is reported if it says so again in each of three more runs (a crash: in one of them);
+// otherwise it depends on the schedule, and a line names its seed.
 //
 //      this process --- seeds ---> workers: "begins N" "differs N" ...     a worker that dies or
 //          |                                                               is silent ends with its
@@ -21,10 +21,10 @@ struct search_options {
     std::uint64_t programs = 1000;
     double seconds = 0;  // 0: until all are done
     unsigned jobs = 16;  // most of what a program does is to wait
-    unsigned most = 20;  // differences that are told
+    unsigned most = 20;  // differences that are reported
     int planted = -1;
     bool tells = true;                    // differences, and every ten seconds how far it is
-    std::vector<std::string> known = {};  // patterns of kinds that are told, and not counted
+    std::vector<std::string> known = {};  // patterns of kinds that are reported, and not counted
 };
 
 struct search_result {
@@ -37,7 +37,7 @@ struct search_result {
 
 search_result search(const search_options& o);
 
-// The same of one program. Tells it, and whether it differs.
+// Runs one program in the same way. Reports it, and whether it differs.
 bool replay(const program& p, int planted);
 
 // What is said of a program alone, in a child: how it differs; empty where it does not.
@@ -46,7 +46,7 @@ struct told {
     std::string text;
 };
 told look_alone(const program& p, int planted, unsigned slowness = 0);
-// The same of the looks that decide; empty where they do not say the same.
+// The same with the runs that decide; empty where they do not say the same.
 told look_surely(const program& p, int planted);
 
 }  // namespace weft::testing::fuzz

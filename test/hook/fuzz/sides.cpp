@@ -27,8 +27,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Looks whether the thread of a loop comes round; where it does not, a call has blocked it, and a
-// signal ends the call.
+// Checks whether the thread of a loop comes round; where it does not, a call has blocked the
+// thread, and a signal ends the call.
 class guard {
 public:
     void watch(::pthread_t thread, unsigned slowness) {
@@ -137,6 +137,12 @@ bool is_stream(int fd) noexcept {
     return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
 }
 
+bool is_local(int fd) noexcept {
+    int domain = 0;
+    ::socklen_t bytes = sizeof domain;
+    return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX;
+}
+
 class play {
 public:
     play(const program& p, const run_options& o, bool in_fibers)
@@ -205,9 +211,12 @@ private:
         const call_spec& mine = calls()[s.call];
         // How much more it takes is the system's own.
         if (terminal_was_given_much_ && ((mine.does & gives) != 0 || asks_for_room(mine)))
-            for (std::size_t i = 0; i != mine.parameters.size(); ++i)
-                if (mine.parameters[i].is_slot() && ::isatty(world_.at(s.arguments[i]).fd) != 0)
-                    return "in use";
+            for (std::size_t i = 0; i != mine.parameters.size(); ++i) {
+                if (!mine.parameters[i].is_slot()) continue;
+                const int fd = world_.at(s.arguments[i]).fd;
+                // A set may have one in it.
+                if (::isatty(fd) != 0 || is_epoll_set(fd)) return "in use";
+            }
         // There would be no end to a circle.
         const auto& wanted = world_.at(s.arguments[0]).object;
         const bool is_its_own = wanted != nullptr && wanted->held[s.actor] != 0;
@@ -223,9 +232,17 @@ private:
             if (std::string_view(mine.name) == "shutdown" &&
                 std::string_view(its.name) == "connect")
                 return "in use";
-            // How many of several messages there are when a receiver of bytes comes to look.
+            // How many of several messages there are when a receiver of bytes checks.
             if (std::string_view(mine.name) == "sendmmsg" && (its.does & takes) != 0 &&
                 is_stream(world_.at(other.arguments[0]).fd))
+                return "in use";
+            // One call may take what the other finds, before the other checks.
+            if (asks_for_room(mine) != asks_for_room(its) && share_a_file(s, other) &&
+                ((mine.does | its.does) & (takes | gives)) != 0)
+                return "in use";
+            // An arrival lets a thread check again that waits for room for its own bytes.
+            if ((mine.does & its.does & gives) != 0 && uses_local_sockets(s) &&
+                uses_local_sockets(other))
                 return "in use";
             for (std::size_t i = 0; i != mine.parameters.size(); ++i) {
                 if (!mine.parameters[i].is_slot()) continue;
@@ -235,8 +252,7 @@ private:
                     const unsigned x = s.arguments[i];
                     const unsigned y = other.arguments[k];
                     if (x == y && (changes || its.parameters[k].fills)) return "in use";
-                    const bool same = x == y || (world_.at(x).file != 0 &&
-                                                 world_.at(x).file == world_.at(y).file);
+                    const bool same = is_one_file(x, y);
                     if (same && (mine.does & its.does & (takes | gives)) != 0) return "in use";
                     // How much it has taken so far is the system's own.
                     if (same && (its.does & gives) != 0 && ::isatty(world_.at(x).fd) != 0)
@@ -260,6 +276,25 @@ private:
     }
     settings found_at(const step& s, std::size_t i) {
         return settings(world_.at(s.arguments[i]).fd);
+    }
+    bool is_one_file(unsigned x, unsigned y) {
+        return x == y || (world_.at(x).file != 0 && world_.at(x).file == world_.at(y).file);
+    }
+    bool share_a_file(const step& a, const step& b) {
+        const call_spec& mine = calls()[a.call];
+        const call_spec& its = calls()[b.call];
+        for (std::size_t i = 0; i != mine.parameters.size(); ++i)
+            for (std::size_t k = 0; k != its.parameters.size(); ++k) {
+                if (!mine.parameters[i].is_slot() || !its.parameters[k].is_slot()) continue;
+                if (is_one_file(a.arguments[i], b.arguments[k])) return true;
+            }
+        return false;
+    }
+    bool uses_local_sockets(const step& s) {
+        const call_spec& c = calls()[s.call];
+        for (std::size_t i = 0; i != c.parameters.size(); ++i)
+            if (c.parameters[i].is_slot() && is_local(world_.at(s.arguments[i]).fd)) return true;
+        return false;
     }
     static bool asks_for_room(const call_spec& mine) noexcept {
         const std::string_view name(mine.name);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace weft::testing::fuzz {
 
@@ -130,6 +131,8 @@ std::string world::last_look() {
         // How much a terminal takes depends on the parts in which it is given, and so whether there
         // is room.
         if (gives_much && ::isatty(look.fd) != 0) look.revents &= static_cast<short>(~POLLOUT);
+        if (gives_much && has_terminal() && is_epoll_set(look.fd))
+            look.revents &= static_cast<short>(~POLLIN);
         text += "s" + std::to_string(i) + " " + std::to_string(look.revents);
         int error = 0;
         ::socklen_t bytes = sizeof error;
@@ -138,6 +141,16 @@ std::string world::last_look() {
         text += "; ";
     }
     return text;
+}
+
+bool is_epoll_set(int fd) {
+    const int before = errno;
+    char name[32];
+    const ::ssize_t n =
+        ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name, sizeof name);
+    errno = before;
+    return std::string_view(name, n > 0 ? static_cast<std::size_t>(n) : 0) ==
+           "anon_inode:[eventpoll]";
 }
 
 // The system has some that no program is to see, and leaves one in a socket now and then.
@@ -167,6 +180,12 @@ bool making::takes_nothing(unsigned i, std::size_t bytes) {
     return true;
 }
 
+bool making::looks_past_urgent(int flags) {
+    if (flags != (MSG_PEEK | MSG_WAITALL) || !here.urgent_taken) return false;
+    say("nothing");
+    return true;
+}
+
 int making::tell_error(int error) {
     say(error == 0 ? "0" : name_of_error(error));
     return error;
@@ -175,7 +194,7 @@ int making::tell_error(int error) {
 long making::tell_moved(long answer, std::size_t wanted) {
     constexpr long many = 4096;
     if (answer < many || !here.has_parts) return tell(answer);
-    // What does not wait has what was there at that moment.
+    // A call that does not wait has what is there at the time of the call.
     const bool waits = (::fcntl(fd(0), F_GETFL) & O_NONBLOCK) == 0;
     say(!waits ? "much" : answer == static_cast<long>(wanted) ? "all" : "a part");
     return answer;

@@ -1,12 +1,13 @@
 // world: what one run of a program has: slots with descriptors, children, counts of signals; and
 // `making`, a step as the call that it makes sees it.
 //
-// A slot is named by its place, and answers name no numbers of descriptors: these may differ
-// between a thread and a fiber, whose loop has some of its own.
+// A slot is named by its place, and answers name no file descriptors: these may differ between a
+// thread and a fiber, because the loop of a fiber has some of its own.
 #pragma once
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <array>
@@ -23,11 +24,13 @@ namespace weft::testing::fuzz {
 // As it is called in errno.h, or its number.
 std::string name_of_error(int error);
 
+bool is_epoll_set(int fd);
+
 // What actors of a program wait for beside descriptors: one of these.
 struct shared_object {
     unsigned what = 0;        // of `kind`
     int id = -1;              // of System V
-    bool is_checked = false;  // it refuses an unlock by another than its holder
+    bool is_checked = false;  // it refuses an unlock by an agent that is not its owner
     ::pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     ::pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
     ::pthread_rwlock_t both = PTHREAD_RWLOCK_INITIALIZER;
@@ -58,7 +61,7 @@ public:
 
     // What the step answered. Any actor, one at a time on each.
     std::string run(const program& p, unsigned at);
-    // How its slots look from outside, when all is done.
+    // The state of its slots from outside, when all is done.
     std::string last_look();
 
     // Whether the actor has a lock, and so must not wait for another.
@@ -84,7 +87,8 @@ public:
         return in_fibers_ && static_cast<int>(call) == planted_;
     }
     bool gives_much = false;  // to a terminal, for one
-    bool has_parts = false;   // a long transfer is made: how much fits is the system's own
+    std::atomic<bool> urgent_taken{false};
+    bool has_parts = false;  // a long transfer is made: how much fits is the system's own
 
     // While a step is made: of the actors that wait, if it is one. Of a fiber it is no handle.
     const ::pthread_t* only_waiting = nullptr;
@@ -120,9 +124,14 @@ public:
     }
     void put(unsigned i, int fd) const noexcept { here.put(step_.arguments[i], fd); }
 
-    // Whether no bytes are to come from a connection, which is told apart: docs/hooks.md, allowed
-    // differences, 9.
+    // Whether no bytes are to come from a connection, which is a case of its own: docs/hooks.md,
+    // allowed differences, 9.
     bool takes_nothing(unsigned i, std::size_t bytes);
+    // Whether the call peeks at all bytes where an urgent byte has been taken: the same, 16.
+    bool looks_past_urgent(int flags);
+    void took(long count, int flags) noexcept {
+        if (count > 0 && (flags & MSG_OOB) != 0) here.urgent_taken = true;
+    }
 
     // As many bytes as no other step gives.
     std::string given(std::size_t bytes) const {

@@ -1,5 +1,5 @@
-// What stands where libc does for the program it is linked with: an accept4 that, when it is asked
-// to, tells of a peer that was gone before it was accepted, as POSIX has it and Linux does not.
+// A library in the place of libc for the program it is linked with: an accept4 that, on request,
+// reports a peer that was gone before it was accepted, as POSIX has it and Linux does not.
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 static std::atomic<bool> tells_aborts{false};
 static std::atomic<int> told_aborts{0};
 
-// How many were told so far.
+// How many were reported so far.
 extern "C" int let_accepts_tell_aborts(bool on) {
     tells_aborts = on;
     return told_aborts;

@@ -27,7 +27,7 @@ using start_function = int (*)(main_function, int, char**, void (*)(), void (*)(
 constexpr std::size_t stack_bytes = 8 * 1024 * 1024;  // as the system gives a first thread
 main_function programs_own = nullptr;
 
-// Those of io_uring, which the kernel makes, are nobody's.
+// Threads of io_uring, which the kernel makes, belong to no program.
 bool is_of_kernel(const char* number) {
     char text[64];
     std::snprintf(text, sizeof(text), "/proc/self/task/%.20s/comm", number);
@@ -49,7 +49,7 @@ unsigned thread_count() {
     return count;
 }
 
-// Until there is no thread but this one and weft's own.
+// Until no thread is left but this one and weft's own.
 void wait_for_threads_of_program() {
     for (;;) {
         const unsigned own = weft::detail::detached_thread_count();
@@ -65,7 +65,7 @@ int main_in_fiber(int count, char** words, char** environment) {
         int status = EXIT_SUCCESS;
         try {
             status = programs_own(count, words, environment);
-        } catch (const stopped&) {  // pthread_exit(): nobody else stops this fiber
+        } catch (const stopped&) {  // pthread_exit(): nothing else stops this fiber
             has_left = true;
         }
         if (::getpid() != here) std::exit(status);

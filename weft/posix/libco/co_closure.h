@@ -1,4 +1,4 @@
-// co_closure.h: functions with variables of where they stand, for C++ that had no lambdas.
+// co_closure.h: functions that capture variables of their scope, for C++ that had no lambdas.
 //
 //   co_ref(all, total, results);              // `all`, which refers to both
 //   co_func(job, all, i) {                    // a class: copies of its variables, and a function

@@ -1,4 +1,5 @@
-// co_comm.h: a lock for coroutines, and its guard. Who has waited longest gets it next.
+// co_comm.h: a lock for coroutines, and its guard. The coroutine that has waited longest gets it
+// next.
 #ifndef WEFT_POSIX_LIBCO_CO_COMM_H
 #define WEFT_POSIX_LIBCO_CO_COMM_H
 

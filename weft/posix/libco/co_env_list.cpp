@@ -1,5 +1,6 @@
 // The environment of a coroutine: setenv, unsetenv and getenv of the names that co_set_env_list was
-// given. They stand in one file with it: a program that does not call it keeps those of the system.
+// given. All three are in one file with it: a program that does not call it keeps those of the
+// system.
 //
 // getenv is called by others before main, by allocators among them: it calls nothing that may
 // allocate, and not the system's getenv, which would first have to be found.
@@ -27,7 +28,7 @@ using names = std::vector<std::string>;
 // pairs with itself.
 constinit atomic<const names*> own_names{nullptr};
 
-// The coroutine whose own variable it is; null: it is the process's.
+// The coroutine that the variable belongs to; null: the variable is the process's.
 stCoRoutine_t* owner_of(const char* name) noexcept {
     const names* const all = own_names.load(std::memory_order_acquire);
     if (all == nullptr) return nullptr;

@@ -114,7 +114,7 @@ void begin_here(stCoRoutine_t& co, stCoRoutineEnv_t& e) {
     co.core->begin(true);
 }
 
-// Ends the fiber, be it suspended or never begun, and drops it.
+// Ends the fiber, whether it is suspended or has not begun, and drops it.
 void end(stCoRoutine_t& co) noexcept {
     fiber_core* const core = std::exchange(co.core, nullptr);
     switch (state_of(*core)) {

@@ -1,9 +1,8 @@
 // co_routine.h: for programs that were written for libco: the names that they use, over weft.
 //
-// Its one idea: a coroutine of libco is a fiber of weft that begins and goes on where somebody says
-// co_resume, and whose waits (poll, read, a condition) are ended by co_eventloop on the same thread.
-// What the program says stays as it is; docs/from-libco.md says what differs, and what to say
-// instead in new code.
+// Design: a coroutine of libco is a fiber of weft that begins and continues where the program calls
+// co_resume; co_eventloop on the same thread ends its waits (poll, read, a condition). A program's
+// source stays as it is. docs/from-libco.md has the differences, and what new code should use.
 //
 // Limits: a coroutine belongs to the thread that resumes it first. What is misuse (co_resume of one
 // that has ended, runs, or waits for something other than a co_resume; of another thread's;
@@ -36,13 +35,13 @@ struct stCoRoutineAttr_t {
 typedef int (*pfn_co_eventloop_t)(void*);
 typedef void* (*pfn_co_routine_t)(void*);
 
-// 0; -1 where there is no memory. attr may be null.
+// 0; -1 if no memory can be had. attr may be null.
 int co_create(stCoRoutine_t** co, const stCoRoutineAttr_t* attr, pfn_co_routine_t routine,
               void* arg);
 // Runs it, here and now, until it yields, waits, or ends.
 void co_resume(stCoRoutine_t* co);
-// Back to who resumed it; returns when it is resumed again. Whichever of the thread is named, it is
-// the caller that yields.
+// Back to the resumer of the caller; returns when the caller is resumed again. Whichever coroutine
+// of the thread is named, the caller yields.
 void co_yield_ct();
 void co_yield_of(stCoRoutine_t* co);
 #if !defined(__cpp_impl_coroutine)  // since C++20 this is no name any more
@@ -73,8 +72,8 @@ int co_poll(stCoEpoll_t* ctx, struct pollfd fds[], nfds_t nfds, int timeout_ms);
 int co_accept(int fd, struct sockaddr* addr, socklen_t* len);
 
 stCoCond_t* co_cond_alloc();
-int co_cond_free(stCoCond_t* cond);  // nobody waits for it
-// Whom they wake runs in co_eventloop. Any thread.
+int co_cond_free(stCoCond_t* cond);  // precondition: without waiters
+// The coroutine that either wakes runs in co_eventloop. Any thread.
 int co_cond_signal(stCoCond_t* cond);
 int co_cond_broadcast(stCoCond_t* cond);
 // 0: signalled. -1, and ETIMEDOUT in errno: not so within timeout_ms, if that is more than 0.
@@ -82,12 +81,12 @@ int co_cond_timedwait(stCoCond_t* cond, int timeout_ms);
 
 // -- values of a coroutine ----------------------------------------------------------------------
 
-// On a plain thread, those of pthreads. Any number of keys.
+// On a plain thread, the functions of pthreads. Any number of keys.
 int co_setspecific(pthread_key_t key, const void* value);
 void* co_getspecific(pthread_key_t key);
 
 // From then on setenv, unsetenv and getenv of these names, in a coroutine with hooks, are about the
-// coroutine's own. Before there are any.
+// coroutine's own. Called before any coroutine exists.
 void co_set_env_list(const char* name[], size_t cnt);
 
 // -- hooks: whether the calls of the system wait for the coroutine alone --------------------------
@@ -99,7 +98,7 @@ bool co_is_enable_sys_hook();
 // -- common stacks ------------------------------------------------------------------------------
 
 stShareStack_t* co_alloc_sharestack(int count, int stack_size);
-void co_free_sharestack(stShareStack_t* stacks);  // nobody uses them
+void co_free_sharestack(stShareStack_t* stacks);  // precondition: not in use
 
 void co_log_err(const char* fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,5 +1,5 @@
-// co_routine_inner.h: what libco calls internal and its users use all the same. The types are
-// weft's own, and closed.
+// co_routine_inner.h: what libco calls internal but its users use. The types are weft's own, and
+// closed.
 #ifndef WEFT_POSIX_LIBCO_CO_ROUTINE_INNER_H
 #define WEFT_POSIX_LIBCO_CO_ROUTINE_INNER_H
 

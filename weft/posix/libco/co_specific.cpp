@@ -45,7 +45,7 @@ void destroy_object(void* p) noexcept {
     o->destroy(o->it);
 }
 
-// Given once. Relaxed: it is a number, and whoever comes takes it to his own table.
+// Given once. Relaxed: it is a number, and each caller takes it to a table of its own.
 std::uint64_t number_of(std::uint64_t& key) noexcept {
     const std::atomic_ref k(key);
     std::uint64_t seen = k.load(std::memory_order_relaxed);

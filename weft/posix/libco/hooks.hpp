@@ -5,7 +5,7 @@ namespace weft::detail::libco_hooks {
 
 // Of the fiber that runs here.
 void set(bool on) noexcept;
-// By a thread that makes its env, be it in a child of a fork.
+// Called by a thread that makes its env, also in a child of a fork.
 void begin() noexcept;
 
 }  // namespace weft::detail::libco_hooks

@@ -4,9 +4,9 @@
 //                                            | \--- poll, ... ----> [waits]  -- by the loop -> runs
 //                                            +----- returns ------> [over]
 //
-// Its one idea: co_resume gives the fiber a turn where it stands, as the loop gives it one where
-// its wait has ended: that turn is nested in whatever runs there, and comes back when the fiber
-// suspends. So depth has no limit, and nothing here switches.
+// Design: co_resume gives the fiber a turn at its call site, as the loop gives the fiber a turn
+// when its wait has ended. The turn is nested in the code that runs there, and returns when the
+// fiber suspends. Depth has therefore no limit, and nothing here switches.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@
 
 // The names of libco are global.
 struct stCoRoutine_t {
-    // How a name of the list stands for a coroutine that has one of its own; none: it is not set.
+    // Maps a name of the list to the coroutine's own value; none: the variable is not set.
     using variables = std::map<std::string, std::optional<std::string>, std::less<>>;
 
     weft::detail::fiber_core* core = nullptr;  // a reference of its own; null for a thread's own

@@ -13,8 +13,8 @@ namespace {
 // How often the process was forked, counted in the child.
 constinit atomic<unsigned> forks{0};
 
-// Before main: a static that is initialised at its first use is waited for, and so would be in the
-// midst of a look at a thread-local. It fails for want of memory; a fork is then not noticed.
+// Before main: the first use of a static waits for its initialisation, and would do so between two
+// uses of a thread-local. The call fails for want of memory; a fork is then not noticed.
 __attribute__((constructor)) void watch_forks() noexcept {
     ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 }
@@ -34,7 +34,7 @@ thread_local env_of_thread of_this_thread;
 
 }  // namespace
 
-// That of a parent has a loop which is not to be run here; it stays in use by who runs in it.
+// A parent's env has a loop that must not run here; the env stays in use by code that runs in it.
 WEFT_NOINLINE stCoRoutineEnv_t* find_env() noexcept {
     stCoRoutineEnv_t* const e = of_this_thread.env;
     return e != nullptr && (e->is_of_this_process() || e->runs_here()) ? e : nullptr;
@@ -68,8 +68,8 @@ stCoEpoll_t* co_get_epoll_ct() { return &weft::detail::env_here().epoll; }
 
 void co_eventloop_wake(stCoEpoll_t* ctx) { ctx->env->loop.stop(); }
 
-// What pfn looks at may be changed by a thread that tells nobody. So it is asked again after as
-// long as nothing has happened already, from a millisecond to a second.
+// What pfn reads may be changed by a thread that notifies no loop. co_eventloop therefore calls pfn
+// again after as long as nothing has happened already, from a millisecond to a second.
 void co_eventloop(stCoEpoll_t* ctx, pfn_co_eventloop_t pfn, void* arg) {
     using namespace std::chrono_literals;
     stCoRoutineEnv_t& e = *ctx->env;

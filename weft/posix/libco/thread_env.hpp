@@ -18,7 +18,7 @@ struct stCoEpoll_t {
 };
 
 struct stCoRoutineEnv_t {
-    std::unique_ptr<stCoRoutine_t> own;  // what stands for the thread itself
+    std::unique_ptr<stCoRoutine_t> own;  // represents the thread itself
     unsigned fork_count;
     weft::loop loop;
     stCoEpoll_t epoll{this};

@@ -1,0 +1,345 @@
+#include "weft/io/stream_transfer.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "test/io/drivers.hpp"
+#include "weft/base/block_cache.hpp"
+#include "weft/coroutine/shared_stack_group.hpp"
+#include "weft/fiber/fiber_core.hpp"
+#include "weft/task/task.hpp"
+#include "weft/wait/await.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::bytes_of;
+using weft::fiber;
+using weft::detail::fiber_core;
+using weft::detail::io_entry;
+using weft::testing::connected;
+using weft::testing::connection;
+using weft::testing::room;
+
+class a_transfer : public weft::testing::on_each_driver {};
+INSTANTIATE_ON_DRIVERS(a_transfer);
+
+io_entry& entry_of(weft::tcp_stream& s) {
+    return weft::descriptor_ref::find(s.native_handle()).entry();
+}
+// Something has happened, as far as its driver knows.
+void tell(weft::tcp_stream& s) {
+    io_entry& e = entry_of(s);
+    e.notify(io_entry::generation_of(e.life.load()), io_entry::readable);
+}
+
+// Reads, and notes of each look after a wake whether its fiber's own stack was left for it.
+class noting_read : public weft::detail::read_transfer {
+public:
+    noting_read(weft::detail::stream_core& c, std::span<std::byte> into, std::string& looks)
+        : read_transfer(c, into), looks_(&looks) {}
+    bool again(weft::waiter& w) noexcept {
+        *looks_ += fiber_core::current()->runs_here() ? 'f' : 'l';
+        return read_transfer::again(w);
+    }
+
+private:
+    std::string* looks_;
+};
+// One that says how it reads.
+struct open_stream : weft::tcp_stream {
+    explicit open_stream(weft::tcp_stream s) : tcp_stream(std::move(s)) {}
+    weft::detail::stream_core& inside() const { return core(); }
+};
+
+// `wakes` in vain, and then a byte; how it was looked for: on the loop's stack (l) or the fiber's.
+std::string looks_of(weft::fiber_options how, int wakes) {
+    std::string looks;
+    connection c = connected();
+    open_stream server(std::move(c.server));
+    fiber reader(
+        [&] {
+            std::array<std::byte, 8> b;
+            noting_read op(server.inside(), b, looks);
+            EXPECT_EQ(weft::await(op).value_or(0), 1u);
+            EXPECT_EQ(b[0], std::byte{'x'});
+        },
+        how);
+    weft::this_fiber::sleep_for(1ms);
+    for (int i = 0; i != wakes; ++i) {
+        tell(server);
+        weft::this_fiber::yield();
+        weft::this_fiber::yield();
+    }
+    EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+    reader.join();
+    return looks;
+}
+
+TEST_P(a_transfer, is_looked_for_on_the_stack_of_the_loop_and_a_wake_in_vain_does_not_switch) {
+    run([] {
+        const bool given = GetParam() == weft::io_kind::io_uring;
+        EXPECT_EQ(looks_of({}, 0), "l");
+        EXPECT_EQ(looks_of({}, 3), given ? "l" : "llll");
+    });
+}
+
+TEST_P(a_transfer, is_looked_for_when_the_shared_stack_is_back_on_which_its_buffer_lies) {
+    run([] {
+        weft::shared_stack_group group;
+        EXPECT_EQ(looks_of({.shared = &group}, 1), "ff");
+    });
+}
+
+TEST_P(a_transfer, that_was_woken_in_vain_is_stopped_and_late_as_before) {
+    run([] {
+        connection c = connected();
+        c.server.set_options({.read_timeout = 20ms});
+        fiber late([&] {
+            std::array<std::byte, 8> b;
+            EXPECT_EQ(c.server.read(b).error(), std::errc::timed_out);
+        });
+        weft::this_fiber::sleep_for(1ms);
+        tell(c.server);
+        late.join();
+        c.server.set_options({});
+        fiber stopped([&] {
+            std::array<std::byte, 8> b;
+            EXPECT_EQ(c.server.read(b).error(), std::errc::operation_canceled);
+        });
+        weft::this_fiber::sleep_for(1ms);
+        tell(c.server);
+        weft::this_fiber::yield();
+        stopped.request_stop();
+        stopped.join();
+        // It has left the line: the next one has the byte.
+        EXPECT_TRUE(c.client.write_all(bytes_of("y")));
+        std::array<std::byte, 8> b;
+        EXPECT_EQ(c.server.read(b).value_or(0), 1u);
+    });
+}
+
+TEST_P(a_transfer, of_a_fiber_that_is_ended_between_wake_and_turn_is_gone) {
+    connection c;
+    {
+        weft::loop l(weft::make_io_driver(GetParam()));
+        fiber f([&] { c = connected(); }, {.on = &l});
+        l.run();
+        f.join();
+        fiber reader(
+            [&] {
+                std::array<std::byte, 8> b;
+                static_cast<void>(c.server.read(b));
+            },
+            {.on = &l});
+        reader.detach();
+        l.run_once(weft::steady_now());
+        l.run_once(weft::steady_now());
+        tell(c.server);
+    }
+    EXPECT_TRUE(entry_of(c.server).waiting[0].empty());
+}
+
+TEST_P(a_transfer, of_all_keeps_its_turn_from_the_first_part_to_the_last) {
+    run([] {
+        connection c = connected();
+        const std::string text = weft::testing::bytes_unlike(8 << 20);
+        fiber writer([&] {
+            const weft::transferred t = c.server.write_all(bytes_of(text));
+            EXPECT_TRUE(t);
+            EXPECT_EQ(t.bytes, text.size());
+        });
+        weft::this_fiber::sleep_for(2ms);
+        EXPECT_EQ(c.server.write_all(bytes_of("z")).error, std::errc::operation_in_progress);
+        EXPECT_EQ(c.server.write(bytes_of("z")).error(), std::errc::operation_in_progress);
+        std::string back(text.size(), 0);
+        EXPECT_TRUE(c.client.read_exact(room(back)));
+        writer.join();
+        EXPECT_TRUE(back == text);
+    });
+}
+
+TEST_P(a_transfer, that_is_made_at_once_tells_what_the_system_says) {
+    run([] {
+        connection c = connected();
+        EXPECT_TRUE(c.client.write_all(bytes_of("abc")));
+        weft::this_fiber::sleep_for(1ms);
+        std::array<std::byte, 2> b;
+        EXPECT_EQ(c.server.read(b).value_or(0), 2u);
+        EXPECT_EQ(c.server.read(b).value_or(0), 1u);
+        EXPECT_EQ(c.server.read(std::span<std::byte>()).value_or(9), 0u);
+        EXPECT_TRUE(c.server.write_all(std::span<const std::byte>()));
+        c.client.abort();
+        weft::this_fiber::sleep_for(1ms);
+        EXPECT_EQ(c.server.read(b).error(), std::errc::connection_reset);
+        EXPECT_EQ(c.server.write_all(bytes_of("d")).error, std::errc::broken_pipe);
+        c.server.close();
+        EXPECT_EQ(c.server.read(b).error(), weft::errc::closed);
+        EXPECT_EQ(c.server.write_all(bytes_of("d")).error, weft::errc::closed);
+        EXPECT_EQ(c.server.write(bytes_of("d")).error(), weft::errc::closed);
+    });
+}
+
+TEST_P(a_transfer, of_a_plain_thread_waits_as_one_of_a_fiber) {
+    connection c;
+    run([&] { c = connected(); });
+    fiber writer(
+        [&] {
+            weft::this_fiber::sleep_for(5ms);
+            EXPECT_TRUE(c.client.write_all(bytes_of("t")));
+        },
+        {.on = &loop()});
+    std::thread other([&] {
+        std::array<std::byte, 8> b;
+        EXPECT_EQ(c.server.read(b).value_or(0), 1u);
+    });
+    loop().run();
+    other.join();
+    writer.join();
+}
+
+TEST(the_size_of_a_transfer, is_small) {
+    EXPECT_LE(sizeof(weft::detail::read_transfer), 48u);
+    EXPECT_LE(sizeof(weft::detail::write_all_transfer), 48u);
+    EXPECT_LE(sizeof(weft::detail::operation_awaiter<weft::detail::read_transfer>), 16u);
+}
+
+// What it waits with is a block of the cache while it waits, and only then; a frame that awaits in
+// several places has no more of it.
+TEST_P(a_transfer, keeps_nothing_in_the_frame_that_awaits) {
+    if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
+    run([] {
+        const auto used = [] { return weft::block_cache::statistics().used_bytes; };
+        connection c = connected();
+        std::array<std::byte, 8> b;
+        const auto reads = [&]() -> weft::task<std::size_t> {
+            const std::size_t first = (co_await c.server.async_read(b)).value_or(0);
+            const std::size_t then = (co_await c.server.async_read(b)).value_or(0);
+            const std::size_t last = (co_await c.server.async_read(b)).value_or(0);
+            co_return first + then + last;
+        };
+        const std::size_t before = used();
+        weft::task<std::size_t> t = reads();
+        const std::size_t frame = used() - before;
+        t.start();
+        EXPECT_GT(used(), before + frame) << "it waits";
+        for (int i = 0; i != 3; ++i) {
+            EXPECT_TRUE(c.client.write_all(bytes_of("x")));
+            weft::this_fiber::sleep_for(2ms);
+        }
+        EXPECT_EQ(t.done() ? t.get() : 0, 3u);
+        EXPECT_EQ(used(), before + frame);
+        EXPECT_LE(frame, 576u);
+    });
+}
+
+TEST_P(a_transfer, tells_that_there_is_no_memory_to_wait_with) {
+    run([] {
+        open_stream s(connected().server);
+        std::array<std::byte, 8> b;
+        weft::detail::read_transfer read(s.inside(), b);
+        read.lacks_memory();
+        EXPECT_EQ(read.take(nullptr, weft::wait_status::woken).error(),
+                  std::errc::not_enough_memory);
+        weft::detail::write_all_transfer write(s.inside(), b);
+        write.lacks_memory();
+        EXPECT_EQ(write.take(nullptr, weft::wait_status::woken).error,
+                  std::errc::not_enough_memory);
+    });
+}
+
+// Has no memory left for blocks while it stands.
+class no_blocks {
+    struct taken {
+        taken* next;
+        std::size_t bytes;
+    };
+
+public:
+    no_blocks() {
+        std::ifstream("/proc/self/statm") >> pages_;
+        ::getrlimit(RLIMIT_AS, &before_);
+        ::rlimit low = before_;
+        low.rlim_cur = pages_ * static_cast<std::size_t>(::getpagesize());
+        ::setrlimit(RLIMIT_AS, &low);
+        const std::size_t step = 64;
+        for (std::size_t n = step; n <= weft::block_cache::maximum_block_bytes; n += step)
+            while (void* p = weft::block_cache::try_acquire(n)) all_ = ::new (p) taken{all_, n};
+    }
+    no_blocks(const no_blocks&) = delete;
+    ~no_blocks() {
+        ::setrlimit(RLIMIT_AS, &before_);
+        while (taken* t = all_) {
+            all_ = t->next;
+            weft::block_cache::release(t, t->bytes);
+        }
+    }
+
+private:
+    std::size_t pages_ = 0;
+    ::rlimit before_{};
+    taken* all_ = nullptr;
+};
+
+TEST_P(a_transfer, gives_its_turn_back_where_there_is_no_memory_to_wait_with) {
+    if (!WEFT_EXCEPTIONS) GTEST_SKIP() << "it ends the program";
+    if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "their address space has no limit";
+    run([&] {
+        weft::shared_stack_group group;
+        connection c = connected();
+        static std::array<std::byte, 16 << 20> much;
+        bool ran_out = false;
+        fiber writer(
+            [&] {
+                const no_blocks here;
+                try {
+                    static_cast<void>(c.client.write_all(much));
+                } catch (const std::bad_alloc&) {
+                    ran_out = true;
+                }
+            },
+            {.shared = &group});
+        writer.join();
+        EXPECT_TRUE(ran_out);
+        fiber reader([&] {
+            static std::array<std::byte, 64 << 10> b;
+            while (c.server.read(b).value_or(0) != 0) {
+            }
+        });
+        EXPECT_EQ(c.client.write_all(bytes_of("x")).error, std::error_code());
+        c.client.close();
+        reader.join();
+    });
+}
+
+// Beside the user's own frame, and what the switch needs.
+TEST_P(a_transfer, of_a_shared_stack_has_little_of_it_copied) {
+    if (WEFT_DEBUG || WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "frames are as large as they are";
+    run([] {
+        weft::shared_stack_group group;
+        connection first = connected();
+        connection second = connected();
+        const auto reads = [](weft::tcp_stream& s) {
+            std::array<std::byte, 512> b;
+            static_cast<void>(s.read(b));
+        };
+        fiber a([&] { reads(first.server); }, {.shared = &group});
+        fiber b([&] { reads(second.server); }, {.shared = &group});
+        weft::this_fiber::sleep_for(2ms);
+        EXPECT_GE(group.statistics().saved_bytes, 512u);
+        EXPECT_LE(group.statistics().saved_bytes, 512u + 448u);
+        first.client.close();
+        second.client.close();
+    });
+}
+
+}  // namespace

@@ -1,0 +1,17 @@
+#include "weft/coroutine/own_id.hpp"
+
+namespace weft::detail {
+namespace {
+
+constinit std::atomic<std::uint64_t> given{0};
+
+}  // namespace
+
+// Relaxed: only that it is one number, and no other's.
+std::uint64_t own_id::give() const noexcept {
+    const std::uint64_t next = given.fetch_add(1, std::memory_order_relaxed) + 1;
+    std::uint64_t seen = 0;
+    return id_.compare_exchange_strong(seen, next, std::memory_order_relaxed) ? next : seen;
+}
+
+}  // namespace weft::detail
