@@ -22,8 +22,9 @@ help:
 	@echo "make run      the main job: an echo server in every style, then a short comparison"
 	@echo "make test     build and run every test, debug and release"
 	@echo "make test-clients  unchanged client libraries in fibers, against their servers"
-	@echo "make bench    the whole comparison; writes docs/benchmarks.md"
-	@echo "make bench-net  servers under load; writes their sections of docs/benchmarks.md"
+	@echo "make bench    the whole comparison; writes docs/benchmarks.md. PEERS=...: a folder of checkouts"
+	@echo "              of other libraries; writes docs/seed-comparison.md too"
+	@echo "make bench-net  servers under load, an hour; writes their sections of docs/benchmarks.md; NET=options"
 	@echo "make bench-bars  datagrams, files, shared listeners, TLS: each with its bar"
 	@echo "make soak     mixed load for SECONDS=600: does it grow? then storms, SEED=..., and refused calls"
 	@echo "make fuzz     any bytes to what takes bytes of others: SECONDS=60 each, or one TARGET=..."
@@ -33,7 +34,7 @@ help:
 	@echo "make model    which walk of the model checker is whole, and what bounds the others"
 	@echo "make check    the matrix: GCC and Clang, sanitizers, both switch backends; CELLS=... some of it"
 	@echo "make claims   docs/claims.md against the tests that ran"
-	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples"
+	@echo "make tidy     includes against the layers, headers alone, tests, README code, headers' examples, words"
 	@echo "make format   clang-format on all C++; make format-check only looks"
 	@echo "make clean    remove build/"
 
@@ -67,17 +68,29 @@ test-clients:
 	@$(BUILD) asan --target weft_clients
 	@GTEST_FILTER='*stop*:*kill*:*death*' $(CLIENTS) build/asan
 
+# make bench PEERS=../peers: each folder of it is a checkout, found by its name; one that does not
+# build is left out. Nothing of them is fetched, and nothing written there.
 bench:
 	@tools/bootstrap bench
-	$(CONFIGURE) release
+	$(CONFIGURE) release -DWEFT_PEERS=$(abspath $(PEERS))
 	$(BUILD) release --target weft_bench
 	python3 tools/bench_report.py $(COMPARISON)
+	@if [ -z "$(PEERS)" ]; then \
+		echo "docs/seed-comparison.md is left alone: PEERS= names no folder of checkouts"; \
+	else \
+		$(BUILD) release --target weft_peers -- -k 0 || echo "some peers did not build, see above"; \
+		python3 tools/bench_seeds.py build/release; \
+	fi
 
+# make bench-net NET="--quick --only 'bare|fiber'"; tools/bench_net.py --help says what else
 bench-net:
 	@tools/bootstrap bench-net
 	$(CONFIGURE) release
 	$(BUILD) release --target weft_net
-	python3 tools/bench_net.py build/release
+	python3 tools/bench_net.py build/release $(NET)
+	@if command -v vgdb >/dev/null; then \
+		python3 tools/bench_net_counts.py build/release --out docs/benchmarks.md; \
+	else echo "nothing is counted: valgrind is not installed"; fi
 	python3 tools/bench_net.py build/release --many
 
 # Each measures its servers in turn, and ends with 1 where a bar is missed.
@@ -171,6 +184,7 @@ claims:
 tidy:
 	@tools/bootstrap test
 	@python3 tools/tidy.py
+	@python3 tools/words.py
 	@python3 tools/header_examples.py
 	@python3 tools/compiler_traps.py
 

@@ -136,6 +136,9 @@ page render(const page&, const page&);
 namespace fiber_spawn {
 int compute();
 }
+namespace io_stream_transfer {
+extern weft::tcp_stream s;
+}
 namespace wait_nursery {
 page fetch(const url&);
 weft::task<page> fetch_task(url);

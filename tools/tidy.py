@@ -35,7 +35,6 @@ TESTED_ELSEWHERE = {
     "weft/sched/launch_inbox.hpp": "model/parking_test: with parking; pool_test goes through it",
     "weft/sched/parking.hpp": "model/parking_test; pool_test goes through it",
     "weft/hook/beside.hpp": "ending_waits_test: each kind of lock, in a fiber that is killed",
-    "weft/hook/readable.hpp": "futex_test and posix_time_test: moments at bad addresses",
     "weft/hook/bell.hpp": "model/bell_test; waits_test and pthread_storm_test wake through it",
     "weft/hook/calls.hpp": "differential_test makes every call of calls.def",
     "weft/hook/parking_line.hpp": "model/parking_lot_test; parking_lot_test goes through it",
