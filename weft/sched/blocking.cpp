@@ -12,7 +12,7 @@ bool detail::blocking_call::begin(waiter& w, const char* what) noexcept {
     w.enlist(what, &pool_, this, withdraw, interrupt);
     w.await_outside();
     if (pool_.submit(*this)) return true;
-    run(*this);  // here: late is better than never
+    run(*this);  // on this thread: late is better than never
     return false;
 }
 
@@ -63,7 +63,7 @@ bool blocking_pool::submit(detail::blocking_job& j) noexcept {
     return true;
 }
 
-// Under the lock.
+// Called under the lock.
 bool blocking_pool::begin_thread() noexcept {
     const auto run = [](void* self) noexcept { static_cast<blocking_pool*>(self)->work(); };
     if (!detail::begin_detached_thread(run, this)) return false;
@@ -95,7 +95,8 @@ void blocking_pool::work() noexcept {
             j->run(*j);
             held.lock();
             if (w == nullptr) continue;
-            // Who has claimed meanwhile destroys the call when it sees that it is over.
+            // A thread that has claimed meanwhile destroys the call once it sees that the call is
+            // over.
             j->under_way = false;
             const bool claimed = w->claim();
             less_.notify_all();
@@ -112,7 +113,7 @@ void blocking_pool::work() noexcept {
         if (how == std::cv_status::timeout && queue_.empty()) break;
     }
     --thread_count_;
-    less_.notify_all();  // under the lock: the pool may be gone after it
+    less_.notify_all();  // under the lock: the pool may be gone afterwards
 }
 
 }  // namespace weft

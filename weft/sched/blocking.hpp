@@ -1,17 +1,17 @@
 // blocking: runs a call that blocks its thread (a file, a resolver, a legacy library, a long
-// computation) on a thread that is kept for such calls, while who called waits as for anything
+// computation) on a thread kept for such calls, while the caller waits as it does for anything
 // else.
 //
-// Its one idea: the call lies in the frame of who waits for it and stands in a queue; a thread
-// takes it, runs it and wakes the caller. Threads are begun when all are busy, up to a bound, and
-// go when they have had nothing to do for a while; beyond the bound calls wait for their turn.
+// Design: the call is stored in the frame of its waiter and linked in a queue; a thread takes it,
+// runs it and wakes the caller. A thread is started when all are busy, up to a bound, and ends when
+// it has had nothing to do for a while; beyond the bound, calls wait for their turn.
 //
 //   std::string text = weft::blocking([&] { return read_whole_file(path); });
 //   auto row = co_await weft::async_blocking([&] { return database.query(q); });
 //
-// A stop ends the wait of a call that has not begun; one that has runs to its end, and its result
-// counts. A frame that is destroyed meanwhile waits for it, with its whole thread. What leaves the
-// call as an exception leaves the wait.
+// A stop ends the wait of a call that has not started. A call that has started runs to its end, and
+// its result counts. A frame that is destroyed during the call waits for it, and blocks its thread.
+// An exception of the call leaves the wait.
 //
 // Model: test/model/blocking_test.cpp
 #pragma once
@@ -37,33 +37,33 @@ namespace weft {
 
 struct blocking_pool_options {
     std::size_t max_threads = 64;
-    duration idle_time = std::chrono::seconds(10);  // a thread with nothing to do goes after it
+    duration idle_time = std::chrono::seconds(10);  // a thread ends when it is idle for longer
 };
 
 class blocking_pool;
 
 namespace detail {
 
-// A call in the queue, or under way. Everything but run() is under the pool's lock.
+// A call in the queue, or under way. The pool's lock guards everything but run().
 struct blocking_job : list_node<> {
     void (*run)(blocking_job&) noexcept = nullptr;
-    waiter* owner = nullptr;  // null: nobody waits, and it destroys itself
+    waiter* owner = nullptr;  // null: no waiter, and it destroys itself
     bool under_way = false;   // on a thread of the pool
 };
 
-// What an operation is that waits for a job of its own; it sets `run`.
+// The base of an operation that waits for a job of its own; the derived class sets `run`.
 class blocking_call : protected blocking_job {
 protected:
     explicit blocking_call(blocking_pool& p) noexcept : pool_(p) {}
-    blocking_call(blocking_call&& other) noexcept : pool_(other.pool_) {}  // before it is awaited
+    blocking_call(blocking_call&& other) noexcept : pool_(other.pool_) {}  // only before the await
     ~blocking_call() = default;
 
-    // Its start(). False: there was no thread, and it has been run here.
+    // The derived operation's start(). False: there was no thread, and the call has run here.
     bool begin(waiter& w, const char* what) noexcept;
 
-    // For run(): its end is wanted, by a stop or a deadline that has come too late to prevent it.
+    // For run(): a stop or a deadline, too late to prevent the call, asks it to end early.
     bool is_asked_to_end() const noexcept {
-        return asked_to_end_.load(std::memory_order_relaxed);  // nothing else is told by it
+        return asked_to_end_.load(std::memory_order_relaxed);  // publishes nothing else
     }
 
 private:
@@ -80,32 +80,32 @@ class blocking_pool {
 public:
     explicit blocking_pool(blocking_pool_options o = {}) noexcept : options_(o) {}
     blocking_pool(const blocking_pool&) = delete;
-    // Waits for the calls that are under way. Precondition: nobody waits for one.
+    // Waits for the calls that are under way. Precondition: no waiter waits for a call.
     ~blocking_pool();
 
-    // Has f() run on one of the threads, and nobody waits for it. It must not throw. False: there
-    // is neither a thread nor memory. Any thread.
+    // Runs f() on one of the threads; no caller waits for it. It must not throw. False: there is no
+    // thread for it, or no memory. Any thread.
     template <std::invocable F>
     [[nodiscard]] bool post(F&& f);
 
     std::size_t thread_count() const noexcept;   // any thread
-    std::size_t waiting_count() const noexcept;  // calls that no thread has begun; any thread
+    std::size_t waiting_count() const noexcept;  // calls that no thread has taken; any thread
 
 private:
     friend class detail::blocking_call;
 
-    // False: there is no thread for it and none can be begun.
+    // False: there is no thread for it, and none can be started.
     bool submit(detail::blocking_job&) noexcept;
-    // Takes it out of the queue; false if it has begun.
+    // Removes it from the queue; false if it has started.
     bool withdraw(detail::blocking_job&) noexcept;
-    void wait_for(detail::blocking_job&) noexcept;  // that has begun
+    void wait_for(detail::blocking_job&) noexcept;  // which has started
     bool begin_thread() noexcept;
     void work() noexcept;
 
     const blocking_pool_options options_;
     mutable thread_mutex lock_;
-    thread_condition more_;  // for the threads
-    thread_condition less_;  // a call, or a thread, is over
+    thread_condition more_;  // wakes the threads
+    thread_condition less_;  // a call is over, or a thread has ended
     list<detail::blocking_job> queue_;
     std::size_t waiting_count_ = 0;
     std::size_t thread_count_ = 0;
@@ -130,7 +130,7 @@ bool blocking_pool::post(F&& f) {
     return false;
 }
 
-// The process's; it has no thread until it is used, and is never destroyed.
+// The pool of the process; it has no thread until it is used, and is never destroyed.
 blocking_pool& default_blocking_pool() noexcept;
 
 template <class F>
@@ -142,7 +142,7 @@ public:
     static constexpr bool reports_stop = false;
 
     blocking_operation(blocking_pool& p, F f) : blocking_call(p), f_(std::move(f)) {}
-    blocking_operation(blocking_operation&& other)  // before it is awaited
+    blocking_operation(blocking_operation&& other)  // only before the await
         : blocking_call(std::move(other)), f_(std::move(other.f_)) {}
 
     bool ready() const noexcept { return false; }

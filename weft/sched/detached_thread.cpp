@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Relaxed: it says how many threads there are and nothing of what they have written.
+// Relaxed: it is a count of threads, and publishes nothing that they have written.
 constinit atomic<unsigned> in_their_functions{0};
 
 }  // namespace

@@ -1,6 +1,6 @@
 // detached_thread: a thread of the library that is never joined.
 //
-// It takes no signals: those are for the threads of the program, which has set the handlers.
+// It receives no signals: those go to the threads of the program, which has set the handlers.
 //
 // Model: none, one count.
 //
@@ -9,10 +9,10 @@
 
 namespace weft::detail {
 
-// Runs f(of) there. False: it cannot be begun, and nothing has run.
+// Runs f(of) on a new thread. False: no thread could be started, and nothing has run.
 [[nodiscard]] bool begin_detached_thread(void (*f)(void*) noexcept, void* of) noexcept;
 
-// How many are in their functions: never more than there are, and a little less while one begins.
+// How many are in their functions: never more than exist, and slightly fewer while one starts.
 [[nodiscard]] unsigned detached_thread_count() noexcept;
 
 }  // namespace weft::detail

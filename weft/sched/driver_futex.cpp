@@ -53,12 +53,12 @@ int driver_futex::native_handle() noexcept {
     return event_fd_;
 }
 
-// Not where a foreign loop watches a descriptor of this one.
+// Refused where a foreign loop watches a descriptor of this driver.
 bool driver_futex::give_way(driver* other) noexcept {
     const std::lock_guard held(lock_);
     if (event_fd_ >= 0) return false;
     instead_ = other;
-    if (other != nullptr) other->wake();  // for what this one may remember: one too many is no harm
+    if (other != nullptr) other->wake();  // for a pending wake; a needless one does no harm
     return true;
 }
 

@@ -1,7 +1,7 @@
 // driver_futex: a driver for a loop that waits for nothing but its own timers and other threads.
 //
-// Its one idea: one word under a mutex and a condition variable, which on Linux is a futex; and,
-// once a foreign loop has asked for it, an eventfd beside them.
+// Design: one word under a mutex and a condition variable, which on Linux is a futex; and, once a
+// foreign loop has asked for it, an eventfd beside them.
 //
 // Model: test/model/driver_futex_test.cpp
 #pragma once
@@ -34,13 +34,13 @@ private:
     bool wake_ = false;  // a wake that no wait has seen; event_fd_ is readable meanwhile
     bool asleep_ = false;
     int event_fd_ = -1;
-    driver* instead_ = nullptr;  // what it gave way to
+    driver* instead_ = nullptr;  // the driver that replaced it
 };
 
 namespace detail {
 
-// What a loop that is given none begins with: a driver_futex. Weak, so that a program of tests can
-// define another and run all that it has over that one (test/support/test_driver.cpp).
+// The driver of a loop that is given none: a driver_futex. Weak, so that a test program can define
+// another and run all its tests with that one (test/support/test_driver.cpp).
 std::unique_ptr<driver> driver_of_a_loop();
 
 }  // namespace detail

@@ -1,21 +1,21 @@
-// fetch_ahead: has what the next turns of a run queue will load fetched into the cache beforehand.
+// fetch_ahead: prefetches what the next turns of a run queue will load.
 //
-// Its one idea: what a turn loads is found through what it loads first, and a load of a line that
-// is cold stalls all that comes behind it, while a prefetch of one whose address is known does not.
-// So nothing is read here that was not fetched a turn ago. Where few are ready, each comes closer
-// by one step a turn, and between two steps is a turn, with its system calls:
+// Design: the addresses that a turn loads from are found through what it loads first. A load of a
+// cold line stalls everything behind it; a prefetch of a known address does not. So this code reads
+// nothing that was not prefetched a turn ago. Where few turns are ready, each entry advances one
+// step per turn, and between two steps is a whole turn, with its system calls:
 //
 //      queue[3]   its handle and its flow                              known from the queue
 //      queue[2]   its control block or record; its waiter              known from the flow
 //      queue[1]   its stack or frame, its operation, what that is of   known from those
 //      queue[0]   runs next
 //
-// Where many are ready their pages have left the TLB as well, and such a miss holds up even a
-// prefetch until the page is found; so then sixteen are met together, in a loop so short that the
-// processor is in all of its rounds at once.
+// Where many are ready, their pages have left the TLB as well, and a TLB miss stalls even a
+// prefetch until the page is found. So then sixteen entries are prefetched together, in a loop so
+// short that the processor executes all its iterations at once.
 //
-// Limits: hints. Of the queue nothing is read at or behind its count. What its entries point to is
-// there as long as they stand in it.
+// Limits: all of this is hints. Nothing of the queue is read at or behind its count. What its
+// entries point to exists as long as they are queued.
 //
 // Model: none, what it reads is the loop's own.
 #pragma once
@@ -30,24 +30,24 @@
 
 namespace weft::detail {
 
-// For a test, in a debug build: how often something was fetched.
+// For tests of a debug build: how often something was prefetched.
 struct fetch_counts {
-    atomic<std::size_t> steps{0};  // of what waits for the outside, the last of the three
+    atomic<std::size_t> steps{0};  // the last of the three steps, for waits from outside
     atomic<std::size_t> bursts{0};
 };
 inline constinit fetch_counts fetches;
 
 WEFT_ALWAYS_INLINE void count_fetch(atomic<std::size_t>& of) noexcept {
-    if constexpr (WEFT_DEBUG != 0) of.fetch_add(1, std::memory_order_relaxed);  // a figure
+    if constexpr (WEFT_DEBUG != 0) of.fetch_add(1, std::memory_order_relaxed);  // a statistic
 }
 
 class fetch_ahead {
 public:
-    static constexpr std::size_t burst_from = 64;   // more than so many are fetched in bursts,
-    static constexpr std::size_t burst_count = 16;  // of so many,
+    static constexpr std::size_t burst_from = 64;   // more are prefetched in bursts
+    static constexpr std::size_t burst_count = 16;  // of this many entries
     static_assert(burst_from >= burst_count);
 
-    // Before a turn; so many are left of the round.
+    // Called before a turn; `turns_left` remain in the iteration.
     template <class Queue>
     WEFT_ALWAYS_INLINE static void before_turn(const Queue& q, std::size_t turns_left) noexcept {
         const std::size_t count = q.count();
@@ -59,7 +59,7 @@ public:
 
 private:
     static constexpr std::size_t stack_lines =
-        10;  // of one that waits for the outside: its waiter and operation
+        10;  // for a flow that waits for the outside: its waiter and operation
 
     template <class Queue>
     WEFT_ALWAYS_INLINE static void step(const Queue& q, std::size_t count) noexcept {

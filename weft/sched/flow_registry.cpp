@@ -37,7 +37,7 @@ void flow_registry::request_stop_of_all() noexcept {
     taken.splice(flows_);
     while (flow* const f = taken.pop_front()) {
         flows_.push_back(*f);  // R1
-        // A callback of its stop may be the end of it.
+        // A callback of its stop may end it.
         f->kind->retain(*f);
         f->request_stop(stop_reason::shutdown);
         f->kind->release(*f);

@@ -1,12 +1,12 @@
-// flow_registry: the flows that live in an executor.
+// flow_registry: the live flows of an executor.
 //
-// Its one idea: whatever a flow is told may end it, end others, or begin new ones, here and now. So
-// a walk that tells takes the list empty first, and puts each flow back before it is told: a flow
-// that leaves meanwhile leaves a whole list, whichever of the two it is in.
+// Design: a stop request to a flow may end it, end others, or start new ones, immediately. So a
+// walk that requests stops first empties the list, and puts each flow back before its request. A
+// flow that leaves meanwhile leaves an intact list, whichever of the two it is in.
 //
-//      taken: [d] [e]          c is told          flows: [a] [b] [c] <- enroll()
+//      taken: [d] [e]          c is asked         flows: [a] [b] [c] <- enroll()
 //
-// On the executor's own thread, all of it.
+// All calls on the executor's own thread.
 #pragma once
 
 #include <cstddef>
@@ -19,29 +19,29 @@
 namespace weft::detail {
 
 // Invariants:
-// R1  each flow that is enrolled is in flows_, or in the list of a walk that has not come to it
-// R2  once is_ending() is true, each of them has been asked to stop, or is about to be by a walk
+// R1  each enrolled flow is in flows_, or in the list of a walk that has not reached it
+// R2  once is_ending() is true, each enrolled flow was asked to stop, or a walk is about to ask it
 class flow_registry {
 public:
-    // A flow is asked to stop at once if the others were.
+    // The flow is asked to stop at once if the others were.
     void enroll(flow& f) noexcept;
     void strike_off(flow& f) noexcept;
 
-    // In the order in which they are first seen: when they are enrolled, or before it.
+    // Serial numbers follow the order in which flows are first seen: when enrolled, or earlier.
     void number(flow& f) noexcept {
         if (f.serial == 0) f.serial = ++numbers_given_;
     }
 
-    // Asks all to stop, the eldest first, and whatever is enrolled from now on. Only once.
+    // Asks all to stop, the oldest first, and each flow that is enrolled later. Only once.
     void request_stop_of_all() noexcept;
     bool is_ending() const noexcept { return ending_; }
 
     std::size_t count() const noexcept { return count_; }
     flow* youngest() const noexcept { return flows_.back(); }
-    // The same of those that nobody is ending yet.
+    // The youngest of those that are not being ended yet.
     flow* youngest_to_end() const noexcept;
     const flow* find(executor::flow_question is_it, const void* with) const noexcept;
-    // For a look that calls nothing.
+    // For a walk that calls no flow.
     const list<flow>& flows() const noexcept { return flows_; }
 
 private:

@@ -1,8 +1,8 @@
-// fork_place: a worker's own stack of what it has begun and others may take away: a deque, and how
-// they hear of it.
+// fork_place: a worker's deque of work that it has spawned and others may steal, and how other
+// workers learn of it.
 //
-// Its one idea: an entry is one word: a frame, which is resumed in no flow; or, with its lowest bit
-// set, a runnable, for what has a flow already.
+// Design: an entry is one word: a frame, which is resumed outside any flow; or, with its lowest bit
+// set, a runnable, for work that has a flow already.
 //
 // Model: test/model/steal_deque_test.cpp
 #pragma once
@@ -26,7 +26,7 @@ public:
 
     executor* home() const noexcept { return home_; }
 
-    // By the owner: puts what anybody may run on top. False: no memory.
+    // By the owner: pushes work that any worker may run. False: no memory.
     [[nodiscard]] bool push(frame& f) noexcept {
         if (!deque_.try_push(&f)) return false;
         if (const unsigned i = others_->claim(); i != idle_set::none) [[unlikely]]
@@ -38,15 +38,15 @@ public:
         if (const unsigned i = others_->claim(); i != idle_set::none) wake(i);
         return true;
     }
-    // By the owner: takes f back if it is the topmost, and nobody else has it.
+    // By the owner: takes f back if it is on top, and was not stolen.
     [[nodiscard]] bool take_back(frame& f) noexcept { return deque_.try_pop(&f); }
-    // By the owner: the latest; its handle is null if there is none.
+    // By the owner: takes the newest; its handle is null if there is none.
     ready_turn pop() noexcept { return entry_of(deque_.pop()); }
 
-    // Any thread, as steal_deque has it.
+    // Any thread, as for steal_deque.
     steal_mark mark() const noexcept { return deque_.mark(); }
     ready_turn steal(steal_mark m) noexcept { return entry_of(deque_.steal(m).item); }
-    // By the owner: the eldest, for which nobody but thieves competes.
+    // By the owner: takes the oldest, for which only thieves compete.
     ready_turn take_eldest() noexcept { return steal(mark()); }
     bool empty() const noexcept { return deque_.count() == 0; }
 
@@ -76,7 +76,7 @@ WEFT_DECLARE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place, this_t
 
 namespace weft::detail {
 
-// Of the worker that runs the caller; null on any other executor.
+// The deque of the worker that runs the caller; null on any other executor.
 inline fork_place* fork_place_here() noexcept {
     fork_place* const p = this_thread_forks();
     return p != nullptr && p->home() == current_executor() ? p : nullptr;

@@ -1,8 +1,8 @@
-// launch_inbox: where any thread puts what any worker of a pool may begin, first in first out.
+// launch_inbox: a queue of work that any thread posts and any worker of a pool may start, FIFO.
 //
-// Its one idea: a queue under a spin lock, and its length beside it, so that a worker looks whether
-// there is something without the lock. The look orders nothing: a worker that must not miss
-// what was put before it has the fences of an idle_set around it (parking.hpp).
+// Design: a queue under a spin lock, with its length beside it, so that a worker can check without
+// the lock whether there is work. The check orders nothing: a worker that must not miss earlier
+// work has the fences of an idle_set around it (parking.hpp).
 //
 // Model: test/model/parking_test.cpp
 #pragma once
@@ -22,10 +22,10 @@ public:
     void push(runnable& r) noexcept {
         const std::lock_guard held(lock_);
         queue_.push_back(r);
-        // Relaxed, both: the lock has the other writers, see above for the readers.
+        // Relaxed, both: the lock orders the writers; for the readers see above.
         count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    // The first; its handle is null if there is none.
+    // Takes the first; its handle is null if there is none.
     ready_turn pop() noexcept {
         if (empty()) return {};
         const std::lock_guard held(lock_);

@@ -27,7 +27,7 @@ struct wheel_timer : wheel_node {
 };
 static_assert(sizeof(wheel_timer) <= timer_node::room_bytes);
 
-// How often the process was forked, counted in the child, from its first loop on.
+// How often the process was forked, counted in the child, since its first loop was made.
 constinit atomic<unsigned> forks{0};
 
 }  // namespace
@@ -92,8 +92,8 @@ launcher& loop::begins_on() noexcept { return source_ != nullptr ? source_->begi
 
 void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept { put_last({handle, of}); }
 
-// Within the round: so the world is looked at as often as if he had been put into the queue. Others
-// who could have work for a loop, or who count its turns, are not passed over.
+// Within the iteration, so the loop polls as often as if the caller had been queued. A work source,
+// and an observer that counts turns, are not bypassed.
 bool loop::spare_turn() noexcept {
     if (turns_left_ == 0 || ready() || source_ != nullptr || is_observed_) return false;
     --turns_left_;
@@ -102,14 +102,14 @@ bool loop::spare_turn() noexcept {
 }
 
 void loop::forget(runnable& r) noexcept {
-    // Who claimed it may be about to post it still.
+    // The thread that claimed it may still be about to post it.
     for (detail::spin_wait w;; w.once()) {
         take_posted();
         if (slot_.handle == r.handle) {
             slot_ = {};
             return;
         }
-        // It keeps its place, and nothing to do there.
+        // The entry keeps its place, and does nothing there.
         for (std::size_t i = 0; i < ready_.count(); ++i) {
             if (ready_[i].handle != r.handle) continue;
             ready_[i] = {std::noop_coroutine(), nullptr};
@@ -118,14 +118,14 @@ void loop::forget(runnable& r) noexcept {
     }
 }
 
-// Who is busy looks again, and spares the others the wake; the last look before a sleep is the
+// A busy loop checks again, and so spares posters the wake; the last check before a sleep is of the
 // other kind (inbox.hpp).
 void loop::take_posted() noexcept {
     auto queue = ready() ? posted_.take_and_watch() : posted_.take();
     while (runnable* r = queue.pop_front()) put_last({r->handle, r->of});
 }
 
-// Who was woken last, if it is his turn, or else the first in the ring.
+// The flow that was woken last, if it may run next, or else the first in the ring.
 WEFT_ALWAYS_INLINE bool loop::next(entry& e) noexcept {
     if (chooser_ != nullptr) [[unlikely]]
         return next_chosen(e);
@@ -166,8 +166,9 @@ tick loop::tick_at(time_point t) const noexcept {
     return static_cast<tick>(time_left(epoch_, t) / tick_length);
 }
 
-// Rounded up, so that no timer is early; but one that is due already need not wait for a tick. The
-// clock is asked only where that may be: the wheel knows the time of the last round, if it has any.
+// Rounded up, so that no timer is early; but a timer that is due already need not wait for a tick.
+// The clock is read only where that is possible: the wheel knows the time of the last iteration, if
+// it has any timers.
 tick loop::tick_of(time_point t) const noexcept {
     if (t == never) return tick_never;
     const tick whole = tick_at(t);
@@ -203,7 +204,7 @@ std::size_t loop::fire_due() noexcept {
             chooser_->fired(t);
         t.fire(t);
     });
-    // Whom they woke run in the order of the deadlines: the last does not come first.
+    // The flows that the timers woke run in the order of the deadlines: the last is not first.
     if (fired != 0 && slot_.handle != nullptr) put_last(std::exchange(slot_, {}));
     return fired;
 }
@@ -228,17 +229,18 @@ std::coroutine_handle<> loop::take_next(bool (*wanted)(std::coroutine_handle<>) 
     return ready_.pop_front().handle;
 }
 
-// A look at what came from outside and at the time, then some turns. How many, and timers.
+// Polls for events from outside and for timers, then runs some turns. Returns how many, with
+// timers.
 std::size_t loop::run_round() {
     const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
-    turns_left_ = source_ == nullptr ? round_turns : pace_;  // none any more where a timer stops it
+    turns_left_ = source_ == nullptr ? round_turns : pace_;  // zero once a timer stops the loop
     take_posted();
     const std::size_t fired = fire_due();
     const std::size_t turns = source_ == nullptr ? run_turns() : run_turns_paced();
     turn_count_ += turns;
-    // What is always late, or told by other threads without end, must not hide the world: of two
-    // rounds that had something to do, and no sleep between them, the second looks.
+    // A timer that is always late, or endless posts of other threads, must not hide events from
+    // outside: of two iterations that had work, with no sleep between them, the second polls.
     const bool busy = turns + fired != 0;
     const bool look = ready() || (busy && unlooked_);
     if (look) now_on().poll();
@@ -246,10 +248,10 @@ std::size_t loop::run_round() {
     return turns + fired;
 }
 
-// Where others help, a round is so long that its time is worth a look at the clock, and so short
-// that none of them sleeps for much longer than that beside somebody who waits.
+// Where others help, an iteration is so long that reading the clock is worth its cost, and so short
+// that no idle worker sleeps for much longer than that beside a flow that waits for a thread.
 std::size_t loop::run_turns_paced() {
-    if (ready())  // what waits there waits for a round at most
+    if (ready())  // what is queued there waits for one iteration at most
         if (const entry e = source_->take(true); e.handle != nullptr) put_last(e);
     const time_point began = now();
     const std::size_t turns = run_turns();
@@ -273,12 +275,13 @@ std::size_t loop::run_turns() {
         else
             e.handle.resume();
     }
-    // The flow of the last turn may be gone, and what the loop does next is no flow's.
+    // The flow of the last turn may be gone, and what the loop does next is outside any flow.
     detail::this_thread_runs() = {nullptr, this};
     return turns;
 }
 
-// Those that would wait here for longest. What goes keeps its place, and nothing to do there.
+// Offers those that would wait here for longest. An entry that leaves keeps its place, with nothing
+// to do there.
 void loop::give_away() noexcept {
     if (living_.is_ending()) return;
     const std::size_t count = ready_.count();
@@ -295,15 +298,16 @@ void loop::give_away() noexcept {
 }
 
 WEFT_NOINLINE void loop::resume_observed(entry e) {
-    if (chooser_ != nullptr) chooser_->ran(e.of);  // before: it may be gone afterwards
+    if (chooser_ != nullptr) chooser_->ran(e.of);  // before: the flow may be gone afterwards
     if (watch_ != nullptr) watch_->begins(e.of);
     e.handle.resume();
     if (watch_ != nullptr) watch_->ended();
     if (turns_until_ != never && now() >= turns_until_) turns_left_ = 0;
 }
 
-// Before each sleep, until the answer is a moment, and then not before it. So a keeper that had
-// nothing to spare a moment ago and has now is found, though nothing ever wakes the loop again.
+// Called before each sleep. Once detail::give_back() has returned a time, it is not called before
+// that time; until then it is called each time. So a cache that had nothing to spare before and has
+// now is found, even if nothing ever wakes the loop again.
 void loop::give_back() noexcept {
     if (!now_on().keeps_real_time()) return;
     const time_point present = now();
@@ -317,7 +321,7 @@ void loop::give_back() noexcept {
         give_back_at_ = std::min(give_back_at_, after(present, detail::give_back_period));
 }
 
-// What the driver tells of becomes ready here.
+// Events that the driver delivers become ready here.
 bool loop::sleep(time_point until) noexcept {
     const detail::as_it_was put_back;
     detail::this_thread_runs() = {nullptr, this};
@@ -334,12 +338,12 @@ bool loop::sleep(time_point until) noexcept {
 
 void loop::run(place at) {
     const run_by run(*this, at);
-    time_point patience = never;  // until when it has waited for nothing in sight
-    bool outside = false;         // something is in sight that needs no deadline
+    time_point patience = never;  // until then it waits without an expected event
+    bool outside = false;         // an event is expected that needs no deadline
     for (;;) {
         // Acquire: pairs with stop().
         if (stop_.exchange(false, std::memory_order_acquire)) return;
-        static_cast<void>(take_wake());  // it looks round now
+        static_cast<void>(take_wake());  // the loop polls now in any case
         if (run_round() != 0) {
             patience = never;
             outside = false;
@@ -349,12 +353,13 @@ void loop::run(place at) {
         time_point until = next_due();
         const bool blocked = until == never && living_.count() != 0;
         if (until == never && !blocked && posted_.empty()) return;
-        // Another thread may be about to post: only who has waited for a while is told.
+        // Another thread may be about to post: a deadlock is reported only after waiting for a
+        // while.
         if (!blocked || outside || reported_) {
             patience = never;
         } else if (patience == never) {
-            // Mostly one of the eldest waits for the world, and to set a timer costs more than to
-            // look.
+            // Usually one of the oldest flows waits for the outside, and setting a timer costs more
+            // than this check.
             outside = waits_for_outside(eldest_looked_at);
             if (!outside) patience = after(now(), deadlock_patience);
         } else if (now() >= patience) {
@@ -376,11 +381,11 @@ bool loop::run_once(time_point until, place at) {
     // Acquire: pairs with stop().
     while (!ran && !stop_.exchange(false, std::memory_order_acquire) && !take_wake()) {
         if (!sleep(std::min(until, next_due()))) break;
-        const bool woken = take_wake();  // before the round: it ends this call, whatever that runs
-        ran = run_round() != 0;          // else the driver told of what has run already
+        const bool woken = take_wake();  // before the iteration: it ends this call, whatever runs
+        ran = run_round() != 0;          // else an event of the driver that has run already
         if (woken || now() >= until) break;
     }
-    stop_.exchange(false, std::memory_order_acquire);  // pairs with stop(), which this obeys
+    stop_.exchange(false, std::memory_order_acquire);  // pairs with stop(), which this call obeys
     return ran;
 }
 
@@ -420,7 +425,7 @@ void loop::tell(atomic<bool>& what) noexcept {
 }
 
 bool loop::take_wake() noexcept {
-    // Relaxed: a hint, for it is seldom set; a wake that it misses ends the sleep that follows.
+    // Relaxed: a hint, because it is rarely set; a wake that it misses ends the sleep that follows.
     // Acquire: pairs with wake().
     return woken_.load(std::memory_order_relaxed) &&
            woken_.exchange(false, std::memory_order_acquire);
@@ -428,14 +433,14 @@ bool loop::take_wake() noexcept {
 
 loop::run_by::run_by(loop& l, place at) noexcept : loop_(l) {
     if (l.is_here()) fail("a loop is run by what it runs", {}, at);
-    // Acquire: pairs with the release of who ran it before, be it another thread.
+    // Acquire: pairs with the release of the thread that ran the loop before.
     if (l.running_.exchange(true, std::memory_order_acquire))
         fail("a loop is run by two at once", {}, at);
     l.expect_own_process(at);
 }
 
-// Who sleeps on native_handle() next must be woken: what told of the past is forgotten, and then
-// the last look is one that leaves the inbox empty, unless there is something to do still
+// A thread that sleeps on native_handle() next must be woken. So past wakes are forgotten, and then
+// the last check of the inbox is one that leaves it empty, unless there is still something to run
 // (inbox.hpp).
 loop::run_by::~run_by() {
     loop_.now_on().forget_wake();
@@ -450,13 +455,13 @@ void loop::expect_own_process(place at) const noexcept {
 }
 
 unsigned loop::fork_count() noexcept {
-    // It fails for want of memory; a fork is then not noticed.
+    // It can fail only for lack of memory; a fork is not noticed then.
     [[maybe_unused]] static const int watched =
         ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-    return forks.load(std::memory_order_relaxed);  // a child has one thread when it is counted
+    return forks.load(std::memory_order_relaxed);  // a child has one thread when it counts
 }
 
-// -- the living -------------------------------------------------------------------------------
+// -- live flows -------------------------------------------------------------------------------
 
 void loop::enroll(flow& f) noexcept { living_.enroll(f); }
 void loop::strike_off(flow& f) noexcept { living_.strike_off(f); }
@@ -468,25 +473,25 @@ void loop::end_all() noexcept {
     take_posted();
     request_stop_of_all();
     run_on(never);
-    // These do not go when they are asked. The youngest first: who began it may wait for it in a
-    // destructor, which cannot be unwound.
+    // The rest does not end on request. The youngest first: the flow that started it may wait for
+    // it in a destructor, which cannot be unwound.
     patience_ = after(now(), deadlock_patience);
     while (flow* f = living_.youngest()) {
         end_or_await(*f);
         run_on(patience_);
     }
-    drop_ready();  // it may hold timers of its own
+    drop_ready();  // it may own timers
     end_timers();
     drop_ready();
-    // Whoever posted last, or stopped it, may be about to wake the driver.
+    // The thread that posted last, or called stop(), may be about to wake the driver.
     for (detail::spin_wait w; wakes_.load(std::memory_order_acquire) != posted_.owed_count() ||
                               telling_count_.load(std::memory_order_acquire) != 0;)
         w.once();
 }
 
-// One has handed the stop on to another executor, or waits for those who live there, or is about to
-// be woken by another thread: that is awaited, for a while, of the last also while others run. The
-// others wait under a shield, or swallow the stop.
+// A flow that has forwarded its stop to another executor, or waits for flows there, or is about to
+// be woken by another thread, is given some time; in the last case also while other turns are
+// ready. Any other flow here waits under a shield, or has swallowed the stop, and is ended.
 void loop::end_or_await(flow& f) noexcept {
     const waiter* const w = f.waiting;
     const bool is_claimed = w != nullptr && w->is_claimed();
@@ -500,8 +505,8 @@ void loop::end_or_await(flow& f) noexcept {
     ends_one_ = before;
 }
 
-// From below one that is being ended. It goes as in end_all(), only deeper; those that are being
-// ended further up the stack stay where they are.
+// Runs on top of the stack of a flow that is being ended. It proceeds as in end_all(), only deeper;
+// flows that are being ended further up the stack stay where they are.
 bool loop::run_beside(bool may_end) noexcept {
     if (!ends_one_) return false;
     const detail::as_it_was put_back;
@@ -511,23 +516,23 @@ bool loop::run_beside(bool may_end) noexcept {
         if (f == nullptr) return false;
         end_or_await(*f);
     } else {
-        ends_one_ = false;  // what a turn ends is below that turn
+        ends_one_ = false;  // what a turn ends is on top of that turn's stack
         run_on(patience_);
         ends_one_ = true;
     }
     return true;
 }
 
-// Some turns for each that lives, and no more: one that yields for ever is ended as well. A round
-// at least, for what the end of one has brought about.
+// A bounded number of turns for each live flow, so that a flow that yields for ever is ended too.
+// At least one iteration, for the effects of an end.
 void loop::run_on(time_point until) noexcept {
     std::size_t left = last_rounds * (1 + (living_.count() + ready_.count()) / round_turns);
     while (left-- != 0 && run_round() != 0 && now() < until) {
     }
 }
 
-// Those that say so learn that their moment does not come. The others stay: whoever has them
-// disarms them, or the destructor tells that he cannot any more.
+// Timers with fires_at_end fire, ahead of their deadlines. The others stay: their owners disarm
+// them, or the destructor reports that they no longer can.
 void loop::end_timers() noexcept {
     if (timers_.empty()) return;
     timers_.advance(tick_never - 1, [this](wheel_node& n) noexcept {
@@ -539,13 +544,13 @@ void loop::end_timers() noexcept {
     });
 }
 
-// What has no turn any more: functions that post themselves again and again.
+// Destroys what gets no turn any more: functions that post themselves again and again.
 void loop::drop_ready() noexcept {
     for (;;) {
         take_posted();
         if (slot_.handle != nullptr) put_last(std::exchange(slot_, {}));
         if (ready_.empty()) return;
-        std::coroutine_handle<>(ready_[0].handle).destroy();  // in its place, to be forgotten there
+        std::coroutine_handle<>(ready_[0].handle).destroy();  // in place: forget() must find it
         ready_.pop_front();
     }
 }
@@ -566,7 +571,7 @@ void loop::report_deadlock() noexcept {
 
 namespace {
 
-// A set of what stands in one report.
+// A set of the objects in one report.
 class things {
 public:
     static constexpr std::size_t most = 100;
@@ -589,7 +594,7 @@ private:
 }  // namespace
 
 void loop::print_waiting(int fd) const noexcept {
-    // Which of the things in the report are flows: two walks in all, and not one for each.
+    // Find out which objects of the report are flows: two walks in total, and not one per object.
     things waited_for;
     for (const flow& f : living_.flows())
         if (!waited_for.add(f.waiting != nullptr ? f.waiting->thing() : nullptr)) break;

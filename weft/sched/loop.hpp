@@ -1,29 +1,29 @@
 // loop: runs flows on one thread, and is the executor that they wait by.
 //
-// Its one idea: a queue of handles. Whatever becomes ready is put into it; the loop takes the first
-// and resumes it, until that one suspends; when there is none left, it sleeps until a deadline or
-// until another thread posts. Nothing here knows what a fiber or a task is.
+// Design: a queue of handles. Whatever becomes ready is pushed to it. The loop pops the first and
+// resumes it until it suspends; when the queue is empty, the loop sleeps until a deadline or until
+// another thread posts. Nothing here knows what a fiber or a task is.
 //
 //      own thread: post ---> [slot] <- the latest, bounded     other threads: post ---> [inbox]
-//                  defer --> [ring: first ......... last]  <------ once a round --------- +
+//                 defer --> [ring: first ......... last]  <----- once an iteration ----- +
 //                               |  fetched ahead (fetch_ahead.hpp)
 //                               v
 //                            resume            [wheel] deadlines -> their waiters -> post
 //
 // A flow that was woken runs next, because what it needs is in the cache; but three times in a row
-// at most, so that two that wake each other keep nobody waiting. Timers have a resolution of a
-// millisecond and are never early.
+// at most, so that two flows that wake each other do not starve the rest. Timers have a resolution
+// of a millisecond and are never early.
 //
 //   weft::loop l;
 //   weft::fiber f([] { ... }, {.on = &l});
-//   l.run();                                  // until nothing lives in it any more, or stop()
+//   l.run();                                  // until no flow is live in it, or stop()
 //
-// A loop that has nothing to run has memory given back that the process does not use, a little
-// before each sleep, and wakes for that once a second while there is some (base/give_back.hpp).
+// A loop that has nothing to run gives back memory that the process does not use, a little before
+// each sleep, and wakes for that once a second while there is some (base/give_back.hpp).
 //
-// One thread at a time runs a loop, and not from what it runs; post(), stop() and native_handle()
-// are for any. A loop that ends asks what lives in it to stop, runs it on, and ends what is left by
-// unwinding it. In a process that was forked a loop of the parent cannot be run.
+// One thread at a time runs a loop, and not from what the loop runs; post(), stop() and
+// native_handle() are for any thread. A loop that ends asks its live flows to stop, runs them on,
+// and ends what is left by unwinding it. In a forked process, a loop of the parent cannot be run.
 //
 // Model: test/model/loop_test.cpp, test/model/inbox_test.cpp
 #pragma once
@@ -51,45 +51,45 @@
 
 namespace weft {
 
-// Where a loop that is one of several finds more to run, see pool.hpp. All but begins_on() on the
-// loop's thread.
+// Where a loop that is one of several finds more to run, see pool.hpp. On the loop's thread, except
+// for begins_on().
 class work_source {
 public:
-    // Something to run; its handle is null: nothing. `busy`: the loop has something already.
+    // Something to run; a null handle: nothing. `busy`: the loop has something to run already.
     virtual ready_turn take(bool busy) noexcept = 0;
-    // The loop has nothing to run. Whether it may sleep; if so, rested() follows.
+    // The loop has nothing to run. True: it may sleep, and rested() follows.
     virtual bool rest() noexcept = 0;
     virtual void rested() noexcept = 0;
-    // What has left the loop for another, by its `turn`, see loop::give_away.
+    // A flow that has left the loop for another by its `turn`, see loop::give_away.
     virtual void receive(flow& f) noexcept = 0;
-    // Where that begins which its flows begin.
+    // Where the loop's flows start the work for which they name no place.
     virtual launcher& begins_on() noexcept = 0;
 
 protected:
     ~work_source() = default;
 };
 
-// Is told whose turn it is, see watchdog.hpp. On the loop's thread.
+// Called around each turn, see watchdog.hpp. On the loop's thread.
 class turn_watch {
 public:
-    virtual void begins(const flow* f) noexcept = 0;  // null: in no flow
+    virtual void begins(const flow* f) noexcept = 0;  // null: outside any flow
     virtual void ended() noexcept = 0;
 
 protected:
     ~turn_watch() = default;
 };
 
-// Decides for a test in which order the ready run.
+// Chooses for a test the order in which ready handles run.
 class turn_chooser {
 public:
     virtual ~turn_chooser() = default;
     virtual std::size_t choose(std::size_t count) noexcept = 0;  // less than count
-    virtual void ran(const flow* f) noexcept = 0;                // is about to; null: in no flow
-    virtual void fired(const timer_node&) noexcept {}            // is about to
+    virtual void ran(const flow* f) noexcept = 0;      // before its turn; null: outside any flow
+    virtual void fired(const timer_node&) noexcept {}  // before it fires
 };
 
 class loop final : public executor {
-    using place = std::source_location;  // of the caller, for the messages of broken rules
+    using place = std::source_location;  // of the caller, for messages
 
 public:
     loop();  // with a driver_futex
@@ -98,51 +98,51 @@ public:
     loop& operator=(const loop&) = delete;
     ~loop();
 
-    // Runs until stop(), or until nothing is ready, posted or armed and no flow lives in it; or
-    // where the driver says that nothing can ever come. Reports what may be a deadlock (see
+    // Runs until stop(); or until nothing is ready, posted or armed and no flow is live; or where
+    // the driver says that no event can ever come. Reports what may be a deadlock (see
     // on_deadlock).
     void run(place at = place::current());
 
-    // Runs what is ready; if that is nothing, waits for something until `until`, stop() or wake(),
-    // and runs it. Returns whether anything ran. For a program that has a loop of its own:
+    // Runs what is ready. If nothing is, waits for something until `until`, stop() or wake(), and
+    // runs it. Returns whether anything ran. For a program that has an event loop of its own:
     // run_once(now()) does not wait.
     bool run_once(time_point until, place at = place::current());
 
-    // Runs all that is ready and becomes ready by it, timers that are due among it, without
-    // waiting. How many turns and timers that were. For who has only so much time, as in a frame of
-    // a game: the turn in which `until` comes is the last, what is left is ready for the next call,
-    // and one turn is made however late it is.
+    // Runs all that is ready and all that becomes ready by it, due timers included, without
+    // waiting. Returns the number of turns and timers. For a caller with a time budget, as in a
+    // frame of a game: the turn in which `until` comes is the last, the rest is ready for the next
+    // call, and one turn is made however late it is.
     std::size_t run_until_idle(time_point until = never, place at = place::current());
 
-    // Ends the present run() or run_once(), or the next one: from what the loop runs, when the
-    // present turn is over; from another thread, soon. Any thread.
+    // Ends the present run() or run_once(), or the next one: when called by what the loop runs,
+    // after the present turn; from another thread, soon. Any thread.
     void stop() noexcept;
 
     // Ends the sleep of the present run_once(), or of the next one that would sleep, which returns
-    // after one more round; so each wake ends one call at most. A run() only looks round. Any
-    // thread.
+    // after one more iteration; so each wake ends one call at most. In run() it only causes an
+    // iteration. Any thread.
     void wake() noexcept;
 
-    // The earliest moment at which run_once has something to do by itself; `never`: none.
+    // The earliest time point at which run_once has something to do by itself; `never`: none.
     time_point next_deadline() const noexcept;
 
     // A descriptor that becomes readable when another thread has posted: for a foreign loop, which
-    // then, or at next_deadline(), calls run_once(now()). -1 where the driver has none.
+    // calls run_once(now()) then, or at next_deadline(). -1 where the driver has none.
     int native_handle() noexcept { return now_on().native_handle(); }
 
-    // Has f() run once on the loop's thread, in no flow, after what was posted before by the same
-    // thread. It must not throw. Any thread. Throws bad_alloc.
+    // Runs f() once on the loop's thread, outside any flow, after what the same thread posted
+    // before. It must not throw. Any thread. Throws bad_alloc.
     template <std::invocable F>
     void post(F&& f);
 
-    // Called once, by run(), when there is nothing to do, no deadline is set, and flows live in the
-    // loop, none of which waits for the outside (waiter.hpp); after a second, because another
-    // thread may post. The default prints who waits for what; null does nothing.
+    // Called once, by run(), when there is nothing to do, no deadline is set, and flows are live in
+    // the loop, none of which waits for the outside (waiter.hpp). Called after a second, because
+    // another thread may post. The default prints what each flow waits for; null does nothing.
     void on_deadlock(void (*handler)(loop&)) noexcept { on_deadlock_ = handler; }
-    // The first hundred flows and what each waits for, a line each, and how many there are.
+    // The first hundred flows and what each waits for, a line each, and the total count.
     void print_waiting(int fd) const noexcept;
 
-    // For a test: who runs next, and what ran. Null: in order.
+    // For a test: chooses what runs next, and sees what ran. Null: in order.
     void set_chooser(turn_chooser* c) noexcept {
         chooser_ = c;
         look_who_observes();
@@ -150,30 +150,30 @@ public:
     }
     turn_chooser* chooser() const noexcept { return chooser_; }
 
-    // While it does not run. Null: none.
+    // Only while the loop does not run. Null: none.
     void set_watch(turn_watch* w) noexcept {
         watch_ = w;
         look_who_observes();
     }
-    // Before it runs first. Null: none.
+    // Only before the first run. Null: none.
     void set_source(work_source* s) noexcept { source_ = s; }
-    // Asks all that lives in it to stop, and what comes to live in it. On its own thread.
+    // Asks all live flows to stop, and each flow that joins later. On its own thread.
     void request_stop_of_all() noexcept;
-    // Ends all that lives in it, as its destructor does, and stays. On the thread that runs it.
+    // Ends all live flows, as the destructor does, and keeps the loop. On the thread that runs it.
     void end_all() noexcept;
-    // For the work source: has it look there again, at once if it sleeps. Any thread.
+    // For the work source: makes the loop ask it again, at once if the loop sleeps. Any thread.
     void look_round() noexcept { now_on().wake(); }
-    // For the work source, within its take(): what is ready to run, has begun and may go on
-    // elsewhere is given to it, at most half of what is ready.
+    // For the work source, within its take(): passes it flows that are ready, have started and may
+    // resume elsewhere, at most half of what is ready.
     void give_away() noexcept;
-    // Whether the last round left some that were ready behind, and took long: others could help.
+    // Whether the last iteration was long and left ready entries behind: others could help.
     bool is_behind() const noexcept { return behind_; }
-    // Whether anything was posted by other threads that it has not looked at. Any thread.
+    // Whether other threads have posted anything that the loop has not taken yet. Any thread.
     bool has_posted() const noexcept { return !posted_.empty(); }
 
-    // How many flows live in it.
+    // The number of live flows.
     std::size_t flow_count() const noexcept { return living_.count(); }
-    // Turns since the beginning.
+    // Turns since the loop was made.
     std::uint64_t turn_count() const noexcept override { return turn_count_; }
 
     void post(runnable& r) noexcept override;
@@ -201,13 +201,13 @@ public:
 private:
     using entry = ready_turn;
     static constexpr unsigned slot_uses_limit = 3;
-    static constexpr std::size_t round_turns = 64;  // between two looks at inbox and timers
+    static constexpr std::size_t round_turns = 64;  // in an iteration
     static constexpr std::size_t first_turns = 8;   // the same after a sleep, where others help
     static constexpr duration long_round = std::chrono::microseconds(100);
-    static constexpr std::size_t give_looks = 64;   // at so many of the ready
-    static constexpr std::size_t long_queue = 512;  // entries: it has pages of its own
+    static constexpr std::size_t give_looks = 64;   // examines this many ready entries
+    static constexpr std::size_t long_queue = 512;  // entries; such a queue has pages of its own
     static constexpr std::size_t last_rounds = 64;  // at the end, for each round_turns flows
-    static constexpr tick near_ticks = 64;          // a round takes less, or it is late anyway
+    static constexpr tick near_ticks = 64;          // an iteration takes less, or is late anyway
     static constexpr duration deadlock_patience = std::chrono::seconds(1);
     static constexpr std::size_t eldest_looked_at = 4;  // before a sleep
 
@@ -245,7 +245,7 @@ private:
     void tell(atomic<bool>& what) noexcept;
     bool take_wake() noexcept;
 
-    // One at a time is at it; between two of them, each post wakes.
+    // One run at a time. Between two runs, each post wakes the driver.
     class run_by {
     public:
         run_by(loop& l, place at) noexcept;
@@ -259,39 +259,39 @@ private:
     ring<entry> ready_;
     entry slot_{};
     unsigned slot_uses_ = 0;
-    std::size_t turns_left_ = 0;      // in the present round
-    std::size_t pace_ = first_turns;  // turns of a round, where others help
+    std::size_t turns_left_ = 0;      // in the present iteration
+    std::size_t pace_ = first_turns;  // turns of an iteration, where others help
     bool behind_ = false;
-    bool unlooked_ = false;  // a round had something to do, and the driver was not asked since
+    bool unlooked_ = false;  // an iteration had work, and the driver was not polled since
     bool reported_ = false;
     void (*on_deadlock_)(loop&) = print_deadlock;
-    std::size_t numbered_count_ = 0;  // so many of the ready have theirs, see next_chosen
+    std::size_t numbered_count_ = 0;  // ready entries with a serial, see next_chosen
     std::uint64_t turn_count_ = 0;
-    bool is_observed_ = false;  // by the next, by watch_, or for turns_until_
+    bool is_observed_ = false;  // by chooser_, by watch_, or for turns_until_
     turn_chooser* chooser_ = nullptr;
     work_source* source_ = nullptr;
     turn_watch* watch_ = nullptr;
-    time_point give_back_at_ = never;  // when to ask for unused memory again
-    bool ends_one_ = false;            // end_all() is at one, and none has a turn
-    time_point patience_ = never;      // until when it awaits what may be answered
-    time_point turns_until_ = never;   // the turn in which it comes is the last of a round
+    time_point give_back_at_ = never;  // when to give unused memory back again
+    bool ends_one_ = false;            // end_all() is ending a flow, and no flow has a turn
+    time_point patience_ = never;      // until then end_all() waits for outside events
+    time_point turns_until_ = never;   // the turn in which it comes is the last
     std::unique_ptr<driver> first_driver_;
     std::unique_ptr<driver> adopted_;
-    // One of the two. Other threads may find the first a little longer, which wakes the other.
+    // One of the two. Other threads may see the first for a little longer; it wakes the other.
     atomic<driver*> driver_;
     time_point epoch_;
     wheel timers_;
     detail::flow_registry living_;
     inbox<runnable> posted_;
     atomic<std::size_t> wakes_{0};              // made for posts that owed one
-    atomic<bool> running_{false};               // somebody is at it: run_by
-    const unsigned fork_count_ = fork_count();  // of the process that it was made in
+    atomic<bool> running_{false};               // set during a run_by
+    const unsigned fork_count_ = fork_count();  // of the process in which it was made
     atomic<bool> stop_{false};
     atomic<bool> woken_{false};
     atomic<unsigned> telling_count_{0};  // calls within stop() or wake()
 };
 
-// The rest is how post(f) makes something to run of a function.
+// The rest turns the function of post(f) into a runnable.
 namespace detail {
 
 template <class F>
@@ -321,7 +321,7 @@ template <std::invocable F>
 void loop::post(F&& f) {
     auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
     if (is_here())
-        defer(p->handle(), nullptr);  // not the slot: in order
+        defer(p->handle(), nullptr);  // not to the slot: in order
     else
         post(p->node);
 }

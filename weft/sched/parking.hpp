@@ -1,9 +1,9 @@
-// parking: how one worker of a pool comes to sleep, and back, so that no work is left with all of
-// them asleep.
+// parking: how a worker of a pool goes to sleep and wakes, so that no work is left while all
+// workers sleep.
 //
-// Its one idea: the steps of idle_set in the one order that is right, and beside them whether this
-// worker searches. A launcher puts work first and then offers it; a worker announces itself
-// first and then looks.
+// Design: the steps of idle_set in the one correct order, together with the flag that says whether
+// this worker searches. A launcher puts the work first and then offers it; a worker announces
+// itself first and then checks for work.
 //
 //      worker                                            launcher
 //
@@ -26,19 +26,19 @@ public:
     parking(const parking&) = delete;
     parking& operator=(const parking&) = delete;
 
-    // After something was put where any worker finds it: one that sleeps is woken, by
-    // wake(its index), unless one searches, which will find it. Any thread.
+    // Called after work was put where any worker finds it: wakes a sleeping worker by wake(its
+    // index), unless a worker is searching, which will find the work. Any thread.
     template <class Wake>
     static void offer(idle_set& all, Wake wake) noexcept {
         if (const unsigned i = all.claim(); i != idle_set::none) wake(i);
     }
 
-    // The rest is the worker's. Whether it may look for the work of others.
+    // The rest is called by the worker. Whether it may search for the work of others.
     [[nodiscard]] bool begin_search() noexcept {
         return searching_ = searching_ || all_.begin_search();
     }
-    // It has found something, there or elsewhere. False: it did not search. If no worker
-    // searches any more, one must, for what was put while it did.
+    // It has found work, by the search or elsewhere. False: it was not searching. If no worker
+    // searches any more, one must, because of work that was put during this search.
     template <class Wake>
     bool end_search(Wake wake) noexcept {
         if (!std::exchange(searching_, false)) return false;
@@ -46,17 +46,18 @@ public:
         return true;
     }
 
-    // It has found nothing. False: there is something after all, as `has_work` says, and it is
-    // awake. Else end_sleep() follows.
+    // It has found nothing. False: there is work after all, by `has_work`, and the worker is awake.
+    // True: end_sleep() follows.
     template <class Look>
     [[nodiscard]] bool begin_sleep(Look has_work) noexcept {
         all_.announce(index_, std::exchange(searching_, false));
-        // While another searches, what is there is its to find, or to see by such a look.
+        // While another worker searches, that one finds what is there, or sees it by this same
+        // check.
         if (all_.searching_count() != 0 || !has_work()) return true;
         end_sleep();
         return false;
     }
-    // One that was claimed searches.
+    // A worker that was claimed searches.
     void end_sleep() noexcept { searching_ = !all_.retract(index_); }
 
 private:

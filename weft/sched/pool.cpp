@@ -33,14 +33,15 @@ unsigned processor_count() noexcept {
 }  // namespace
 
 // Invariants:
-// P1  what was launched lies in one deque or in the inbox until one worker takes it
-// P2  a worker sleeps only after it has announced itself and then seen nothing in P1's places
+// P1  launched work is in one deque or in the inbox until one worker takes it
+// P2  a worker sleeps only after it has announced itself and then found P1's places empty
 // P3  a loop is destroyed by its own thread, when no worker runs anything any more
-// P4  of fair_takes takes one is of the inbox, and of clock_takes one is of the deque's eldest, if
-//     eldest_period has passed since the last such; the take after a strand's turn is of one of
-//     these, by turns: nothing in P1's places waits for ever behind what launches itself again
+// P4  one of every fair_takes takes is from the inbox, and one of every clock_takes is the oldest
+//     of the deque, if eldest_period has passed since the last such take; the take after a strand's
+//     turn is one of these, alternately: nothing in P1's places waits for ever behind work that
+//     launches itself again
 struct pool::core {
-    // Made before what refers to it, and destroyed when the worker says.
+    // Constructed before what refers to it, and destroyed when the worker decides.
     struct has_loop {
         std::optional<loop> loop_{std::in_place};
     };
@@ -59,18 +60,18 @@ struct pool::core {
         void run() noexcept;
         void order_end() noexcept { own().post(end_order_.node); }
 
-        // Work source.
+        // The interface work_source.
         ready_turn take(bool busy) noexcept override;
         void receive(flow& f) noexcept override;
         bool rest() noexcept override;
         void rested() noexcept override;
         launcher& begins_on() noexcept override { return *core_.owner; }
 
-        // The next take is one of what waits longest.
+        // The next take is of work that has waited longest.
         void be_fair() noexcept { fair_next_ = true; }
 
-        // Of what others read.
-        atomic<std::size_t> flow_count{0};  // when it announced itself
+        // Read by other threads.
+        atomic<std::size_t> flow_count{0};  // as of its last announcement
         atomic<std::size_t> stolen_count{0};
         atomic<std::size_t> outside_count{0};
         atomic<std::size_t> given_count{0};
@@ -80,11 +81,12 @@ struct pool::core {
         void drop_loop() noexcept;
 
     private:
-        // One take in so many is of what came from outside. The eldest of its own is taken no more
-        // often than once in so much time: to begin that before the latest is through has both
-        // alive at a time, and so has each fork of a tree, whose eldest is the branch next to the
-        // root; in this time most of such a branch is through. The clock is asked once in so many
-        // takes: where these are long, they are what the eldest waits for.
+        // One of every fair_takes takes is work from outside. The oldest entry of the worker's own
+        // deque is taken at most once per eldest_period: starting it before the newest is through
+        // keeps both alive at a time, and the same holds for each fork of a tree, whose oldest
+        // entry is the branch next to the root; within this period, most of such a branch is
+        // through. The clock is read once in clock_takes takes: where takes are long, they are what
+        // the oldest waits for.
         static constexpr unsigned fair_takes = 16;
         static constexpr unsigned clock_takes = 256;
         static constexpr duration eldest_period = std::chrono::milliseconds(10);
@@ -97,7 +99,7 @@ struct pool::core {
         ready_turn steal_one() noexcept;
         void stop_searching() noexcept;
         static void count(atomic<std::size_t>& c) noexcept {
-            c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // its own
+            c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // own count
         }
 
         // Runs on the worker's thread when the pool ends.
@@ -115,9 +117,9 @@ struct pool::core {
         core& core_;
         const unsigned index_;
         detail::parking parking_;
-        bool found_lately_ = false;   // since it slept last
-        bool fair_next_ = false;      // the next take is one of those
-        bool outside_first_ = false;  // in the last of them
+        bool found_lately_ = false;   // since its last sleep
+        bool fair_next_ = false;      // the next take is a fair one
+        bool outside_first_ = false;  // in the last fair take
         unsigned takes_ = 0;
         time_point eldest_taken_ = time_point::min();
         std::uint32_t random_ = index_ * 2654435761u + 1;
@@ -143,7 +145,7 @@ struct pool::core {
     pool* const owner;
     const unsigned options_count;
     idle_set idle;
-    detail::launch_inbox inbox;  // what other threads launch
+    detail::launch_inbox inbox;  // work that other threads launch
     std::vector<std::unique_ptr<worker>> workers;
 
     detail::quiet quiet{idle};
@@ -153,8 +155,8 @@ struct pool::core {
     atomic<int> strand_flow_count{0};
 
     atomic<bool> leaving{false};
-    std::barrier<> all_out;    // the workers, and who ends them
-    unsigned begun_count = 0;  // threads
+    std::barrier<> all_out;    // the workers, and the thread that ends them
+    unsigned begun_count = 0;  // threads that were started
     std::optional<watchdog> watched;
 };
 
@@ -162,7 +164,7 @@ struct pool::core {
 
 ready_turn pool::core::worker::take(bool busy) noexcept {
     if (busy) {
-        // It was woken for something that is not its own, and has its own to do.
+        // The loop was woken for work that is not its own, and has its own to do.
         stop_searching();
         if (const ready_turn t = take_in_turn(); t.handle != nullptr) return t;
         if (own().is_behind() && core_.idle.idle_count() != 0) own().give_away();
@@ -195,8 +197,8 @@ ready_turn pool::core::worker::take_from_outside() noexcept {
     return t;
 }
 
-// What waits for longest: of what came from outside and of its own, by turns, so that neither of
-// the two hides the other.
+// Takes what has waited longest: alternately from outside and from its own deque, so that neither
+// hides the other.
 ready_turn pool::core::worker::take_in_turn() noexcept {
     outside_first_ = !outside_first_;
     ready_turn t = outside_first_ ? take_from_outside() : take_eldest();
@@ -218,7 +220,7 @@ void pool::core::worker::stop_searching() noexcept {
 ready_turn pool::core::worker::search() noexcept {
     if (core_.workers.size() == 1) return {};
     if (!parking_.begin_search()) return {};
-    // Who found something a moment ago looks for a little longer: to sleep and be woken costs more.
+    // A worker that found something recently searches for longer: a sleep and a wake cost more.
     const int rounds = found_lately_ ? 64 : 1;
     for (int n = 0; n != rounds; ++n) {
         ready_turn t = steal_one();
@@ -235,7 +237,7 @@ ready_turn pool::core::worker::search() noexcept {
     return {};
 }
 
-// One round over all others, from a different one each time, with one fence.
+// One pass over all others, from a different start each time, with one fence.
 ready_turn pool::core::worker::steal_one() noexcept {
     const auto& all = core_.workers;
     const std::size_t n = all.size();
@@ -274,14 +276,14 @@ void pool::core::worker::run() noexcept {
     core_.all_out.arrive_and_wait();
     own().end_all();
     core_.all_out.arrive_and_wait();
-    own().end_all();  // messages that the others' ends have sent
+    own().end_all();  // for messages sent by the ends of others
     core_.all_out.arrive_and_wait();
-    core_.all_out.arrive_and_wait();  // nobody watches any more
+    core_.all_out.arrive_and_wait();  // the watchdog has stopped
     drop_loop();                      // P3
     detail::this_thread_forks() = nullptr;
 }
 
-// What was launched too late to begin is destroyed; it was asked to stop, like all.
+// Work that was launched too late to start is destroyed; it was asked to stop, like all.
 void pool::core::worker::drop_loop() noexcept {
     for (ready_turn t; (t = pop()).handle != nullptr || (t = core_.inbox.pop()).handle != nullptr;)
         t.handle.destroy();
@@ -290,8 +292,8 @@ void pool::core::worker::drop_loop() noexcept {
 
 // -- the pool -------------------------------------------------------------------------------------
 
-// All sleep, nothing is to be begun and nothing lives.
-// When all are idle. Relaxed, all: idle_set's look has acquired what the workers wrote before.
+// All workers sleep, nothing is left to start and no flow is live. Called when all are idle.
+// Relaxed, all: idle_set's look has acquired what the workers wrote before.
 bool pool::core::has_nothing_left() const noexcept {
     if (has_work() || strand_flow_count.load(std::memory_order_relaxed) != 0) return false;
     return std::none_of(workers.begin(), workers.end(), [](const auto& w) {
@@ -327,7 +329,7 @@ void pool::core::begin(const pool_options& options) {
 }
 
 void pool::core::end() noexcept {
-    // Where a thread could not be made, the others have run nothing yet.
+    // If a thread could not be created, the others have run nothing yet.
     for (unsigned i = begun_count; i != options_count; ++i) all_out.arrive_and_drop();
     for (const auto& w : workers) w->order_end();
     if (begun_count == options_count)
@@ -336,7 +338,7 @@ void pool::core::end() noexcept {
     for (const auto& w : workers) w->own().stop();
     for (int phase = 0; phase != 3; ++phase) all_out.arrive_and_wait();
     watched.reset();
-    all_out.arrive_and_drop();  // no loop goes before
+    all_out.arrive_and_drop();  // no loop is destroyed earlier
     for (const auto& w : workers)
         if (w->thread.joinable())
             w->thread.join();
@@ -364,7 +366,7 @@ pool::pool(pool_options options) {
 pool::~pool() {
     WEFT_ASSERT_AT(!is_here(), "destruction of a pool by what it runs", unknown_place);
     core_->end();
-    // Relaxed: whoever made or ended one has been joined, or is the caller.
+    // Relaxed: a thread that made or ended a strand has been joined, or is the caller.
     if (core_->strand_count.load(std::memory_order_relaxed) != 0)
         fail("destruction of a pool while there are strands in it", {}, unknown_place);
 }
@@ -394,14 +396,14 @@ bool pool::is_here() const noexcept {
     return p != nullptr && &p->home()->begins_on() == this;
 }
 
-// Relaxed: only that they differ.
+// Relaxed: the numbers only have to differ.
 unsigned pool::next_strand_clock() noexcept {
     return core_->strand_number.fetch_add(1, std::memory_order_relaxed) % thread_count();
 }
 void pool::count_strand(int more) noexcept {
     core_->strand_count.fetch_add(more, std::memory_order_relaxed);  // see ~pool
 }
-// Relaxed: a worker says after it that it is idle, see has_nothing_left.
+// Relaxed: a worker announces itself idle after this, see has_nothing_left.
 void pool::count_strand_flow(int more) noexcept {
     core_->strand_flow_count.fetch_add(more, std::memory_order_relaxed);
 }

@@ -1,13 +1,13 @@
-// pool: loops on several threads, which take from each other what has not begun.
+// pool: loops on several threads, which steal from each other work that has not started.
 //
-// Its one idea: a worker is a loop, and beside it lies a deque of what it was asked to begin. A
-// worker that runs dry takes from its own, then from what came from outside, and then from the
-// others.
+// Design: a worker is a loop with a deque beside it, of work that it was asked to start. A worker
+// that runs dry takes from its own deque, then from the inbox, and then from the other workers.
 //
-// What has begun somewhere stays there, with its timers and its sockets, unless that worker is
-// behind while another sleeps: then it puts some of what is ready there into its deque. Tasks go
-// over like this, between two turns, and fibers that are `migratable`; what was launched on one
-// worker (worker(i)), stays. A wait that another thread ends is nothing new to what it waits for.
+// Work that has started stays where it is, with its timers and its sockets, unless that worker is
+// overloaded while another sleeps: then it puts some of its ready work into its deque. Tasks
+// migrate in this way, between two turns, and so do fibers that are `migratable`; work that was
+// launched on one worker (worker(i)) stays. An awaited object sees nothing new in this: any thread
+// may end a wait.
 //
 //        launch, on a worker                             launch, on any other thread
 //               |                                                     |
@@ -15,25 +15,26 @@
 //      worker 0: [deque] ---> loop      steal       worker 1: loop <--- [inbox of the pool]
 //                   ^ ------------------------------------------ +
 //
-// A worker with nothing to do sleeps on its own loop's driver, and costs nothing. Whoever launches
-// wakes one that sleeps, unless one looks for work already (idle_set.hpp).
+// A worker with nothing to do sleeps on the driver of its own loop, and costs nothing. A launch
+// wakes a sleeping worker, unless a worker is searching for work already (idle_set.hpp).
 //
 //   weft::pool p;                                        // a worker for each processor
-//   weft::spawn([] { serve(); }, {.on = &p}).get();      // from anywhere; on any of its threads
-//   weft::fiber f([] { ... }, {.on = &p.worker(0)});     // on this one
+//   weft::spawn([] { serve(); }, {.on = &p}).get();      // from anywhere; on any worker
+//   weft::fiber f([] { ... }, {.on = &p.worker(0)});     // on this worker
 //
-// What begins within it without saying where, begins anywhere in it. The order in which things
-// begin is not that of launching: a worker begins the latest first, but of sixteen that it begins
-// one is of what came from outside, and of 256 one is the eldest of its own, if ten milliseconds
-// have passed since the last such; and one of these two, by turns, in each round of its loop (64
-// turns at most, fewer where they are long), where that has something to run already.
-// Before a strand that has more to run goes on, its worker takes one of those that wait longest.
+// Work that is started within the pool and names no place starts on any worker. The order of
+// starting is not the order of launching. A worker starts the newest first, but one of every
+// sixteen is from outside, and one of every 256 is the oldest of its own, if ten milliseconds have
+// passed since the last such. One of these two, alternately, is also taken in each iteration of its
+// loop (64 turns at most, fewer where turns are long) in which the loop has something to run
+// already. Before a strand that has more to run continues, its worker takes some work that has
+// waited longest.
 //
-// Many may be in a process, and come and go. Not from what it runs: its destructor asks all that
-// lives in it to stop, waits a second, and ends what is left by unwinding it.
+// A process may have many pools, which come and go. A pool is not destroyed by what it runs. Its
+// destructor asks all live flows to stop, waits a second, and ends what is left by unwinding it.
 //
-// Limit: what has to be unwound then and waits for a task that swallows its stop on another worker,
-// ends the program (schedule_on.hpp).
+// Limit: a flow that has to be unwound then, and waits for a task on another worker that swallows
+// its stop, ends the program (schedule_on.hpp).
 //
 // Model: test/model/parking_test.cpp, test/model/steal_deque_test.cpp, test/model/quiet_test.cpp
 #pragma once
@@ -52,8 +53,8 @@
 namespace weft {
 
 struct pool_options {
-    unsigned thread_count = 0;         // 0: as many as there are processors for this process
-    std::vector<int> processors = {};  // worker i stays on [i modulo the size]; empty: nowhere
+    unsigned thread_count = 0;         // 0: as many as this process has processors
+    std::vector<int> processors = {};  // worker i is bound to [i modulo the size]; empty: not bound
     std::string name = "weft";         // of its threads: name/0, ...; the system shows 15 letters
     duration hold_limit = {};          // longer turns are reported (watchdog.hpp); zero: none
     watchdog::handler on_hold = watchdog::print;
@@ -61,14 +62,15 @@ struct pool_options {
 
 struct pool_stats {
     std::size_t stolen_count = 0;   // taken from another worker
-    std::size_t given_count = 0;    // given away after they had begun
-    std::size_t outside_count = 0;  // launched by other threads, and begun
-    std::size_t rest_count = 0;     // how often a worker has gone to sleep
+    std::size_t given_count = 0;    // given away after the start
+    std::size_t outside_count = 0;  // launched by other threads, and started
+    std::size_t rest_count = 0;     // how often a worker went to sleep
 };
 
 class pool final : public launcher {
 public:
-    // Throws bad_alloc, and system_error if a thread cannot be made, or a processor is not there.
+    // Throws bad_alloc, and system_error if a thread cannot be created or a processor does not
+    // exist.
     explicit pool(pool_options options = {});
     explicit pool(unsigned thread_count) : pool(pool_options{.thread_count = thread_count}) {}
     pool(const pool&) = delete;
@@ -78,7 +80,7 @@ public:
     void launch(runnable& r) noexcept override;
     executor* only_executor() noexcept override { return nullptr; }
 
-    // Has f() run once on one of its threads, in no flow. It must not throw. Any thread. Throws
+    // Runs f() once on one of its threads, outside any flow. It must not throw. Any thread. Throws
     // bad_alloc.
     template <std::invocable F>
     void post(F&& f) {
@@ -87,16 +89,16 @@ public:
     }
 
     unsigned thread_count() const noexcept;
-    // To run something on that one and no other.
+    // To run something on that worker and no other.
     executor& worker(unsigned i) noexcept;
     // Whether the caller runs on one of its threads.
     bool is_here() const noexcept;
 
-    // Blocks the calling thread, which is none of its own, until nothing lives in it and nothing is
-    // to be begun.
+    // Blocks the calling thread, which is none of the pool's, until no flow is live in the pool and
+    // nothing is left to start.
     void wait_until_idle(std::source_location place = std::source_location::current());
 
-    // Since the beginning; each count by itself is exact once the pool is idle.
+    // Since the pool was made; each count by itself is exact once the pool is idle.
     pool_stats stats() const noexcept;
 
 private:
@@ -104,10 +106,10 @@ private:
     struct core;
 
     // For strands.
-    void launch_again(runnable& r) noexcept;  // after one of what waits longest
+    void launch_again(runnable& r) noexcept;  // after some work that has waited longest
     unsigned next_strand_clock() noexcept;
     void count_strand(int more) noexcept;
-    void count_strand_flow(int more) noexcept;  // by what a worker runs
+    void count_strand_flow(int more) noexcept;  // called by what a worker runs
 
     std::unique_ptr<core> core_;
 };

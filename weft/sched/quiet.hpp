@@ -1,9 +1,9 @@
 // quiet: how a thread waits until all workers of a pool sleep, and nothing is left for them.
 //
-// Its one idea: the waiter says so first and then looks; a worker says first that it is idle
-// (idle_set.hpp) and then looks for a waiter. Between the two steps of each is a heavy
-// fence, so that one of them sees the other. All are idle for good if a second look at them, after
-// one at what is left, finds the same word.
+// Design: the waiter announces itself first and then checks; a worker first announces that it is
+// idle (idle_set.hpp) and then checks for a waiter. Between the two steps of each is a heavy fence,
+// so that one of them sees the other. All are idle for good if a second check of them, after one of
+// the work that is left, finds the same word.
 //
 //      worker                                   waiter
 //
@@ -30,7 +30,7 @@ public:
     quiet(const quiet&) = delete;
     quiet& operator=(const quiet&) = delete;
 
-    // A worker's that has announced itself and is about to sleep.
+    // Called by a worker that has announced itself and is about to sleep.
     void worker_rests() noexcept {
         // Relaxed: announce() has a heavy fence, which pairs with that of wait_until().
         if (waiting_.load(std::memory_order_relaxed) == 0 || !all_.all_idle(all_.look())) return;
@@ -38,13 +38,13 @@ public:
         changed_.notify_all();
     }
 
-    // `nothing_left` reads what the workers have written before they announced themselves.
+    // `nothing_left` reads what the workers wrote before they announced themselves.
     template <class Look>
     bool is_so(Look nothing_left) noexcept {
         const idle_set::snapshot before = all_.look();
         return all_.all_idle(before) && nothing_left() && all_.is_still(before);
     }
-    // False: it is not so at that time. None of the workers.
+    // False: the time has come, and it is not so. Not called by a worker.
     template <class Look>
     bool wait_until(time_point until, Look nothing_left) {
         waiting_.fetch_add(1, std::memory_order_relaxed);

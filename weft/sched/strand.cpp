@@ -16,18 +16,18 @@
 namespace weft {
 
 // Invariants:
-// S1  the entry is in the pool, or running, exactly while `scheduled` is set, and then `self` too
-// S2  while it runs, what stands under "of the turn" is its thread's; else that of who ends it
+// S1  the entry is in the pool, or running, exactly while `scheduled` and `self` are set
+// S2  while it runs, its thread owns the fields under "of the turn"; else the thread that ends it
 struct strand::core final : executor, detail::frame, std::enable_shared_from_this<core> {
-    static constexpr std::size_t most_turns = 64;    // in one of the strand's
-    static constexpr std::size_t long_queue = 4096;  // entries: more than a strand at rest keeps
+    static constexpr std::size_t most_turns = 64;    // in one turn of the strand
+    static constexpr std::size_t long_queue = 4096;  // entries: from here trimmed when empty
 
     explicit core(pool& p)
         : frame{run, drop}, on(p), clock(p.worker(p.next_strand_clock())), end_order(*this) {
         entry.handle = frame::handle();
     }
 
-    // Executor.
+    // The interface executor.
     void post(runnable& r) noexcept override;
     void defer(std::coroutine_handle<> h, flow* of) noexcept override { put_last({h, of}); }
     void forget(runnable& r) noexcept override;
@@ -44,13 +44,13 @@ struct strand::core final : executor, detail::frame, std::enable_shared_from_thi
         return !scheduled && flow_count.load(std::memory_order_relaxed) == 0;  // S1
     }
 
-    wait_queue queue;  // the lock of the next, and who waits for it to be idle
+    wait_queue queue;  // the lock of the next fields, and the waiters for its idleness
     forward_queue<runnable> posted;
     std::shared_ptr<core> self;  // S1
     bool scheduled = false;      // S1
     bool running = false;
-    bool rang = false;    // the alarm has
-    bool closed = false;  // it runs nothing any more
+    bool rang = false;    // the alarm has fired
+    bool closed = false;  // it no longer runs anything
     atomic<std::size_t> flow_count{0};
 
 private:
@@ -67,7 +67,7 @@ private:
     void fire_due() noexcept;
     void set_alarm() noexcept;
     void ring_alarm() noexcept;
-    bool schedule() noexcept;  // under the lock; whether the caller is to launch the entry
+    bool schedule() noexcept;  // under the lock; true: the caller launches the entry
     void seize() noexcept;
 
     struct stop_of_all : detail::frame {
@@ -82,11 +82,11 @@ private:
     };
 
     pool& on;
-    executor& clock;  // a worker: its timer rings when the earliest of ours is due
+    executor& clock;  // a worker: its timer fires when the earliest of the strand's is due
     runnable entry;
     stop_of_all end_order;
 
-    // Of the turn.
+    // Of the turn: S2.
     weft::ring<ready_turn> ready;
     detail::timer_heap timers;
     detail::flow_registry living;
@@ -143,7 +143,7 @@ void strand::core::run_some() {
     set_alarm();
 }
 
-// Whether there is more to do. If not, it may be gone on return.
+// Whether there is more to do. If not, the core may be gone on return.
 bool strand::core::end_turn() noexcept {
     std::shared_ptr<core> last;
     wait_list woken;
@@ -159,7 +159,7 @@ bool strand::core::end_turn() noexcept {
     return false;
 }
 
-// The pool ends, and has no turn for it any more.
+// The pool ends, and gives it no further turn.
 void strand::core::drop(frame* f) noexcept {
     core& c = *static_cast<core*>(f);
     {
@@ -178,7 +178,7 @@ void strand::core::take_posted() noexcept {
     while (const runnable* r = all.pop_front()) put_last({r->handle, r->of});
 }
 
-// Who claimed it may be about to post it still.
+// The thread that claimed it may still be about to post it.
 void strand::core::forget(runnable& r) noexcept {
     for (detail::spin_wait w;; w.once()) {
         take_posted();
@@ -192,7 +192,7 @@ void strand::core::forget(runnable& r) noexcept {
 
 // -- time -----------------------------------------------------------------------------------------
 
-// One at a time, for they may disarm each other; not those that they arm.
+// One at a time, because they may disarm each other. Timers that they arm are left for later.
 void strand::core::fire_due() noexcept {
     if (timers.empty()) return;
     const time_point t = now();
@@ -203,7 +203,7 @@ void strand::core::fire_due() noexcept {
     }
 }
 
-// One that rings too early, as what it was set for was disarmed, only costs a turn.
+// An alarm that fires too early, because its timer was disarmed, costs only a turn.
 void strand::core::set_alarm() noexcept {
     const time_point next = timers.earliest();
     if (next >= alarm_at) return;
@@ -223,7 +223,7 @@ void strand::core::ring_alarm() noexcept {
     if (launches) on.launch(entry);
 }
 
-// -- the living -----------------------------------------------------------------------------------
+// -- live flows -----------------------------------------------------------------------------------
 
 void strand::core::enroll(flow& f) noexcept {
     flow_count.store(living.count() + 1, std::memory_order_relaxed);
@@ -257,7 +257,7 @@ void strand::core::end() noexcept {
     await(idle_operation(*this));
 }
 
-// In a frame that is destroyed there is no waiting: what lives in it ends on the spot.
+// A frame that is destroyed cannot wait: the live flows are ended on the spot.
 void strand::core::seize() noexcept {
     for (detail::spin_wait w;; w.once()) {
         const std::lock_guard held(queue);
@@ -271,7 +271,7 @@ void strand::core::seize() noexcept {
     for (;;) {
         take_posted();
         if (ready.empty()) return;
-        std::coroutine_handle<>(ready[0].handle).destroy();  // in its place, to be forgotten there
+        std::coroutine_handle<>(ready[0].handle).destroy();  // in place: forget() must find it
         ready.pop_front();
     }
 }

@@ -1,28 +1,30 @@
-// strand: an executor without a thread: what it runs, it runs in order and never two at once, on
-// whichever worker of a pool is free.
+// strand: an executor without a thread: runs its work in order, never two at once, on whichever
+// worker of a pool is free.
 //
-// Its one idea: a queue of what is ready, and one entry in the pool that works some of it off. The
-// entry is there while there is something to run, and so at most once: whoever finds the queue idle
-// launches it, and who has worked it off launches it again if more has come.
+// Design: a queue of what is ready, and one entry in the pool that runs some of it. The entry is
+// there while there is something to run, and at most once: a post that finds the strand idle
+// launches it, and after its turn it is launched again if there is more to run.
 //
 //      post, a wake, a deadline ---> [queue]      [worker] <--- the entry: a turn of the strand,
 //                                        \____________/           some turns of its flows
 //
-// So flows that share something need no lock as long as they all live in one strand; between two
-// waits of one of them nobody else in it runs. What they begin without saying where, lives in it
-// too. From turn to turn they may change threads, so that for their functions the same holds as for
-// a migratable fiber (fiber.hpp).
+// So flows that share data need no lock while they all live in one strand: between two waits of one
+// of them no other flow of the strand runs. Work that they start without naming a place runs in the
+// strand too. They may change threads from turn to turn, so the rules for a migratable fiber hold
+// for their functions (fiber.hpp).
 //
 //   weft::strand accounts(pool);
 //   weft::fiber f([&] { book(a, b); }, {.on = &accounts});
 //   co_await weft::schedule_on(accounts, transfer(b, c));
 //   accounts.post([&] { ++requests; });
 //
-// Its destructor asks what lives in it to stop, and waits for the end of it: it suspends a fiber
-// and blocks a thread. In a coroutine, which cannot wait there, and in what it runs itself, nothing
-// may live in it any more: co_await async_wait_until_idle() first. It goes before its pool does.
+// The destructor asks the live flows to stop, and waits until they have ended: it suspends a fiber
+// and blocks a thread. A coroutine, which cannot wait there, destroys only an idle strand: co_await
+// async_wait_until_idle() first. What the strand itself runs may not destroy it. It is destroyed
+// before its pool.
 //
-// Limit: its sockets are told by a thread of the library, and not by the workers' own drivers.
+// Limit: its socket events are delivered by a thread of the library, and not by the workers' own
+// drivers.
 //
 // Model: test/model/strand_test.cpp
 #pragma once
@@ -53,25 +55,25 @@ public:
     void launch(runnable& r) noexcept override;
     executor* only_executor() noexcept override;
 
-    // Has f() run once in it, in no flow, after what was posted before by the same thread. It must
-    // not throw. Any thread. Throws bad_alloc.
+    // Runs f() once in it, outside any flow, after what the same thread posted before. It must not
+    // throw. Any thread. Throws bad_alloc.
     template <std::invocable F>
     void post(F&& f) {
         auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
         launch(p->node);
     }
 
-    // Whether the caller is run by it.
+    // Whether the strand runs the caller.
     bool is_here() const noexcept;
 
-    // Waits until nothing lives in it, and nothing is to be run. Not by what it runs. Throws
-    // stopped.
+    // Waits until no flow is live in it, and nothing is left to run. Not for what it runs itself.
+    // Throws stopped.
     void wait_until_idle(std::source_location place = std::source_location::current());
     [[nodiscard]] idle_operation async_wait_until_idle() noexcept;
 
 private:
     pool& pool_;
-    std::shared_ptr<core> core_;  // also of its entry in the pool
+    std::shared_ptr<core> core_;  // shared with its entry in the pool
 };
 
 class strand::idle_operation {

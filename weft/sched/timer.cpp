@@ -12,17 +12,18 @@ namespace weft::detail {
 
 // Invariants:
 // T1  the timer_node is armed only on the executor's thread, while state is waiting
-// T2  references: one of the handle, one while a call may still come (until `gone` has run)
+// T2  references: one of the handle, one while a call may still come (until receive() or call()
+//     releases it)
 struct timer_core : timer_node, frame {
     enum phase : unsigned char { waiting, running, ended };
 
-    runnable message;  // to the executor's thread: arm, or disarm
+    runnable message;  // to the executor's thread: to arm, or to disarm
     executor& home;
     const duration period;
     std::unique_ptr<timer_function> function;
     context_node* const context;
-    wait_queue queue;       // guards what follows; who waits for the end of a call
-    phase state = waiting;  // ended: no call begins any more
+    wait_queue queue;       // guards what follows; queue of waits for a call's end
+    phase state = waiting;  // ended: no further call starts
     bool calling = false;
     bool posted = false;  // the message that arms it is on its way
     atomic<unsigned> references{2};
@@ -41,11 +42,11 @@ struct timer_core : timer_node, frame {
     ~timer_core() { context_node::let_go(context); }
 
     void let_go() noexcept {
-        // Acquire and release: the last one destroys what the others used.
+        // Acquire and release: the thread that destroys sees what the others did.
         if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
-    // On the executor's thread: does what the state asks for.
+    // On the executor's thread: does what the state requires.
     static void receive(frame* f) noexcept {
         auto& self = *static_cast<timer_core*>(f);
         bool over;
@@ -99,12 +100,13 @@ struct timer_core : timer_node, frame {
         home.arm(*this);
     }
 
-    // The first moment of the period after the present; those that were missed may be any number.
+    // The first time point of the period after the present; any number of them may have been
+    // missed.
     time_point next_after(time_point present) const noexcept {
         const time_point next = after(deadline, period);
         if (next > present) return next;
         const auto number = [](duration d) { return static_cast<std::uint64_t>(d.count()); };
-        // Modulo 2^64: no two moments are as far apart.
+        // Modulo 2^64: no two time points are that far apart.
         const std::uint64_t late =
             number(present.time_since_epoch()) - number(next.time_since_epoch());
         return after(present, period - duration(static_cast<duration::rep>(late % number(period))));
@@ -131,7 +133,7 @@ bool stop_timer(timer_core& t) noexcept {
         if (t.state == timer_core::ended) return false;
         t.state = timer_core::ended;
         prevented = !t.calling || t.period > duration::zero();
-        // Who is calling sees the end by himself, and a message on its way will.
+        // A call that runs sees the end by itself, and so does a message that is on its way.
         post = !t.posted && !t.calling;
     }
     if (!post) return prevented;

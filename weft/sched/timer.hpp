@@ -1,16 +1,17 @@
-// timer: calls a function at a moment, or again and again, on an executor's thread.
+// timer: calls a function at a time point, or periodically, on an executor's thread.
 //
-// Its one idea: the object is the right to be called. Destroying it ends that, from any thread, and
-// what it was made of goes when nobody uses it any more. stop() says whether a call was prevented;
-// stop_and_join() also waits for one that runs at this moment.
+// Design: the object is the right to be called. Destroying it ends that, from any thread, and its
+// memory is released after its last use. stop() says whether a call was prevented; stop_and_join()
+// also waits for a call that is running.
 //
 //   weft::timer t(loop, 100ms, [] { flush(); });                     // once
 //   weft::timer u(loop, 0ms, 1s, [] { report(); });                  // now, and every second
-//   if (t.stop()) ...                                                // it will never be called
+//   if (t.stop()) ...                                                // it will not be called again
 //
-// A periodic timer is called at begin + n * period; calls that would have come while the executor
-// was busy are left out. The function must not throw and not block; it runs in no flow, with the
-// bindings (context_local.hpp) of who made the timer. It may stop or destroy its own timer.
+// A periodic timer is called at first + n * period; calls that would have come while the executor
+// was busy are left out. The function must not throw and not block; it runs outside any flow, with
+// the bindings (context_local.hpp) in force where the timer was made. It may stop or destroy its
+// own timer.
 //
 // Model: test/model/timer_test.cpp
 #pragma once
@@ -29,7 +30,7 @@ namespace detail {
 
 struct timer_core;
 
-// What the function is kept in. Called on the executor's thread; destroyed anywhere.
+// Stores the function. Called on the executor's thread; destroyed on any thread.
 struct timer_function {
     virtual ~timer_function() = default;
     virtual void call() noexcept = 0;
@@ -47,7 +48,7 @@ class timer {
 public:
     timer() noexcept = default;
 
-    // Throw bad_alloc. `period` zero: once.
+    // Throw bad_alloc. A `period` of zero: once.
     template <class Rep, class Period, std::invocable F>
     timer(executor& on, std::chrono::duration<Rep, Period> delay, F&& f)
         : timer(on, after(on.now(), delay), duration::zero(), std::forward<F>(f)) {}
@@ -71,12 +72,12 @@ public:
     }
     ~timer() { end(); }  // as stop()
 
-    // There will be no further call. True if one that was to come was prevented; false if there is
-    // none to come, or the last one runs at this moment. Any thread.
+    // No further call starts. True if a call that was to come was prevented; false if none was to
+    // come, or the last one is running. Any thread.
     bool stop() noexcept { return core_ != nullptr && detail::stop_timer(*core_); }
 
     // The same, and returns only when no call runs: suspends a fiber, blocks a thread; a stop does
-    // not end that wait. Called from the function itself it does not wait.
+    // not end that wait. When the function itself calls it, it does not wait.
     bool stop_and_join() {
         if (core_ == nullptr) return false;
         const bool prevented = detail::stop_timer(*core_);

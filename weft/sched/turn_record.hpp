@@ -1,15 +1,17 @@
-// turn_record: whose turn a loop's thread is in, as it writes it down and another thread reads it.
+// turn_record: the flow that has the turn on a loop's thread, written there and read by another
+// thread.
 //
-// Its one idea: a number that is raised at the beginning and at the end of each turn. The reader
-// that finds the same odd number before and after what it reads has read of one turn that lasts;
-// the writer never waits, and uses no instruction that locks.
+// Design: a serial number that is incremented at the start and at the end of each turn. A reader
+// that finds the same odd number before and after its reads has read of one turn that still lasts.
+// The writer never waits, and uses no locked instruction.
 //
 //      begins: kind, id, name, then the number      ends: the number
 //      look:   the number, then kind, id, name, then the number again
 //
 // Invariants:
 // D1  serial_ is odd while a turn lasts, and even between two and while the loop sleeps
-// D2  the party was written before serial_ became odd, and is not touched until it is even
+// D2  the label of the flow was written before serial_ became odd, and stays unchanged until it is
+//     even
 //
 // Model: test/model/turn_record_test.cpp
 #pragma once
@@ -30,12 +32,12 @@ public:
         char name[32] = {};
     };
 
-    // The loop's thread.
+    // Called on the loop's thread.
     void begin(const party& p) noexcept {
         std::uint64_t words[name_words];
         std::memcpy(words, p.name, sizeof words);
-        // Release, all: a reader that sees one of them sees that serial_ is even (D2); pairs with
-        // read().
+        // Release, all: a reader that sees one of these stores also sees serial_ even (D2); pairs
+        // with read().
         kind_.store(p.kind, std::memory_order_release);
         id_.store(p.id, std::memory_order_release);
         for (std::size_t i = 0; i != name_words; ++i)
@@ -44,15 +46,15 @@ public:
     }
     void end() noexcept { raise(); }
 
-    // The rest is for one reader. A turn lasts if the number is odd, and it is the same turn as
+    // The rest is for one reader. A turn lasts while the number is odd, and is the same turn as
     // long as the number is the same.
     std::uint64_t serial() const noexcept {
         return serial_.load(std::memory_order_acquire);  // pairs with raise()
     }
     static constexpr bool lasts(std::uint64_t serial) noexcept { return serial % 2 != 0; }
-    // Whose turn `serial` is; false: another has begun meanwhile, and p is of no use.
+    // The flow whose turn `serial` is; false: another turn has begun meanwhile, and p is invalid.
     [[nodiscard]] bool read(std::uint64_t serial, party& p) const noexcept {
-        // Acquire, all: what follows comes after them; pairs with begin().
+        // Acquire, all: the last load comes after them; pairs with begin().
         p.kind = kind_.load(std::memory_order_acquire);
         p.id = id_.load(std::memory_order_acquire);
         std::uint64_t words[name_words];
@@ -67,7 +69,7 @@ private:
 
     // Release: pairs with serial().
     void raise() noexcept {
-        const std::uint64_t s = serial_.load(std::memory_order_relaxed) + 1;  // its own
+        const std::uint64_t s = serial_.load(std::memory_order_relaxed) + 1;  // its only writer
         serial_.store(s, std::memory_order_release);
     }
 

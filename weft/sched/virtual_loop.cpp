@@ -11,7 +11,7 @@
 namespace weft::testing {
 namespace {
 
-// splitmix64, by Sebastiano Vigna (public domain): each step a number that looks random.
+// splitmix64, by Sebastiano Vigna (public domain): a well mixed number for each step.
 std::uint64_t mixed(std::uint64_t x) noexcept {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -32,7 +32,7 @@ public:
     }
     void wake() noexcept override { woken_.exchange(true, std::memory_order_release); }
     void forget_wake() noexcept override { woken_.exchange(false, std::memory_order_acquire); }
-    // Relaxed: nothing is read by what it says.
+    // Relaxed: it orders no other data.
     time_point now() const noexcept override { return now_.load(std::memory_order_relaxed); }
     bool keeps_real_time() const noexcept override { return false; }
     int native_handle() noexcept override { return -1; }
@@ -50,7 +50,7 @@ public:
         return static_cast<std::size_t>(mixed(state_ += golden) % count);
     }
     void ran(const flow* f) noexcept override {
-        // Numbered by the loop: ids differ from one run to the next.
+        // The serial comes from the loop: ids differ from one run to the next.
         add(f != nullptr ? f->serial : 0, loop->now());
     }
     void fired(const timer_node& t) noexcept override { add(of_a_timer, t.deadline); }
@@ -109,7 +109,7 @@ bool explore(std::uint64_t count, const std::function<bool(std::uint64_t)>& run)
             well = run(seed);
         } catch (const std::exception& e) {
             why = std::string(": ") + e.what();
-        } catch (...) {  // which has nothing to say
+        } catch (...) {  // it has no message
         }
 #else
         well = run(seed);

@@ -1,8 +1,10 @@
-// virtual_loop: a loop for tests, in which time jumps and the order of the ready is drawn by lot.
+// virtual_loop: a loop for tests, in which time jumps and the next ready handle is chosen at
+// random.
 //
-// Its one idea: who runs next among the ready is no one's promise, and how long nothing happens is
-// nobody's concern. So the ready are drawn by a seed, and when none is ready the clock jumps to the
-// earliest deadline: an hour of sleeping takes no time, and the same seed gives the same run.
+// Design: the order in which ready flows run is not guaranteed, and the length of an idle time does
+// not matter. So the next one is chosen by a seeded generator, and when none is ready the clock
+// jumps to the earliest deadline: an hour of sleep takes no time, and the same seed gives the same
+// run.
 //
 //   weft::testing::virtual_loop l(seed);          // or virtual_loop(): WEFT_SEED, or 1
 //   weft::fiber f([] { weft::this_fiber::sleep_for(1h); }, {.on = l});
@@ -31,12 +33,13 @@ public:
     weft::loop& loop() noexcept { return *loop_; }
     operator executor*() noexcept { return loop_.get(); }
 
-    // Until nothing lives in it any more.
+    // Until no flow is live in it.
     void run();
     time_point now() const noexcept { return loop_->now(); }
     std::uint64_t seed() const noexcept;
 
-    // Of who ran when, in virtual time, and of each timer that fired: equal for equal seeds.
+    // A hash of what ran when, in virtual time, and of each timer that fired: equal for equal
+    // seeds.
     std::uint64_t trace_hash() const noexcept;
 
 private:
@@ -51,8 +54,8 @@ private:
 std::uint64_t seed_from_environment(std::uint64_t otherwise) noexcept;
 
 // Calls run(seed) for `count` seeds, or for WEFT_SEED alone where that is set, until it returns
-// false or throws; then prints the seed, and what it threw, on standard error. Whether all went
-// well.
+// false or throws; then prints the seed, and the exception's message, on standard error. True if
+// every run succeeded.
 bool explore(std::uint64_t count, const std::function<bool(std::uint64_t)>& run);
 
 }  // namespace weft::testing

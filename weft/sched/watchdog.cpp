@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// What a loop writes down of its turns (turn_record.hpp), and what the watching thread has seen.
+// A loop's record of its turns (turn_record.hpp), and what the watching thread has seen of it.
 class watchdog::post final : public turn_watch {
 public:
     explicit post(loop& l) noexcept : loop_(l) { l.set_watch(this); }
@@ -27,7 +27,8 @@ public:
     }
     void ended() noexcept override { turn_.end(); }
 
-    // What lasts since the last look; false: nothing, or it is known.
+    // Whether a turn has lasted for `limit` since it was first seen, and is not reported yet; fills
+    // t.
     bool look(time_point now, duration limit, long_turn& t) noexcept {
         const std::uint64_t s = turn_.serial();
         if (s != seen_) {
@@ -50,7 +51,7 @@ public:
 private:
     loop& loop_;
     detail::turn_record turn_;
-    // The watching thread's.
+    // Used by the watching thread only.
     std::uint64_t seen_ = 0;
     time_point since_{};
     bool told_ = false;

@@ -1,16 +1,17 @@
-// watchdog: says which flow holds a loop's thread for too long, so that nothing else runs there.
+// watchdog: reports a flow that keeps a loop's thread for too long, so that nothing else runs
+// there.
 //
-// Its one idea: the loop writes down whose turn begins, and a thread looks now and then whether it
-// still is. So a turn costs some stores while it is watched, one branch while it is not, and nobody
-// asks a clock.
+// Design: the loop records the flow of each turn when it begins, and a thread checks now and then
+// whether that turn still lasts. So a turn costs some stores while it is watched and one branch
+// while it is not, and the loop reads no clock for it.
 //
 //   weft::watchdog w(loop, 100ms);     // until it is destroyed
 //
-// Each long turn is reported once, while it lasts, between one limit and two after its beginning;
-// or, where nothing ran for a while before, up to a second later: the watching thread wakes at most
-// once a second while all is idle.
+// Each long turn is reported once, while it lasts, between one limit and two after its start; or,
+// where nothing ran for a while before, up to a second later: the watching thread wakes at most
+// once a second while all loops are idle.
 //
-// A pool has one by itself: {.hold_limit = 100ms}.
+// A pool creates one by itself: {.hold_limit = 100ms}.
 //
 // Model: test/model/turn_record_test.cpp
 #pragma once
@@ -27,11 +28,11 @@
 
 namespace weft {
 
-// A turn that lasts.
+// A turn that lasts too long.
 struct long_turn {
-    const char* kind = nullptr;  // of the flow; null: a function that runs in none
+    const char* kind = nullptr;  // of the flow; null: a function outside any flow
     std::uint64_t id = 0;
-    char name[32] = {};  // cut off; empty: it has none
+    char name[32] = {};  // truncated; empty: no name
     duration lasted{};   // at least
 };
 
@@ -39,8 +40,8 @@ class watchdog {
 public:
     using handler = void (*)(const long_turn&);  // on the watching thread
 
-    // The loops do not run yet, and no more when it is destroyed. The default handler prints a
-    // line. Throws system_error, bad_alloc.
+    // The loops do not run yet, and no longer run when it is destroyed. The default handler prints
+    // a line. Throws system_error, bad_alloc.
     watchdog(const std::vector<loop*>& loops, duration limit, handler h = print);
     watchdog(loop& l, duration limit, handler h = print)
         : watchdog(std::vector<loop*>{&l}, limit, h) {}

@@ -1,17 +1,18 @@
 // await, sync_wait: how a fiber and a thread wait for anything that can be awaited.
 //
-// Its one idea: what co_await does for a coroutine, these do for whoever has a stack. An operation
-// enlists the caller itself; anything else is awaited by a small coroutine that runs on the
-// caller's own thread, begins at once, and wakes the caller when it is through.
+// Design: what co_await does for a coroutine, these do for a caller that has a stack. An operation
+// enlists the caller itself. Anything else is awaited by a small coroutine, which runs on the
+// caller's own thread, starts at once, and wakes the caller when it is done.
 //
 //   auto r = weft::await(channel.async_recv());       // in a fiber: suspends it alone
 //   int m = weft::sync_wait(some_task());             // on a thread: sleeps
 //
-// Both do what fits where they are called; sync_wait says that a thread was meant. In the body of a
-// C++20 coroutine neither can suspend, and the call ends the program: there it is co_await.
+// Both do what fits the place of the call: a fiber suspends, a thread sleeps. The name sync_wait
+// says that a thread was meant. In the body of a C++20 coroutine neither can suspend, and the call
+// ends the program: write co_await there.
 //
-// Limits: what is awaited and is no operation gives at most what is aligned to a cache line: it
-// passes through a coroutine frame, and compilers align frames for no more.
+// Limit: an awaited object that is not an operation can deliver a result aligned to a cache line at
+// most: the result passes through a coroutine frame, and compilers align frames for no more.
 //
 // Model: test/model/await_test.cpp
 #pragma once
@@ -33,21 +34,22 @@
 namespace weft {
 namespace detail {
 
-// The flow that blocks here. Ends the program where none can.
+// The flow that blocks here. Ends the program where no flow can block.
 flow& blocking_flow_rarely(std::source_location place) noexcept;
 inline flow& blocking_flow(std::source_location place) noexcept {
     flow* const f = current_flow();
     return f != nullptr && f->kind->suspend != nullptr ? *f : blocking_flow_rarely(place);
 }
 
-// Whether its handle need not be what is run in its turn. What lies on a shared stack is looked for
-// when that is back; and a flow that may go elsewhere does so by its own handle.
+// Whether a look may run in a turn of the flow instead of the flow's own handle. An object on a
+// shared stack can be looked at only when that stack is back in place, and a flow that may migrate
+// does so by its own handle.
 inline bool may_look_first(const flow& f) noexcept {
     return f.kind->may_look_first &&
            (f.attention & (flow_hot::shares_call | flow_hot::roams_call)) == 0;
 }
 
-// What a wait is made of beside its operation, where nothing looks first.
+// The parts of a wait beside its operation, where no look runs first.
 template <class Op>
 struct plain_wait {
     [[no_unique_address]] wait_room<Op> room;
@@ -79,7 +81,7 @@ bool ready_to_block(Op& op, std::source_location place) {
         return is_ready(op, place);
 }
 
-// A wait off the stack, with its operation.
+// A wait that is stored off the stack, with its operation.
 template <class Op>
 struct moved_wait {
     Op op;
@@ -88,8 +90,9 @@ struct moved_wait {
     explicit moved_wait(flow& f, Args&&... args) : op(std::forward<Args>(args)...), by(f) {}
 };
 
-// On a shared stack, of an operation that is made where it is found while that is another's. Its
-// own function: what the caller's frame need not have for it is not copied out.
+// For a flow on a shared stack. The operation is made in the block at once, because others reach it
+// there while the stack belongs to another flow. A function of its own, so that the caller's frame,
+// which is copied out, does not include what only this path needs.
 template <class Op, class... Args>
 WEFT_NOINLINE auto block_apart(flow& f, std::source_location place, Args... args)
     -> decltype(std::declval<Op&>().take(nullptr, wait_status::woken)) {
@@ -99,7 +102,8 @@ WEFT_NOINLINE auto block_apart(flow& f, std::source_location place, Args... args
     return block_with_in_place(there->value.by, op);
 }
 
-// On a shared stack. It has not been asked whether it is ready: until then it may be moved.
+// For a flow on a shared stack. The operation has not been asked yet whether it is ready, and may
+// be moved until then.
 template <class Op>
 WEFT_NOINLINE auto block_off_stack(Op& op, flow& f, std::source_location place)
     -> decltype(op.take(nullptr, wait_status::woken)) {
@@ -118,9 +122,9 @@ WEFT_NOINLINE auto block_off_stack(Op& op, flow& f, std::source_location place)
     return block_with(there->value, op);
 }
 
-// Of one that was found not to be ready, by a flow that may look first. In the caller's frame: what
-// it waits with lies on a part of its stack that is cold when it goes on, so the fewer frames the
-// better.
+// For an operation that was found not ready, by a flow that may look first. Inlined into the
+// caller's frame: the waiter lies on a part of the flow's stack that is cold when the flow resumes,
+// so fewer frames are better.
 template <class Op>
 WEFT_ALWAYS_INLINE decltype(auto) block_looking(Op& op, flow& f) {
     [[maybe_unused]] wait_room<Op> room;
@@ -129,7 +133,7 @@ WEFT_ALWAYS_INLINE decltype(auto) block_looking(Op& op, flow& f) {
     return op.take(&w, w.park(deadline_of(op)));
 }
 
-// Of an operation that was found not to be ready just now, by others than itself.
+// For an operation that the caller, and not the operation itself, has just found not ready.
 template <class Op>
 decltype(auto) block_unready(Op& op, std::source_location place) {
     flow& f = blocking_flow(place);
@@ -151,13 +155,13 @@ decltype(auto) block_for(Op& op, std::source_location place) {
     return block_unready(op, place);
 }
 
-// The same of one that is made here, from what is small, in a frame of its own.
+// As block_for, for an operation that is made here from small arguments, in a frame of its own.
 template <class Op, class... Args>
 WEFT_NOINLINE auto block_here(std::source_location place, Args... args) {
     Op op(args...);
     return block_for(op, place);
 }
-// The same in the caller's frame, for what is worth a copy of it in each caller.
+// The same in the caller's frame, where the gain is worth a copy of this code in each caller.
 template <class Op, class... Args>
 WEFT_ALWAYS_INLINE auto block_in_place(std::source_location place, Args... args) {
     flow* const f = current_flow();
@@ -168,8 +172,8 @@ WEFT_ALWAYS_INLINE auto block_in_place(std::source_location place, Args... args)
     return block_looking(op, *f);
 }
 
-// In a destructor that runs because of an exception, what is awaited is not stopped. A wait can see
-// that by itself (waiter::admit), but not one that a coroutine comes to in a later turn.
+// While a destructor runs because of an exception, the awaited object is not stopped. A wait can
+// detect that by itself (waiter::admit), but not a wait that a coroutine reaches in a later turn.
 class unwinding_shield {
 public:
     explicit unwinding_shield(flow& f) noexcept : flow_(f), held_(std::uncaught_exceptions() != 0) {
@@ -185,7 +189,8 @@ private:
     const bool held_;
 };
 
-// What a bridge ends with. It lies on the stack of who waits, so T may be aligned to anything.
+// The result of an await adapter. It lies on the stack of the blocked caller, so T may have any
+// alignment.
 template <class T>
 class bridge_value {
     std::optional<std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>
@@ -212,18 +217,20 @@ public:
     void take() noexcept {}
 };
 
-// Where the coroutine and who waits for it meet; whoever comes second sees the first. The coroutine
-// may end on another thread than it began on, if what it awaits is not weft's.
+// The rendezvous of the coroutine and the blocked caller; the second to arrive sees the first. The
+// coroutine may end on another thread than it started on, if the object that it awaits is not
+// weft's.
 struct bridge_end {
     enum state : unsigned char { neither, waits, ended };
 
     atomic<unsigned char> met{neither};
-    waiter* blocked = nullptr;  // before `waits`
-    std::exception_ptr error;   // before `ended`
+    waiter* blocked = nullptr;  // set before `waits`
+    std::exception_ptr error;   // set before `ended`
 
-    // By the coroutine, as the last thing: if nobody waits yet, all this may be gone then.
+    // Called by the coroutine as its last step: if the caller does not wait yet, this object may be
+    // gone after the exchange.
     void finish() noexcept {
-        // Acquire and release: pairs with the other one, both ways.
+        // Acquire and release: pairs with the exchange in wait(), both ways.
         if (met.exchange(ended, std::memory_order_acq_rel) != waits) return;
         if (blocked->claim()) blocked->wake();
     }
@@ -251,7 +258,7 @@ struct bridge_promise_value<void> {
     void return_void() noexcept {}
 };
 
-// The coroutine that awaits for who blocks. It begins on the blocked one's thread.
+// The coroutine that awaits on behalf of a blocked caller. It starts on the caller's thread.
 template <class T>
 class bridge {
 public:
@@ -301,7 +308,7 @@ private:
 
 template <class A>
 bridge<await_result_t<A>> bridge_to(A&& a) {
-    // An awaiter that is given by reference is named: GCC 12 makes a copy of what a call gives so.
+    // An awaiter that is returned by reference gets a name: GCC 12 copies one that a call returns.
     if constexpr (std::is_reference_v<awaiter_t<A>>) {
         auto&& awaiter = awaiter_of(std::forward<A>(a));
         co_return co_await awaiter;
@@ -310,8 +317,8 @@ bridge<await_result_t<A>> bridge_to(A&& a) {
     }
 }
 
-// The same of what lies on a shared stack, and moves, or if it stays the caller's is copied, into
-// the coroutine: in its first turn, in which the caller still runs.
+// The same for an object on a shared stack, which is moved into the coroutine, or copied if the
+// caller keeps it. That happens in the coroutine's first turn, in which the caller still runs.
 template <class A>
 bridge<await_result_t<A>> bridge_with(A&& on_stack) {
     std::remove_cvref_t<A> a(std::forward<A>(on_stack));
@@ -333,7 +340,7 @@ await_result_t<A> bridge_off_stack(A&& a, flow& f, std::source_location place) {
 
 }  // namespace detail
 
-// Waits for what stands in the call, or outlives it.
+// Waits for an object that is part of the call, or outlives it.
 template <class A>
     requires operation<A> || awaitable<A>
 decltype(auto) await(A&& a, std::source_location place = std::source_location::current()) {

@@ -1,4 +1,4 @@
-// awaitable: what may stand behind co_await, and what comes of it, for code that is given any.
+// awaitable: which types can be awaited, and which result the await has, for generic code.
 //
 //   template <weft::awaitable A> weft::await_result_t<A> run(A&& a);
 #pragma once
@@ -11,13 +11,13 @@
 namespace weft {
 namespace detail {
 
-// In this order: Clang takes the operator for a plain type not for a "no" but for an error.
+// In this order: for a non-class type, Clang takes the operator for an error and not for a "no".
 template <class A>
 concept has_free_co_await =
     (std::is_class_v<std::remove_cvref_t<A>> || std::is_enum_v<std::remove_cvref_t<A>>) &&
     requires(A&& a) { operator co_await(std::forward<A>(a)); };
 
-// The awaiter of an awaitable, as the compiler finds it where no await_transform is in the way.
+// The awaiter of an awaitable, as the compiler finds it where no await_transform interferes.
 template <class A>
 decltype(auto) awaiter_of(A&& a) {
     if constexpr (requires { std::forward<A>(a).operator co_await(); })
@@ -50,14 +50,14 @@ using await_result_t =
 
 namespace detail {
 
-// What runs only when it is awaited, such as a task<>.
+// A type that runs only when it is awaited, such as task<>.
 template <class T>
 concept lazy_coroutine =
     awaitable<T> && requires(typename std::coroutine_traits<T>::promise_type& p) {
         { p.initial_suspend() } -> std::same_as<std::suspend_always>;
     };
 
-// Wherever a function is taken that returns a T, and is called later or elsewhere.
+// Asserted wherever a function that returns T is passed in, to be called later or elsewhere.
 template <class T>
 consteval bool runs_when_called() {
     static_assert(!lazy_coroutine<T>,

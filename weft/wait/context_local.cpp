@@ -4,10 +4,11 @@ namespace weft {
 namespace detail {
 namespace {
 
-// Of a thread outside of any flow. It can be asked for also after the thread's end, by statics.
+// The bindings of a thread outside any flow. Destructors of statics may read it after the thread's
+// end.
 constinit thread_local context_node* of_this_thread = nullptr;
 
-// What is left at a thread's end is let go.
+// Bindings that are left at a thread's end are released.
 WEFT_NOINLINE context_node*& context_of_thread() noexcept {
     struct at_end {
         ~at_end() { context_node::let_go(std::exchange(of_this_thread, nullptr)); }

@@ -1,9 +1,9 @@
-// context_local<T>: a value that is true for everything done on behalf of something: a trace id, a
-// user, a log prefix. Who begins a flow hands it on.
+// context_local<T>: a value that holds for all work on behalf of something: a trace id, a user, a
+// log prefix. A flow inherits it from the flow that starts it.
 //
-// Its one idea: a binding lasts for a scope of the flow that made it, and a fiber, a task or a
-// timer that is begun within the scope starts with all the bindings in force there, and keeps them.
-// Bindings are never changed, so they are shared by counting and read without a lock.
+// Design: a binding lasts for a scope of the flow that made it. A fiber, a task or a timer that is
+// started within the scope begins with all bindings in force there, and keeps them. Bindings never
+// change, so they are shared by reference counting and read without a lock.
 //
 //      flow A: trace = 7 <--- user = "ann" <------ flow B, begun here
 //                    ^------------------ flow C, begun there: user = "bob"
@@ -14,10 +14,10 @@
 //       weft::fiber f([&] { log(*user); });        // "ann", also after the scope has ended
 //   }
 //
-// Without a binding there is the default that the context_local was made with. Reading is linear in
-// the number of bindings in force. A binding belongs to the flow that made it: it ends there, in
-// the reverse order of the beginnings. Outside of any flow it belongs to the thread, and ends with
-// that at the latest: a static one with the main thread, before other statics do.
+// Without a binding, the value is the default that the context_local was made with. Reading is
+// linear in the number of bindings in force. A binding belongs to the flow that made it: it ends in
+// that flow, in the reverse order of creation. Outside any flow it belongs to the thread, and ends
+// with the thread at the latest: a static one ends with the main thread, before other statics do.
 //
 // Model: test/model/context_local_test.cpp
 #pragma once
@@ -32,7 +32,8 @@
 namespace weft {
 namespace detail {
 
-// One binding, and those in force when it was made. Read by many, changed by nobody.
+// One binding, and the bindings that were in force when it was made. Read by many flows, never
+// changed.
 struct context_node {
     const void* key;
     void* value;
@@ -41,10 +42,10 @@ struct context_node {
     atomic<std::size_t> references{1};
 
     static void keep(context_node* n) noexcept {
-        // Relaxed: who adds a reference has one.
+        // Relaxed: the caller owns a reference already.
         if (n != nullptr) n->references.fetch_add(1, std::memory_order_relaxed);
     }
-    // Acquire and release: who destroys sees all that the others did with the value.
+    // Acquire and release: the thread that destroys sees all that the others did with the value.
     static void let_go(context_node* n) noexcept {
         while (n != nullptr && n->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
             context_node* before = n->before;
@@ -54,7 +55,7 @@ struct context_node {
     }
 };
 
-// Where the caller's bindings begin: in its flow, or, outside of any, in its thread.
+// The start of the caller's list of bindings: in its flow, or outside any flow in its thread.
 context_node*& context_here() noexcept;
 
 }  // namespace detail

@@ -1,20 +1,20 @@
-// end_queue: whether one thing has ended, and the waits for that: once, for ever.
+// end_queue: whether one object has ended, and the waits for that end, which comes once.
 //
-// Its one idea: the end and the lock of the queue are one word, and the end is the very store that
-// releases the lock for the last time. So a thread that sees the end needs no lock any
-// more, nor is there a touch behind it: the thing may be destroyed at once.
+// Design: the end and the lock of the queue are one word, and the store that sets the end is the
+// one that releases the lock for the last time. So a thread that sees the end needs no lock, and no
+// access follows that store: the object may be destroyed at once.
 //
 //      open <----> locked ----> ended
 //
 //   if (!q.enlist(node_)) ...                          // start(): it has ended
 //
-//   q.lock(); q.claim_all(woken); q.unlock_for_ever(); // the end; what it is of may be gone now
+//   q.lock(); q.claim_all(woken); q.unlock_for_ever(); // the end; the object may be gone now
 //   wait_queue::wake_all(woken);
 //
 // Invariants:
-// E1  the word is `ended` once, and then for ever; a thread that sees it sees all that came before
-// E2  only the thread that has set `locked` touches the queue, and what else is guarded by it
-// E3  nobody stands in the queue of what has ended
+// E1  the word becomes `ended` once and stays so; a thread that sees it sees all that came before
+// E2  only the thread that has set `locked` touches the queue, and what else the lock guards
+// E3  the queue of an object that has ended is empty
 //
 // Model: test/model/end_queue_test.cpp
 #pragma once
@@ -34,7 +34,7 @@ public:
     // Acquire: pairs with unlock_for_ever(). E1
     bool has_ended() const noexcept { return word_.load(std::memory_order_acquire) == ended; }
 
-    // False, and it is not locked: it has ended. Then all is seen that came before.
+    // False: it has ended, and is not locked; all that came before the end is seen.
     [[nodiscard]] bool lock() noexcept {
         unsigned char seen = open;
         // Acquire: pairs with both unlocks.
@@ -42,29 +42,29 @@ public:
             return true;
         return seen != ended && lock_slowly();
     }
-    // The rest under the lock, but withdraw().
+    // The next three are called under the lock.
     void unlock() noexcept { word_.store(open, std::memory_order_release); }
-    // The last touch: what it is of may be gone when this returns. E1, E3
+    // The last access: the object may be gone when this returns. E1, E3
     void unlock_for_ever() noexcept { word_.store(ended, std::memory_order_release); }
     void claim_all(wait_list& into) noexcept { wait_queue::claim_all_of(nodes_, into); }
 
-    // Without the lock. False: it has ended, and the node stands nowhere.
+    // Without the lock. False: it has ended, and the node is in no queue.
     [[nodiscard]] bool enlist(wait_node& n) noexcept {
         if (!lock()) return false;
         nodes_.push_back(n);
         unlock();
         return true;
     }
-    // What a withdrawal does.
+    // Removes the waiter's node: the withdrawal of a wait. Without the lock.
     void withdraw(wait_node& n) noexcept {
         if (!lock()) return;  // E3
         if (n.linked()) nodes_.remove(n);
         unlock();
     }
-    // The end of what nobody waits for, or ever will: it needs no lock.
+    // The end of an object that no waiter awaits or ever will: it needs no lock.
     void end_unawaited() noexcept { unlock_for_ever(); }
 
-    // Locked until it goes, or ended already.
+    // Holds the lock until it is destroyed, or is false where the end has come already.
     class hold {
     public:
         explicit hold(end_queue& q) noexcept : held_(q.lock() ? &q : nullptr) {}
@@ -97,7 +97,7 @@ private:
     }
 
     wait_list nodes_;
-    atomic<unsigned char> word_{open};  // last, so that what follows may lie behind it
+    atomic<unsigned char> word_{open};  // last, so that the next field may lie behind it
 };
 
 }  // namespace weft

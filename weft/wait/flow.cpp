@@ -8,7 +8,7 @@
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::running_flow, weft_tls_running_flow);
 
-// How many calls of deliver_stop are under way on a thread, each within the one before.
+// The number of nested deliver_stop calls on this thread.
 WEFT_DECLARE_THREAD_LOCAL(unsigned, weft_tls_stops_delivered, stops_being_delivered);
 WEFT_DEFINE_THREAD_LOCAL(unsigned, weft_tls_stops_delivered);
 
@@ -27,20 +27,21 @@ void throw_stopped(stop_reason reason) {
 
 void stop_message::arrived(stop_message* m) noexcept {
     flow& to = *static_cast<flow*>(m);
-    // Acquire and release: pairs with send, both ways: who finds it on its way has it see why.
+    // Acquire and release: pairs with send, both ways: a sender that finds the message on its way
+    // leaves its reason for this delivery to see.
     to.called.exchange(false, std::memory_order_acq_rel);
     if (to.is_at(current_executor()))
         to.deliver_stop();
     else
-        to.call();  // what came before it moved was seen there, F4, but not what came since
+        to.call();  // stops from before the move were seen there, F4, but not later ones
     to.kind->release(to);
 }
 
-// Its executor ends.
+// Called when its executor ends.
 void stop_message::dropped(stop_message* m) noexcept {
     flow& to = *static_cast<flow*>(m);
-    // Release: pairs with send, which posts it again. It does not look why: it is sent on, or the
-    // flow ends here.
+    // Release: pairs with send, which posts it again. The reason is not read: the message is sent
+    // on, or the flow ends here.
     to.called.exchange(false, std::memory_order_release);
     if (!to.is_at(current_executor())) to.call();
     to.kind->release(to);
@@ -58,8 +59,9 @@ bool flow::request_stop(stop_reason reason) noexcept {
     {
         const visit v(*this);
         executor* const at = v.home();
-        if (at == nullptr) return true;  // whoever starts it delivers
-        // A wait that hands its stop on to flows whose waits do so too takes stack for each.
+        if (at == nullptr) return true;  // delivered where it is started
+        // A wait that forwards its stop to flows whose waits do the same takes stack for each
+        // level.
         constexpr unsigned deepest = 8;
         here = at->is_here() && detail::stops_being_delivered() != deepest;
         if (!here) send(*at);
@@ -68,17 +70,17 @@ bool flow::request_stop(stop_reason reason) noexcept {
     return true;
 }
 
-// Acquire: pairs with the release of the look in move_to, of which the new home is seen. F4
+// Acquire: pairs with the release of the fetch_add in move_to, so that the new home is seen. F4
 flow::visit::visit(flow& f) noexcept
     : flow_(f),
       home_((f.visitors.fetch_add(1, std::memory_order_acquire),
              atomic_ref<executor*>(f.home).load(std::memory_order_relaxed))) {}
-// Release: pairs with move_to, which sees what was asked for before the visit, F4, and may let the
-// executor end.
+// Release: pairs with move_to, which then sees what was requested before the visit, F4, and may let
+// the executor end.
 flow::visit::~visit() { flow_.visitors.fetch_sub(1, std::memory_order_release); }
 
 void flow::send(executor& at) noexcept {
-    // Acquire and release: pairs with the message's arrival.
+    // Acquire and release: pairs with the exchange at the message's arrival.
     if (called.exchange(true, std::memory_order_acq_rel)) return;
     kind->retain(*this);
     at.post(message);
@@ -86,7 +88,7 @@ void flow::send(executor& at) noexcept {
 
 void flow::call() noexcept {
     const visit v(*this);
-    if (v.home() != nullptr) send(*v.home());  // else whoever settles it sees why
+    if (v.home() != nullptr) send(*v.home());  // else seen where it gets its home
 }
 
 bool flow::post_home(runnable& r) noexcept {
@@ -98,7 +100,7 @@ bool flow::post_home(runnable& r) noexcept {
 void flow::move_to(executor* other) noexcept {
     // Release: pairs with is_at.
     atomic_ref<executor*>(home).store(other, std::memory_order_release);
-    // It changes nothing and yet has its place among the visitors' changes. F4
+    // Adds nothing, and yet takes its place in the order of the visitors' changes. F4
     unsigned present = visitors.fetch_add(0, std::memory_order_acq_rel);
     for (detail::spin_wait w; present != 0;) [[unlikely]] {  // F5
         w.once();
@@ -122,7 +124,7 @@ void flow::settle_here() noexcept {
     if (home == nullptr) move_to(&at);
     if (waiting != nullptr) waiting->arrive(at);
     at.enroll(*this);
-    if (requested_stop() != stop_reason::none) deliver_stop();  // it may have missed us
+    if (requested_stop() != stop_reason::none) deliver_stop();  // a delivery may have missed it
 }
 
 stop_reason flow::pending_stop_slowly() const noexcept {
@@ -134,7 +136,7 @@ stop_reason flow::pending_stop_slowly() const noexcept {
 
 void flow::deliver_stop() noexcept {
     const stop_reason why = requested_stop();
-    if (why == stop_reason::none) return;  // that of a block which has ended meanwhile
+    if (why == stop_reason::none) return;  // the reason was a block that has ended since
     attention |= stop_call;                // F3
     if (shields != 0) return;
     ++detail::stops_being_delivered();

@@ -1,4 +1,4 @@
-// from_callback<T>: waits for somebody else's callback, as straight-line code.
+// from_callback<T>: waits for a callback of foreign code, as straight-line code.
 //
 //   weft::result<location> at = co_await weft::from_callback<location>([&](auto done) {
 //       sdk_locate_async(ip, [done](location l) { done(l); });
@@ -10,14 +10,14 @@
 //   auto answer = weft::await(weft::from_callback<int>(
 //       [&](auto done) { c_sdk_start(request, on_done, done.release()); }));
 //
-// Its one idea: the completion is a counted handle of a block that outlives both sides, so that the
-// callback may come from any thread, at any time: before the wait, after the waiter was stopped,
-// twice, or never. The first call wins and returns true; every other returns false and does
-// nothing. When the last completion is gone and none was called, or T's constructor threw in the
-// call that counts, the wait ends with errc::broken_pipe; a stop ends it with operation_canceled, a
-// deadline of a scope as well.
+// Design: the completion is a counted handle of a block that outlives both sides, so the callback
+// may come from any thread, at any time: before the wait, after the waiter was stopped, twice, or
+// never. The first call wins and returns true; every other call returns false and does nothing. If
+// the last completion is destroyed and none was called, or T's constructor threw in the call that
+// won, the wait ends with std::errc::broken_pipe. A stop ends it with operation_canceled, and so
+// does the deadline of a scope.
 //
-// The block is the one allocation; to complete allocates nothing.
+// The block is the one allocation; completing allocates nothing.
 //
 // Model: test/model/from_callback_test.cpp
 #pragma once
@@ -43,11 +43,11 @@ class completion;
 
 namespace detail {
 
-// The part that does not know T.
+// The part that does not depend on T.
 //
 // Invariants:
 // B1  `over` is set once, under the queue's lock: by the call that wins, by the end of the last
-//     completion, or by the end of the wait; who sets it decides the outcome
+//     completion, or by the end of the wait; the one that sets it decides the outcome
 class completion_block {
 public:
     void keep() noexcept { completions_.fetch_add(1, std::memory_order_relaxed); }
@@ -59,7 +59,7 @@ protected:
     wait_queue queue_;
     bool over_ = false;                // B1
     atomic<unsigned> completions_{0};  // handles given out
-    atomic<unsigned> references_{1};   // the wait's, and one for all completions together
+    atomic<unsigned> references_{1};   // one for the wait, one for all completions together
 };
 
 template <class T>
@@ -67,7 +67,7 @@ class completion_state : public completion_block {
     using stored = std::conditional_t<std::is_void_v<T>, char, T>;
 
 public:
-    // Null until there is one.
+    // Null until there is a value.
     std::optional<stored> value;
 
     template <class... V>
@@ -76,8 +76,8 @@ public:
             const std::lock_guard held(queue_);
             if (std::exchange(over_, true)) return false;  // B1
         }
-        // The outcome is ours, and nobody looks at it before it is published; also if there comes
-        // none, because T's constructor throws.
+        // This call owns the outcome, and no thread reads it before publish(). It is published also
+        // without a value, when T's constructor throws.
         struct at_the_end {
             completion_state& self;
             bool& counts;
@@ -92,11 +92,11 @@ public:
     }
 
     void first_completion() noexcept {
-        completions_.store(1, std::memory_order_relaxed);  // nobody else knows of it yet
+        completions_.store(1, std::memory_order_relaxed);  // no other thread knows of it yet
         references_.fetch_add(1, std::memory_order_relaxed);
     }
     void drop_completion() noexcept {
-        // Acquire and release: the last sees what the others did.
+        // Acquire and release: the last one sees what the others did.
         if (completions_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         bool never_called;
         {
@@ -136,7 +136,7 @@ public:
     }
 
 private:
-    // By who set `over`. Whether anybody still waits for it, or will.
+    // Called by the thread that set `over`. Whether a waiter still waits for the outcome, or will.
     bool publish() noexcept {
         wait_node* woken = nullptr;
         {
@@ -149,13 +149,13 @@ private:
         return true;
     }
 
-    bool set_ = false;  // the outcome is there
+    bool set_ = false;  // the outcome has been published
     bool wait_over_ = false;
 };
 
 }  // namespace detail
 
-// What the callback calls. Copies are the same one. Any thread.
+// What the callback calls. Copies refer to the same block. Any thread.
 template <class T>
 class completion {
     using state = detail::completion_state<T>;
@@ -173,14 +173,14 @@ public:
         if (state_ != nullptr) state_->drop_completion();
     }
 
-    // Whether it was this call that counts.
+    // Whether this call was the one that won.
     template <class... V>
         requires(std::is_void_v<T> ? sizeof...(V) == 0 : std::constructible_from<T, V...>)
     bool operator()(V&&... value) const {
         return state_ != nullptr && state_->complete(std::forward<V>(value)...);
     }
 
-    // For a C interface: gives this handle away as a pointer, which is adopted exactly once.
+    // For a C interface: gives the handle up as a pointer, which must be adopted exactly once.
     [[nodiscard]] void* release() noexcept { return std::exchange(state_, nullptr); }
     [[nodiscard]] static completion adopt(void* p) noexcept {
         return completion(static_cast<state*>(p));
@@ -201,7 +201,7 @@ public:
     static constexpr bool reports_stop = true;
 
     explicit callback_operation(F&& f) : begin_(std::move(f)) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     callback_operation(callback_operation&& other) : begin_(std::move(other.begin_)) {}
     ~callback_operation() {
         if (state_ != nullptr) state_->let_go();
@@ -235,13 +235,14 @@ private:
     wait_node node_;
 };
 
-// `begin` is called with a completion<T> when the operation is awaited; its exception leaves there.
+// `begin` is called with a completion<T> when the operation is awaited; its exceptions leave the
+// await.
 template <class T, std::invocable<completion<T>> F>
 callback_operation<T, std::decay_t<F>> from_callback(F&& begin) {
     return callback_operation<T, std::decay_t<F>>(std::decay_t<F>(std::forward<F>(begin)));
 }
 
-// The same, waited for here: in a fiber or on a thread.
+// The same, awaited here: in a fiber or on a thread.
 template <class T, std::invocable<completion<T>> F>
 result<T> await_callback(F&& begin, std::source_location place = std::source_location::current()) {
     return await(from_callback<T>(std::forward<F>(begin)), place);

@@ -1,33 +1,33 @@
-// home_lock: a spin lock that costs nothing while all that take it run on one executor.
+// home_lock: a spin lock that costs nothing while all its callers run on one executor.
 //
-// Its one idea: an executor that has taken it so often in a row owns it. The owner takes it by a
-// plain store, and a look whether it is the owner still. Any other ends the ownership first, and
-// pays for the fence between that store and that look (asymmetric_fence.hpp): so it is for what
-// lives long and is mostly used on one thread, such as a channel or a table.
+// Design: an executor that takes the lock many times in a row becomes its owner. The owner locks by
+// a plain store, and a check that it is still the owner. Any other thread ends the ownership first,
+// and pays for the fence between that store and that check (asymmetric_fence.hpp). So the lock is
+// for objects that live long and are mostly used on one thread, such as a channel or a table.
 //
-//      the owner                                 any other
+//      the owner                                 any other thread
 //
 //      inside = 1                                takes the spin lock
-//      light fence                               owner = nobody
-//      owner is still this one: it has it        heavy fence
-//      else inside = 0, and as any other         waits until inside = 0: it has it
+//      light fence                               owner = none
+//      still the owner: locked                   heavy fence
+//      else inside = 0, and as any other         waits until inside = 0: locked
 //
-// Only the executor that was the first to own it owns it again, and then after a streak that is
-// longer each time: what others take now and then does not pay for a fence each time.
+// Only the executor that owned it first can own it again, each time after a longer streak: so an
+// object that other threads take now and then does not pay for a fence each time.
 //
-// Limits: three words. Where the kernel has no membarrier, and under ThreadSanitizer, it is a spin
-// lock and nothing else. As in one, no holder waits, allocates or runs another's code.
+// Limits: four words. Where the kernel has no membarrier, and under ThreadSanitizer, it is only a
+// spin lock. As with a spin lock, the locked section does not wait, allocate or run foreign code.
 //
 //   weft::home_lock lock;
 //   const std::lock_guard held(lock);
 //
 // Invariants:
-// H1  the owner is changed under the spin lock: to its holder, or to nobody
-// H2  `inside` is written by one executor for ever (`home`, from when it first owned it), which
-//     runs on one thread at a time
-// H3  a holder of the spin lock that saw, after the heavy fence, nobody inside is alone: the
-//     executor sees that it is not the owner, before it is inside again
-// H4  `slow` is set while the lock is held by a thread that has taken the spin lock
+// H1  the owner is changed under the spin lock: to the executor that has it, or to none
+// H2  `inside` is only ever written by one executor (`home`, fixed when it first owned the lock),
+//     which runs on one thread at a time
+// H3  a thread that has the spin lock, and after the heavy fence saw `inside` unset, is alone: the
+//     executor sees that it is no longer the owner before it is inside again
+// H4  `slow` is set while the lock is locked by a thread that has taken the spin lock
 //
 // Model: test/model/home_lock_test.cpp
 #pragma once
@@ -44,7 +44,7 @@ namespace weft {
 
 class home_lock {
 public:
-    // Of locks of one executor in a row, before it owns it. The fence is about as much.
+    // Locks by one executor in a row before it owns the lock. They cost about as much as the fence.
     static constexpr std::uint32_t first_streak = WEFT_MODEL ? 1 : 256;
     static constexpr std::uint32_t streak_growth = WEFT_MODEL ? 1 : 16;
 
@@ -54,7 +54,7 @@ public:
 
     WEFT_ALWAYS_INLINE void lock() noexcept {
         const void* const here = current_executor();
-        // Relaxed: the owner has written it itself; another that takes it away waits. H3
+        // Relaxed: the owner wrote it itself; a thread that takes the ownership away waits. H3
         if (owner_.load(std::memory_order_relaxed) == here) {
             WEFT_DEBUG_ASSERT(!inside_.load(std::memory_order_relaxed),
                               "a lock is taken by what holds it");
@@ -68,7 +68,7 @@ public:
     }
     WEFT_ALWAYS_INLINE void unlock() noexcept {
         if (!slow_) [[likely]] {
-            // Release: pairs with disown, which waits until nobody is inside.
+            // Release: pairs with disown, which waits until `inside` is unset.
             inside_.store(false, std::memory_order_release);
         } else {
             slow_ = false;  // H4
@@ -76,13 +76,13 @@ public:
         }
     }
 
-    // A glance: whether it costs the caller nothing now.
+    // A hint: whether locking costs the caller nothing now.
     bool is_owned_here() const noexcept {
         return owner_.load(std::memory_order_relaxed) == current_executor();
     }
 
 private:
-    const void* nobody() const noexcept { return this; }  // which is no executor
+    const void* nobody() const noexcept { return this; }  // the address of no executor
 
     WEFT_NOINLINE void lock_slowly(const void* here) noexcept {
         lock_.lock();
@@ -108,11 +108,11 @@ private:
     }
 
     atomic<const void*> owner_{this};
-    const void* home_ = nullptr;  // H2; this and the next three: of the spin lock's holder
-    std::uint32_t count_ = 0;     // so many in a row of `home_`
+    const void* home_ = nullptr;  // H2; this and the next three are guarded by the spin lock
+    std::uint32_t count_ = 0;     // locks by `home_` in a row
     std::uint32_t streak_ = first_streak;
-    bool owned_before_ = false;   // `home` does not change any more
-    bool slow_ = false;           // H4; of the holder
+    bool owned_before_ = false;   // `home` no longer changes
+    bool slow_ = false;           // H4; guarded by this lock itself
     atomic<bool> inside_{false};  // H2
     const asymmetric_fence fence_;
     spin_lock lock_;

@@ -1,4 +1,4 @@
-// indexed: what one of several ended with, and which of them; for when_any and its kin.
+// indexed: the result of one of several, and which one it was; for the when_any family.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Who ended, counted from 0 in the order of the arguments, and with what.
+// The one that ended, counted from 0 in the order of the arguments, and its value.
 template <class V>
 struct indexed {
     std::size_t index;
@@ -17,7 +17,7 @@ struct indexed {
 
 namespace detail {
 
-// What stands for a T in a tuple, a vector or a variant.
+// The type that stores a T in a tuple, a vector or a variant.
 template <class T>
 using kept_t =
     std::conditional_t<std::is_void_v<T>, std::monostate,

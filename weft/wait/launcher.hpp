@@ -1,9 +1,9 @@
-// launcher: where flows begin: an executor, or a pool that chooses one.
+// launcher: where flows start: an executor, or a pool that chooses one.
 //
-// Its one idea: what has not begun is tied to no thread. So who starts a flow names a launcher, and
-// the flow's home is the executor that runs its first turn.
+// Design: a flow that has not started is tied to no thread. So the code that starts a flow names a
+// launcher, and the flow's home is the executor that runs its first turn.
 //
-//   launcher.launch(turn) ---> ... whoever comes first ... ---> its handle is resumed, and finds
+//   launcher.launch(turn) ---> ... first free executor ... ---> its handle is resumed, and finds
 //                                                               its home in current_executor()
 #pragma once
 
@@ -15,10 +15,10 @@ class executor;
 
 class launcher {
 public:
-    // Has r run once, soon and not within this call, by whatever executor. Any thread.
+    // Runs r once, soon and not within this call, on some executor. Any thread.
     virtual void launch(runnable& r) noexcept = 0;
 
-    // The executor that will run it; null where that is not known before.
+    // The executor that will run it; null where that is not known in advance.
     virtual executor* only_executor() noexcept = 0;
 
 protected:

@@ -4,7 +4,7 @@ namespace weft {
 
 nursery::~nursery() noexcept(false) {
     const flow* const f = current_flow();
-    // The block keeps its flow, so that no other has this address.
+    // The block retains its flow, so no other flow can have this address.
     if (maker_ != nullptr && maker_ != f && maker_ != detail::flow_here()) [[unlikely]]
         fail("a nursery is destroyed by another than its maker, whose block it is", maker_->who(),
              unknown_place);

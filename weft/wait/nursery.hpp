@@ -7,23 +7,24 @@
 //       return render(x.get(), y.get());
 //   }
 //
-// Its one idea: children have a place in the code, so that none outlives what it refers to and no
-// error of one is lost. The block is one of them: the first that fails stops all the others, and
-// its error is what leaves; errors() has the rest. join() waits for all to end by themselves; the
-// destructor asks those that are left to stop, waits, and throws the first error unless join() did
-// or the block is being left by an exception.
+// Design: children have a place in the code, so none outlives what it refers to, and no error of a
+// child is lost. The block counts as one of them: the first that fails stops all the others, and
+// its error leaves the block; errors() has the rest. join() waits until all have ended by
+// themselves. The destructor asks those that are left to stop, waits, and throws the first error,
+// unless join() threw it or an exception is leaving the block.
 //
-// - A child that fails ends each wait of the block, until join() has told the error: a wait that
+// - A child that fails ends each wait of the block, until join() has thrown the error: a wait that
 //   throws when it is stopped throws the child's error, and one that returns a result is cancelled.
-//   Only a join of its siblings lasts until they have ended.
+//   Only a join of the siblings lasts until they have ended.
 // - A block that fails stops the children, and its exception leaves.
 // - request_stop() asks the children alone.
 //
-// The block is that of the flow that makes the nursery, which also destroys it: another that does
-// ends the program. A coroutine has with_nursery instead, as a destructor cannot co_await.
+// The block belongs to the flow that makes the nursery, and that flow also destroys it: a
+// destruction by another flow ends the program. A coroutine uses with_nursery instead, because a
+// destructor cannot co_await.
 //
 // Limit: a loop that ends asks the children of its nurseries to stop, and waits for those on other
-// executors, for a second at most: one that does not end then ends the program.
+// executors for a second at most. A child that has not ended by then ends the program.
 #pragma once
 
 #include <cstddef>
@@ -44,13 +45,13 @@ namespace weft {
 class nursery {
 public:
     nursery() noexcept : nursery(detail::flow_here()) {}
-    // One whose block has a flow of its own, which begin_block() names: see with_nursery.
+    // A nursery whose block has a flow of its own, which begin_block() names: see with_nursery.
     explicit nursery(std::nullptr_t) noexcept : nursery(static_cast<flow*>(nullptr)) {}
     nursery(const nursery&) = delete;
     nursery& operator=(const nursery&) = delete;
     ~nursery() noexcept(false);
 
-    // What becomes of x is said where it is defined: spawn_into(nursery&, x, place), and with an
+    // What happens to x is defined beside its type: spawn_into(nursery&, x, place), or with an
     // option spawn_into(nursery&, x, option, place).
     template <class X>
     auto spawn(X&& x, std::source_location place = std::source_location::current()) {
@@ -62,10 +63,11 @@ public:
         return spawn_into(*this, std::forward<X>(x), std::forward<Option>(option), place);
     }
 
-    // Waits until all have ended. Throws the first error. A stop of the caller is theirs, and so is
-    // its deadline, but where that has ended one of them, it throws stopped{deadline}.
+    // Waits until all have ended. Throws the first error. A stop of the caller is passed to the
+    // children, and so is its deadline; if the deadline ended one of them, join throws
+    // stopped{deadline}.
     void join(std::source_location place = std::source_location::current());
-    // The same for co_await, but that errors stay for rethrow().
+    // The same for co_await, except that errors are left for rethrow().
     class joining;
     [[nodiscard]] joining async_join() noexcept;
     void rethrow();  // the first error, once
@@ -76,22 +78,22 @@ public:
     stop_token get_stop_token() noexcept { return children_.get_token(); }
     std::size_t living_count() noexcept { return children_.living_count(); }
 
-    // Of those who failed, in that order; nobody lives in it any more.
+    // The errors of the children that failed, in that order. Precondition: no child is live.
     std::vector<std::exception_ptr> errors() const { return children_.errors(); }
 
     bool has_failed() const noexcept { return children_.first_error() != nullptr; }
 
-    // Ends all who are left on the spot, for a frame that is destroyed (see scope): nobody is there
-    // any more whom an error could be told.
+    // Ends all that are left on the spot, for a frame that is destroyed (see scope): no caller is
+    // left to receive an error.
     void end_children() noexcept {
         reported_ = true;
         children_.end_children();
     }
 
-    // By spawn_into: before the child can end.
+    // Called by spawn_into, before the child can end.
     void admit(scope_member& m) noexcept { children_.enter(m); }
 
-    // By with_nursery: f, which has not begun, is to run the block.
+    // Called by with_nursery: f, which has not started, will run the block.
     void begin_block(flow& f) noexcept {
         block_.begin(f);
         children_.tell(block_);
@@ -105,23 +107,23 @@ private:
           exceptions_before_(std::uncaught_exceptions()) {}
 
     detail::nursery_block block_;
-    const flow* const maker_;  // compared only
+    const flow* const maker_;  // only compared
     scope children_;
     const int exceptions_before_;
     bool reported_ = false;
 };
 
-// A failure of a child ends each wait of the block but this one, which lasts until all have ended
-// whether it has come before or comes meanwhile.
+// A failed child ends each wait of the block but this one, which lasts until all have ended,
+// whether the failure came before it or comes during it.
 class [[nodiscard]] nursery::joining : public scope::join_operation {
 public:
     explicit joining(nursery& n) noexcept : join_operation(n.children_.join()), nursery_(&n) {}
-    // Before it is awaited.
+    // Only before it is awaited.
     joining(joining&& other) noexcept : joining(*other.nursery_) {}
 
     bool ready() noexcept {
         if (join_operation::ready()) return true;
-        // All have been asked to stop, so that there is nothing that a stop could add.
+        // All have been asked to stop, so a stop could add nothing.
         if (nursery_->has_failed() && !nursery_->reported_ && !until_all_have_ended_)
             until_all_have_ended_.emplace();
         return false;

@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-// Failed blocks, the earliest first; those of one flow are all in one list.
+// Failed blocks, the earliest first; all blocks of one flow are in one list.
 class nursery_block::failed_list {
 public:
     static failed_list& of(const flow& f) noexcept {
@@ -20,7 +20,7 @@ public:
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
 
-    // These under the lock.
+    // The next three are called under the lock.
     void push_back(nursery_block& b) noexcept {
         b.before_ = last_;
         (last_ != nullptr ? last_->next_ : first_) = &b;
@@ -58,7 +58,7 @@ void nursery_block::begin(flow& f) noexcept {
 }
 
 nursery_block::~nursery_block() {
-    // Without the lock: whatever could fail is no longer there.
+    // Read without the lock: no child that could fail exists any more.
     if (state_ == failed) forget_failure();
     if (flow_ != nullptr) flow_->kind->release(*flow_);
 }

@@ -1,8 +1,8 @@
 // off_stack: waits of a flow whose stack belongs to others while it is suspended.
 //
-// Its one idea: a fiber on a shared stack is copied away when it suspends, and its frames with it;
-// so what others must find meanwhile, the waiter and the operation it waits with, moves into a
-// block before the wait begins, and only a pointer to it stays in the frame.
+// Design: a fiber on a shared stack is copied away when it suspends, and its frames with it. What
+// others must find meanwhile, the waiter and the operation that it waits with, moves into a block
+// before the wait begins, and only a pointer to it stays in the frame.
 //
 //      stack, the fiber's own            shared stack              block_cache
 //      +----------------------+          +-----------+         +----------------------+
@@ -10,9 +10,9 @@
 //      | frames               |          |   *  ---------------+                      |
 //      +----------------------+          +-----------+         +----------------------+
 //
-// What cannot be moved like that, because others know its address from the user (a mutex, a
-// nursery, the buffer of a call that another thread makes), must not lie on a shared stack: where
-// it can be seen that it does, the program ends with a message.
+// An object that cannot be moved in this way, because others know its address from the user (a
+// mutex, a nursery, the buffer of a call that another thread makes), must not lie on a shared
+// stack. Where it can be detected that it does, the program ends with a message.
 #pragma once
 
 #include <memory>
@@ -25,25 +25,25 @@
 
 namespace weft::detail {
 
-// Whether p is the address of something that the flow which runs here has on a shared stack.
+// Whether p is the address of an object that the running flow has on a shared stack.
 inline bool is_on_shared_stack(const void* p) noexcept {
     const flow* const f = current_flow();
     return f != nullptr && f->shares_stack() && f->kind->has_on_stack(*f, p);
 }
 
-// Whether the caller runs on a shared stack, and all that its frames hold is copied when it waits.
+// Whether the caller runs on a shared stack, so that all its frames are copied when it waits.
 inline bool is_on_shared_stack() noexcept {
     const flow* const f = current_flow();
     return f != nullptr && f->shares_stack();
 }
 
-// Of something that others come to while the flow is suspended.
+// For an object that others access while the flow is suspended.
 inline void refuse_on_shared_stack(const void* p, const char* message) noexcept {
     if (is_on_shared_stack(p)) [[unlikely]]
         fail(message, current_flow()->who());
 }
 
-// A T in a block.
+// A T in a block of the cache.
 template <class T>
 struct in_block {
     T value;
@@ -58,7 +58,7 @@ struct in_block {
     }
 };
 
-// A T in this object; or, for a flow whose stack is shared, in a block.
+// A T in this object, or in a block for a flow whose stack is shared.
 template <class T>
 class aside {
 public:

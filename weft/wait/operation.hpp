@@ -1,39 +1,40 @@
-// operation: something that can be waited for, once, by anybody: the contract.
+// operation: the contract of an object that can be awaited once, by a coroutine, a fiber or a
+// thread.
 //
-// An operation is lazy, made where it is used and waited for there; nothing happens before:
+// An operation is lazy, made where it is used and awaited there; nothing happens before that:
 //
 //      bool ready()             completes without waiting if it can. Called first.
 //      bool start(waiter&)      enlists the waiter; false when it has completed after all, and then
 //                               the waiter is in no queue. Once it has returned true the operation
 //                               stays where it is until the waiter was run.
-//      T take(const waiter*, wait_status)   what came of it: a value, or the throw of `stopped`.
-//                               The waiter is null when none was needed.
+//      T take(const waiter*, wait_status)   the outcome: returns a value, or throws `stopped`. The
+//                               waiter is null when none was needed.
 //
-//      time_point deadline()    if it has one: `timed_out` is its status then. Optional.
+//      time_point deadline()    if it has one; the status is `timed_out` then. Optional.
 //
-//      bool again(waiter&)      asked on the party's own thread when the event or the deadline has
-//                               come: true if this is the end of the wait; false if the operation
-//                               has enlisted the waiter once more (waiter::renew). It is asked on
-//                               the stack of the party's executor, where that can be, so that only
-//                               the end of the wait is a switch; so it neither blocks nor throws.
+//      bool again(waiter&)      called on the waiter's own thread when the event or the deadline
+//                               comes: true if this ends the wait; false if the operation has
+//                               enlisted the waiter once more (waiter::renew). Where possible it is
+//                               called on the stack of the waiter's executor, so that only the end
+//                               of the wait costs a switch; so it neither blocks nor throws.
 //                               Optional.
 //
-//      struct room;             what it needs while it waits, and not before, where that is much:
-//      bool start(waiter&, room&)   it stays until the wait is over, take() included. A
-//                               coroutine has it in a block of the cache, with the waiter, so that
-//                               a frame that awaits in ten places has ten operations in it, and no
-//                               room. Optional; with it there is
+//      struct room;             what it needs only while it waits, where that is large. It stays
+//      bool start(waiter&, room&)   until the wait is over, take() included. A coroutine stores it
+//                               in a block of the cache, with the waiter, so that a frame that
+//                               awaits in ten places has ten operations in it, and no room.
+//                               Optional; with it there is
 //      void lacks_memory()      there was none for that block: the next call is take().
 //
-//      bool blocking_ready()    in the place of ready(), if it matters that the caller blocks and
-//                               is no coroutine. Optional.
+//      bool blocking_ready()    replaces ready(), if it matters that the caller blocks and is no
+//                               coroutine. Optional.
 //
 //      static constexpr bool reports_stop   whether T can say that it was stopped. Where it cannot,
 //                               take() throws, and in a build without exceptions the wait is not
 //                               ended by a stop.
 //
 // One definition serves three spellings: `co_await op` in any coroutine, weft::await(op) in a fiber
-// and weft::sync_wait(op) on a thread (await.hpp); and x.lock() beside x.async_lock().
+// and weft::sync_wait(op) on a thread (await.hpp); and also x.lock() beside x.async_lock().
 #pragma once
 
 #include <concepts>
@@ -92,20 +93,21 @@ bool is_ready(Op& op, std::source_location place) {
         return op.ready();
 }
 
-// Whether an event need not be the end.
+// Whether an event need not end the wait.
 template <class Op>
 concept repeated = requires(Op& op, waiter& w) {
     { op.again(w) } -> std::same_as<bool>;
 };
 
-// Where a coroutine goes on that runs in no flow: where it runs now. On a plain thread that is when
-// the thread waits: it must, until the coroutine is through, or have begun it in an executor.
+// Where a coroutine outside any flow resumes: on the executor that runs it now. On a plain thread
+// it resumes when the thread waits: the thread has to wait until the coroutine is done, or has to
+// start it in an executor.
 inline executor& home_of_nobody() noexcept {
     executor* e = current_executor();
     return e != nullptr ? *e : this_thread_host();
 }
 
-// The room of an operation, if it has one. Before the waiter, so that it is there for longer.
+// The room of an operation, if it has one. It outlives the waiter.
 template <class Op>
 struct wait_room {
     bool start(Op& op, waiter& w) { return op.start(w); }
@@ -116,7 +118,7 @@ struct wait_room<Op> {
     bool start(Op& op, waiter& w) { return op.start(w, room); }
 };
 
-// A waiter that is run in the turn of its party, in place of that, until its operation is complete.
+// A waiter that is run in its flow's turn, in place of the flow, until the operation is complete.
 template <class Op>
 struct look_again : look_frame {
     Op& op;
@@ -179,12 +181,12 @@ private:
 
     Op& op_;
     bool waits_ = false;
-    union {  // beside what says whether there is one: an awaiter that need not wait touches no more
+    union {  // beside the flag for it: an awaiter that need not wait touches no more
         std::conditional_t<repeated<Op>, looking_waiter<Op>, waiter> waiter_;
     };
 };
 
-// The same of one with a room: both are made when it waits, and not in the frame.
+// The same for an operation with a room: room and waiter are made when it waits, outside the frame.
 template <roomy Op>
 class operation_awaiter<Op> {
 public:
@@ -220,7 +222,7 @@ public:
     }
 
 private:
-    // The waiter first in memory, and gone first.
+    // The waiter comes first in memory, and is destroyed first.
     struct wait {
         union {
             std::conditional_t<repeated<Op>, looking_waiter<Op>, waiter> by;
@@ -246,14 +248,14 @@ private:
 
 }  // namespace detail
 
-// Of an operation that stands in the co_await itself, or of one that outlives it.
+// For an operation that is part of the co_await expression, or that outlives it.
 template <operation Op>
 auto operator co_await(Op&& op) noexcept {
     return detail::operation_awaiter<std::remove_reference_t<Op>>(op);
 }
 
 namespace detail {
-using weft::operator co_await;  // is looked for where the operation is
+using weft::operator co_await;  // found by the lookup from an operation's namespace
 }
 
 }  // namespace weft

@@ -1,14 +1,14 @@
-// runnable: what an executor runs, and what it takes to look like a coroutine.
+// runnable: what an executor runs, and how it gets the layout of a coroutine.
 //
-// Its one idea: whatever can be run is a std::coroutine_handle<>. That of a C++20 coroutine is its
-// frame; everything else (a fiber, a message between threads, a timer's callback) begins with the
-// two words that such a frame begins with, so that an executor makes one kind of call:
+// Design: everything that can be run is a std::coroutine_handle<>. The handle of a C++20 coroutine
+// is its frame; everything else (a fiber, a message between threads, a timer's callback) begins
+// with the same two words as such a frame, so that an executor makes one kind of call:
 //
 //      handle ---> +0 | resume  |   called as resume(frame)     the layout of GCC, Clang and MSVC;
 //                  +8 | destroy |   called as destroy(frame)    a test says so for each compiler
 //
-// A runnable adds the room to be queued, so that posting allocates nothing. It belongs to the
-// executor from post() until it is run, and is in one queue at a time.
+// A runnable adds the link of a queue, so posting allocates nothing. It belongs to the executor
+// from post() until it is run, and is in one queue at a time.
 #pragma once
 
 #include <coroutine>
@@ -21,10 +21,10 @@ struct flow;
 
 struct runnable : forward_node<> {
     std::coroutine_handle<> handle;  // resumed once for each post
-    flow* of = nullptr;              // in whose turn; null: in nobody's (see flow.hpp)
+    flow* of = nullptr;  // the flow that has the turn; null: outside any flow (flow.hpp)
 };
 
-// The same without room to be queued.
+// The same without the link of a queue.
 struct ready_turn {
     std::coroutine_handle<> handle;
     flow* of = nullptr;
@@ -32,7 +32,7 @@ struct ready_turn {
 
 namespace detail {
 
-// What is not a C++20 coroutine derives from this to be run like one.
+// The base of everything that is run like a C++20 coroutine and is none.
 struct frame {
     void (*resume)(frame*);
     void (*destroy)(frame*);

@@ -41,7 +41,7 @@ void scope::enter(scope_member& m) noexcept {
 }
 
 void scope::leave(scope_member& m) noexcept {
-    m.detach();  // from here on nobody asks it
+    m.detach();  // from here on no stop reaches it
     bool ask_others;
     bool tells;
     detail::nursery_block* told = nullptr;
@@ -61,8 +61,8 @@ void scope::leave(scope_member& m) noexcept {
         if (!tells && --living_count_ == 0) queue_.claim_all(woken);
     }
     if (tells) {
-        // Without the lock, as this runs the callbacks that were put on the token. The scope stays
-        // meanwhile: the child is still counted. C1
+        // Without the lock, because this runs the callbacks that were put on the token. The scope
+        // stays meanwhile: the child is still counted. C1
         if (ask_others)
             stop_.request_stop(m.failed() ? stop_reason::sibling_failed : stop_reason::user);
         if (told != nullptr) told->fail(first_error());
@@ -120,15 +120,16 @@ bool scope::join_operation::start(waiter& w) noexcept {
         });
     const std::lock_guard held(scope_->queue_);
     if (scope_->living_count_ == 0) return false;
-    // Nor where an exception is on its way through a destructor: its frames cannot be unwound.
+    // The same where an exception is passing through a destructor: its frames cannot be unwound.
     if (scope_->elsewhere_ || std::uncaught_exceptions() != 0) w.await_others();
     scope_->queue_.push_back(node_);
     return true;
 }
 
 void scope::join_operation::take(const waiter* w, wait_status how) const {
-    // Written before the last child left, which has woken us. An error is told in its place.
-    const bool cut_short = std::exchange(scope_->cut_short_, false);  // told once
+    // Written before the last child left, whose leave() woke this waiter. An error is reported
+    // instead.
+    const bool cut_short = std::exchange(scope_->cut_short_, false);  // reported once
     const bool late = w != nullptr && w->reason() == stop_reason::deadline && cut_short &&
                       scope_->failed_.empty();
     if (how == wait_status::stopped || late) detail::throw_stopped(w->reason());

@@ -1,11 +1,11 @@
-// shield: while it stands, no stop and no deadline of a scope ends a wait of the flow.
+// shield: while it exists, no stop and no deadline of a scope ends a wait of the flow.
 //
 // For cleanup that must wait. The stop is not lost: the first wait after the shield finds it.
 //
 //   { weft::shield s; connection.send_goodbye(); }
 //
-// On a plain thread it is the thread's own waits that it holds for. In what an executor runs in no
-// flow nothing ends a wait, and there is nothing to do.
+// On a plain thread it protects the thread's own waits. In code that an executor runs outside any
+// flow, nothing ends a wait, and a shield does nothing.
 #pragma once
 
 #include <source_location>

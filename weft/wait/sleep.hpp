@@ -3,8 +3,8 @@
 //   co_await weft::sleep_for(10ms);               // in a coroutine
 //   weft::await(weft::sleep_until(t));            // in a fiber; this_fiber::sleep_until(t)
 //
-// Not before the moment, rounded up to what the executor's timers resolve. A moment that has passed
-// still lets others run first. Throw stopped.
+// The sleep ends at the time point or later, rounded up to the resolution of the executor's timers.
+// A time point that has passed still lets others run first. Throw stopped.
 #pragma once
 
 #include <chrono>

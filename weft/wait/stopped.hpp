@@ -1,7 +1,8 @@
 // stopped: what a wait throws when it ends because of a stop.
 //
-// It is no std::exception, so that `catch (const std::exception&)` lets it pass. Whoever catches it
-// all the same goes on: the stop is a state and not an event, and the next wait throws again.
+// It is not derived from std::exception, so `catch (const std::exception&)` lets it pass. Code that
+// catches it nevertheless runs on: the stop is a state and not an event, and the next wait throws
+// again.
 //
 //   catch (const weft::stopped& s) { log("stopped", s.reason); throw; }
 #pragma once
@@ -16,7 +17,8 @@ struct stopped {
 
 namespace detail {
 
-// Ends the program where exceptions are off: there a wait that cannot say "stopped" is not stopped.
+// Ends the program where exceptions are off: there a wait that cannot return "stopped" is never
+// stopped.
 [[noreturn]] void throw_stopped(stop_reason reason);
 
 }  // namespace detail

@@ -12,7 +12,7 @@ namespace {
 
 constinit thread_local thread_host* host = nullptr;
 
-// What a destructor of another thread-local asks for later gets one that nothing ends.
+// If a destructor of another thread-local asks for the host later, it gets one that is never ended.
 WEFT_COLD void make_host() noexcept {
     host = new (std::nothrow) thread_host;
     if (host == nullptr)
@@ -25,7 +25,7 @@ WEFT_COLD void make_host() noexcept {
 
 std::uint64_t new_number() noexcept {
     static constinit atomic<std::uint64_t> next{1};
-    return next.fetch_add(1, std::memory_order_relaxed);  // only uniqueness
+    return next.fetch_add(1, std::memory_order_relaxed);  // only uniqueness matters
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ flow* flow_without_turn() noexcept {
     return current_executor() == nullptr ? &this_thread_host().own_flow() : nullptr;
 }
 
-// No executor ends it.
+// No executor ends a thread's flow.
 const flow_kind thread_host::kind = {"thread", suspend, nullptr, keep, let_go, who};
 
 thread_host::thread_host() noexcept
@@ -50,7 +50,7 @@ thread_host::thread_host() noexcept
 }
 
 void thread_host::end() noexcept {
-    flow_.move_to(nullptr);  // from here on nothing is sent to it
+    flow_.move_to(nullptr);  // from here on no message is sent to it
     runnable* left = queue_.pop_front();
     if (left == &flow_.message) {  // a stop that came too late
         left = queue_.pop_front();
@@ -61,8 +61,8 @@ void thread_host::end() noexcept {
     let_go(flow_);
 }
 
-// Relaxed: the caller has a reference. Only its thread lets go, to which came, by the queue's lock,
-// whatever another thread has kept it for.
+// Relaxed: the caller owns a reference. Only the thread itself releases, and the queue's lock
+// brought it everything that another thread has retained the flow for.
 void thread_host::keep(flow& f) noexcept {
     of(f).references_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -79,11 +79,11 @@ bool thread_host::is_here() const noexcept { return this == host; }
 
 void thread_host::come_back(frame* f) noexcept { static_cast<thread_host*>(f)->back_ = true; }
 
-// Runs what is posted until its own waiter was run.
+// Runs what is posted until the thread's own waiter has run.
 void thread_host::suspend(flow& f) {
     thread_host& self = of(f);
     while (!self.back_) {
-        self.fire_due();  // each time: what is posted may never end
+        self.fire_due();  // in each iteration: the queue may never run empty
         if (runnable* r = self.take()) run_turn(self, r->handle, r->of != &f ? r->of : nullptr);
     }
     self.back_ = false;
@@ -102,13 +102,13 @@ runnable* thread_host::take() noexcept {
 }
 
 void thread_host::post(runnable& r) noexcept {
-    // Notified under the lock: the thread may end as soon as it has been run.
+    // Notified under the lock: the thread may end as soon as r has run.
     const std::lock_guard held(lock_);
     queue_.push_back(r);
     posted_.notify_one();
 }
 
-// All stand in one queue; a flow's own turn has its place there, and nothing else is deferred.
+// All share one queue; a flow's own turn has its link there, and nothing else can be deferred.
 void thread_host::defer(std::coroutine_handle<> handle, flow* of) noexcept {
     if (of == nullptr || of->turn.handle != handle)
         fail("a yield in what a waiting thread runs", {}, unknown_place);
@@ -133,7 +133,7 @@ void thread_host::forget(runnable& r) noexcept {
 void thread_host::arm(timer_node& t) noexcept { timers_.arm(t); }
 void thread_host::disarm(timer_node& t) noexcept { timers_.disarm(t); }
 
-// One at a time, for they may disarm each other; not those that they arm.
+// One at a time, because they may disarm each other. Timers that they arm are left for later.
 void thread_host::fire_due() noexcept {
     if (timers_.empty()) return;
     const time_point t = now();

@@ -1,16 +1,16 @@
-// thread_host: what a plain thread is to the things it waits for: a flow, and an executor of its
-// own that runs while the thread waits.
+// thread_host: what makes a plain thread able to wait: a flow, and an executor of its own that runs
+// while the thread waits.
 //
-// Its one idea: a thread that blocks is a small loop. It sleeps on a condition variable until
-// something is posted to it or its earliest deadline comes, and runs what was posted: its own wake,
-// a stop, or C++20 tasks that were begun on it. So a thread waits by the same waiters as a fiber,
-// and sync_wait of a task needs no other thread.
+// Design: a thread that blocks is a small loop. It sleeps on a condition variable until something
+// is posted to it or its earliest deadline comes, and runs what was posted: its own wake, a stop,
+// or C++20 tasks that were started on it. So a thread waits with the same waiters as a fiber, and
+// sync_wait of a task needs no other thread.
 //
-// One for each thread that ever waited, made at first use; it stays for longer than the thread
-// where something still refers to the thread's flow, which then has no home any more. What is
-// posted to a thread that waits for nothing runs when it waits next. What a waiting thread runs may
-// not block it again. A thread that ends while something that was begun on it has still to run, or
-// has a deadline, ends the program.
+// There is one for each thread that ever waited, made at first use. It outlives the thread while
+// something still refers to the thread's flow, which then has no home any more. What is posted to a
+// thread that is not waiting runs when the thread waits next. Code that a waiting thread runs may
+// not block the thread again. A thread that ends while work that was started on it has still to
+// run, or has a deadline, ends the program.
 //
 // Model: none, a mutex and a condition guard its queue, and the rest is a count.
 #pragma once
@@ -28,27 +28,27 @@ public:
     thread_host& operator=(const thread_host&) = delete;
 
     flow& own_flow() noexcept { return flow_; }
-    // Whose own flow f is; null: no thread's.
+    // The host whose own flow f is; null: f is not a thread's.
     static const thread_host* of_own(const flow& f) noexcept {
         return f.kind == &kind ? &static_cast<const thread_flow&>(f).of : nullptr;
     }
-    // 1, 2, ... in the order of their first use; no later thread has it again.
+    // 1, 2, ... in the order of first use; never used again for a later thread.
     std::uint64_t number() const noexcept { return number_; }
 
     void post(runnable& r) noexcept override;
     void defer(std::coroutine_handle<>, flow*) noexcept override;
     void forget(runnable& r) noexcept override;
-    void enroll(flow&) noexcept override {}  // what a thread awaits lies in its frame
+    void enroll(flow&) noexcept override {}  // what a thread awaits is in its frame
     void strike_off(flow&) noexcept override {}
     void arm(timer_node& t) noexcept override;
     void disarm(timer_node& t) noexcept override;
     time_point now() const noexcept override { return steady_now(); }
     bool is_here() const noexcept override;
 
-    void end() noexcept;  // with its thread, by that
+    void end() noexcept;  // at the thread's end, on that thread
 
 private:
-    // It knows its thread also where it has no home any more.
+    // Refers to its thread also after it has no home.
     struct thread_flow : flow {
         thread_host& of;
         explicit thread_flow(thread_host& h) noexcept : flow(thread_host::kind), of(h) {}
@@ -69,8 +69,8 @@ private:
 
     const std::uint64_t number_;
     thread_flow flow_;
-    atomic<unsigned> references_{1};  // the thread's, and of what keeps its flow
-    bool back_ = false;               // its own waiter was run
+    atomic<unsigned> references_{1};  // one for the thread, one for each retain of its flow
+    bool back_ = false;               // its own waiter has run
     timer_heap timers_;
 
     system_mutex lock_;  // guards the queue
@@ -78,11 +78,11 @@ private:
     forward_queue<runnable> queue_;
 };
 
-// The calling thread's. Its address may be kept until the thread ends.
+// The calling thread's own. Its address may be kept until the thread ends.
 thread_host& this_thread_host() noexcept;
 
-// The flow whose waits are the caller's: that which runs, or the plain thread's own; null in what
-// an executor runs in no flow.
+// The flow whose waits are the caller's: the running flow, or the plain thread's own; null in code
+// that an executor runs outside any flow.
 flow* flow_without_turn() noexcept;
 inline flow* flow_here() noexcept {
     flow* const f = current_flow();

@@ -1,17 +1,17 @@
-// timeout_scope: no wait of the flow lasts beyond a moment, while it stands.
+// timeout_scope: while it exists, no wait of the flow lasts beyond a deadline.
 //
-// Its one idea: a deadline is the flow's, not an argument of each call, so that it reaches what is
-// many calls down. The earlier of two nested ones counts. A wait that it ends throws
-// weft::stopped{deadline}, or returns operation_canceled where it returns a result; who made the
-// scope asks expired() whether that was its doing.
+// Design: the deadline belongs to the flow and is not an argument of each call, so it reaches waits
+// that are many calls down. Of two nested deadlines, the earlier counts. A wait that is ended
+// throws weft::stopped{deadline}, or returns operation_canceled where it returns a result; the
+// owner of the scope asks expired() whether its own deadline was the cause.
 //
 //   weft::timeout_scope limit(250ms);
 //   try { return query(k); }
 //   catch (const weft::stopped&) { if (!limit.expired()) throw; }
 //   return weft::failure(std::errc::timed_out);
 //
-// On a plain thread it is the thread's own waits that it holds for. What an executor runs in no
-// flow has none that could be bounded: one that is made there ends the program.
+// On a plain thread it bounds the thread's own waits. Code that an executor runs outside any flow
+// has no waits that could be bounded: a scope that is made there ends the program.
 #pragma once
 
 #include <chrono>
@@ -40,8 +40,8 @@ public:
     ~timeout_scope() { flow_.set_deadline(outer_); }
 
     time_point deadline() const noexcept { return deadline_; }
-    // Whether it is this one that ends waits: its moment has come, there is none before it further
-    // out, and no stop was requested.
+    // Whether this scope is the one that ends waits: its deadline has come, no scope around it has
+    // an earlier one, and no stop was requested.
     bool expired() const noexcept {
         return counts_ && !flow_.stop.stop_requested() && deadline_ <= flow_.home->now();
     }

@@ -5,7 +5,7 @@
 
 namespace weft::detail {
 
-// Of two without siblings: the later one becomes the first child of the other. H1
+// Melds two roots without siblings: the later one becomes the first child of the other. H1
 timer_heap::node* timer_heap::melded(node* a, node* b) noexcept {
     if (b->is_before(*a)) std::swap(a, b);
     put(b->next, a->child);
@@ -13,7 +13,7 @@ timer_heap::node* timer_heap::melded(node* a, node* b) noexcept {
     return a;
 }
 
-// In pairs from the left, then all of those from the right: that is what makes it quick.
+// First in pairs from the left, then all pairs from the right: this order makes it fast.
 timer_heap::node* timer_heap::made_one(node* siblings) noexcept {
     node* pairs = nullptr;  // the last pair first
     while (siblings != nullptr) {
@@ -44,7 +44,7 @@ void timer_heap::arm(timer_node& t) noexcept {
     put(head_, head_ != nullptr ? melded(head_, n) : n);
 }
 
-// Its children come where it stood, among its siblings: none of them is earlier than it was. H1
+// Its children take its place among its siblings: none of them is earlier than it was. H1
 void timer_heap::disarm(timer_node& t) noexcept {
     node* const n = std::launder(reinterpret_cast<node*>(t.room));
     node*& at = *n->link;

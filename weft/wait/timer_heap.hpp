@@ -1,17 +1,17 @@
 // timer_heap: the armed timers of a thread, the earliest first.
 //
-// Its one idea: a pairing heap whose links lie in the timers' own room, so that arming allocates
-// nothing and costs the same however many there are; to take one out, wherever it stands, costs
-// what a tree of them is deep, on the average of many.
+// Design: a pairing heap whose links are stored in the timers' own room, so that arming allocates
+// nothing and has a constant cost. Removing a timer, from any position, costs the depth of a tree
+// of them, on average over many.
 //
 //      head --> [1ms] child --> [5ms] next --> [2ms] next --> [7ms]
 //                                               child --> [9ms]
 //
-// Of two of one moment, the one that was armed first comes first.
+// Of two timers with the same deadline, the one that was armed first comes first.
 //
 // Invariants:
-// H1  nobody is earlier than his parent
-// H2  link is what points here: the head, the parent's child, or the next of the one before
+// H1  no node is earlier than its parent
+// H2  link is the pointer to this node: the head, the parent's child, or the next of the one before
 #pragma once
 
 #include <cstdint>

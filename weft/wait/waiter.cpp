@@ -7,7 +7,7 @@
 namespace weft {
 
 bool waiter::admit_slowly(bool reports_stop, bool on_own_stack) noexcept {
-    // The exceptions under way are those of the stack that this is called on.
+    // uncaught_exceptions() counts those of the stack that this is called on.
     if (!reports_stop && (!WEFT_EXCEPTIONS || (on_own_stack && std::uncaught_exceptions() != 0))) {
         stoppable_ = false;
         return true;
@@ -16,7 +16,7 @@ bool waiter::admit_slowly(bool reports_stop, bool on_own_stack) noexcept {
     return reason_ == stop_reason::none || !state_.claim(wait_status::stopped);
 }
 
-// The earlier of the wait's own deadline and the flow's.
+// Arms a timer for the earlier of the wait's own deadline and the flow's.
 void waiter::set_timer(time_point until) noexcept {
     const bool bounded = of != nullptr && may_be_stopped();
     const time_point scope = bounded ? of->deadline : never;
@@ -31,10 +31,10 @@ void waiter::set_timer(time_point until) noexcept {
     home_->arm(timer_);
 }
 
-// That, and the stop that is there already.
+// Sets the timer, and delivers a stop that is pending already.
 void waiter::arm(time_point until) noexcept {
     set_timer(until);
-    // One that came while the operation was started found no wait to end.
+    // A stop that came while the operation was started found no wait to end.
     if (of == nullptr || !may_be_stopped()) return;
     if (const stop_reason r = of->known_stop(); r != stop_reason::none) stop(r);
 }
@@ -66,13 +66,13 @@ bool waiter::renew(time_point until, bool reports_stop) noexcept {
     if (of == nullptr || of->attention == 0) {
         if (until == never && !is_armed()) [[likely]]
             return true;
-    } else if (stoppable_ && !admit_slowly(reports_stop, false)) {  // it stays what it was
+    } else if (stoppable_ && !admit_slowly(reports_stop, false)) {  // the status stays as it was
         return false;
     }
-    // A timer that has gone off meanwhile found the wait ended, and goes off again.
+    // A timer that has fired meanwhile found the wait ended, and is armed again.
     if (is_armed() && timer_.deadline > until) home_->disarm(timer_);
-    // Not the stop that another thread has requested since: it would end the wait before it stands
-    // in its queue again. Its message, which is on the way, finds it there.
+    // A stop that another thread has requested since is not delivered here: it would end the wait
+    // before the waiter is in its queue again. Its message, which is on the way, finds it there.
     if (!is_armed()) set_timer(until);
     return true;
 }
@@ -88,7 +88,7 @@ void waiter::stop(stop_reason reason) noexcept {
 }
 
 void waiter::end_early(wait_status how, stop_reason why) noexcept {
-    if (!state_.claim(how)) return;  // it has ended, and why stays what it is
+    if (!state_.claim(how)) return;  // it has ended, and its reason stays
     reason_ = why;
     withdraw_(*this);
     wake();  // W1
@@ -97,7 +97,7 @@ void waiter::end_early(wait_status how, stop_reason why) noexcept {
 // The frame is destroyed while it waits.
 void waiter::abandon() noexcept {
     if (!state_.claim(wait_status::stopped) && home_ != nullptr) home_->forget(*this);
-    if (withdraw_ != nullptr) withdraw_(*this);  // W3: a select stands in other queues still
+    if (withdraw_ != nullptr) withdraw_(*this);  // W3: a select is still in other queues
     conclude();
 }
 
