@@ -1,7 +1,7 @@
-// any_data: one object of any type, and which type that is: the private data of a managed task.
+// any_data: one object of any type, with its type: the private data of a managed task.
 //
-// Its one idea: a type is known by the address of a variable of its own, so that to ask for the
-// wrong one gives null, with and without run-time type information.
+// Design: a type is identified by the address of a variable of its own, so that a request for the
+// wrong type returns null, with and without run-time type information.
 //
 //   weft::any_data d = player{7};
 //   int id = d.get<player>()->id;     // 7
@@ -20,7 +20,7 @@ namespace detail {
 using type_id = const void*;
 
 template <class T>
-inline char place_of_type = 0;  // not const, so that no linker takes two for one
+inline char place_of_type = 0;  // not const, so that no linker merges two of them
 
 template <class T>
 constexpr type_id type_id_of() noexcept {
@@ -32,7 +32,7 @@ constexpr type_id type_id_of() noexcept {
 class any_data {
 public:
     any_data() noexcept = default;
-    // Not explicit, so that it may be an option: {.private_data = player{7}}. Throws bad_alloc.
+    // Not explicit, so that an option can be {.private_data = player{7}}. Throws bad_alloc.
     template <class T>
         requires(!std::same_as<std::remove_cvref_t<T>, any_data>)
     any_data(T&& object)

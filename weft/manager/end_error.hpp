@@ -1,8 +1,9 @@
-// end_error<E>: how the end of a task, or of a wait, is told in an error type of the user's own.
+// end_error<E>: how the end of a task, or of a wait, is reported in an error type of the user's
+// own.
 //
-// Its one idea: where a task returns result<T, E>, who joins it gets a result<T, E>, and not a
-// result in a result: that it was killed, was late, or is not there any more is an E as well, made
-// here from the code that says it.
+// Design: where a task returns result<T, E>, its joiner gets a result<T, E>, not a result in a
+// result. That the task was killed, was late, or no longer exists is an E as well, made here from
+// the error code.
 //
 //   enum class rpc_error { refused, gone, late };
 //   template <>
@@ -13,7 +14,7 @@
 //   };
 //   weft::result<reply, rpc_error> r = manager.join<weft::result<reply, rpc_error>>(id);
 //
-// An E without one is left alone: then it is result<result<T, E>>.
+// An E without a specialisation is left alone: the joiner then gets result<result<T, E>>.
 #pragma once
 
 #include <concepts>
@@ -38,7 +39,7 @@ concept has_end_error = requires(std::error_code c) {
     { end_error<E>::of(c) } -> std::convertible_to<E>;
 };
 
-// What a T is given out as where there may be none.
+// The type that a T is returned as where there may be none.
 template <class T>
 struct outcome_of {
     using type = result<T>;

@@ -6,11 +6,12 @@
 //   ...
 //   manager.complete(header.sequence, load_reply{...});   // any thread
 //
-// Its one idea: it stands in the table before the request is sent, so that no answer is too early;
-// and it leaves the table with its wait, so that each later one is too late. A reply that has come
-// wins over the deadline and the stop that it meets.
+// Design: the node is in the table before the request is sent, so no reply comes too early. It
+// leaves the table when its wait ends, so each later reply is too late. A reply that has come wins
+// over the deadline and the stop that it meets.
 //
-// It gives its value once: a second wait is told what the first was told. It stays where it is.
+// It gives its value once: a second wait fails with value_taken, or, after a wait that failed, with
+// the same error. It does not move.
 #pragma once
 
 #include <optional>
@@ -82,7 +83,7 @@ public:
         return wait_until(after(now(), d));
     }
 
-    // By who has taken it out of the table. What making the value throws, who waits is told.
+    // The caller has taken r out of the table. What making the value throws, the waiter throws.
     template <class... A>
     static void complete(detail::awaited_reply& r, A&&... a) noexcept {
         auto& self = static_cast<expected_reply&>(r);
@@ -90,19 +91,19 @@ public:
             self.value_.emplace(std::forward<A>(a)...);
         else
             detail::keep_thrown(self.error_, [&] { self.value_.emplace(std::forward<A>(a)...); });
-        self.state_.publish();  // the last touch
+        self.state_.publish();  // r is not touched after this
     }
 
 private:
     void sequence_number(std::uint64_t n) noexcept { awaited_reply::sequence = n; }
 
-    // Its wait has ended without a reply. False: one has come after all.
+    // The wait has ended without a reply. False: a reply has come after all.
     bool leave(std::error_code why) noexcept {
         if (table_.remove(*this)) {
             over_ = why;
             return true;
         }
-        for (detail::spin_wait w; !state_.is_ready();) w.once();  // it is being made
+        for (detail::spin_wait w; !state_.is_ready();) w.once();  // the value is being made
         return false;
     }
     detail::outcome_t<T> end(std::error_code otherwise) {
@@ -117,7 +118,7 @@ private:
     }
 
     detail::reply_table& table_;
-    std::error_code over_;  // set: it is in no table, and nobody completes it
+    std::error_code over_;  // set: it is in no table, and no reply completes it
     detail::poll_state state_;
     std::exception_ptr error_;
     std::optional<stored> value_;

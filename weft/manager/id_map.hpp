@@ -1,10 +1,11 @@
-// id_map<Id>: ids of the user's own, and which task of the manager each is.
+// id_map<Id>: ids of the user's own, and the manager's task of each.
 //
-// Its one idea: the manager's own ids stay what they are, and another id is one look-up more. The
-// entry goes as the first thing when its task is over: it is one of that one's hooks.
+// Design: the manager's own ids are unchanged, and a user's id is one look-up more. An entry is one
+// of the hooks of its task, and the first of them, so that it is removed first when the task is
+// done.
 //
-// Sharded by the id's std::hash. Any thread. What is done to an entry names it: the id of one that
-// has gone may be another's by then.
+// Sharded by the id's std::hash. Any thread. A change names the entry and not only the id: the id
+// of a task that is done may be another task's by then.
 //
 // Model: none, the entries of a shard are changed only under its mutex.
 #pragma once
@@ -25,7 +26,7 @@ namespace weft::detail {
 template <class Id>
 class id_map {
 public:
-    // The entry of one task; lies with it, and with it the id.
+    // The entry of one task; stored with the task, and the id with it.
     struct entry final : finish_hook {
         id_map& map;
         const Id id;
@@ -41,13 +42,14 @@ public:
               id(std::move(i)) {}
     };
 
-    // For a task that is to come. False: the id is in use. Throws bad_alloc.
+    // For a task that is being made. False: the id is in use. Throws bad_alloc.
     [[nodiscard]] bool reserve(const entry& e) {
         shard& s = shard_of(e.id);
         const std::lock_guard held(s.lock);
         return s.keys.try_emplace(e.id, known{&e, 0}).second;
     }
-    // It has come; unless it has gone already, and the id may be another's.
+    // The task has its key now; without effect if it is done already, and the id may be another
+    // task's.
     void set(const entry& e, std::uint64_t key) {
         shard& s = shard_of(e.id);
         const std::lock_guard held(s.lock);
@@ -73,14 +75,14 @@ private:
 
     struct known {
         const entry* of;
-        std::uint64_t key;  // 0: it is to come
+        std::uint64_t key;  // 0: its task is being made
     };
     struct shard {
         mutable system_mutex lock;
         std::unordered_map<Id, known> keys;
     };
     shard& shard_of(const Id& id) const {
-        // Its upper half as well: many a std::hash is the number itself.
+        // The upper half as well: many a std::hash is the number itself.
         const std::size_t h = std::hash<Id>()(id);
         return shards_[(h ^ h >> 32) % shard_count];
     }
@@ -88,7 +90,7 @@ private:
     mutable std::array<shard, shard_count> shards_;
 };
 
-// The id of a task that is being made; given back if that does not get into the manager.
+// The id of a task that is being made; released if the task does not enter the manager.
 template <class Id>
 class reserved_id {
     using entry_type = typename id_map<Id>::entry;
@@ -104,7 +106,7 @@ public:
         if (entry != nullptr) entry->map.erase(*entry);
     }
 
-    // The id lies with the task from now on.
+    // From now on the id is stored with the task.
     void give_to(managed_task& t) noexcept {
         t.own_id = &entry->id;
         static_cast<void>(t.add_hook(*made_.release()));  // it has not begun
@@ -120,7 +122,7 @@ private:
     std::unique_ptr<entry_type> made_;
 };
 
-// Of a manager with its own.
+// For a manager with its own ids.
 struct no_reserved_id {
     static constexpr const void* entry = nullptr;
     void give_to(managed_task&) const noexcept {}

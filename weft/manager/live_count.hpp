@@ -1,12 +1,14 @@
-// live_count: how many tasks a manager has, whether it admits more, and what waits for the last.
+// live_count: the number of a manager's tasks, whether it admits more, and the waiters for the
+// last.
 //
 //   bits   63 ... 2    1          0
 //          tasks       awaited    closed
 //
-// Its one idea: closing, admitting and emptiness are one word. A task is counted from before it is
-// made until the last thing that it does in its manager. So a limit is neither passed nor said to
-// be reached when it is not; "empty" names one moment at which there was no task at all; and the
-// count holds the manager: what sees zero, after closing, and then alone(), may destroy it.
+// Design: closing, admission and emptiness are one word. A task is counted from before it is made
+// until the last thing that it does in its manager. So a limit is neither exceeded nor reported as
+// reached when it is not; "empty" is one point in time at which there was no task at all; and the
+// count keeps the manager alive: code that sees zero, after closing, and then calls alone(), may
+// destroy it.
 //
 //   admit     closed, or at the limit -> refused         else one more
 //   leave     the last, and awaited   -> under the queue's lock: zero, not awaited, claim all
@@ -15,9 +17,8 @@
 // Invariants:
 // L1  the count goes up only while `closed` is not set
 // L2  `awaited` is set and cleared under the queue's lock, and set only while the count is not
-//     zero; the leave that takes the count to zero clears it in the same step and wakes the
-//     queue
-// L3  after its leave a task touches nothing of the manager, but for the lock's release, which
+//     zero; the leave that takes the count to zero clears it in the same step and wakes the queue
+// L3  after its leave a task touches nothing of the manager but the release of the lock, which
 //     alone() waits for
 //
 // Model: test/model/live_count_test.cpp
@@ -60,8 +61,8 @@ public:
                                               std::memory_order_relaxed));
     }
 
-    // Nothing is admitted any more. Relaxed: what was admitted before and comes later finds the
-    // bit under a lock that the closer has taken after this (task_table::insert).
+    // Nothing is admitted from now on. Relaxed: a task that was admitted before and inserts later
+    // finds the bit under a lock that the closer has taken after this (task_table::insert).
     void close() noexcept { word_.fetch_or(closed_bit, std::memory_order_relaxed); }
     void reopen() noexcept { word_.fetch_and(~closed_bit, std::memory_order_relaxed); }
     bool is_closed() const noexcept {
@@ -69,13 +70,13 @@ public:
     }
 
     std::size_t count() const noexcept {
-        return static_cast<std::size_t>(word_.load(std::memory_order_relaxed) / one);  // a glance
+        return static_cast<std::size_t>(word_.load(std::memory_order_relaxed) / one);  // a hint
     }
     bool is_empty() const noexcept {
         return word_.load(std::memory_order_acquire) < one;  // pairs with leave
     }
 
-    // To be woken when there is no task; false: there is none. L2
+    // Wakes n when there is no task; false: there is none now. L2
     [[nodiscard]] bool enlist(wait_node& n) noexcept {
         const std::lock_guard held(queue_);
         std::uint64_t seen = word_.load(std::memory_order_acquire);  // pairs with leave
@@ -88,7 +89,7 @@ public:
     }
     void withdraw(wait_node& n) noexcept { queue_.withdraw(n); }
 
-    // Once it was seen to be empty and closed: waits until the last leave has released the lock. L3
+    // After it was seen empty and closed: waits until the last leave has released the lock. L3
     void alone() noexcept { const std::lock_guard held(queue_); }
 
 private:
@@ -96,7 +97,7 @@ private:
     static constexpr std::uint64_t awaited_bit = 2;
     static constexpr std::uint64_t one = 4;
 
-    // Others may have come before the lock is taken.
+    // More tasks may have come before the lock is taken.
     WEFT_COLD void leave_awaited() noexcept {
         wait_list woken;
         {

@@ -37,9 +37,9 @@ void managed_coroutine_base::become_killable() noexcept {
 
 void managed_coroutine_base::first_turn(frame* f) {
     auto& self = static_cast<managed_coroutine_base&>(static_cast<managed_task&>(*f));
-    self.become_killable();  // before anybody may find that it has begun
+    self.become_killable();  // before another thread can see that it has begun
     if (self.line->home == nullptr) self.line->move_to(current_executor());
-    // It may be gone after any of these.
+    // It may be freed by any of these.
     if (self.state.begin()) return flow_of(self).run_first_turn();
     self.kind->drop(self);
     self.ended(managed_status::killed, stop_reason::user, nullptr);
@@ -69,7 +69,7 @@ void managed_coroutine_ended(void* task) noexcept {
     const task_flow& f = task_flow::of(*t.line);
     const stop_reason why = f.member.stopped_by;
     managed_status how = managed_status::done;
-    // A stop that was not the manager's, as of a fiber.
+    // A stop that was not the manager's, as for a fiber.
     if (f.ending)
         how = managed_status::killed;
     else if (why != stop_reason::none)

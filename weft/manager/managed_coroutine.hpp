@@ -1,10 +1,11 @@
-// managed_coroutine<T>: a C++20 task that a manager keeps.
+// managed_coroutine<T>: a C++20 task in a manager.
 //
-// Its one idea: its first turn is the manager's own message, and only there it is begun, as a flow
-// of the executor that runs it. So one that was cancelled before never begins, wherever it stood;
-// and one that was given to a pool stays with the worker who took it, where a kill finds it.
+// Design: the first turn is the manager's own command, and only that turn begins the coroutine, as
+// a flow of the executor that runs the turn. So a coroutine that was cancelled before never begins,
+// wherever it was queued; and one that was posted to a pool stays with the worker that took it,
+// where a kill finds it.
 //
-// What it returned stays in its frame, which goes with the managed_task.
+// The result stays in the coroutine's frame, which is freed with the managed_task.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,7 @@
 
 namespace weft::detail {
 
-// Of a managed_task: its task has ended.
+// Called with the managed_task when its coroutine has ended.
 void managed_coroutine_ended(void* task) noexcept;
 
 struct managed_coroutine_base : managed_task {
@@ -37,7 +38,7 @@ private:
     static void no_turn(frame* f) noexcept;
     void become_killable() noexcept;
 
-    // What the errand does after the first turn.
+    // What the queued command does after the first turn.
     void (*const kill_)(frame*);
     void (*const give_up_)(frame*);
 };
@@ -73,17 +74,17 @@ struct managed_coroutine final : managed_coroutine_base {
         free_coroutine, type_id_of<T>(),  take_value};
 };
 
-// Throws bad_alloc; the task stays where it was then.
+// Throws bad_alloc; the task is then unchanged.
 template <class T>
 managed_task& make_managed_coroutine(manager_core& c, task<T>&& t, bool launched, launcher& on,
                                      std::source_location place) {
     static_assert(!std::is_reference_v<T>, "a managed task returns a value, or nothing");
-    // Where it is launched at once, its home may be known, and nobody else knows of it yet.
+    // If it is launched at once, its home may be set here: no other thread can see the task yet.
     task_run<T> run(std::move(t), launched ? on.only_executor() : nullptr, place);
     return *new managed_coroutine<T>(c, std::move(run), launched, on);
 }
 
-// The function lies beside the coroutine that it makes, so that what it has captured lives as long.
+// The function is stored in the frame that awaits its coroutine, so that its captures live as long.
 template <class T, class F>
 task<T> call_and_await(F f) {
     co_return co_await std::invoke(f);

@@ -1,7 +1,7 @@
-// managed_fiber<T>: a fiber that a manager keeps, and what it returned: one block.
+// managed_fiber<T>: a fiber in a manager, and its result, in one block.
 //
-// The fiber's own reference count keeps the block; all references to the managed_task together hold
-// one of it, as a fiber's handle would.
+// The fiber's own reference count owns the block; all references to the managed_task together count
+// as one of them, as a fiber's handle does.
 #pragma once
 
 #include <new>
@@ -12,10 +12,10 @@
 
 namespace weft::detail {
 
-// Of a managed_task: its fiber has ended.
+// Called with the managed_task when its fiber has ended.
 void managed_fiber_ended(void* task) noexcept;
 
-// The parts that do not know T.
+// The parts that do not depend on T.
 struct managed_fiber_base : watched_fiber, managed_task {
     managed_fiber_base(const managed_kind& k, manager_core& c, bool launched,
                        void (*destroy)(watched_fiber&) noexcept) noexcept
@@ -89,7 +89,7 @@ managed_task& make_managed_fiber(manager_core& c, F&& f, const fiber_options& op
                     .shared = options.shared});
     made->inherit_context();
     made->target = &on;
-    made->home = on.only_executor();  // nobody else knows of it yet
+    made->home = on.only_executor();  // no other thread can see it yet
     return *made.release();
 }
 

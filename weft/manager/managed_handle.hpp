@@ -1,10 +1,10 @@
-// managed_handle<Id>: a reference to a managed task, which may be kept when that is over.
+// managed_handle<Id>: a reference to a managed task, valid also when the task is done.
 //
 //   weft::managed_handle h = manager.find(id);      // false in an if: there is none
 //   log(h.name(), weft::name_of(h.status()));
 //
-// Its one idea: an id is enough to reach a task that lives, and needs no care; a handle also holds
-// what it came to. Copies are counted in the task itself. What a handle asks is a snapshot.
+// Design: an id is enough to reach a live task, and needs no care; a handle also keeps the outcome.
+// Copies are counted in the task itself. What a handle returns is a snapshot.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ public:
 
     explicit operator bool() const noexcept { return static_cast<bool>(task_); }
 
-    // All of these of one that has a task.
+    // All of these need a handle that has a task.
     const Id& id() const noexcept {
         if (task_->own_id != nullptr) return *static_cast<const Id*>(task_->own_id);
         if constexpr (std::is_same_v<Id, std::uint64_t>)
@@ -36,17 +36,17 @@ public:
     std::string_view name() const noexcept { return task_->name(); }
     const char* kind() const noexcept { return task_->kind->name; }  // "fiber", "coroutine"
     managed_status status() const noexcept { return task_->status(); }
-    // Why it was ended; none if it was not.
+    // Why the task was ended; none if it was not.
     stop_reason reason() const noexcept { return task_->state.reason(); }
-    // Its function has ended, and all hooks were called.
+    // Its function has ended, and all hooks have been called.
     bool over() const noexcept { return task_->is_over(); }
-    // Null where there is none of this type. The task's other users see to it that they are alone.
+    // Null if there is none of this type. Access to the object is for the callers to synchronise.
     template <class T>
     T* private_data() const noexcept {
         return task_->data.get<T>();
     }
 
-    // Waits for its end, see task_manager::join.
+    // Waits for the end, see task_manager::join.
     result<managed_status> join(
         std::source_location place = std::source_location::current()) const {
         return await(async_join(), place);

@@ -15,7 +15,7 @@ bool managed_end::start(waiter& w) noexcept {
     return task_->joiners.enlist(node_);
 }
 
-// False: it would never end, and is refused.
+// False: the join would never end, and is refused.
 bool managed_end::note_join() noexcept {
     managed_task* const self = managed_task::current();
     if (self == nullptr || &self->core != &task_->core) return true;
@@ -31,7 +31,7 @@ bool managed_end::note_join() noexcept {
     return true;
 }
 
-// The core is there: the joiner lives in it.
+// The core exists: the joiner is a task in it.
 void managed_end::forget_join() noexcept {
     if (joiner_ == nullptr) return;
     const std::lock_guard held(joiner_->core.joins_lock());

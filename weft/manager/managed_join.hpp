@@ -1,10 +1,10 @@
 // managed_join: waits for the end of a managed task, by its id or by a handle.
 //
-// Its one idea: a task that joins another says so, and who would close a circle is refused by name:
-// itself, or one that joins one that joins it. Only tasks of one manager are looked at, and only
-// what they join directly.
+// Design: a task that joins another is recorded as its joiner, and a join that would close a cycle
+// is refused by name: of the caller itself, or of a task whose joins lead back to the caller. Only
+// tasks of one manager are checked, and only what they join directly.
 //
-// Model: none, the joiners are a wait_queue and the circles are looked for under one lock.
+// Model: none, the joiners are a wait_queue and cycles are looked for under one lock.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,10 @@ class managed_end {
 public:
     static constexpr bool reports_stop = false;
 
-    // Of none, if the reference is null.
+    // For no task, if the reference is null.
     explicit managed_end(managed_ref t) noexcept
         : task_(std::move(t)), refused_(task_ ? std::error_code() : manager_errc::no_such_task) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     managed_end(managed_end&& other) noexcept
         : task_(std::move(other.task_)), refused_(other.refused_) {}
     ~managed_end() { forget_join(); }
@@ -32,12 +32,12 @@ public:
     bool start(waiter& w) noexcept;
 
 protected:
-    // Once it is over, or refused: why there is no value, if so. Throws `stopped`.
+    // When the task is done, or the join refused: why there is no value, if so. Throws `stopped`.
     std::error_code finish(const waiter* w, wait_status how);
     void expect(type_id t) noexcept {
         if (!refused_ && task_->kind->value_type != t) refused_ = manager_errc::other_type;
     }
-    // Throws what left the task.
+    // Throws the exception that left the task.
     void rethrow();
 
     managed_ref task_;
@@ -47,13 +47,13 @@ private:
     void forget_join() noexcept;
 
     std::error_code refused_;
-    managed_task* joiner_ = nullptr;  // under the core's lock of joins
+    managed_task* joiner_ = nullptr;  // under the core's lock for joins
     wait_node node_;
 };
 
 }  // namespace detail
 
-// How it ended, whatever it returned; what left it is not thrown.
+// How the task ended, whatever it returned; an exception that left it is not thrown.
 class [[nodiscard]] managed_end_operation : public detail::managed_end {
 public:
     using managed_end::managed_end;
@@ -64,7 +64,7 @@ public:
     }
 };
 
-// What it returned, which is given away once.
+// What the task returned, which can be taken once.
 template <class T>
 class [[nodiscard]] managed_value_operation : public detail::managed_end {
     using outcome = detail::outcome_of<T>;

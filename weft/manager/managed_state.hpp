@@ -3,22 +3,22 @@
 //   bits   0..2     3..5     6          7       8        9       10         11               12
 //          cause    reason   launched   begun   forced   taken   finished   awaits_arrival   hooked
 //
-// Its one idea: who ends a task and who begins it meet in one word, so that the first cause wins
-// and each of them knows what is left for him to do:
+// Design: the end of a task and its beginning meet in one word, so that the first cause wins and
+// each side knows what is left for it to do:
 //
 //   created   (not launched)   decide -> drop    the task's function is never called: ended here
 //   launched, not begun        decide -> wait    its first turn is on its way, and sees it
-//   begun                      decide -> ask     it is asked to stop, or killed
+//   begun                      decide -> ask     it is requested to stop, or killed
 //   has a cause                decide -> lost
 //
 // Invariants:
 // S1  the cause is written once; `reason` with it
 // S2  `begun` is never set after a cause
 // S3  a kill is sent only between `begun` and `finished`
-// S4  `awaits_arrival` is set while the kill has found its task on its way to another executor, and
-//     what clears it has the kill: the task when it arrives, the sender when it looks once more,
-//     or the end
-// S5  `hooked` is never set after `finished`, and set before the first hook is put where the end
+// S4  `awaits_arrival` is set while the kill has found its task on its way to another executor; the
+//     transition that clears it takes over the kill: the task's when it arrives, the sender's when
+//     it checks once more, or the end's
+// S5  `hooked` is never set after `finished`, and is set before the first hook is put where the end
 //     looks for it, under the lock of that place: so the end looks there only if it is set
 //
 // Model: test/model/managed_state_test.cpp
@@ -34,23 +34,23 @@ namespace weft::detail {
 
 class managed_state {
 public:
-    // What whoever decides now owes.
+    // What the caller owes after it has decided.
     enum class owed : std::uint8_t { nothing, drop, wait, ask };
 
-    // `launched`: it is about to be, and nobody else knows of it yet.
+    // `launched`: it is about to be launched, and no other thread can see it yet.
     explicit managed_state(bool launched) noexcept : word_(launched ? launched_bit : 0) {}
 
-    // The caller launches it. False: somebody has, or it has a cause.
+    // The caller launches it. False: it was launched before, or it has a cause.
     [[nodiscard]] bool launch() noexcept { return set(launched_bit, cause_mask | launched_bit); }
     // In its first turn. False: it has a cause, and its function is not to be called. S2
     [[nodiscard]] bool begin() noexcept { return set(begun_bit, cause_mask); }
 
-    // The first wins: nothing is owed by others. S1
+    // The first call wins: the others owe nothing. S1
     [[nodiscard]] owed decide(managed_status cause, stop_reason reason) noexcept {
         unsigned seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
         do {
             if ((seen & cause_mask) != 0) return owed::nothing;
-            // Acquire and release: pairs with launch, begin and who asks for the cause.
+            // Acquire and release: pairs with launch, begin and the readers of the cause.
         } while (!word_.compare_exchange_weak(seen, seen | word_of(cause, reason),
                                               std::memory_order_acq_rel,
                                               std::memory_order_relaxed));
@@ -58,23 +58,23 @@ public:
         return (seen & begun_bit) == 0 ? owed::wait : owed::ask;
     }
 
-    // A kill is sent once. False: it was; or the task has not begun and never will, or its function
-    // is over. S3
+    // A kill is sent once. False: it was sent before; or the task has not begun and never will, or
+    // its function has ended. S3
     [[nodiscard]] bool force() noexcept {
         // Acquire and release: pairs with begin and finish.
         const unsigned before = word_.fetch_or(forced_bit, std::memory_order_acq_rel);
         return (before & (forced_bit | begun_bit | finished_bit)) == begun_bit;
     }
-    // The kill waits for the task's arrival. False: there will be none, the function is over. S4
+    // The kill waits for the task's arrival. False: it will not arrive, the function has ended. S4
     [[nodiscard]] bool await_arrival() noexcept { return set(arrival_bit, finished_bit); }
-    // The caller has the kill, if it has waited. S4
+    // The caller takes over the kill, if one is waiting. S4
     [[nodiscard]] bool arrive() noexcept {
-        // Relaxed: ordered by flow::visitors, F4. It waits hardly ever.
+        // Relaxed: ordered by flow::visitors, F4. A kill waits very rarely.
         if ((word_.load(std::memory_order_relaxed) & arrival_bit) == 0) return false;
         return (word_.fetch_and(~arrival_bit, std::memory_order_acq_rel) & arrival_bit) != 0;
     }
-    // Its function is over, or was dropped; this is the cause if it has none. S1, S3. Whether a
-    // kill has waited, which the caller then has. S4
+    // Its function has ended, or was dropped; this is the cause if it has none. S1, S3. Returns
+    // whether a kill was waiting, which the caller then takes over. S4
     [[nodiscard]] bool finish(managed_status cause, stop_reason reason) noexcept {
         unsigned seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
         unsigned wanted;
@@ -86,8 +86,8 @@ public:
                                               std::memory_order_relaxed));
         return (seen & arrival_bit) != 0;
     }
-    // A hook is about to be put into the task's list, under its lock. False: its function is over,
-    // and nobody will look there. S5
+    // A hook is about to be put into the task's list, under its lock. False: the function has
+    // ended, and the list is not read again. S5
     [[nodiscard]] bool expect_hook() noexcept { return set(hooked_bit, finished_bit); }
     // After finish(). Relaxed: its own exchange has read it, and it does not change any more. S5
     bool has_hooks() const noexcept {
@@ -97,7 +97,7 @@ public:
     bool is_forced() const noexcept {
         return (word_.load(std::memory_order_acquire) & forced_bit) != 0;  // pairs with force
     }
-    // Who is first to take what the task returned.
+    // Whether the caller is the first to take what the task returned.
     [[nodiscard]] bool take() noexcept {
         return (word_.fetch_or(taken_bit, std::memory_order_relaxed) & taken_bit) == 0;
     }
@@ -138,8 +138,8 @@ private:
         return (static_cast<unsigned>(cause) - static_cast<unsigned>(managed_status::done) + 1) |
                static_cast<unsigned>(reason) << reason_shift;
     }
-    // Acquire, also where it is refused: pairs with decide and finish. So what is refused sees what
-    // came before the end, as a hook that is too late for it has to.
+    // Acquire, also where it is refused: pairs with decide and finish. So a refused caller sees
+    // what came before the end, as a hook that is too late has to.
     bool set(unsigned bits, unsigned refused) noexcept {
         unsigned seen = word_.load(std::memory_order_acquire);
         do {

@@ -1,12 +1,12 @@
-// managed_status: where a managed task stands, be it a fiber or a C++20 task.
+// managed_status: the state of a managed task, a fiber or a C++20 task.
 //
 //   created --> running <--> waiting --> done
 //      |           |            |
 //      +-----------+------------+------> cancelled, killed, timed_out
 //
-// The last four are for good, and the first cause wins: a task that was cancelled is `cancelled`
-// from that moment on, also while its destructors run, and whatever comes after. One that has a
-// cause but is not over yet says so by managed_handle::over().
+// The last four are final, and the first cause wins: a task that was cancelled is `cancelled` from
+// then on, also while its destructors run, and whatever comes after. Whether a task that has a
+// cause is also done is what managed_handle::over() says.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 namespace weft {
 
 enum class managed_status : std::uint8_t {
-    created,    // its first turn has not come
+    created,    // its first turn has not started
     running,    // or ready to run
-    waiting,    // for whatever it is
+    waiting,    // for any event
     done,       // its function has returned, or thrown
-    cancelled,  // it was asked to stop
-    killed,     // it was ended, or its executor has
-    timed_out,  // its time was up
+    cancelled,  // it was requested to stop
+    killed,     // it was killed, or its executor ended
+    timed_out,  // its deadline came
 };
 
 constexpr bool is_final(managed_status s) noexcept { return s >= managed_status::done; }
@@ -48,7 +48,7 @@ constexpr const char* name_of(managed_status s) noexcept {
     return "unknown";
 }
 
-// How such an end is told as an error; a zero code where it is none.
+// The error code for such an end; a zero code where it is none.
 inline std::error_code make_error_of(managed_status s) noexcept {
     switch (s) {
         case managed_status::cancelled:

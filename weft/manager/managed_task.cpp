@@ -21,7 +21,7 @@ managed_task::~managed_task() {
 }
 
 void managed_task::free() noexcept {
-    // Relaxed: what has seen it has let go since.
+    // Relaxed: the join that has set it has released its reference since.
     if (error != nullptr && !error_seen.load(std::memory_order_relaxed))
         report_unhandled(error, who());
     kind->free(*this);
@@ -69,10 +69,10 @@ void managed_task::force() noexcept {
     if (state.force()) pursue();
 }
 
-// By a caller with a reference. Where there is no home, the task is on its way to another executor,
-// and finds the kill when it arrives; or its function is over.
+// The caller has a reference. Without a home the task is on its way to another executor, and finds
+// the kill when it arrives; or its function has ended.
 void managed_task::pursue() noexcept {
-    retain();  // the errand's
+    retain();  // the queued command's reference
     do {
         const end_queue::hold not_over(joiners);
         if (!not_over) break;
@@ -95,15 +95,15 @@ bool managed_task::leaves() noexcept {
 void managed_task::arrived() noexcept {
     if (!state.arrive()) [[likely]]
         return;
-    static_cast<void>(line->post_home(errand));  // which is here
+    static_cast<void>(line->post_home(errand));  // which is this executor
 }
 
-// Between two turns of it, on its executor's thread.
+// Between two of the task's turns, on its executor's thread.
 void managed_task::come_to_kill(frame* f) noexcept {
     auto own = managed_ref::adopt(static_cast<managed_task&>(*f));
     own->kill_here();
 }
-// The executor that it was posted to ends, and with it what lives there.
+// The executor that it was posted to ends, and with it the flows there.
 void managed_task::give_up_kill(frame* f) noexcept {
     auto own = managed_ref::adopt(static_cast<managed_task&>(*f));
     if (!own->line->is_at(current_executor())) own->pursue();
@@ -119,7 +119,7 @@ void managed_task::kill_here() noexcept {
             line->kind->end(*line);
             return;
         case killable::on_arrival:
-            retain();  // the errand's, as in pursue
+            retain();  // the queued command's, as in pursue
             if (!state.await_arrival()) release();
             return;
         case killable::never:
@@ -130,22 +130,22 @@ void managed_task::kill_here() noexcept {
 
 void managed_task::ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept {
     error = std::move(e);                   // a hook that comes too late sees it
-    if (state.finish(how, why)) release();  // the errand's
+    if (state.finish(how, why)) release();  // the queued command's
     if (state.has_hooks()) call_hooks();
-    core.leave(*this);  // nothing of the manager's is touched from here on
+    core.leave(*this);  // from here on nothing of the manager is touched
     wait_list woken;
     static_cast<void>(joiners.lock());
     joiners.claim_all(woken);
     joiners.unlock_for_ever();  // M1
     wait_queue::wake_all(woken);
-    // Nobody finds it any more, to resume it.
+    // No resume can find the task any more.
     if (kept_value* const unread = std::exchange(kept, nullptr)) unread->destroy(*unread);
     release();
 }
 
-// The hooks stay until the task is freed: its own id may lie in one.
+// The hooks stay until the task is freed: its own id may be stored in one.
 void managed_task::call_hooks() noexcept {
-    // A caller that was told that it may add one may be at it.
+    // A caller that was allowed to add a hook may still be adding it.
     {
         const end_queue::hold none_is_added(joiners);
     }
@@ -161,7 +161,7 @@ bool managed_task::add_hook(finish_hook& h) noexcept {
     return true;
 }
 
-// -- what is asked of it ------------------------------------------------------------------------
+// -- queries -----------------------------------------------------------------------------------
 
 managed_status managed_task::status() const noexcept {
     if (const managed_status s = state.cause(); s != managed_status::created) return s;

@@ -1,21 +1,22 @@
-// managed_task: what a manager keeps of a task, be it a fiber or a C++20 coroutine.
+// managed_task: what a manager stores of a task, a fiber or a C++20 coroutine.
 //
-//      manager_core                managed_task                        its flow
-//      +-----------------+        +-------------------------+         +------------------+
-//      | slot of its id ----+---> | state, who joins, hooks | line -> | fiber, coroutine |
-//      +-----------------+  |     | error, kept             |         +------------------+
-//      handles, joins    ---+     | data, kind              | <------ told of its end
-//                                 +-------------------------+
+//     manager_core                managed_task                        its flow
+//     +-----------------+        +-------------------------+         +------------------+
+//     | slot of its id ----+---> | state, joiners, hooks   | line -> | fiber, coroutine |
+//     +-----------------+  |     | error, kept             |         +------------------+
+//     handles, joins    ---+     | data, kind              | <------ notifies of its end
+//                                +-------------------------+
 //
-// Its one idea: all that differs between the kinds is a table of functions; who ends a task, waits
-// for it or resumes it does not know which kind it is. References are held by the manager until the
-// task is over, by each handle and join, and by a kill on its way.
+// Design: all that differs between the kinds is in a table of functions; code that ends, joins or
+// resumes a task does not know the kind. References are held by the manager until the task is done,
+// by each handle and join, and by a kill on its way.
 //
 // Invariants:
-// M1  the joiners' queue ends once, after the hooks have been called
-// M2  `kept` is a value that it was resumed with and has never taken; once it has left its slot
-// M3  the errand is posted as the first turn of a coroutine, and after that for a kill, once at a
-//     time; the first needs no reference, as the manager's is there until the task is over
+// M1  the joiners' queue is closed once, after the hooks have been called
+// M2  `kept` is set when the task has left its slot: a value that it was resumed with and never
+//     took
+// M3  the queued command is posted as the first turn of a coroutine, and after that for a kill, one
+//     at a time; the first needs no reference, as the manager's exists until the task is done
 //
 // Model: test/model/managed_task_test.cpp, test/model/managed_state_test.cpp
 #pragma once
@@ -39,24 +40,26 @@ struct kept_value;
 
 enum class killable : std::uint8_t { now, on_arrival, never };
 
-// What differs from one kind of task to another, and from one result to another.
+// What differs between kinds of task, and between types of result.
 struct managed_kind {
     const char* name;  // "fiber", "coroutine"
-    // Its first turn, or a message that it is due; `at_once`: before this returns, if that may be.
+    // Runs the first turn, or posts it. `at_once`: runs it before this returns, where that is
+    // allowed.
     void (*launch)(managed_task&, bool at_once);
-    // It was not launched, and will not be: its function goes, or its frame.
+    // The task has not begun, and never will: destroys its function, or its frame.
     void (*drop)(managed_task&) noexcept;
-    void (*stop)(managed_task&, stop_reason) noexcept;  // asks it to
-    // On its own thread, between two turns: whether it may be ended there, or is to arrive yet.
+    void (*stop)(managed_task&, stop_reason) noexcept;  // requests it
+    // On the task's own thread, between two turns: whether it may be ended there, or has yet to
+    // arrive.
     killable (*may_be_ended)(const managed_task&) noexcept;
-    void (*free)(managed_task&) noexcept;  // nobody refers to it any more
+    void (*free)(managed_task&) noexcept;  // the last reference is released
 
     type_id value_type;
-    // Of one that is over and returned: moves what into the std::optional of that type.
+    // The task is done and has returned: moves the result into the std::optional of that type.
     void (*take)(managed_task&, void* into);
 };
 
-// Called once when its task is over. The id of the user's own, if there is one, lies in it.
+// Called once when its task is done. The user's own id, if there is one, is stored in a hook.
 struct finish_hook {
     finish_hook* next = nullptr;
     void (*call)(finish_hook&, managed_task&) noexcept;
@@ -73,10 +76,10 @@ struct managed_task : frame {
     kept_value* kept = nullptr;      // M2
     end_queue joiners;               // M1; its lock guards the hooks
     atomic<bool> error_seen{false};  // by a join
-    finish_hook* hooks = nullptr;    // until `finished` is set, and then the end's
-    managed_task* joins = nullptr;   // under the core's lock of these
-    const void* own_id = nullptr;    // of a manager with ids of the user's
-    std::exception_ptr error;        // what left it; written before `finished` is set
+    finish_hook* hooks = nullptr;    // until `finished` is set; then only the end reads them
+    managed_task* joins = nullptr;   // under the core's lock for joins
+    const void* own_id = nullptr;    // in a manager with ids of the user's
+    std::exception_ptr error;        // the exception that left it; written before `finished` is set
     std::unique_ptr<char[]> label;
     any_data data;
     runnable errand;  // M3
@@ -86,30 +89,30 @@ struct managed_task : frame {
     managed_task& operator=(const managed_task&) = delete;
     ~managed_task();
 
-    // The one that runs here; null if it is none, or none of a manager's.
+    // The task that runs here; null outside a managed task.
     static managed_task* current() noexcept;
 
     void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept {
-        // Acquire and release: the last one sees what the others did. The only one is given up by
-        // a load: another is made only from one, or by a look into the task's slot, which it has
-        // left before the manager lets go.
+        // Acquire and release: the last release sees what the others did before. A sole reference
+        // is released by a load: a new one is made only from another reference, or from the task's
+        // slot, which the task has left before the manager releases its own.
         if (references.load(std::memory_order_acquire) == 1 ||
             references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             free();
     }
 
-    // Any thread, by who has a reference. Whether it was the first to end it.
-    // `forced`: as by force(), and not by asking it.
+    // Any thread; the caller has a reference. Returns whether this call was the first to end the
+    // task. `forced`: kills as force() does, and requests no stop.
     bool end(managed_status cause, stop_reason reason, bool forced = false) noexcept;
-    // Ended between two turns, however it takes a stop. It has a cause. The kill goes where the
-    // task is, and follows it.
+    // Kills the task between two turns, whatever it does about a stop. The task has a cause
+    // already. The kill is posted to the task's executor, and follows the task when it migrates.
     void force() noexcept;
-    // On its own thread: it is about to go over to another executor; true: a kill has ended it.
+    // On the task's own thread, before it migrates to another executor. True: a kill has ended it.
     bool leaves() noexcept;
-    // The same, when it has come there.
+    // The same, after the migration, on the new executor.
     void arrived() noexcept;
-    // Its function is over, or was dropped. The manager's reference goes.
+    // Its function has ended, or was dropped. Releases the manager's reference.
     void ended(managed_status how, stop_reason why, std::exception_ptr e) noexcept;
 
     managed_status status() const noexcept;
@@ -117,11 +120,11 @@ struct managed_task : frame {
     std::string_view name() const noexcept {
         return label != nullptr ? std::string_view(label.get()) : std::string_view();
     }
-    void set_name(std::string_view name);  // before anybody else knows of it. Throws bad_alloc
+    void set_name(std::string_view name);  // before the task is published. Throws bad_alloc
     party who() const noexcept { return {kind->name, key, label.get()}; }
-    // False: its hooks are being called, or were; the hook is still the caller's.
+    // False: its hooks are being called, or were; the caller still owns the hook.
     [[nodiscard]] bool add_hook(finish_hook& h) noexcept;
-    // Calls it here and now in that case.
+    // In that case, calls the hook here and now.
     template <class Hook>
     void call_at_end(std::unique_ptr<Hook> h) noexcept {
         if (add_hook(*h))
@@ -130,11 +133,11 @@ struct managed_task : frame {
             h->call(*h, *this);
     }
 
-    // The code of its end; zero where it returned or threw. It is over.
+    // The error code of its end; zero if it returned or threw. Only when it is done.
     std::error_code end_code() const noexcept { return make_error_of(state.cause()); }
 
 private:
-    void free() noexcept;  // an error that nobody has seen is reported: see on_unhandled()
+    void free() noexcept;  // reports an error that no join has seen: see on_unhandled()
     static void come_to_kill(frame* f) noexcept;
     static void give_up_kill(frame* f) noexcept;
     void pursue() noexcept;
@@ -142,7 +145,7 @@ private:
     void call_hooks() noexcept;
 };
 
-// A reference to one; null by default and after a move.
+// A reference to a managed_task; null by default and after a move.
 class managed_ref {
 public:
     managed_ref() noexcept = default;
@@ -173,7 +176,7 @@ private:
     managed_task* task_ = nullptr;
 };
 
-// A hook of a function of the user's, which is given what `As` makes of the task.
+// A hook that calls a function of the user's with what `As` makes of the task.
 template <class F, class As>
 struct function_hook final : finish_hook {
     F f;

@@ -9,13 +9,13 @@
 namespace weft::detail {
 namespace {
 
-// Of a destructor, for tasks whose executors nobody seems to run.
+// The destructor's patience with tasks whose executors do not seem to run.
 constexpr duration destruction_patience = std::chrono::seconds(1);
 
-// So many are ended at a time, between two looks at the timers.
+// The number of tasks that are ended between two checks of the deadlines.
 constexpr std::size_t expiry_batch = 64;
 
-// A timer's call ends so many, and then lets others have a turn.
+// A timer's call ends this many tasks, and then lets other flows run.
 constexpr std::size_t timer_budget = 256;
 
 }  // namespace
@@ -44,7 +44,7 @@ manager_core::~manager_core() {
     if (timer_ != nullptr) timer_->let_go();
 }
 
-// -- who lives ----------------------------------------------------------------------------------
+// -- live tasks --------------------------------------------------------------------------------
 
 std::error_code manager_core::admit() noexcept {
     switch (live_.admit(options_.live_limit)) {
@@ -68,7 +68,7 @@ result<std::uint64_t> manager_core::enter(managed_task& t, duration timeout) {
 
 void manager_core::leave(managed_task& t) noexcept {
     const bool timed = table_.remove(t, t.state.cause());
-    if (timed && timer_ != nullptr) rest_timer();  // it may have been the last that needs it
+    if (timed && timer_ != nullptr) rest_timer();  // it may have been the last that needs the timer
     live_.leave();
 }
 
@@ -76,7 +76,7 @@ void manager_core::leave(managed_task& t) noexcept {
 void manager_core::rest_timer() noexcept {
     if (table_.next() != tick_never) return;
     timer_->rest();
-    // Somebody may have set one between the two.
+    // Another thread may have set a deadline between the two.
     if (const weft::tick n = table_.next(); n != tick_never) timer_->need(time_of(n));
 }
 
@@ -116,7 +116,7 @@ std::error_code manager_core::kill(std::uint64_t id, stop_reason reason) noexcep
     return t ? kill(*t, reason) : manager_errc::no_such_task;
 }
 
-// One that is ending already, and takes its time, is not given more.
+// A task that is ending already is given no more time.
 std::error_code manager_core::kill(managed_task& t, stop_reason reason) noexcept {
     if (t.end(managed_status::killed, reason, true)) {
         table_.close(t.key);
@@ -167,7 +167,7 @@ time_point manager_core::deadline_of(std::uint64_t id) noexcept {
 std::size_t manager_core::tick(time_point t, std::size_t budget) noexcept {
     auto seen = present_.load(std::memory_order_relaxed);
     const auto wanted = t.time_since_epoch().count();
-    // Relaxed: a clock, which orders nothing. One that goes back does not take this one with it.
+    // Relaxed: a clock, which orders nothing. A caller that goes back does not set this clock back.
     while (seen < wanted &&
            !present_.compare_exchange_weak(seen, wanted, std::memory_order_relaxed)) {
     }
@@ -183,7 +183,7 @@ std::size_t manager_core::tick(time_point t, std::size_t budget) noexcept {
     return ended;
 }
 
-// It is asked first, and killed the second time.
+// The first deadline requests a stop, the second kills; without grace the first one kills.
 void manager_core::expire(managed_task& t) noexcept {
     const bool at_once = options_.grace <= duration::zero();
     if (!t.end(managed_status::timed_out, stop_reason::deadline, at_once))

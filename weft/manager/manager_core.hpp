@@ -1,10 +1,12 @@
-// manager_core: the part of a task_manager that knows neither the type of an id nor of a value.
+// manager_core: the part of a task_manager that depends neither on the type of an id nor of a
+// value.
 //
 //   spawn: admit -> make (managed_fiber, managed_coroutine) -> enter -> launch
-//   end:   managed_task::ended -> hooks -> leave -> who joins
+//   end:   managed_task::ended -> hooks -> leave -> joiners
 //
-// Its one idea: it owns no thread and runs nothing. It knows who lives (task_table), what time it
-// is (a timer of an executor, or who calls tick), and who waits until nobody does.
+// Design: it owns no thread and runs nothing. It has the live tasks (task_table), the present time
+// (from a timer of an executor, or from the caller of tick), and the waiters for the end of all
+// tasks.
 //
 // Model: test/model/live_count_test.cpp, test/model/task_table_test.cpp
 #pragma once
@@ -19,32 +21,32 @@
 
 namespace weft {
 
-// `never_ends` as a limit, and as a timeout: none.
+// As a limit: none.
 inline constexpr std::size_t unlimited = ~std::size_t{0};
 
 struct manager_options {
-    launcher* on = nullptr;      // where tasks begin that do not say; null: where spawn is called
-    executor* timers = nullptr;  // whose timers end what is late; null: who calls tick()
-    // Until the first tick, from when durations count.
+    launcher* on = nullptr;      // for tasks without one; null: the executor that spawns
+    executor* timers = nullptr;  // its timers end late tasks; null: tick()'s caller does
+    // The time from which durations count until the first tick.
     time_point start = steady_now();
     duration resolution = std::chrono::milliseconds(1);  // of deadlines, rounded up to
-    // One that is late is asked to stop, and killed when it still lives so long after.
+    // A late task is requested to stop, and killed if it is still live after this.
     duration grace = std::chrono::seconds(1);
-    std::size_t live_limit = unlimited;  // so many live at most; more are refused by name
+    std::size_t live_limit = unlimited;  // at most so many live tasks; more are refused by name
     std::size_t shard_count = 8;         // of the ids, a power of two
 };
 
 struct manager_statistics {
     std::size_t living = 0;
-    std::size_t deadlines = 0;  // so many of them have one
+    std::size_t deadlines = 0;  // live tasks that have a deadline
     std::uint64_t done = 0;
     std::uint64_t cancelled = 0;
     std::uint64_t killed = 0;
     std::uint64_t timed_out = 0;
-    std::uint64_t refused = 0;  // by a limit
+    std::uint64_t refused = 0;  // at the limit
     std::size_t awaited_replies = 0;
-    std::uint64_t late_replies = 0;  // that nobody waited for, or not any more
-    std::uint64_t misfits = 0;       // values of another type than was waited for
+    std::uint64_t late_replies = 0;  // without a waiter for them, or not any more
+    std::uint64_t misfits = 0;       // values of another type than the waiter's
 };
 
 namespace detail {
@@ -56,13 +58,13 @@ public:
     manager_core& operator=(const manager_core&) = delete;
     ~manager_core();  // kills all, and waits for them
 
-    // One more may live, or the reason why not. Then enter(), or unadmit(): see admission.
+    // Admits one more task, or returns why not. Then enter(), or unadmit(): see admission.
     std::error_code admit() noexcept;
     void unadmit() noexcept { live_.leave(); }
-    // Gives it its id, under which it is found; refused if the manager was closed since. Throws
-    // bad_alloc.
+    // Gives the task its id, under which it is found; refused if the manager was closed since.
+    // Throws bad_alloc.
     result<std::uint64_t> enter(managed_task& t, duration timeout);
-    // By the task, as the last thing that it does here.
+    // Called by the task, as the last thing that it does here.
     void leave(managed_task& t) noexcept;
 
     launcher& launcher_for(launcher* asked, std::source_location place) const;
@@ -103,13 +105,13 @@ public:
     void count_misfit() noexcept { misfits_.fetch_add(1, std::memory_order_relaxed); }
     home_lock& joins_lock() noexcept { return joins_lock_; }
 
-    // What waits until no task lives.
+    // The wait until no task is live.
     class emptiness {
     public:
         static constexpr bool reports_stop = true;
 
         emptiness(manager_core& c, time_point deadline) noexcept : core_(&c), deadline_(deadline) {}
-        // Before it is awaited.
+        // Only before the operation is awaited.
         emptiness(emptiness&& other) noexcept : core_(other.core_), deadline_(other.deadline_) {}
         bool ready() const noexcept { return core_->live_.is_empty(); }
         bool start(waiter& w) noexcept;
@@ -139,8 +141,8 @@ private:
     time_point time_of(weft::tick n) const noexcept;
 
     const manager_options options_;
-    const time_point base_;            // of ticks
-    atomic<time_point::rep> present_;  // of who calls tick()
+    const time_point base_;            // tick 0
+    atomic<time_point::rep> present_;  // the latest time that tick() was given
     task_table table_;
     reply_table replies_;
     home_lock joins_lock_;  // guards `joins` of each task
@@ -150,7 +152,7 @@ private:
     manager_timer* timer_ = nullptr;
 };
 
-// A task on its way into a manager; one that does not get there is dropped.
+// A task on its way into a manager; dropped if it does not get there.
 class admission {
 public:
     explicit admission(manager_core& c) noexcept : core_(c), refused_(c.admit()) {}

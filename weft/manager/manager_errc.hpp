@@ -1,6 +1,6 @@
-// manager_errc: the outcomes that are a task_manager's own. A task that was cancelled is told as
-// std::errc::operation_canceled, one that was late as std::errc::timed_out, and a manager that was
-// stopped refuses with errc::closed.
+// manager_errc: the outcomes that are a task_manager's own. A cancelled task is reported as
+// std::errc::operation_canceled, a late one as std::errc::timed_out; a manager after stop_all()
+// refuses with errc::closed.
 //
 //   if (m.resume(id, move) == weft::manager_errc::no_such_task) forget(id);
 #pragma once
@@ -10,18 +10,18 @@
 namespace weft {
 
 enum class manager_errc {
-    no_such_task = 1,   // none has that id; one that had it has ended, and is gone
-    already_ending,     // it is over, or was cancelled, killed or late before
+    no_such_task = 1,   // no task has that id; a task that had it is done
+    already_ending,     // the task is done, or was cancelled, killed or timed out before
     already_started,    // start of a task that is no longer `created`
-    too_many_tasks,     // as many live as may
-    id_in_use,          // the id that was given is another task's
-    other_type,         // the value is of another type than who waits for it takes, or gives
-    not_taken,          // a value that it was resumed with before waits to be taken still
-    nobody_waits,       // for a reply of that number: it came too late, or twice
+    too_many_tasks,     // at the limit of live tasks
+    id_in_use,          // the given id is another task's
+    other_type,         // the value's type is not the waiter's, or not what the task returns
+    not_taken,          // an earlier value for the task has not been taken yet
+    nobody_waits,       // the reply came too late, or twice
     killed,             // the task was killed
-    value_taken,        // somebody has joined it before, and has what it returned
+    value_taken,        // an earlier join has taken what the task returned
     waits_for_itself,   // a task joins itself
-    waits_in_a_circle,  // a task joins one that waits for its end
+    waits_in_a_circle,  // a task joins a task that waits for its end
 };
 
 const std::error_category& manager_category() noexcept;

@@ -31,10 +31,10 @@ void manager_timer::rest() noexcept {
     on_.post(message_);
 }
 
-// Under the lock. True: the message is to be posted.
+// Under the lock. True: the caller posts the message.
 bool manager_timer::want(time_point t) noexcept {
     wanted_ = t;
-    if (posted_ || calling_) return false;  // it will be seen there
+    if (posted_ || calling_) return false;  // the message or the call sees it
     if (!on_.is_here()) return posted_ = true;
     follow();
     return false;
@@ -93,7 +93,7 @@ void manager_timer::call() noexcept {
     follow();
 }
 
-// Under the lock, on the executor's thread: the timer is as is wanted.
+// Under the lock, on the executor's thread: arms or disarms the timer by `wanted_`.
 void manager_timer::follow() noexcept {
     if (armed) on_.disarm(*this);
     deadline = wanted_;

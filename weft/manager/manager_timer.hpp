@@ -1,10 +1,10 @@
-// manager_timer: calls a manager when its earliest deadline has come, by an executor's timers.
+// manager_timer: calls a manager at its earliest deadline, by an executor's timers.
 //
-// Its one idea: one timer for all tasks, armed for the earliest deadline and not touched by others.
-// Who sets an earlier one from another thread posts a message; one that was taken back lets the
-// timer go off for nothing, once.
+// Design: one timer for all tasks, armed for the earliest deadline; later deadlines do not touch
+// it. An earlier deadline that is set on another thread posts a message. A deadline that was taken
+// back lets the timer fire without work, once.
 //
-// It is on the heap and goes by itself, on the executor's thread, when its owner has let go of it.
+// It is on the heap, and deletes itself on the executor's thread after its owner has released it.
 //
 // Model: test/model/manager_timer_test.cpp
 #pragma once
@@ -16,7 +16,8 @@ namespace weft::detail {
 
 class manager_timer : timer_node, frame {
 public:
-    // Does what is due, and returns when it is to be called next; `never`: until need() says so.
+    // Does what is due, and returns the time of the next call; `never`: none until need() asks for
+    // one.
     using work = time_point (*)(void* owner) noexcept;
 
     manager_timer(executor& on, work w, void* owner) noexcept;
@@ -25,10 +26,10 @@ public:
 
     // There is a deadline at t. Any thread.
     void need(time_point t) noexcept;
-    // There is none any more. Any thread.
+    // There is no deadline any more. Any thread.
     void rest() noexcept;
-    // The owner goes: no call begins any more, and one that is under way is waited for. Any thread,
-    // but not from a call.
+    // Releases the timer: no call starts any more, and this waits for a running call to end. Any
+    // thread, but not from within a call.
     void let_go() noexcept;
 
     time_point now() const noexcept { return on_.now(); }
@@ -46,7 +47,7 @@ private:
     const work work_;
     runnable message_;
     spin_lock lock_;             // guards what follows
-    void* owner_;                // null: let go of
+    void* owner_;                // null: released
     time_point wanted_ = never;  // armed for this, or about to be
     bool posted_ = false;        // the message is on its way
     bool calling_ = false;

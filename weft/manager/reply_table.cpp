@@ -12,8 +12,8 @@ reply_table::~reply_table() {
                    unknown_place);
 }
 
-// By 2^64 divided by the golden ratio, so that numbers which follow each other lie far apart. Those
-// that a peer chooses are only looked for.
+// By 2^64 divided by the golden ratio, so that consecutive numbers are far apart. Numbers that a
+// peer chooses are only looked up.
 std::uint64_t reply_table::mixed(std::uint64_t sequence) noexcept {
     return sequence * 0x9E37'79B9'7F4A'7C15u;
 }
@@ -25,7 +25,7 @@ awaited_reply** reply_table::find(shard& s, std::uint64_t sequence, std::uint64_
     return *at != nullptr ? at : nullptr;
 }
 
-// Twice as many buckets, made without the lock; unless somebody was first.
+// Doubles the buckets, which are made without the lock; unless another thread did so first.
 void reply_table::grow(shard& s, std::size_t from) {
     const std::size_t wanted = from == 0 ? first_buckets : 2 * from;
     auto made = std::make_unique<awaited_reply*[]>(wanted);

@@ -1,8 +1,9 @@
-// reply_table: who waits for which reply, by its number.
+// reply_table: the waits for replies, by number.
 //
-// Its one idea: who waits stands in the table himself, so that nothing is allocated for a wait but
-// the table's own room, which grows with how many wait at once; and who takes him out of there
-// alone may complete him. What comes for a number that nobody has, or has any more, is counted.
+// Design: the waiter's own node is in the table, so that nothing is allocated for a wait but the
+// table's buckets, which grow with the number of simultaneous waits. Only the caller that takes a
+// node out of the table may complete it. A reply for a number without a waiter, or whose wait has
+// ended, is counted.
 //
 // Sharded by number. Any thread.
 //
@@ -21,7 +22,7 @@
 
 namespace weft::detail {
 
-// One who waits for a reply.
+// A wait for a reply.
 struct awaited_reply {
     std::uint64_t sequence = 0;
     type_id const type;
@@ -37,19 +38,19 @@ public:
     reply_table() noexcept = default;
     reply_table(const reply_table&) = delete;
     reply_table& operator=(const reply_table&) = delete;
-    ~reply_table();  // nobody waits
+    ~reply_table();  // no wait may be left
 
-    // A number that was not given before.
+    // A number that was not given out before.
     std::uint64_t new_sequence() noexcept {
         return last_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
 
-    // From now on it is found. False: another waits for that number. Throws bad_alloc.
+    // From now on it is found. False: another wait has that number. Throws bad_alloc.
     [[nodiscard]] bool insert(awaited_reply& r);
-    // Its wait ends otherwise. False: it is being completed by who took it.
+    // The wait ends without a reply. False: a caller has taken it and is completing it.
     [[nodiscard]] bool remove(awaited_reply& r) noexcept;
-    // Who waits for it, for the caller alone to complete; null, and counted: nobody, or for a value
-    // of another type.
+    // The wait for that number, which only the caller may complete; null, and counted: there is
+    // none, or it is for a value of another type.
     [[nodiscard]] awaited_reply* take(std::uint64_t sequence, type_id type) noexcept;
 
     std::size_t count() const noexcept;
@@ -69,7 +70,7 @@ private:
 
     static std::uint64_t mixed(std::uint64_t sequence) noexcept;
     shard& shard_of(std::uint64_t mix) noexcept { return shards_[mix >> 60]; }
-    // Under the lock: what points to it, or null.
+    // Under the lock: the pointer to the node, or null.
     static awaited_reply** find(shard& s, std::uint64_t sequence, std::uint64_t mix) noexcept;
     static void grow(shard& s, std::size_t from);
 

@@ -8,7 +8,7 @@ managed_task& suspend_core::of_caller(std::source_location place) {
     return *t;
 }
 
-// A deadline or a stop. Who resumes it may have been first, and then that is how it ends.
+// A deadline or a stop. A resume may have been first, and then the wait ends by that.
 void suspend_core::interrupt(waiter& w, stop_reason reason) noexcept {
     auto& self = w.operation<suspend_core>();
     if (!self.task_->core.withdraw_suspended(*self.task_, w)) return;
@@ -16,7 +16,7 @@ void suspend_core::interrupt(waiter& w, stop_reason reason) noexcept {
     if (w.claim()) w.wake();
 }
 
-// Its frame goes. One that was resumed, and by nobody else, is on its way to run.
+// The waiter's frame is destroyed. A task that was resumed, by the manager only, is queued to run.
 void suspend_core::withdraw(waiter& w) noexcept {
     auto& self = w.operation<suspend_core>();
     if (self.ended != wait_status::woken || self.task_->core.withdraw_suspended(*self.task_, w))

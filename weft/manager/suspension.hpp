@@ -1,16 +1,17 @@
-// suspension: a managed task that waits to be resumed by its id, with a value.
+// suspension: a managed task waits to be resumed by its id, with a value.
 //
 //   move m = co_await weft::this_managed::async_suspend<move>();   // in a coroutine
 //   move n = weft::this_managed::suspend<move>();                  // in a fiber
 //   manager.resume(id, move{...});                                 // any thread
 //
-// Its one idea: a resume is for this wait and for no other. Who waits for something else, or has
-// not come here yet, finds the value when he comes; so none ends another wait too early, and none
-// is lost. One value is kept at most: who brings a second before that was taken is refused by name.
+// Design: a resume is for this wait and for no other. A task that waits for something else, or has
+// not come here yet, finds the value when it comes. So no other wait ends too early, and no resume
+// is lost. At most one value is stored: a second resume before the first value was taken is refused
+// by name.
 //
-// To resume who waits allocates nothing: the value is made in his frame. Who ends the wait is
-// decided in the task's slot, and not by the waiter's own word: that lies on a stack which is long
-// out of the caches, where it stays until the turn comes.
+// A resume of a waiting task allocates nothing: the value is made in the waiter's frame. Which
+// caller ends the wait is decided in the task's slot, and not by the waiter's own word: that word
+// is on a stack that has long left the caches, and stays out of them until the waiter's turn.
 #pragma once
 
 #include <exception>
@@ -29,7 +30,7 @@
 namespace weft {
 namespace detail {
 
-// A value that nobody has waited for yet.
+// A value that the task has not waited for yet.
 struct kept_value {
     type_id const type;
     void (*const destroy)(kept_value&) noexcept;
@@ -38,20 +39,20 @@ struct kept_value {
 // The part of the wait that does not know the type.
 class suspend_core {
 public:
-    std::exception_ptr error;  // of who made the value
+    std::exception_ptr error;  // what making the value threw
     // How it ended; the waiter's own word does not say it.
     wait_status ended = wait_status::woken;
 
 protected:
     explicit suspend_core(std::source_location place) : task_(&of_caller(place)) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     suspend_core(suspend_core&& other) noexcept : task_(other.task_) {}
 
-    // `of_waiter` tells of one that was stopped before it began.
+    // `of_waiter` reports a waiter that was stopped before it began.
     wait_status how_ended(wait_status of_waiter) const noexcept {
         return of_waiter == wait_status::stopped ? of_waiter : ended;
     }
-    // Null: it waits. Or there was a value of this type, and it does not.
+    // Null: the task waits. Otherwise a value of this type was stored, and the task does not wait.
     kept_value* start_wait(waiter& w, type_id type) noexcept;
 
 private:
@@ -59,7 +60,7 @@ private:
     static void interrupt(waiter& w, stop_reason) noexcept;
     static void withdraw(waiter& w) noexcept;
 
-    managed_task* task_;  // that of the caller, which is there
+    managed_task* task_;  // of the caller; never null
 };
 
 template <class V>
@@ -82,7 +83,7 @@ struct told_value final : kept_value {
 template <class T>
 using resumed_with = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-// What either kind of wait has: the value, in the frame of who waits.
+// Common to both waits: the value, in the waiter's frame.
 template <class T>
 class suspend_slot : public suspend_core {
 public:
@@ -112,7 +113,7 @@ protected:
     }
 };
 
-// Makes the value where it is waited for; what that throws, who waits is told.
+// Makes the value in the waiter's frame; an exception from that is thrown to the waiter.
 template <class V, class... A>
 void give_value(waiter& w, A&&... a) noexcept {
     auto& slot = static_cast<suspend_slot<V>&>(w.operation<suspend_core>());
@@ -159,7 +160,7 @@ public:
     }
 };
 
-// Up to a moment, after which it is errc::timed_out; a stop is operation_canceled.
+// With a deadline, after which it is std::errc::timed_out; a stop is operation_canceled.
 template <class T>
 class [[nodiscard]] suspend_until_operation : public detail::suspend_slot<T> {
 public:
@@ -183,7 +184,7 @@ private:
     time_point deadline_;
 };
 
-// Of the managed task that calls; what waits ends the program where there is none.
+// About the managed task that calls; outside one, the waits abort the program.
 namespace this_managed {
 
 // Waits to be resumed by its id. Throws stopped, and what making the value threw.
@@ -206,9 +207,10 @@ result<T> suspend_until(time_point deadline,
     return await(async_suspend_until<T>(deadline, place), place);
 }
 
-// Whether the caller runs in one.
+// Whether the caller runs in a managed task.
 inline bool exists() noexcept { return detail::managed_task::current() != nullptr; }
-// 0 outside of any. Of a manager with ids of the user's: its own, which no other function takes.
+// 0 outside a managed task. With ids of the user's: the manager's own id, which no other function
+// takes.
 inline std::uint64_t id() noexcept {
     const detail::managed_task* t = detail::managed_task::current();
     return t != nullptr ? t->key : 0;

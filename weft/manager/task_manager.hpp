@@ -1,37 +1,40 @@
-// task_manager: fibers and C++20 tasks by their ids: found, resumed, stopped, timed, waited for.
+// task_manager: fibers and C++20 tasks by id: start, find, resume, stop, time out and join them.
 //
 //   weft::task_manager<> m({.on = &loop, .timers = &loop});
 //   auto id = m.spawn([] { serve(player); }, {.name = "login", .timeout = 30s});  // result<id>
-//   m.resume(*id, packet);                     // for who waits in this_managed::suspend<packet>()
+//   m.resume(*id, packet);                     // the task waits in this_managed::suspend<packet>()
 //   m.kill(*id);                               // it unwinds, once, wherever it waits
 //
 //   auto reply = m.expect<load_reply>();       // a request, and its reply by number
 //   send(db, reply.sequence(), ...);
 //   auto r = reply.wait_for(3s);               // elsewhere: m.complete(sequence, load_reply{...})
 //
-// Its one idea: an id is all that others need to hold. It is a slot and a generation, found in one
-// step, and one that has gone is refused by name (manager_errc) and never another's. Status, end,
-// wait and resume are the same for both kinds of task.
+// Design: an id is all that other code needs to keep. An id is a slot and a generation, and is
+// found in one step. The id of a task that is done is refused by name (manager_errc), and never
+// names another task. Status, end, wait and resume are the same for both kinds of task.
 //
-// - The first cause wins: done, cancelled, killed or timed_out. Hooks are called once, where the
-//   task has ended, on that thread; then who joins is woken. They must not throw.
-// - cancel() asks: each wait of the task throws stopped, and its value counts no more. A timeout
-//   asks too, and kills after manager_options::grace.
-// - kill() unwinds it on its own thread, between two turns, whatever it waits for, and whatever it
-//   catches. It is on its way when kill() returns. One that waits for flows of other executors
-//   cannot be unwound there, nor a fiber in a build without exceptions: they are asked to stop.
-// - Time is that of `timers`, or of who calls tick(); durations count from the last tick, or before
-//   the first from manager_options::start.
-// - An id goes with its task: who must have the value of one that may end before he joins it
-//   takes a handle (spawn_held).
-// - An error that leaves a task goes to who joins it; if nobody does, to on_unhandled().
+// - The first cause wins: done, cancelled, killed or timed_out. Hooks are called once, on the
+//   thread where the task has ended; then its joiners are woken. Hooks must not throw.
+// - cancel() requests a stop: each wait of the task throws stopped, and its value no longer counts.
+//   A timeout requests a stop too, and kills after manager_options::grace.
+// - kill() unwinds the task on the task's own thread, between two turns, whatever the task waits
+//   for and whatever it catches. The kill is on its way when kill() returns. A task that waits for
+//   flows of other executors cannot be unwound there, nor can a fiber in a build without
+//   exceptions: those are requested to stop.
+// - Time is the time of `timers`, or of the caller of tick(). Durations count from the last tick,
+//   or before the first tick from manager_options::start.
+// - An id is valid as long as its task. A joiner that needs the value of a task that may end before
+//   the join takes a handle (spawn_held).
+// - An exception that leaves a task is thrown to its joiner; without a joiner it goes to
+//   on_unhandled().
 //
-// Any thread may call; only the constructor and the destructor are alone. The destructor kills what
-// lives, and waits for that: for a second at most where nobody runs those executors, which then
-// ends the program. The executor of `timers` outlives the manager.
+// Any thread may call; only the constructor and the destructor must not run concurrently with other
+// calls. The destructor kills all live tasks and waits for their ends. Where their executors do not
+// run, it waits for one second at most, and then ends the program. The executor of `timers`
+// outlives the manager.
 //
-// Ids: `Ids` makes ids of the user's own, which then are looked up in a map; given_ids makes none,
-// and spawn_as() is told each.
+// Ids: `Ids` generates ids of the user's own, which are then looked up in a map. given_ids
+// generates none: each spawn_as() is given the id.
 #pragma once
 
 #include <chrono>
@@ -53,16 +56,16 @@ struct spawn_options {
     std::string_view name = {};          // copied
     duration timeout = duration::max();  // from now; max(): none
     any_data private_data = {};          // any object; see this_managed::private_data
-    weft::launch launch = launch::post;  // lazy: by start(id)
-    launcher* on = nullptr;              // an executor or a pool; else where the manager says
-    // Of fibers.
+    weft::launch launch = launch::post;  // lazy: runs after start(id)
+    launcher* on = nullptr;              // an executor or a pool; null: the manager's `on`
+    // For fibers only.
     std::size_t stack_bytes = default_stack_bytes;
     stack_source stack = {};
     fp_environment fp = fp_environment::own;
 };
 
 struct slot_ids {};   // the manager's own ids
-struct given_ids {};  // only those that spawn_as() is told
+struct given_ids {};  // only ids that are given to spawn_as()
 
 namespace detail {
 
@@ -115,10 +118,10 @@ public:
     task_manager(const task_manager&) = delete;
     task_manager& operator=(const task_manager&) = delete;
 
-    // -- begin ----------------------------------------------------------------------------------
-    // errc::closed after stop_all(); manager_errc::too_many_tasks at the limit: what was given is
-    // as it was. Where stop_all() comes during the call, or no id is left, it was moved from and is
-    // destroyed, and has not run. Throw bad_alloc.
+    // -- start ----------------------------------------------------------------------------------
+    // errc::closed after stop_all(); manager_errc::too_many_tasks at the limit: the argument is
+    // then unchanged. When stop_all() comes during the call, or no id is left, the argument has
+    // been moved from and is destroyed without having run. Throws bad_alloc.
     template <detail::spawnable X>
         requires(!std::same_as<Ids, given_ids>)
     result<Id> spawn(X&& x, spawn_options o = {},
@@ -128,7 +131,7 @@ public:
         else
             return spawn_with<Id>(std::forward<X>(x), std::move(o), place);
     }
-    // The same, and the handle is there before the task can be over.
+    // The same; the handle exists before the task can be done.
     template <detail::spawnable X>
         requires(!std::same_as<Ids, given_ids>)
     result<handle> spawn_held(X&& x, spawn_options o = {},
@@ -139,7 +142,7 @@ public:
         else
             return spawn_with<handle>(std::forward<X>(x), std::move(o), place);
     }
-    // With that id; also manager_errc::id_in_use.
+    // With this id; also manager_errc::id_in_use.
     template <detail::spawnable X>
         requires has_own_ids
     result<handle> spawn_as(Id as, X&& x, spawn_options o = {},
@@ -147,11 +150,12 @@ public:
         return spawn_with<handle>(std::forward<X>(x), std::move(o), place,
                                   [&as] { return std::move(as); });
     }
-    // Begins one that is lazy.
+    // Starts a task that was spawned lazy.
     std::error_code start(const Id& i) { return core_.start(key(i)); }
-    // Has another begin when that one is over, however it ended: f(handle) of it, or f(). The other
-    // is there at once, as `created`, and counts. After one that is over already it begins at once;
-    // an id does not tell of such a one (manager_errc::no_such_task), a handle does.
+    // Starts another task when that one is done, however it ended: f(handle of that one), or f().
+    // The other task exists at once, as `created`, and counts. After a task that is already done it
+    // starts at once; this needs a handle, since the id of such a task finds nothing
+    // (manager_errc::no_such_task).
     template <class F>
         requires(!std::same_as<Ids, given_ids>)
     result<Id> then(const handle& before, F&& f, spawn_options o = {},
@@ -166,16 +170,16 @@ public:
     // -- by id ----------------------------------------------------------------------------------
     handle find(const Id& i) { return handle(core_.find(key(i))); }
 
-    // For who waits in this_managed::suspend<V>(), or will. manager_errc: no_such_task, other_type,
-    // not_taken, already_ending.
+    // For a task that waits in this_managed::suspend<V>(), or will. manager_errc: no_such_task,
+    // other_type, not_taken, already_ending.
     template <class V>
     std::error_code resume(const Id& i, V&& value) {
         return detail::resume_task(core_, key(i), std::forward<V>(value));
     }
     std::error_code resume(const Id& i) { return resume(i, std::monostate()); }
 
-    // manager_errc: no_such_task, already_ending. A kill of one that was cancelled, or is late,
-    // does not wait for it any longer, and says already_ending.
+    // manager_errc: no_such_task, already_ending. A kill of a task that was cancelled or has timed
+    // out unwinds it without further grace, and returns already_ending.
     std::error_code cancel(const Id& i, stop_reason reason = stop_reason::user) noexcept {
         return core_.cancel(key(i), reason);
     }
@@ -183,7 +187,7 @@ public:
         return core_.kill(key(i), reason);
     }
 
-    // In the place of the one before; `never` and duration::max(): none.
+    // Replaces the deadline before; `never` and duration::max(): none.
     std::error_code set_deadline(const Id& i, time_point deadline) noexcept {
         return core_.set_deadline(key(i), deadline);
     }
@@ -193,8 +197,9 @@ public:
     }
     time_point deadline(const Id& i) { return core_.deadline_of(key(i)); }
 
-    // f(handle) or f(), once, when its function is over; if it is already, here and now.
-    // manager_errc::no_such_task: the id is of none, or of one that is over, and f is not called.
+    // Calls f(handle) or f(), once, when the task's function has ended; if it has already, here and
+    // now. manager_errc::no_such_task: no task has the id, or the task is done, and f is not
+    // called.
     template <class F>
     std::error_code on_finish(const Id& i, F&& f) {
         return on_finish(find(i), std::forward<F>(f));
@@ -203,10 +208,10 @@ public:
     std::error_code on_finish(const handle& h, F&& f);
 
     // -- wait -----------------------------------------------------------------------------------
-    // For the end: how it ended; or, of join<T>, what it returned, once. Errors of T besides those
+    // For the end: how the task ended; join<T>: what it returned, once. Errors of T besides those
     // by name: operation_canceled, manager_errc::killed, timed_out; where T is a result<U, E> they
-    // are an E, see end_error.hpp. What left the task is thrown. A task that joins itself, or
-    // closes a circle, is refused.
+    // become an E, see end_error.hpp. An exception that left the task is thrown. A task that joins
+    // itself, or closes a cycle, is refused.
     result<managed_status> join(const Id& i,
                                 std::source_location place = std::source_location::current()) {
         return await(async_join(i), place);
@@ -225,7 +230,8 @@ public:
     }
 
     // For a reply, by a number of the manager's or of the user's own: expect it, send the request,
-    // wait. wait() does all but the sending, for who cannot be answered before he waits.
+    // wait. wait() does all but the sending; it is for a request that cannot be answered before the
+    // wait.
     template <class T = void>
     expected_reply<T> expect() {
         return expected_reply<T>(core_.replies(), core_.replies().new_sequence());
@@ -242,7 +248,7 @@ public:
     detail::outcome_t<T> wait(std::uint64_t sequence, std::chrono::duration<Rep, Period> d) {
         return expect<T>(sequence).wait_for(d);
     }
-    // Whether somebody waited for it, with a value of this type. If not, it is counted.
+    // Whether a waiter for that number and this type was there. If not, the reply is counted.
     template <class V>
     bool complete(std::uint64_t sequence, V&& value) {
         using T = std::decay_t<V>;
@@ -257,26 +263,27 @@ public:
     }
 
     // -- all of them ----------------------------------------------------------------------------
-    // f(handle) for each that lived at one moment, this one, and still does when it comes to it;
-    // for none that began later. Throws bad_alloc, and what f throws.
+    // f(handle) for each task that is live when this call takes its list, all at one point in time,
+    // and is still live when the walk comes to it; never for a task that starts later. Throws
+    // bad_alloc, and what f throws.
     template <class F>
     void for_each(F&& f) {
         for (const std::uint64_t k : core_.ids())
             if (handle h(core_.find(k)); h) f(h);
     }
-    // With those that are being spawned.
+    // Includes the tasks that are being spawned.
     std::size_t live_count() const noexcept { return core_.count(); }
     manager_statistics statistics() const noexcept { return core_.statistics(); }
 
-    // Nothing begins any more; all are asked to stop, and killed when they live so long after. It
-    // does not wait: wait_empty() does.
+    // Starts no more tasks; all are requested to stop, and killed if they are still live after
+    // `grace`. Does not wait: wait_empty() does.
     void stop_all(stop_reason reason = stop_reason::shutdown,
                   duration grace = std::chrono::seconds(1)) noexcept {
         core_.stop_all(reason, grace);
     }
     void reopen() noexcept { core_.reopen(); }
-    // Until there was a moment at which none lived. Errors: timed_out, or operation_canceled where
-    // the caller was stopped.
+    // Until there was a point in time at which no task was live. Errors: timed_out, or
+    // operation_canceled if the caller was stopped.
     result<void> wait_empty(time_point deadline = never) {
         return await(async_wait_empty(deadline));
     }
@@ -285,16 +292,18 @@ public:
     }
 
     // -- time -----------------------------------------------------------------------------------
-    // It is `now`, or later; who is late by then ends, `budget` of them at most, the earliest
-    // first. How many that were. Any thread; one that goes back is not followed.
+    // The time is now `now`. Ends the tasks whose deadline has come, `budget` of them at most, the
+    // earliest first, and returns how many. Any thread; a `now` before the present one does not set
+    // the clock back.
     std::size_t tick(time_point now, std::size_t budget = unlimited) noexcept {
         return core_.tick(now, budget);
     }
-    // When tick() has something to do at the earliest, or a little before; `never`: nothing.
+    // The earliest time at which tick() has something to do, or a little before it; `never`:
+    // nothing.
     time_point next_deadline() const noexcept { return core_.next_deadline(); }
     time_point now() const noexcept { return core_.now(); }
 
-    // Walks all; ends the program if something is not as it should be.
+    // Walks the whole structure; aborts the program at a broken invariant.
     void check() const noexcept { core_.check(); }
 
 private:
@@ -310,7 +319,7 @@ private:
         if (!h) return failure(h.error());
         return h->id();
     }
-    // The id of a task on its way; given back if it does not get there.
+    // The reservation of a new task's id, cancelled if the task does not enter the manager.
     static detail::no_reserved_id reserve() noexcept { return {}; }
     detail::reserved_id<Id> reserve(Id i) { return detail::reserved_id<Id>(map_, std::move(i)); }
     // R: a handle, or the manager's own id, which needs no reference.
@@ -319,7 +328,7 @@ private:
 
     Ids ids_;
     [[no_unique_address]] std::conditional_t<has_own_ids, detail::id_map<Id>, no_map> map_;
-    detail::manager_core core_;  // the last: its end kills, and hooks still use the others
+    detail::manager_core core_;  // last: its destructor kills, and hooks still use the others
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -345,7 +354,7 @@ result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::sourc
     const result<std::uint64_t> k = place_here.enter(o.timeout);
     if (!k) return failure(k.error());
     own.entered(*k);
-    // A lazy one that is not held may be gone from here on.
+    // From here on a lazy task without a handle may have been freed.
     if (o.launch != launch::lazy) t.kind->launch(t, o.launch == launch::dispatch);
     if constexpr (is_held)
         return made;
@@ -374,7 +383,7 @@ result<Id> task_manager<Id, Ids>::then(const handle& before, F&& f, spawn_option
     };
     using hook = detail::function_hook<start_next, handle>;
     if (!before) return failure(manager_errc::no_such_task);
-    // The first, so that what comes after the spawn cannot fail.
+    // First, so that nothing after the spawn can fail.
     auto at_end = std::make_unique<hook>(start_next{core_, 0});
     o.launch = launch::lazy;
     auto next = [&] {

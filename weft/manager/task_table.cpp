@@ -14,7 +14,7 @@ std::size_t shard_count_for(std::size_t wanted) noexcept {
     return std::bit_ceil(std::clamp(wanted, std::size_t{1}, shard_limit));
 }
 
-// Threads are told apart by a number each, in the order in which they come.
+// Each thread has a number, in the order of their first calls.
 unsigned number_of_thread() noexcept {
     static constinit atomic<unsigned> given{0};
     thread_local const unsigned mine = given.fetch_add(1, std::memory_order_relaxed);
@@ -33,7 +33,7 @@ task_table::~task_table() {
                    unknown_place);
 }
 
-// Of slots: chunk 0 has 0 .. 63, chunk 1 has 64 .. 191, chunk 2 has 192 .. 447.
+// Slots: chunk 0 has 0 .. 63, chunk 1 has 64 .. 191, chunk 2 has 192 .. 447.
 WEFT_ALWAYS_INLINE task_table::slot& task_table::slot_at(const shard& s, std::uint32_t i) noexcept {
     const std::uint32_t shifted = i + (1u << first_bits);
     const unsigned top = static_cast<unsigned>(std::bit_width(shifted)) - 1;
@@ -63,7 +63,8 @@ WEFT_ALWAYS_INLINE task_table::slot* task_table::slot_of(const shard& s,
     return place.generation == id >> index_bits && place.task != nullptr ? &place : nullptr;
 }
 
-// The shard's lock, with a slot on the free list or more to be had; without where there are none.
+// Owns the shard's lock, with a free slot, or room for one more; does not own it if all are used
+// up.
 std::unique_lock<home_lock> task_table::lock_with_room(shard& s) {
     std::unique_lock held(s.lock);
     while (s.first_free == none && s.slot_count == (((1u << s.chunk_count) - 1) << first_bits)) {
@@ -153,7 +154,7 @@ kept_value* task_table::suspend(managed_task& t, waiter& w, type_id type) noexce
         place.mail = 0;
         return kept;
     }
-    w.wait_for(&place);  // which is fetched for it before its turn, and so for its next suspend
+    w.wait_for(&place);  // prefetched before the waiter's turn, and so for its next suspend
     place.mail =
         reinterpret_cast<std::uintptr_t>(&w) + (w.may_be_stopped() ? 0 : shielded_tag);  // T4
     place.wanted = type;
@@ -172,7 +173,7 @@ bool task_table::withdraw(managed_task& t, waiter& w) noexcept {
     return true;
 }
 
-// The wait stays where it is: what ends the task is on its way to it.
+// The wait is left in the slot: what ends the task is on its way to it.
 void task_table::close(std::uint64_t id) noexcept {
     shard& s = shard_of(id);
     const std::lock_guard held(s.lock);
@@ -188,7 +189,7 @@ void task_table::arm(shard& s, slot& place, tick deadline) noexcept {
     d.of = &place;
     s.timers.add(d, deadline);
     ++s.counts.deadlines;
-    // Relaxed, here and below: written under the lock; who reads it without, looks again.
+    // Relaxed, here and below: written under the lock; a reader without the lock checks again.
     if (deadline < s.next.load(std::memory_order_relaxed))
         s.next.store(deadline, std::memory_order_relaxed);  // T3
 }
@@ -235,7 +236,7 @@ std::size_t task_table::take_due(tick now, managed_ref* into, std::size_t room) 
         const std::lock_guard held(first->lock);
         wheel& timers = first->timers;
         std::size_t count = 0;
-        // To the earliest tick and no further: another shard may have the one after it.
+        // To the earliest tick and no further: another shard may have the next one.
         timers.advance(
             std::min(timers.next(), now),
             [&](wheel_node& n) noexcept {
@@ -259,7 +260,7 @@ tick task_table::next() const noexcept {
 
 std::vector<std::uint64_t> task_table::ids() const {
     std::vector<std::uint64_t> all;
-    // Room is made without the locks, and once more if it was too little.
+    // Reserves without the locks, and again if that was too little.
     for (std::size_t wanted = count().living + 64;; wanted = count().living * 2) {
         all.reserve(wanted);
         for (std::size_t i = 0; i <= shard_mask_; ++i) shards_[i].lock.lock();
@@ -277,7 +278,7 @@ std::vector<std::uint64_t> task_table::ids() const {
     }
 }
 
-// The lock is given up between two looks, also where few of many slots are taken.
+// The lock is released between two steps, also where few of many slots are in use.
 std::size_t task_table::take_some(const shard& s, std::uint32_t& at, managed_ref* into) noexcept {
     for (;;) {
         const std::lock_guard held(s.lock);

@@ -1,4 +1,4 @@
-// task_table: who has which id, and whose time is up.
+// task_table: the tasks by id, and their deadlines.
 //
 //   id   63 ... 26        25 ...... s    s ... 0
 //        generation       slot          shard            of 2^s shards; never 0
@@ -10,20 +10,22 @@
 //      +---------------------+  +--> | links, deadline | slot |
 //                                    +-------------------------+
 //
-// Its one idea: an id is a place and how often it was given out, so that to find a task is one
-// index and one comparison, no clock tells two apart, and an id that has gone is never another's:
-// a slot whose generations are used up is not given out again. All that it takes to resume who
-// waits lies in the slot, and a deadline beside it: either needs the lock and the cache line that
-// find the task, and nothing of the task's own memory.
+// Design: an id is a slot and a generation, which counts how often the slot was given out. To find
+// a task is one index and one comparison; to distinguish two ids takes no clock; and the id of a
+// task that is done never names another, because a slot whose generations are used up is not given
+// out again. All that a resume of a waiting task needs is in the slot, and a deadline is beside it:
+// either needs the lock and the cache line that find the task, and nothing of the task's memory.
 //
-// Who comes from different threads enters different shards. Time is counted in ticks, by who calls.
+// Callers on different threads insert into different shards. Time is counted in ticks, by the
+// caller.
 //
 // Invariants:
 // T1  a slot has a task exactly while its id may be found
 // T2  a slot's node is in its shard's wheel only while the slot has a task
-// T3  `next` of a shard is not later than what its wheel has next, as of the last who had its lock
-// T4  a slot's mail is who waits in suspend() and nobody has taken, or a value that is kept for
-//     him; who takes the one, under the lock, ends that wait, and has it posted once
+// T3  `next` of a shard is not later than what its wheel has next, as of the last owner of its lock
+// T4  a slot's pending value (`mail`) is a waiter in suspend() that no caller has taken, or a value
+//     that is stored for the task; the caller that takes either, under the lock, ends that wait,
+//     and posts it once
 //
 // Model: test/model/task_table_test.cpp
 #pragma once
@@ -43,16 +45,17 @@
 
 namespace weft::detail {
 
-// Where a value goes: to who waits, who has been taken; or it was kept, or is refused.
+// Where a value goes: to the waiter, which the caller has taken; or it was stored, or is refused.
 struct resume_offer {
-    manager_errc refused{};  // zero: not
+    manager_errc refused{};  // zero: not refused
     bool kept = false;
     waiter* to = nullptr;
     ready_turn turn{};         // of `to`
     executor* home = nullptr;  // the same
 
-    // Of one with a `to`, which has its value. On its own thread nothing of the task is touched:
-    // what its turn needs has left the caches, and is fetched for many at once when they are next.
+    // Only with a `to` that has its value. On its own thread nothing of the task is touched: what
+    // its turn needs has left the caches, and is prefetched for many tasks at once when they are
+    // next.
     void wake() const noexcept {
         if (home->is_here())
             home->defer(turn.handle, turn.of);
@@ -70,7 +73,7 @@ public:
     struct census {
         std::size_t living = 0;
         std::size_t deadlines = 0;
-        std::array<std::uint64_t, status_count> ended{};  // by how
+        std::array<std::uint64_t, status_count> ended{};  // by cause
     };
 
     explicit task_table(std::size_t shard_count);  // rounded up to a power of two, at most 1024
@@ -78,44 +81,44 @@ public:
     task_table& operator=(const task_table&) = delete;
     ~task_table();  // it is empty
 
-    // Gives it an id; from then on it is found. A deadline, or tick_never. Refused where all slots
-    // are taken, or `all` was closed since it admitted the task: then no walk that began after the
-    // closing has missed it. Throws bad_alloc.
+    // Gives the task an id, under which it is found from then on. A deadline, or tick_never.
+    // Refused if all slots are taken, or if `all` was closed since it admitted the task: so a walk
+    // that began after the closing has not missed the task. Throws bad_alloc.
     [[nodiscard]] result<std::uint64_t> insert(managed_task& t, tick deadline,
                                                const live_count& all);
-    // It has ended, and its id and deadline go; what is kept for it, it has now itself. Whether it
-    // had a deadline.
+    // The task is done: its id and deadline are released, and a value that is stored for it moves
+    // into the task. Returns whether it had a deadline.
     bool remove(managed_task& t, managed_status how) noexcept;
 
     managed_ref find(std::uint64_t id) noexcept;
 
-    // In the place of the one before; tick_never: none. False: there is no such task. `sooner`:
-    // only if it comes before the other.
+    // Replaces the deadline before; tick_never: none. False: there is no such task. `sooner`: only
+    // if it is earlier than the present one.
     bool set_deadline(std::uint64_t id, tick deadline, bool sooner = false) noexcept;
-    tick deadline_of(std::uint64_t id) noexcept;  // tick_never
+    tick deadline_of(std::uint64_t id) noexcept;  // tick_never: none
 
     // Takes up to `room` tasks whose deadline is not after `now`, the earliest first, all of one
     // tick; their deadlines are gone. 0: there are none.
     std::size_t take_due(tick now, managed_ref* into, std::size_t room) noexcept;
-    // Not after the earliest deadline; it may be that of one which was taken back, once.
+    // Not after the earliest deadline; it may, once, be a deadline that was taken back.
     tick next() const noexcept;
 
-    // A value of this type for that task. Without `keep` nothing is kept: make one, and offer
+    // A value of this type for that task. Without `keep` nothing is stored: make one, and offer
     // again.
     resume_offer offer(std::uint64_t id, type_id type, kept_value* keep) noexcept;
-    // The task waits for such a value. Or one is kept, of whatever type: it is given out, and the
+    // The task waits for such a value. Or a value is stored, of any type: it is returned, and the
     // task does not wait.
     [[nodiscard]] kept_value* suspend(managed_task& t, waiter& w, type_id type) noexcept;
-    // It is to wait no more. False: it does not, as it has been resumed.
+    // Ends the wait of w. False: w does not wait, because it has been resumed.
     [[nodiscard]] bool withdraw(managed_task& t, waiter& w) noexcept;
-    // It is stopped: nothing resumes it any more, unless no stop ends its wait, or it suspends once
-    // more.
+    // The task is stopped: no resume reaches it any more, unless its wait is one that no stop ends,
+    // or it suspends once more.
     void close(std::uint64_t id) noexcept;
 
-    // The ids of all who live at one moment. Throws bad_alloc.
+    // The ids of all tasks that are live at one point in time. Throws bad_alloc.
     std::vector<std::uint64_t> ids() const;
-    // f(task) for each, some at a time, without a lock: for each that is there from the beginning
-    // of this to its end, and for others perhaps.
+    // f(task) for each, some at a time, without a lock: for each task that is in the table for the
+    // whole call, and perhaps for others.
     template <class F>
     void for_each(F f) noexcept {
         for (std::size_t k = 0; k <= shard_mask_; ++k) {
@@ -136,19 +139,19 @@ private:
     static constexpr std::uint64_t last_generation = (std::uint64_t{1} << (64 - index_bits)) - 1;
     static constexpr unsigned first_bits = 6;  // the first chunk has 64 slots, the next twice that
     static constexpr std::uint32_t none = ~std::uint32_t{0};
-    // Of a mail.
+    // Tags of `mail`.
     static constexpr std::uintptr_t kept_tag = 1;
     static constexpr std::uintptr_t closed_tag = 2;
-    static constexpr std::uintptr_t shielded_tag = 4;  // of a waiter that no stop ends
+    static constexpr std::uintptr_t shielded_tag = 4;  // a waiter that no stop ends
     static constexpr std::uintptr_t tags = kept_tag | closed_tag | shielded_tag;
 
     struct alignas(cache_line_bytes) slot {
         managed_task* task = nullptr;
-        std::uint64_t generation = 1;  // of the task that it has, or will have
+        std::uint64_t generation = 1;  // of the present task, or of the next one
         std::uintptr_t mail = 0;       // T4: a waiter, or a kept_value and a tag; 0: neither
-        type_id wanted = nullptr;      // of a waiter: what it waits for,
+        type_id wanted = nullptr;      // the type that the waiter waits for,
         ready_turn turn{};             // its turn,
-        executor* home = nullptr;      // and where that is
+        executor* home = nullptr;      // and the executor of that turn
         std::uint32_t index = 0;       // in its shard
         std::uint32_t next_free = none;
 
@@ -181,7 +184,7 @@ private:
     };
 
     static constexpr std::size_t batch = 64;
-    // The next ones from slot `at` on, which goes on with them. 0: there are none.
+    // The next ones from slot `at` on; advances `at`. 0: there are none.
     static std::size_t take_some(const shard& s, std::uint32_t& at, managed_ref* into) noexcept;
 
     static slot& slot_at(const shard& s, std::uint32_t i) noexcept;
