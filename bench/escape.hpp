@@ -1,4 +1,4 @@
-// escape: makes the compiler believe that others read and write what p points to.
+// escape: makes the compiler assume that other code reads and writes what p points to.
 //
 // Not benchmark::DoNotOptimize: its version in Debian 12 (1.7) lets GCC change an lvalue argument.
 #pragma once

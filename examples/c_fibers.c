@@ -1,5 +1,5 @@
-/* Fibers in C: producers put orders into a store that holds a few, packers take them out, and a
- * clock is cancelled when they are through. Written as it would be with pthreads.
+/* Fibers in C: producers put orders into a store with room for a few, packers take them out, and a
+ * clock fiber is cancelled when they are done. Written as with pthreads.
  *
  *     c_fibers
  */

@@ -2,7 +2,7 @@
 // loopback: weft's send_file() in an HTTP server of a few lines, over epoll and over io_uring,
 // against nginx with `sendfile on` in one process.
 //
-// The file is sparse, lies in a directory of its own below the directory for temporary files, and
+// The file is sparse, is in a directory of its own below the directory for temporary files, and
 // is in the page cache from the beginning. The load is the same for each server: on another core it
 // requests the file and drops the bytes without a copy. Exit status: 0 each bar is kept, 1 one is
 // not, 2 bad input, or nginx is missing.

@@ -1,6 +1,6 @@
 // boost::asio::coroutine: a switch over one integer. The object holds that integer and the function
-// that continues it, and lives in place; resume() is one call through a pointer, as for a frame of
-// C++20.
+// that continues it, and is stored in place; resume() is one call through a pointer, as for a frame
+// of C++20.
 #pragma once
 
 #include "bench/bodies.hpp"

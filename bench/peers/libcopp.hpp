@@ -8,7 +8,7 @@
 //   libcopp.task             the same with an id
 //
 // Killing a context frees its stack and runs nothing on it. Killing a cotask resumes it until it
-// ends: destructors run, and so does what stands before them.
+// ends: destructors run, and so does the code before them.
 #pragma once
 
 #include <libcopp/coroutine/callable_promise.h>

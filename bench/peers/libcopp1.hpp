@@ -1,7 +1,7 @@
 // libcopp 1.4.1: copp::future, the model of Rust's. Its "coroutine" is a future with its context,
 // and a poll is its switch; the last one makes it ready. Version 2 no longer has it.
 //
-//   libcopp.future          the result is trivial, and lies in the future
+//   libcopp.future          the result is trivial, and is stored in the future
 //   libcopp.future.object   it is not, and is allocated
 #pragma once
 

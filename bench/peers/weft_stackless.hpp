@@ -1,5 +1,5 @@
-// weft::stackless: a switch over one integer. The object holds that integer and the function
-// that continues it, and lives in place; resume() is one call through a pointer, as for a frame of
+// weft::stackless: a switch over one integer. The object holds that integer and the function that
+// continues it, and is stored in place; resume() is one call through a pointer, as for a frame of
 // C++20.
 #pragma once
 

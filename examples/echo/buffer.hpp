@@ -1,7 +1,7 @@
 // buffer: a session receives into it and sends from it; counts constructions and destructions.
 //
-// The bytes lie inside the object, not behind a pointer, so that a buffer that is a local variable
-// lies where the coroutine's locals lie: in the session (switch), on the coroutine's own stack
+// The bytes are inside the object, not behind a pointer, so that a buffer that is a local variable
+// is where the coroutine's locals are: in the session (switch), on the coroutine's own stack
 // (stackful, fiber), on a stack shared with others (shared), in the coroutine frame (task).
 //
 // The counters are plain: a server process runs one style in one thread.

@@ -1,7 +1,7 @@
 // WEFT_ASSERT: a broken rule ends the program with one line that names the rule, the caller's
 // source location and the agent.
 //
-// Its one idea: a check that a user can trip (resume of a finished coroutine, release of a stack of
+// Design: a check that a user can trip (resume of a finished coroutine, release of a stack of
 // another allocator) stays on in release builds and names the rule and the agent that broke it. A
 // check of weft's own invariants is WEFT_DEBUG_ASSERT and costs nothing under NDEBUG. Neither
 // throws, allocates or unwinds.
@@ -30,8 +30,8 @@
 
 namespace weft {
 
-// The agent that broke a rule, or that the breach happened to. Plain pointers, so that a party can
-// be made anywhere, a signal handler included.
+// Label of the agent that broke a rule, or to which the fault happened. Plain pointers, so that it
+// can be made anywhere, a signal handler included.
 struct party {
     const char* kind = nullptr;  // "coroutine", "thread", ...; null when no agent is known
     std::uint64_t id = 0;

@@ -1,10 +1,11 @@
 // asymmetric_fence: a full fence between two threads of which one comes often and one seldom.
 //
-// Where each stores to a word of its own and then loads the other's, both must have a full fence in
-// between, or both may miss the other. Its one idea: the kernel puts a fence into every running
-// thread of the process when one of them asks (membarrier). The thread that comes seldom pays a
-// system call for both. The thread that comes often pays nothing: it only keeps its compiler from
-// changing the order.
+// Where each thread stores to a word of its own and then loads the other's, both need a full fence
+// in between, or both may miss the other's store.
+//
+// Design: the kernel puts a fence into every running thread of the process when one of them asks
+// (membarrier). The thread that comes seldom pays a system call for both. The thread that comes
+// often pays nothing: it only keeps its compiler from changing the order.
 //
 //      often, the light side                     seldom, the heavy side
 //
@@ -12,9 +13,9 @@
 //      fence.light()                             asymmetric_fence::heavy()
 //      sees theirs, or ...                       ... sees mine
 //
-// Two heavy sides order each other, two light ones do not. Each heavy() has one time point that
-// decides what lies behind the fence: all that a light side did before it is seen after heavy(),
-// and all that the heavy side did before heavy() is seen by what the light side does after it.
+// Two heavy sides order each other, two light ones do not. Each heavy() has one time point: all
+// that a light side did before that point is seen after heavy(), and all that the heavy side did
+// before heavy() is seen by what the light side does after that point.
 //
 // Where the kernel has no membarrier, or refuses it, and under ThreadSanitizer, which does not see
 // it, both sides are full fences. The choice is made once in a process and holds for all of its
@@ -37,7 +38,7 @@ namespace weft {
 
 namespace detail {
 
-// Whether the kernel has granted it: asked once. In the checker's builds, test/model says.
+// Whether the kernel has granted it: queried once. In the checker's builds, test/model says.
 bool membarrier_works() noexcept;
 void membarrier() noexcept;
 
@@ -57,7 +58,7 @@ inline void full_fence() noexcept {
 
 class asymmetric_fence {
 public:
-    // Free of charge if it can be.
+    // Costs nothing if the kernel has granted it.
     asymmetric_fence() noexcept : free_(detail::membarrier_works()) {}
     // A fence whose light side pays as well.
     static asymmetric_fence full() noexcept { return asymmetric_fence(false); }

@@ -1,16 +1,17 @@
 // atomic<T> and atomic_thread_fence: std's own, unless the build replaces them by a checker's.
 //
-// Its one idea: what threads of weft share is spelt weft::atomic, so that test/model can compile
-// the very same sources with -DWEFT_MODEL=1, where each operation is a point at which the checker
-// may let another thread go on, or a load see an older value. Elsewhere it is a using-declaration.
+// Design: words that threads of weft share are declared as weft::atomic, so that test/model can
+// compile the very same sources with -DWEFT_MODEL=1, where each operation is a point at which the
+// checker may switch to another thread, or return an older value from a load. Elsewhere it is a
+// using-declaration.
 //
 // The checker knows load, store, exchange, compare_exchange_weak and _strong, fetch_add, fetch_sub,
 // fetch_or, fetch_and, and fences; of atomic_ref load, store and compare_exchange_strong. T is
 // trivially copyable and of at most eight bytes. The build of the checker renames the namespace, so
 // that both kinds of weft may be in one program.
 //
-// A loop that spins says so by spin_pause(): the processor goes easy on it, and the checker lets
-// another thread go on. One that has spun for long gives the processor away by spin_yield().
+// A loop that spins calls spin_pause(): a hint to the processor, and for the checker a switch to
+// another thread. A loop that has spun for long yields the processor by spin_yield().
 //
 //   weft::atomic<unsigned> word{0};
 //   word.fetch_or(bit, std::memory_order_release);

@@ -24,16 +24,16 @@ constexpr std::size_t class_count = block_lists::class_count;
 constexpr std::size_t batch_bytes = 4 * 1024;
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
-// What is asked of the system at once, twice as much each time: the chunks of a class lie one
-// behind the other in so many bytes. A walk over block after block, in either order, goes as
-// over one piece then; over single chunks, which the system puts one below the other, it takes four
-// times as long. What is not used of it is addresses and no memory.
+// The bytes that are requested from the system at once, twice as much each time: the chunks of a
+// class are adjacent within them. A walk over block after block, in either order, then goes as over
+// one piece; over single chunks, which the system places one below the other, it takes four times
+// as long. The unused part is addresses and no memory.
 constexpr std::size_t least_run_bytes = 4 * chunk_bytes;
 constexpr std::size_t largest_run_bytes = 64 * chunk_bytes;
 
 constexpr std::size_t block_bytes(std::size_t i) { return (i + 1) * block_lists::step_bytes; }
 
-// A batch is what moves between a thread and the depot in one go: about a page, but never so few
+// A batch is what moves between a thread and the depot at a time: about a page, but never so few
 // blocks that the cost of the lock is felt.
 constexpr std::size_t batch_count(std::size_t i) {
     const std::size_t n = batch_bytes / block_bytes(i);
@@ -79,7 +79,7 @@ struct chunk {
     free_block* free = nullptr;  // what has come back
     std::byte* uncut;            // [uncut, end) has never been out
     std::byte* end;
-    std::size_t out_count = 0;  // blocks in users' hands, lists and batches
+    std::size_t out_count = 0;  // blocks in use, in lists and in batches
 
     explicit chunk(std::size_t i) noexcept
         : uncut(reinterpret_cast<std::byte*>(this) + block_lists::step_bytes),
@@ -142,7 +142,7 @@ struct thread_record {
         return batch;
     }
 
-    // A thread keeps as much as it comes back for, and one that only releases keeps nothing, as it
+    // A thread keeps as much as it comes back for. One that only releases keeps nothing, as it
     // may never be heard of again.
     void fetched(std::size_t i, std::size_t n) noexcept {
         debt[i] = std::min(debt[i] + n, most_debt(i));
@@ -167,7 +167,7 @@ constinit thread_local thread_exit this_exit;
 // What the threads share; guarded by `mutex`.
 //
 // Invariants:
-// I2  every chunk is cut into blocks of one class; its blocks are in users' hands, in a thread's
+// I2  every chunk is cut into blocks of one class; its blocks are in use, in a thread's
 //     list or spare, in a batch here, or in the chunk: free or not cut yet
 struct depot {
     struct size_class {
@@ -234,7 +234,7 @@ free_block* depot::take_one(std::size_t i) noexcept {
     return batch;
 }
 
-// Opens a new chunk. Pages of their own and not the heap's, where what lives above would keep them.
+// Opens a new chunk. Its own pages and not the heap's, where live blocks above would keep them.
 bool depot::grow(std::size_t i) noexcept {
     size_class& in = classes[i];
     void* pages = kept;

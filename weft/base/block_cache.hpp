@@ -1,10 +1,10 @@
-// block_cache: small blocks of memory for whatever is made and destroyed all the time, such as
+// block_cache: small blocks of memory for objects that are made and destroyed all the time, such as
 // coroutine frames and control blocks.
 //
-// Its one idea: each thread keeps, per size class, a LIFO list of free blocks, so that the block
-// handed out is the one that is still in the cache, and neither acquire nor release takes a lock or
-// a call. Blocks are cut from chunks one behind the other, so that those acquired together lie
-// together, and begin on a cache line.
+// Design: each thread keeps, per size class, a LIFO list of free blocks, so that the block that is
+// given out is the one that is still in the cache, and neither acquire nor release takes a lock or
+// a call. Blocks are cut from chunks one after the other, so that blocks that are acquired together
+// are adjacent, and begin on a cache line.
 //
 //   bytes  0       1..64   65..128  ...  961..1024   > 1024
 //   list   new(0)  [0]     [1]           [15]        operator new
@@ -22,19 +22,21 @@
 //                  chunks of 64 KiB, each with its free blocks and how many are out
 //
 // A block may be released on another thread than it was acquired on: it joins that thread's list,
-// whose overflow reaches the others by way of the depot. At thread exit all of its blocks go there.
-// It may be used at any time: in destructors of statics and thread_locals too (these meet the depot
-// directly once the thread's lists are gone), but not in a signal handler.
+// whose overflow reaches the other threads by way of the depot. At thread exit all of the thread's
+// blocks go to the depot. The cache may be used at any time: in destructors of statics and
+// thread_locals too (these use the depot directly once the thread's lists are gone), but not in a
+// signal handler.
 //
-// What an idle program does not use goes back, a little at a time (base/give_back.hpp): a thread's
-// blocks to the depot, those of the depot each to its chunk, and a chunk of which no block is out
-// to the system. Only there is anything counted for each block.
+// What an idle program does not use is returned, a little at a time (base/give_back.hpp): a
+// thread's blocks to the depot, those of the depot each to its chunk, and a chunk of which no block
+// is out to the system. Only there is anything counted for each block.
 //
-// A thread has room for as many spare blocks as it came to fetch from the depot; a batch that has
-// none goes there, and takes as much room away. So what comes and goes stays with the thread, and
-// one that only releases, and is never idle in a loop, is left with less than a batch.
+// A thread has room for as many spare blocks as it came to fetch from the depot. A batch for which
+// there is no room goes to the depot, and takes as much room away. So blocks that come and go stay
+// with the thread, and a thread that only releases, and is never idle in a loop, is left with less
+// than a batch.
 //
-// Limits: one block that is in use keeps its chunk. A thread that never is idle in a loop keeps
+// Limits: one block that is in use keeps its chunk. A thread that is never idle in a loop keeps
 // what it has. When block_cache.cpp is compiled for AddressSanitizer every block is its own
 // allocation, so that use after release and leaks are found.
 //
@@ -99,7 +101,7 @@ struct block_cache_statistics {
     std::size_t chunk_bytes;   // taken from the system
     std::size_t depot_bytes;   // in the depot, or in their chunks
     std::size_t cached_bytes;  // in the list and spare batches of this thread
-    std::size_t used_bytes;  // the rest: in the hands of users, and cached by other living threads
+    std::size_t used_bytes;    // the rest: in use, and cached by other live threads
 };
 
 class block_cache {

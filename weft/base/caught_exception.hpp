@@ -1,9 +1,9 @@
 // caught_exception(): what a catch (...) has caught, to be kept and thrown elsewhere.
 //
-// Its one idea: a forced unwind is not an outcome. The kill of a fiber, and the cancellation of a
-// thread, run through a catch (...) as an exception does, but the stack that they unwind is the
-// stack they are for: kept, they would end there, and what is kept is null. So they go on from
-// here, and the call that keeps an outcome is left by them.
+// Design: a forced unwind is not an outcome. The kill of a fiber, and the cancellation of a thread,
+// run through a catch (...) as an exception does, but they are meant for the stack that they
+// unwind: to store one would end it there, with null as the outcome. So a forced unwind continues
+// from here, and leaves the call that stores an outcome.
 //
 //   void unhandled_exception() { error_ = weft::detail::caught_exception(); }
 //

@@ -1,10 +1,10 @@
 // clock: monotonic time, and arithmetic on it that saturates.
 //
-// Its one idea: a deadline is an absolute time point of the steady clock, `never` is the last one,
-// and any duration a user can write (hours::max(), a negative one, a floating-point one) becomes a
-// time point without overflow. A deadline is rounded up, so that nothing is early.
+// Design: a deadline is an absolute time point of the steady clock, `never` is the last one, and
+// any duration a user can write (hours::max(), a negative one, a floating-point one) becomes a time
+// point without overflow. A deadline is rounded up, so that nothing is early.
 //
-// What time it is, is the executor's to say (wait/executor.hpp): a test may have one that jumps.
+// The present time is the executor's (wait/executor.hpp): a test may have a clock that jumps.
 //
 //   weft::time_point end = weft::after(weft::steady_now(), 250ms);
 #pragma once

@@ -1,9 +1,11 @@
 // errno, for a function in which a wait may come between two uses of it.
 //
-// The address of errno is its thread's. Compilers know it to be the same throughout a function, as
-// it is in one that stays on its thread, and keep it over calls: code that waits as a migratable
-// fiber goes on on another thread and would read and write the first one's. The one idea: here it
-// is reached through functions that are never inlined and of which a compiler knows nothing.
+// The address of errno is its thread's. Compilers take it to be the same throughout a function, as
+// it is in a function that stays on its thread, and keep it over calls: code that waits as a
+// migratable fiber resumes on another thread and would read and write the first thread's errno.
+//
+// Design: errno is reached through functions that are never inlined and of which a compiler knows
+// nothing.
 //
 //   const kept_errno before;      // put back at the end of the scope, on whatever thread
 //   ...wait...
@@ -18,7 +20,7 @@ namespace weft {
 
 WEFT_NOINLINE int get_errno() noexcept;
 WEFT_NOINLINE void set_errno(int value) noexcept;
-// Good until the next wait: use the pointer at once, keep it nowhere.
+// Valid until the next wait: use the pointer at once, store it nowhere.
 WEFT_NOINLINE int* errno_here() noexcept;
 
 // A failed call: errno is set; -1.

@@ -1,5 +1,5 @@
-// event_fd: an eventfd by which a driver is notified of wakes: readable from a tell until the
-// driver resets it.
+// event_fd: an eventfd by which a driver is notified of wakes: readable from a notification until
+// the driver resets it.
 //
 // A wake that the system refuses to take would never be delivered: see refusals.hpp.
 #pragma once

@@ -1,8 +1,8 @@
 // forward_queue<T>: an intrusive singly linked FIFO, for what is queued and taken in order and
 // never leaves from the middle: work that was posted, what an inbox delivers.
 //
-// Its one idea: one word in the element. Where list<T> is two words and lets an element leave, this
-// is half of it, and a whole queue moves as two pointers.
+// Design: one word in the element. Where list<T> has two words and lets an element leave, this has
+// half of that, and a whole queue moves as two pointers.
 //
 //   first --> [a] --> [b] --> [c] --> null        alone: next is the element itself
 //   last  ---------------------^
@@ -96,7 +96,7 @@ public:
         return &of(l);
     }
 
-    // All of `other` comes behind all of this, in its order.
+    // Appends all of `other`, in its order.
     void splice(forward_queue& other) noexcept {
         if (other.empty() || this == &other) return;
         (empty() ? first_ : last_->next) = other.first_;

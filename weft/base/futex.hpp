@@ -1,8 +1,8 @@
-// futex: a thread sleeps while a word is what it was, and another that has changed the word wakes
-// it.
+// futex: a thread sleeps while a word has a given value, and a thread that has changed the word
+// wakes it.
 //
-// Its one idea: the two system calls themselves, below everything that may replace functions of
-// libc, so that what is built on them blocks the thread and nothing else, wherever it is called.
+// Design: the two system calls themselves, below everything that may replace functions of libc, so
+// that what is built on them blocks the thread and nothing else, wherever it is called.
 //
 //      sleeper                                      waker
 //      word is `expected`? --- in one step ---      word = another; futex_wake(&word)

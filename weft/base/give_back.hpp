@@ -1,17 +1,16 @@
-// give_back: how an idle thread has memory given back that the process keeps for later and does not
-// use.
+// give_back: how an idle thread returns memory that the process keeps for later and does not use.
 //
-// Its one idea: what keeps memory (stacks, blocks) enters itself here, once, and a loop that has
-// nothing to run asks all of them before it sleeps. Each gives back a little of what has lain
-// unused, and answers when it is to be asked again. So a loop knows nothing of stacks, and acquire
-// and release know nothing of loops.
+// Design: each keeper of memory (stacks, blocks) registers here, once, and a loop that has nothing
+// to run calls all of them before it sleeps. Each returns a little of what has been unused, and
+// answers when it is to be called again. So a loop knows nothing of stacks, and acquire and release
+// know nothing of loops.
 //
 //      loop, before it sleeps ---> give_back(now) ---> [stacks] ---> [blocks] ---> ...
 //           sleeps until then <--- the earliest time point that one of them has named, or never
 //
-// A keeper is asked often and by many threads at once, so it answers `never` without a lock when it
-// has nothing to spare. It gives back what its stock has not come below for a period: `unused` says
-// how much that is.
+// A keeper is called often and by many threads at once, so it answers `never` without a lock when
+// it has nothing to spare. It returns what its stock has not come below for a period: `unused`
+// counts how much that is.
 //
 // Model: test/model/give_back_test.cpp
 //
@@ -30,7 +29,7 @@ namespace weft::detail {
 // An idle program wakes no more often than this to give back.
 inline constexpr duration give_back_period = std::chrono::seconds(1);
 
-// Something that keeps memory. It lives as long as the process.
+// A keeper of memory. It exists as long as the process.
 class memory_keeper {
 public:
     // Gives back a part of what is spare, in some hundred microseconds at most: what belongs to the
@@ -43,7 +42,7 @@ public:
     memory_keeper(const memory_keeper&) = delete;
     memory_keeper& operator=(const memory_keeper&) = delete;
 
-    // Is asked from now on; only the first call does something. Any thread.
+    // Registers the keeper; only the first call has an effect. Any thread.
     void enter() noexcept;
 
 private:
@@ -54,7 +53,7 @@ private:
     memory_keeper* next_ = nullptr;  // written before the keeper is in the chain
 };
 
-// Those that are asked; the process has one.
+// The registered keepers; the process has one.
 class keeper_chain {
 public:
     void enter(memory_keeper&) noexcept;
@@ -64,7 +63,7 @@ private:
     atomic<memory_keeper*> first_{nullptr};
 };
 
-// Asks every keeper, and returns the earliest time point of their answers. Any thread.
+// Calls every keeper, and returns the earliest time point of their answers. Any thread.
 time_point give_back(time_point now) noexcept;
 
 // How much of a stock has not been used for a period. Guarded by what guards the stock.
@@ -88,12 +87,12 @@ public:
         }
         return spare_ = std::min(spare_, lowest_);
     }
-    // So many of them have gone.
+    // So many of them have been returned.
     void given(std::size_t n) noexcept {
         spare_ -= std::min(n, spare_);
         lowest_ -= std::min(n, lowest_);
     }
-    // When to ask again, of a stock with something in it.
+    // When to call again, for a stock with something in it.
     time_point next(time_point now) const noexcept { return spare_ != 0 ? now : period_end_; }
 
 private:

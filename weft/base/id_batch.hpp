@@ -1,9 +1,9 @@
-// id_supply, id_batch: numbers of which no two are the same in a process, at the price of a sum.
+// id_supply, id_batch: ids that are unique in a process, at the price of an addition.
 //
-// Its one idea: a thread takes a batch of them at a time from the supply of the process, and hands
-// out its own. So making what has a number needs no atomic operation, and the numbers of a thread
-// grow; between threads their order says nothing, and those of a batch that a thread has not used
-// are lost with it.
+// Design: a thread takes a batch of ids at a time from the supply of the process, and gives out its
+// own. So making an object that has an id needs no atomic operation, and the ids of a thread grow.
+// The order of ids of different threads means nothing, and the ids of a batch that a thread has not
+// used are lost with the thread.
 //
 //   constinit id_supply jobs;                      // one in the process
 //   constinit thread_local id_batch my_jobs;       // one in each thread
@@ -19,7 +19,7 @@
 
 namespace weft::detail {
 
-// Those that a thread still has are next + 1 .. last.
+// The ids that a thread still has are next + 1 .. last.
 struct id_batch {
     std::uint64_t next = 0;
     std::uint64_t last = 0;

@@ -1,7 +1,7 @@
 // line: text of one line, put together without allocation, in a signal handler too.
 //
-// A fixed buffer that keeps what fits and says nothing of the rest; write() hands it to a file
-// descriptor in one system call, so that lines of several threads do not mix.
+// A fixed buffer that keeps what fits and drops the rest; write() writes it to a file descriptor in
+// one system call, so that lines of several threads do not mix.
 //
 //   line{}.text("weft: ").number(7).newline().write(2);
 #pragma once

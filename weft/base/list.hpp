@@ -1,9 +1,9 @@
 // list<T>: an intrusive doubly linked list, for elements that are queued and may leave the queue at
 // any time: waiters, timers, the census of live flows.
 //
-// Its one idea: the links are in the element, so that joining and leaving allocate nothing, cannot
-// fail, and take the same few stores at every position. The list is a ring closed by a link of its
-// own, so that no end is a special case.
+// Design: the links are in the element, so that joining and leaving allocate nothing, cannot fail,
+// and take the same few stores at every position. The list is a ring closed by a link of its own,
+// so that no end is a special case.
 //
 //     list              a                 b
 //   +------+         +------+          +------+
@@ -131,7 +131,7 @@ public:
     T* back() const noexcept { return empty() ? nullptr : &of(*ends_.prev); }
 
     // The address of the first element, or of an element that was first shortly before or will be,
-    // or of the list: good for a prefetch and for nothing else. Any thread, whatever guards the
+    // or of the list: a prefetch hint and nothing else. Any thread, whatever guards the
     // list.
     const void* glance() const noexcept {
         link*& first = const_cast<link*&>(ends_.next);  // it is only read
@@ -152,7 +152,7 @@ public:
         return first;
     }
 
-    // All of `other` comes behind all of this, in its order.
+    // Appends all of `other`, in its order.
     void splice(list& other) noexcept {
         if (other.empty() || this == &other) return;
         link* first = other.ends_.next;

@@ -1,6 +1,6 @@
 // pages: whole pages of memory straight from the system.
 //
-// For what is large, grows and shrinks: what is released is gone from the process at once, where a
+// For what is large, grows and shrinks: what is released leaves the process at once, where a
 // heap would keep it as a hole between what came before and after.
 //
 //   void* p = weft::detail::try_acquire_pages(bytes);   // zeroed; null when no memory can be had

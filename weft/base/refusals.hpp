@@ -1,9 +1,10 @@
 // refusals: what is done about a refused system call whose error cannot be returned to any caller.
 //
 // A driver that cannot sleep and a wake that cannot be sent have no caller to return the error to.
-// Its one idea: what may pass is tried again, after a pause and aloud; what does not pass ends the
-// program with one line that names the call and the error. A refusal is therefore neither a spin
-// nor a silence.
+//
+// Design: a call that may succeed later is tried again, after a pause and with a message; any other
+// ends the program with one line that names the call and the error. A refusal is therefore neither
+// a spin nor silent.
 //
 //   refusals of_sleep;
 //   for (;;) {

@@ -3,7 +3,7 @@
 // The part of C++23's std::expected<T, E> that a caller uses (P0323), until C++23 may be assumed.
 // An expected outcome is a result; a broken rule is not (see assert.hpp). value() on an error
 // throws std::system_error, or bad_result<E> where E is something else, and aborts where exceptions
-// are off. T and E lie within, whatever they are and however large.
+// are off. T and E are stored inline, whatever their type and size.
 //
 //   weft::result<int> parse(std::string_view);
 //   if (auto n = parse("12")) use(*n); else log(n.error());

@@ -1,8 +1,8 @@
 // spin_lock: for the few instructions in which a queue of waiters is changed.
 //
-// Its one idea: one byte, one exchange, and no owner ever waits, allocates or runs code of others.
-// A thread that finds the lock taken checks a few times more and then gives the processor away,
-// because the owner may have lost the processor.
+// Design: one byte, one exchange, and no owner ever waits, allocates or runs user code. A thread
+// that finds the lock taken checks a few times more and then yields the processor, because the
+// owner may have lost the processor.
 //
 //   weft::spin_lock lock;
 //   const std::lock_guard held(lock);
@@ -34,7 +34,7 @@ public:
 private:
     WEFT_COLD void lock_slowly() noexcept {
         for (int looks = 0;; ++looks) {
-            // Relaxed: only a hint when to try in earnest.
+            // Relaxed: only a hint when to try the exchange.
             if (taken_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
             if (looks < 16)
                 spin_pause();

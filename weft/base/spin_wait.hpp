@@ -1,10 +1,10 @@
 // spin_wait: a wait for another thread that is about to do the awaited step, and has no way to
 // announce it.
 //
-// Its one idea: that thread is mostly within a few instructions of it, but may be held up for
+// Design: that thread is mostly within a few instructions of the step, but may be held up for
 // seconds, by a callback that takes its time or by a wake that the system refuses and that is tried
-// again (refusals.hpp). The processor is therefore given away some times, and then the waiter
-// sleeps between two checks, ever longer: a wait that lasts costs next to nothing.
+// again (refusals.hpp). The waiter therefore yields the processor some times, and then sleeps
+// between two checks, ever longer: a wait that lasts costs next to nothing.
 //
 //   for (spin_wait w; !is_done.load(std::memory_order_acquire); w.once()) {}
 //

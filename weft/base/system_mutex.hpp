@@ -1,9 +1,9 @@
 // system_mutex, system_condition: what blocks a whole thread, by the system call itself.
 //
-// Its one idea: weft's own locks stay below everything that may replace functions of libc. Where
-// the mutexes of pthreads are hooked (weft/hook), a fiber that finds one taken is suspended; weft's
-// own are locked where nothing can be: in a wake, in the midst of a suspension, in the allocator of
-// stacks. They are held for a few instructions, and the thread waits.
+// Design: weft's own locks stay below everything that may replace functions of libc. Where the
+// mutexes of pthreads are hooked (weft/hook), a fiber that finds one taken is suspended; weft's own
+// are locked where no flow can be suspended: in a wake, in the middle of a suspension, in the
+// allocator of stacks. They are held for a few instructions, and the thread waits.
 //
 //      0  free  --lock-->  1  held  --another comes-->  2  held, and threads may sleep
 //      ^------------------ unlock; from 2 it wakes one -----------------'

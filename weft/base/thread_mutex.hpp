@@ -1,8 +1,8 @@
 // thread_mutex, thread_condition: weft's own, unless the build replaces them by a checker's.
 //
-// Its one idea: as for atomic<T> (atomic.hpp): what blocks a whole thread is spelt by these two
-// names, so that test/model can compile the very same sources, and walk the orders in which threads
-// take the mutex, sleep, are notified and come too late. Elsewhere they are using-declarations.
+// Design: as for atomic<T> (atomic.hpp): code that blocks a whole thread uses these two names, so
+// that test/model can compile the very same sources, and walk the orders in which threads take the
+// mutex, sleep, are notified and come too late. Elsewhere they are using-declarations.
 //
 // The checker knows lock, try_lock and unlock; wait and wait_until; notify_one and notify_all. A
 // wait with a deadline ends there when the test says so (model/thread_mutex.hpp).

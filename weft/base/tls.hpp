@@ -1,13 +1,15 @@
 // tls: a thread-local variable whose address no function can carry from one thread to another.
 //
-// A coroutine may suspend on one thread and go on on another. A compiler knows nothing of that: in
+// A coroutine may suspend on one thread and resume on another. A compiler knows nothing of that: in
 //
 //   use(&per_thread);  suspend();  use(&per_thread);
 //
 // it may compute the address once, keep it in a register or on the stack, and so touch the first
-// thread's variable from the second thread. The one idea here: each access computes the address
-// anew, in a `volatile asm` which the compiler can neither merge with another nor move across one,
-// and every switch of weft is one too. It costs two instructions and no call:
+// thread's variable from the second thread.
+//
+// Design: each access computes the address again, in a `volatile asm` which the compiler can
+// neither merge with another nor move across one, and every switch of weft is one too. It costs two
+// instructions and no call:
 //
 //   mov  %fs:0, p                 the thread pointer
 //   add  var@gottpoff(%rip), p    plus an offset that is fixed when the program is loaded; the
@@ -20,7 +22,7 @@
 // The reference holds until the next suspension: use it at once, store it nowhere.
 //
 // Limits: the type is constant-initialised and trivially destructible. What must happen at thread
-// exit is the business of a second, ordinary thread_local in the .cpp.
+// exit is done by a second, ordinary thread_local in the .cpp.
 //
 //   // host.hpp, at global scope: type, unique C symbol, name of the accessor in weft::detail
 //   WEFT_DECLARE_THREAD_LOCAL(weft::detail::host, weft_tls_host, this_host);

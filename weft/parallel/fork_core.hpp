@@ -3,8 +3,8 @@
 //
 // Design: the offer of work costs nearly nothing, and only the worker that takes it pays. The
 // parent runs its children itself, one after the other, as if it awaited each in place. Children
-// that are not yet begun lie in the deque of the parent's worker meanwhile. The worker that takes a
-// child from the deque makes a flow of the child; that worker is a thief, or the parent's own
+// that are not yet started are in the deque of the parent's worker meanwhile. The worker that takes
+// a child from the deque makes a flow of the child; that worker is a thief, or the parent's own
 // worker while the parent waits for something else.
 //
 //      parent --> child 0 --> child 1 ... --> parent           no child was taken: jumps only

@@ -118,7 +118,7 @@ poll_drive<T> drive(A& a) {
     }
 }
 
-// If A is a reference, the awaitable lies elsewhere; otherwise the awaitable is stored here.
+// If A is a reference, the awaitable is stored elsewhere; otherwise the awaitable is stored here.
 template <class A>
 class drives {
     using T = polled_t<A>;

@@ -45,7 +45,7 @@ struct key_values {
     }
 };
 
-// As in pthreads: what destructors set anew is destroyed too, up to so many times, and then left.
+// As in pthreads: what destructors set again is destroyed too, up to so many times, and then left.
 constexpr int most_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 
 std::uint64_t number_of(weft_key_t key) noexcept {

@@ -1,6 +1,6 @@
-// single_wheel: deadlines within one round; every operation is as cheap as it can be.
+// single_wheel: deadlines within one revolution; every operation is as cheap as it can be.
 //
-// The simple cousin of wheel, for timers whose deadlines are all near: a ring of slots of one tick
+// The simple variant of wheel, for timers whose deadlines are all near: a ring of slots of one tick
 // each. No node is ever moved from slot to slot, and next() is exact.
 //
 //        now                              now + SlotCount
@@ -8,10 +8,10 @@
 //   ... | . | x |   |   | x | x |   |   | x | ...       slot of a deadline: deadline % SlotCount
 //             ^ next()
 //
-// A deadline beyond the round is refused: its node would be checked once in each round, and wheel
-// does that better. A deadline of tick_never has no slot in the ring and is accepted. All else is
-// as in wheel: used by one thread, no clock, no allocation, the same order, the same freedom of the
-// sink.
+// A deadline beyond one revolution is refused: its node would be checked once in each revolution,
+// and wheel does that better. A deadline of tick_never has no slot in the ring and is accepted. All
+// else is as in wheel: used by one thread, no clock, no allocation, the same order, the same
+// freedom of the sink.
 //
 //   weft::single_wheel<1024> w(now);
 //   if (!w.add(node, deadline)) ...;  // more than 1024 ticks away

@@ -56,7 +56,7 @@ void wheel::turn(tick now) noexcept {
     now_ = now;
 }
 
-// The present tick reaches the beginning of a slot, and nothing lies before it.
+// The present tick reaches the beginning of a slot, and no node is before it.
 void wheel::open(std::size_t i, tick begin) noexcept {
     now_ = begin;
     occupied_.erase(i);

@@ -1,21 +1,21 @@
 // wheel: deadlines at any distance, added and removed in O(1); hierarchical.
 //
-// A pure structure over nodes that lie elsewhere: it knows no clock, takes no lock, allocates
-// nothing, and is one thread's. A tick is what its user makes it; of 1 ms each, the five levels
-// reach over 49.7 days, and what lies beyond waits in a list.
+// A pure structure over nodes that are stored elsewhere: it knows no clock, takes no lock,
+// allocates nothing, and is used by one thread. Its user decides the length of a tick; with 1 ms,
+// the five levels reach over 49.7 days, and later deadlines wait in a list.
 //
 //   bit of a tick   63         32 31      26 25      20 19      14 13      8 7            0
 //                   | overflow   | level 4  | level 3  | level 2  | level 1 | level 0     |
 //   slots                          64         64         64         64        256
 //   ticks of a slot                2^26       2^20       2^14       2^8       1
 //
-// Its one idea: a node lies at the level of the highest bit in which its deadline differs from the
-// present tick, in the slot of its deadline's digit there. All nodes of a lower level therefore
-// come before all of a higher one, and slots come in the order of their index. One set of bits over
-// all slots yields the earliest in a few instructions, however far away the deadline is. An advance
-// opens one occupied slot after another, and spreads what lay in it over lower levels: each node is
-// moved five times at most, and empty ticks cost nothing, for a day as for ten years. The overflow
-// list is walked once for each 2^32 ticks that are passed and in which something of it lies.
+// Design: a node is at the level of the highest bit in which its deadline differs from the present
+// tick, in the slot of its deadline's digit there. All nodes of a lower level therefore come before
+// all of a higher one, and slots come in the order of their index. One set of bits over all slots
+// yields the earliest in a few instructions, however far away the deadline is. An advance opens one
+// occupied slot after another, and spreads its nodes over lower levels: each node is moved five
+// times at most, and empty ticks cost nothing, for a day as for ten years. The overflow list is
+// walked once for each 2^32 ticks that are passed and in which one of its deadlines is.
 //
 //   weft::wheel w(now);
 //   w.add(node, weft::after(w.now(), 30'000));

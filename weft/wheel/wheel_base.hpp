@@ -1,10 +1,10 @@
-// wheel_base: what both wheels have beside their slots: the present tick and three lists.
+// wheel_base: what both wheels have besides their slots: the present tick and three lists.
 //
 //   due       added at or before the present tick: delivered first by the next advance
 //   expired   being delivered by the advance that is running
 //   never     without a deadline
 //
-// Its one idea: an advance first moves all that has expired, in order, into one list, and only then
+// Design: an advance first moves all that has expired, in order, into one list, and only then
 // delivers node after node. The sink may therefore add and remove any node, and an added node waits
 // for the next advance, however soon its deadline is.
 //

@@ -1,7 +1,7 @@
 // wheel_node: one deadline in a wheel; stored in the frame of the flow that waits for it.
 //
-// Its one idea: two links and a tick, and nothing else, so that adding it writes two nodes and
-// removing it writes three, without reading any but its own.
+// Design: two links and a tick, and nothing else, so that adding it writes two nodes and removing
+// it writes three, without reading any but its own.
 //
 //   struct timer : weft::wheel_node { ... };
 //   w.add(t, weft::after(w.now(), 30'000));

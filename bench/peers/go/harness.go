@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// What one measurement found.
+// The result of one measurement.
 type meter struct {
 	wall, cpu, operations float64
 	wallStarted           time.Time
@@ -39,7 +39,7 @@ func (m *meter) stop(operations int) {
 	m.operations += float64(operations)
 }
 
-// Undoes the pinning of the program: of each thread that it has, and so of those that they make.
+// Undoes the pinning of the program: of each thread that it has, and so of the threads they start.
 func useAllProcessors() {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -59,14 +59,14 @@ func useAllProcessors() {
 	}
 }
 
-// A checksum: what differs here makes the case an error, loudly.
+// A checksum: a difference makes the case an error, with a message.
 func (m *meter) expectEqual(found, wanted int, what string) {
 	if found != wanted && m.err == "" {
 		m.err = fmt.Sprintf("checksum: %s is %d, not %d", what, found, wanted)
 	}
 }
 
-// Runs a case and gives it as an object of Google Benchmark's JSON.
+// Runs a case and returns it as an object of Google Benchmark's JSON.
 func runCase(group string, subject func(*meter)) (string, bool) {
 	m := &meter{}
 	subject(m)

@@ -1,5 +1,5 @@
 // The comparison's Go peer: goroutines on one processor, measured as bench/fibers.cpp and
-// bench/timers.cpp measure the others, once a run.
+// bench/timers.cpp measure the other peers, once per run.
 //
 //	go_bench [subject/variant ...]      all, unless some are named
 //
@@ -16,7 +16,7 @@ import (
 
 func main() {
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(400) // a collector that runs less is in Go's favour
+	debug.SetGCPercent(400) // fewer collections, which is in Go's favour
 	wanted := map[string]bool{}
 	for _, name := range os.Args[1:] {
 		wanted[name] = true

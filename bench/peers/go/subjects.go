@@ -46,7 +46,7 @@ func (s *stage) spawn(f func()) {
 	}()
 }
 
-// What each of the yielding does; lead is the first in the queue.
+// The body of each yielding goroutine; lead is the first in the queue.
 func takeTurns(count, rounds int, lead bool, turns *int, m *meter) {
 	runtime.Gosched()
 	if lead {
@@ -74,7 +74,7 @@ func yields(count, rounds int) func(*meter) {
 	}
 }
 
-// Stacks grow as they are used: what the name of the case says of them is of the others.
+// Stacks grow as they are used: the stack size in the name of the case is that of the other peers.
 func spawned(count int) func(*meter) {
 	return func(m *meter) {
 		var s stage
@@ -91,8 +91,8 @@ func spawned(count int) func(*meter) {
 	}
 }
 
-// Each waits at a gate of its own; they are opened in a shuffled order, which is from then on the
-// order of the queue.
+// Each goroutine waits at a gate of its own; the gates are opened in a shuffled order, which is from
+// then on the order of the queue.
 func shuffledYields(count, rounds int) func(*meter) {
 	return func(m *meter) {
 		var s stage
@@ -121,7 +121,7 @@ func shuffledYields(count, rounds int) func(*meter) {
 	}
 }
 
-// Go's mutex is not handed over: whether the holders take turns is its own affair, and not checked.
+// Go's mutex does not pass ownership: whether the owners alternate is up to Go, and not checked.
 func handoffs(rounds int) func(*meter) {
 	return func(m *meter) {
 		var s stage
@@ -191,7 +191,7 @@ func oneToOne(capacity, items int) func(*meter) {
 	}
 }
 
-// A goroutine for each call, as the others have a task.
+// A goroutine for each call, as the other peers have a task.
 func fibOf(n int) int {
 	if n < 2 {
 		return n

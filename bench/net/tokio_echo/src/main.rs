@@ -43,7 +43,7 @@ async fn serve(port: u16) -> io::Result<()> {
 
 fn raise_file_limit() -> io::Result<()> {
     let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls are given a rlimit of ours.
+    // SAFETY: both calls get a pointer to our own rlimit.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut files) != 0 {
             return Err(io::Error::last_os_error());

@@ -1,4 +1,4 @@
-//! The bodies of bench/bodies.hpp, once more, and the world they act on.
+//! The bodies of bench/bodies.hpp in Rust, and the world they act on.
 
 use crate::peer::{Co, Peer};
 use corosensei::Yielder;

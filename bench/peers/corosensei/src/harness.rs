@@ -4,7 +4,7 @@ use std::time::Instant;
 
 const TEXT: usize = 160;
 
-/// What a child measured; lives in memory that parent and child share.
+/// The measurement of a child, in memory that parent and child share.
 #[repr(C)]
 pub struct Sample {
     wall: f64,

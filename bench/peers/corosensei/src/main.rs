@@ -1,4 +1,4 @@
-//! The comparison's Rust peer: corosensei, measured as bench/*.cpp measures the others, once a run.
+//! The comparison's Rust peer: corosensei, measured as bench/*.cpp measures the other peers, once per run.
 //!
 //!     corosensei_bench [subject/variant ...]      all, unless some are named
 //!

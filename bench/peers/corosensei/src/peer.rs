@@ -26,7 +26,7 @@ impl Peer for Plain {
 
 pub struct Pooled;
 
-/// The stacks that came back. A measurement is one thread of one child process and uses one size.
+/// The stacks that were returned. A measurement is one thread of one child process and uses one size.
 struct Pool(std::cell::UnsafeCell<Vec<DefaultStack>>);
 unsafe impl Sync for Pool {}
 static POOL: Pool = Pool(std::cell::UnsafeCell::new(Vec::new()));

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 const KIB: usize = 1024;
 
-/// A row of slots, touched before anything is measured; what still lives at its end is left alone.
+/// A row of slots, touched before anything is measured; objects that are alive at its end are not destroyed.
 struct Row<P: Peer>(Vec<MaybeUninit<Co<P>>>);
 
 impl<P: Peer> Row<P> {
@@ -285,7 +285,7 @@ fn rss<P: Peer>(m: &mut Meter, count: usize, bytes: usize) {
     m.expect_equal(world().resumes, made as u64 + 1, "resumes");
 }
 
-/// Asks the kernel to read a byte for us: it answers EFAULT where we would have died.
+/// Lets the kernel read a byte: it returns EFAULT where a load would end the process.
 fn can_read(ends: &[i32; 2], address: usize) -> bool {
     let mut byte = 0u8;
     unsafe {
@@ -315,7 +315,7 @@ fn guarded<P: Peer>(m: &mut Meter, count: usize, bytes: usize) {
 
 pub type Subject = (&'static str, Plan, Box<dyn Fn(&mut Meter)>);
 
-/// Every subject/variant this peer can do, in the order of the table.
+/// Every subject/variant that this peer supports, in the order of the table.
 pub fn all<P: Peer>() -> Vec<Subject> {
     let once = Plan { children: 1, unit: "ns" };
     let several = Plan { children: 9, unit: "ns" };
