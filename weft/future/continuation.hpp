@@ -36,7 +36,7 @@ constexpr std::size_t room_to_forward() noexcept {
         return 0;
 }
 
-// The storage of an outcome, shared with an Inside until the outcome exists. The Inside lies at an
+// The storage of an outcome, shared with an Inside until the outcome exists. The Inside is at an
 // offset behind what is stored before it.
 template <class R, class Inside>
 struct room {
@@ -152,7 +152,7 @@ private:
 };
 
 // The continuation of a value that comes later, or exists on another executor. Source says how the
-// value lies in the other core, and what the function is called with.
+// value is stored in the other core, and what the function is called with.
 template <class Source, class Body, class Way>
 struct continuation {
     using result = typename Body::result;

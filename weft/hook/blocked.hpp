@@ -8,9 +8,9 @@
 //   }
 //
 // Design: a call site, which is the address that the call returns to, is reported once: when the
-// wait begins, since it may never end, and when it has ended, with how long it was. The report goes
-// to `on_blocked`, or else to standard error for the first few call sites. A wait that is as a rule
-// over in an instant (a mutex) is reported at its end alone, if it was long.
+// wait begins, since it may never end, and when it has ended, with its duration. The report goes to
+// `on_blocked`, or else to standard error for the first few call sites. A wait that usually ends at
+// once (a mutex) is reported only at its end, if it was long.
 //
 // Nothing is reported on a plain thread or in a fiber without hooks. Calls on files are not
 // reported: they wait for a disk, and with options::files by another thread. errno is kept.

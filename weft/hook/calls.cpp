@@ -21,7 +21,7 @@ WEFT_COLD void* next_of(const char* name) noexcept {
 }
 
 // A sanitizer that is linked statically has its own functions in the program itself, and weft's
-// replace them: then they are what is next, by another name.
+// replace them: the next definition is then the sanitizer's, by another name.
 #define WEFT_IN_FIBER(type, name, parameters, arguments)                                   \
     extern "C" __attribute__((weak)) type __interceptor_##name parameters;                 \
     WEFT_COLD type find_##name parameters {                                                \

@@ -149,7 +149,7 @@ ssize_t try_to_read(int fd, const iovec* v, int count) {
     }
 }
 
-// `quiet` is MSG_NOSIGNAL where an error is another call's, or one of a wait.
+// `quiet` is MSG_NOSIGNAL where an error belongs to another call, or to a wait.
 ssize_t try_to_write(int fd, const iov_cursor& rest, int& quiet) {
     const iovec* const v = rest.buffers();
     const int count = rest.count();
@@ -235,7 +235,7 @@ ssize_t write_all_sorts(int fd, const iovec* v, int count) {
 ssize_t read(int fd, void* to, size_t bytes) {
     const fd_sort known = known_sort(fd);
     if (known.sort() == fd_sort::pipe && bytes - 1 < std::size_t{SSIZE_MAX}) {
-        // The attempt that most are, at once.
+        // The common case, at once.
         return transfer(fd, true, [=] {
             const iovec one = {to, bytes};
             const fd_sort now = known_sort(fd);
@@ -247,7 +247,7 @@ ssize_t read(int fd, void* to, size_t bytes) {
         });
     }
     if (known.is_socket() && bytes - 1 < std::size_t{SSIZE_MAX} && !has_low_water()) {
-        // The fd is another file's by now, without a hooked call.
+        // The fd belongs to another file by now, without a hooked call.
         const ssize_t n = transfer(fd, true, [=] {
             return receive_with(fd, [=](int flags) { return real::recv(fd, to, bytes, flags); });
         });

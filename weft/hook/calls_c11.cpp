@@ -1,5 +1,5 @@
 // The threads of C11, by those of pthreads: libc's types are the same, and its functions call each
-// other inside. On threads the originals, but for what fibers must be notified of.
+// other inside. On threads these are the originals, except for what fibers must be notified of.
 //
 // Model: none, all is in calls_mutex.cpp, calls_cond.cpp, calls_once.cpp and calls_keys.cpp.
 

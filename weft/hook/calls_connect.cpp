@@ -91,7 +91,7 @@ int everywhere::accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags
     fiber_core* const f = hooked_fiber();
     if (f == nullptr) return opened(real::accept4(fd, peer, peer_bytes, flags));
     const cancellation_point here(f);
-    sort_of(fd);  // so that what is learnt of it has its place
+    sort_of(fd);  // so that what is learnt about it can be stored
     return opened(static_cast<int>(transfer(
         fd, true, [=]() -> ssize_t { return accept_at_once(fd, peer, peer_bytes, flags); })));
 }

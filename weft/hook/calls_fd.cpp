@@ -39,7 +39,8 @@ int replacing(int fd, int as, Real dup) noexcept {
     return dup();
 }
 
-// The system waits in close() whatever the socket's flags say, so that a thread of weft's own does.
+// The system waits in close() whatever the socket's flags say, so a thread of weft's own makes the
+// call.
 class close_errand final : public errand {
 public:
     explicit close_errand(int fd) noexcept : fd_(fd) {}
@@ -56,8 +57,8 @@ private:
     int error_ = 0;
 };
 
-// No stop ends it. A request to cancel may: then the fd is closed nevertheless, as that of a thread
-// is, and may be another file's by now.
+// No stop ends it. A cancellation request may: the fd is then closed nevertheless, as for a thread,
+// and may belong to another file by now.
 int close_lingering(int fd) {
     const int before = errno;
     const errand_ptr e(new (std::nothrow) close_errand(fd));
@@ -101,7 +102,7 @@ int close(int fd) {
 }
 
 int close_range(unsigned first, unsigned last, int flags) {
-    // Others are refused, or close nothing.
+    // Other commands are refused, or close nothing.
     constexpr unsigned that_closes = CLOSE_RANGE_UNSHARE;
     if (first <= last && (static_cast<unsigned>(flags) & ~that_closes) == 0)
         leave_table(first, last);

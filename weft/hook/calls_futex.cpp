@@ -6,12 +6,13 @@
 //      any WAKE           wakes the fibers that are parked there, and then, if fewer were than may
 //                         be woken, sleepers of the kernel
 //
-// - A fiber that another process could wake (no FUTEX_PRIVATE_FLAG) looks again after a while, by a
-//   return for no reason, as the system call may have it.
-// - A fiber cannot be moved to another word: where a sleeper would be, it is woken for no reason.
-// - libc declares `syscall` as one that throws nothing: a kill there is refused where the function
-//   that calls it has something to destroy.
-// - A stop ends no wait: such waiters check a word, and would ask again and again.
+// - A fiber that another process could wake (no FUTEX_PRIVATE_FLAG) checks again after a while, by
+//   a return without a reason, which the system call permits.
+// - A fiber cannot be requeued to another word: where a sleeper would be, it is woken without a
+//   reason.
+// - libc declares `syscall` as a function that throws nothing: a kill there is refused where the
+//   calling function has something to destroy.
+// - A stop ends no wait: such waiters check a word, and would wait again and again.
 //
 // Model: none, the word is the program's, and its waiters are in the parking lot.
 
@@ -54,7 +55,7 @@ struct futex_call {
     }
 };
 
-// How many a count names: the system wakes one before it checks the count.
+// The count of waiters that a wake names: the system wakes one before it checks the count.
 std::size_t most_of(long count) noexcept {
     return static_cast<std::size_t>(std::max(static_cast<int>(count), 1));
 }
@@ -79,12 +80,12 @@ long wake_word(const futex_call& c, std::uint32_t bits) {
     return n != 0 ? static_cast<long>(n) : r;
 }
 
-// A fiber that is killed as it was woken.
+// A fiber that is killed after it was woken.
 void pass_wake_on(const void* word, bool) noexcept {
     wake_word({reinterpret_cast<long>(word), FUTEX_WAKE_PRIVATE, 1, 0, 0, 0}, ~0u);
 }
 
-// Both words are asked of: those of the first would wait on at the second.
+// Both words are woken: otherwise the waiters of the first would wait on at the second.
 long wake_or_move(const futex_call& c) {
     const long r = c.pass();
     if (r < 0) return r;
@@ -190,8 +191,8 @@ bool makes_a_child(long number) noexcept {
 
 }  // namespace
 
-// Six arguments are taken whether they were given or not, as libc does; no code reads those that
-// were not.
+// Six arguments are read whether they were passed or not, as libc does; no code uses those that
+// were not passed.
 long everywhere::syscall(long number, long a, long b, long c, long d, long e, long f) {
     if (number == SYS_futex) return call_futex({a, b, c, d, e, f});
     if (makes_a_child(number)) [[unlikely]]

@@ -34,7 +34,7 @@ unsigned generation_of(pthread_key_t key) noexcept {
     return key < most_keys ? keys[key].generation.load(unordered) : 0;
 }
 
-// The values of one fiber, by key. One of an earlier generation is none.
+// The values of one fiber, by key. A value of an earlier generation counts as none.
 class key_values {
 public:
     key_values() noexcept = default;
@@ -49,7 +49,7 @@ public:
         all_[key] = {value, generation};
         return true;
     }
-    // As a thread does at its end: what destructors have set anew is destroyed too, a few times.
+    // As a thread does at its end: what destructors have set again is destroyed too, a few times.
     void destroy_all() {
         for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS; ++round)
             if (!destroy_once()) return;
@@ -95,8 +95,8 @@ std::uint64_t local_key() noexcept {
 
 void drop_values(void* p) noexcept { delete static_cast<key_values*>(p); }
 
-// The values are found while their destructors run, and dropped after them. Without memory for that
-// they are not found.
+// The values can be read while their destructors run, and are dropped after them. Without memory
+// for that they cannot be read.
 void end_values(void* p) noexcept {
     const bool is_found = weft::detail::try_add_local(local_key(), p, drop_values);
     static_cast<key_values*>(p)->destroy_all();

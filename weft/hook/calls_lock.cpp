@@ -86,8 +86,8 @@ private:
     bool taken_ = false;
 };
 
-// A record lock. Uses the caller's file descriptor, because a close of another one of the same file
-// would unlock the record.
+// A record lock. Uses the caller's file descriptor, because a close of another descriptor of the
+// same file would unlock the record.
 class record_errand final : public lock_errand {
 public:
     record_errand(int fd, int command, const struct ::flock& wanted) noexcept

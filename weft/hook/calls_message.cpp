@@ -1,7 +1,7 @@
-// Queues of messages and sets of semaphores between processes. A queue of POSIX is a descriptor,
-// and waited for as one; of those of System V the system notifies only a thread that waits, so that
-// a fiber asks again and again, more and more seldom: a message that is taken is so always that of
-// a fiber which is there to have it.
+// Message queues and semaphore sets between processes. A queue of POSIX is a descriptor, and is
+// waited for as one. For those of System V the system notifies only a thread that waits, so a fiber
+// tries again and again, less and less often: a message that is taken therefore always has a fiber
+// that is there to receive it.
 
 #include <algorithm>
 #include <cerrno>
@@ -36,7 +36,7 @@ duration left_until(const timespec& moment) noexcept {
 bool has_come(const timespec* moment) noexcept {
     return moment != nullptr && left_until(*moment) <= duration::zero();
 }
-// A clock that others may set is asked again after a while.
+// A clock that may be set is read again after a while.
 time_point next_look(const timespec* moment) noexcept {
     if (moment == nullptr) return never;
     constexpr duration at_most = std::chrono::seconds(10);
@@ -44,8 +44,7 @@ time_point next_look(const timespec* moment) noexcept {
 }
 
 // attempt(time) is the call with that time instead of the given one: with a time long past the call
-// fails with ETIMEDOUT where it would wait, and with EAGAIN where the queue is not to be waited
-// for.
+// fails with ETIMEDOUT where it would wait, and with EAGAIN where the queue is nonblocking.
 template <class Attempt>
 auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt attempt) {
     pay(price::lock);
@@ -70,7 +69,7 @@ auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt att
 }
 
 // attempt() is a call with IPC_NOWAIT, which fails with `would_wait` where it would wait, or where
-// it is not to wait any more: still_waits().
+// it must not wait any more: still_waits().
 template <class Attempt, class StillWaits>
 auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt,
                          StillWaits still_waits) {
@@ -102,7 +101,7 @@ auto ask_again_and_again(int would_wait, time_point deadline, Attempt attempt) {
     return ask_again_and_again(would_wait, deadline, attempt, [] { return true; });
 }
 
-// The operations, as they are where none is to wait.
+// The operations, as they are for a call that must not wait.
 class hasty_operations {
 public:
     hasty_operations(const sembuf* of, std::size_t count) noexcept
@@ -128,15 +127,15 @@ private:
     sembuf* const all_;
 };
 
-// Whether the first of the operations that cannot be done is one that waits. A look: the system has
-// no call that says it.
+// Whether the first of the operations that cannot be done is one that waits. A snapshot: the system
+// has no call that reports it.
 bool waits(int set, std::span<const sembuf> all) noexcept {
     const auto waits = [](const sembuf& o) noexcept { return (o.sem_flg & IPC_NOWAIT) == 0; };
     if (std::all_of(all.begin(), all.end(), waits)) return true;
     if (std::none_of(all.begin(), all.end(), waits)) return false;
     for (const sembuf& o : all) {
         int value = ::semctl(set, o.sem_num, GETVAL);
-        if (value < 0) return true;  // the next attempt says why
+        if (value < 0) return true;  // the next attempt reports the reason
         for (const sembuf* before = all.data(); before != &o; ++before)
             if (before->sem_num == o.sem_num) value += before->sem_op;
         const bool cannot = o.sem_op == 0 ? value != 0 : value + o.sem_op < 0;
@@ -164,7 +163,7 @@ int operate(int set, sembuf* all, std::size_t count, const timespec* timeout) {
     if (n == 0) errno = before;
     if (n == 0 || errno != EAGAIN || !waits(set, {all, count})) return n;
     errno = before;
-    // While it waits for one, another may come to be what cannot be done.
+    // While it waits for one operation, another may become the one that cannot be done.
     return ask_again_and_again(EAGAIN, deadline, attempt, [=] { return waits(set, {all, count}); });
 }
 

@@ -1,6 +1,6 @@
-// Mutexes of pthreads: a fiber's are by libc_mutex, a thread's by libc. With options::pthreads off
-// all are libc's, and the thread's, and how many a fiber holds is counted, so that a fiber which
-// waits with one is found (a pin).
+// Mutexes of pthreads: a fiber's are handled by libc_mutex, a thread's by libc. With
+// options::pthreads off all are libc's, and owned by the thread; the count that a fiber holds is
+// counted, so that a fiber which waits while it holds one is found (a pin).
 //
 // Model: none, libc_mutex has the words.
 
@@ -74,7 +74,7 @@ int everywhere::pthread_mutex_unlock(pthread_mutex_t* m) {
     return unlocked(real::pthread_mutex_unlock(m), f);
 }
 
-// Whichever fiber of this thread has it is let run.
+// Lets the fiber of this thread that has it run.
 int in_fiber::pthread_spin_lock(pthread_spinlock_t* l) {
     if (!pthreads_are_of_fibers())
         return left_to_thread("pthread_spin_lock", __builtin_return_address(0),

@@ -1,6 +1,6 @@
-// Names of hosts. libc waits for them by calls that no hook sees, so that each is looked up by a
+// Names of hosts. libc waits for them by calls that no hook sees, so each lookup is made by a
 // thread that may block, as an offloaded call (errand.hpp), one of those for names, with libc's own
-// rules (nsswitch, hosts, resolv.conf); what is no name at all is answered here.
+// rules (nsswitch, hosts, resolv.conf). What is not a name at all is answered here.
 
 #include <arpa/inet.h>
 
@@ -108,8 +108,9 @@ private:
     int error_ = 0;
 };
 
-// One of the gethostby calls. The call either finds room for the answer by itself, or has as much
-// room as its caller: only libc knows how much it needs, and what it reports for too little.
+// One of the gethostby calls. The call either allocates space for the answer itself, or has as much
+// space as its caller: only libc knows how much it needs, and what it reports if there is too
+// little.
 class host_errand final : public errand {
 public:
     // Looks up a name, in a family; or an address.
@@ -119,7 +120,7 @@ public:
         std::memcpy(of_, of, of_bytes_);
     }
 
-    // As much room as the caller's, and no more, that begins as that does beside what is aligned.
+    // As much space as the caller's, and no more, with the same alignment at its beginning.
     void be_given(const char* room, std::size_t bytes, int h_error) noexcept {
         has_given_ = true;
         given_bytes_ = std::min(bytes, enough_);
@@ -138,7 +139,7 @@ public:
         error_ = errno;
     }
 
-    // As the call with _r that was asked, and its errno.
+    // As the _r call that was made, with its errno.
     int answer(hostent* into, char* room, hostent** found, int* h_error) const noexcept {
         *found = nullptr;
         *h_error = h_error_;
@@ -172,7 +173,7 @@ private:
                                    : real::gethostbyaddr_r(of_, of_bytes_, family_, &host_, room(),
                                                            bytes, &found_, &h_error_);
     }
-    // Moves a pointer into the call's own room to the same place in the caller's room.
+    // Moves a pointer into the call's own space to the same offset in the caller's space.
     template <class T>
     void move(T*& p, char* to) const noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(p);
@@ -180,7 +181,7 @@ private:
         if (first <= at && at - first < given_bytes_) p = reinterpret_cast<T*>(to + (at - first));
     }
 
-    // Moves each pointer of a list, which libc aligns no better than the room that libc is given.
+    // Moves each pointer of a list, which libc aligns no better than the space that it is given.
     void move_all(char* list, char* to) const noexcept {
         for (char* one;; list += sizeof one) {
             std::memcpy(&one, list, sizeof one);
@@ -207,7 +208,7 @@ private:
     int error_ = errno;  // the caller's; then that of the call
 };
 
-// The answer of a call that gives what belongs to the library: the fiber's, until its next one.
+// The answer of a call whose result belongs to the library: here to the fiber, until its next call.
 struct last_host {
     hostent host{};
     text room;

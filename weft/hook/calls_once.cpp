@@ -1,7 +1,7 @@
-// pthread_once, and std::call_once, which is made of it: fibers and threads that come while another
-// is at it wait in one line for its end. The word is libc's: 2 when it was done, 1 while it is
-// under way, with a number in the bits above of the process that runs it: after fork() no process
-// does.
+// pthread_once, and std::call_once, which is built on it: fibers and threads that come while
+// another agent runs the routine are queued until it ends. The word is libc's: 2 when the routine
+// has run, 1 while it runs, with a number of the running process in the bits above: after fork() no
+// process runs it.
 //
 // Model: none, one word goes from agent to agent by exchange; its waiters are in the parking lot.
 
@@ -24,7 +24,7 @@ constexpr int once_under_way = 1;
 constexpr int once_done = 2;
 constexpr int once_process_step = 4;
 
-// Relaxed: it changes in the one thread of a new process.
+// Relaxed: it changes in the single thread of a new process.
 constinit atomic<int> once_process{0};
 
 __attribute__((constructor(101))) void count_processes() {
@@ -40,11 +40,11 @@ int word_of(const pthread_once_t* once) noexcept {
 void end_once(pthread_once_t* once, int as) noexcept {
     __atomic_store_n(once, as, __ATOMIC_SEQ_CST);
     unpark(once, std::numeric_limits<std::size_t>::max());
-    weft::detail::futex_wake(once, std::numeric_limits<int>::max());  // those in libc's own
+    weft::detail::futex_wake(once, std::numeric_limits<int>::max());  // those that wait in libc
 }
 
-// What std::call_once leaves in its thread for the function that it has called: another fiber may
-// leave its own there during a wait, and the caller may come back on another thread.
+// What std::call_once stores in its thread for the function that it has called: another fiber may
+// store its own there during a wait, and the caller may resume on another thread.
 #if defined(__GLIBCXX__) && defined(_GLIBCXX_HAVE_TLS)
 struct once_callee {
     void* of = nullptr;
@@ -63,7 +63,7 @@ once_callee callee_of_once() noexcept { return {}; }
 void set_callee_of_once(const once_callee&) noexcept {}
 #endif
 
-// An exception, a kill or the end of the thread leaves it as it was.
+// An exception, a kill or the end of the thread leaves the word as it was.
 class once_turn {
 public:
     explicit once_turn(pthread_once_t* once) noexcept : once_(once) {}
@@ -89,8 +89,8 @@ int everywhere::pthread_once(pthread_once_t* once, void (*f)()) {
             return 0;
         const int mine = once_process.load(std::memory_order_relaxed) | once_under_way;
         if (seen == mine) {
-            // A waiter that is woken checks again. No waiter can be notified that the routine was
-            // not done.
+            // A waiter that is woken checks again. A waiter cannot be notified that the routine was
+            // not completed.
             const once_callee own = callee_of_once();
             static_cast<void>(park(
                 once, {.what = "the end of pthread_once", .is_stopped = false, .is_owned = true},

@@ -1,5 +1,5 @@
-// Calls that open and close descriptors within libc, where nothing else is seen of it: what is
-// known of the fd, and what waits for it, is of another file.
+// Calls that open and close descriptors within libc, where no hook sees more of it: what is known
+// of the fd, and what waits for it, belongs to another file.
 //
 // Model: none, one flag that is exchanged once.
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int is_fifo = -2;
 
-// With options::files the name is looked at by the thread that opens it.
+// With options::files the name is looked up by the thread that opens it.
 template <class Open>
 int open_with(int folder, const char* path, int flags, Open open) {
     fiber_core* const f = hooked_fiber();
@@ -100,7 +100,7 @@ FILE* freopen_with(const char* path, const char* mode, FILE* file, Open open) {
     return waits ? freopen_fifo(path, mode, file) : opened(open());
 }
 
-// Writes what the stream still has, closes it, and waits for its child. On a thread of its own,
+// Writes what is left in the stream, closes it, and waits for its child. On a thread of its own,
 // since libc does all three behind all hooks; and if its fiber is stopped, the thread does them
 // nevertheless.
 class pclose_errand final : public errand {
@@ -202,7 +202,7 @@ FILE* freopen(const char* path, const char* mode, FILE* file) {
 FILE* freopen64(const char* path, const char* mode, FILE* file) {
     return freopen_with(path, mode, file, [=] { return real::freopen64(path, mode, file); });
 }
-// The lock is by the address alone, and outlives the stream.
+// The lock is found by the address alone, and outlives the stream.
 int fclose(FILE* file) {
     const stdio_lock held(file);
     leave(file);

@@ -1,6 +1,6 @@
-// poll, select and epoll_wait, and their variants: the system is asked, without waiting. If nothing
-// is ready, the fiber waits for whichever of the descriptors is notified first, and asks again.
-// What is reported, and in what order, is therefore the system's.
+// poll, select and epoll_wait, and their variants: the system is queried, without waiting. If
+// nothing is ready, the fiber waits for whichever of the descriptors is notified first, and queries
+// again. What is reported, and in what order, is therefore the system's.
 
 #include <sys/resource.h>
 
@@ -27,8 +27,8 @@
 namespace weft::hook::in_fiber {
 namespace {
 
-// A list of what is wanted, in memory that need not be asked of the system, and not on the stack,
-// which may be a shared one.
+// A list of the awaited events, in memory that need not be requested from the system, and not on
+// the stack, which may be a shared one.
 class wanted_list {
 public:
     explicit wanted_list(std::size_t most) noexcept
@@ -51,11 +51,11 @@ private:
     wanted* const all_;
 };
 
-// A query that finds nothing lets others run now and then, for programs that only ever ask, and
-// where it is the first since the fiber was woken: those that were woken with it come as far as it
-// has, and then what they have to send goes out together. A peer is so woken once for all of them,
-// and that is what a small request costs most. Not with a mutex of pthreads, which the fibers that
-// run then may want.
+// A query that finds nothing lets other fibers run now and then, for programs that only ever query.
+// It also does so if it is the first since the fiber was woken: the fibers that were woken with it
+// then come as far as it has, and what they have to send goes out together. A peer is thus woken
+// once for all of them, and that wake is the largest cost of a small request. Not while the fiber
+// holds a mutex of pthreads, which the fibers that run then may need.
 class giving_way {
 public:
     // Out of line: a fiber may be on another thread after a wait.
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    static constinit thread_local const fiber_core* woken;  // compared, and not looked into
+    static constinit thread_local const fiber_core* woken;  // compared, never dereferenced
     static constinit thread_local unsigned asked;
 };
 constinit thread_local const fiber_core* giving_way::woken = nullptr;
@@ -110,7 +110,7 @@ int wait_for_one(std::span<const wanted> of, time_point deadline, Query query, W
     several all(of);
     if (!all) return fails_with(ENOMEM);
     const int before = errno;
-    // Around all the waits: a handler that runs between two of them is the call's as well.
+    // Around all the waits: a handler that runs between two of them also belongs to the call.
     std::optional<interruptible> around;
     for (;;) {
         all.look();
@@ -132,7 +132,7 @@ int wait_for_one(std::span<const wanted> of, time_point deadline, Query query, W
     }
 }
 
-// The deadline of a timeout; the first time point of all is no wait at all.
+// The deadline of a timeout; the earliest time point means no wait at all.
 time_point deadline_of(int timeout_ms) noexcept {
     if (timeout_ms < 0) return never;
     if (timeout_ms == 0) return at_once;
@@ -187,8 +187,8 @@ int poll_until(pollfd* all, nfds_t count, time_point deadline) {
     });
 }
 
-// The three sets of a select(), as they were given; of any size, as for the system: beyond its own
-// table of what is open it looks at nothing.
+// The three sets of a select(), as they were given; of any size, as for the system, which reads
+// nothing beyond its own table of open descriptors.
 class fd_sets {
 public:
     fd_sets(int count, fd_set* r, fd_set* w, fd_set* u) noexcept
@@ -314,7 +314,7 @@ int epoll_until(int set, epoll_event* events, int most, time_point deadline) {
     if (deadline == at_once) return ask(query);
     const wanted one = {set, true, false};
     return wait_for_one(std::span(&one, 1), deadline, query, [=](const timespec* timeout) {
-        // In whole milliseconds, as there may be no call with others: not before its time.
+        // In whole milliseconds, since there may be no call with finer ones; never too early.
         constexpr std::int64_t longest = std::numeric_limits<int>::max();
         const auto ms = timeout == nullptr
                             ? std::int64_t{-1}
@@ -324,7 +324,7 @@ int epoll_until(int set, epoll_event* events, int most, time_point deadline) {
     });
 }
 
-// An event that one waiter takes is not there for another, which waits on.
+// An event that one waiter takes is not there for another waiter, which waits on.
 int epoll_with(int set, epoll_event* events, int most, time_point deadline, const sigset_t& mask) {
     for (;;) {
         const int n = real::epoll_wait(set, events, most, 0);

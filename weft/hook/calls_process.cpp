@@ -1,6 +1,6 @@
-// The end of children: of one, by a descriptor that is readable when it has ended; of any, of a
-// group, and that one was stopped, by a thread that waits in waitid() and takes nothing
-// (child_watch.hpp).
+// The end of children. The end of one child is awaited by a descriptor that is readable when it has
+// ended; the end of any child or of a group, and the stop of a child, by a thread that waits in
+// waitid() and takes nothing (child_watch.hpp).
 
 #include <sys/syscall.h>
 
@@ -38,7 +38,7 @@ struct children {
 
 int pidfd_of(id_t child) noexcept { return static_cast<int>(::syscall(SYS_pidfd_open, child, 0)); }
 
-// The descriptor of a child, closed with the wait, however that ends.
+// The descriptor of a child, closed with the wait, however the wait ends.
 struct child_end {
     int fd;
     explicit child_end(const children& of) noexcept
@@ -50,18 +50,18 @@ struct child_end {
     }
 };
 
-// ask() is a call with WNOHANG: what it is to give, 0 if nothing is there yet, or -1.
+// ask() is a call with WNOHANG: returns its result, 0 if nothing is there yet, or -1.
 template <class Ask>
 auto wait_for(const children& of, Ask ask) {
     const int before = errno;
     if (const auto r = ask(); r != 0) return r;
     const child_end end(of);
-    // A descriptor that the program has made itself reports the end alone, too.
+    // A descriptor that the program has made itself also reports only the end.
     constexpr int others = WSTOPPED | WCONTINUED;
     const bool is_given = of.by == P_PIDFD && (of.options & others) == 0;
     const int fd = is_given ? static_cast<int>(of.id) : end.fd;
     auto pause = std::chrono::microseconds(500);
-    // Around all the waits: a handler that runs between two of them is the call's as well.
+    // Around all the waits: a handler that runs between two of them also belongs to the call.
     const interruptible here(ended_by::plain_handler);
     for (;;) {
         const sight seen = fd >= 0 ? look(fd) : sight{};
@@ -131,7 +131,7 @@ private:
 
 pid_t wait4(pid_t child, int* status, int options, rusage* used) {
     pay(price::lock);
-    constexpr int least = -2147483647 - 1;  // has no group of that number
+    constexpr int least = -2147483647 - 1;  // no group has this id
     if ((options & WNOHANG) != 0 || child == least || !is_own_process())
         return real::wait4(child, status, options, used);
     return wait_for(of_wait4(child, options),

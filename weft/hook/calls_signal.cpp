@@ -1,5 +1,5 @@
-// Signals that are waited for in place of handlers: what is pending, for the process or for the
-// loop's thread, is taken at once; otherwise the fiber waits until one is.
+// Signals that are waited for instead of handled: a signal that is pending, for the process or for
+// the loop's thread, is taken at once; otherwise the fiber waits until one is.
 
 #include <cerrno>
 #include <chrono>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr timespec no_time{};
 
-// A number of a signal; or -1, and errno.
+// The number of a signal; or -1, and errno.
 int take_signal(const sigset_t* set, siginfo_t* told, time_point deadline) {
     const int before = errno;
     const auto take = [=] {
@@ -69,8 +69,8 @@ int sigwait(const sigset_t* set, int* number) {
     return why;
 }
 
-// The signals that the mask lets through are delivered by a call that does not wait; those that
-// this thread does not block run their handlers in the loop, which ends the wait.
+// Signals that the mask lets through are delivered by a call that does not wait; those that this
+// thread does not block run their handlers in the loop, which ends the wait.
 int sigsuspend(const sigset_t* mask) {
     if (mask == nullptr || !is_own_process()) return real::sigsuspend(mask);
     sigset_t let_through;
@@ -90,7 +90,7 @@ int sigsuspend(const sigset_t* mask) {
     }
 }
 
-// What sigpause() is.
+// The meaning of sigpause().
 int __xpg_sigpause(int number) {
     sigset_t mask;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);

@@ -29,7 +29,7 @@ timespec timespec_of(duration d) noexcept {
     return {seconds.count(), (d - seconds).count()};
 }
 
-// Returns 0, or an error number and what is left.
+// Returns 0, or an error number and the time that is left.
 int sleep_for(duration d, timespec* left) {
     const int before = errno;
     const time_point end = after(now(), d);
@@ -42,8 +42,8 @@ int sleep_for(duration d, timespec* left) {
 constexpr duration shortest = std::chrono::milliseconds(1);
 constexpr bool can_be_set(clockid_t by) noexcept { return by == CLOCK_REALTIME || by == CLOCK_TAI; }
 
-// A clock may be set: a timer of the system's goes with the clock. Without such a timer the clock
-// is read again, sooner for one that goes faster than time does.
+// A clock may be set: a timer of the system's follows the clock. Without such a timer the clock is
+// read again, sooner for a clock that runs faster than time does.
 struct clock_timer {
     int fd;
     clock_timer(clockid_t by, const timespec& moment) noexcept
@@ -83,7 +83,7 @@ int sleep_until(clockid_t by, const timespec& moment) {
     return 0;
 }
 
-// The system takes no other for a sleep, or wants a privilege for it.
+// The system accepts no other clock for a sleep, or requires a privilege for it.
 bool is_known(clockid_t by) noexcept {
     return by == CLOCK_REALTIME || by == CLOCK_MONOTONIC || by == CLOCK_BOOTTIME ||
            by == CLOCK_TAI || by == CLOCK_PROCESS_CPUTIME_ID;
@@ -130,7 +130,7 @@ int nanosleep(const timespec* wanted, timespec* left) {
 int clock_nanosleep(clockid_t by, int flags, const timespec* wanted, timespec* left) {
     if (!is_known(by) || is_no_time(wanted) || !is_own_process())
         return real::clock_nanosleep(by, flags, wanted, left);
-    // Other flags are none.
+    // Other flags have no meaning.
     if ((flags & TIMER_ABSTIME) != 0) return sleep_until(by, *wanted);
     return by == CLOCK_PROCESS_CPUTIME_ID ? sleep_by(by, *wanted, left)
                                           : sleep_for(duration_of(*wanted), left);

@@ -17,8 +17,8 @@ namespace {
 constexpr int no_wait = MSG_DONTWAIT;
 
 bool is_to_wait(int flags) noexcept { return (flags & MSG_DONTWAIT) == 0; }
-// Urgent bytes of a stream and errors are there or are not. A socket of messages has no urgent
-// ones, and a local one no queue of errors: there the flags are nothing, or are refused.
+// Urgent bytes of a stream and errors are there or are not. A message socket has no urgent bytes,
+// and a local socket no error queue: there the flags have no effect, or are refused.
 bool is_to_receive(int fd, int flags) noexcept {
     constexpr int others = MSG_OOB | MSG_ERRQUEUE;
     if ((flags & (MSG_DONTWAIT | others)) == 0) [[likely]]
@@ -44,20 +44,20 @@ std::size_t least_of(int fd, int flags, std::size_t bytes) noexcept {
     return (flags & MSG_WAITALL) != 0 ? bytes : std::min(bytes, low_water_of(fd));
 }
 
-// Whether what lies there goes up to an urgent byte.
+// Whether the available bytes reach up to an urgent byte.
 bool goes_up_to_mark(int fd) noexcept {
     ::pollfd p = {fd, POLLPRI, 0};
     return real::poll(&p, 1, 0) > 0 && (p.revents & POLLPRI) != 0 && !is_at_mark(fd);
 }
 
-// What the system reports at an end beside no bytes.
+// What the system reports at an end along with no bytes.
 void tell_end(msghdr& m) noexcept {
     m.msg_namelen = 0;
     m.msg_controllen = 0;
     m.msg_flags = 0;
 }
 
-// As recvmmsg(2) begins: the pending error of the socket is reported, whatever can be received.
+// As recvmmsg(2) starts: the pending error of the socket is reported, whatever can be received.
 bool has_taken_error(int fd) noexcept {
     ::pollfd p = {fd, 0, 0};
     if (real::poll(&p, 1, 0) <= 0 || (p.revents & POLLERR) == 0) return false;
@@ -66,8 +66,8 @@ bool has_taken_error(int fd) noexcept {
     return why != 0;
 }
 
-// Whether descriptors came with this part, which end a call that waits for all. MSG_CTRUNC reports
-// descriptors without room, and credentials without room too.
+// Whether descriptors came with this part, which end a call that waits for all bytes. MSG_CTRUNC
+// reports descriptors without space, and credentials without space too.
 bool has_rights(int fd, const msghdr& m) noexcept {
     auto& given = const_cast<msghdr&>(m);
     for (cmsghdr* c = CMSG_FIRSTHDR(&given); c != nullptr; c = CMSG_NXTHDR(&given, c))
@@ -104,7 +104,7 @@ private:
     void* room_ = nullptr;
 };
 
-// The answer of a call that is not to wait.
+// The answer of a call that must not wait.
 ssize_t received_at_once(int fd, ssize_t n) {
     if (n < 0 && errno == EAGAIN) refused_at_once(fd);
     return n;
@@ -116,8 +116,8 @@ bool is_bad_message(const msghdr* m) noexcept {
     return m->msg_iov == nullptr && m->msg_iovlen != 0;
 }
 
-// Whether a send with MSG_FASTOPEN failed because a connection was begun and no bytes went with its
-// beginning. A send that waits is then attempted, with other flags, when the connection exists.
+// Whether a send with MSG_FASTOPEN failed because a connection was begun and its first packet took
+// no bytes. A send that waits is then attempted, with other flags, when the connection exists.
 bool is_connecting_to_send(int fd, int& flags) noexcept {
     if ((flags & MSG_FASTOPEN) == 0 || errno != EINPROGRESS) return false;
     if (!is_nonblocking(fd)) {
@@ -129,8 +129,8 @@ bool is_connecting_to_send(int fd, int& flags) noexcept {
     return false;
 }
 
-// MSG_PEEK with MSG_WAITALL, or for at least `least` bytes: each peek begins anew. A call that may
-// not wait, or not any longer, returns what the last peek has shown.
+// MSG_PEEK with MSG_WAITALL, or for at least `least` bytes: each peek starts again from the first
+// byte. A call that may not wait, or not any longer, returns what the last peek has shown.
 template <class Look>
 ssize_t peek_all(int fd, std::size_t least, Look look_at) {
     ssize_t shown = -1;
@@ -223,7 +223,7 @@ ssize_t sendto(int fd, const void* from, size_t bytes, int flags, const sockaddr
         [&](ssize_t n) noexcept {
             at += n;
             bytes -= static_cast<std::size_t>(n);
-            flags |= MSG_NOSIGNAL;  // an error from now on is not this call's
+            flags |= MSG_NOSIGNAL;  // an error from now on does not belong to this call
             return bytes == 0;
         });
 }
@@ -243,7 +243,7 @@ ssize_t receive_message(int fd, msghdr* m, int flags, ended_by by) {
     const msghdr as_given = *m;
     ssize_t last = 0;
     const auto some = [&](int waits_not) {
-        // A failed call leaves what it was given; one that has looked does not.
+        // A failed call leaves its arguments unchanged; one that has peeked does not.
         m->msg_namelen = as_given.msg_namelen;
         m->msg_controllen = as_given.msg_controllen;
         last = real::recvmsg(fd, m, flags | waits_not);
@@ -320,7 +320,7 @@ ssize_t sendmsg(int fd, const msghdr* m, int flags) {
 }
 
 // As many messages as are there, or one where something is done after each; each is waited for as
-// long as one is. The limit is looked at after each message, as the system does: it ends no wait.
+// long as one is. The limit is checked after each message, as the system does: it ends no wait.
 int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
     if (!is_to_receive(fd, flags) || count == 0 || all == nullptr)
         return real::recvmmsg(fd, all, count, flags, limit);
@@ -354,7 +354,7 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
             };
             const ssize_t n = transfer(fd, true, [&] { return receive_with(fd, some); }, by);
             if (n < 0) break;
-            if (n == 0) {  // a message of the end
+            if (n == 0) {  // a message at the end
                 tell_end(next->msg_hdr);
                 next->msg_len = 0;
             }
@@ -380,7 +380,7 @@ int recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
     return static_cast<int>(done);
 }
 
-// A message of which a part was sent is the last.
+// A message of which only a part was sent is the last.
 int sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
     if (!is_to_wait(flags) || count == 0 || all == nullptr)
         return real::sendmmsg(fd, all, count, flags);

@@ -2,8 +2,8 @@
 // preadv2 and pwritev2.
 //
 // The pipe of a splice is never waited for by the system: SPLICE_F_NONBLOCK is its own flag. The
-// other end has none but its O_NONBLOCK, so that it is asked first whether it is ready, under the
-// lock of device.hpp, and given so little that it takes it at once.
+// other end has no flag but its O_NONBLOCK, so it is first queried whether it is ready, under the
+// lock of device.hpp, and given so few bytes that it takes them at once.
 
 #include <fcntl.h>
 #include <limits.h>
@@ -46,7 +46,7 @@ struct one_end {
     int fd;
     bool reads;
     sight seen = {};
-    time_point deadline = time_point::min();  // not asked for so far
+    time_point deadline = time_point::min();  // min(): not determined yet
 
     bool is_ready_now() const noexcept { return is_ready(fd, reads ? POLLIN : POLLOUT); }
     bool has_deadline() {
@@ -59,7 +59,7 @@ struct one_end {
 };
 
 // step() is made until it moves something or fails otherwise than by EAGAIN; waits(fd): whether the
-// call may wait for that end. The first is the one that the system looks at first.
+// call may wait for that end. The first end is the one that the system checks first.
 template <class Step, class Waits>
 ssize_t move_between(int first, bool first_reads, int second, bool second_reads, Step step,
                      Waits waits, ended_by by = ended_by::plain_handler) {
@@ -89,7 +89,7 @@ ssize_t move_between(int first, bool first_reads, int second, bool second_reads,
             if (!around) around.emplace(by);
             why = around->is_over() ? EINTR : wanting->wait();
         } else if (++tries > 2) {
-            // Both are ready by now, or one is and takes or gives nothing nevertheless.
+            // Both are ready by now, or one is ready and nevertheless moves nothing.
             if (!waits(second)) return errno = EAGAIN, -1;
             why = short_pause();
         }
@@ -117,7 +117,7 @@ bool may_be_moved(int in, int out) noexcept {
     return from >= 0 && to >= 0 && (from & O_ACCMODE) != O_WRONLY && (to & O_ACCMODE) != O_RDONLY;
 }
 
-// Timers, counters and other fds without an inode of their own: these are not spliced from.
+// Timers, counters and other fds without an inode of their own: no splice reads from these.
 bool is_anonymous(int fd) noexcept {
     struct ::stat s;
     return ::fstat(fd, &s) == 0 && (s.st_mode & S_IFMT) == 0;
@@ -153,12 +153,12 @@ bool has_room(int out) noexcept {
            real::getsockopt(out, SOL_SOCKET, SO_SNDBUF, &room, &bytes) == 0 && queued < room;
 }
 
-// A ready `out` takes this many bytes without a wait. A message is one whatever its length.
+// A ready `out` takes this many bytes without a wait. A message counts as one, whatever its length.
 std::size_t step_of(int out) noexcept {
     const fd_sort sort = sort_of(out);
     if (sort.sort() == fd_sort::message) return most_bytes;
     if (sort.sort() == fd_sort::terminal || sort.has(fd_sort::steers)) return 128;
-    // A socket that has sent all takes more at once.
+    // A socket that has sent everything takes more at once.
     int queued = 1;
     int room = 0;
     ::socklen_t bytes = sizeof room;
@@ -173,8 +173,8 @@ ssize_t would_wait() noexcept {
     return -1;
 }
 
-// Whether there is something to splice from it. A connection of TCP whose low water is higher says
-// that it is not ready, but gives what it has.
+// Whether there is something to splice from it. A TCP connection with a higher low-water mark
+// reports that it is not ready, but delivers the bytes that it has.
 bool has_some(int in) noexcept {
     if (is_ready(in, POLLIN)) return true;
     int there = 0;
@@ -182,15 +182,15 @@ bool has_some(int in) noexcept {
            real::ioctl(in, FIONREAD, &there) == 0 && there > 0;
 }
 
-// No splice of a connection goes beyond its urgent byte, and one that waits says that it is at the
-// end there.
+// No splice of a connection goes beyond its urgent byte, and a splice that waits reports the end
+// there.
 bool is_at_urgent_byte(int in) noexcept {
     return sort_of(in).sort() == fd_sort::stream && is_at_mark(in);
 }
 
-// From a socket or a device into a pipe; what there is, is enough, but for a local socket of bytes
-// whose low water is higher. As the system does, the pipe is looked at first; O_NONBLOCK of the
-// pipe is the flag, and the flag is the pipe's and that of a local socket of bytes.
+// From a socket or a device into a pipe; the available bytes are enough, except for a local byte
+// socket with a higher low-water mark. As in the system, the pipe is checked first; O_NONBLOCK of
+// the pipe counts as the flag, and the flag applies to the pipe and to a local byte socket.
 ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     if (is_not_to_wait(out)) flags |= SPLICE_F_NONBLOCK;
     const auto as_asked = [=](std::size_t from) {
@@ -227,8 +227,8 @@ ssize_t into_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     }
 }
 
-// Out of a pipe into a socket or a device: what the pipe holds, and the socket is waited for. As
-// the system does, the pipe is looked at first.
+// Out of a pipe into a socket or a device: the contents of the pipe, and the socket is waited for.
+// As in the system, the pipe is checked first.
 ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     if (is_not_to_wait(in)) flags |= SPLICE_F_NONBLOCK;
     const bool pipe_waits = (flags & SPLICE_F_NONBLOCK) == 0;
@@ -265,7 +265,7 @@ ssize_t out_of_pipe(int in, int out, std::size_t bytes, unsigned flags) {
     return static_cast<ssize_t>(moved);
 }
 
-// Whether the system takes the call at all; it moves nothing. A pipe that is full would be waited
+// Whether the system accepts the call at all; it moves nothing. A pipe that is full would be waited
 // for.
 template <class Offset>
 bool is_sent_at_all(int out, int in, Offset* at) noexcept {
@@ -273,8 +273,8 @@ bool is_sent_at_all(int out, int in, Offset* at) noexcept {
 }
 
 // Whether the system reads it for a pipe, as it does within sendfile. Files that have blocks are
-// not asked; of others (/dev/null, much of /proc, a queue of messages, a directory) a byte is taken
-// into a pipe, from behind the end where they have one, so that nothing is read.
+// not tested; of others (/dev/null, much of /proc, a message queue, a directory) a byte is read
+// into a pipe, from behind the end where they have one, so that nothing is consumed.
 bool gives_to_pipes(int in, const off64_t* at) noexcept {
     struct ::stat s;
     const bool is_known = ::fstat(in, &s) == 0;
@@ -313,15 +313,16 @@ ssize_t send_through_memory(int out, int in, off64_t& at, std::size_t bytes) {
         }
         moved += static_cast<std::size_t>(sent);
         at += sent;
-        // An error that follows a step is the next step's, and lost with it, SIGPIPE and all.
+        // An error that follows a step belongs to the next step, and is lost with it, SIGPIPE
+        // included.
         if (sent < n) break;
     }
     errno = before;
     return static_cast<ssize_t>(moved);
 }
 
-// Into a pipe it is a splice, but for what it refuses, and for a full pipe that it waits for
-// whatever is to be sent.
+// Into a pipe it is a splice, except for what a splice refuses, and for a full pipe, which it waits
+// for whatever is to be sent.
 ssize_t send_to_pipe(int out, int in, off64_t* at, std::size_t bytes) {
     const bool is_pipe = is_pipe_end(in);
     if (at == nullptr && bytes != 0 && !is_pipe && !is_always_ready(in))
@@ -393,7 +394,7 @@ ssize_t splice(int in, off64_t* in_at, int out, off64_t* out_at, size_t bytes, u
         });
     const int pipe = from_pipe ? in : out;
     const int other = from_pipe ? out : in;
-    // As weft's own io asks, for one.
+    // As weft's own io does, for example.
     if ((flags & SPLICE_F_NONBLOCK) != 0 && is_not_to_wait(other)) return as_asked();
     if (other < 0) return as_asked();
     if (is_always_ready(other)) {
@@ -407,7 +408,7 @@ ssize_t splice(int in, off64_t* in_at, int out, off64_t* out_at, size_t bytes, u
             },
             [=](int fd) { return waits && fd == pipe && !is_not_to_wait(fd); });
     }
-    if (in_at != nullptr || out_at != nullptr) return as_asked();  // no socket has such
+    if (in_at != nullptr || out_at != nullptr) return as_asked();  // no socket has an offset
     return from_pipe ? out_of_pipe(in, out, bytes, flags) : into_pipe(in, out, bytes, flags);
 }
 
@@ -418,7 +419,7 @@ ssize_t tee(int in, int out, size_t bytes, unsigned flags) {
                          [=] { return real::tee(in, out, bytes, flags | SPLICE_F_NONBLOCK); });
 }
 
-// O_NONBLOCK is nothing to it.
+// O_NONBLOCK has no effect on it.
 ssize_t vmsplice(int fd, const iovec* v, size_t count, unsigned flags) {
     if ((flags & SPLICE_F_NONBLOCK) != 0 || !is_pipe_end(fd))
         return real::vmsplice(fd, v, count, flags);

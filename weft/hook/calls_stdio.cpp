@@ -1,5 +1,5 @@
-// The calls on streams of stdio: each is libc's own, on a stream that is the running fiber's for as
-// long as the call is.
+// The calls on streams of stdio: each is libc's own, on a stream that belongs to the running fiber
+// for the length of the call.
 
 #include <cerrno>
 
@@ -42,7 +42,7 @@ void funlockfile(FILE* file) {
     leave_stream(file);
 }
 
-// libc makes a stream of its own for it, of the sort that those of the program are.
+// libc makes a stream of its own for it, of the same kind as the program's.
 int vdprintf(int fd, const char* format, va_list rest) {
     if (hooked_fiber() != nullptr) let_stream_wait(stderr);
     return real::vdprintf(fd, format, rest);
@@ -52,7 +52,8 @@ int __vdprintf_chk(int fd, int flag, const char* format, va_list rest) {
     return real::__vdprintf_chk(fd, flag, format, rest);
 }
 
-// All streams at once is no wait of one fiber: libc goes from one to the next under its own locks.
+// A call on all streams is no wait of one fiber: libc visits one after the other under its own
+// locks.
 int fflush(FILE* file) {
     if (file != nullptr) {
         const stdio_lock held(file);

@@ -42,14 +42,14 @@ public:
     // or no thread.
     static child_watch* find_or_begin(const child_kind&) noexcept;
     void let_go() noexcept {
-        // Acquire and release: the last sees what the others did.
+        // Acquire and release: the last owner sees what the others did.
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
 private:
     friend class child_wait;
 
-    static void stand(void* self) noexcept;  // what its thread does
+    static void stand(void* self) noexcept;  // the thread's function
     void finish() noexcept;
 
     const child_kind kind_;
@@ -68,8 +68,8 @@ all_watches& watches() noexcept {
     return the_one;
 }
 
-// Another thread of the parent may have been in the midst of a change, and the threads of the
-// watches are there.
+// Another thread of the parent may have been in the middle of a change, and the threads of the
+// watches are in the parent.
 __attribute__((constructor(101))) void forget_watches_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] { std::construct_at(&watches()); });
 }
@@ -89,7 +89,7 @@ child_watch* child_watch::find_or_begin(const child_kind& k) noexcept {
         all.under_way.push_back(*made);
     }
     if (weft::detail::begin_detached_thread(stand, made)) return made;
-    // Others may have found it meanwhile: they ask again.
+    // Other fibers may have found it meanwhile: they query again.
     made->finish();
     made->let_go();
     made->let_go();
@@ -129,7 +129,7 @@ public:
     static constexpr bool reports_stop = true;
 
     explicit child_wait(child_watch& w) noexcept : watch_(&w) {}
-    child_wait(child_wait&& other) noexcept : watch_(other.watch_) {}  // before it is awaited
+    child_wait(child_wait&& other) noexcept : watch_(other.watch_) {}  // only before it is awaited
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {

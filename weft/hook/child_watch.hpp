@@ -1,16 +1,16 @@
-// child_watch: waits until a child has a state to report that no descriptor reports: any child, one
-// of a group, one that was stopped or goes on.
+// child_watch: waits until a child has a state to report that no descriptor reports: any child, a
+// child of a group, a child that was stopped or continued.
 //
 // Design: a thread of weft's own waits in waitid(WNOWAIT), which takes nothing away, for all fibers
-// that wait for the same. SIGCHLD is therefore the program's, no fiber asks again and again, and a
-// fiber that is stopped leaves the thread where it is: the next that wants the same finds it there.
+// that wait for the same. SIGCHLD therefore remains the program's, and no fiber polls. A fiber that
+// is stopped leaves the thread where it is: the next fiber with the same wait finds it there.
 //
 //      fiber ---> waitid(WNOHANG): nothing ---> until_child(...) ---> the same again
 //                                                  |       ^
 //      thread of the watch: waitid(WNOWAIT) -------+-------+  wakes all, and is over
 //
-// Limits: one thread is kept for each kind of wait that a fiber has ever been in and that did not
-// end. __WNOTHREAD is no kind of these: its children are those of the calling thread.
+// Limits: one thread is kept for each kind of wait that a fiber has ever started and that did not
+// end. __WNOTHREAD is not supported here: its children are those of the calling thread.
 //
 // Model: none, the watches are in one list under one lock, and each has a wait_queue (its model).
 #pragma once

@@ -91,8 +91,8 @@ void forget_parents_threads() noexcept {
 
 namespace {
 
-// For a call that is left and hurried, whatever is requested of the fiber. A hurry may come just
-// before the thread sleeps, and so comes again.
+// For a call that its caller has left and that must end soon, whatever is requested of the fiber. A
+// request may come just before the thread sleeps, and is therefore repeated.
 void see_end_of(errand& e) {
     const shield from_stops;
     while (!e.is_over() && !is_ending()) {

@@ -26,9 +26,9 @@ public:
     virtual void run() noexcept = 0;
     // A stop has come while the call is under way; may be called more than once. Any thread.
     virtual void hurry() noexcept {}
-    // Whether it is in a call on descriptors of the caller's: a caller that leaves it goes on, or
-    // is unwound, when its thread is out of that. Until then a close would not be the last, and the
-    // fd not be another file's.
+    // Whether it is in a call on descriptors of the caller's: a caller that leaves it continues, or
+    // is unwound, when the thread has left that call. Before that, a close would not be the last
+    // one, and the fd would not belong to another file.
     virtual bool uses_files() const noexcept { return false; }
 
     void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -77,8 +77,8 @@ private:
 };
 
 // Threads for calls that end when another agent does something, which may need such a call itself:
-// as many as there are calls, or a call that waits for a thread might wait for ever. The process's,
-// never destroyed.
+// as many threads as there are calls, or a call that waits for a thread might wait for ever. The
+// pool is the process's, and is never destroyed.
 blocking_pool& pool_of_waits() noexcept;
 // In a child that fork() has made, on its one thread: it has none of its parent's threads.
 void forget_parents_threads() noexcept;

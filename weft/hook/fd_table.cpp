@@ -25,7 +25,7 @@ constinit atomic<unsigned> highest{0};  // fd of which anything was ever learnt
 // Relaxed, here and below: a byte publishes nothing else.
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// A file without an inode of its own is recognised by a name.
+// A file without an inode of its own is identified by a name.
 bool is_counter(int fd) noexcept {
     char path[32];
     std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -66,7 +66,7 @@ fd_sort learn_sort(int fd) noexcept {
     const int before = errno;
     const std::uint8_t sort = asked(fd);
     errno = before;
-    // Descriptors of a child that shares this memory are other files'.
+    // Descriptors of a child that shares this memory belong to other files.
     if (sort == fd_sort::unknown || !is_own_process()) return {sort};
     const auto number = static_cast<unsigned>(fd);
     unsigned most = highest.load(relaxed);

@@ -3,9 +3,9 @@
 //
 //      fd ---> [number_table] ---> byte        type | what is known besides
 //
-// Design: it holds nothing that the system would not say again, so that the system is simply asked
-// about an fd which was opened before, or without a hooked call. Any fd of up to 2^30 has a byte.
-// Reads take no lock; a thread that learns and a thread that forgets at the same time do so about
+// Design: it has nothing that the system would not report again, so the system is simply queried
+// about an fd that was opened before, or without a hooked call. Any fd of up to 2^30 has a byte.
+// Reads take no lock. A thread that learns and a thread that forgets at the same time do so about
 // an fd that is being closed while it is used, which is the program's own race.
 //
 // The waiters for a descriptor, and its generations, are in the table of weft/io (descriptor.hpp).
@@ -26,15 +26,15 @@ struct fd_sort {
     static constexpr std::uint8_t stream = 1;   // a socket of bytes
     static constexpr std::uint8_t message = 2;  // a socket of messages
     static constexpr std::uint8_t pipe = 3;
-    static constexpr std::uint8_t device = 4;    // whatever else is waited for: a timer, a mouse
+    static constexpr std::uint8_t device = 4;    // any other awaited file: a timer, a mouse
     static constexpr std::uint8_t file = 5;      // always ready
-    static constexpr std::uint8_t terminal = 6;  // the programs' side, and not the steering one
+    static constexpr std::uint8_t terminal = 6;  // the programs' side, and not the master side
     static constexpr std::uint8_t counter = 7;   // an eventfd
     static constexpr std::uint8_t sort_mask = 7;
-    // The system has no call for it that does not wait, of reading or of writing.
+    // The system has no call for it that does not wait, for reading or for writing.
     static constexpr std::uint8_t no_try_read = 8;
     static constexpr std::uint8_t no_try_write = 16;
-    // A device that steers a terminal, and takes what is written in parts.
+    // The master side of a terminal, which takes written bytes in parts.
     static constexpr std::uint8_t steers = 32;
 
     std::uint8_t sort() const noexcept { return bits & sort_mask; }
@@ -44,11 +44,11 @@ struct fd_sort {
 
 // As far as it is known.
 fd_sort known_sort(int fd) noexcept;
-// Asks the system; unknown if the fd is not open.
+// Queries the system; unknown if the fd is not open.
 fd_sort learn_sort(int fd) noexcept;
-// For an fd that was a file's: a call on a file has no attempt that does not wait, and would wait
-// with its thread if the fd were a pipe's or a socket's by now, behind all hooks. Pipes and sockets
-// have no file offset, and a query for the offset costs half of fstat(2).
+// For an fd that belonged to a file: a call on a file has no attempt that does not wait, and would
+// block its thread if the fd belonged to a pipe or a socket by now, behind all hooks. Pipes and
+// sockets have no file offset, and a query for the offset costs half of fstat(2).
 fd_sort sort_of_file(int fd) noexcept;
 inline fd_sort sort_of(int fd) noexcept {
     const fd_sort s = known_sort(fd);
@@ -60,8 +60,8 @@ void add_to_sort(int fd, std::uint8_t bits) noexcept;
 void forget_sort(int fd) noexcept;
 void forget_sorts(unsigned first, unsigned last) noexcept;
 
-// Whether it is not to wait: O_NONBLOCK. The system is asked each time, since whatever shares the
-// file may change it, another process too: so ask when a call would wait, and not before.
+// Whether it is nonblocking: O_NONBLOCK. The system is queried each time, since any owner of the
+// file may change it, another process too: so query when a call would wait, and not before.
 bool is_nonblocking(int fd) noexcept;
 
 }  // namespace weft::hook

@@ -1,13 +1,13 @@
 // fiber_keys: what pthread_getspecific() and pthread_setspecific() mean in a fiber: each fiber has
 // values of its own, and the destructors of its keys run when it ends, on its stack.
 //
-// Design: a library that keeps its state by thread (the error queue of OpenSSL, a handle that is
-// made once) keeps it by fiber, and none sees what another left. On a plain thread a key is as
-// ever.
+// Design: a library that keeps its state per thread (the error queue of OpenSSL, a handle that is
+// made once) keeps it per fiber here, and no fiber sees what another left. On a plain thread a key
+// is unchanged.
 //
-// Not so the keys that were made before the program's own constructors ran, and at any time by the
-// shared object that serves malloc: those are an allocator's, a sanitizer's, the C++ runtime's, and
-// mean the thread.
+// Exceptions are the keys that were made before the program's own constructors ran, and at any time
+// by the shared object that serves malloc: those belong to an allocator, a sanitizer or the C++
+// runtime, and mean the thread.
 #pragma once
 
 #include <pthread.h>
@@ -16,7 +16,8 @@ namespace weft::hook {
 
 void keys_are_of_fibers_from_now_on() noexcept;
 
-// Whether the code there is of the shared object that serves malloc; the program itself is none.
+// Whether the code there belongs to the shared object that serves malloc; never to the program
+// itself.
 bool makes_keys_of_threads(const void* code) noexcept;
 
 // pthread_key_create(), called by the code there.

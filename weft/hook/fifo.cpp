@@ -15,7 +15,7 @@
 namespace weft::hook {
 namespace {
 
-// An fd that is closed with the object, unless it is given away.
+// An fd that is closed with the object, unless it is released.
 class owned_number {
 public:
     explicit owned_number(int fd) noexcept : fd_(opened(fd)) {}
@@ -39,12 +39,12 @@ private:
     int fd_;
 };
 
-// For an fd that was opened to read and not to wait, when the pipe had no writer: whether it has a
-// writer by now, or has had one. A read to where nothing can be put takes nothing.
+// For an fd that was opened nonblocking for reading, when the pipe had no writer: whether it has a
+// writer by now, or has had one. A read into an invalid buffer takes nothing.
 bool has_had_writer(int fd) noexcept {
     if (::syscall(SYS_read, fd, sizeof(int), 1) != 0) return true;  // EAGAIN, or EFAULT: bytes
     ::pollfd p = {fd, 0, 0};
-    return real::poll(&p, 1, 0) > 0;  // hung up: it has gone
+    return real::poll(&p, 1, 0) > 0;  // hung up: the writer has left
 }
 
 constexpr auto longest_pause = std::chrono::milliseconds(16);
@@ -66,7 +66,7 @@ bool is_fifo_that_waits(int folder, const char* path, int flags) noexcept {
 
 int open_fifo(int folder, const char* path, int flags) {
     const int before = errno;
-    // The file itself is kept, since its name may go meanwhile, by the fd that it is to have.
+    // The fd that the file will have keeps it open, since its name may be removed meanwhile.
     owned_number place(real::openat(folder, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW), 0));
     if (place.get() < 0) return -1;
     char name[32];
@@ -74,7 +74,7 @@ int open_fifo(int folder, const char* path, int flags) {
     const int by = (flags & ~(O_CREAT | O_NOFOLLOW)) | O_NONBLOCK;
     const auto open = [&] {
         const int fd = real::open(name, by, 0);
-        // Without a /proc it has its name.
+        // Without /proc it is opened by its name.
         return fd >= 0 || errno != ENOENT ? fd : real::openat(folder, path, by, 0);
     };
     const bool reads = (flags & O_ACCMODE) == O_RDONLY;
@@ -97,7 +97,7 @@ int open_fifo(int folder, const char* path, int flags) {
     while (reads && !has_had_writer(place.get()))
         if (const int why = wait(); why != 0) return errno = why, -1;
     const int set = real::fcntl(place.get(), F_GETFL, nullptr);
-    if (set < 0) return place.release(), -1;  // closed meanwhile, with all others
+    if (set < 0) return place.release(), -1;  // closed meanwhile, like all others
     const auto waits = static_cast<std::uintptr_t>(set & ~O_NONBLOCK);
     real::fcntl(place.get(), F_SETFL, reinterpret_cast<void*>(waits));
     errno = before;

@@ -22,7 +22,7 @@ struct handler_words {
 };
 constinit handler_words handlers[most_signals];
 
-// As it is set now: siginterrupt() changes it behind all hooks.
+// The flags as set now: siginterrupt() changes them behind all hooks.
 bool restarts(int signal) noexcept {
     action now{};
     real::sigaction(signal, nullptr, &now);
@@ -85,7 +85,7 @@ int set_handler(int signal, const action* wanted, action* before) noexcept {
     const plain_handler plain_before = h.plain.load(std::memory_order_acquire);
     const info_handler info_before = h.info.load(std::memory_order_acquire);
     action given;
-    // In a child that shares this memory, and in one that fork() has made, the table is left alone.
+    // In a child that shares this memory, and in a child of fork(), the table is left alone.
     const bool is_handler = wanted != nullptr && wanted->sa_handler != SIG_DFL &&
                             wanted->sa_handler != SIG_IGN && !is_own(*wanted) &&
                             process_state::has(process_state::alive) && is_own_process();
@@ -118,8 +118,8 @@ int everywhere::sigaction(int signal, const action* wanted, action* before) {
 namespace {
 
 // libc's own functions do more: signal() remembers what siginterrupt() has set, sigset() may change
-// the mask, and all have flags of their own. libc is therefore asked to set the handler, and the
-// result is then set once more with weft's function in front.
+// the mask, and all have flags of their own. libc therefore sets the handler, and the result is
+// then set again with weft's function in front.
 sighandler_t set_by(sighandler_t (*by_libc)(int, sighandler_t), int signal, sighandler_t handler) {
     action before;
     const bool known = is_wrapped(signal) && set_handler(signal, nullptr, &before) == 0;
@@ -145,7 +145,7 @@ sighandler_t everywhere::sysv_signal(int signal, sighandler_t handler) {
     return set_by(real::sysv_signal, signal, handler);
 }
 
-// What signal() is called in programs that ask for System V or X/Open alone, and its other names.
+// The variants of signal(): for programs that request only System V or X/Open, and its other names.
 sighandler_t everywhere::__sysv_signal(int signal, sighandler_t handler) {
     return set_by(real::__sysv_signal, signal, handler);
 }

@@ -1,8 +1,8 @@
 // handlers: the handlers of signals that a program sets, each behind a function of weft's own that
 // calls it and then notes that it has run (interruption.hpp).
 //
-// Design: the disposition is the system's, flags and mask included; only the address is another.
-// Where the system shows weft's function, the program is shown its own:
+// Design: the disposition is the system's, flags and mask included; only the address differs. Where
+// the system shows weft's function, the program is shown its own:
 //
 //      sigaction(n, {handler, flags}) ---> the table: handler of n   the system: plain, flags
 //      sigaction(n, null, &old)       <--- handler of n, old flags <--- plain
@@ -12,7 +12,8 @@
 //
 // Limits: signals that report an error of the running code (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
 // SIGTRAP, SIGSYS, SIGABRT) are the program's alone. A handler that never returns (longjmp) ends no
-// wait. Handlers set before the hooks were there, or by a call that is not hooked, end none either.
+// wait. Handlers that were set before the hooks existed, or by a call that is not hooked, end no
+// wait either.
 //
 // Model: none, each handler is one word, and the order of changes is the system's.
 #pragma once

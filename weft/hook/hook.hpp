@@ -1,5 +1,5 @@
-// hook: the blocking calls of libc wait like a fiber when a fiber makes them, so that code which
-// knows nothing of weft (a client library, a C program) runs in fibers as it is.
+// hook: the blocking calls of libc wait as a fiber when a fiber makes them, so that code which
+// knows nothing of weft (a client library, a C program) runs in fibers unchanged.
 //
 //   weft::run([] {
 //       weft::nursery n;
@@ -7,21 +7,21 @@
 //       n.join();                                                      // one second in all
 //   });
 //
-// Design: in a fiber a call is first made so that it cannot wait; only if it would have, the fiber
-// waits for its descriptor, with its loop, and the call is made again. Nothing is changed of a
-// descriptor: flags, timeouts and fds are the system's own, for this program and for those it
-// shares them with.
+// Design: in a fiber a call is first made so that it cannot wait; only if it would have waited, the
+// fiber waits for its descriptor, with its loop, and the call is made again. Nothing of a
+// descriptor is changed: flags, timeouts and fds are the system's own, for this program and for
+// those that it shares them with.
 //
-// A program that links weft::hook, or is started with libweft_hook.so preloaded, has the hooks, and
-// they are on in every fiber; on a plain thread each call is the original. docs/hooks.md has the
-// list of the calls (calls.def) and what is promised of them.
+// A program that links weft::hook, or is started with libweft_hook.so preloaded, has the hooks.
+// They are on in every fiber; on a plain thread each call is the original. docs/hooks.md has the
+// list of the calls (calls.def) and what is guaranteed for them.
 //
-// - An answer is what the call without hooks would have given, errno included. What is different:
-//   a fiber that was asked to stop gets an error where it would wait (stop_answer); closing a
-//   descriptor ends the waits for it with EBADF; and of the fibers of a thread a handler of a
-//   signal ends the wait of the eldest with EINTR.
-// - A killed fiber unwinds out of its call, through the frames of whatever called it.
-// - After fork() there are no hooks in the child.
+// - The result is that of the call without hooks, errno included. The differences: a fiber that was
+//   requested to stop gets an error where it would wait (stop_answer); closing a descriptor ends
+//   the waits for it with EBADF; and among the fibers of a thread a signal handler ends the wait of
+//   the eldest with EINTR.
+// - A killed fiber unwinds out of its call, through the frames of its callers.
+// - After fork() the child has no hooks.
 #pragma once
 
 #include <cstdint>
@@ -36,22 +36,21 @@ namespace weft::hook {
 struct options {
     // Calls on regular files are made by a thread that may block (sched/blocking.hpp).
     bool files = false;
-    // Mutexes, conditions and all else of pthreads that is waited for belong to fibers, and are
-    // waited for by them. If not, they are the threads', as without hooks. To be set before there
-    // are fibers.
+    // The fibers own the mutexes, conditions and other objects of pthreads, and wait for them as
+    // fibers. If false, the threads own them, as without hooks. Set before there are fibers.
     bool pthreads = true;
-    // pthread_self() is a handle of the fiber's own, for libraries that know by it what belongs to
-    // whichever thread calls them. To be set before the fibers that such a library meets.
+    // pthread_self() is a handle of the fiber's own, for libraries that identify by it what belongs
+    // to the calling thread. Set before the fibers that use such a library exist.
     bool pthread_self = false;
 };
 void set_options(options o) noexcept;  // of the process; any thread
 options get_options() noexcept;
 
-// Whether fibers that say nothing have hooks: true until it is said. Any thread.
+// Whether fibers without a setting have hooks: true until it is set. Any thread.
 void set_default(bool on) noexcept;
 
-// In a child that fork() has made, on its one thread, and goes on as a program of its own (a
-// daemon): it has hooks from now on. What loops and fibers its parent had, it leaves alone.
+// In a child that fork() has made, on its one thread, which continues as a program of its own (a
+// daemon): it has hooks from now on. The loops and fibers of its parent are left alone.
 void enable_in_child() noexcept;
 
 // Sets the hooks of the running fiber, from now on. A plain thread has no hooks, and nothing to
@@ -59,7 +58,7 @@ void enable_in_child() noexcept;
 void set_enabled(bool on) noexcept;
 bool is_enabled() noexcept;
 
-// As set_enabled() for the lifetime of the object; what was set before is again after it.
+// As set_enabled() for the lifetime of the object; then the setting from before is restored.
 class enabled_scope {
 public:
     enabled_scope() noexcept : enabled_scope(true) {}
@@ -79,8 +78,9 @@ public:
     disabled_scope() noexcept : enabled_scope(false) {}
 };
 
-// The result of a call that would wait in a fiber which was asked to stop, or after the deadline of
-// its scope. Many libraries take no error for an end: they call again, or abort the program.
+// The result of a call that would wait in a fiber which was requested to stop, or after the
+// deadline of its scope. Many libraries do not take an error as an end: they call again, or abort
+// the program.
 enum class stop_answer : std::uint8_t {
     by_library,   // the answer for the calling library, by a table (docs/hooks.md); else canceled
     canceled,     // ECANCELED; ETIMEDOUT for the deadline
@@ -88,9 +88,9 @@ enum class stop_answer : std::uint8_t {
     unwind,       // throws weft::stopped through the library's frames, if each of them has unwind
                   // tables and none is noexcept; else as canceled
 };
-// Whatever it is, after 100 such answers in a row the fiber is unwound as if by `unwind`, unless
-// the table knows its library to come to an end; one that cannot be is reported, and each further
-// answer takes 10 ms.
+// With any of these, after 100 such results in a row the fiber is unwound as if by `unwind`, unless
+// the table knows that its library comes to an end. A fiber that cannot be unwound is reported, and
+// each further result takes 10 ms.
 void set_stop_answer(stop_answer a) noexcept;  // of the process; any thread; at first by_library
 stop_answer get_stop_answer() noexcept;
 
@@ -107,8 +107,8 @@ private:
     std::uint8_t before_ = 0;
 };
 
-// A hook that the program has and that is never called, and why: what calls the function gets
-// another one's.
+// A hook that the program has and that is never called, and why: callers of the function reach
+// another definition.
 struct inactive_hook {
     std::string name;
     std::string why;
@@ -119,26 +119,25 @@ std::vector<inactive_hook> self_check();
 // counts the others.
 void report_inactive(bool all) noexcept;
 
-// A pin: with options::pthreads off, a fiber waits in a hooked call and holds a mutex of pthreads,
-// so that the thread on which another comes to lock it waits for both. The first few are reported
-// on standard error; `on_pin` takes that over.
+// A pin: with options::pthreads off, a fiber waits in a hooked call while it holds a mutex of
+// pthreads, so that a thread that comes to lock the mutex waits for both. The first few are
+// reported on standard error; `on_pin` replaces that.
 struct pin {
     fiber_core* fiber;  // the agent f->who()
-    const char* what;   // it waits for
-    unsigned mutexes;   // that it holds
+    const char* what;   // the awaited object
+    unsigned mutexes;   // how many it holds
 };
 using pin_handler = void (*)(const pin&);
 pin_handler on_pin(pin_handler h) noexcept;  // returns the one before; null: standard error
 std::uint64_t pin_count() noexcept;
 
-// A fiber blocks its thread, and all that run there, in a call that cannot wait as a fiber. Each
-// call site is reported once, as a rule twice: as the wait begins and when it is over. The first
-// few are reported on standard error; `on_blocked` takes that over. (Calls on files are not
-// reported.)
+// A fiber blocks its thread, and all fibers there, in a call that cannot wait as a fiber. Each call
+// site is reported once, usually twice: when the wait begins and when it is over. The first few are
+// reported on standard error; `on_blocked` replaces that. (Calls on files are not reported.)
 struct blocked_call {
     fiber_core* fiber;   // the agent f->who()
     const char* call;    // of libc
-    const void* caller;  // it returns to there: the call site
+    const void* caller;  // the return address: the call site
     bool is_over;
     duration lasted;  // if it is over
 };

@@ -12,7 +12,7 @@ std::size_t count_of(char* const* list) noexcept {
     return n;
 }
 
-// Room that is used up from its beginning.
+// Space that is used up from its beginning.
 class cut {
 public:
     cut(char* room, std::size_t bytes) noexcept : at_(room), left_(bytes) {}
@@ -59,7 +59,7 @@ bool copy_host(const hostent& from, hostent& into, char* room, std::size_t bytes
     into.h_addr_list = rest.take_list(addresses);
     into.h_aliases = into.h_addr_list != nullptr ? rest.take_list(aliases) : nullptr;
     if (into.h_aliases == nullptr) return false;
-    // Addresses first: they are looked at as numbers.
+    // Addresses first: they are treated as numbers.
     for (std::size_t i = 0; i < addresses; ++i) {
         into.h_addr_list[i] =
             rest.copy(from.h_addr_list[i], static_cast<std::size_t>(from.h_length));

@@ -1,4 +1,4 @@
-// host_entry: what gethostbyname and its variants answer, copied into memory of the caller's.
+// host_entry: the answer of gethostbyname and its variants, copied into memory of the caller's.
 #pragma once
 
 #include <netdb.h>
@@ -7,11 +7,11 @@
 
 namespace weft::hook {
 
-// Everything that `from` points to goes into `room`, and `into` points to it there. False: there is
-// not room enough.
+// Everything that `from` points to is copied into `room`, and `into` points to it there. False:
+// `room` is too small.
 bool copy_host(const hostent& from, hostent& into, char* room, std::size_t bytes) noexcept;
 
-// How many bytes are enough for that.
+// The count of bytes that is enough for that.
 std::size_t host_bytes(const hostent& h) noexcept;
 
 }  // namespace weft::hook

@@ -32,8 +32,9 @@ bool is_refused(const char* name) noexcept {
     return value != nullptr && value[0] == '0' && value[1] == '\0';
 }
 
-// Before the constructors of the program, and after those of the libraries it is linked with. What
-// these have made keys for is each thread's: the library that serves malloc is initialised by now.
+// Before the constructors of the program, and after those of the libraries that it is linked with.
+// The keys that these have made are per thread: the library that serves malloc is initialised by
+// now.
 __attribute__((constructor(101))) void begin() {
     std::free(std::malloc(1));
     keys_are_of_fibers_from_now_on();
@@ -58,13 +59,13 @@ __attribute__((constructor(101))) void begin() {
     if (is_set("WEFT_HOOK_SELF")) process_state::set(process_state::selves, true);
 }
 
-// Behind them: all that is loaded with the program is there.
+// After them: all that is loaded with the program is there.
 __attribute__((constructor)) void check() { report_inactive(is_set("WEFT_HOOK_REPORT")); }
 
 }  // namespace
 
 void enable_in_child() noexcept {
-    if (own_process.load(std::memory_order_relaxed) == ::getpid()) return;  // it is no child
+    if (own_process.load(std::memory_order_relaxed) == ::getpid()) return;  // not a child
     forget_parents_waits();
     forget_parents_threads();
     own_process.store(::getpid(), std::memory_order_relaxed);

@@ -23,7 +23,7 @@ using weft::detail::fiber_core;
 // What is true for the whole process.
 struct process_state {
     static constexpr unsigned char alive = 1;       // no child of the process that loaded the hooks
-    static constexpr unsigned char by_default = 2;  // fibers that say nothing have hooks
+    static constexpr unsigned char by_default = 2;  // fibers without a setting have hooks
     static constexpr unsigned char files = 4;       // options::files
     static constexpr unsigned char pthreads = 8;    // options::pthreads
     static constexpr unsigned char selves = 16;     // options::pthread_self
@@ -42,7 +42,8 @@ struct process_state {
     }
 };
 
-// Whether what runs here was resumed by the fiber, and is not what gives it its turns.
+// Whether the running code was resumed by the fiber, and is not the code that gives the fiber its
+// turns.
 bool runs_below(const fiber_core& f) noexcept;
 
 // Whether the caller runs on a fiber's stack. For units that are compiled without sanitizers while

@@ -24,35 +24,36 @@
 #include "weft/hook/readiness.hpp"
 #include "weft/hook/turn_budget.hpp"
 
-// The system's id of the thread, by which libc has a mutex know its owner; 0: not asked yet. A
-// child that was forked behind the hooks has its parent's: no kind whose owner is asked for is
-// locked by it.
+// The system's id of the thread, by which libc identifies the owner of a mutex; 0: not queried yet.
+// A child that was forked behind the hooks has its parent's: it locks no mutex of a kind whose
+// owner is checked.
 WEFT_DECLARE_THREAD_LOCAL(int, weft_tls_thread_number, this_thread_number);
 WEFT_DEFINE_THREAD_LOCAL(int, weft_tls_thread_number);
 
 namespace weft::hook {
 namespace {
 
-// How many wait in the lot for mutexes: a thread that unlocks one checks the lot only if any do.
+// The count of waiters in the lot for mutexes: a thread that unlocks checks the lot only if it is
+// not 0.
 constinit atomic<unsigned> mutex_waits{0};
 
-// Some fiber was killed in a wait for a condition, and goes on without the mutex: from now on each
-// unlock in a fiber checks which fiber owns the mutex. Relaxed: that fiber's own unlock is what it
-// is for.
+// A fiber was killed in a wait for a condition, and continues without the mutex: from now on each
+// unlock in a fiber checks which fiber owns the mutex. Relaxed: it is needed for that fiber's own
+// unlock.
 constinit atomic<bool> was_kept_from_its_mutex{false};
 
 struct counted_wait {
     counted_wait() noexcept { mutex_waits.fetch_add(1, std::memory_order_seq_cst); }  // see L3
     counted_wait(const counted_wait&) = delete;
     counted_wait& operator=(const counted_wait&) = delete;
-    // Relaxed: one check too many is no harm.
+    // Relaxed: one check too many does no harm.
     ~counted_wait() { mutex_waits.fetch_sub(1, std::memory_order_relaxed); }
 };
 
 // An unlock behind the hooks notifies the futex alone: by a thread that waits for a condition in
-// libc, if a fiber has come for the mutex just then; or by code that has passed the hooks by. The
-// owner that an arriving fiber sees may be one that has just gone: the fiber therefore checks again
-// soon, and then after ever longer pauses.
+// libc, if a fiber has come for the mutex just then; or by code that bypasses the hooks. The owner
+// that an arriving fiber sees may have just unlocked: the fiber therefore checks again soon, and
+// then after ever longer pauses.
 constexpr auto look_again_soon = std::chrono::milliseconds(5);
 constexpr auto look_again = std::chrono::seconds(1);
 
@@ -65,7 +66,7 @@ bool is_fiber(int owner) noexcept { return owner >= 1 << 22; }
 #if defined(__GLIBC__)
 
 constexpr int kind_bits = 3;
-constexpr int elided = 256;  // what is locked so has a free word
+constexpr int elided = 256;  // a mutex that is locked so has a free word
 constexpr int never_elided = 512;
 constexpr int elision_bits = elided | never_elided;
 
@@ -110,7 +111,8 @@ void become_owner(pthread_mutex_t& m, int me) noexcept {
     if (kind_of(m) == PTHREAD_MUTEX_RECURSIVE_NP) m.__data.__count = 1;
 }
 
-// An owner that comes again: 0, or why not; -1: there is none, or it must wait for itself.
+// A recursive lock by the owner: 0, or the error; -1: the owner is another, or it must wait for
+// itself.
 int lock_again(pthread_mutex_t& m, int me, bool waits) noexcept {
     const int kind = kind_of(m);
     if (kind == PTHREAD_MUTEX_TIMED_NP || kind == PTHREAD_MUTEX_ADAPTIVE_NP || owner_of(m) != me)
@@ -121,9 +123,9 @@ int lock_again(pthread_mutex_t& m, int me, bool waits) noexcept {
     return 0;
 }
 
-// Frees a word that is waited for, or gives it on. Only its address is used once it is free.
+// Frees a word that has waiters, or passes it on. Only its address is used once it is free.
 WEFT_NOINLINE void pass_on(int* word) noexcept {
-    constexpr unsigned threads_turn = 4;  // every so often no waiter is given it
+    constexpr unsigned threads_turn = 4;  // every fourth time no fiber is given it
     static constinit atomic<unsigned> turns{0};
     const auto free_it = [&] { __atomic_store_n(word, 0, __ATOMIC_SEQ_CST); };
     const auto wake_thread = [&] {
@@ -160,7 +162,7 @@ void give_up(pthread_mutex_t& m) noexcept {
         pass_on(word_of(m));
 }
 
-// A fiber that was woken, or given the word, and is destroyed before it comes back.
+// A fiber that was woken, or given the word, and is destroyed before it resumes.
 void pass_by(const void* address, bool was_given) noexcept {
     auto* const word = static_cast<int*>(const_cast<void*>(address));
     if (was_given)
@@ -239,7 +241,7 @@ struct lending {
     unsigned count;     // how often it is locked; 0: not yet
     bool ends = false;  // it is being unlocked
 
-    // The mutex is free: it was destroyed while it was held, and is another one now.
+    // The mutex is free: it was destroyed while it was owned, and is another mutex now.
     bool is_stale() const noexcept { return count != 0 && !ends && is_free(*of); }
 };
 
@@ -269,8 +271,8 @@ public:
         while (*at != &l) at = &(*at)->next;
         *at = l.next;
     }
-    // In a new process: what the fibers of its parent have is locked by that one's threads, as the
-    // words of a mutex say; and another thread may have been in the midst of a change.
+    // In a new process: what the parent's fibers own is locked by the parent's threads, as the
+    // words of a mutex show; and another thread may have been in the middle of a change.
     void forget_all() noexcept {
         std::construct_at(&lock_);
         first_ = nullptr;
@@ -308,7 +310,7 @@ int type_of(const pthread_mutex_t& m) noexcept {
 #endif
 }
 
-// Whether the mutex is of a kind that knows its owner, and refuses other agents.
+// Whether the mutex is of a kind that records its owner, and refuses other agents.
 bool asks_whose_it_is(const pthread_mutex_t& m) noexcept {
     const int type = type_of(m);
     return type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK || is_robust(m);
@@ -343,19 +345,19 @@ void end_of_robust(void*) noexcept {
 }
 
 // Other objects that the fiber destroys at its end may still unlock: runs in the next iteration of
-// that.
+// that end.
 void begin_end_of_robust(void* mark) noexcept {
     if (!weft::detail::try_add_local(robust_key(), mark, end_of_robust)) end_of_robust(mark);
 }
 
-// The running fiber's robust mutexes are looked for at its end. False: there is no memory.
+// The running fiber's robust mutexes are checked at its end. False: there is no memory.
 bool look_for_robust_at_end() noexcept {
     static char mark;
     return weft::detail::find_local(robust_key()) != nullptr ||
            weft::detail::try_add_local(robust_key(), &mark, begin_end_of_robust);
 }
 
-// The entry is the fiber's, made here; or its mutex is another fiber's, which is waited for.
+// The entry is the fiber's, made here; or its mutex is another fiber's, which this one waits for.
 struct claimed_lending {
     lending* entry = nullptr;
     bool kept = false;
@@ -396,7 +398,7 @@ int lend(pthread_mutex_t& m, int me, bool waits, time_point deadline) {
         if (mine.entry == fresh) break;
         block_cache::release(fresh, sizeof(lending));
         if (mine.entry != nullptr) {
-            mine.kept = true;  // it comes again
+            mine.kept = true;  // it is locked again
             const int r = waits && type_of(m) == PTHREAD_MUTEX_ERRORCHECK
                               ? EDEADLK
                               : real::pthread_mutex_trylock(&m);
@@ -531,7 +533,7 @@ void forget_thread_number() noexcept { weft::detail::this_thread_number() = 0; }
 
 bool lock_unasked([[maybe_unused]] pthread_mutex_t& m) noexcept {
 #if defined(__GLIBC__)
-    // A sanitizer is to see the lock.
+    // A sanitizer must see the lock.
     if (WEFT_TSAN || !is_unasked(m.__data.__kind & ~never_elided) || !try_take(m)) return false;
     __atomic_store_n(&m.__data.__owner, number_of_thread(), __ATOMIC_RELAXED);
     ++m.__data.__nusers;
@@ -564,7 +566,7 @@ bool is_own_mutex(const pthread_mutex_t& m, const fiber_core* f) noexcept {
     if (has_plain_words(m))
         return owner_of(m) == (f != nullptr ? number_of(*f) : number_of_thread());
 #endif
-    if (f == nullptr) return true;  // libc asks it
+    if (f == nullptr) return true;  // libc checks it
     const int me = number_of(*f);
     const std::lock_guard held(all_lendings);
     const lending* const l = all_lendings.find(m);
@@ -596,7 +598,7 @@ bool fibers_wait_for(pthread_mutex_t& m) noexcept {
 #if defined(__GLIBC__)
 namespace {
 
-// Unlocks the mutex of a thread while fibers wait for mutexes. -1: libc is to unlock this one.
+// Unlocks the mutex of a thread while fibers wait for mutexes. -1: libc has to unlock it.
 WEFT_COLD int hand_over_of_thread(pthread_mutex_t& m) {
     // A sanitizer has its own record of the owner.
     if (WEFT_TSAN || !has_plain_words(m) || !may_have_parked(word_of(m))) return -1;
@@ -622,8 +624,8 @@ int unlock_mutex_of_thread(pthread_mutex_t& m) {
     told_released(m);
     const int* const word = word_of(m);
     const int r = real::pthread_mutex_unlock(&m);
-    // Libc's exchange of the word is a full fence, where any other thread is, on x86-64; this is
-    // one elsewhere. Pairs with counted_wait.
+    // Libc's exchange of the word is a full fence, with any other thread, on x86-64; elsewhere this
+    // is the fence. Pairs with counted_wait.
     if constexpr (!WEFT_X86_64) weft::atomic_thread_fence(std::memory_order_seq_cst);
     if (mutex_waits.load(std::memory_order_relaxed) != 0) [[unlikely]]
         wake_after(word);

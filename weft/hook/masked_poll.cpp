@@ -114,7 +114,7 @@ private:
     static std::size_t bytes_of(int count) noexcept {
         return (static_cast<std::size_t>(std::max(count, 0)) + 63) / 64 * 8;
     }
-    // The sets of the call, and behind them what it is to ask for.
+    // The sets of the call, and after them the sets that it passes to the system.
     unsigned char* set(int i) noexcept { return all_.get() + static_cast<std::size_t>(i) * bytes_; }
     unsigned char* asked(int i) noexcept { return set(i + 3); }
     int ask(duration timeout) noexcept override {
@@ -133,8 +133,8 @@ private:
     bool has_[3] = {};
 };
 
-// Makes it, and gives its result, or -1 and errno. A signal that its mask lets through may come to
-// the loop's thread, where that does not block it.
+// Makes the call, and returns its result, or -1 and errno. A signal that its mask lets through may
+// reach the loop's thread, if that thread does not block it.
 template <class E>
 int run_masked(const errand_ptr<E>& e) {
     const interruptible here(ended_by::any_handler, &e->mask());

@@ -1,12 +1,12 @@
-// number_table: something small that is known of a descriptor, by its fd: an entry for each fd of
-// up to 2^30, all zero at first.
+// number_table: something small that is known about a descriptor, by its fd: an entry for each fd
+// of up to 2^30, all zero at first.
 //
 //      fd ---> [chunk of 32768] ---> entry
 //
 // Design: a chunk is made when one of its fds first needs an entry, and stays, so that a lookup
-// takes no lock. A chunk comes from the system and not from malloc, which may be the caller. What
-// an entry is, and what its words mean, is its owner's: zero bytes must be an entry of which
-// nothing is known.
+// takes no lock. A chunk comes from the system and not from malloc, which may be the caller. The
+// owner of the table defines an entry and the meaning of its words: zero bytes must be an entry of
+// which nothing is known.
 //
 //   constinit number_table<atomic<std::uint8_t>> sorts;
 //   if (atomic<std::uint8_t>* const p = sorts.make(fd)) p->store(pipe, relaxed);

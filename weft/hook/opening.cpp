@@ -21,11 +21,12 @@ using weft::detail::io_entry;
 
 namespace {
 
-// Held by the thread that opens an entry, so that no other generation is taken for its own.
+// Locked by the thread that opens an entry, so that it does not mistake another generation for its
+// own.
 constinit spin_lock adopting;
 
-// The file that the last descriptor generation of an fd was of. Written under `adopting`, in this
-// order: no generation, the file, the generation; read without it.
+// The file of the last descriptor generation of an fd. Written under `adopting`, in this order: no
+// generation, the file, the generation; read without it.
 struct file_place {
     atomic<std::uint64_t> generation;  // and one; zero: none
     atomic<std::uint64_t> file;
@@ -49,7 +50,7 @@ struct file_place {
 };
 constinit number_table<file_place> files;
 
-// A value for the file that a descriptor is of; zero if it is not open.
+// A value for the file of a descriptor; zero if it is not open.
 std::uint64_t file_of(int fd) noexcept {
     struct ::stat s;
     if (::fstat(fd, &s) != 0) return 0;
@@ -119,15 +120,15 @@ opening asked_opening_of(int fd) noexcept {
 void end_opening(io_entry& e, std::uint64_t generation) noexcept {
     if (!is_own_process()) return;
     io_driver* const here = fiber_here() != nullptr ? weft::detail::io_driver_here() : nullptr;
-    // A ring keeps the file open until it lets go of the file, and until then a peer does not see
-    // the end.
+    // A ring keeps the file open until it releases the file, and until then a peer does not see the
+    // end.
     const bool holds_the_file = here != nullptr && here->completes() && e.is_watched_by(*here);
     // The file may stay open, by another fd or in another process.
     e.end(generation);
     if (holds_the_file) here->let_go();
 }
 
-// Each in its first state, whatever another thread of the parent was about. E4: all may be ready.
+// Each in its first state, whatever another thread of the parent was doing. E4: all may be ready.
 void forget_parents_waits() noexcept {
     new (&adopting) spin_lock;
     weft::detail::for_each_entry(
@@ -146,12 +147,12 @@ void forget_parents_waits() noexcept {
 // A call found nothing: the flags are clear until the next event, which may have come already.
 void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags) noexcept {
     io_entry& e = of.entry();
-    if (fresh) seen = {&e, e.look()};  // nothing watches it yet: the first watch reports its state
+    if (fresh) seen = {&e, e.look()};  // no watch yet: the first one reports its state
     if (seen.entry == &e) e.spend(seen.ready, flags);
 }
 
 int why_stopped(const waiter* w) noexcept {
-    // Nothing asks the fiber to stop: a handler of a signal has ended this one wait.
+    // No stop was requested of the fiber: a signal handler has ended this one wait.
     if (w != nullptr && w->reason() == stop_reason::none) return EINTR;
     return w != nullptr && w->reason() == stop_reason::deadline ? ETIMEDOUT : ECANCELED;
 }

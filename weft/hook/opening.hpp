@@ -1,11 +1,11 @@
-// opening: what the waits of hooked calls have in common: the entry of a descriptor in weft/io's
-// table, and how a wait ends that a stop has ended.
+// opening: the common part of the waits of hooked calls: the entry of a descriptor in weft/io's
+// table, and the result of a wait that a stop has ended.
 //
-// Design: a wait that lasts asks the system which file the fd is of. If that is not the file that
-// the entry was made for, the fd was closed and opened behind all hooks (by a system call of the
-// program's own): then the waiters for the old file are notified that it was closed, what is known
-// of the fd is forgotten, and the entry is opened anew. Neither a call on ready data nor a wait
-// that is over soon therefore asks anything, and no wait stays with a file that has gone:
+// Design: a wait that lasts queries the system which file the fd is of. If that is not the file
+// that the entry was made for, the fd was closed and opened behind all hooks (by a system call of
+// the program's own): then the waiters for the old file are notified that it was closed, what is
+// known of the fd is forgotten, and the entry is opened again. So neither a call on ready data nor
+// a wait that is soon over makes a query, and no wait stays with a file that no longer exists:
 //
 //      opening_of ---> waits for trusted_wait ---> same_opening: the old file's? ---> waits on
 //                            |  notified                |  another's
@@ -23,29 +23,29 @@
 
 namespace weft::hook {
 
-// How long to wait for what no driver can watch, before it is asked again.
+// How long to wait for a descriptor that no driver can watch, before it is queried again.
 inline constexpr auto blind_wait = std::chrono::milliseconds(5);
 
-// How long an entry is taken for that of its fd without a question. A question touches what a call
-// on a socket does not, and costs half a microsecond where a hundred sockets take turns.
+// How long an entry is trusted to be that of its fd without a query. A query touches what a call on
+// a socket does not, and costs half a microsecond where a hundred sockets take turns.
 inline constexpr auto trusted_wait = std::chrono::milliseconds(5);
 
-// A descriptor generation of an fd that is about to be waited for.
+// A descriptor generation of an fd that is about to be awaited.
 struct opening {
     descriptor_ref of;      // empty if none, and `error` says why
     bool fresh = false;     // it was made here
-    bool replaces = false;  // another file's: what the call was made by is of that
-    bool asked = true;      // false: to be asked about once the wait has lasted
+    bool replaces = false;  // another file's: the call was made on that file
+    bool asked = true;      // false: to be queried once the wait has lasted
     int error = 0;
 };
 opening opening_of(int fd) noexcept;
-// As opening_of(), and the system is asked.
+// As opening_of(), and queries the system.
 opening asked_opening_of(int fd) noexcept;
 
 // The fd is open, and one of weft's own sockets, files or watches: no hooked call waits for it.
 bool is_of_weft(int fd) noexcept;
 
-// Every wait for that generation ends, and none is begun; it is the program's to close the fd.
+// Every wait for that generation ends, and none begins; the program closes the fd.
 void end_opening(weft::detail::io_entry& e, std::uint64_t generation) noexcept;
 
 // In a child that fork() has made, on its one thread: the waiters and the watches of generations
@@ -59,7 +59,7 @@ void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags
 // The answer for a wait that a stop has ended: ECANCELED, or ETIMEDOUT for the deadline of a scope.
 int why_stopped(const waiter* w) noexcept;
 
-// Whether nothing can wait here, because the fiber is being ended, or the caller is no fiber.
+// Whether no wait is possible here, because the fiber is being ended, or the caller is no fiber.
 bool is_ending() noexcept;
 
 // The error with which the call fails. After a stop, lets others run first, and may throw

@@ -1,6 +1,6 @@
 // own_self: pthread_self() and the attributes of a fiber (calls_self.cpp), apart from what a
-// sanitizer asks of a thread that it does not know yet: own_self.cpp has that, and is compiled
-// without it.
+// sanitizer queries about a thread that it does not know yet: that is in own_self.cpp, which is
+// compiled without the sanitizer.
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +12,7 @@ inline bool is_of_fiber(pthread_t handle) noexcept { return (handle & 1) != 0; }
 
 // The caller's handle: that of its fiber, or of its thread.
 pthread_t self_of_fiber() noexcept;
-// As pthread_getattr_np(), of a fiber's handle.
+// As pthread_getattr_np(), for a fiber's handle.
 int attributes_of_fiber(pthread_t of, pthread_attr_t* into) noexcept;
 
 }  // namespace weft::hook

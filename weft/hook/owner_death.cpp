@@ -19,8 +19,8 @@ constexpr int robust_bit = 16;
 constexpr int inheritance_bit = 32;
 using mutex_link = __pthread_list_t;
 
-// Libc's links lead to the second word of the next one, as the kernel wants it. The lowest bit says
-// that the mutex there has priority inheritance.
+// Libc's links lead to the second word of the next one, as the kernel requires. The lowest bit
+// means that the mutex there has priority inheritance.
 mutex_link& linked_at(mutex_link* p) noexcept {
     const std::uintptr_t second = reinterpret_cast<std::uintptr_t>(p) & ~std::uintptr_t{1};
     return *reinterpret_cast<mutex_link*>(second - offsetof(mutex_link, __next));
@@ -30,7 +30,8 @@ mutex_link* link_to(mutex_link& to, bool inherits) noexcept {
     return reinterpret_cast<mutex_link*>(second | (inherits ? 1u : 0u));
 }
 
-// While a mutex is in no list and its word names this thread, a thread that dies is found by this.
+// While a mutex is in no list and its word names this thread, the kernel finds it by this if the
+// thread dies.
 class pending_operation {
 public:
     pending_operation(robust_list_head& of, mutex_link& m, bool inherits) noexcept : of_(of) {

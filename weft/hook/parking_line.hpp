@@ -1,5 +1,5 @@
-// parking_line: one line of a parking lot: fibers and threads that wait at addresses which fall
-// together, in order of arrival, and the lock under which they come and go.
+// parking_line: one line of a parking lot: the fibers and threads that wait at addresses with the
+// same hash, in order of arrival, and the lock under which they enter and leave.
 //
 // Design: a node is in the line as long as `in_line` says so, and only the lock guards that. A
 // waker claims a node's waiter first, takes the node out only if the claim has won, and wakes the
@@ -80,8 +80,8 @@ public:
         return false;
     }
 
-    // Under no lock: queues the node at the end, unless still() says under the lock that the wait
-    // is not needed. `first`: in front of all others.
+    // Without the lock: queues the node at the end, unless still() reports under the lock that the
+    // wait is not needed. `first`: in front of all others.
     template <class Still>
     [[nodiscard]] bool enter(parked& p, bool first, Still still) noexcept {
         const std::lock_guard held(*this);
@@ -104,7 +104,7 @@ public:
         return true;
     }
 
-    // Under the lock: the first at the address whose wait has not ended otherwise.
+    // Under the lock: the first at the address whose wait has not ended for another reason.
     // The caller owes them a wake: L2.
     std::size_t claim(const void* address, std::uint32_t bits, std::size_t most,
                       parked_list& into) noexcept {
@@ -122,10 +122,10 @@ public:
         return n;
     }
 
-    // After the lock, of one that is in no list.
+    // After the lock, for a node that is in no list.
     static void wake(parked& p, bool in_order) noexcept {
         if (p.fiber == nullptr) {
-            // Release: pairs with sleep(). The node may be gone right after.
+            // Release: pairs with sleep(). The node may be destroyed right after.
             p.word.store(1, std::memory_order_release);
             weft::detail::futex_wake(&p.word);
         } else if (in_order) {
@@ -138,7 +138,7 @@ public:
         const bool in_order = claimed.first != nullptr && claimed.first->next != nullptr;
         for (parked* p = claimed.first; p != nullptr;) {
             parked& woken = *p;
-            p = woken.next;  // it may be gone right after
+            p = woken.next;  // it may be destroyed right after
             wake(woken, in_order);
         }
     }
@@ -155,7 +155,7 @@ public:
         return true;
     }
 
-    // In the one thread of a child that was forked: the waiters that were in it are in the parent.
+    // In the single thread of a forked child: the waiters that were in the line are in the parent.
     void forget_all() noexcept {
         new (this) parking_line;  // the nodes are not the child's to touch
     }

@@ -43,7 +43,7 @@ parking_line& line_of(const void* address) noexcept {
     return lines[reinterpret_cast<std::uintptr_t>(address) * golden >> (64 - 8)].line;
 }
 
-// A thread that forks may have left others in the midst of a change.
+// A thread that forks may have left other threads in the middle of a change.
 void forget_all() noexcept {
     for (padded_line& l : lines) l.line.forget_all();
 }
@@ -141,7 +141,7 @@ unparked park_thread(const void* address, const parking& how, lot::question stil
     return end_of_thread(mine);
 }
 
-// The owner lives in the loop that the caller keeps from going on.
+// The owner is a flow of the loop that the caller blocks.
 const flow* owner_here(const void* address, const parking& how) noexcept {
     executor* const here = current_executor();
     if (how.is_owner == nullptr || here == nullptr) return nullptr;
@@ -158,8 +158,7 @@ const flow* owner_here(const void* address, const parking& how) noexcept {
         &with);
 }
 
-// The first function up the stack that has a name for others and is none of weft's, if there is
-// one.
+// The first function up the stack that has a visible name and is not weft's, if there is one.
 const char* named_function_above() noexcept {
     const char* found = nullptr;
     _Unwind_Backtrace(
@@ -197,7 +196,7 @@ const char* named_function_above() noexcept {
     std::abort();
 }
 
-// The wait of a fiber that cannot be suspended: its node is a thread's.
+// The wait of a fiber that cannot be suspended: its node is that of a thread.
 unparked park_beside(const fiber_core& f, const void* address, const parking& how,
                      lot::question still, void* of) {
     constexpr auto instant = std::chrono::milliseconds(1);
@@ -230,7 +229,7 @@ unparked park_beside(const fiber_core& f, const void* address, const parking& ho
 
 unparked lot::park(const void* address, const parking& how, question still, void* of) {
     fiber_core* const f = hooked_fiber();
-    // Within the start of another wait nothing can be suspended either.
+    // Nor can it be suspended while another wait of its own starts.
     const bool can_wait = f != nullptr && !f->ending && f->waiting == nullptr;
     if (!can_wait) {
         const blocks_thread tells(how.what, __builtin_return_address(0), blocks_thread::brief);

@@ -55,21 +55,21 @@ struct parking {
     const char* what;             // the awaited object, for reports: "a semaphore"
     time_point deadline = never;  // of weft::now()'s clock
     bool is_stopped = true;       // whether a stop of the fiber ends the wait
-    // Another agent owns the awaited object and gives it up soon: an executor that ends waits for
-    // that, for a while, as libc declares that nothing is thrown there (a kill).
+    // Another agent owns the awaited object and releases it soon: an executor that ends waits for
+    // that, for a while, since libc declares that the call throws nothing (a kill would).
     bool is_owned = false;
-    // Whether the fiber has the awaited object at the address, and alone may give it up: to wait
-    // for that where it can have no turn ends the program. Null: that is not known, or the wait has
-    // an end of its own.
+    // Whether the fiber owns the awaited object at the address, and alone can release it: a wait
+    // for it where that fiber can have no turn aborts the program. Null: the owner is not known, or
+    // the wait ends by another cause.
     bool (*is_owner)(const void* address, const detail::fiber_core& f) noexcept = nullptr;
     std::uint32_t bits = ~0u;  // a wake names bits; one in common wakes it
     bool first = false;        // the waiter has waited before, and is queued first
     std::uintptr_t tag = 0;    // passed to the waker, see unpark_first
-    // Called instead of the waiter's return, where its frame is destroyed (a kill) after it was
-    // unparked: what it was woken for is another waiter's. Any lock is free.
+    // Called instead of the waiter's return, if its frame is destroyed (a kill) after it was
+    // unparked: the wake then has to go to another waiter. Every lock of the lot is free.
     void (*abandoned)(const void* address, bool was_given) noexcept = nullptr;
-    // Called once the waiter is queued, before it is suspended or sleeps, outside of the line's
-    // lock: where a condition unlocks its mutex.
+    // Called once the waiter is queued, before it is suspended or sleeps, outside the line's lock:
+    // there a condition unlocks its mutex.
     void (*entered)(void* of) noexcept = nullptr;
     void* entered_of = nullptr;
 };

@@ -1,4 +1,4 @@
-// pin: reports a fiber that is about to wait and holds a mutex of pthreads (see hook.hpp).
+// pin: reports a fiber that is about to wait while it holds a mutex of pthreads (see hook.hpp).
 //
 // Model: none, a counter and a pointer, each read as a whole.
 #pragma once

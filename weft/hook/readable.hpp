@@ -19,8 +19,8 @@
 
 namespace weft::hook {
 
-// What the system reports of a wait that need not be made: EFAULT, EAGAIN, or 0. Asks by a request
-// to requeue no waiters, which reads the word and never waits.
+// What the system reports for a wait that need not be made: EFAULT, EAGAIN, or 0. Uses a request to
+// requeue no waiters, which reads the word and never waits.
 inline int look_at_word(long word, long value) noexcept {
     const int before = errno;
     const long r = real::syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, word, value);
@@ -40,7 +40,7 @@ WEFT_NOINLINE inline bool is_in_a_frame(const void* p, std::size_t bytes) noexce
     return lowest <= number(p) && number(p) <= top && bytes <= top - number(p);
 }
 
-// Memory ends with a page, so the first and the last word stand for all.
+// Memory is mapped by the page, so the first and the last word are enough.
 inline bool is_readable(const timespec* t) noexcept {
     if (is_in_a_frame(t, sizeof *t)) return true;
     constexpr long word_bytes = 4;

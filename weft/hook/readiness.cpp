@@ -92,7 +92,7 @@ int really_wait(time_point moment, ended_by by) noexcept {
         if (left <= duration::zero()) return 0;
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
         const timespec t = {seconds.count(), (left - seconds).count()};
-        // Whether a handler has SA_RESTART is not to be seen here.
+        // Whether a handler has SA_RESTART cannot be seen here.
         if (real::nanosleep(&t, nullptr) != 0 && by == ended_by::any_handler) return errno;
     }
 }
@@ -101,7 +101,7 @@ int really_wait(time_point moment, ended_by by) noexcept {
 
 void let_others_run() {
     const fiber_core* const f = fiber_here();
-    // Within the start of another wait (a callback) there is no turn to give up.
+    // While another wait starts (a callback) there is no turn to give up.
     if (f == nullptr || f->ending || f->waiting != nullptr) return;
     const kept_errno keep;
     if (!is_own_process()) return static_cast<void>(real::sched_yield());
@@ -142,7 +142,7 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by
     if (!at.of) return at.error;
     if (at.replaces) return 0;
     spend(at.of, seen, at.fresh, reads ? io_entry::readable : io_entry::writable);
-    // Around both waits: a handler that runs between them is the call's as well.
+    // Around both waits: a handler that runs between them also belongs to the call.
     const interruptible here(by, blocked);
     const auto wait = [&](time_point end) {
         fd_wait op(at.of, reads, end);
@@ -158,7 +158,7 @@ int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by
         why = here.is_over() ? EINTR : wait(deadline);
     }
     switch (why) {
-        case EPERM:  // what no driver watches, or there is no room for it
+        case EPERM:  // no driver can watch it, or there is no space for it
         case ENOMEM:
         case ENOSPC:
         case EMFILE: {

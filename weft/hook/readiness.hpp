@@ -1,13 +1,13 @@
 // readiness: how a hooked call waits: for a descriptor, for several, until a time point.
 //
-// Design: a descriptor is waited for through its entry in weft/io's table, where the driver of the
-// loop has it watched once and for good. The entry remembers what the driver reported; a call that
-// found nothing takes that back, unless something came since before the call:
+// Design: a descriptor is waited for through its entry in weft/io's table, which the driver of the
+// loop watches once and for good. The entry keeps what the driver reported; a call that found
+// nothing takes that back, unless something was reported since before the call:
 //
 //      look(fd) ---> the call ---> EAGAIN ---> until_ready(fd, as it looked): back to the call
 //
-// A call on ready data therefore does not check at all what the driver knows, and a call that waits
-// costs the calls that it would cost without hooks, and one more.
+// A call on ready data therefore does not check what the driver knows, and a call that waits costs
+// the calls that it would cost without hooks, and one more.
 //
 // Results are error numbers: 0 when the call is to be made, timed_out for the given deadline.
 // Whatever the result, errno is as it was before. In a fiber that is being ended, or was asked to
@@ -74,20 +74,20 @@ inline duration duration_of(std::int64_t whole_seconds, std::chrono::nanoseconds
 // The deadline of a call on this descriptor: SO_RCVTIMEO or SO_SNDTIMEO.
 time_point call_deadline(int fd, bool reads) noexcept;
 
-// Lets all others that are ready run once; whatever was requested of the fiber, it comes back.
+// Lets all other ready flows run once; the fiber resumes, whatever was requested of it.
 void let_others_run();
 
 // Wakes the waiters of an fd that is about to be closed or was replaced, and forgets what is known
 // of it. Any thread.
 void leave_table(int fd) noexcept;
 void leave_table(unsigned first, unsigned last) noexcept;
-// Whatever waits to write tries again. Any thread.
+// All waits to write try again. Any thread.
 void prompt_writers() noexcept;
-// As leave_table() for each fd that is not open any more.
+// As leave_table() for each fd that is no longer open.
 void leave_closed() noexcept;
 // Closes an fd of weft's own.
 void close_own(int fd) noexcept;
-// An fd that was just opened: what is known of it is of another one.
+// For an fd that was just opened: what is known of it belongs to an earlier file.
 int opened(int fd) noexcept;
 
 }  // namespace weft::hook

@@ -1,10 +1,9 @@
-// record_lock: the locks of files that are waited for: fcntl's F_SETLKW and F_OFD_SETLKW, lockf and
-// flock.
+// record_lock: waits for the locks of files: fcntl's F_SETLKW and F_OFD_SETLKW, lockf and flock.
 //
-// Design: a lock that is not free at once is waited for by a thread of its own, in the call that
-// waits. The owner of a record lock is the process, and the owner of the others is the open file,
-// so any thread may wait for them. The system includes such a wait in its search for circles
-// (EDEADLK), and passes the lock on in order.
+// Design: a lock that is not free at once is waited for by a thread of its own, in the blocking
+// call. The owner of a record lock is the process, and the owner of the others is the open file, so
+// any thread may wait for them. The system includes such a wait in its search for cycles (EDEADLK),
+// and passes the lock on in order.
 //
 //      fiber                                     thread
 //      tried, and owned by another ----------->  fcntl(fd, F_SETLKW)

@@ -12,16 +12,16 @@
 
 namespace weft::hook {
 
-// One of several descriptors, and the awaited events.
+// One of several descriptors, and the events awaited from it.
 struct wanted {
     int fd;
     bool reads;
     bool writes;
     bool urgent = false;    // urgent data, or the end of both directions
     bool ended = false;     // the end of what is read
-    bool is_asked = false;  // the query may find nothing where a call would: no event is the answer
+    bool is_asked = false;  // the query may find nothing where a call would: events are no answer
 
-    // The flags of its entry of which each brings the turn.
+    // The flags of its entry that each wake the waiter.
     std::uint64_t flags() const noexcept {
         using weft::detail::io_entry;
         return (reads ? io_entry::readable : 0) | (writes ? io_entry::writable : 0) |

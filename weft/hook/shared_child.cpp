@@ -30,7 +30,7 @@ void forget_shared_child() noexcept {
 
 namespace {
 
-// A child has to ask which process it is: the byte that it had from its parent says nothing.
+// A child has to query which process it is: the byte that it has from its parent does not show it.
 __attribute__((constructor(101))) void expect_in_children() {
     ::pthread_atfork(nullptr, nullptr, expect_shared_child);
 }
@@ -41,7 +41,7 @@ __attribute__((constructor(101))) void expect_in_children() {
 #if WEFT_SEES_SHARED_CHILDREN
 
 extern "C" {
-// What comes behind each symbol.
+// The next definition behind each symbol.
 __attribute__((visibility("hidden"), used)) void* weft_hook_next_vfork() noexcept;
 __attribute__((visibility("hidden"), used)) void* weft_hook_next_clone() noexcept;
 // The interceptors of a sanitizer that is linked statically, as in calls.cpp.
@@ -52,7 +52,7 @@ __attribute__((weak)) int __interceptor_clone();
 namespace weft::hook {
 namespace {
 
-// Kept for each of them; relaxed, as whatever looks for one finds the same.
+// One for each of them; relaxed, because every search finds the same.
 void* find(const char* name, int (*sanitizers)(), atomic<void*>& kept) noexcept {
     void* found = kept.load(std::memory_order_relaxed);
     if (found != nullptr) return found;
@@ -100,8 +100,8 @@ extern "C" pid_t _Fork() noexcept {
 }
 #endif
 
-// At the jump all is as at the entry: the registers of the arguments, the stack, and on it where
-// the caller goes on.
+// At the jump all is as at the entry: the registers of the arguments, the stack, and on it the
+// caller's return address.
 __asm__(R"(
     .pushsection .text
     .globl vfork, __vfork

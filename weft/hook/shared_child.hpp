@@ -4,13 +4,13 @@
 //      vfork, clone, _Fork ---> set, for good ---> libc's own, which returns to the caller
 //      syscall(SYS_fork, SYS_vfork, SYS_clone, SYS_clone3) ---> set ---> the system
 //
-// Design: until such a child is first made no call need ask the system which process makes it,
-// which is asked at each wait (is_own_process()) and costs more than all else that is asked there.
-// vfork() returns twice on one frame, so that no function of C++ may stand around it: the symbol
-// sets a byte and jumps on.
+// Design: until such a child is first made, no call needs to query the system for its process,
+// which is otherwise queried at each wait (is_own_process()) and costs more than all other checks
+// there. vfork() returns twice on one frame, so no C++ function may surround it: the symbol sets a
+// byte and jumps.
 //
-// Limits: a child that is made by an instruction of its own, past libc, is not seen. On processors
-// for which there is no such symbol here the byte is always set.
+// Limits: a child that is made by a system call instruction outside libc is not seen. On processors
+// without such a symbol here the byte is always set.
 //
 // Model: none, the byte stands for itself, and the thread that makes a child has set it before.
 #pragma once
@@ -19,9 +19,9 @@
 
 namespace weft::hook {
 
-// May be one from now on. Async-signal-safe.
+// There may be one from now on. Async-signal-safe.
 void expect_shared_child() noexcept;
-// In a child of fork() that goes on as a program of its own: it has none.
+// In a child of fork() that continues as a program of its own: it has none.
 void forget_shared_child() noexcept;
 
 extern atomic<bool> shared_child_is_expected;

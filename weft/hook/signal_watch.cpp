@@ -18,7 +18,7 @@ signal_watch::~signal_watch() {
 
 int signal_watch::until_pending(sight seen, time_point deadline, const sigset_t* blocked) const {
     if (fd_ >= 0) return until_ready(fd_, seen, true, deadline, ended_by::any_handler, blocked);
-    // No fd was left for it.
+    // No fd was free for it.
     const time_point again = after(now(), blind_wait);
     const int why = until(std::min(again, deadline));
     return why != 0 ? why : deadline <= again ? timed_out : 0;

@@ -1,14 +1,14 @@
 // signal_watch: waits until a signal of a set is pending, for the process or for the loop's thread.
 //
 // Design: a signalfd of weft's own is watched and never read, so that it reports that a signal is
-// there and the signal stays for the call that takes it: sigtimedwait(), or a handler.
+// pending and the signal stays for the call that takes it: sigtimedwait(), or a handler.
 //
 //   signal_watch watch(set);
 //   do { seen = watch.look(); r = sigtimedwait(&set, info, &no_time); }
 //   while (r < 0 && errno == EAGAIN && watch.until_pending(seen, deadline) == 0);
 //
-// Limits: it sees what waits because the loop's thread blocks it. That is the program's to see to,
-// as it is where it has threads.
+// Limits: it sees signals that are pending because the loop's thread blocks them. To block them is
+// up to the program, as it is with threads.
 #pragma once
 
 #include <signal.h>

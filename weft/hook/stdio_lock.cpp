@@ -15,12 +15,12 @@
 namespace weft::hook {
 namespace {
 
-// One stream that a fiber is in. A record lies in no frame, because a shared stack may have other
+// One stream that a fiber is in. A record is in no frame, because a shared stack may have other
 // frames in that place.
 struct record {
     record* next;
     FILE* file;
-    std::uint64_t owner;  // the fiber's id, which no other ever has
+    std::uint64_t owner;  // the fiber's id, which is never reused
     unsigned depth;
 };
 
@@ -39,7 +39,7 @@ struct record_list {
 constexpr unsigned list_count = 32;
 constinit record_list lists[list_count];
 
-// Another thread of the parent may have one locked. A list is whole at each step of a change.
+// Another thread of the parent may have locked one. A list is complete at each step of a change.
 __attribute__((constructor(101))) void free_lists_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] {
         for (record_list& l : lists) new (&l.lock) spin_lock;
@@ -51,7 +51,7 @@ record_list& list_of(const FILE* file) noexcept {
     return lists[(address >> 4 ^ address >> 12) % list_count];
 }
 
-// False: it is another fiber's.
+// False: it is owned by another fiber.
 bool try_enter(FILE* file, std::uint64_t fiber) {
     record_list& list = list_of(file);
     const std::lock_guard held(list.lock);
@@ -98,8 +98,8 @@ void enter_stream(FILE* file) {
     let_stream_wait(file);
     const std::uint64_t fiber = f->id();
     while (!try_enter(file, fiber)) {
-        // A fiber that is being ended can wait for no other: it enters the stream, as libc's lock
-        // lets it.
+        // A fiber that is being ended cannot wait for another: it enters the stream, as libc's lock
+        // permits.
         if (f->ending) return;
         wait_for(file, fiber);
     }
@@ -132,7 +132,7 @@ void wait_for_all_streams() {
     while (const FILE* const file = any_of_another(fiber)) {
         if (f->ending) return;
         wait_for(file, fiber);
-        unpark(file, 1);  // what it was woken for it does not take
+        unpark(file, 1);  // passes on the wake that this fiber does not use
     }
 }
 

@@ -1,14 +1,14 @@
 // stdio_lock: the lock of a stream of stdio, by fiber.
 //
-// Design: libc's own lock of a FILE belongs to a thread, so that every fiber of one thread may
-// enter a stream that another of them is in the middle of. In front of it stands a lock that
-// belongs to a fiber: a record for each stream that some fiber holds, and a line of those that wait
-// for it. A plain thread needs none: libc's lock excludes it, as the fiber inside holds that one as
-// well.
+// Design: libc's own lock of a FILE belongs to a thread, so every fiber of one thread may enter a
+// stream that another of them is in the middle of using. Before it a fiber acquires a lock that
+// belongs to the fiber: a record for each stream that some fiber owns, and a line of the fibers
+// that wait for it. A plain thread needs no such lock: libc's lock excludes it, because the fiber
+// inside owns that one as well.
 //
 //      fiber ---> record of the FILE (fiber, depth) ---> libc's lock of the FILE (thread) ---> call
 //
-// Limits: a fiber whose hooks are off has libc's lock alone, which its thread's others pass.
+// Limits: a fiber whose hooks are off has libc's lock alone, which other fibers of its thread pass.
 //
 //   const stdio_lock held(file);                 // in a hooked fiber waits; elsewhere nothing
 //

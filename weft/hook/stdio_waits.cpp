@@ -19,25 +19,25 @@ namespace weft::hook {
 #if defined(__GLIBC__) && defined(__LP64__)
 namespace {
 
-// glibc's _IO_jump_t: pointers to functions, of which these two are known by their places.
+// glibc's _IO_jump_t: pointers to functions, of which these two are known by their index.
 constexpr unsigned read_at = 14;
 constexpr unsigned write_at = 15;
 using entry = void*;
 using read_function = ssize_t (*)(FILE*, void*, ssize_t);
 using write_function = ssize_t (*)(FILE*, const void*, ssize_t);
 
-// What libc has there. Set once, before an entry is replaced.
+// Libc's own entries. Set once, before an entry is replaced.
 constinit atomic<read_function> libc_read{nullptr};
 constinit atomic<write_function> libc_write{nullptr};
 constinit spin_lock replacing;
 constinit thread_local unsigned blocking_scopes = 0;
 
-// Another thread of the parent may have it locked. A table is whole at each step of a change.
+// Another thread of the parent may have locked it. A table is complete at each step of a change.
 __attribute__((constructor(101))) void free_replacing_in_children() {
     ::pthread_atfork(nullptr, nullptr, [] { new (&replacing) spin_lock; });
 }
 
-// Out of line: a fiber may come to another thread between two calls.
+// Out of line: a fiber may be on another thread between two calls.
 WEFT_NOINLINE unsigned& scopes_here() noexcept { return blocking_scopes; }
 
 bool waits_as_fiber() noexcept { return hooked_fiber() != nullptr && scopes_here() == 0; }
@@ -47,7 +47,7 @@ ssize_t read_of_stream(FILE* file, void* to, ssize_t bytes) {
     return in_fiber::read(file->_fileno, to, static_cast<size_t>(bytes));
 }
 
-// As libc's own: all of it, or what went before an error, which the stream then has.
+// As libc's own: writes all of it, or the part before an error, which is then the stream's.
 ssize_t write_of_stream(FILE* file, const void* from, ssize_t bytes) {
     if (!waits_as_fiber()) return libc_write.load(std::memory_order_relaxed)(file, from, bytes);
     ssize_t done = 0;

@@ -21,19 +21,19 @@ namespace {
 
 constinit atomic<stop_answer> answer_of_process{stop_answer::by_library};
 
-// What a library does with an error of its wait, by the beginning of the name of its file.
+// What a library does with an error of its wait, by the beginning of its file's name.
 struct known_library {
     std::string_view beginning;
     stop_answer answer;
 };
 constexpr known_library known_libraries[] = {
-    {"libzmq.so", stop_answer::interrupted},    // aborts on what is not EINTR; hands that on
-    {"libev.so", stop_answer::interrupted},     // aborts on what is not EINTR; asks again for ever
-    {"libuv.so", stop_answer::interrupted},     // the same
-    {"libglib-2.0.so", stop_answer::unwind},    // warns, or not, and asks again for ever
-    {"libevent-", stop_answer::canceled},       // its loop ends with -1; EINTR: asks again
+    {"libzmq.so", stop_answer::interrupted},  // aborts on all but EINTR; passes EINTR on
+    {"libev.so", stop_answer::interrupted},   // aborts on all but EINTR; repeats the call for ever
+    {"libuv.so", stop_answer::interrupted},   // the same
+    {"libglib-2.0.so", stop_answer::unwind},  // warns, or not, and repeats the call for ever
+    {"libevent-", stop_answer::canceled},     // its loop ends with -1; EINTR: repeats
     {"libevent_core-", stop_answer::canceled},  // the same
-    {"libsqlite3.so", stop_answer::canceled},   // counts what it has slept, up to an end
+    {"libsqlite3.so", stop_answer::canceled},   // counts the time that it slept, up to an end
 };
 
 const char* path_of(void* pc) noexcept {
@@ -70,11 +70,11 @@ stop_answer answer_of_stack(bool& is_known) noexcept {
 // The obstacle for an exception on the way from here to the first frame of the coroutine.
 struct way_out {
     const char* in_the_way = "a function without unwind information is in the way";
-    void* pc = nullptr;  // the last frame that was seen
+    void* pc = nullptr;  // the last frame of the walk
 };
 
-// With ucontext a coroutine begins below a frame of libc's, which has no tables, and which nothing
-// that is thrown in the coroutine comes to. All other functions of libc have some.
+// With ucontext a coroutine begins below a frame of libc's that has no tables, and that no
+// exception of the coroutine reaches. All other functions of libc have tables.
 bool is_first_of_context([[maybe_unused]] void* pc) noexcept {
 #if WEFT_BACKEND_UCONTEXT
     const char* const path = path_of(pc);
@@ -85,7 +85,7 @@ bool is_first_of_context([[maybe_unused]] void* pc) noexcept {
 #endif
 }
 
-// The frame that begins a coroutine has no caller. One without tables ends the walk before it.
+// The frame that begins a coroutine has no caller. A frame without tables ends the walk before it.
 way_out look_for_way_out() {
     way_out way;
     if (!WEFT_EXCEPTIONS) return {"weft is built without exceptions", nullptr};
@@ -122,11 +122,11 @@ void report_stuck(const fiber_core& f, const way_out& way) noexcept {
         .write(2);
 }
 
-// Waits, so that code which asks again and again does not spin.
+// Waits, so that code which calls again and again does not spin.
 void slow_down(fiber_core& f) {
     constexpr auto pause = std::chrono::milliseconds(10);
     const kept_errno own;
-    if (f.ending) {  // nothing waits as a fiber any more
+    if (f.ending) {  // no wait is a fiber's any more
         const timespec t = {0, std::chrono::nanoseconds(pause).count()};
         real::nanosleep(&t, nullptr);
     } else {
@@ -139,7 +139,7 @@ stop_reason reason_of(const fiber_core& f, int why) noexcept {
     return why == ETIMEDOUT ? stop_reason::deadline : stop_reason::user;
 }
 
-// Comes back if it cannot.
+// Returns if it cannot unwind.
 void try_unwind(fiber_core& f, int why, bool is_told) {
     const way_out way = look_for_way_out();
     if (way.in_the_way == nullptr) throw_past_handlers(f, reason_of(f, why));
@@ -178,20 +178,20 @@ int answer_to_stop(int why) {
         f->stop_answer != 0 ? static_cast<stop_answer>(f->stop_answer - 1) : get_stop_answer();
     bool is_known = false;
     if (answer == stop_answer::by_library) answer = answer_of_stack(is_known);
-    // Code that is known to take an error for an end may call a few hundred times on its way there.
+    // Code that is known to take an error as an end may call a few hundred times on its way there.
     const bool comes_to_an_end = is_known && answer == stop_answer::canceled;
     const bool too_often = !comes_to_an_end && f->refused_waits >= most_refusals;
     if (!comes_to_an_end && !too_often) ++f->refused_waits;
     const bool unwinds = answer == stop_answer::unwind;
     const bool is_last = !comes_to_an_end && !too_often && f->refused_waits == most_refusals;
-    // Reported once: by the first refusal where it is to unwind, else by the last.
+    // Reported once: by the first refusal if the answer is to unwind, else by the last.
     if (!f->ending && (is_last || unwinds))
         try_unwind(*f, why, unwinds ? f->refused_waits == 1 : is_last);
     if (too_often) slow_down(*f);
     switch (answer) {
         case stop_answer::interrupted:
             return EINTR;
-        case stop_answer::unwind:  // it cannot be
+        case stop_answer::unwind:  // the fiber cannot be unwound
             return is_known ? EINTR : why;
         default:
             return why;

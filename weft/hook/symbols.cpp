@@ -1,5 +1,5 @@
-// The symbols that replace libc's: each function here has its own name for C++, and libc's for the
-// linker, so that it does not meet the declarations of libc's headers.
+// The symbols that replace libc's: each function here has one name for C++, and libc's for the
+// linker, so that it does not conflict with the declarations of libc's headers.
 
 #include "weft/hook/symbols.hpp"
 
@@ -26,8 +26,8 @@ using point_of =
         return in_fiber::name arguments;                     \
     }
 #define WEFT_EVERYWHERE(type, name, parameters, arguments)
-// The last argument is taken whether it was given or not, as libc does; no code reads one that was
-// not.
+// The last argument is read whether it was passed or not, as libc does; no code uses one that was
+// not passed.
 #define WEFT_ELLIPSIS(type, name, fixed, before, last_type, arguments) \
     WEFT_HOOKED_SYMBOL(type, name, (WEFT_BARE fixed, ...));            \
     type name(WEFT_BARE fixed, ...) {                                  \

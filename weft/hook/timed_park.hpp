@@ -2,8 +2,8 @@
 //
 //   park_until(s, {.what = "a semaphore"}, {CLOCK_REALTIME, moment}, [&] { return value() == 0; })
 //
-// Design: the lot's deadlines are of weft's clock, and a clock of the system may be set; what is
-// left until the deadline is therefore asked again after a while.
+// Design: the lot's deadlines are of weft's clock, and a clock of the system may be set; the time
+// that is left until the deadline is therefore computed again after a while.
 //
 // Model: none, it holds nothing.
 #pragma once
@@ -27,7 +27,7 @@ inline bool is_no_moment_of_waits(const timespec& t) noexcept {
     return t.tv_nsec < 0 || t.tv_nsec > 999'999'999;
 }
 
-// At most zero: it has come.
+// At most zero: the deadline has come.
 inline duration left_until_moment(const clock_moment& m) noexcept {
     timespec there{};
     ::clock_gettime(m.by, &there);

@@ -1,17 +1,17 @@
-// transfer: what every hooked call that moves bytes is: try, wait, try again, until it has what a
-// call that blocks would have.
+// transfer: the common part of all hooked calls that move bytes: try, wait, try again, until the
+// call has what a blocking call would have.
 //
 //      look --- attempt --- n bytes ---> enough? ---> n so far
 //       ^          |  EAGAIN
 //       |          v
 //       +--- until ready, or the descriptor is not to wait ---> what came so far, or -1 and errno
 //
-// The attempt never waits. It moves bytes, and a later one goes on from where the last has ended.
+// The attempt never waits. It moves bytes, and the next one continues where it has ended.
 //
 // A call that waits is one call for the system. If an error comes, the call ends with what has
-// moved, and the error is the next call's. An attempt would take the error away, so before each
-// attempt but the first the call checks for an error. An error that comes between the check and the
-// attempt is lost. A writer of a local socket leaves none.
+// moved, and the error belongs to the next call. An attempt would take the error away, so before
+// each attempt but the first the call checks for an error. An error that comes between the check
+// and the attempt is lost. A writer of a local socket leaves none.
 //
 // What has moved is kept: after the first bytes any handler ends the wait, also one with
 // SA_RESTART.
@@ -30,22 +30,22 @@
 
 namespace weft::hook {
 
-// An end of waiting as errno of the call: a timeout of the descriptor is EAGAIN.
+// The end of a wait as errno of the call: a timeout of the descriptor is EAGAIN.
 inline int errno_of(int why) noexcept { return why == timed_out ? EAGAIN : why; }
 
 // Whether the system's own call tries once, and ends with the part that it has: more may fit, or
-// have come, by the time of a second.
+// have come, by the time of a second attempt.
 inline bool is_one_try(int fd) noexcept { return sort_of(fd).is_socket() && is_nonblocking(fd); }
 
-// What has become of the first attempt.
+// The result of the first attempt.
 struct first_attempt {
     int errno_before;
     sight seen;  // before it
     ssize_t n;
 };
 
-// All that comes after a first attempt that was not enough: apart, so that a call on ready data
-// does not pay for it.
+// All that follows a first attempt that was not enough: apart, so that a call on ready data does
+// not pay for it.
 template <class Attempt, class Enough>
 WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough& enough,
                                     const ended_by& by, const first_attempt& first) {
@@ -56,7 +56,7 @@ WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough
     ssize_t moved = 0;
     bool waits = false;
     time_point deadline = never;
-    // Around all the waits: a handler that runs between two of them is the call's as well.
+    // Around all the waits: a handler that runs between two of them also belongs to the call.
     std::optional<interruptible> around;
     ended_by around_by = by;
     for (;;) {
@@ -105,9 +105,9 @@ WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough
     }
 }
 
-// attempt() is a call that fails with EAGAIN where it would wait; enough(n) is asked after each
-// that moved n bytes, n > 0. `by`, as it is by then, is what ends a wait for the first of
-// them that has no deadline.
+// attempt() is a call that fails with EAGAIN where it would wait; enough(n) is called after each
+// that moved n bytes, n > 0. `by`, with its value at that time, is what ends a wait for the first
+// of them that has no deadline.
 template <class Attempt, class Enough>
 ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough,
                  const ended_by& by = ended_by::plain_handler) {

@@ -11,8 +11,8 @@ WEFT_DEFINE_THREAD_LOCAL(weft::hook::turn_account, weft_tls_turn_account);
 
 namespace weft::hook {
 
-// Not with a mutex of pthreads that is the thread's, which others may want; nor in a handler, which
-// has to come to its end first.
+// Not while a mutex of pthreads is held that is the thread's, which other fibers may need; nor in a
+// handler, which has to end first.
 WEFT_COLD void overdrawn() {
     begin_turn_budget();
     const fiber_core* const f = hooked_fiber();

@@ -1,19 +1,19 @@
-// turn_budget: a fiber that goes from one hooked call to the next, and never has to wait, gives its
-// turn to the others now and then, as the system takes the processor from a thread. A loop that
-// polls until another fiber has done something therefore ends, and a peer that never runs out of
-// bytes starves no fiber. (Tokio has the idea and the word: a cooperative budget.)
+// turn_budget: a fiber that makes one hooked call after another, and never has to wait, yields its
+// turn now and then, as the system takes the processor from a thread. A loop that polls until
+// another fiber has done something therefore ends, and a peer that never runs out of bytes starves
+// no fiber. (The idea and the word are Tokio's: a cooperative budget.)
 //
-// Design: each call has a price, and the one that overdraws the thread's budget lets all that is
-// ready run first. A wait begins a new budget, so that only a fiber which did not wait for hundreds
-// of calls comes to that; a call costs an addition.
+// Design: each call has a price, and the call that overdraws the thread's budget lets all ready
+// flows run first. A wait starts a new budget, so only a fiber that did not wait for hundreds of
+// calls overdraws it; a call costs an addition.
 //
 // weft's own calls are counted as well, some of them under a lock. Descriptors that weft opens have
-// O_NONBLOCK. A call on such a descriptor therefore gives no turn away, unless the same descriptor
-// was tried without effect hundreds of times, which weft does not do.
+// O_NONBLOCK. A call on such a descriptor therefore yields no turn, unless the same descriptor was
+// tried without effect hundreds of times, which weft does not do.
 //
-// Limits: what makes no hooked call (a loop that checks a flag, or the time) keeps its thread, and
-// so does what asks several descriptors with O_NONBLOCK in turn, other than by poll and its
-// variants.
+// Limits: code that makes no hooked call (a loop that checks a flag, or the time) keeps its thread,
+// and so does code that tries several descriptors with O_NONBLOCK in turn, other than by poll and
+// its variants.
 //
 // Model: none, the budget is its thread's own.
 #pragma once
@@ -25,7 +25,7 @@ namespace weft::hook {
 struct turn_account {
     int spent;
     int refusals;  // in a row
-    int refused;   // the descriptor of these
+    int refused;   // the descriptor that they were for
 };
 
 }  // namespace weft::hook
@@ -39,7 +39,8 @@ enum class price : int { lock = 1, call = 16 };
 inline constexpr int turn_budget = 4096;
 inline constexpr int most_refusals_at_once = turn_budget / static_cast<int>(price::call);
 
-// Let others run, if this is allowed here; the last two only if weft does not use the descriptor.
+// Lets other flows run, if this is allowed here; the last two only if weft does not use the
+// descriptor.
 void overdrawn();
 void overdrawn_by(int fd);
 void refused_too_often(int fd);
@@ -63,7 +64,7 @@ inline void refused_at_once(int fd) {
         refused_too_often(fd);
 }
 
-// The fiber has waited, or given its turn.
+// The fiber has waited, or yielded its turn.
 inline void begin_turn_budget() noexcept { weft::detail::turn_account_here() = {}; }
 
 }  // namespace weft::hook

@@ -14,7 +14,7 @@
 //                           thief: makes a task_flow, and its end is counted in `owed_`
 //
 // Invariants:
-// F1  children above `kept_` were pushed, the last first: if one of them is gone, or lies under
+// F1  children above `kept_` were pushed, the last first: if one of them is gone, or is under
 //     entries that were pushed since, so are all children behind that one
 // F2  a child that was taken away has its flow from its first turn on, and ends by counted()
 // F3  the parent resumes when every child has ended or was dropped: `owed_` is the number of

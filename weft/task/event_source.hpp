@@ -13,8 +13,8 @@
 // latest() also takes a value that was set while no waiter was queued, if latest() has not taken it
 // yet: of several, the last. A consumer that must not miss a value needs a channel.
 //
-// The operation of next() may stand in the co_await or have a name; it sees the events from its
-// await on. A source outlives its waiters.
+// The operation of next() may be a temporary in the co_await or have a name; it sees the events
+// from its await on. A source outlives its waiters.
 #pragma once
 
 #include <concepts>

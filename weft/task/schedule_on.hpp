@@ -2,7 +2,7 @@
 //
 // schedule_on(executor, task) runs the task on that executor, as a flow of its own; the awaiter
 // resumes on its own executor. A stop of the awaiter is forwarded to the task; the await returns
-// when the task is done. A pool may stand in place of the executor.
+// when the task is done. A pool may be given in place of the executor.
 //
 // co_await resume_on(executor) resumes the coroutine on that executor. The whole awaiter chain
 // migrates with the coroutine, up to the task that was spawned, or awaited by a fiber or a thread.
