@@ -1,14 +1,14 @@
 // annotated_context: a context that announces each switch to the sanitizers.
 //
 // ASan needs the bounds of the stack in use and keeps a fake stack per agent; TSan keeps a shadow
-// stack and a clock per agent. The one idea: the sanitizers' data is a member that is empty when
-// they are off, so that the one annotated switch below is the plain switch in every other build.
+// stack and a clock per agent. Design: the sanitizers' data is a member that is empty when they are
+// off, so that the one annotated switch below is the plain switch in every other build.
 //
 // Limits: to TSan a coroutine that has started is a thread. Each costs it milliseconds, and it ends
 // the program at the 8128th.
 //
 //   thread or resumer    annotated_context a;  a.adopt_running()     (nothing to free)
-//   coroutine            annotated_context c;  c.make(stack, point); ... c.retire() once it is over
+//   coroutine            annotated_context c;  c.make(stack, point); ... c.retire() once it is done
 #pragma once
 
 #include <cstddef>
@@ -33,11 +33,11 @@ struct asan_party {
     std::size_t bytes = 0;
 
     void on_stack(const void* limit, std::size_t n) noexcept { bottom = limit, bytes = n; }
-    // `last` when this agent never runs again: ASan then frees its fake stack.
+    // `last` if this agent never runs again: ASan then frees its fake stack.
     void leave_for(asan_party& to, bool last) noexcept {
         __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, to.bottom, to.bytes);
     }
-    // `from` learns its bounds if it is a thread's own stack, which no code declared.
+    // Sets the bounds of `from`: for a thread's own stack, no other code declares them.
     void arrive_from(asan_party& from) noexcept {
         const void* old_bottom;
         std::size_t old_bytes;
@@ -63,8 +63,7 @@ struct tsan_party {
         if (fiber != nullptr) __tsan_destroy_fiber(fiber);
         fiber = nullptr;
     }
-    // Inlined everywhere: TSan counts calls, and this call would return on the account of another
-    // agent.
+    // Inlined everywhere: TSan counts calls, and this call would return on another agent's count.
     static WEFT_ALWAYS_INLINE void leave_for(const tsan_party& to) noexcept {
         __tsan_switch_to_fiber(to.fiber, 0);
     }
@@ -107,7 +106,7 @@ WEFT_ALWAYS_INLINE arrival annotated_switch(annotated_context& from, annotated_c
     return arrived(from, switch_to(from, to, word));
 }
 
-// As annotated_switch, for an agent that is done: its stack may be taken away once `to` runs.
+// As annotated_switch, for an agent that is done: its stack may be released once `to` runs.
 [[noreturn]] WEFT_ALWAYS_INLINE void annotated_switch_last(annotated_context& from,
                                                            annotated_context& to,
                                                            void* word) noexcept {

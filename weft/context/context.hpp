@@ -1,25 +1,25 @@
 // context: the state of a suspended agent, and the switch from one agent to another.
 //
-// A context is what an agent leaves behind when it stops running on its stack and what it needs to
-// go on there. Its one idea: the switch is inlined at its call site and declares every register
-// clobbered, so that the compiler saves what is live there and nothing else. What a compiler will
-// not let go of (program counter, stack, frame and base pointer) goes into the context, never onto
-// the stack.
+// A context is the state that an agent saves when it stops running on its stack, and needs to
+// continue there. Design: the switch is inlined at its call site and declares every register
+// clobbered, so that the compiler saves the live registers and no others. The registers that a
+// compiler does not accept as clobbered (program counter, stack, frame and base pointer) are saved
+// in the context, never on the stack.
 //
 //     from.pc, sp, bp, bx  <-  this agent        the word and the address of `from`
 //     this agent           <-  to.pc, sp, bp, bx     arrive with it, in registers
 //
 // One backend is chosen at configure time; both have the same interface and pass the same tests:
 //   switch_x86_64_sysv.hpp   inline assembly, about ten instructions
-//   switch_ucontext.hpp      POSIX swapcontext, where no assembly is written; it makes system calls
+//   switch_ucontext.hpp      POSIX swapcontext, for other processors; it makes system calls
 //
-// It leaves to others: where stacks come from (stack/), the floating-point environment and the C++
+// Left to others: the source of stacks (stack/), the floating-point environment and the C++
 // exception state (the two headers beside this one; their owner decides when), sanitizers
-// (annotated_context.hpp), and whether the other agent may be resumed at all.
+// (annotated_context.hpp), and the check that the other agent may be resumed.
 //
 // Limits: a context belongs to one agent at a time. The switch does not touch thread-local state:
 // code that migrates an agent between threads must not carry thread-local addresses across the
-// switch (base/tls.hpp). On the ucontext backend the floating-point environment always goes with
+// switch (base/tls.hpp). On the ucontext backend the floating-point environment always moves with
 // the agent.
 //
 //   weft::context here, there;

@@ -11,14 +11,14 @@
 namespace weft {
 namespace {
 
-// The last frame of the body's owner, see context::outermost.
+// The outermost frame that a forced unwind includes, see context::outermost.
 WEFT_NOINLINE void enter_body(context* self) {
     self->ends = __builtin_dwarf_cfa();
     self->begins->enter(self->came.from, self, self->came.word);
     asm volatile("");  // not a tail call: this frame must stay
 }
 
-// makecontext passes ints only: a pointer travels as two halves.
+// makecontext passes ints only, so a pointer is passed as two halves.
 void enter(unsigned high, unsigned low) {
     auto* self = reinterpret_cast<context*>((static_cast<std::uintptr_t>(high) << 32) | low);
 #if WEFT_EXCEPTIONS
@@ -34,8 +34,8 @@ void enter(unsigned high, unsigned low) {
     fail("the last function of a context returned");
 }
 
-// Each of these asks the system for the signal mask and does nothing where that is refused, in this
-// thread's every switch from then on: the program cannot go on.
+// Each of these calls asks the system for the signal mask. If the system refuses, the call does
+// nothing, and every later switch of this thread is refused too: the program cannot continue.
 void demand(bool done) noexcept {
     if (!done) [[unlikely]]
         fail("the system refuses rt_sigprocmask, which a switch by ucontext needs", {},
@@ -46,14 +46,14 @@ void demand(bool done) noexcept {
 
 arrival switch_to(context& from, context& to, void* word) noexcept {
     to.came = {word, &from, &to};
-    // The signal mask is the thread's, and swapcontext sets the one that it finds in the context.
+    // The signal mask is the thread's, but swapcontext sets the mask stored in the context.
     demand(pthread_sigmask(SIG_SETMASK, nullptr, &to.state.uc_sigmask) == 0);
     demand(swapcontext(&from.state, &to.state) == 0);
     return from.came;
 }
 
 void make_context(context& c, void* stack_top, const entry_point& point) noexcept {
-    // makecontext wants the low end of the stack; only the distance to the top matters to it.
+    // makecontext takes the low end of the stack, but uses only the distance to the top.
     constexpr std::size_t claimed_bytes = 2048;
     demand(getcontext(&c.state) == 0);
     c.state.uc_stack.ss_sp = static_cast<char*>(stack_top) - claimed_bytes;

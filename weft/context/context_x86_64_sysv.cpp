@@ -1,4 +1,4 @@
-// The first frame of every context made on x86-64, and what happens to an exception that reaches
+// The first frame of every context made on x86-64, and the handling of an exception that reaches
 // it.
 //
 //     stack_top        +-----------------+  <- sp at entry, CFA of `enter`
@@ -6,10 +6,10 @@
 //                      +-----------------+
 //                      | frame of enter  |
 //
-// The entry frame's return address is "undefined" in its call-frame information: that is how DWARF
-// says outermost, and gdb, libunwind, perf and libgcc all stop there. Its personality routine
-// catches every exception and lands it at weft_context_entry_catch, so no body needs a try block of
-// its own around it and a kill finds no handler in its way.
+// The entry frame's return address is "undefined" in its call-frame information: that is DWARF for
+// the outermost frame, and gdb, libunwind, perf and libgcc all stop there. Its personality routine
+// catches every exception and lands it at weft_context_entry_catch, so no body needs a try block
+// around it, and a kill meets no handler.
 #include "weft/context/context.hpp"
 
 #if !WEFT_BACKEND_UCONTEXT && WEFT_X86_64
@@ -47,13 +47,13 @@ weft_context_entry_personality(int, _Unwind_Action actions, _Unwind_Exception_Cl
 
 // In:  %rdi = from, %rsi = self, %rdx = word, as every switch leaves them and as `enter` takes
 // them; self's bx is the entry_point. The frame claims a CFA above the stack, so that it differs
-// from enter's. %rbx and %r12 are callee-saved, so an unwinder that lands in the middle brings them
-// back. `left` is reached by a jump, over a return address of zero.
+// from enter's. %rbx and %r12 are callee-saved, so an unwinder that lands in the middle restores
+// them. `left` is reached by a jump, over a return address of zero.
 //
 // `enter` too is reached by a jump, over a return address that no call has made. It may switch away
-// and stay away, or leave for good itself: so the processor's predictor of returns stays where the
-// resumer left it. The row of the table that an unwinder finds for the return address is that of
-// the byte before, which is therefore a byte of its own.
+// and not come back, or make the last switch itself; so the processor's return predictor stays as
+// the resumer left it. For a return address an unwinder uses the table row of the byte before it,
+// so that byte is a separate one (the nop).
 asm(R"(
     .text
     .p2align 4

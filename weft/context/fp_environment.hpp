@@ -2,7 +2,7 @@
 //
 // The ABI calls these control bits callee-saved, so they belong to the agent that set them: under
 // fp_environment::own, the default, each side of a switch keeps its own. fp_environment::shared
-// leaves them alone and is the fast path (docs/benchmarks.md): a coroutine that sets a rounding
+// does not save them and is the fast path (docs/benchmarks.md): a coroutine that sets a rounding
 // mode and suspends under it would change its resumer's, which a debug build reports.
 //
 //   weft::detail::fp_control mine;
@@ -22,19 +22,19 @@
 namespace weft {
 
 enum class fp_environment : std::uint8_t {
-    own,     // each coroutine has its own; a fresh one begins with its first resumer's
-    shared,  // a coroutine runs with its resumer's and must leave it as it was
+    own,     // each coroutine has its own; a fresh one starts with its first resumer's
+    shared,  // a coroutine runs with its resumer's and must restore it before it suspends
 };
 
 namespace detail {
 
 #if WEFT_X86_64
-// Six bytes, so that it fits behind a state word in a control block.
+// Six bytes, so that it fits after a state word in a control block.
 struct __attribute__((packed, aligned(2))) fp_control {
     std::uint16_t x87;
     std::uint32_t mxcsr;
 
-    // In place: to copy what was just stored waits for the store, longer than all the rest takes.
+    // In place: a copy of bytes just stored waits for the store, longer than all the rest takes.
     WEFT_ALWAYS_INLINE void read() noexcept {
         asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(x87));
     }

@@ -1,7 +1,8 @@
 // The switch by POSIX ucontext: for processors that have no assembly here.
 //
 // swapcontext saves all that the ABI preserves and the floating-point environment. The signal mask
-// stays the thread's: one system call reads it, one sets it. Word and sender travel in the target.
+// stays the thread's: one system call reads it, one sets it. Word and sender are passed in the
+// target.
 //
 // Limits: a hundred times slower than the assembly. The floating-point environment always belongs
 // to the agent and cannot be shared.
@@ -16,10 +17,10 @@ namespace weft {
 struct context {
     ucontext_t state;
     arrival came;               // written by the agent that switches to this context
-    const entry_point* begins;  // where a fresh context begins
+    const entry_point* begins;  // where a fresh context starts
     void* ends;                 // the canonical frame address of the last frame below this layer's
 
-    // An assignment moves the suspended state alone; what a context was made with stays with it.
+    // An assignment copies only the suspended state; the fields that make_context set stay.
     context& operator=(const context& other) noexcept {
         state = other.state;
         came = other.came;

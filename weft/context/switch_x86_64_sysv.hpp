@@ -17,19 +17,19 @@
 //
 // Registers are declared clobbered, so that the compiler saves those that are live and no others.
 // %rbp is saved explicitly because a function with a frame pointer refuses to have it clobbered; so
-// is %rbx under Clang, which uses it as base pointer. Code of both compilers mixes. The stack is
-// not written: a leaf function may keep data in the red zone below %rsp. The jump is a `jmp` of its
-// own at each call site: a `ret` would never match a call and always be mispredicted, and one
-// shared jump could only remember one history.
+// is %rbx under Clang, which uses it as base pointer. Code of both compilers can be mixed. The
+// stack is not written, so a leaf function may keep data in the red zone below %rsp. Each call site
+// has its own `jmp`: a `ret` would never match a call and always be mispredicted, and one shared
+// jump would have only one history for the predictor.
 //
-// Control-flow enforcement: where the user compiles with -fcf-protection the landing label carries
-// endbr64, so indirect-branch tracking holds. Shadow stacks are not switched, so no object of weft
+// Control-flow enforcement: if the user compiles with -fcf-protection, the landing label has an
+// endbr64, so indirect-branch tracking works. Shadow stacks are not switched, so no object of weft
 // claims them (cmake/weft_layer.cmake), and the linker clears the claim of the whole program.
 //
-// Limits: GCC names the registers of AVX-512 and APX only where the whole file is compiled for
-// them: a function that gains them by a target attribute must not suspend inline. The tiles of AMX
-// and their configuration are the processor's, as over any call: code that suspends loads them
-// anew.
+// Limits: GCC accepts the names of AVX-512's and APX's registers only if the whole file is compiled
+// for them: a function that gets them by a target attribute must not suspend inline. The tiles of
+// AMX and their configuration are the processor's, as across any call: code that suspends loads
+// them again.
 #pragma once
 
 #include "weft/base/platform.hpp"
@@ -43,8 +43,8 @@ struct context {
     void* bp;
     void* bx;
 
-    // The canonical frame address of `enter`, the last frame that is its owner's: where a forced
-    // unwind must stop.
+    // The canonical frame address of `enter`, the last frame of the context's owner: a forced
+    // unwind must stop there.
     void* outermost(void* stack_top) const noexcept { return stack_top; }
     void* stack_pointer() const noexcept { return sp; }
 };
@@ -66,9 +66,9 @@ static_assert(sizeof(context) == 32, "the offsets in the assembly below are thos
 #define WEFT_CLOBBER_BX , "rbx"
 #endif
 
-// Registers that not every processor has. Clang takes their names whatever it compiles for, so that
-// a function with a target attribute of its own is right as well; GCC only those of the whole
-// file's.
+// Registers that not every processor has. Clang accepts their names for every target, so a function
+// with its own target attribute is correct as well; GCC accepts only those of the whole file's
+// target.
 #if WEFT_CLANG || defined(__MMX__)
 #define WEFT_CLOBBER_MMX , "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7"
 #else
@@ -138,7 +138,7 @@ WEFT_ALWAYS_INLINE arrival switch_to(context& from, context& to, void* word) noe
 
 extern "C" void weft_context_entry() noexcept;
 
-// Makes a context that begins at `point` on the stack below `stack_top` (16-byte aligned).
+// Makes a context that starts at `point` on the stack below `stack_top` (16-byte aligned).
 inline void make_context(context& c, void* stack_top, const entry_point& point) noexcept {
     c.pc = reinterpret_cast<void*>(&weft_context_entry);
     c.sp = stack_top;

@@ -1,4 +1,4 @@
-// control: what weft knows of one coroutine.
+// control: the control block of one coroutine.
 //
 //            control (block_cache)                stack (stack_source), from the first resume on
 //      +0   +----------------------------+               +---------------------+ <- stack.top
@@ -10,18 +10,18 @@
 //           | source or seat             |                        ...
 //           | extras  error  killing     |               +---------------------+ <- stack.limit
 //           +----------------------------+
-//           | values on their way, body  | typed_control, body_block
+//           | values in transit, body    | typed_control, body_block
 //           +----------------------------+
 //
-// The control block is not on the stack: a coroutine that has not started has no stack, one that is
-// over has given it back, and a shared stack holds nothing of weft's.
+// The control block is not on the stack: a coroutine that has not started has no stack, a coroutine
+// that is done has released it, and a shared stack holds no object of weft's.
 //
 // Invariants:
-// I1  the state is running from the hold until whoever resumed has control back and stores another,
-//     so a coroutine is resumable only when its context is complete.
+// I1  the state is running from the hold until the resumer has control back and stores another
+//     state, so a coroutine is resumable only when its context is complete.
 // I2  stack is empty exactly in the states ready, done and killed.
-// I3  resumer is null but while the coroutine runs, resumed by another: the frequent path, where
-//     the thread itself resumes, need not write it.
+// I3  resumer is null, except while the coroutine runs and another coroutine resumed it. The
+//     frequent path, where the thread itself resumes, does not write it.
 #pragma once
 
 #include <cstddef>
@@ -46,20 +46,21 @@ struct kill_request;
 struct coroutine_extras;
 struct shared_slot;
 
-// A coroutine's place on a shared stack.
+// A coroutine's assignment to a shared stack.
 struct shared_seat {
     shared_slot* slot;
-    std::byte* saved;  // its live part while another runs there; null while it is in place
+    std::byte* saved;  // its live part while it is copied out; null while it is in place
 };
 
-// What a typed coroutine tells the untyped core: one constant table per body type.
+// The operations of a typed coroutine that the untyped core calls: one constant table per body
+// type.
 struct body_verbs {
     entry_point entry;                        // moves the body to the stack, calls it; may throw
-    void (*destroy_body)(control*) noexcept;  // of one that has not run
-    void (*release)(control*) noexcept;       // gives back the block, whose body is gone
+    void (*destroy_body)(control*) noexcept;  // a body that has not run
+    void (*release)(control*) noexcept;       // releases the block, after its body was destroyed
     const void* signature;                    // identifies Out(In)
-    // Of the block, where release(), for one that is over and left no exception, only gives it
-    // back; else 0.
+    // The size of the block, if releasing it is all that release() does for a coroutine that is
+    // done and left no exception; else 0.
     std::size_t plain_bytes;
 };
 
@@ -70,16 +71,16 @@ struct alignas(cache_line_bytes) control : annotated_context {
     control* resumer = nullptr;  // I3
     weft::stack stack;           // I2
     own_id id;
-    // On a boundary of its own size, so that GCC copies it as one: making a coroutine is faster by
-    // a fourth than with two words through registers.
+    // Aligned to its own size, so that GCC copies it as one: making a coroutine is faster by a
+    // fourth than with two words through registers.
     union {
         stack_source source;  // where the stack comes from, or
-        shared_seat seat;     // on_shared_stack: what is kept for it
+        shared_seat seat;     // on_shared_stack: its assignment to a shared stack
     };
-    coroutine_extras* extras = nullptr;  // what few have: name, private data
-    std::exception_ptr error;            // what left the body, until its resumer takes it
+    coroutine_extras* extras = nullptr;  // fields that few coroutines use: name, private data
+    std::exception_ptr error;            // the body's exception, until the resumer takes it
     kill_request* killing;               // in the killer's frame, while being_killed
-    fp_control fp_of_resumer;            // handed, in a chain that a coroutine without own_fp began
+    fp_control fp_of_resumer;            // handed: of a chain that a coroutine without own_fp began
 
     control(const body_verbs& v, stack_source from) noexcept : verbs(&v), source(from) {}
 

@@ -1,28 +1,30 @@
 // coroutine<Out(In)>: a function that can be suspended at any depth, resumed, and killed.
 //
-// Its one idea: it is called like a function Out(In), over and over. resume(in) runs the body until
-// it yields an Out or returns one; what yield returns to the body is the In of the next resume. The
-// body is ordinary code on a stack of its own, so any function that it calls may yield. It is no
-// thread: it runs when it is resumed, on whatever thread does so.
+// Design: it is called like a function Out(In), many times. resume(in) runs the body until the body
+// yields or returns an Out; inside the body, yield returns the In of the next resume. The body is
+// ordinary code on a stack of its own, so any function that it calls may yield. A coroutine is not
+// a thread: it runs when it is resumed, on the thread that resumes it.
 //
 //        resume(a)                 resume(b)                resume(c)
 //   caller ----> body(a)  yield(x) <---- ... returns b  return y <-- (or throws: resume throws)
 //          <---------------- x      <---------------- ...      y, done()
 //
-// - The stack is taken at the first resume and given back when the body is over; LIFO, so the next
-//   coroutine gets one that is still in the cache. A coroutine that never ran never had one.
-// - Destroying or killing a suspended coroutine runs every destructor on its stack, innermost
-// first.
-//   A body that swallows the unwind with catch (...) is unwound again at its next yield; a noexcept
-//   function in the way is reported before anything is destroyed.
+// - The stack is acquired at the first resume and released when the body is done, in LIFO order, so
+//   the next coroutine gets a stack that is still in the cache. A coroutine that never ran never
+//   had a stack.
+// - Destroying or killing a suspended coroutine runs every destructor on its stack, the innermost
+//   first. A body that swallows the unwind with catch (...) is unwound again at its next yield. A
+//   noexcept function in the way is reported before anything is destroyed.
 // - The floating-point environment and the C++ exception state belong to the coroutine.
 //
-// Misuse (resume of a running, finished or empty coroutine; yield outside of one) ends the program
-// with a message that names the coroutine and the place; try_resume returns an error instead.
+// Misuse (resume of a running, finished or empty coroutine; yield outside a coroutine) aborts the
+// program with a message that names the coroutine and the call site; try_resume returns an
+// error instead.
 //
-// Limits: one thread at a time, but for try_resume, which any number of threads may call at once:
-// one wins. A suspended coroutine may go on on another thread, as long as its body keeps no address
-// of a thread_local. Out and In are values, references or void; In is at most one parameter.
+// Limits: one thread at a time, except for try_resume, which any number of threads may call
+// concurrently: one of them wins. A suspended coroutine may be resumed on another thread if its
+// body keeps no address of a thread_local. Out and In are values, references or void; In is at most
+// one parameter.
 //
 //   weft::coroutine<int(int)> sum([](int n) {
 //       for (int total = n;; ) total += weft::this_coroutine::yield<int(int)>(total);
@@ -73,11 +75,11 @@ public:
         }
         return *this;
     }
-    ~coroutine() { destroy(); }  // as kill(); what escapes from a body then ends the program
+    ~coroutine() { destroy(); }  // as kill(); an exception that leaves a body here ends the program
 
-    // Runs the body until it yields or returns, and gives what it yielded or returned. Throws what
-    // the body throws, and bad_alloc when there is no stack for the first resume, or on a shared
-    // one no memory to copy out what lies on it: it is as it was then.
+    // Runs the body until it yields or returns, and returns that value. Throws what the body
+    // throws. Throws bad_alloc if there is no stack for the first resume, or no memory to copy out
+    // the live part that is on a shared stack; the coroutine is then unchanged.
     WEFT_ALWAYS_INLINE output resume(std::source_location place = std::source_location::current())
         requires std::is_void_v<input>
     {
@@ -91,9 +93,10 @@ public:
         return typed::of(detail::resume(control_, nullptr, place)).take_output();
     }
 
-    // The same, but an error when there is nothing to resume; safe against other threads' calls.
-    // errc::operation_not_permitted: empty, running, done or killed; the value is not taken then.
-    // It is taken by a move that must not throw, since another thread may be refused meanwhile.
+    // As resume(), but returns an error if there is nothing to resume; other threads may call it
+    // concurrently. errc::operation_not_permitted: empty, running, done or killed; the value is
+    // then not taken. The move that takes the value must not throw, because other threads may be
+    // refused meanwhile.
     auto try_resume()
         requires std::is_void_v<input>
     {
@@ -105,10 +108,10 @@ public:
         return try_resume_with([&] { typed::of(control_).in.put(std::forward<In>(in)); });
     }
 
-    // Resumes, but calls f() on top of the suspended body, in place of the return from its yield:
-    // what f returns is what the yield returns (for a void In: nothing), what f throws is thrown
-    // there. On a coroutine that has not started f runs before the body, and its result is dropped
-    // unless the body takes an In, which it then is.
+    // Resumes, and calls f() on top of the suspended body, before its yield returns: the yield
+    // returns what f returns (for a void In: nothing) and throws what f throws. If the coroutine
+    // has not started, f runs before the body; its result is the body's In, or is dropped if the
+    // body takes none.
     template <class F>
     output resume_with(F&& f, std::source_location place = std::source_location::current()) {
         if (control_ == nullptr) fail("resume_with of an empty coroutine", {}, place);
@@ -116,13 +119,14 @@ public:
         return typed::of(detail::resume(control_, request.get(), place)).take_output();
     }
 
-    // Runs every destructor on its stack. False, and nothing else, when there is nothing to kill.
+    // Runs every destructor on its stack. Returns false, without effect, if there is nothing to
+    // kill.
     bool kill(std::source_location place = std::source_location::current()) {
         return detail::kill(control_, place);
     }
 
-    // Begins anew with another body, from any state but running: what was suspended is killed. Id,
-    // name and options stay; private data is destroyed.
+    // Restarts with another body, in any state but running: a suspended body is killed. Id, name
+    // and options stay; private data is destroyed.
     template <class Body>
         requires detail::body_for<std::decay_t<Body>, Signature>
     void reset(Body&& body, std::source_location place = std::source_location::current()) {
@@ -133,7 +137,7 @@ public:
     coroutine_state state() const noexcept {
         return control_ == nullptr ? coroutine_state::empty : control_->word.state();
     }
-    // Whether it is over: there will be no more resume.
+    // Whether it will never run again.
     bool done() const noexcept {
         return state() == coroutine_state::done || state() == coroutine_state::killed;
     }
@@ -148,35 +152,34 @@ public:
         return n == nullptr ? std::string_view() : n;
     }
 
-    // An object that belongs to the coroutine and is destroyed after its body. One at a time: a
-    // second replaces the first.
+    // Makes an object that the coroutine owns and destroys after its body. One at a time: a second
+    // replaces the first.
     template <class T, class... Args>
     T& emplace_private(Args&&... args) {
         return detail::emplace_private<T>(*control_, std::forward<Args>(args)...);
     }
-    // Null when there is none of this type.
+    // Null if there is none of this type.
     template <class T>
     T* private_data() const noexcept {
         return detail::private_data<T>(control_);
     }
 
-    // Hints for who knows what it will resume soon: the first some eight entries ahead, the second,
-    // when the first has arrived, some four.
+    // Hints for a caller that knows which coroutines it will resume soon: prefetch() about eight
+    // entries ahead, prefetch_stack(), once the first prefetch has arrived, about four.
     WEFT_ALWAYS_INLINE void prefetch() const noexcept { weft::prefetch(control_); }
-    // What prefetch() fetches, for who keeps it nearer than the object.
+    // The address that prefetch() fetches, for a caller that stores it closer than the object.
     const void* prefetch_address() const noexcept { return control_; }
     WEFT_ALWAYS_INLINE void prefetch_stack() const noexcept {
         weft::prefetch(control_->stack_pointer());
     }
 
-    // Gives the memory below the suspended stack's pointer back to the system. Bytes given back; 0
-    // where nothing can be given.
+    // Returns the memory below the suspended stack's pointer to the system. Returns the number of
+    // bytes released; 0 if none can be.
     std::size_t trim_stack() noexcept { return detail::trim_stack(control_); }
-    // How much of the stack was ever used, to one page; 0 while there is none.
+    // How much of the stack was ever used, to one page; 0 while there is no stack.
     std::size_t stack_high_water_bytes() const noexcept { return detail::high_water(control_); }
 
-    // Suspends the running coroutine, which must be one of this signature. As
-    // this_coroutine::yield.
+    // Suspends the running coroutine, which must have this signature. As this_coroutine::yield.
     static WEFT_ALWAYS_INLINE input
     yield(std::source_location place = std::source_location::current())
         requires std::is_void_v<output>
@@ -196,8 +199,8 @@ public:
         return typed::of(c).in.take();
     }
 
-    // Suspends the running coroutine and resumes this one in its place: its resumer becomes this
-    // one's. Both are of this signature; `in` as for resume.
+    // Suspends the running coroutine and resumes this one instead, which takes over its resumer.
+    // Both have the signature void().
     void switch_to(std::source_location place = std::source_location::current())
         requires std::is_void_v<output> && std::is_void_v<input>
     {
@@ -240,7 +243,7 @@ namespace this_coroutine {
 // Whether the caller runs in a coroutine.
 inline bool exists() noexcept { return detail::current() != nullptr; }
 
-// The id of the running coroutine; 0 outside of one.
+// The id of the running coroutine; 0 outside a coroutine.
 inline std::uint64_t id() noexcept {
     const detail::control* c = detail::current();
     return c == nullptr ? 0 : c->id.get();
@@ -266,7 +269,7 @@ WEFT_ALWAYS_INLINE decltype(auto) yield(
     return coroutine<Signature>::yield(std::forward<Value>(out), place);
 }
 
-// The running coroutine's private object; null when there is none of this type.
+// The running coroutine's private object; null if there is none of this type.
 template <class T>
 T* private_data() noexcept {
     return detail::private_data<T>(detail::current());

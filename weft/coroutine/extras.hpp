@@ -1,4 +1,5 @@
-// extras: what few coroutines have, kept out of the control block: a name and private data.
+// extras: the fields that few coroutines use, kept out of the control block: a name and private
+// data.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ struct coroutine_extras {
     void (*destroy_data)(void*) noexcept = nullptr;
 };
 
-// Makes them at first use.
+// Makes the fields at first use.
 coroutine_extras& extras_of(control& c);
 void set_name(control& c, std::string_view name);
 void destroy_data(control& c) noexcept;

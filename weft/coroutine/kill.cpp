@@ -9,8 +9,8 @@
 namespace weft::detail {
 namespace {
 
-// Whoever unwinds is the coroutine that runs here, or one below it in the chain: its unwinding is a
-// member of its request.
+// The coroutine that unwinds runs here, or is lower in the chain of resumers. Its unwinding is a
+// base of its request.
 kill_request& request_of(unwinding& u) noexcept { return static_cast<kill_request&>(u); }
 
 void finished(unwinding& u) noexcept {
@@ -18,7 +18,7 @@ void finished(unwinding& u) noexcept {
     thread_block& t = this_thread();
     WEFT_DEBUG_ASSERT(t.running.party() == r.victim, "T1: whose stack this is runs here");
     r.unwound = true;
-    *t.exceptions = {};  // nothing of this stack's is in flight any more
+    *t.exceptions = {};  // no exception of this stack is in flight any more
     leave_for_good(t);
 }
 

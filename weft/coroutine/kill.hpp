@@ -1,4 +1,4 @@
-// The kill: how a suspended coroutine is made to unwind, and what may come of it.
+// The kill: how a suspended coroutine is made to unwind, and the possible outcomes.
 //
 //   killer: kill(c) ---- resume with a kill_request -----> c's yield: request.run
 //                                                             |
@@ -6,11 +6,11 @@
 //                                                          /      \                              .
 //           <----- leave_for_good ----------------- finished      swallowed by a catch (...)
 //                                                                    |
-//                                                          the body goes on until its next yield,
-//                                                          which unwinds it again; or returns
+//                                                          the body runs to its next yield, which
+//                                                          unwinds it again; or returns
 //
-// The request lives in the killer's frame: the killer waits. Where that frame lies on a shared
-// stack, which may be copied away meanwhile, it is allocated.
+// The request is in the killer's frame, because the killer waits. If that frame is on a shared
+// stack, which may be copied out meanwhile, the request is allocated.
 #pragma once
 
 #include "weft/coroutine/resume.hpp"
@@ -26,11 +26,11 @@ struct kill_request : on_top, unwinding {
     bool unwound = false;  // the whole stack was unwound
 };
 
-// A body that swallows its kill this often is reported and the program ends: it would go on for
-// ever.
+// A body that swallows its kill this often would run forever: it is reported, and the program
+// aborts.
 inline constexpr unsigned swallow_limit = 1000;
 
-// At a yield of a coroutine that swallowed its kill.
+// Called at a yield of a coroutine that swallowed its kill.
 [[noreturn]] void unwind_again(control& c);
 
 }  // namespace weft::detail

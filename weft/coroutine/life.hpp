@@ -1,4 +1,4 @@
-// What is done to a coroutine that does not run: kill, destroy, trim, measure.
+// The operations on a coroutine that does not run: kill, destroy, trim, measure.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace weft::detail {
 // See coroutine::kill.
 bool kill(control* c, std::source_location place);
 
-// What destruction has to do beyond giving the block back.
+// All that destruction does except for releasing the block.
 void destroy_slowly(control* c);
 
-// The options that few coroutines are made with. Throws bad_alloc, when c is gone.
+// Applies the options that few coroutines are made with. Throws bad_alloc; c is then destroyed.
 void adopt_options(control& c, const coroutine_options& options);
 
-// What a reset keeps: number, flags, name, where the stack comes from.
+// Moves what a reset keeps: id, flags, name, the source of the stack.
 void move_identity(control& from, control& to) noexcept;
 
 std::size_t trim_stack(control* c) noexcept;

@@ -1,4 +1,4 @@
-// coroutine_options: what may be said of a coroutine when it is made.
+// coroutine_options: the options with which a coroutine is made.
 //
 //   weft::coroutine<> c(body, {.name = "session", .stack_bytes = 64 * 1024});
 #pragma once
@@ -16,7 +16,7 @@ class shared_stack_group;
 struct coroutine_options {
     std::string_view name = {};                     // copied; for messages
     std::size_t stack_bytes = default_stack_bytes;  // of the process's own stacks
-    stack_source stack = {};                        // instead of them
+    stack_source stack = {};                        // other stacks than the process's
     fp_environment fp = fp_environment::own;
     shared_stack_group* shared = nullptr;  // instead of a stack of its own
 };

@@ -9,13 +9,13 @@
 namespace weft::detail {
 namespace {
 
-// What its stack was made for: the stack itself has up to a page more, for its colour.
+// The requested size of its stack; the stack has up to a page more, for the colouring offset.
 std::size_t asked_bytes(const control& c) noexcept {
     return c.word.has(on_shared_stack) ? shared_stack_bytes(*c.seat.slot) : c.source.stack_bytes();
 }
 
-// The coroutine on whose stack, or in whose guard, the address lies: the one that runs, or one that
-// resumed it. In a signal handler.
+// Finds the coroutine whose stack or guard contains the address: the running one, or one that
+// resumed it. Called in a signal handler.
 bool describe(const void* fault_address, overflow_info& info) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(fault_address);
     for (const control* c = current(); c != nullptr; c = c->resumer) {

@@ -3,8 +3,8 @@
 
 namespace weft::detail {
 
-// Called at a thread's first resume: an alternate signal stack for the thread, and once for the
-// process the handler.
+// Called at a thread's first resume: installs an alternate signal stack for the thread, and once
+// for the process the handler.
 void prepare_overflow_report() noexcept;
 
 }  // namespace weft::detail

@@ -7,7 +7,7 @@ constinit std::atomic<std::uint64_t> given{0};
 
 }  // namespace
 
-// Relaxed: only that it is one number, and no other's.
+// Relaxed: the id only has to be unique.
 std::uint64_t own_id::give() const noexcept {
     const std::uint64_t next = given.fetch_add(1, std::memory_order_relaxed) + 1;
     std::uint64_t seen = 0;

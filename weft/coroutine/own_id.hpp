@@ -1,9 +1,8 @@
-// own_id: a number that no other coroutine of the process has, given when it is first asked for.
+// own_id: a number that is unique among the coroutines of the process, assigned at the first get().
 //
-// Its one idea: most coroutines are never asked for it, so none pays for it when it is made. The
-// first that asks takes the next of the process's numbers; two callers that ask at once agree by
-// one compare and exchange, and the number that loses is no one's. Never 0. Any thread, and a
-// signal handler.
+// Design: most ids are never read, so making a coroutine does not pay for one. The first get()
+// takes the process's next number; two concurrent first calls agree by one compare-exchange, and
+// the number that loses stays unused. Never 0. Any thread, and signal handlers.
 //
 //   weft::detail::own_id id;
 //   std::uint64_t n = id.get();
@@ -22,7 +21,7 @@ public:
         const std::uint64_t id = id_.load(std::memory_order_relaxed);
         return id != 0 ? id : give();
     }
-    // Goes on under the number of another, which is gone.
+    // Continues with the id of another coroutine, which is gone.
     void take_over(const own_id& from) noexcept {
         id_.store(from.id_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }

@@ -34,20 +34,20 @@ namespace {
     }
 }
 
-// Where c begins on a stack of its own, which has been taken.
+// Prepares c to start on its own stack s.
 WEFT_ALWAYS_INLINE void begin_on(control& c, weft::stack s) noexcept {
     c.stack = s;
     valgrind_stack::begin(s);
     c.make(s.limit, s.top, c.verbs->entry);
 }
 
-// Gives a ready coroutine its stack. False when there is none; nothing has changed then.
+// Gives a ready coroutine its stack. Returns false, without effect, if there is none.
 WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
     const weft::stack s =
         (flags & on_shared_stack) != 0 ? shared_slot_stack(*c.seat.slot) : c.source.acquire();
     if (!s) return false;
     c.stack = s;
-    // On a shared stack the exchange does it, when nobody else's live part lies there.
+    // On a shared stack the exchange does this, once no other live part is there.
     if ((flags & on_shared_stack) == 0) begin_on(c, s);
     return true;
 }
@@ -77,7 +77,7 @@ void lower_exceptions(const exception_state& from) noexcept { *this_thread().exc
 
 namespace {
 
-// For one thread at a time: takes the right to run c, or ends the program. Returns its flags.
+// For one thread at a time: takes the right to run c, or aborts the program. Returns c's flags.
 WEFT_ALWAYS_INLINE int hold(control& c, std::source_location place) {
     const state_word::bits word = c.word.load();
     const int flags = state_word::flags(word) & ~handed;
@@ -129,7 +129,8 @@ WEFT_COLD thread_block* enter_by_call(control& c, nesting& n) {
 
 }  // namespace
 
-// No call but the last: it would cost the frequent path each register that lives across it.
+// Makes no call, except as its last step: a call would cost the frequent path every register that
+// lives across it.
 WEFT_NOINLINE thread_block* enter(control& c, thread_block& t, nesting& n) {
     if (t.exceptions->bits() != 0) [[unlikely]]
         return nullptr;
@@ -201,7 +202,7 @@ on_top* word_of_leaving(control& c) noexcept { return c.word.has(handed) ? &intr
 
 namespace {
 
-// What leaves the body of one that is over leaves the resume.
+// An exception that left the body is thrown by the resume.
 WEFT_ALWAYS_INLINE control* pass_error(control* who) {
 #if WEFT_EXCEPTIONS
     if (who->error) [[unlikely]]
@@ -210,8 +211,8 @@ WEFT_ALWAYS_INLINE control* pass_error(control* who) {
     return who;
 }
 
-// Where there is no memory to copy out what lies on its stack, a coroutine stays what it was: one
-// that began has its live part copied out.
+// If there is no memory to copy out the live part that is on its stack, a coroutine keeps its
+// state; if it has started, its live part is copied out.
 [[noreturn]] WEFT_COLD void refuse_without_room(control& c, int flags) {
     if ((flags & being_killed) != 0)  // most are killed by their destructor
         fail("out of memory: no room on its shared stack for a coroutine that is killed", c.who(),
@@ -245,8 +246,8 @@ WEFT_NOINLINE control* settle_rarely(control* who, void* word, int flags) {
 
 }  // namespace
 
-// A party came back with a word: the resumer did not know it, or it is over. No call but the last,
-// as in enter().
+// A coroutine came back with a word: it was entered by switch_to, or it is done, or there was no
+// memory. Makes no call, except as its last step, as enter().
 WEFT_NOINLINE control* settle(control* who, void* word) {
     const int flags = state_word::flags(who->word.load());
     if ((flags & ~own_fp) != 0 || who->error) [[unlikely]]
@@ -280,7 +281,7 @@ void fail_shared_fp(const control& c) {
 
 namespace {
 
-// Whoever arrives after a switch_to tells the party before that it is suspended now.
+// Runs where a switch_to arrives: marks the coroutine that called it as suspended.
 void settle_handing(on_top&, control&, context*) {
     this_thread().handing->word.set(coroutine_state::suspended);  // I1
 }
@@ -320,7 +321,8 @@ void hand_over(control* to, std::source_location place) {
 
 namespace {
 
-// Whether c was resumed by `outer`, directly or through others, and none is on a shared stack.
+// Whether c was resumed by `outer`, directly or through others, and none of them is on a shared
+// stack.
 bool stands_on(const control* c, const control& outer) noexcept {
     for (; c != nullptr; c = c->resumer) {
         if (c->word.has(on_shared_stack)) return false;
@@ -341,7 +343,8 @@ bool stands_on(const control* c, const control& outer) noexcept {
 
 }  // namespace
 
-// To its resumer outer looks as if it had yielded: its context, until it is resumed, is this place.
+// Its resumer sees outer as if it had yielded: until outer is resumed, its context is the one saved
+// here.
 //
 //     resumer <---- outer <---- ... <---- c, here          resumer <---- outer = here
 //             t.root            t.resumer                          t.resumer
@@ -359,7 +362,7 @@ void suspend_outer(control& outer) {
     fp_control fp;
     fp.read();
     t.resumer = t.home_of_resumer(outer);
-    static_cast<annotated_context&>(outer) = *c;  // the stack that is left, for the sanitizers
+    static_cast<annotated_context&>(outer) = *c;  // for the sanitizers: the stack that is left
 
     const arrival a = annotated_switch(outer, t.resumer, nullptr);
 

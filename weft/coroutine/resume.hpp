@@ -1,23 +1,23 @@
 // resume and yield: the two switches of a coroutine, inlined where they are called.
 //
-// Each is one text that is compiled several times. The two frequent paths, inlined, differ in
-// whether the floating-point environment is kept; the rare one, a function, moves exception state,
-// and looks after kills, shared stacks and hand-overs. One test tells the first from the others.
-// Few values live across a switch, because each costs a store and a load: what is constant on a
-// path is a constant there.
+// Each is one template that is compiled several times. The two frequent paths are inlined; they
+// differ in whether the floating-point environment is kept. The rare path is a function that also
+// moves exception state and handles kills, shared stacks and switch_to. One test separates the
+// first path from the others. Few values live across a switch, because each costs a store and a
+// load: a value that is constant on a path is a compile-time constant there.
 //
 //   resume: thread idle, c suspended, nothing in flight ---> run_held<bare | own_fp>
 //           c begins, or a coroutine resumes it -----------> enter, switch, come_back
-//           otherwise -------------------------------------> resume_rarely: refuses, all the rest
+//           otherwise -------------------------------------> resume_rarely: refuses, or all else
 //   yield:  nothing in flight, c bare or keeping fp -------> leave<bare | own_fp>
 //           the same, on a shared stack -------------------> leave<seated>
 //           otherwise -------------------------------------> yield_rarely: unwinds, refuses
 //
-// leave<seated> is inlined as well, so that no frame more is to be copied out and in.
+// leave<seated> is inlined as well, so that there is no further frame to copy out and in.
 //
-// The processor predicts each `ret` by a stack of the calls it has seen, which knows nothing of
-// switches. So none of these paths but the rare ones is in a call while it switches: a first turn,
-// and one that nests, is a call before the switch and a call behind it, each of which has returned.
+// The processor predicts each `ret` from a stack of the calls it has seen, and switches are not
+// recorded there. So, except on the rare paths, no call is open across a switch: the first turn,
+// and a turn that nests, make one call before the switch and one after it, and each returns.
 #pragma once
 
 #include <source_location>
@@ -28,47 +28,47 @@
 
 namespace weft::detail {
 
-// A request that a party brings when it resumes a coroutine: run(self) on top of its stack, in
-// place of, or before, the return from its yield. It lives with whoever brings it.
+// A request that comes with a resume: run(self) runs on top of the coroutine's stack, instead of or
+// before the return from its yield. The caller that makes the request keeps it alive.
 struct on_top {
     void (*run)(on_top&, control& self, context* from);
 };
 
-// The words a coroutine leaves with: when it is over, and when it was entered by switch_to.
+// The words a coroutine leaves with: when it is done, and when it was entered by switch_to.
 extern on_top over;
 extern on_top introduced;
-// The word a resume gets back when there is no memory to copy out what lies on the coroutine's
-// stack.
+// The word that a resume gets back if there is no memory to copy out the live part that is on the
+// coroutine's stack.
 extern on_top no_room;
 
-// How a coroutine is run, or left. The first three know that nothing is in flight, the first two
-// also that the thread itself resumes. seated: it leaves a shared stack; tried: rare, but it stays
-// held if it yields.
+// How a coroutine is run, or left. On the first three no exception is in flight, on the first two
+// the thread itself is the resumer. seated: the coroutine leaves a shared stack. tried: as rare,
+// but the coroutine stays held if it yields.
 enum class path { bare, own_fp, seated, rare, tried };
 
-// What a resume that begins or nests keeps in its frame while the coroutine runs.
+// What the frame of a resume that starts or nests keeps while the coroutine runs.
 struct nesting {
     running_party before;
-    state_word::bits suspended;  // what the word goes back to if it yields
+    state_word::bits suspended;  // the state word that is stored if it yields
     fp_control fp;               // the resumer's
 };
 
-// Makes c running, with a stack, and the thread ready to switch to it from its block's resumer,
-// which is returned: an allocator that suspends the caller may have gone on elsewhere (T2). Null,
-// and nothing has changed, where c is not ready or suspended, or anything rare is about it. Throws
-// bad_alloc when there is no stack, and nothing has changed.
+// Makes c running, with a stack, and prepares the thread to switch to c from its block's resumer.
+// Returns that block: the allocator may suspend the caller, which may then resume on another thread
+// (T2). Returns null, without effect, if c is neither ready nor suspended, or needs the rare path.
+// Throws bad_alloc, without effect, if there is no stack.
 thread_block* enter(control& c, thread_block& t, nesting& n);
-// Behind that switch, with the word that it brought. c is what was entered; the party that came
-// back is returned, as of a resume.
+// Called after that switch, with the word that it brought. c is the coroutine that was entered;
+// returns the coroutine that came back, as resume() does.
 control* come_back(control& c, const nesting& n, void* word, thread_block& t);
 
 // The rare paths and their parts, in resume.cpp.
 control* resume_rarely(control* c, on_top* request, std::source_location place);
 void yield_rarely(thread_block& t, std::source_location place);
-[[nodiscard]] bool try_hold(control* c);  // throws bad_alloc when there is no stack
+[[nodiscard]] bool try_hold(control* c);  // throws bad_alloc if there is no stack
 control* resume_held(control* c);         // after try_hold
-// The same, but one that yielded stays held until its value was taken and its word set: once it is
-// suspended, another thread may resume it and put the next value there.
+// The same, but a coroutine that yielded stays held until its value is taken and its word set: once
+// it is suspended, another thread may resume it and put the next value there.
 control* resume_held_for_value(control* c);
 bool lift_exceptions(thread_block& t, exception_state& into) noexcept;
 void lower_exceptions(const exception_state& from) noexcept;
@@ -76,32 +76,33 @@ annotated_context& enter_shared(control& c, thread_block& t);
 annotated_context& leave_shared(control& c, thread_block& t);
 annotated_context& leave_rarely(control& c, thread_block& t);
 on_top* word_of_leaving(control& c) noexcept;
-control* settle(control* who, void* word);  // when the word is not null: stack back, exception out
-// Takes words, not the arrival: an argument in memory would be written to the stack at every
-// landing.
+control* settle(control* who, void* word);  // word not null: releases the stack, throws the error
+// Takes words and not the arrival: an argument in memory would be written to the stack at every
+// arrival.
 void run_on_top(control& self, void* word, context* from);
 annotated_context& leave_shared_for_good(control& c, thread_block& t);
 void hand_over(control* next, std::source_location place);
-// Suspends `outer`, which resumed the coroutine that runs here, directly or through others: all of
-// them stay as they are, and go on here when outer is resumed. On one thread. A kill of outer
-// throws outer_killed here, which unwinds what stands on it, and then itself.
+// Suspends `outer`, which resumed the coroutine that runs here, directly or through others. All of
+// them stay as they are, and execution continues here when outer is resumed. On one thread. A kill
+// of outer throws outer_killed here, which unwinds the coroutines that outer resumed, and then
+// outer.
 struct outer_killed {};
 void suspend_outer(control& outer);
 [[noreturn]] WEFT_COLD void fail_empty(std::source_location place);
 [[noreturn]] WEFT_COLD void fail_outside(std::source_location place);
 [[noreturn]] WEFT_COLD void fail_shared_fp(const control& c);
 
-// Of a resume that a word came back to: what it resumed may have handed over. In a chain that began
-// with one that has no environment of its own, the resumer keeps none, and one of the others may
-// have changed it.
+// For a resume that gets a word back: the coroutine that it resumed may have called switch_to. In a
+// chain that began with a coroutine without its own floating-point environment the resumer keeps
+// none, and a later coroutine of the chain may have changed it.
 WEFT_ALWAYS_INLINE control* party_that_came(thread_block& t, bool keeps_fp) {
     control* const c = t.running.party();
     if (!keeps_fp && c->word.has(handed)) c->fp_of_resumer.write();
     return c;
 }
 
-// Runs a coroutine that is held running until it, or one it handed over to, yields or is over; that
-// one is returned. `suspended` is what its word goes back to if it yields.
+// Runs a coroutine that is held, until it, or the last of a chain of switch_to, yields or is done;
+// returns that coroutine. `suspended` is the state word that is stored if it yields.
 template <path p>
 WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& t,
                                      state_word::bits suspended) {
@@ -124,7 +125,7 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
 
     const arrival a = annotated_switch(t.resumer, target, request);
 
-    thread_block& same = thread_block::of(*a.self);  // T2; t itself, but in a register already
+    thread_block& same = thread_block::of(*a.self);  // T2; it is t, but already in a register
     if (a.word != nullptr) [[unlikely]]
         c = party_that_came(same, keep_fp);
     same.running = before;  // T1
@@ -139,8 +140,8 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
     return c;
 }
 
-// Resumes c, or ends the program where there is nothing to resume. `request` is null for an
-// ordinary resume.
+// Resumes c, or aborts the program if there is nothing to resume. `request` is null for an ordinary
+// resume.
 WEFT_ALWAYS_INLINE control* resume(control* c, on_top* request, std::source_location place) {
     constexpr auto suspended = state_word::of(coroutine_state::suspended);
     constexpr auto keeping = state_word::of(coroutine_state::suspended, own_fp);
@@ -181,8 +182,8 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
 
     const arrival a = annotated_switch(*c, target, rare ? word_of_leaving(*c) : nullptr);
 
-    // T2: t is not used from here on. Nor is c: it came back in a register, and what is not kept
-    // for later is not written to the stack, whose page may have left the TLB.
+    // T2: t is not used from here on. Nor is c: it came back in a register, and a value that is not
+    // needed later is not written to the stack, whose page may have left the TLB.
     control& self = *control::of(a.self);
     if (keeps_fp(self)) self.fp.write();
     if (lift) lower_exceptions(lifted);
@@ -190,8 +191,8 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
         run_on_top(self, a.word, a.from);
 }
 
-// Leaves the coroutine that runs here and is over. Inlined, because a call that never returns would
-// leave the processor's predictor of returns one step off for all that the resumer does next.
+// Leaves the coroutine that runs here and is done. Inlined, because a call that never returns would
+// leave the processor's return predictor one entry off for all that the resumer does next.
 [[noreturn]] WEFT_ALWAYS_INLINE void leave_for_good(thread_block& t) noexcept {
     control& c = *t.running.party();
     annotated_context& target =
@@ -199,7 +200,7 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
     annotated_switch_last(c, target, &over);
 }
 
-// Suspends the coroutine that runs here, or ends the program where none does.
+// Suspends the coroutine that runs here, or aborts the program if there is none.
 WEFT_ALWAYS_INLINE void yield(std::source_location place) {
     thread_block& t = this_thread();
     const running_party running = t.running;

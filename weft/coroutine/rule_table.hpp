@@ -1,17 +1,17 @@
-// rule_table: what was found out once of each of many addresses, found again without a lock.
+// rule_table: caches a value that was computed once per address; the look-up takes no lock.
 //
-// Its one idea: an open-addressed table of slots, published whole and replaced whole. A finder
-// keeps what it has found out if no other thread writes at that moment, and else does without.
+// Design: an open-addressed table of slots, published whole and replaced whole. A caller that has
+// computed a value stores it if no other thread is writing, and otherwise drops it.
 //
 //   const Value* v = table.find(address);    // null: it is not there
 //   if (v == nullptr) table.keep(address, found_out);
 //
 // Invariants:
 // I1. A slot's value is written before its address, and neither changes afterwards.
-// I2. A table is at most half full: a search ends at an empty slot.
-// I3. A table that was published is never freed: a reader may still be in it. Each is four times as
-//     large as the one before, so that all old ones together are a third of the newest.
-// I4. Only the holder of `writing` writes. Nobody waits for it.
+// I2. A table is at most half full, so a search ends at an empty slot.
+// I3. A published table is never freed, because a reader may still be in it. Each table is four
+//     times as large as the previous one, so all old tables together are a third of the newest.
+// I4. Only the thread that has set `writing` writes. No thread waits for it.
 //
 // Model: test/model/rule_table_test.cpp
 #pragma once
@@ -35,7 +35,7 @@ template <class Value>
 class rule_table {
 public:
     using slot = rule_slot<Value>;
-    // So many that are all zeros, for good; null: there is no memory.
+    // Returns `count` slots, all zeros, that are never freed; null if there is no memory.
     using supply = slot* (*)(std::size_t count) noexcept;
 
     // `first` has 2^bits slots, all zeros.
@@ -50,7 +50,7 @@ public:
         const slot& s = place_of(*in_use_.load(std::memory_order_acquire), address);
         return s.address.load(std::memory_order_acquire) == address ? &s.value : nullptr;
     }
-    // Any thread; it may do nothing.
+    // Any thread; it may have no effect.
     void keep(std::uintptr_t address, const Value& value) noexcept {
         if (writing_.exchange(true, std::memory_order_acquire))
             return;  // I4; pairs with the store below
@@ -73,13 +73,13 @@ private:
         const std::size_t mask = (std::size_t{1} << t.bits) - 1;
         std::size_t i = (address * 0x9e3779b97f4a7c15) >> (64 - t.bits);
         for (;; i = (i + 1) & mask) {
-            // Relaxed: a finder looks at the slot once more, and else it is the writer's own.
+            // Relaxed: a reader loads the address again, and the writer wrote it itself.
             const std::uintptr_t there = t.slots[i].address.load(std::memory_order_relaxed);
             if (there == address || there == 0) return t.slots[i];
         }
     }
 
-    // False: it is there already.
+    // Returns false if the address is there already.
     static bool put(const table& t, std::uintptr_t address, const Value& value) noexcept {
         slot& s = place_of(t, address);
         if (s.address.load(std::memory_order_relaxed) != 0) return false;  // only the writer's
@@ -88,7 +88,7 @@ private:
         return true;
     }
 
-    // One four times as large with the same content, or null.
+    // Returns a table four times as large with the same content, or null.
     const table* grow(const table* from) noexcept {
         if (from + 1 == tables_ + count_limit) return nullptr;
         table& to = tables_[from + 1 - tables_];

@@ -1,18 +1,18 @@
-// shared_seats: how many coroutines have a seat in a group of shared stacks, and where the next one
-// gets its own.
+// shared_seats: counts the coroutines that have a seat in a group of shared stacks, and assigns the
+// stack of the next one.
 //
-// Its one idea: a coroutine is made on any thread and gives its seat up on any, but mostly both on
-// the thread that made the group. That thread has a word to itself, which no other thread
-// writes, and changes it without a locked instruction; all others share a second one. What is
-// counted is the sum: what was taken in the one word may be given up in the other.
+// Design: a coroutine may be made on any thread and may release its seat on any, but mostly both
+// happen on the thread that made the group. That thread has a word of its own, which no other
+// thread writes, and changes it without a locked instruction; all other threads share a second
+// word. The count is the sum of both: a seat taken in one word may be released in the other.
 //
 //      63          32 31           0
-//     | seats given  | seats taken  |     each begins at half of what it can count, so that neither
+//     | seats given  | seats taken  |     each "taken" starts at half of its range, so that neither
 //                                         overflows; the upper half wraps around
 //
 // Invariants:
-// E1  a word never has the same value again while it is looked at: each seat changes its upper
-//     half, and until then the lower one only falls
+// E1  a word does not return to an earlier value during a read: each seat that is taken changes its
+//     upper half, and until then the lower half only decreases
 //
 // Model: test/model/shared_seats_test.cpp
 #pragma once
@@ -28,13 +28,14 @@ class shared_seats {
     using word = std::uint64_t;
 
 public:
-    // A thread is named by an address that no other living thread has.
+    // A thread is identified by an address that no other live thread has.
     shared_seats(std::size_t stack_count, const void* maker) noexcept
         : stack_count_(static_cast<std::uint32_t>(stack_count)), maker_(maker) {}
 
-    // Which of the stacks the new one is to share: those of the maker take turns, and the others'
-    // do. The maker's store is a release as that of give_up() is, in whose place it may be seen:
-    // pairs with taken(). An addition need not be one, it goes on with the give_up() before it.
+    // Returns the index of the stack that the new coroutine shares: the maker's seats go round the
+    // stacks, and so do the others'. The maker's store is a release, as the one of give_up(),
+    // because it may be read in place of that one: pairs with taken(). The addition need not be a
+    // release: it continues the release sequence of the give_up() before it.
     std::size_t take(const void* thread) noexcept {
         word before;
         if (thread == maker_) {
@@ -46,8 +47,8 @@ public:
         return static_cast<std::uint32_t>(before >> 32) % stack_count_;
     }
 
-    // Nothing of the group may be touched afterwards: this may be the last. Release: pairs with
-    // taken(), whose caller may free what the coroutines used when it finds none.
+    // The caller may not access the group afterwards: this may be the last seat. Release: pairs
+    // with taken(), whose caller may free the coroutines' memory once it reads 0.
     void give_up(const void* thread) noexcept {
         if (thread == maker_)
             makers_.store(makers_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
@@ -55,8 +56,8 @@ public:
             others_.fetch_sub(1, std::memory_order_release);
     }
 
-    // As they were at one moment. Acquire: pairs with give_up(); and of a seat that was given up in
-    // the one word it is seen that it was taken in the other.
+    // A consistent snapshot of both words. Acquire: pairs with give_up(); and if a seat was
+    // released in one word, its taking in the other word is seen.
     std::size_t taken() const noexcept {
         for (word makers = makers_.load(std::memory_order_acquire);;) {
             const word others = others_.load(std::memory_order_acquire);

@@ -1,5 +1,5 @@
-// What the core of the coroutine layer calls for a coroutine on a shared stack, and the parts of
-// it.
+// The functions that the core of the coroutine layer calls for a coroutine on a shared stack, and
+// the record of one shared stack.
 #pragma once
 
 #include "weft/coroutine/resume.hpp"
@@ -7,12 +7,12 @@
 
 namespace weft::detail {
 
-// One common stack.
+// One shared stack.
 // Invariants:
-// S1  occupant is the coroutine whose live part is in place, null when none is: every other started
-//     coroutine with a seat here has `saved` set.
-// S2  a coroutine that leaves brings back the one that it displaced while that one ran: the nearest
-//     of its resumers that has a seat here.
+// S1  occupant is the coroutine whose live part is in place, null if there is none: every other
+//     started coroutine with a seat here has `saved` set.
+// S2  a coroutine that leaves restores the coroutine that it displaced while that one was running:
+//     the nearest of its resumers that has a seat here.
 struct shared_slot {
     shared_group* group = nullptr;
     weft::stack stack;
@@ -21,27 +21,26 @@ struct shared_slot {
 };
 
 void take_seat(control& c, shared_stack_group& group);
-// By its end at the latest; once is enough.
+// Called at the coroutine's destruction at the latest; a second call has no effect.
 void give_up_seat(control& c) noexcept;
 
-// The slot's stack, cleared of the coroutine before; empty when there is no memory. `c` is about to
-// start there.
+// The slot's stack; empty if there is no memory. It may still have another coroutine's live part.
 weft::stack shared_slot_stack(shared_slot& slot) noexcept;
 
-// The size that the group was made with.
+// The stack size that the group was made with.
 std::size_t shared_stack_bytes(const shared_slot& slot) noexcept;
 
-// Where to switch in order to enter c: c itself when its live part is in place, or has been
-// brought; else the copier, which brings it and goes on to c, or comes back with no_room: nothing
-// has changed then. c is t.running already.
+// The context to switch to in order to enter c: c itself if its live part is in place or has been
+// restored; else the copier, which restores it and switches to c, or comes back with no_room,
+// without effect. c is already t.running.
 annotated_context& enter_shared(control& c, thread_block& t);
 
 // The same for leaving c, towards its resumer. c's context is saved by the switch that follows.
 annotated_context& leave_shared(control& c, thread_block& t);
 annotated_context& leave_shared_for_good(control& c, thread_block& t);
 
-// Aborts when c and the running coroutine have the same stack: what one brings in its frame would
-// be copied away before the other sees it.
+// Aborts if c and the running coroutine have the same stack: a request in the frame of one would be
+// copied out before the other sees it.
 void refuse_shared_frame(const control& c, std::source_location place);
 
 }  // namespace weft::detail

@@ -18,7 +18,7 @@ namespace weft {
 namespace detail {
 namespace {
 
-// Copy out at each suspension and poison what is left behind.
+// Whether to copy out at each suspension and poison the vacated stack.
 constexpr bool watchful = WEFT_DEBUG || WEFT_ASAN;
 
 constexpr unsigned char vacated_byte = 0xdb;
@@ -30,7 +30,7 @@ struct saved_part {
 };
 
 #if WEFT_ASAN
-// Frames have red zones: the bytes of a live part are copied by instructions that are not checked.
+// Frames have red zones, so a live part is copied by instructions that ASan does not check.
 __attribute__((no_sanitize("address"))) void copy_part(std::byte* to, const std::byte* from,
                                                        std::size_t bytes) noexcept {
     for (std::size_t i = 0; i < bytes; ++i)
@@ -53,24 +53,25 @@ struct shared_group {
     std::vector<shared_slot> slots;
     std::size_t stack_bytes;
     shared_seats seats;
-    thread_block* thread = nullptr;  // whom the group belongs to, from the first resume
-    // Written by that thread, read by any: relaxed, they are for people to read.
+    thread_block* thread = nullptr;  // the group's thread, set at the first resume
+    // Written by that thread, read by any. Relaxed: they are statistics.
     atomic<std::size_t> saved_bytes{0};
     atomic<std::size_t> copies{0};
 
-    // Buffers above block_cache's size, by classes; linked through their first word. No more than
-    // that of them: if all wait somewhat deeper than before, none of these fits any more.
+    // Free buffers above block_cache's size, by size class, linked through their first word; at
+    // most this many bytes: if all coroutines suspend somewhat deeper than before, none of these
+    // buffers fits any more.
     static constexpr std::size_t most_spare_bytes = 256 << 10;
     std::byte* free_buffers[4 * 48] = {};
     atomic<std::size_t> spare_bytes{0};  // as above
 
-    // The copier: a context on a little stack of its own, for an exchange that takes away the stack
-    // of its requester. There from the first start on.
+    // The copier: a context on a small stack of its own, for an exchange that replaces the stack of
+    // its requester. Made at the first start.
     annotated_context copier{};
     weft::stack copier_stack;
-    shared_slot* slot = nullptr;            // what it is asked for:
-    control* bring = nullptr;               //   bring this one in (null: nobody),
-    annotated_context* go_on_to = nullptr;  //   and go on there with the same word
+    shared_slot* slot = nullptr;            // the request: in this slot,
+    control* bring = nullptr;               //   restore this coroutine (null: none),
+    annotated_context* go_on_to = nullptr;  //   and switch to this context with the same word
 
     shared_group(std::size_t count, std::size_t bytes)
         : slots(count), stack_bytes(bytes), seats(count, &this_thread()) {
@@ -144,8 +145,8 @@ void copier_enter(context* from, context* self, void* word) {
 }
 const entry_point copier_entry = {copier_enter, nullptr, nullptr};
 
-// The stack pointer of a coroutine that is not running on it: its own context has it, but for the
-// one that is being left or was left by the resume of the running one.
+// The stack pointer of a coroutine that is not running on its stack. It is in the coroutine's own
+// context, except for the resumer of the running coroutine: that context is in the thread block.
 std::byte* stack_pointer_of(control& c, thread_block& t) noexcept {
     const context& where = &c == t.running.party()->resumer ? t.resumer : static_cast<context&>(c);
     return static_cast<std::byte*>(where.stack_pointer());
@@ -170,7 +171,7 @@ shared_group::~shared_group() {
     }
 }
 
-// Null when there is none.
+// Null if there is no memory.
 std::byte* shared_group::try_acquire_buffer(std::size_t bytes) noexcept {
     if (bytes <= block_cache::maximum_block_bytes)
         return static_cast<std::byte*>(block_cache::try_acquire(bytes));
@@ -216,8 +217,8 @@ void shared_group::restore(control& c) noexcept {
     note_copy(-bytes);
 }
 
-// Puts `in` in place of the occupant. Runs on neither's stack. False when there is no memory for
-// the occupant's live part; nothing has changed then.
+// Puts `in` in place of the occupant. Runs on neither's stack. Returns false, without effect, if
+// there is no memory for the occupant's live part.
 bool shared_group::exchange(shared_slot& s, control* in, thread_block& t) noexcept {
     control* out = s.occupant;
     if (out != nullptr && !save(*out, t)) return false;
@@ -286,7 +287,7 @@ std::size_t shared_stack_bytes(const shared_slot& slot) noexcept { return slot.g
 
 namespace {
 
-// S2: the one that c displaced, if it did.
+// S2: the coroutine that c displaced, or null.
 control* displaced_by(const control& c) noexcept {
     control* r = c.resumer;
     while (r != nullptr && !(r->word.has(on_shared_stack) && r->seat.slot == c.seat.slot))
@@ -305,7 +306,7 @@ annotated_context& enter_shared(control& c, thread_block& t) {
     if (s.occupant == &c) return c;
     const control* resumer = c.resumer;
     const bool resumer_is_here = resumer != nullptr && resumer == s.occupant;
-    // Where there is no memory it is the copier that says so.
+    // If there is no memory, the copier reports it.
     if (resumer_is_here || !g.exchange(s, &c, t)) return g.by_copier(s, &c, c);
     return c;
 }

@@ -1,36 +1,36 @@
-// shared_stack_group: coroutines that take turns on common stacks and keep only what they use.
+// shared_stack_group: coroutines that take turns on shared stacks and keep only the bytes in use.
 //
-// Its one idea: a suspended coroutine needs the live part of its stack, a few hundred bytes, and
-// not the pages around it. Coroutines of a group run on one of its stacks; when another is to run
-// there, the live part of the one before is copied out, exactly, and copied back when it is
-// resumed.
+// Design: a suspended coroutine needs only the live part of its stack, a few hundred bytes, and not
+// the pages around it. The coroutines of a group run on the group's stacks. Before another runs
+// there, the live part of the previous one is copied out, exactly, and it is copied back when that
+// coroutine is resumed.
 //
-//      common stack               copied out
+//      shared stack               copied out
 //      +-----------+ top    +------+  +------+
 //      | live part |  <-->  | of A |  | of B |   from block_cache up to 1 KiB,
 //      +-----------+ sp     +------+  +------+   from short lists by size above
 //      |   free    |
 //      +-----------+ limit
 //
-// While A is copied out, an address of a local of A's points into whatever runs there now. So:
-// - nothing of weft's lies on a shared stack, nor points into one (values travel in control
-// blocks);
-// - a body must not give such an address to anybody who uses it while the body is suspended. I/O
-// into
-//   a local buffer is done after the coroutine is back (readiness, not completion).
-// A debug or ASan build copies out at every suspension and poisons what was left, so that the use
-// of an escaped address is reported: at once under ASan, at the next resume otherwise (writes
+// While A is copied out, the address of a local of A points into the coroutine that runs there now.
+// So:
+// - no object of weft's is on a shared stack, and no pointer of weft's points into one (values
+//   travel in control blocks);
+// - a body must not pass such an address to code that uses it while the body is suspended. I/O into
+//   a local buffer is done after the coroutine has resumed (readiness, not completion).
+// A debug or ASan build copies out at every suspension and poisons the vacated stack, so that the
+// use of an escaped address is reported: at once under ASan, at the next resume otherwise (writes
 // only).
 //
-// Without memory to copy out what lies on the stack, a resume throws bad_alloc, and nothing has
-// changed. A kill, a yield to a resumer on the same stack and the wake of a fiber cannot report it,
-// and end the program.
+// If there is no memory to copy out a live part, a resume throws bad_alloc and has no effect. A
+// kill, a yield to a resumer on the same stack and the wake of a fiber cannot report it, and abort
+// the program.
 //
-// Coroutines are made on any thread, also several at once. Limits: they all are resumed, and end,
-// on the thread that resumes first. The group outlives them; statistics() may be asked on any
-// thread, and once it has no coroutines the group may be destroyed. switch_to and resume_with are
-// refused between coroutines of one stack. No stack annotations: ASan does not see overflows within
-// a shared stack.
+// Coroutines may be made on any thread, concurrently too. Limits: all are resumed, and end, on the
+// thread that resumes first. The group outlives its coroutines; once it has none, it may be
+// destroyed. statistics() may be called on any thread. switch_to is refused if one of the two
+// coroutines is on a shared stack, resume_with between coroutines of one stack. No stack
+// annotations: ASan does not see overflows within a shared stack.
 //
 // Model: test/model/shared_seats_test.cpp
 //
@@ -57,7 +57,7 @@ struct shared_stack_statistics {
     std::size_t coroutines;   // that have a seat, started or not
     std::size_t saved_bytes;  // live parts that are copied out now
     std::size_t copies;       // live parts copied, either way, so far
-    std::size_t spare_bytes;  // kept for live parts above 1 KiB to come: at most 256 KiB
+    std::size_t spare_bytes;  // cached for later live parts above 1 KiB: at most 256 KiB
 };
 
 class shared_stack_group {
@@ -65,7 +65,7 @@ public:
     // Throws bad_alloc. The stacks are the process's own (default_stacks), taken at first use.
     explicit shared_stack_group(std::size_t stack_count = 1,
                                 std::size_t stack_bytes = default_stack_bytes);
-    ~shared_stack_group();  // aborts while one of its coroutines lives
+    ~shared_stack_group();  // aborts if one of its coroutines still exists
     shared_stack_group(const shared_stack_group&) = delete;
     shared_stack_group& operator=(const shared_stack_group&) = delete;
 

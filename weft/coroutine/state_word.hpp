@@ -1,17 +1,17 @@
-// state_word: what a coroutine is doing, and the rare things to know about it, in one 16-bit word.
+// state_word: the state of a coroutine and its rare properties, in one 16-bit word.
 //
 //      15      8 7       0
-//     | flags   | state   |      one load tells a resume, and a yield, whether all is as usual
+//     | flags   | state   |      one load shows a resume whether the frequent path applies
 //
 //                resume               resume
 //     ready ---------------> running <-------> suspended      running: also while it waits for one
 //       |                    |  yield ^            |          that it resumed itself
-//       | kill        over   |                     | kill
+//       | kill        end    |                     | kill
 //       v                    v                     v
 //     killed                done              (running, unwinds) ---> killed
 //
-// Writers: whoever holds the coroutine running (its resumer, or itself), and the winner of
-// claim().
+// Writers: the agent that holds the coroutine running (its resumer, or the coroutine itself), and
+// the winner of claim().
 //
 // Model: test/model/state_word_test.cpp
 #pragma once
@@ -29,14 +29,14 @@ enum class coroutine_state : std::uint8_t {
     running,    // it runs, or it resumed another that runs
     suspended,  // it yielded
     done,       // its body returned or threw
-    killed,     // it was killed before its body returned
+    killed,     // a kill unwound it, or came before it started
 };
 
 namespace detail {
 
 enum coroutine_flag : std::uint16_t {
     own_fp = 0x100,           // keeps its own floating-point environment
-    on_shared_stack = 0x200,  // has a seat on a shared stack
+    on_shared_stack = 0x200,  // is assigned to a shared stack
     being_killed = 0x400,     // its killer waits
     handed = 0x800,           // was entered by switch_to: its resumer does not know it yet
 };
@@ -54,7 +54,7 @@ public:
         return static_cast<coroutine_state>(word & 0xff);
     }
 
-    // Acquire: pairs with set(), so that who sees `suspended` sees the context it left.
+    // Acquire: pairs with set(), so that a thread that reads `suspended` sees the saved context.
     bits load() const noexcept { return word_.load(std::memory_order_acquire); }
     coroutine_state state() const noexcept { return state(load()); }
     bool has(coroutine_flag f) const noexcept {
@@ -66,12 +66,13 @@ public:
     void raise(coroutine_flag f) noexcept { write(word_.load(std::memory_order_relaxed) | f); }
     void lower(coroutine_flag f) noexcept { write(word_.load(std::memory_order_relaxed) & ~f); }
 
-    // The frequent transitions, where the whole word is known. To hold is relaxed: what others wait
-    // for is the release that ends it.
+    // The frequent transitions, where the whole word is known. hold() is relaxed: other threads
+    // synchronise with the release that ends the hold.
     void hold(bits word) noexcept { word_.store(word, std::memory_order_relaxed); }
     void set_all(bits word) noexcept { word_.store(word, std::memory_order_release); }
 
-    // Goes from `from` to running if it is there; one of several threads wins. Acquire as load().
+    // Changes `from` to running; false if the state is another. One of several threads wins.
+    // Acquire as load().
     bool claim(coroutine_state from) noexcept {
         bits seen = with(from);
         return word_.compare_exchange_strong(seen, with(coroutine_state::running),

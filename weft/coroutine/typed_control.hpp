@@ -1,4 +1,4 @@
-// typed_control: the typed shell around control: values on their way, and the body.
+// typed_control: the typed shell around control: the values in transit, and the body.
 //
 //     control | out | in | body          one block of block_cache, 128 bytes for a body of one word
 //
@@ -23,8 +23,8 @@
 
 namespace weft::detail {
 
-// A place for one value of type T on its way. The two ways are different types, so that two places
-// for nothing take no room.
+// Storage for one value of type T in transit. The two directions are different types, so that two
+// empty passages take no room.
 enum class way : bool { out, in };
 
 template <class T, way>
@@ -117,7 +117,7 @@ struct body_block : typed_control<Signature> {
         run(of(&begin_body(from, self, word)));
         end_body();
     }
-    // The body moves to its stack, so that what it captured lies beside what it computes.
+    // The body moves to its stack, so that its captures are beside its locals.
     static WEFT_ALWAYS_INLINE void run(body_block& self) {
         Body on_stack = self.move_out();
         if constexpr (!std::is_void_v<typename typed::output>)
@@ -138,7 +138,7 @@ struct body_block : typed_control<Signature> {
         else
             return std::invoke(body, self.in.take());
     }
-    // Whether to give back the block is all that is left to do for one that is over.
+    // Whether releasing the block is all that is left to do for a coroutine that is done.
     static constexpr bool plain = std::is_trivially_destructible_v<decltype(typed::out)> &&
                                   std::is_trivially_destructible_v<decltype(typed::in)> &&
                                   alignof(body_block) <= block_cache::alignment;
@@ -168,7 +168,7 @@ WEFT_ALWAYS_INLINE control* current_typed(std::source_location place) {
     return c;
 }
 
-// A block with its body in it; none when the body's copy throws.
+// Makes a block with its body in it; releases the block if the body's copy throws.
 template <class Signature, class B>
 WEFT_ALWAYS_INLINE control* make_block(B&& body, stack_source from) {
     using block = body_block<std::decay_t<B>, Signature>;
@@ -204,7 +204,7 @@ WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
     c->verbs->release(c);
 }
 
-// Another body for a coroutine that is not running: what stays moves to the new block.
+// Gives a coroutine that is not running another body: the fields that stay move to the new block.
 template <class Signature, class B>
 control* remake(control* old, B&& body, std::source_location place) {
     if (old->word.state() == coroutine_state::running)

@@ -42,8 +42,8 @@ namespace {
 constexpr std::uint64_t weft_class = 0x574546544b494c4c;     // "WEFTKILL"
 constexpr std::uint64_t gnu_cpp_class = 0x474e5543432b2b00;  // "GNUCC++\0"
 
-// Called where a catch (...) ends without having rethrown. A foreign exception was never taken off
-// the count of uncaught ones by entering the handler, one of the runtime's was.
+// Called when a catch (...) ends without having rethrown. Entering the handler did not subtract a
+// foreign exception from the count of uncaught exceptions; it did subtract one of the runtime's.
 void swallow(int reason, unwind_header* e) {
     unwinding& u = *reinterpret_cast<unwinding*>(e->stop_argument);
     if (e != &u.header)
@@ -54,8 +54,8 @@ void swallow(int reason, unwind_header* e) {
     u.swallowed(u);
 }
 
-// A catch (...) inside another handler: the runtime stacks only exceptions of its own and
-// terminates on others. So this kill is one of its own, allocated and counted by it.
+// For a catch (...) inside another handler: the runtime stacks only its own exceptions and
+// terminates on others. So this kill uses one of the runtime's, which allocates and counts it.
 void raise_as_runtime(unwinding& u) noexcept {
     if (__cxa_init_primary_exception == nullptr || &weft_forced_unwind_type == nullptr) return;
     void* object = __cxa_allocate_exception(1);
@@ -73,7 +73,7 @@ struct obstacle {
     std::uintptr_t pc;
 };
 
-// Looks at one frame of the dry walk that _Unwind_Backtrace does; stops it at an obstacle.
+// Checks one frame of the dry walk by _Unwind_Backtrace; stops the walk at an obstacle.
 _Unwind_Reason_Code inspect(_Unwind_Context* context, void* argument) {
     obstacle& o = *static_cast<obstacle*>(argument);
     const std::uintptr_t pc = _Unwind_GetIP(context);

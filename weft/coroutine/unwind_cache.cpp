@@ -1,4 +1,4 @@
-// The table of unwind_rules.hpp: what it learns, and for how long that stays true.
+// The table of unwind_rules.hpp: what is cached, and how it stays valid.
 //
 // Model: test/model/rule_table_test.cpp
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include "weft/coroutine/rule_table.hpp"
 #include "weft/coroutine/unwind_rules.hpp"
 
-// Where the module that this file is linked into begins, and where its code ends.
+// The start of the module that this file is linked into, and the end of its code.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];
 extern "C" [[gnu::visibility("hidden")]] const char etext[];
 
@@ -32,8 +32,8 @@ cached_rule first_slots[std::size_t{1} << first_bits];
 constinit rule_table<frame_rule> rules{first_slots, first_bits, map_slots};
 constinit std::atomic<std::size_t> decoded{0};  // relaxed: a statistic
 
-// Sees to it that the module around pc is never unloaded: another one at the same place would be
-// unwound by this one's rules. Our own goes only together with the table.
+// Keeps the module around pc loaded for the life of the process: another module at the same address
+// would be unwound by this one's rules. This file's own module is unloaded only with the table.
 bool pin_module_of(std::uintptr_t pc) noexcept {
     if (pc > reinterpret_cast<std::uintptr_t>(__ehdr_start) &&
         pc <= reinterpret_cast<std::uintptr_t>(etext))

@@ -5,9 +5,9 @@
 namespace weft::detail {
 namespace {
 
-// What follows an opcode, one letter for each, in rows of sixteen.
+// The operands of each opcode, one letter per opcode, in rows of sixteen.
 //
-//   .  nothing            1 2 3 8  so many bytes                 s  a branch by 1 byte
+//   .  nothing            1 2 3 8  that many bytes               s  a branch by 1 byte
 //   m  ModRM              4  4 bytes, 2 with a 66 prefix         l  a branch by 4 bytes
 //   a  ModRM and 1 byte   w  as 4, 8 with REX.W                  -  not in 64-bit code, or a prefix
 //   b  ModRM and 4        g h  as a b where ModRM's reg field is 0 or 1, else as m
@@ -107,7 +107,7 @@ bool skip_operand(dwarf_cursor& c, std::int32_t& displacement) noexcept {
     return false;
 }
 
-// How many bytes follow that are no part of an operand.
+// The number of immediate bytes that follow the operand.
 unsigned immediate_bytes(char form, const prefixes& p) noexcept {
     switch (form) {
         case 'a':
@@ -125,7 +125,8 @@ unsigned immediate_bytes(char form, const prefixes& p) noexcept {
     }
 }
 
-// Where an instruction of the one-byte map leads that is no branch. `reg` is of its ModRM.
+// Where an instruction of the one-byte map leads, if it is not a branch. `reg` is a field of its
+// ModRM.
 machine_instruction::flow flow_of(unsigned op, unsigned reg, bool relative) noexcept {
     using in = machine_instruction;
     if (op == 0xff && reg == 2) return relative ? in::call_slot : in::next;
@@ -140,7 +141,7 @@ machine_instruction read_instruction(std::uintptr_t at) noexcept {
     using in = machine_instruction;
     machine_instruction result;
     dwarf_cursor c(reinterpret_cast<const void*>(at));
-    if (dwarf_cursor(c).take<std::uint16_t>() == 0) return result;  // padding behind the code
+    if (dwarf_cursor(c).take<std::uint16_t>() == 0) return result;  // padding after the code
     const prefixes p = read_prefixes(c);
     const unsigned op = c.take<unsigned char>();
     char form = form_of(p, op);

@@ -10,14 +10,14 @@ namespace weft::detail {
 
 struct machine_instruction {
     enum flow : std::uint8_t {
-        unknown,    // not one we read
-        next,       // goes on behind itself
+        unknown,    // not decoded here
+        next,       // to the next instruction
         jump,       // to target
-        branch,     // to target, or on
-        call,       // of target, and on
-        call_slot,  // of the address that lies at target, and on
-        jump_slot,  // to the address that lies at target
-        stop,       // ret, trap, or a jump that we cannot follow
+        branch,     // to target, or to the next
+        call,       // of target, then to the next
+        call_slot,  // of the address stored at target, then to the next
+        jump_slot,  // to the address stored at target
+        stop,       // ret, trap, or a jump that cannot be followed
     };
     flow leads = unknown;
     unsigned bytes = 0;

@@ -3,7 +3,7 @@
 #include "weft/coroutine/unwind_rules.hpp"
 
 // From a return address to its rule: find the function's entry in .eh_frame, run its call frame
-// instructions up to the call, ask its exception table.
+// instructions up to the call, read its exception table.
 
 extern "C" {
 [[gnu::weak]] const void* _Unwind_Find_FDE(const void* pc, weft::detail::dwarf_bases* bases);
@@ -73,8 +73,8 @@ description describe(const void* fde, const dwarf_bases& bases) noexcept {
         d.first[0] = c.at();
     }
 
-    f.pointer(pointers, bases, d.known);         // where it begins: in bases already
-    f.pointer(pointers & 0x0f, bases, d.known);  // how long it is
+    f.pointer(pointers, bases, d.known);         // its start: already in bases
+    f.pointer(pointers & 0x0f, bases, d.known);  // its length
     if (augmentation[0] == 'z') {
         const std::uint64_t length = f.uleb();
         d.first[1] = f.at() + length;
@@ -86,7 +86,7 @@ description describe(const void* fde, const dwarf_bases& bases) noexcept {
     return d;
 }
 
-// The row of the call frame table that holds at a given place. Registers by their DWARF number.
+// The row of the call frame table for a given address. Registers by their DWARF number.
 struct row {
     static constexpr unsigned register_count = 17;
     enum how : std::uint8_t { same, at_offset, undefined, otherwise };
@@ -213,7 +213,7 @@ private:
 constexpr unsigned return_address = 16;
 constexpr unsigned kept[] = {3, 6, 12, 13, 14, 15, 7};  // rbx rbp r12 r13 r14 r15, and rsp
 
-// Packs a row into a rule; false where it has no place there.
+// Packs a row into a rule; false if the rule cannot express it.
 bool pack(const row& from, frame_rule& to) noexcept {
     if (!from.known) return false;
     bool cfa_known = false;
@@ -243,7 +243,7 @@ bool pack(const row& from, frame_rule& to) noexcept {
     rest.is[return_address] = row::same;
     for (const row::how h : rest.is)
         if (h == row::at_offset || h == row::otherwise)
-            return false;  // keeps a caller-saved register
+            return false;  // it saves a caller-saved register
     return true;
 }
 

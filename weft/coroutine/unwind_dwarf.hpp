@@ -1,6 +1,6 @@
 // dwarf_cursor: reads the encodings of .eh_frame and .gcc_except_table, one value after another.
 //
-// It trusts what it reads, as every unwinder does: these tables come from the loaded program.
+// It does not check its input, as every unwinder: the tables come from the loaded program.
 //
 //   dwarf_cursor c{table};
 //   const auto length = c.uleb();
@@ -11,11 +11,11 @@
 
 namespace weft::detail {
 
-// What encoded pointers may be relative to. Filled by _Unwind_Find_FDE; its layout is ABI.
+// The bases of relative pointers. Filled by _Unwind_Find_FDE; the layout is ABI.
 struct dwarf_bases {
     std::uintptr_t text = 0;
     std::uintptr_t data = 0;
-    std::uintptr_t function = 0;  // where the function at hand begins
+    std::uintptr_t function = 0;  // the start of the current function
 };
 
 class dwarf_cursor {
@@ -58,7 +58,7 @@ public:
     static constexpr unsigned char omitted = 0xff;
 
     // A pointer in one of the DW_EH_PE_ encodings: a format (low four bits), a base (next three)
-    // and an indirection (top bit). Sets `known` to false where the encoding is none we know.
+    // and an indirection (top bit). Sets `known` to false for an encoding that it does not read.
     std::uintptr_t pointer(unsigned char encoding, const dwarf_bases& bases, bool& known) noexcept {
         const auto here = reinterpret_cast<std::uintptr_t>(at_);
         std::uintptr_t value = 0;

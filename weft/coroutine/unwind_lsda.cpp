@@ -25,7 +25,7 @@ struct types {
     unsigned char encoding;
 };
 
-// By the format of an encoding; 0 where it is of variable length.
+// Indexed by the format of an encoding; 0 for a variable length.
 constexpr unsigned format_bytes[8] = {sizeof(std::uintptr_t), 0, 2, 4, 8, 0, 0, 0};
 
 // The beginning of a std::type_info, as the ABI lays it out.
@@ -34,7 +34,7 @@ struct type_info {
     const char* name;
 };
 
-// Is it `catch (...)`, or does it name the type that the C++ runtime gives to a forced unwind?
+// Whether it is `catch (...)`, or names the type that the C++ runtime gives to a forced unwind.
 bool catches_forced(std::int64_t filter, const types& t, const dwarf_bases& bases,
                     bool& known) noexcept {
     const unsigned size = format_bytes[t.encoding & 0x07];
@@ -48,7 +48,7 @@ bool catches_forced(std::int64_t filter, const types& t, const dwarf_bases& base
     return std::strcmp(info.name, "N10__cxxabiv115__forced_unwindE") == 0;
 }
 
-// Goes through a call's actions, innermost first, up to the first that applies.
+// Walks a call's actions, innermost first, up to the first that applies.
 landing act(std::uintptr_t pad, const unsigned char* action, const types& t,
             const dwarf_bases& bases) noexcept {
     landing cleanup;

@@ -1,10 +1,10 @@
-// What a C or C++ function's exception table (LSDA) says about one of its calls, for a forced
-// unwind.
+// Reads what a C or C++ function's exception table (LSDA) states about one of its calls, for a
+// forced unwind.
 //
-// The answer is the one that libstdc++'s and libgcc's personality routines give for
-// _UA_FORCE_UNWIND: cleanups run, `catch (...)` and `catch (abi::__forced_unwind&)` match, a call
-// that C++ code does not list may not be unwound (it is inside noexcept), one that C code does not
-// list has nothing to run.
+// The result is the one of libstdc++'s and libgcc's personality routines for _UA_FORCE_UNWIND:
+// cleanups run, `catch (...)` and `catch (abi::__forced_unwind&)` match, a call that C++ code does
+// not list may not be unwound (it is inside noexcept), a call that C code does not list has nothing
+// to run.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ struct landing {
     const char* why = nullptr;  // set: may not be unwound
     std::uintptr_t pad = 0;     // 0: nothing to run
     std::int32_t selector = 0;
-    bool known = true;  // false: an encoding that we do not read
+    bool known = true;  // false: an encoding that is not read here
 };
 
 enum class table_language { c, cpp };
 
-// `call` lies within the call instruction, bases.function begins the function.
+// `call` is an address within the call instruction, bases.function is the start of the function.
 landing read_lsda(const void* lsda, std::uintptr_t call, const dwarf_bases& bases,
                   table_language language) noexcept;
 
-// Does the landing pad, entered with this selector, do nothing in the end but std::terminate()?
-// Clang writes noexcept that way, GCC where it inlined a cleanup into a noexcept function. Read
-// from the machine code; false where that is not understood.
+// Whether the landing pad, entered with this selector, always ends in std::terminate(). Clang
+// compiles noexcept that way, and so does GCC if it inlined a cleanup into a noexcept function.
+// Read from the machine code; false if that cannot be decoded.
 bool pad_terminates(std::uintptr_t pad, std::int32_t selector) noexcept;
 
 }  // namespace weft::detail

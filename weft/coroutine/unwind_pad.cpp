@@ -9,7 +9,7 @@
 #include "weft/coroutine/unwind_code.hpp"
 #include "weft/coroutine/unwind_lsda.hpp"
 
-// Where does a landing pad lead? Three forms of noexcept look like something else in the table:
+// Finds out where a landing pad leads. Three forms of noexcept look different in the table:
 //
 //   Clang, any noexcept function      catch (...) -> [cleanups] -> __clang_call_terminate(e)
 //   GCC, cleanups inlined into one    cleanup     -> [cleanups] -> std::terminate()
@@ -17,7 +17,7 @@
 //
 // while a true catch (...) leads to __cxa_begin_catch and a true cleanup to _Unwind_Resume. So the
 // pad is followed along all its branches until it has called one of these. Calls in between return,
-// or unwind to other pads. That is decided once per return address, and only for what has a pad.
+// or unwind to other pads. This is done once per return address, and only if there is a pad.
 
 #if WEFT_X86_64
 
@@ -55,7 +55,7 @@ callee by_address(std::uintptr_t address) noexcept {
     return callee::other;
 }
 
-// What the dynamic section of a module says, as far as it is needed to name a slot.
+// The part of a module's dynamic section that is needed to name a slot.
 struct dynamic {
     using symbol = ElfW(Sym);
 
@@ -117,8 +117,9 @@ callee in_slot(std::uintptr_t slot) noexcept {
     return by_address(bound);
 }
 
-// The function at an address: known itself, or a stub that jumps to a known one, or Clang's, whose
-// straight path leads to a call of the one and then of the other. (TSan lets it call more before.)
+// The function at an address: a known one, a stub that jumps to a known one, or
+// __clang_call_terminate, whose straight path calls __cxa_begin_catch and then std::terminate().
+// (Under TSan it makes other calls before.)
 callee at_address(std::uintptr_t address, bool look_inside) noexcept {
     const callee direct = by_address(address);
     if (direct != callee::other) return direct;
@@ -143,7 +144,7 @@ callee at_address(std::uintptr_t address, bool look_inside) noexcept {
     return callee::other;
 }
 
-// Follows the code from one place along all branches.
+// Follows the code from one address along all branches.
 class explorer {
 public:
     bool reached(callee c) const noexcept {

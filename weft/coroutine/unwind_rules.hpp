@@ -1,18 +1,18 @@
-// frame_rule: how one frame is left, for one return address; and the table that remembers them.
+// frame_rule: how one frame is left, for one return address; and the table that caches the rules.
 //
-// Its one idea: what an unwinder finds out about a frame (call frame information, exception table)
-// depends on the return address alone, so it is found out once per process and address, and packed
-// into less than a cache line. A hit takes one hash, one compare and no lock.
+// Design: what an unwinder reads about a frame (call frame information, exception table) depends on
+// the return address alone, so it is decoded once per process and address, and packed into less
+// than a cache line. A hit takes one hash, one compare and no lock.
 //
 //   caller's sp = CFA -> +-----------------+
-//                  CFA-8 | return address  |  the next pc, 0 instead of it where `last`
+//                  CFA-8 | return address  |  the next pc; 0 instead if `last`
 //                        | saved registers |  each at CFA + 8 * saved[i]
 //                        | locals          |  CFA = registers[cfa_register] + cfa_offset
 //                     sp +-----------------+
 //
-// Limits: x86-64's registers; on another processor only `why` and `pad` mean something. The table
-// grows and never shrinks: it holds an entry for each suspended call that was ever killed. A module
-// of which it knows an address stays loaded.
+// Limits: x86-64's registers; on other processors only `why` and `pad` are meaningful. The table
+// grows and never shrinks: it has an entry for each return address that a kill ever unwound. A
+// module with an address in the table stays loaded.
 //
 // Model: test/model/rule_table_test.cpp
 #pragma once
@@ -23,14 +23,14 @@
 namespace weft::detail {
 
 enum class frame_kind : std::uint8_t {
-    slow,     // not describable by a rule: only the unwinder library knows
-    plain,    // nothing to do here: step over it
-    pad,      // a landing pad has to run, then step over it
-    refused,  // nothing may unwind through it: see why
+    slow,     // no rule can describe it: left to the unwinder library
+    plain,    // nothing to do: step over it
+    pad,      // run its landing pad, then step over it
+    refused,  // may not be unwound: see why
 };
 
 struct frame_rule {
-    const char* why = nullptr;     // set where the frame may not be unwound, of whatever kind it is
+    const char* why = nullptr;     // set if the frame may not be unwound, whatever its kind
     std::uintptr_t pad = 0;        // 0: none
     std::int32_t selector = 0;     // what the pad expects in rdx
     std::uint32_t args_bytes = 0;  // pushed for the call; the pad expects them popped
@@ -43,13 +43,14 @@ struct frame_rule {
 
 static_assert(frame_kind{} == frame_kind::slow, "an empty table is all zeros");
 
-// The rule for the frame to which a call returns at pc. Refers to `spare` if it could not be kept.
+// The rule for the frame to which a call returns at pc. Refers to `spare` if pc was not in the
+// table.
 const frame_rule& rule_at(std::uintptr_t pc, frame_rule& spare) noexcept;
 
-// Finds the rule out, without the table.
+// Decodes the rule, without the table.
 frame_rule decode_rule(std::uintptr_t pc) noexcept;
 
-// How many rules were found out so far: stands still while kills repeat themselves.
+// How many rules were decoded so far: constant while kills repeat.
 std::size_t rules_decoded() noexcept;
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// The steps of a kill that the ways to walk a stack have in common. Private to unwind*.cpp.
+// The steps of a kill that all ways to walk a stack share. Private to unwind*.cpp.
 //
 //   unwind: weft_unwind_begin, a dry walk ----- no pad at all -------------------> finished
 //             |               |          `----- a noexcept frame ----------------> refused
@@ -28,10 +28,10 @@ static_assert(offsetof(unwinding, header) == 80,
 // Makes the exception that the landing pads pass on.
 void raise(unwinding& u) noexcept;
 
-// On each return from a landing pad that may have rethrown: it alone is uncaught.
+// Called on each return from a landing pad that may have rethrown: only the kill is uncaught.
 void recount(unwinding& u) noexcept;
 
-// After the last cleanup: as if nothing had been thrown.
+// Called after the last cleanup: restores the counts, as if nothing had been thrown.
 void settle(unwinding& u) noexcept;
 
 // Reports that the frame at pc is in the way.

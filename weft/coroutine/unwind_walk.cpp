@@ -4,9 +4,9 @@
 
 // The walk over a stack by the rules of unwind_rules.hpp.
 //
-// Whoever calls the walk is a stub that stores the registers which a call preserves, lets C++ move
-// them up the stack, and either loads them and jumps or goes on as if nothing had been. So each C++
-// function here returns: its cleanups, and what sanitizers keep for it, are in order.
+// The caller of the walk is a stub: it stores the callee-saved registers, lets C++ move them up the
+// stack, and then either loads them and jumps, or continues unchanged. So each C++ function here
+// returns, and its cleanups and the sanitizers' records of it are in order.
 
 #if WEFT_X86_64
 
@@ -22,7 +22,7 @@ struct weft_unwind_registers {
 void __asan_handle_no_return();
 #endif
 
-// Called by the stubs alone, which a linker that optimises does not look into.
+// Called only by the stubs, whose assembly link-time optimisation does not see.
 [[gnu::used]] bool weft_unwind_begin(weft::detail::unwinding&, weft_unwind_registers&) noexcept;
 [[gnu::used]] bool weft_unwind_proceed(weft::detail::unwinding&, weft_unwind_registers&) noexcept;
 [[gnu::used]] bool weft_unwind_stopped(weft::detail::unwinding&, _Unwind_Action, _Unwind_Context*,
@@ -63,7 +63,7 @@ bool at_end(const unwinding& u, const registers& r) noexcept {
     return r.word[sp] >= reinterpret_cast<std::uintptr_t>(u.end) || r.pc == 0;
 }
 
-// Steps over plain frames. Null at the end, else the rule of the first that is not plain.
+// Steps over plain frames. Returns null at the end, else the rule of the first other frame.
 const frame_rule* advance(const unwinding& u, registers& r, frame_rule& spare) noexcept {
     while (!at_end(u, r)) {
         const frame_rule& rule = rule_at(r.pc, spare);
@@ -73,9 +73,9 @@ const frame_rule* advance(const unwinding& u, registers& r, frame_rule& spare) n
     return nullptr;
 }
 
-// Frames are read one after the other, each where the one before it says: let them be on their way.
+// Frames are read one after another, each at an address read from the one before: prefetch them.
 void touch(std::uintptr_t from, std::uintptr_t end) noexcept {
-    constexpr unsigned lines = 8;  // what a few frames take
+    constexpr unsigned lines = 8;  // the size of a few frames
     for (unsigned i = 1; i != lines && from + i * cache_line_bytes < end; ++i)
         __builtin_prefetch(reinterpret_cast<const void*>(from + i * cache_line_bytes));
 }
@@ -89,7 +89,7 @@ void leave_frames() noexcept {
 // Makes the stub enter finished(), as if the frame at the end had called it.
 //
 //        sp at the end -> | frame that is not unwound
-//   rsp of finished()  -> | return address: as it was; of no caller, one slot lower: 0
+//   rsp of finished()  -> | return address: as it was; without a caller, two slots lower: 0
 void finish(unwinding& u, registers& r) noexcept {
     leave_frames();
     settle(u);
@@ -108,10 +108,10 @@ void land(const unwinding& u, registers& r, const frame_rule& rule) noexcept {
     r.second = static_cast<std::uint64_t>(std::int64_t{rule.selector});
 }
 
-// With a shadow stack a jump out of frames would have to take their return addresses off it.
+// With a shadow stack, a jump out of frames would have to pop their return addresses from it.
 bool shadow_stack_active() noexcept {
     std::uint64_t top = 0;
-    asm volatile("rdsspq %0" : "+r"(top));  // leaves it alone where there is none
+    asm volatile("rdsspq %0" : "+r"(top));  // without a shadow stack, does not change it
     return top != 0;
 }
 
@@ -120,8 +120,8 @@ bool shadow_stack_active() noexcept {
 
 using namespace weft::detail;
 
-// The dry walk, and the first pad that it came by. False: the stub unwinds slowly, from registers
-// that it has not lost.
+// Makes the dry walk and enters the first pad that it found. False: the stub unwinds slowly, with
+// the registers it still has.
 bool weft_unwind_begin(unwinding& u, registers& r) noexcept {
     WEFT_DEBUG_ASSERT(u.end != nullptr, "an unwinding needs an end");
     u.exception = nullptr;
@@ -148,7 +148,8 @@ bool weft_unwind_begin(unwinding& u, registers& r) noexcept {
     return true;
 }
 
-// From a frame whose pad has run, or had none, to the next pad. False: let the unwinder do it.
+// Continues from a frame that has no pad, or whose pad has run, to the next pad. False: the
+// unwinder does it.
 bool weft_unwind_proceed(unwinding& u, registers& r) noexcept {
     if (r.word[sp] < u.slow_until) return false;
     frame_rule spare;
@@ -159,7 +160,7 @@ bool weft_unwind_proceed(unwinding& u, registers& r) noexcept {
     return false;
 }
 
-// The unwinder has come to a frame: its registers are all we need to go on alone.
+// The unwinder has come to a frame: its registers are enough to walk on without it.
 bool weft_unwind_stopped(unwinding& u, _Unwind_Action actions, _Unwind_Context* context,
                          registers& r) noexcept {
     constexpr int dwarf_numbers[] = {3, 6, 12, 13, 14, 15};
@@ -171,7 +172,7 @@ bool weft_unwind_stopped(unwinding& u, _Unwind_Action actions, _Unwind_Context* 
     return !shadow_stack_active() && weft_unwind_proceed(u, r);
 }
 
-// A stub's own frame: 80 bytes of registers and three words for itself. At its entry rsp is 8 below
+// A stub's own frame: 80 bytes of registers and three words of its own. At its entry rsp is 8 below
 // a multiple of 16.
 #define WEFT_UNWIND_STORE           \
     "    sub $104, %rsp\n"          \

@@ -20,7 +20,7 @@ void suspend_fiber(flow& f) {
 void end_fiber(flow& f) noexcept {
     fiber_core& self = fiber_core::of(f);
     self.ending = true;
-    // It has yielded, or not begun where it is known where it will.
+    // It has yielded, or has not started and its executor is known: its turn is posted there.
     if (self.waiting == nullptr && self.home != nullptr) self.home->forget(self.turn);
     running_flow& here = this_thread_runs();
     const running_flow before =
@@ -52,7 +52,7 @@ party fiber_party(const flow& f) noexcept {
 
 void run_fiber(frame* f) { static_cast<fiber_core*>(f)->run(); }
 
-// The first turn, and the first on each executor that it goes over to.
+// The first turn, and the first turn on each executor that it migrates to.
 void start_fiber(frame* f) {
     fiber_core& self = *static_cast<fiber_core*>(f);
     self.resume = run_fiber;
@@ -61,7 +61,8 @@ void start_fiber(frame* f) {
     self.run();
 }
 
-// It goes on elsewhere in a turn that is like its first: woken, or having yielded.
+// Migration, of a fiber that was woken or has yielded: it continues on another executor with a turn
+// like its first.
 bool leave_fiber(flow& f, std::coroutine_handle<> ready) noexcept {
     fiber_core& self = fiber_core::of(f);
     const bool may = self.roams && self.enrolled && ready == self.frame::handle();
@@ -124,8 +125,8 @@ void fiber_core::become_child(std::unique_ptr<scope_member> m) noexcept {
 }
 
 void fiber_core::let_go() noexcept {
-    // Acquire and release: the last one sees what the others did. The only one is given up by a
-    // load: another is made only from one.
+    // Acquire and release: the owner of the last reference sees what the others did. The only
+    // reference is released by a load: a new one is made only from an existing one.
     if (references.load(std::memory_order_acquire) != 1 &&
         references.fetch_sub(1, std::memory_order_acq_rel) != 1)
         return;
@@ -147,7 +148,7 @@ void fiber_core::run() {
         if (own()->word.state() == coroutine_state::suspended)  // a wake cannot report it
             fail("out of memory: no room for a fiber on its shared stack", who(), unknown_place);
         error() = std::current_exception();
-        // There was no stack: what its function holds ends with the fiber all the same.
+        // There was no stack: the function's objects are nevertheless destroyed with the fiber.
         kill(own(), std::source_location::current());
     }
 #else
@@ -166,7 +167,7 @@ void fiber_core::run() {
 void fiber_core::begin(bool at_once) {
     started = true;
     launcher* const there = target;
-    locals = nullptr;  // in its place
+    locals = nullptr;  // replaces target
     executor* const known = there->only_executor();
     if (kept) keep();                                         // the run's
     if (home == nullptr && known != nullptr) move_to(known);  // F3
@@ -177,7 +178,8 @@ void fiber_core::begin(bool at_once) {
         there->launch(turn);
 }
 
-// Acquire: pairs with finish. It may have ended by the request, or without a look at it.
+// Acquire: pairs with finish. The fiber may have ended because of the request, or without seeing
+// it.
 bool fiber_core::request_stop(stop_reason reason) noexcept {
     return flow::request_stop(reason) && (!has_ended() || stopped_by == reason);
 }
@@ -187,17 +189,17 @@ void fiber_core::finish() noexcept {
     if (locks != 0) [[unlikely]]
         fail("a fiber ended and holds a mutex", who(), unknown_place);
     if (enrolled) home->strike_off(*this);  // F2
-    move_to(nullptr);                       // F3: waits for those that post a request to it there
-    if (shares_stack()) give_up_seat(*own());  // who joins it may destroy the group
+    move_to(nullptr);                       // F3: waits for threads that post a request to it there
+    if (shares_stack()) give_up_seat(*own());  // the joiner may destroy the group
     scope* const parent = is_child ? member->within : nullptr;
     if (parent != nullptr) {
         member->stopped_by = stopped_by;
-        // Who was stopped because of a sibling tells what that one died of.
+        // A fiber that was stopped because of a sibling reports the sibling's error.
         if (stopped_by == stop_reason::sibling_failed) member->error = parent->first_error();
     }
     const watched_fiber* const told = watched ? static_cast<watched_fiber*>(this) : nullptr;
     if (told != nullptr && !kept) {
-        joiners.end_unawaited();  // F1: all references are the told one's, and nothing joins
+        joiners.end_unawaited();  // F1: on_end's object has all references, and nothing joins
         return told->on_end(told->on_end_of);
     }
     wait_list woken;
@@ -247,7 +249,7 @@ void join_operation::take(const waiter* w, wait_status how) const {
 }  // namespace detail
 
 detail::fiber_core* detail::core_taken_from(fiber& f) noexcept {
-    f.core_->kept = true;  // nobody abandons it
+    f.core_->kept = true;  // no fiber object abandons it
     return std::exchange(f.core_, nullptr);
 }
 
@@ -278,7 +280,7 @@ void fiber::launch_it(const fiber_options& options, std::source_location place) 
     core_->roams = options.migratable && on->only_executor() == nullptr;
     if (core_->roams) core_->attention |= detail::flow_hot::roams_call;
     if (options.launch == launch::lazy) return;
-    core_->home = on->only_executor();  // nobody else knows of it yet
+    core_->home = on->only_executor();  // no other thread has a reference yet
     core_->begin(options.launch == launch::dispatch);
 }
 

@@ -1,18 +1,19 @@
 // fiber: a function that runs on a stack of its own and waits like a thread, at the price of a
 // coroutine.
 //
-// The shape of std::jthread: made running, joined or detached; its destructor asks it to stop and
-// joins. Its one idea: it is plain blocking code. Whatever it waits for (a lock, a channel, a
-// deadline, another fiber, a task) suspends it alone, and its executor runs others meanwhile.
+// The interface of std::jthread: a fiber is made running, and is joined or detached; its destructor
+// requests a stop and joins. Design: a fiber is plain blocking code. A wait (for a lock, a channel,
+// a deadline, another fiber, a task) suspends only the fiber, and its executor runs others
+// meanwhile.
 //
 // - A stop makes every wait of the fiber throw weft::stopped, now and from then on, so that its
-//   destructors run and it ends. join() tells that it was stopped, and why.
-// - An exception that leaves the function comes out of join(). If nobody joins it goes to the
-//   handler of on_unhandled(), which by default prints it and ends the program.
-// - A fiber stays with the executor that it was started on, and so on that one's thread; but one
-//   that is `migratable` may go on on another thread of its pool after each wait. Its functions
-//   must not keep the address of a thread_local, or of errno, across a wait; as compilers do that
-//   by themselves, a function that waits had better not touch any.
+//   destructors run and it ends. join() returns that it was stopped, and why.
+// - An exception that leaves the function is thrown by join(). Of a fiber that is not joined, the
+//   handler of on_unhandled() gets it, which by default prints it and aborts the program.
+// - A fiber stays on the executor that it was started on, and so on the executor's thread; but a
+//   `migratable` fiber may resume on another thread of its pool after each wait. Its functions must
+//   not keep the address of a thread_local, or of errno, across a wait. Compilers do so by
+//   themselves, so a function that waits should access none.
 //
 //   weft::fiber f([] { weft::this_fiber::sleep_for(1h); });
 //   f.request_stop();
@@ -42,9 +43,9 @@ namespace weft {
 
 // When a fiber runs first.
 enum class launch : std::uint8_t {
-    post,      // when its turn comes
+    post,      // queued on its executor: when its turn comes
     dispatch,  // at once, before the call returns, if the caller is on its executor
-    lazy,      // when it is joined, detached, or start() is called: its executor must be there then
+    lazy,      // when it is joined, detached, or start() is called: its executor must then exist
 };
 
 struct fiber_options {
@@ -53,18 +54,18 @@ struct fiber_options {
     stack_source stack = {};
     fp_environment fp = fp_environment::own;
     weft::launch launch = launch::post;
-    launcher* on = nullptr;   // an executor or a pool; by default that of the caller
-    bool migratable = false;  // in a pool: may go on on another thread after each wait
-    // Instead of a stack of its own. All of the group on one executor, which is no pool. What lies
-    // on the stack is out of reach while the fiber waits: see shared_stack_group.hpp.
+    launcher* on = nullptr;   // an executor or a pool; by default the caller's
+    bool migratable = false;  // in a pool: may resume on another thread after each wait
+    // Instead of a stack of its own. All fibers of the group are on one executor, not a pool. The
+    // stack's contents are out of reach while the fiber waits: see shared_stack_group.hpp.
     shared_stack_group* shared = nullptr;
 };
 
-// How a fiber ended that was joined.
+// How a joined fiber ended.
 class join_outcome {
 public:
     explicit join_outcome(stop_reason r) noexcept : reason_(r) {}
-    // Whether a stop ended it, by weft::stopped leaving its function.
+    // Whether a stop ended it: weft::stopped left its function.
     bool stopped() const noexcept { return reason_ != stop_reason::none; }
     stop_reason reason() const noexcept { return reason_; }
 
@@ -76,7 +77,7 @@ class fiber;
 
 namespace detail {
 
-// Wherever a fiber's function is taken that returns a T.
+// Called wherever a fiber's function with result T is accepted.
 template <class T>
 consteval bool runs_in_a_fiber() {
     static_assert(
@@ -86,7 +87,7 @@ consteval bool runs_in_a_fiber() {
     return true;
 }
 
-// Takes a fiber that has not begun out of its object, for who begins it himself.
+// Takes a fiber that has not started out of its object, for a caller that starts it itself.
 fiber_core* core_taken_from(fiber& f) noexcept;
 }  // namespace detail
 
@@ -113,26 +114,27 @@ public:
         }
         return *this;
     }
-    // Asks it to stop and joins; an exception of it goes to on_unhandled(). Within the fiber
-    // itself, which cannot be joined there: asks it to stop and detaches.
+    // Requests a stop and joins; the fiber's exception goes to on_unhandled(). Called in the fiber
+    // itself, which cannot join itself: requests a stop and detaches.
     ~fiber() { end(); }
 
     bool joinable() const noexcept { return core_ != nullptr; }
 
-    // Waits for its end; suspends a fiber, blocks a thread. Throws what left its function.
+    // Waits for its end; suspends a fiber, blocks a thread. Throws the exception that left its
+    // function.
     join_outcome join(std::source_location place = std::source_location::current());
-    // The same for co_await. The fiber object stays where it is meanwhile.
+    // The same for co_await. The fiber object must not be moved meanwhile.
     class joining;
     joining async_join(std::source_location place = std::source_location::current());
 
-    // It goes on on its own; its executor keeps it.
+    // The fiber continues without this object; its executor keeps it.
     void detach(std::source_location place = std::source_location::current());
 
-    // Begins a lazy one; nothing for others.
+    // Starts a lazy fiber; no effect on any other.
     void start(std::source_location place = std::source_location::current());
 
-    // False if it was asked before, or has ended. Any thread, as long as no other joins, detaches,
-    // moves or destroys this object meanwhile.
+    // False if a stop was requested before, or it has ended. Any thread, as long as no other joins,
+    // detaches, moves or destroys this object meanwhile.
     bool request_stop(stop_reason reason = stop_reason::user) noexcept {
         return !done() && core_->request_stop(reason);
     }
@@ -142,15 +144,15 @@ public:
 
     // Unique in the process; 0 for none.
     id get_id() const noexcept { return core_ != nullptr ? core_->id() : 0; }
-    // On its executor's thread, or where it is known not to be renamed meanwhile; until then.
+    // Call it on the executor's thread, or if no rename can happen meanwhile. Valid until a rename.
     std::string_view name() const noexcept {
         return core_ != nullptr ? core_->name() : std::string_view();
     }
     bool done() const noexcept { return core_ == nullptr || core_->has_ended(); }
 
 protected:
-    detail::fiber_core& begun(std::source_location place);  // to be joined
-    // Of one that has ended; the object is empty then.
+    detail::fiber_core& begun(std::source_location place);  // starts it if needed, for a join
+    // Of a fiber that has ended; the object is empty afterwards.
     join_outcome outcome(std::source_location place);
 
 private:
@@ -193,8 +195,8 @@ private:
     std::source_location place_;  // of the call, for messages
 };
 
-// Called with what left the function of a fiber that nobody joins. The default prints it, and the
-// fiber, and aborts. Returns the handler before. Any thread.
+// The handler is called with the exception that left the function of a fiber that is not joined.
+// The default prints it, and the fiber, and aborts. Returns the previous handler. Any thread.
 using unhandled_handler = void (*)(std::exception_ptr, party);
 unhandled_handler on_unhandled(unhandled_handler h) noexcept;
 
@@ -208,12 +210,12 @@ namespace this_fiber {
 // Whether the caller runs in a fiber.
 inline bool exists() noexcept { return detail::fiber_core::current() != nullptr; }
 
-// 0 outside of one.
+// 0 outside a fiber.
 fiber::id get_id() noexcept;
 std::string_view name() noexcept;
 void set_name(std::string_view name, std::source_location place = std::source_location::current());
 
-// Lets all others that are ready run once. Throws stopped.
+// Lets all other ready flows run once. Throws stopped.
 WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location::current()) {
     detail::fiber_core* c = detail::fiber_core::current();
     if (c == nullptr || c->attention != 0 || !c->runs_here()) [[unlikely]]
@@ -222,7 +224,7 @@ WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location:
     this_coroutine::yield();
 }
 
-// Suspend a fiber, block a thread; return not before, and throw stopped.
+// Suspend a fiber, block a thread; never return early. Throw stopped.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> d) {
     await(weft::sleep_for(d));
@@ -232,7 +234,7 @@ void sleep_until(std::chrono::time_point<clock, Duration> t) {
     await(weft::sleep_until(t));
 }
 
-// Of the running fiber; one that can never be stopped outside of one.
+// The running fiber's token; outside a fiber, a token that never reports a stop.
 stop_token get_stop_token() noexcept;
 // Throws stopped if a stop was requested.
 void throw_if_stopped();

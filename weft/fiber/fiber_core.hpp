@@ -1,4 +1,4 @@
-// fiber_core: what there is of a fiber besides its coroutine: the flow, who joins it, how it ended.
+// fiber_core: the state of a fiber besides its coroutine: the flow, the joiners, the outcome.
 //
 //      fiber_core (block_cache)                          coroutine (its own block and stack)
 //      +-----------------------------------+            +--------------------------------+
@@ -6,17 +6,17 @@
 //      | references | joiners | outcome    |            | the user's function            |
 //      +-----------------------------------+            +--------------------------------+
 //
-// It begins with the two words of a coroutine frame, so that a run queue resumes it as it resumes a
-// C++20 coroutine. References are held by the handle and by each message on its way. The run needs
-// none of its own: a handle does not let go of it before the end, or hands it over to the run by
-// abandon(). It has one where the handle is another's than a fiber object's (`kept`).
+// Its first two words are those of a coroutine frame, so that a run queue resumes it as it resumes
+// a C++20 coroutine. The handle and each message in transit have a reference. The run needs none of
+// its own: a fiber object does not release its reference before the end, or passes it to the run
+// by abandon(). The run has its own if the handle is not a fiber object (`kept`).
 //
 // Invariants:
-// F1  the joiners' queue ends once, after everything else of the outcome was written; from then on
-//     the run touches nothing here, unless the last reference that there may be is its own
-// F2  it is enrolled with its executor from its first turn to its end, except on the way to another
-// F3  its executor is there until it has ended; `home` is null until it is known: for a lazy one
-//     before it is started, in a pool before its first turn, and on the way to another
+// F1  the joiners' queue ends once, after all the rest of the outcome was written; from then on the
+//     run accesses nothing here, unless it has the last reference
+// F2  it is registered with its executor from its first turn to its end, except while it migrates
+// F3  its executor exists until it has ended; `home` is null until the executor is known: before
+//     the start of a lazy fiber, in a pool before the first turn, and while it migrates
 //
 // Model: test/model/fiber_core_test.cpp
 #pragma once
@@ -37,26 +37,26 @@ namespace weft::detail {
 struct fiber_locals;
 
 struct fiber_core : frame, flow {
-    // What a turn that has ended leaves in after_turn.
+    // The value that the end of a turn leaves in after_turn.
     enum after : std::uint8_t { suspended, yielded };
 
-    // In this order, which leaves no gap behind the flow.
+    // In this order, which leaves no gap after the flow.
     bool enrolled = false;
-    bool kept = false;  // its run has a reference: written before it begins
+    bool kept = false;  // the run has a reference of its own: written before it starts
     bool detached =
         false;  // by a fiber object, whose reference the run has: under the joiners' lock
     stop_reason stopped_by = stop_reason::none;
-    // Not written any more when it runs.
+    // Not written after it has started.
     bool started : 1 = false;
     bool lent : 1 = false;      // it is a lent_fiber
     bool watched : 1 = false;   // it is a watched_fiber
     bool is_child : 1 = false;  // of a scope
     atomic<unsigned> references{1};
     [[no_unique_address]] end_queue joiners;  // F1
-    // For weft/hook: whether its calls of libc are hooked, by default or said so, what a wait there
-    // says that a stop refuses (0: as the process has it), whether it is not to be canceled, and by
-    // which type, whether it could be (it has a record), how many waits it refused in a row, and
-    // how many mutexes of pthreads it holds. These lie behind the queue's lock.
+    // For weft/hook: whether its libc calls are hooked, by default or explicitly; the answer of a
+    // wait that a stop refuses (0: the process's); whether cancellation is disabled, and of which
+    // type it is; whether it can be canceled (it has a record); how many waits it refused in a row;
+    // and how many pthread mutexes it owns. They are stored after the queue's lock.
     enum class hooks : std::uint8_t { by_default, on, off };
     hooks hooked : 2 = hooks::by_default;
     std::uint8_t stop_answer : 3 = 0;
@@ -66,12 +66,12 @@ struct fiber_core : frame, flow {
     std::uint8_t refused_waits = 0;
     std::uint16_t foreign_locks = 0;
     union {
-        launcher* target = nullptr;  // where it begins; until begin()
+        launcher* target = nullptr;  // where it starts; until begin()
         fiber_locals* locals;
     };
     union {
-        std::exception_ptr own_error{};        // what left its function
-        std::unique_ptr<scope_member> member;  // is_child: has that
+        std::exception_ptr own_error{};        // the exception that left its function
+        std::unique_ptr<scope_member> member;  // is_child: has the error
     };
 
     fiber_core() noexcept;
@@ -88,12 +88,12 @@ struct fiber_core : frame, flow {
     void keep() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void let_go() noexcept;
 
-    // Its coroutine, which it owns, is what its turns load first.
+    // The fiber owns its coroutine, which its turns load first.
     template <class Body>
     void set_body(Body&& body, const coroutine_options& options = {}) {
         hot = make<void()>(std::forward<Body>(body), options);
     }
-    void drop_body() noexcept;  // never begun, or ended
+    void drop_body() noexcept;  // only before the start, or after the end
     control* own() const noexcept { return static_cast<control*>(const_cast<void*>(hot)); }
     bool runs_here() const noexcept { return detail::current() == own(); }
 
@@ -103,17 +103,16 @@ struct fiber_core : frame, flow {
         return n != nullptr ? std::string_view(n) : std::string_view();
     }
     std::exception_ptr& error() noexcept { return is_child ? member->error : own_error; }
-    // Before it is begun.
+    // Before its start.
     void become_child(std::unique_ptr<scope_member> m) noexcept;
 
-    // Its target is named, and is there.
+    // Precondition: its target is set, and exists.
     void begin(bool at_once);
-    // As a flow's, also for who does not know whether it has ended. Any thread that has a
-    // reference.
+    // As a flow's, but it may have ended already. Any thread that has a reference.
     bool request_stop(stop_reason reason) noexcept;
     void run();               // one turn
-    void finish() noexcept;   // the last thing on its executor's thread
-    void abandon() noexcept;  // by a fiber object that will not join; it has begun
+    void finish() noexcept;   // the last step on its executor's thread
+    void abandon() noexcept;  // by a fiber object that will not join; it has started
     void set_name(std::string_view name);
 
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
@@ -124,8 +123,8 @@ struct fiber_core : frame, flow {
 
 static_assert(WEFT_MODEL || sizeof(fiber_core) <= 4 * cache_line_bytes);
 
-// One that runs one thing after the other (weft/future): what it runs now, how that is told that
-// the fiber is over, and what is next.
+// A borrowed fiber, which runs one continuation after another (weft/future): the running one, the
+// function that notifies it when the fiber is done, and the next one.
 struct lent_fiber final : fiber_core {
     void* guest = nullptr;
     void (*tell_guest)(void*) noexcept = nullptr;
@@ -134,12 +133,13 @@ struct lent_fiber final : fiber_core {
     lent_fiber() noexcept { lent = true; }
 };
 
-// One whose end is told (weft/manager): as the last thing, on its executor's thread. Unless it is
-// `kept`, all references are the told one's and nothing joins it, so that its run needs none.
+// A fiber whose end calls on_end (weft/manager), as its last step, on its executor's thread. Unless
+// it is `kept`, the object of on_end has all references and nothing joins the fiber, so that its
+// run needs no reference.
 struct watched_fiber : fiber_core {
     void (*const on_end)(void*) noexcept;
     void* const on_end_of;
-    void (*const destroy)(watched_fiber&) noexcept;  // of what derives from it
+    void (*const destroy)(watched_fiber&) noexcept;  // destroys the derived object
 
     watched_fiber(void (*e)(void*) noexcept, void* of, void (*d)(watched_fiber&) noexcept) noexcept
         : on_end(e), on_end_of(of), destroy(d) {
@@ -153,8 +153,8 @@ struct watched_fiber : fiber_core {
 
 void destroy_locals(fiber_core& c) noexcept;
 
-// What a fiber runs: the user's function, and at its end, be it a kill, the fiber's locals go, on
-// its own stack.
+// The body of a fiber: the user's function. At its end, also by a kill, the fiber's locals are
+// destroyed, on its own stack.
 template <class F>
 struct fiber_body {
     fiber_core* core;
@@ -171,13 +171,13 @@ struct fiber_body {
     }
 };
 
-// What waits for the end of a fiber.
+// Waits for the end of a fiber.
 class join_operation {
 public:
     static constexpr bool reports_stop = false;
 
     explicit join_operation(fiber_core& f) noexcept : fiber_(&f) {}
-    // Before it is awaited.
+    // Only before the operation is awaited.
     join_operation(join_operation&& other) noexcept : fiber_(other.fiber_) {}
     bool ready() const noexcept;
     bool start(waiter& w) noexcept;

@@ -26,8 +26,8 @@ struct fiber_locals {
         by_key.insert(place(e.key), e);
         in_order.push_back(e.key);  // there is room
     }
-    // One destructor may use those that are left, and make others anew: those go in the next round,
-    // of which there are as many as POSIX has for a thread's keys.
+    // A destructor may use the objects that are left, and make new ones: these are destroyed in the
+    // next round. There are as many rounds as POSIX has for a thread's keys.
     void destroy_all(party who) noexcept {
         constexpr int rounds = 4;
         for (int round = 0; round < rounds && !in_order.empty(); ++round)
@@ -50,11 +50,11 @@ struct fiber_locals {
 
 namespace {
 
-// A plain thread's. Nothing destroys these two words, so that what runs after the thread's
-// locals have gone, the destructors of statics among them, finds them gone and begins anew.
+// The locals of a plain thread. Nothing destroys these two words: code that runs after the thread's
+// locals were destroyed, such as the destructors of statics, finds null and makes new ones.
 struct locals_of_thread {
     fiber_locals* all = nullptr;
-    std::size_t ends = 0;  // so many times they have been destroyed
+    std::size_t ends = 0;  // how many times they have been destroyed
 };
 constinit thread_local locals_of_thread of_this_thread;
 
@@ -69,8 +69,8 @@ struct end_of_thread {
         delete std::exchange(here.all, nullptr);
     }
 };
-// A thread_local is destroyed once. What is made after that has the next one, as long as there is
-// one; what is made by the destructor of a static stays.
+// A thread_local is destroyed once. Locals made after that are destroyed by the next one, while
+// there is one; locals made by the destructor of a static stay.
 template <int Time>
 void end_with_thread() {
     thread_local const end_of_thread end;
@@ -88,7 +88,7 @@ fiber_locals*& locals_here() noexcept {
 
 std::uint64_t new_fiber_local_key() noexcept {
     static constinit atomic<std::uint64_t> count{0};
-    return count.fetch_add(1, std::memory_order_relaxed);  // only to be different
+    return count.fetch_add(1, std::memory_order_relaxed);  // only has to be unique
 }
 
 void* find_local(std::uint64_t key) noexcept {

@@ -1,13 +1,15 @@
 // fiber_local<T>: thread_local for fibers: one T for each fiber that uses it.
 //
-// Its one idea: a fiber that uses none has a null pointer for all of them. One that does has a
-// small sorted table; there is no limit to how many there are. A T is made at the fiber's first
-// use, by default or by the function given, and destroyed on the fiber's own stack when it ends, is
-// stopped or is killed, the last made first. On a plain thread there is one for the thread.
+// Design: a fiber that uses no fiber_local has one null pointer for all of them. A fiber that uses
+// any has a small sorted table, of unlimited size. A T is made at the fiber's first use, by its
+// default constructor or by the given function, and destroyed on the fiber's own stack when the
+// fiber ends, is stopped or is killed, the last made first. A plain thread has one T for the
+// thread.
 //
-// A destructor of one may use others. Those that it makes anew are destroyed in the next round, and
-// after four rounds, as POSIX has it for a thread's keys, what is left is reported and stays. What
-// the destructor of a static uses, after the thread's own have gone, is made anew and stays.
+// The destructor of a T may use other fiber_locals. Objects that it makes are destroyed in the next
+// round; after four rounds, as in POSIX for a thread's keys, the objects that are left are reported
+// and stay. An object that the destructor of a static uses, after the thread's locals were
+// destroyed, is made again and stays.
 //
 //   weft::fiber_local<int> depth;                      // usually at namespace scope
 //   ++*depth;
@@ -26,14 +28,14 @@
 namespace weft {
 namespace detail {
 
-// A number for a fiber_local; no two have the same, ever.
+// A key for a fiber_local, unique in the process.
 std::uint64_t new_fiber_local_key() noexcept;
 
 // The caller's object for this key; null if there is none yet.
 void* find_local(std::uint64_t key) noexcept;
-// Makes it known. Throws bad_alloc; the object is then the caller's still.
+// Adds the caller's object for this key. Throws bad_alloc; the caller then still owns the object.
 void add_local(std::uint64_t key, void* object, void (*destroy)(void*) noexcept);
-// The same; false: there is no memory.
+// The same; returns false if there is no memory.
 [[nodiscard]] bool try_add_local(std::uint64_t key, void* object,
                                  void (*destroy)(void*) noexcept) noexcept;
 

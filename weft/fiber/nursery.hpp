@@ -7,10 +7,10 @@
 //       return render(x.get(), y.get());
 //   }
 //
-// Its one idea: the handle is for the result alone; the nursery waits for the fiber, whatever
-// becomes of the handle. get() waits for the fiber's end and gives what the function returned,
-// once, or throws what left it; of one that was stopped because a sibling failed, that one's error.
-// A stop of who waits in get() ends his wait, not the fiber.
+// Design: the handle is for the result alone; the nursery waits for the fiber, whatever happens to
+// the handle. get() waits for the fiber's end and returns the function's result, once, or throws
+// the exception that left the function; if the fiber was stopped because a sibling failed, it
+// throws the sibling's. A stop of the flow that waits in get() ends that wait, not the fiber.
 #pragma once
 
 #include <memory>
@@ -91,7 +91,7 @@ private:
     bool given_away_ = false;
 };
 
-// What nursery::spawn does with a function.
+// The implementation of nursery::spawn for a function.
 template <class F>
     requires std::invocable<std::decay_t<F>>
 auto spawn_into(nursery& n, F&& f, fiber_options options,
@@ -106,7 +106,7 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
     child_fiber<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
     core->become_child(std::make_unique<scope_member>(*core));
-    core->home = core->target->only_executor();  // nobody else knows of it yet
+    core->home = core->target->only_executor();  // no other thread has a reference yet
     n.admit(*core->member);
     core->begin(at_once);
     return handle;

@@ -1,9 +1,9 @@
-// spawn: begins a fiber that returns something; join_handle<T> is where it comes out.
+// spawn: starts a fiber whose function returns a T; join_handle<T> delivers the result.
 //
 //   weft::join_handle<int> h = weft::spawn([] { return compute(); });
 //   int n = h.get();                              // or co_await h.async_get()
 //
-// The handle is a fiber's: it joins or detaches, and its destructor asks for a stop and joins.
+// The handle is a fiber object: it joins or detaches, and its destructor requests a stop and joins.
 #pragma once
 
 #include <concepts>
@@ -18,7 +18,7 @@
 namespace weft {
 namespace detail {
 
-// What a function returned; a reference is kept as a pointer.
+// The result of a function; a reference is stored as a pointer.
 template <class T>
 struct returned {
     static_assert(runs_in_a_fiber<T>());
@@ -49,7 +49,7 @@ struct returned<void> {
     void take() noexcept {}
 };
 
-// The place of it, which the fiber and its handle share; for nothing none is needed.
+// The storage for the result, which the fiber and its handle share; void needs none.
 struct returned_nothing {
     returned<void>* operator->() const noexcept {
         static constinit returned<void> nothing;
@@ -74,13 +74,13 @@ class [[nodiscard]] join_handle : public fiber {
 public:
     join_handle() noexcept = default;
 
-    // Waits for its end and gives what the function returned. Throws what left it, and
-    // weft::stopped with its reason if it was stopped.
+    // Waits for the fiber's end and returns the function's result. Throws the exception that left
+    // the function, and weft::stopped with the reason if the fiber was stopped.
     T get(std::source_location place = std::source_location::current()) {
         return finished(this->join(place));
     }
 
-    // The same for co_await. The handle stays where it is meanwhile.
+    // The same for co_await. The handle must not be moved meanwhile.
     class getting;
     getting async_get(std::source_location place = std::source_location::current()) {
         return getting(*this, place);

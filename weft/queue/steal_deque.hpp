@@ -22,7 +22,7 @@
 //   asymmetric_fence::heavy();                            // once, and only if one of them is seen
 //   for (i : victims) if (T* x = victims[i].steal(marks[i]).item) ...;    // reads bottom
 //
-// A mark is valid for one theft; its fence lies between mark() and steal(). No call steals two
+// A mark is valid for one theft; its fence is between mark() and steal(). No call steals two
 // entries or a half of them: the owner may pop without a compare-and-swap any entry that is not at
 // the top that it sees, so a thief that continued past the top of its mark would take what the
 // owner has taken. To allow such a theft, pops would have to pay for as many of the last entries as
@@ -149,7 +149,7 @@ public:
         return {t, bottom_.load(std::memory_order_relaxed) <= t};
     }
 
-    // Any thread. A fence lies between mark() and this.
+    // Any thread. The caller has a fence between mark() and this.
     steal_result<void> steal(steal_mark m) noexcept {
         if (m.empty()) return {steal_status::empty, nullptr};
         // Acquire: pairs with the release of the push, or pop, that wrote the value seen.

@@ -1,4 +1,4 @@
-// buffer_stack: one stack in memory that the caller has, static or not.
+// buffer_stack: one stack in memory that the caller provides, static or not.
 //
 // For a coroutine that must not allocate. The stack has no guard; at most one stack is out at a
 // time, a second acquire() gets an empty one. Not for several threads at once.
@@ -20,8 +20,8 @@ namespace weft {
 
 class buffer_stack {
 public:
-    // The memory must outlive the stack. What of it lies above the last 64-byte boundary is unused;
-    // a buffer with nothing below one has no stack to give.
+    // The memory must outlive the stack. The bytes above the last 64-byte boundary are unused; a
+    // buffer with no bytes below a boundary has no stack.
     explicit buffer_stack(std::span<std::byte> memory) noexcept {
         const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
         const std::uintptr_t top = (begin + memory.size()) & ~std::uintptr_t{cache_line_bytes - 1};

@@ -8,7 +8,7 @@ namespace weft {
 namespace detail {
 namespace {
 
-// A pool that is there before the first constructor runs and after the last destructor.
+// A pool that exists before the first constructor runs and after the last destructor.
 template <std::size_t Class>
 union immortal_pool {
     stack_pool<> pool{smallest_default_stack_bytes << Class};

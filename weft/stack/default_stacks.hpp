@@ -1,8 +1,9 @@
 // default_stacks: the process's own stacks, for callers that name no allocator.
 //
-// One stack_pool for each size class, powers of two from 16 KiB to 1 GiB; an ask is rounded up, an
-// ask above them finds nothing. The pools need no set-up, take memory at first use, and are never
-// destroyed, so that a coroutine in a static object is safe. Any thread.
+// One stack_pool for each size class, powers of two from 16 KiB to 1 GiB; a requested size is
+// rounded up, and a size above the largest class gets no stack. The pools need no set-up, take
+// memory at first use, and are never destroyed, so that a coroutine in a static object is safe. Any
+// thread.
 //
 //   weft::stack s = weft::default_stacks().acquire();
 //   weft::trim_default_stacks();  // now; an idle loop does so by itself, a little at a time
@@ -42,7 +43,7 @@ inline stack_source default_stacks(std::size_t stack_bytes = default_stack_bytes
                                             detail::size_class_count)];
 }
 
-// The pool behind it, to set limits and read statistics; null for an ask above the largest class.
+// The pool behind it, to set limits and read statistics; null for a size above the largest class.
 stack_pool<>* default_stack_pool(std::size_t stack_bytes = default_stack_bytes) noexcept;
 
 // stack_pool::trim for all of them: at most max_count stacks together, the largest class first.

@@ -1,11 +1,11 @@
-// growable_stack: a stack that is large when it must be and small while it waits.
+// growable_stack: a stack that is large when it must be and small while its coroutine waits.
 //
-// Design: reserve much and let the kernel commit it page by page as the coroutine goes deeper; when
-// the coroutine is suspended at a shallow depth again, trim() gives back the pages that are no
-// longer in use. This is what split stacks promise, without a check in every function. Any thread.
+// Design: reserve much and let the kernel commit it page by page as the coroutine goes deeper; once
+// the coroutine is suspended at a shallow depth again, trim() releases the pages that are no longer
+// in use. This is what split stacks promise, without a check in every function. Any thread.
 //
 //      | guard | limit ..... reserved ..... | sp ..... in use ..... top |
-//                    trim() gives this back   and keeps this
+//                    trim() releases this     and keeps this
 //
 // A reservation costs address space only, and page tables of a 512th of what has been touched.
 //
@@ -35,9 +35,9 @@ public:
     void release(stack s) noexcept { reservation_.release(s); }
     std::size_t stack_bytes() const noexcept { return reservation_.stack_bytes(); }
 
-    // Gives back the whole pages below the stack pointer of a coroutine that is suspended, and
-    // below the 128 bytes a leaf function may use under it. Works on every stack that is mapped
-    // memory, a pool's too. Returns the bytes that are the system's now.
+    // Returns to the system the whole pages below the stack pointer of a suspended coroutine, and
+    // below the 128 bytes that a leaf function may use under it. Works on every stack in mapped
+    // memory, a pool's too. Returns the number of bytes released.
     static std::size_t trim(stack s, const void* sp) noexcept {
         constexpr std::size_t red_zone_bytes = 128;
         const auto at = reinterpret_cast<std::uintptr_t>(sp);

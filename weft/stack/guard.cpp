@@ -23,8 +23,8 @@ std::uint64_t canary_word(const std::byte* limit, std::size_t i) noexcept {
 bool a_marker_faults(const os_memory& by) noexcept {
     const memory_range page{by.map(page_bytes()), page_bytes()};
     if (page.begin == nullptr) return false;
-    // The kernel itself is made to write there, so that a fault is an error code. The call is one
-    // whose result Valgrind does not read before Valgrind knows that the result exists.
+    // The kernel itself writes there, so that a fault is an error code. The call is one whose
+    // result Valgrind does not read before Valgrind knows that the result exists.
     const bool faults = by.advise(page, advice::guard_install) &&
                         ::uname(reinterpret_cast<utsname*>(page.begin)) != 0 && errno == EFAULT;
     by.unmap(page);

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t batch_count = 64;
 
-// Which of up to batch_count pages have been touched: asked of /proc/self/pagemap, which knows
-// those that were swapped out too, else of mincore.
+// Which of up to batch_count pages have been touched: read from /proc/self/pagemap, which also
+// knows pages that were swapped out, else from mincore.
 class page_oracle {
 public:
     page_oracle() noexcept : pagemap_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
@@ -28,7 +28,7 @@ public:
     page_oracle(const page_oracle&) = delete;
     page_oracle& operator=(const page_oracle&) = delete;
 
-    // The index of the first touched page, count if no page is touched, 0 when that cannot be read.
+    // The index of the first touched page, count if no page is touched, 0 if that cannot be read.
     std::size_t first_touched(std::byte* begin, std::size_t count) const noexcept {
         std::uint64_t entries[batch_count];
         const auto page = reinterpret_cast<std::uintptr_t>(begin) / detail::page_bytes();

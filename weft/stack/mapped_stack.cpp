@@ -31,7 +31,7 @@ std::size_t mapped_stack::mapping_bytes() const noexcept {
     return detail::round_to_odd_pages(guard_bytes_ + usable_bytes());
 }
 
-// What is above the guard, which gets the odd page.
+// The bytes above the guard, which gets the odd page.
 std::size_t mapped_stack::usable_bytes() const noexcept {
     return stack_bytes_ + detail::round_to_page(detail::colour_bytes);
 }

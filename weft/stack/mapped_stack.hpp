@@ -1,8 +1,8 @@
 // mapped_stack: each stack its own mapping, with a guard below it.
 //
-// The plain and safe allocator: an overflow faults at once, memory is used page by page and goes
-// back to the system at release. An acquire costs two system calls and a release one. Where
-// stacks come and go, use a stack_pool, which cuts such stacks from slabs. Any thread.
+// The plain and safe allocator: an overflow faults at once, memory is used page by page and returns
+// to the system at release. An acquire costs two system calls and a release one. If stacks are
+// acquired and released often, use a stack_pool, which cuts such stacks from slabs. Any thread.
 //
 //      base            limit                                  top             base + mapping
 //      | guard_bytes   | stack_bytes or more                  | colour offset |

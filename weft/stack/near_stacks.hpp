@@ -1,10 +1,10 @@
-// near_stacks: takes a stack from a source, and gives it back, without a call if the calling thread
-// has the stack in its cache.
+// near_stacks: acquires a stack from a source, and releases it, without a call if the calling
+// thread's cache can serve it.
 //
-// Design: most sources are of a stack_pool, and most of the stacks that a thread takes or gives are
-// in its own cache of that pool. Three tests show whether that is so, inlined where stacks come and
-// go all the time. If a test fails, nothing has happened, and the caller calls the source's own
-// verb, which means the same, whatever the allocator is.
+// Design: most sources are of a stack_pool, and most of the stacks that a thread acquires or
+// releases pass through its own cache of that pool. Three tests show whether that is so, inlined
+// where stacks are acquired and released all the time. If a test fails, nothing has happened, and
+// the caller calls the source's own function, which does the same for every allocator.
 //
 //      source of a pool? ---> a cache of it here? ---> a stack in it (room for one)? ---> take, put
 //              \ no                  \ no                      \ no
@@ -35,7 +35,7 @@ WEFT_ALWAYS_INLINE thread_cache* near_cache(stack_source s) noexcept {
     return pool != nullptr ? pool->own_cache() : nullptr;
 }
 
-// A stack of the thread's own cache; empty when that cache has none.
+// A stack of the thread's own cache; empty if that cache has none.
 WEFT_ALWAYS_INLINE stack take_near(stack_source from) noexcept {
     thread_cache* const mine = near_cache(from);
     return mine != nullptr ? mine->take() : stack{};

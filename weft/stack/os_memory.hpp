@@ -1,4 +1,4 @@
-// os_memory: the few calls by which weft/stack gets memory from the system.
+// os_memory: the few calls with which weft/stack gets memory from the system.
 //
 // Design: a table of function pointers, so that a test can make the n-th call fail and see that
 // nothing leaks and nothing crashes. Everything in this layer goes through `os`. Only a test
@@ -17,7 +17,7 @@ namespace weft::detail {
 
 // What may be advised. The values are Linux's, madvise(2); C libraries lag behind in naming them.
 enum class advice : int {
-    drop = 4,             // MADV_DONTNEED: the memory goes back to the system; guards stay
+    drop = 4,             // MADV_DONTNEED: the memory returns to the system; guards stay
     guard_install = 102,  // MADV_GUARD_INSTALL, Linux 6.13: touching the pages is a fault
 };
 
@@ -32,7 +32,7 @@ struct os_memory {
     bool (*unmap)(memory_range) noexcept;
     bool (*protect)(memory_range) noexcept;  // no access from here on
     bool (*advise)(memory_range, advice) noexcept;
-    // How many ranges, from the first on, one call has advised; 0 where the system has no such
+    // Returns how many ranges, from the first on, one call has advised; 0 if the system has no such
     // call.
     std::size_t (*advise_many)(const memory_range*, std::size_t count, advice) noexcept;
     void* (*allocate)(std::size_t bytes) noexcept;  // 16-byte aligned, uninitialised
@@ -42,7 +42,7 @@ struct os_memory {
 extern const os_memory system_memory;
 extern os_memory os;
 
-// The size of a page: a constant where the processor leaves no choice.
+// The size of a page: a constant if the processor has only one.
 #if WEFT_X86_64
 constexpr std::size_t page_bytes() noexcept { return 4096; }
 #else
@@ -53,8 +53,8 @@ inline std::size_t round_to_page(std::size_t bytes) noexcept {
     return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
 }
 
-// Drops the whole pages of [begin, end): their memory goes back to the system. Returns the bytes of
-// those pages, 0 when the range has no whole page or the system refuses.
+// Drops the whole pages of [begin, end): their memory returns to the system. Returns the bytes of
+// those pages, 0 if the range has no whole page or the system refuses.
 std::size_t drop_pages(std::byte* begin, std::byte* end) noexcept;
 
 }  // namespace weft::detail

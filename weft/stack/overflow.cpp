@@ -55,15 +55,15 @@ void set_default(int number) noexcept {
     ::sigaction(number, &standard, nullptr);
 }
 
-// The default action follows when the faulting instruction is run again; a signal that was sent has
+// The default action follows when the faulting instruction runs again; a signal that was sent has
 // to be sent again.
 void die_by(int number, bool sent) noexcept {
     set_default(number);
     if (sent) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), number);
 }
 
-// Calls the former handler as the kernel would have: on top of our mask its own, and only once if
-// so asked.
+// Calls the former handler as the kernel would have: its mask is added to ours, and it is called
+// only once if it was installed so.
 void call_former(const struct sigaction& former, int number, siginfo_t* fault,
                  void* context) noexcept {
     if ((static_cast<unsigned>(former.sa_flags) & SA_RESETHAND) != 0) set_default(number);
@@ -86,7 +86,7 @@ void pass_on(const struct sigaction& former, int number, siginfo_t* fault, void*
     const bool sent = fault->si_code <= 0;
     const bool plain = (former.sa_flags & SA_SIGINFO) == 0;
     if (plain && former.sa_handler == SIG_IGN && sent) return;
-    // The kernel lets no program ignore a real fault either.
+    // The kernel does not let a program ignore a real fault either.
     if (plain && (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN))
         die_by(number, sent);
     else
@@ -123,11 +123,11 @@ public:
         mine.ss_sp = base + guard;
         mine.ss_size = bytes;
         mapping_ = {base, guard + bytes};
-        ::sigaltstack(&mine, nullptr);  // refused, it goes with the thread as well
+        ::sigaltstack(&mine, nullptr);  // if refused, it is released with the thread as well
     }
 
-    // A first thread ends with its process, which may have forbidden itself the calls by then: a
-    // sandbox of seccomp kills for them (sshd's children).
+    // The first thread ends with its process, which may have forbidden these calls by then: a
+    // seccomp sandbox kills the process for them (sshd's children).
     ~signal_stack() {
         if (mapping_.begin == nullptr || goes_with_the_process_) return;
         stack_t current;
@@ -170,7 +170,7 @@ void install_overflow_report(describe_overflow who) noexcept {
     }
 }
 
-// Out of line: it reads what is the thread's.
+// Out of line: it reads thread-local state.
 WEFT_NOINLINE void prepare_thread_for_overflow_report() noexcept {
     this_thread_signal_stack.prepare();
 }

@@ -1,14 +1,14 @@
-// The overflow report: one line that says which coroutine ran out of stack.
+// The overflow report: one line that names the coroutine that ran out of stack.
 //
 // A coroutine that goes below its limit touches the guard and gets SIGSEGV, on a stack that has no
-// room for a handler; each thread therefore needs an alternate signal stack. The handler asks
-// describe_overflow which coroutine is running (this layer knows no coroutines), prints
+// room for a handler; each thread therefore needs an alternate signal stack. The handler calls
+// describe_overflow to find the running coroutine (this layer knows no coroutines), prints
 //
 //   weft: stack overflow in coroutine 17 "login" (64 KiB stack at 0x7f...; try 128 KiB or more)
 //
-// and then does what would have been done without it: the program's own handler is called if there
-// was one when the report was installed, else the program dies by the signal, with its core. A
-// fault that is no overflow goes there without a word.
+// and then acts as if it were not installed: the program's own handler is called if there was one
+// when the report was installed, else the signal ends the program, with its core. A fault that is
+// not an overflow is passed on without a message.
 //
 //      fault --> overflow handler --no overflow--> the former handler, or the default action
 //                      |                              ^
@@ -33,8 +33,8 @@ namespace weft {
 struct overflow_info {
     party who{.kind = "coroutine"};
     const void* limit = nullptr;     // of its stack
-    std::size_t stack_bytes = 0;     // as it was asked for
-    std::size_t guard_bytes = 4096;  // a fault so far below the limit is an overflow
+    std::size_t stack_bytes = 0;     // the requested size
+    std::size_t guard_bytes = 4096;  // a fault up to this far below the limit is an overflow
 };
 
 // Describes the coroutine that runs on this thread, and its stack; false if no code that weft knows
@@ -42,11 +42,11 @@ struct overflow_info {
 using describe_overflow = bool (*)(const void* fault_address, overflow_info&) noexcept;
 
 // The first call installs the handler for SIGSEGV and SIGBUS; each call sets the function that the
-// handler asks. Prepares the calling thread too.
+// handler calls. Prepares the calling thread too.
 void install_overflow_report(describe_overflow) noexcept;
 
-// Gives the thread an alternate signal stack if it has none, and takes it away when the thread
-// ends. Without memory for it the report is missing, nothing else. Cheap when repeated.
+// Gives the thread an alternate signal stack if it has none, and removes it when the thread ends.
+// If there is no memory for it, only the report is missing. Cheap when repeated.
 void prepare_thread_for_overflow_report() noexcept;
 
 }  // namespace weft

@@ -13,12 +13,12 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// What goes back at one call, which is some hundred microseconds' work; and what goes at least in a
-// period, so that the last of many do not take as long as all the others.
+// How many stacks one call releases at most, which is some hundred microseconds' work; and how many
+// a period releases at least, so that the last of many do not take as long as all the others.
 constexpr std::size_t most_at_a_call = 32;
 constexpr std::size_t least_in_a_period = 256;
 
-// In the lists of all pools, for an idle thread that asks often. Relaxed: a hint.
+// The stacks in the lists of all pools, for an idle thread that checks often. Relaxed: a hint.
 constinit std::atomic<std::size_t> listed{0};
 
 }  // namespace
@@ -31,7 +31,7 @@ pool_core::~pool_core() {
     os.free(list_);
 }
 
-// Out of line, both: what they read is the thread's, and their callers move between threads.
+// Out of line, both: they read thread-local state, and their callers migrate between threads.
 
 WEFT_NOINLINE stack pool_core::acquire_from(void* core) noexcept {
     auto& self = *static_cast<pool_core*>(core);
@@ -208,7 +208,7 @@ void pool_core::detach(thread_cache& c) noexcept {
 
 stack pool_core::create() noexcept {
     if (alive_count() >= maximum()) {
-        recall();  // what other threads keep comes back with their next release
+        recall();  // other threads return their cached stacks at their next release
         return {};
     }
     if (!make_room()) return {};
@@ -265,7 +265,7 @@ void pool_core::drop_unused_room() noexcept {
     drop_pages(at(last_), at(capacity_));
 }
 
-// What the owner has not come down to since it last looked at the pool, once a period.
+// Once a period: the stacks that the owner has not used since it last held the pool's lock.
 void pool_core::bring_unused(thread_cache& c, time_point now) noexcept {
     if (now < c.period_end) return;
     c.period_end = after(now, give_back_period);
@@ -281,8 +281,8 @@ void pool_core::drain(thread_cache& c, std::size_t count) noexcept {
     c.lowest.store(c.entries + rest, relaxed);
 }
 
-// Called under the pool's lock for the owner: the record of the cache's lowest `end` begins anew,
-// and the owner gets the count and the size of the stacks that its cache may keep.
+// Called under the pool's lock for the owner: restarts the record of the cache's lowest `end`, and
+// gives the owner the count and the size of the stacks that its cache may keep.
 void pool_core::settle(thread_cache& c) noexcept {
     c.lowest.store(c.end.load(relaxed), relaxed);
     c.full.store(c.entries + thread_count(), relaxed);
@@ -296,7 +296,7 @@ void pool_core::recall() noexcept {
     for (thread_cache* c = caches_; c != nullptr; c = c->next) c->full.store(c->entries, relaxed);
 }
 
-// What is in use now is at most what the caches lacked when they were lowest (I1).
+// In use now are at most the stacks that the caches lacked when they were lowest (I1).
 void pool_core::note_peak() const noexcept {
     std::size_t free = list_count();
     for (const thread_cache* c = caches_; c != nullptr; c = c->next) free += c->count_to(c->lowest);

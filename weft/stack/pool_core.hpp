@@ -12,11 +12,11 @@
 //   I3  a stack of another size than the present one is in no cache and not in the list
 //   I4  free stacks are poisoned, others are not (asan_stack.hpp)
 //
-// Free stacks that are not used go back by themselves: an idle loop asks for them (give_back.hpp).
-// At the end of each period, half of the listed stacks that were not needed in the period may go, a
-// few at a call. A thread that asks first brings the unused stacks of its own cache to the list. A
-// load that comes and goes within a period therefore finds all of its stacks, and an idle program
-// keeps none.
+// Free stacks that are not used are released without a trim: an idle loop requests it
+// (give_back.hpp). At the end of each period, half of the listed stacks that were not needed in the
+// period may be released, a few per call. The calling thread first moves the unused stacks of its
+// own cache to the list. A load that recurs within a period therefore finds all of its stacks, and
+// an idle program keeps none.
 //
 // Model: none, what is not the owner's alone (thread_cache.hpp) is under one lock.
 #pragma once
@@ -36,10 +36,10 @@
 
 namespace weft {
 
-// Zero means no limit. Where count and bytes are both given, the stricter counts.
+// Zero means no limit. If count and bytes are both given, the stricter one applies.
 struct pool_limits {
-    std::size_t min_count = 0;  // trim leaves as many, in use or free
-    std::size_t max_count = 0;  // there are never more, in use or free
+    std::size_t min_count = 0;  // trim leaves this many, in use or free
+    std::size_t max_count = 0;  // there are never more than this, in use or free
     std::size_t min_bytes = 0;
     std::size_t max_bytes = 0;
     // How many free stacks a thread may keep for itself, 64 at most. By default 64, but none if a
@@ -48,8 +48,7 @@ struct pool_limits {
 };
 
 // A snapshot of one time point; exact, except that a stack which moves from thread to thread during
-// the snapshot may be counted at either end of its way or at both. Bytes are count times
-// stack_bytes.
+// the snapshot may be counted at either thread or at both. Bytes are count times stack_bytes.
 struct pool_statistics {
     std::size_t used_count = 0;
     std::size_t free_count = 0;
@@ -60,12 +59,12 @@ struct pool_statistics {
     // had its own most at the same time.
     std::size_t peak_used_count = 0;
     std::size_t created_count = 0;    // taken from the allocator since the beginning
-    std::size_t destroyed_count = 0;  // given back to it
+    std::size_t destroyed_count = 0;  // released to it
 };
 
 namespace detail {
 
-// What a pool asks of its allocator. Called under the pool's lock.
+// The functions of the allocator that a pool calls, under the pool's lock.
 struct pool_verbs {
     stack (*acquire)(void*) noexcept;
     void (*release)(void*, std::span<const stack>) noexcept;
@@ -80,7 +79,7 @@ template <class A>
 concept resizable_allocator = requires(A& a, std::size_t n) { a.set_stack_bytes(n); };
 
 // The verbs of an allocator: its own if the allocator has more operations than the concept requires
-// (slab_stack), else ones made of what the concept requires.
+// (slab_stack), else verbs made from those that the concept requires.
 template <class A>
 inline constexpr pool_verbs pool_verbs_of = {
     [](void* a) noexcept { return static_cast<A*>(a)->acquire(); },
@@ -133,12 +132,12 @@ public:
     }
 
     std::size_t trim(std::size_t max_count) noexcept;
-    // Gives back a few of the stacks that lie unused, and says when to be asked again.
+    // Releases a few of the unused stacks, and returns when to call again.
     time_point give_back(time_point now) noexcept;
     static bool any_is_listed() noexcept;  // in any pool
     void clear() noexcept;
-    // Gives back every free stack, and has `change` alter the allocator's stack_bytes; an idle
-    // thread that asks for what lies unused finds the one size or the other.
+    // Releases every free stack, and calls `change` to alter the allocator's stack_bytes; an idle
+    // thread that releases unused stacks meanwhile finds the old size or the new one.
     template <class F>
     void change_size(F change) noexcept {
         const std::lock_guard held(lock_);

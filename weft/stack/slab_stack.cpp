@@ -26,8 +26,8 @@ struct slot {
 };
 static_assert(sizeof(slot) == 2);
 
-// Ranges on their way to the system, neighbours joined. A range is a whole slot, guard included: a
-// drop leaves guards where they are.
+// Ranges to be returned to the system, neighbours joined. A range is a whole slot, guard included:
+// a drop does not remove guards.
 class drop_batch {
 public:
     ~drop_batch() { flush(); }
@@ -59,9 +59,9 @@ private:
 
 }  // namespace
 
-// The books of a slab, behind its last slot: this struct, then the indices of the idle slots, then
-// the slots. On the heap, later allocations above them would keep them resident after the slab is
-// gone.
+// The books of a slab, after its last slot: this struct, then the indices of the idle slots, then
+// the slots. On the heap, later allocations above them would keep them resident after the slab was
+// unmapped.
 struct slab_stack::slab {
     std::byte* base;
     std::size_t bytes;  // with the books
@@ -177,8 +177,8 @@ std::size_t slab_stack::stride() const noexcept {
                                       detail::round_to_page(detail::colour_bytes));
 }
 
-// Doubles what is mapped, within the bounds of a slab; one slot at least, and one slot at a time
-// where the system has no more to give in one piece.
+// Doubles the mapped memory, within the bounds of a slab; one slot at least, and one slot at a time
+// if the system has no larger piece.
 slab_stack::slab* slab_stack::add_slab() noexcept {
     if (stack_bytes_ > most_stack_bytes || !make_room_for_slab()) return nullptr;
     const std::size_t each = stride();
@@ -221,7 +221,7 @@ bool slab_stack::remove_slab(slab& in) noexcept {
     const std::size_t canaries = count_of(guard_kind::canary);
     std::size_t protections = count_of(guard_kind::protection);
     const std::size_t above = slab_above(in.base);
-    slab gone = in;  // the books go too
+    slab gone = in;  // a copy: the books are unmapped too
     if (!detail::os.unmap({in.base, in.bytes})) return false;
     canary_count_ -= canaries;
     for (; protections != 0; --protections) detail::forget_guard(guard_kind::protection);
@@ -244,8 +244,8 @@ bool slab_stack::make_room_for_slab() noexcept {
     return true;
 }
 
-// Guards one slot at least, and many ahead where that takes a single call: twice as many each time,
-// so that a program with few coroutines does not pay for many.
+// Guards one slot at least, and many ahead if that takes a single call: twice as many each time, so
+// that a program with few coroutines does not pay for many.
 void slab_stack::guard_some(slab& in) noexcept {
     memory_range ranges[range_count];
     const std::size_t wish = std::clamp<std::size_t>(in.guarded, 4, range_count);

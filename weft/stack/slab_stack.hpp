@@ -2,8 +2,8 @@
 //
 // Design: one mapping serves many stacks, so that 100 000 guarded stacks need a few hundred
 // mappings and few system calls: slabs grow from 1 to 16 MiB, and guards are installed ahead, up to
-// 32 in one call. The allocator never touches a stack's memory. Its books, six bytes a slot, lie
-// behind the last slot, so that a slab goes back whole.
+// 32 in one call. The allocator never touches a stack's memory. Its books, six bytes a slot, are
+// after the last slot, so that a slab is released whole.
 //
 //      slab:  | guard | slot 0 ........ top 0 ~ | guard | slot 1 ........ top 1 ~ | ... | books |
 //             |<---------- stride ------------->|        (~ colouring offset of each)
@@ -11,13 +11,13 @@
 //      slot:  fresh --carve--> out --release--> idle --acquire--> out
 //
 // Invariants:
-//   I1  a fresh or an idle slot has no memory of its own; release() gives it back to the system
+//   I1  a fresh or an idle slot has no memory of its own; release() returns it to the system
 //   I2  every slot below `guarded` has its guard, every slot below `carved` is out or idle
-//   I3  a slab with no slot out is unmapped (or stays, all idle, if the system will not have it)
+//   I3  a slab with no slot out is unmapped (or stays, all idle, if the system refuses)
 //   I4  each slab in `open_` has a fresh or an idle slot, of the present size
 //
-// The allocator takes memory from the system at every acquire and gives it back at every release:
-// put a stack_pool in front. One thread at a time; the pool ensures that.
+// The allocator takes memory from the system at every acquire and returns it at every release: put
+// a stack_pool in front. One thread at a time; the pool ensures that.
 #pragma once
 
 #include <cstddef>
@@ -39,26 +39,26 @@ public:
     slab_stack(const slab_stack&) = delete;
     slab_stack& operator=(const slab_stack&) = delete;
 
-    // If no guard that faults can be had, the stack has a canary.
+    // If no guard that faults is possible, the stack has a canary.
     stack acquire() noexcept;
 
     // Aborts on a stack that is not out, and on one whose canary is gone.
     void release(stack s) noexcept { release(std::span<const stack>(&s, 1)); }
-    void release(std::span<const stack> stacks) noexcept;  // neighbours go back in one call
+    void release(std::span<const stack> stacks) noexcept;  // neighbours are returned in one call
 
     std::size_t stack_bytes() const noexcept;
 
-    // Concerns the stacks acquired from now on; those that are out are released as ever.
+    // Applies to stacks acquired from now on; stacks that are out are released as before.
     void set_stack_bytes(std::size_t stack_bytes) noexcept;
 
-    // Aborts when the stack has grown into its canary; nothing to see where guards fault.
+    // Aborts if the stack has grown into its canary; no effect if guards fault.
     void inspect(stack s) const noexcept;
     bool has_canaries() const noexcept { return canary_count_ != 0; }
 
     std::size_t mapped_bytes() const noexcept { return mapped_bytes_; }
     std::size_t out_count() const noexcept { return out_count_; }
 
-    // Walks everything; aborts where an invariant does not hold.
+    // Walks everything; aborts if an invariant does not hold.
     void check() const noexcept;
 
 private:

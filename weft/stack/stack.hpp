@@ -1,4 +1,4 @@
-// stack: the memory a coroutine runs on, and what it takes to be a source of such memory.
+// stack: the memory a coroutine runs on, and the requirements on an allocator of such memory.
 //
 // A stack is two addresses and nothing else: it owns nothing, copies freely, and its bytes hold
 // nothing of the allocator's. Each stack is released to the allocator that it was acquired from.
@@ -24,8 +24,8 @@
 
 namespace weft {
 
-// The size for a coroutine that asks for none: ample for calls into libc, resolvers and TLS
-// libraries. The size is address space; memory is used page by page as the stack grows.
+// The default size for a coroutine: ample for calls into libc, resolvers and TLS libraries. The
+// size is address space; memory is used page by page as the stack grows.
 inline constexpr std::size_t default_stack_bytes = 128 * 1024;
 
 struct stack {
@@ -37,7 +37,7 @@ struct stack {
     friend constexpr bool operator==(const stack&, const stack&) noexcept = default;
 };
 
-// acquire() returns an empty stack when no more can be had; otherwise a stack with at least
+// acquire() returns an empty stack if there are no more; otherwise a stack with at least
 // stack_bytes() usable bytes. release() takes back a non-empty stack of its own, once.
 template <class A>
 concept stack_allocator = requires(A& a, const A& c, stack s) {

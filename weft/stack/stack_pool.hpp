@@ -8,10 +8,10 @@
 //      release:  thread's cache  ->  (its older half) pool's list
 //      trim:                         pool's list, oldest first  ->  allocator  ->  the system
 //
-// What lies unused goes back by itself, a little whenever a loop of weft is idle (give_back), down
-// to the minimum; trim is for a thread without a loop, and for at once.
+// Unused stacks are released without a trim, a few whenever a loop of weft is idle (give_back),
+// down to the minimum; trim is for a thread without a loop, and for an immediate release.
 //
-// Any thread may acquire, release, trim, ask for statistics and set limits; a stack may be released
+// Any thread may acquire, release, trim, read statistics and set limits; a stack may be released
 // on another thread than it was acquired on. A thread that ends leaves its cache to the pool.
 // Destruction, set_stack_bytes and clear are for when no other thread uses the pool.
 //
@@ -45,7 +45,7 @@ public:
     stack_pool(const stack_pool&) = delete;
     stack_pool& operator=(const stack_pool&) = delete;
 
-    // Empty at the maximum, or when the allocator has no more.
+    // Empty at the maximum, or if the allocator has no more.
     stack acquire() noexcept { return core_.acquire(); }
 
     // Precondition: s came from this pool and is not empty.
@@ -53,44 +53,44 @@ public:
 
     std::size_t stack_bytes() const noexcept { return allocator_.stack_bytes(); }
 
-    // The pool without its type, one call nearer: what a stack_source is made of.
+    // The pool without its type, one call less: used to make a stack_source.
     constexpr stack_source source() noexcept { return core_.source(); }
 
-    // Gives up to max_count free stacks back to the allocator, the oldest first, never going below
-    // the minimum, and returns how many. What other threads keep is out of reach; they are asked to
-    // bring it at their next release.
+    // Releases up to max_count free stacks to the allocator, the oldest first, never going below
+    // the minimum, and returns how many. The stacks in other threads' caches are out of reach;
+    // those threads return them at their next release.
     std::size_t trim(std::size_t max_count = ~std::size_t{0}) noexcept {
         return core_.trim(max_count);
     }
 
-    // As an idle loop does: gives back at most 32 free stacks that were not used for a second,
-    // what the calling thread keeps included, never going below the minimum. Returns when to call
-    // again: `now` where more may go at once, `never` where nothing is left.
+    // As an idle loop does: releases at most 32 free stacks that were not used for a second, those
+    // in the calling thread's cache included, never going below the minimum. Returns when to call
+    // again: `now` if more may be released at once, `never` if nothing is left.
     time_point give_back(time_point now) noexcept { return core_.give_back(now); }
 
-    // Gives back every free stack of every thread.
+    // Releases every free stack of every thread.
     void clear() noexcept { core_.clear(); }
 
-    // Stacks that are out keep their size and go back to the allocator when they are released; no
-    // free stack of the old size is given out again.
+    // Stacks that are out keep their size and return to the allocator when they are released; no
+    // free stack of the old size is acquired again.
     void set_stack_bytes(std::size_t stack_bytes) noexcept
         requires detail::resizable_allocator<A>
     {
         core_.change_size([&]() noexcept { allocator_.set_stack_bytes(stack_bytes); });
     }
 
-    // A maximum below what exists lets nothing new in, and each release brings it nearer.
+    // Below the present count, a maximum admits no new stack, and each release reduces the count.
     void set_limits(pool_limits limits) noexcept { core_.set_limits(limits); }
     pool_limits limits() const noexcept { return core_.limits(); }
 
     pool_statistics statistics() const noexcept { return core_.statistics(); }
 
-    // Walks everything; aborts where an invariant does not hold.
+    // Walks everything; aborts if an invariant does not hold.
     void check() const noexcept { core_.check(); }
 
 private:
     A allocator_;
-    detail::pool_core core_;  // after the allocator: it empties itself into it
+    detail::pool_core core_;  // after the allocator: its destructor releases the stacks to it
 };
 
 }  // namespace weft

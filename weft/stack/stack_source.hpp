@@ -1,8 +1,8 @@
 // stack_source: a reference to any stack_allocator, two words wide.
 //
-// Design: a coroutine need not be a template over where its stack comes from. The source does not
-// own the allocator, which must outlive it and every stack taken through it. An empty source has no
-// stacks to give.
+// Design: a coroutine need not be a template over the allocator of its stack. The source does not
+// own the allocator, which must outlive it and every stack acquired through it. An empty source has
+// no stacks.
 //
 //   weft::mapped_stack stacks(64 * 1024);
 //   weft::stack_source from = stacks;
@@ -19,7 +19,7 @@ namespace weft {
 
 class stack_source {
 public:
-    // What an allocator does, without its type.
+    // The functions of an allocator, without its type.
     struct verbs {
         stack (*acquire)(void*) noexcept;
         void (*release)(void*, stack) noexcept;
@@ -28,7 +28,7 @@ public:
 
     constexpr stack_source() noexcept = default;
 
-    // From any allocator; one that is a shell around another object names that by source().
+    // From any allocator; an allocator that wraps another object returns that by source().
     template <class A>
         requires(stack_allocator<A> && !std::same_as<std::remove_cv_t<A>, stack_source>)
     constexpr stack_source(A& a) noexcept {
@@ -41,7 +41,7 @@ public:
     constexpr stack_source(void* allocator, const verbs& v) noexcept
         : allocator_(allocator), verbs_(&v) {}
 
-    // What the allocator does: an empty stack when no more can be had.
+    // As the allocator: an empty stack if there are no more.
     stack acquire() const noexcept { return detail::in_registers(verbs_->acquire(allocator_)); }
 
     // Precondition: s came from this allocator and is not empty.
@@ -49,7 +49,7 @@ public:
 
     std::size_t stack_bytes() const noexcept { return verbs_->stack_bytes(allocator_); }
 
-    // The allocator where `v` is what it does, else null: for a caller with a shorter way to it.
+    // The allocator if its functions are `v`, else null: for a caller that can call it directly.
     void* allocator_by(const verbs& v) const noexcept {
         return verbs_ == &v ? allocator_ : nullptr;
     }

@@ -25,7 +25,7 @@ thread_local leave_at_exit at_exit;
 
 constinit system_mutex registry_lock;  // guards the next two
 constinit pool_core* pools[index_count] = {};
-constinit unsigned visitors[index_count + 1] = {};  // of a pool, which does not go meanwhile
+constinit unsigned visitors[index_count + 1] = {};  // of a pool, which stays meanwhile
 constinit memory_keeper keeper{cache_registry::give_back};
 
 std::uint32_t assign_index(pool_core& p) noexcept {
@@ -121,7 +121,8 @@ void cache_registry::leave() noexcept {
     }
 }
 
-// What a thread keeps can only be seen under the registry's lock, as others may destroy the pools.
+// A thread's caches are read under the registry's lock only, as other threads may destroy the
+// pools.
 bool cache_registry::keeps_any(const thread_table& mine) noexcept {
     const std::lock_guard held(registry_lock);
     for (std::uint32_t i = 1; i <= mine.highest; ++i)

@@ -8,9 +8,9 @@
 //                                             ^ end             ^ full
 //
 // Each thread has a table of pointers to its caches, one entry for each of up to 63 pools; a pool
-// beyond them has no caches. A thread that ends gives its caches back. Calls that are made on it
-// later, in the destructors of other thread-local objects, go to the pools directly. An idle thread
-// brings its unused stacks to the pool (cache_registry::give_back).
+// beyond them has no caches. A thread that ends releases its caches. Calls that are made on it
+// later, in the destructors of other thread-local objects, use the pools directly. An idle thread
+// returns its unused stacks to the pool (cache_registry::give_back).
 //
 // Model: none, the owner alone acts on `end`, and learns late of `full` as well as early.
 #pragma once
@@ -46,7 +46,7 @@ struct thread_cache {
     std::size_t low_bytes = 0;
     std::size_t span_bytes = ~std::size_t{0};
 
-    time_point period_end = time_point::min();  // when the owner next brings what it does not use
+    time_point period_end = time_point::min();  // when the owner next returns its unused stacks
 
     thread_cache* next = nullptr;   // of the pool's caches, under its lock
     thread_cache** home = nullptr;  // the entry in the owner's table, under the registry's lock
@@ -54,7 +54,7 @@ struct thread_cache {
 
     stack entries[entry_count];
 
-    // The newest; empty when the cache has none.
+    // The newest; empty if the cache has none.
     WEFT_ALWAYS_INLINE stack take() noexcept {
         stack* last = end.load(std::memory_order_relaxed);
         if (last == entries) [[unlikely]]
@@ -67,8 +67,7 @@ struct thread_cache {
         unpoison_stack(s);  // I4 of pool_core
         return s;
     }
-    // False, and the stack is not taken, when the cache has no room or the stack is of another
-    // size.
+    // False, and the stack is not taken, if the cache has no room or the stack is of another size.
     WEFT_ALWAYS_INLINE bool put(stack s) noexcept {
         stack* const last = end.load(std::memory_order_relaxed);
         if (last >= full.load(std::memory_order_relaxed)) [[unlikely]]
@@ -114,8 +113,8 @@ struct cache_registry {
     // The calling thread ends.
     static void leave() noexcept;
 
-    // The calling thread is idle: every pool that any thread has a cache of gives back what lies
-    // unused, see base/give_back.hpp.
+    // The calling thread is idle: every pool that any thread has a cache of releases its unused
+    // stacks, see base/give_back.hpp.
     static time_point give_back(time_point now) noexcept;
 
 private:

@@ -15,7 +15,7 @@ namespace weft::detail {
 namespace {
 
 // Valgrind's identifier for each stack, by the stack's limit. Never destroyed: a coroutine may be
-// the last static object to go.
+// the last static object to be destroyed.
 struct numbers {
     system_mutex lock;
     std::unordered_map<std::byte*, unsigned long> of;
@@ -28,7 +28,7 @@ struct numbers {
 
 }  // namespace
 
-// A push opens the word at the far end of the red zone: Valgrind takes the rest to be open already.
+// A push opens the word at the far end of the red zone: Valgrind assumes that the rest is open.
 void valgrind_stack::open_down_to(stack s, const std::byte* sp) noexcept {
     constexpr std::ptrdiff_t red_zone_bytes = 128;
     const std::byte* from = sp - s.limit > red_zone_bytes ? sp - red_zone_bytes : s.limit;

@@ -1,10 +1,10 @@
 // valgrind_stack: registers a piece of memory with Valgrind as a stack, while it is one.
 //
-// Without that Valgrind takes a switch for a huge frame and reports what lies between as undefined.
-// Whether Valgrind is notified is decided where weft is compiled, and what is to be remembered is
-// kept there, so that a user's own choice of NDEBUG changes no layout. Nothing in a build that is
-// no debug build or has no header of Valgrind's; a few instructions where Valgrind is not
-// underneath.
+// Without that, Valgrind takes a switch for a huge frame and reports the bytes in between as
+// undefined. Whether Valgrind is notified is decided where weft is compiled, and the state for it
+// is stored there, so that a user's own choice of NDEBUG changes no layout. Empty in a build that
+// is not a debug build or has no header of Valgrind's; a few instructions if the program does not
+// run under Valgrind.
 //
 //   valgrind_stack::begin(s);  ...  valgrind_stack::end(s);
 //
@@ -28,7 +28,7 @@ struct valgrind_stack {
 #if WEFT_VALGRIND
     static void open_down_to(stack s, const std::byte* sp) noexcept;
     static void begin(stack s) noexcept;
-    static void end(stack s) noexcept;  // nothing for one that did not begin
+    static void end(stack s) noexcept;  // no effect on a stack without a begin()
 #else
     static void open_down_to(stack, const std::byte*) noexcept {}
     static void begin(stack) noexcept {}

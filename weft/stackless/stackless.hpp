@@ -1,42 +1,43 @@
 // stackless: a coroutine that is one int. Its body is a switch that a few macros write.
 //
-// The one idea: the object remembers the line at which its body was left; WEFT_REENTER jumps back
-// to it. There is no stack and no frame, so that nothing local survives a yield: what must survive
-// is a member. In return to create, copy and destroy one costs nothing, and to resume it costs a
-// jump.
+// Design: the object stores the line at which its body was left; WEFT_REENTER jumps back to it.
+// There is no stack and no frame, so no local variable survives a yield: a value that must survive
+// is a member. In return, creating, copying and destroying one costs nothing, and resuming it costs
+// a jump.
 //
 //   struct session : weft::stackless {          // as a base, or as a member: WEFT_REENTER(state_)
-//       int n = 0;                              // lives across yields
+//       int n = 0;                              // survives yields
 //       int operator()() {
 //           WEFT_REENTER(this) {
 //               while (n < 3)
-//                   WEFT_YIELD return n++;      // the next call goes on behind this line
+//                   WEFT_YIELD return n++;      // the next call continues after this line
 //           }
-//           return -1;                          // reached when the body is left, and ever after
+//           return -1;                          // reached when the body is left, and from then on
 //       }
 //   };
 //
 //   WEFT_REENTER(c) { ... }   c: a stackless, an object derived from it, or a pointer to one.
-//   WEFT_YIELD statement      Sets the place to go on, runs the statement, and leaves for behind
-//                             the body, unless the statement returns or throws. It may start what
-//                             will resume the object, hand the object on or destroy it. `break` or
-//                             `continue` in it merely end it. WEFT_YIELD; alone is fine.
-//   WEFT_STOP;                Leaves the body for good.
+//   WEFT_YIELD statement      Sets the resume point, runs the statement, and jumps to after the
+//                             body, unless the statement returns or throws. The statement may start
+//                             the operation that will resume the object, pass the object on or
+//                             destroy it. `break` or `continue` in it only end the statement.
+//                             WEFT_YIELD; alone is valid.
+//   WEFT_STOP;                Leaves the body; the object is done.
 //   WEFT_FORK statement       Runs the statement, in which a copy of the object is a child that
-//                             will go on behind the fork, then goes on there itself: tell them
-//                             apart by is_parent() and is_child(), until the next yield.
+//                             will continue after the fork; then continues there itself. Until the
+//                             next yield, is_parent() and is_child() distinguish the two.
 //
 // A body that is left in any other way than by a yield is done: at its end, by return, goto, or an
-// exception. Then WEFT_REENTER skips it; assign a new stackless to begin again. An exception out of
-// the statement of a yield leaves the object suspended there: by then it may be someone else's.
+// exception. WEFT_REENTER then skips it; assign a new stackless to start again. An exception from
+// the statement of a yield leaves the object suspended there: by then another owner may have it.
 //
-// Yields may stand in loops, branches and blocks, and in a try block where no handler or
-// initialised local is jumped into: these are compile errors, as everything that a switch cannot
-// jump over is. Also compile errors: two yields on one line, a yield in the statement of a yield,
-// two WEFT_REENTER in one function (put them into two; a body may call another one's at will).
+// A yield may be in a loop, a branch or a block, and in a try block if that jumps into no handler
+// and past no initialised local: these jumps are compile errors, as all that a switch cannot jump
+// over. Also compile errors: two yields on one line, a yield in the statement of a yield, two
+// WEFT_REENTER in one function (use two functions; a body may call another body's at any point).
 //
-// A state is of one body only. Not thread-safe. The object must outlive a run of its body, unless
-// the statement of a yield gives it away.
+// A state belongs to one body. Not thread-safe. The object must outlive a run of its body, unless
+// the statement of a yield passes it on or destroys it.
 #pragma once
 
 namespace weft {
@@ -47,7 +48,7 @@ class reentry;
 
 class stackless {
 public:
-    constexpr stackless() noexcept = default;  // not yet begun
+    constexpr stackless() noexcept = default;  // not started
 
     constexpr bool done() const noexcept { return point_ == done_point; }
     constexpr bool is_child() const noexcept { return point_ < done_point; }
@@ -56,7 +57,7 @@ public:
 private:
     friend class detail::reentry;
 
-    // 0       at the beginning
+    // 0       not started
     // line    left by the yield on that line
     // -1      done
     // -1-line a child of the fork on that line
@@ -69,10 +70,10 @@ static_assert(sizeof(stackless) == 4);
 
 namespace detail {
 
-// One run of a body, from WEFT_REENTER to where it is left.
+// One run of a body, from WEFT_REENTER until the body is left.
 //
 // Invariants:
-// I1  at the end of a run the object is either suspended, and then no longer touched, or done
+// I1  at the end of a run the object is either suspended, and then no longer accessed, or done
 class reentry {
 public:
     static constexpr int begin_point = 0;
@@ -113,7 +114,7 @@ private:
 }  // namespace detail
 }  // namespace weft
 
-// The body is the last statement of the switch: case labels in it are its own.
+// The body is the last statement of the switch, so case labels in it belong to this switch.
 #define WEFT_REENTER(c)                                                    \
     switch (::weft::detail::reentry weft_reentry{c}; weft_reentry.point()) \
     case ::weft::detail::reentry::done_point:                              \
@@ -126,14 +127,14 @@ private:
 
 #define WEFT_STOP __extension__({ goto weft_leave; })
 
-// What a yield and a fork have in common. The first pass does `enter`, runs the statement and does
-// `step`; the resumed pass comes in at the case and goes on behind it all. The innermost loop
-// catches `break` and `continue`, and its variable, which no case may jump over, keeps a second
-// yield out of the statement.
+// The common part of a yield and a fork. The first pass does `enter`, runs the statement and does
+// `step`; the resumed pass enters at the case and continues after all of it. The innermost loop
+// catches `break` and `continue`, and its variable, which no case may jump over, makes a second
+// yield in the statement an error.
 //
-// GCC finds that `entered` is known on either way and drops the tests, Clang does not. So for Clang
-// the case stands in a branch of its own: but an `if` with an `else` makes GCC warn of the user's
-// `if` around it, which Clang can be told not to do.
+// GCC derives the value of `entered` on both paths and drops the tests, Clang does not. So for
+// Clang the case is in a branch of its own. An `if` with an `else` makes GCC warn about a user's
+// `if` around it; in Clang the warning can be turned off.
 // clang-format off
 #if defined(__clang__)
 #define WEFT_STACKLESS_POINT(value, enter, entered, step)           \
@@ -159,7 +160,7 @@ private:
     WEFT_STACKLESS_POINT(__LINE__, weft_reentry.suspend_at(__LINE__), weft_reentry.suspended(), \
                          __extension__({ goto weft_leave; }))
 
-// The first pass goes on where the child will.
+// The first pass continues at the point where the child will.
 #define WEFT_FORK                                                                \
     WEFT_STACKLESS_POINT(::weft::detail::reentry::child_point(__LINE__),         \
                          weft_reentry.fork_at(__LINE__), weft_reentry.forking(), \

@@ -3,7 +3,7 @@
 //   std::jthread:    std::stop_token --> from_std_stop --> weft::stop_source
 //   a std library:   std::stop_token <-- to_std_stop   <-- weft::stop_token
 //
-// Each is a callback that lies in the frame of the code that connects the two sides; its destructor
+// Each is a callback in the frame of the code that connects the two sides; its destructor
 // disconnects them. Only weft has a stop_reason: from_std_stop supplies one, to_std_stop drops it.
 // std::stop_source allocates and counts references, and only a stop that crosses pays for that.
 //

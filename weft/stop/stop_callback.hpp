@@ -4,8 +4,8 @@
 // function runs at most once: on the thread that requests the stop, or in the constructor if a stop
 // is requested already. After the destructor the function neither runs nor will run: the destructor
 // waits while another thread runs the function, and does not wait if the function itself calls the
-// destructor. Nothing is allocated: the function is stored in the callback, and the callback lies
-// in the frame of the waiter.
+// destructor. Nothing is allocated: the function is stored in the callback, and the callback is in
+// the frame of the waiter.
 //
 // The function must not throw and must not suspend.
 //

@@ -1,6 +1,6 @@
 // stop_node: a node that is notified of a stop; the untyped base of stop_callback.
 //
-// The node lies in the frame of the waiter, is linked into the source while it is attached, and
+// The node is in the frame of the waiter, is linked into the source while it is attached, and
 // costs no allocation. A wait that keeps its own state uses stop_node; all other code uses
 // stop_callback.
 //

@@ -1,7 +1,7 @@
-// stop_source: asks all code that has one of its tokens to stop.
+// stop_source: requests that all code that has one of its tokens stops.
 //
 // Interface of std::stop_source, with a reason and without the allocation and the reference count.
-// Design: the source lies in the frame of the owner of the work, is pinned there, and outlives its
+// Design: the source is in the frame of the owner of the work, is pinned there, and outlives its
 // tokens and callbacks, as the frame outlives the work. A source that has a parent is stopped with
 // the parent, for the parent's reason; the source may be stopped alone as well.
 //

@@ -7,10 +7,11 @@
 #if WEFT_X86_64
 
 extern "C" {
-// Read by the stub, set by enable(): one byte, where any order will do.
+// Read by the stub, set by enable(). One byte that needs no memory order.
 [[gnu::used, gnu::visibility("default")]] constinit bool weft_fast_unwind_enabled = true;
 
-// The _Unwind_Resume that comes after ours. Several threads may find it out at once, all the same.
+// The next _Unwind_Resume in symbol order. Several threads may look it up concurrently; all find
+// the same one.
 [[gnu::used, gnu::visibility("hidden")]] constinit void* weft_fast_unwind_next = nullptr;
 [[gnu::used, gnu::visibility("hidden")]] void* weft_fast_unwind_find_next() noexcept;
 }
@@ -22,8 +23,8 @@ void* weft_fast_unwind_find_next() noexcept {
     return next;
 }
 
-// An exception is a kill's if its stop function is ours. Only scratch registers change: whoever
-// gets to see the call sees it as the landing pad made it.
+// An exception belongs to a kill if its stop function is weft_unwind_stop. Only scratch registers
+// change, so the function that the stub jumps to sees the call as the landing pad made it.
 asm(R"(
     .pushsection .text.weft_fast_unwind, "ax", @progbits
     .weak _Unwind_Resume            # libgcc's own goes before it where it is linked statically
