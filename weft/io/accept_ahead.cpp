@@ -65,8 +65,9 @@ bool accept_ahead::put(int number) noexcept {
         const std::lock_guard held(lock_);
         if (closed_ || !numbers_.try_push_back(number)) return false;
     }
-    // Elsewhere a party may wait for the listener to be ready.
-    if (shared_.load(std::memory_order_relaxed))  // if not yet: who shares it takes first
+    // While the listener is shared, a waiter elsewhere may wait for it to become readable.
+    if (shared_.load(std::memory_order_relaxed))  // not shared yet: the caller that shares it takes
+                                                  // from the queue first
         of_.entry().notify(of_.generation(), io_entry::readable);
     return true;
 }

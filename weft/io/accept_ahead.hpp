@@ -1,14 +1,16 @@
-// accept_ahead: the connections of one listener that were accepted before a party asked for them,
-// by a driver that goes on accepting by itself (io_uring).
+// accept_ahead: the queue of a listener's connections that were accepted before accept() asked for
+// them, by a driver whose accept request stays armed (io_uring).
 //
-// Its one idea: that is one loop's affair. The first driver that is asked for a connection serves
-// the listener by itself; as soon as a party asks elsewhere it is told to stop, and from then on
-// each waits until the listener is ready, and makes the call. So no loop takes what another one
-// waits for. What was accepted by then is handed out first, to all that ask, in order.
+// Design: only one loop accepts ahead. The first driver that is asked for a connection serves the
+// listener. As soon as a caller elsewhere asks, the driver is made to stop; from then on every
+// waiter waits until the listener is readable and makes the accept call itself. So no loop takes a
+// connection that another loop waits for. The connections accepted by then are given out first, to
+// all callers, in order.
 //
-//      nobody -- serve() --> a driver -- share(), or it cannot --> everybody, for good
+//      no server -- serve() --> one driver -- share(), or it cannot --> shared, for good
 //
-// A driver that goes on by itself needs a listener that blocks; who calls needs one that does not.
+// An armed accept needs a blocking listener; a caller that makes the call itself needs a
+// nonblocking one.
 //
 // Model: none, the lock guards all but one flag, which is only a hint to take the lock.
 #pragma once
@@ -25,36 +27,38 @@ namespace weft::detail {
 
 class accept_ahead : public std::enable_shared_from_this<accept_ahead> {
 public:
-    // So many wait at most to be asked for, and those that come until the system was told.
+    // The most connections that are queued, not counting those that arrive until the system has
+    // processed the cancellation.
     static constexpr std::size_t most = 64;
 
-    // Of a listener that does not block.
+    // The listener is nonblocking.
     explicit accept_ahead(const descriptor_ref& of) noexcept : of_(of) {}
     accept_ahead(const accept_ahead&) = delete;
     ~accept_ahead() { close(); }
 
-    // Whether d may go on by itself, which it may from now on if no other did. Its thread.
+    // Whether d may keep its accept armed. True, now and later, if d is the first driver to ask and
+    // the listener is not shared. On the thread of d.
     bool serve(io_driver& d) noexcept;
-    // The caller calls by itself, or d, which served it, cannot go on. Any thread.
+    // The caller makes its own calls, or d, which served the listener, cannot go on. Any thread.
     void share() noexcept {
-        // Acquire: pairs with share_now(), the listener does not block any more.
+        // Acquire: pairs with share_now(); the listener is nonblocking by then.
         if (!shared_.load(std::memory_order_acquire)) share_now();
     }
-    // By the driver at its end: another may serve it.
+    // Called by the driver when it is destroyed: another driver may serve the listener.
     void leave(io_driver& d) noexcept;
 
-    // An accepted number; false: there is no party left to ask for it, or no memory to keep it.
+    // Queues an accepted fd. False: the queue is closed, or there is no memory.
     [[nodiscard]] bool put(int number) noexcept;
     int take() noexcept;  // -1: there is none
     std::size_t count() const noexcept;
 
-    // Those that were not asked for are closed, also what comes later.
+    // Closes the queued connections; put() refuses later ones.
     void close() noexcept;
 
-    // By its server, before it goes on by itself: the system would answer for a listener that
-    // does not block that nobody is there, and end it. False: it is shared by now.
+    // Called by the server before it arms its accept. On a nonblocking listener with no connection
+    // the system would end the request with EAGAIN. False: the listener is shared by now.
     [[nodiscard]] bool begin(io_driver& d) noexcept;
-    // Around a call that must not block, of a listener that is served by one; false: it is not.
+    // Around a nonblocking call on a listener that a driver serves. False: no driver serves it.
     [[nodiscard]] bool begin_call() noexcept;
     void end_call() noexcept;
 

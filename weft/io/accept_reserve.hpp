@@ -1,7 +1,8 @@
 // accept_reserve: what a listener does when the process has no descriptors left.
 //
-// Its one idea: a descriptor is kept open for nothing, so that it can be given up for a moment to
-// accept who waits and close that at once: the peer sees an end, and not silence until it gives up.
+// Design: one descriptor is kept open in reserve. It is closed for a short time, so that a waiting
+// connection can be accepted and closed at once. The peer sees an end, and not silence until it
+// gives up.
 //
 // Model: none, the lock guards all but a counter.
 #pragma once
@@ -18,13 +19,14 @@ namespace weft::detail {
 
 class accept_reserve {
 public:
-    // `ahead`: of a listener that may be served by a driver which goes on by itself, or null.
+    // `ahead`: of a listener that may be served by a driver with an armed accept, or null.
     explicit accept_reserve(std::shared_ptr<accept_ahead> ahead = nullptr) noexcept;
     accept_reserve(const accept_reserve&) = delete;
     ~accept_reserve();
 
-    // Refuses who waits to be accepted by `listener`, which does not block. How long to leave it
-    // alone then: 5 ms, and twice as long each time it comes to this within a second.
+    // Accepts and closes the connections that are queued at `listener`, which is nonblocking; 64 at
+    // most. Returns how long to leave the listener alone: 5 ms, or, if the last call is less than 2
+    // s ago, twice the previous pause, at most 1 s.
     duration refuse(const descriptor_ref& listener) noexcept;
 
     accept_ahead* ahead() const noexcept { return ahead_.get(); }

@@ -1,11 +1,11 @@
-// buffer_list: several buffers that one system call fills or empties (readv, writev, and their kin
-// of sockets), and how far they are done.
+// buffer_list: several buffers that one system call fills or empties (readv, writev, recvmsg,
+// sendmsg), and how far the transfer has come.
 //
-// Its one idea: a window of up to 32 buffers goes over the caller's list, so that nothing is
-// allocated, whatever the length of the list, and IOV_MAX is never met: a longer list takes a call
-// more for each 32 buffers. Empty buffers take no place in the window.
+// Design: a window of up to 32 buffers moves over the caller's list. So nothing is allocated,
+// whatever the length of the list, and IOV_MAX is never reached: a longer list takes one more call
+// for each 32 buffers. Empty buffers are not put into the window.
 //
-// The caller's list stays as it is, and where it is, until the operation has ended.
+// The caller's list stays unchanged, and at its address, until the operation has ended.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,8 +20,8 @@
 
 namespace weft {
 
-// Several buffers as an argument: made of whatever a span of their spans is. Of {} it is not made,
-// which is one buffer, and empty.
+// Several buffers as an argument: converts from any range that converts to a span of spans. {} does
+// not convert; it means one empty buffer.
 template <class Byte>
 class buffers_of {
 public:
@@ -46,7 +46,7 @@ public:
 
     explicit buffer_list(std::span<const std::span<Byte>> all) noexcept : rest_(all) {}
 
-    // So many bytes are done.
+    // Moves the window on: these bytes were transferred.
     void advance(std::size_t bytes) noexcept {
         while (bytes != 0) {
             const std::size_t left = rest_.front().size() - done_;
@@ -60,8 +60,8 @@ public:
         }
     }
 
-    // Puts what comes next into message(), `most` bytes of it; how many that is, zero if there is
-    // no more. The list stays where it is from now on.
+    // Puts the next buffers into message(), at most `most` bytes. Returns the byte count, zero if
+    // nothing is left. From now on the object stays at its address.
     std::size_t fill(std::size_t most = SIZE_MAX) noexcept {
         std::size_t count = 0;
         std::size_t bytes = 0;
@@ -84,7 +84,7 @@ public:
 
 private:
     std::span<const std::span<Byte>> rest_;
-    std::size_t done_ = 0;  // of the first of them
+    std::size_t done_ = 0;  // done in the first of them
     ::iovec parts_[window];
     ::msghdr message_{};
 };

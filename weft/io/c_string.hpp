@@ -1,8 +1,8 @@
-// c_string: whether a text can be given to the system as a C string.
+// c_string: whether a text can be passed to the system as a C string.
 //
-// A std::string counts its bytes; a C string ends at its first zero. A text with a zero within
-// would be another one to the system than to the program that has checked it ("/srv/a\0.txt"), so
-// what takes one refuses it: invalid_argument.
+// A std::string has a length; a C string ends at its first zero byte. The system would read a text
+// with a zero inside it as another text than the program that checked it ("/srv/a\0.txt"), so calls
+// that take a text refuse such a one: invalid_argument.
 //
 //   if (!detail::is_c_string(path)) return failure(std::errc::invalid_argument);
 #pragma once
@@ -17,7 +17,7 @@ namespace weft::detail {
 
 inline bool is_c_string(std::string_view text) noexcept { return text.find('\0') == text.npos; }
 
-// Each of several.
+// Whether all of them are.
 inline bool are_c_strings(std::initializer_list<std::string_view> all) noexcept {
     return std::ranges::all_of(all, is_c_string);
 }

@@ -18,28 +18,28 @@
 namespace weft::detail {
 namespace {
 
-// Of what runs in the child: a sanitizer would keep its books of the parent there.
+// For code that runs in the child: a sanitizer would record there what it takes for the parent's.
 #define WEFT_IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
 
 constexpr int shares_memory = WEFT_TSAN ? 0 : CLONE_VM;
 
-// Two pages are used. What more there is, is for what a dynamic linker does at a first call, and
-// for ThreadSanitizer.
+// Two pages are used. The rest is for what a dynamic linker does at a first call, and for
+// ThreadSanitizer.
 constexpr std::size_t stack_bytes = 64 << 10;
 
-// As the system counts it.
+// Size of a signal set as the kernel counts it.
 constexpr std::size_t signal_bytes = _NSIG / 8;
 
-// Lies below the child's stack.
+// Stored below the child's stack.
 struct start {
     const child_plan* plan;
     int error;
 };
 
-// Each of these: zero, or why not.
+// Each of these functions returns zero or an errno value.
 
-// Ignored stays ignored, except SIGPIPE. A handler is this program's, and must not run in the child
-// even before its program begins.
+// An ignored signal stays ignored, except SIGPIPE. A handler belongs to this program and must not
+// run in the child, not even before the new program starts.
 WEFT_IN_CHILD int reset_signals() noexcept {
     static const unsigned long by_default[20] = {};
     for (int n = 1; n < _NSIG; ++n) {
@@ -74,7 +74,7 @@ WEFT_IN_CHILD int set_limits(const child_plan& p) noexcept {
     return 0;
 }
 
-// Goes on where there is none, or none that it may begin, as a shell does.
+// Tries the next path if a file is missing or may not be executed, as a shell does.
 WEFT_IN_CHILD int execute(const child_plan& p) noexcept {
     int error = ENOENT;
     bool is_denied = false;
@@ -118,7 +118,7 @@ WEFT_IN_CHILD int run_child(void* of) noexcept {
 
 #undef WEFT_IN_CHILD
 
-// All signals, also those that the C library keeps for itself.
+// Blocks all signals, also those that the C library keeps for itself.
 class without_signals {
 public:
     without_signals() noexcept {

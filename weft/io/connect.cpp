@@ -30,7 +30,7 @@ bool connect_operation::ready() noexcept {
         return true;
     }
     socket_ = *std::move(owned);
-    // A hint: without it the bytes come later.
+    // A hint: without it the first bytes are sent later.
     if (fast_) static_cast<void>(set_option(socket_.ref(), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1));
     request_.of = socket_.ref();
     request_.data = to_.data();
@@ -42,7 +42,7 @@ result<descriptor> connect_operation::socket(const waiter* w, wait_status how) n
     if (refused_) return failure(refused_);
     const transferred t = outcome(w, how);
     if (t.error) {
-        socket_.close();  // now, also where the operation stays
+        socket_.close();  // now, also if the operation object stays
         return failure(t.error);
     }
     return std::move(socket_);

@@ -1,4 +1,4 @@
-// connect: how a stream comes to be from an endpoint: what tcp_stream and unix_stream connect by.
+// connect: connects a stream to an endpoint; tcp_stream and unix_stream use it.
 #pragma once
 
 #include <sys/socket.h>
@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-// The socket is opened by the waiter, for its driver.
+// The waiter opens the socket, for its driver.
 class connect_operation : public io_operation {
 public:
     connect_operation(const endpoint& to, duration timeout, bool fast = false,
@@ -21,18 +21,18 @@ public:
     bool ready() noexcept;
 
 protected:
-    // Connected.
+    // The connected socket.
     result<descriptor> socket(const waiter* w, wait_status how) noexcept;
 
 private:
     descriptor socket_;
     endpoint to_;
-    bool fast_;  // with the first bytes, if it may
+    bool fast_;  // connect with the first bytes, if the system allows it
     int type_;
     std::error_code refused_;
 };
 
-// Stream is what a connected socket becomes by Stream::of(descriptor).
+// Stream::of(descriptor) makes the stream of a connected socket.
 template <class Stream>
 class connecting final : public connect_operation {
 public:

@@ -17,11 +17,12 @@ void take_turns(std::vector<endpoint>& all) noexcept {
 }
 
 // Invariants:
-// B1  `under_way_` counts the parts that wait; the flow is woken when it has become zero, as the
-//     last thing, since the race may be gone after that
-// B2  the pause is armed only while the latest attempt waits and there is one to come after it
+// B1  `under_way_` counts the parts that wait. The flow is woken when the count has become zero, as
+//     the last step, since the race may be destroyed after that
+// B2  the pause is armed only while the latest attempt waits and another endpoint is left
 class connect_by_name::race {
-    // An operation that waits beside others: by a waiter that runs the part, and not a flow.
+    // One of several concurrent operations. Its waiter runs the part when it is woken, and resumes
+    // no flow.
     template <class Op>
     class part : frame {
     public:
@@ -29,7 +30,7 @@ class connect_by_name::race {
         explicit part(race& r, Args&&... args)
             : frame{run, run}, race_(r), op_(std::forward<Args>(args)...) {}
 
-        // Whether it waits; if not, it is over.
+        // Starts the operation. True if it waits; false if it is done.
         bool begin(executor& home) {
             if (op_.ready()) return false;
             waiter& w = waiter_.emplace(home);
@@ -52,7 +53,7 @@ class connect_by_name::race {
             waiter& w = *me.waiter_;
             if (w.status() != wait_status::stopped && !me.op_.again(w)) {
                 if (!me.race_.ending_) return;
-                me.waiter_.reset();  // the stop came before something that was not the end
+                me.waiter_.reset();  // the stop came before a wake that did not end the operation
             }
             me.waits_ = false;
             me.race_.ended(me);
@@ -60,7 +61,7 @@ class connect_by_name::race {
 
         race& race_;
         Op op_;
-        std::optional<waiter> waiter_;  // after the operation, which it is taken back from
+        std::optional<waiter> waiter_;  // after the operation, from which it is cancelled
         bool waits_ = false;
     };
     class attempt_operation final : public connect_operation {
@@ -85,7 +86,7 @@ public:
         if (pause_.armed) home_.disarm(pause_);
     }
 
-    // Whether it waits; if not, it is over.
+    // Starts the look-up. True if a part waits; false if the race is done.
     bool begin() {
         if (look_up_.begin(home_))
             ++under_way_;
@@ -94,7 +95,7 @@ public:
         return under_way_ != 0;
     }
 
-    // It ends with that error, if nothing has connected until the parts have ended.
+    // The race ends with this error, unless an attempt connects before all parts have ended.
     void give_up(std::errc why) noexcept {
         if (ending_) return;
         error_ = std::make_error_code(why);
@@ -144,7 +145,7 @@ private:
         go_on();
     }
 
-    // Begins attempts until one waits, which is the latest then.
+    // Starts attempts until one waits; that one is then the latest.
     void go_on() noexcept {
         if (pause_.armed) home_.disarm(pause_);
         while (!ending_ && next_ != endpoints_.size()) {
@@ -169,7 +170,7 @@ private:
         self.conclude();
     }
 
-    // Of an attempt that is over. One that connects beside the winner is closed here.
+    // For an attempt that is done. A second one that has connected is closed here.
     void settle(attempt& a) noexcept {
         result<descriptor> d = a.take();
         if (!d) {
@@ -187,15 +188,15 @@ private:
         for (std::size_t i = 0; i != next_; ++i) attempts_[i]->stop();
     }
 
-    waiter& waiter_;  // of the flow that waits for the whole
+    waiter& waiter_;  // of the flow that waits for the whole race
     executor& home_;
     const duration delay_;
     look_up look_up_;
     std::vector<endpoint> endpoints_;
-    std::unique_ptr<std::optional<attempt>[]> attempts_;  // of the endpoints
-    std::size_t next_ = 0;                                // endpoint to be tried
+    std::unique_ptr<std::optional<attempt>[]> attempts_;  // one for each endpoint
+    std::size_t next_ = 0;                                // index of the endpoint to try next
     std::size_t under_way_ = 0;                           // B1
-    bool ending_ = false;                                 // nothing more is begun
+    bool ending_ = false;                                 // nothing more is started
     descriptor winner_;
     std::error_code error_;
     struct pause : timer_node {
@@ -220,7 +221,7 @@ bool connect_by_name::start(waiter& w) {
     return race_->begin();
 }
 
-// The parts end on the spot.
+// All parts end immediately.
 void connect_by_name::withdraw(waiter& w) noexcept { w.operation<connect_by_name>().race_.reset(); }
 
 void connect_by_name::interrupt(waiter& w, stop_reason reason) noexcept {
@@ -230,7 +231,7 @@ void connect_by_name::interrupt(waiter& w, stop_reason reason) noexcept {
 
 result<descriptor> connect_by_name::socket() noexcept {
     if (!where_) return failure(where_.error());
-    if (!race_) return failure(std::errc::operation_canceled);  // before it had begun
+    if (!race_) return failure(std::errc::operation_canceled);  // stopped before it started
     return std::exchange(race_, nullptr)->take();
 }
 

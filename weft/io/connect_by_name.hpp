@@ -1,19 +1,20 @@
-// connect_by_name: resolves, and connects to the endpoint that answers first: what
-// tcp_stream::connect("host:port") is.
+// connect_by_name: resolves a name and connects to the endpoint that answers first:
+// tcp_stream::connect("host:port").
 //
-// Its one idea is that of RFC 8305 (happy eyeballs): an attempt that is not answered is not given
-// up when the next one begins. The endpoints are tried in the order of the resolver, the families
-// by turns. The next attempt begins when the latest has failed, at once, or when it has lasted for
-// the delay; then both are waited for. The first that connects wins. The others are stopped and
-// closed, and when the last of them has ended the result is there.
+// Design: RFC 8305 (happy eyeballs). An attempt that gets no answer is not given up when the next
+// one starts. The endpoints are tried in the resolver's order, alternating between the address
+// families. The next attempt starts at once when the latest has failed, or when the latest has
+// lasted for the delay; then both are waited for. The first that connects wins. The others are
+// stopped and closed; the result is there when the last of them has ended.
 //
 //      look-up --- attempt 0 --------(no answer)------------------------x stopped, closed
 //                     |- delay - attempt 1 --x refused                  |
 //                                            attempt 2 ---- connected --+--> result
 //
-// Each of them waits by a waiter of its own, in no flow, at the executor of the flow that waits for
-// the whole. What they come to runs there, between its turns: all this is of one thread. A stop or
-// the deadline is handed on to them, and the last to end wakes the flow.
+// Each part waits with a waiter of its own, outside any flow, on the executor of the flow that
+// waits for the whole. Its completion runs there, between the turns of that flow, so all of this is
+// on one thread. A stop or the deadline is forwarded to the parts, and the last part to end wakes
+// the flow.
 #pragma once
 
 #include <chrono>
@@ -27,7 +28,8 @@
 
 namespace weft::detail {
 
-// What is tried in which order: the families by turns, beginning with the first; each in its order.
+// The order of the attempts: alternates between the families, beginning with that of the first
+// endpoint. Each family keeps its order.
 void take_turns(std::vector<endpoint>& all) noexcept;
 
 class connect_by_name {
@@ -44,8 +46,8 @@ public:
     time_point deadline() const noexcept { return deadline_; }
 
 protected:
-    // Connected; or the error of the attempt that failed last, of the look-up, or timed_out, or
-    // operation_canceled.
+    // The connected socket; or the error of the attempt that failed last or of the look-up, or
+    // timed_out, or operation_canceled.
     result<descriptor> socket() noexcept;
 
 private:
@@ -55,13 +57,13 @@ private:
     static void interrupt(waiter& w, stop_reason reason) noexcept;
 
     result<host_and_port> where_;
-    duration timeout_;  // of all together
+    duration timeout_;  // of the whole operation
     duration delay_;
     time_point deadline_ = never;
     std::unique_ptr<race> race_;
 };
 
-// Stream is what a connected socket becomes by Stream::of(descriptor).
+// Stream::of(descriptor) makes the stream of a connected socket.
 template <class Stream>
 class connecting_by_name final : public connect_by_name {
 public:

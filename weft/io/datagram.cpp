@@ -11,11 +11,11 @@ datagram_operation::datagram_operation(const descriptor_ref& of, io_request::kin
     request_.what = what;
     request_.reads = what == io_request::receive_message;
     request_.of = of;
-    // Gives the length of the datagram, and not of the part that there was room for.
+    // The result is then the length of the datagram, and not of the part that fit.
     if (request_.reads) request_.flags = MSG_TRUNC;
 }
 
-// It stays where it is from now on.
+// From now on the operation stays at its address.
 bool datagram_operation::ready() noexcept {
     if (named_) {
         message_.msg_name = other_.data();
@@ -47,7 +47,7 @@ result<datagram> datagram_recv_from::take(const waiter* w, wait_status how) cons
     return d;
 }
 
-// Of no datagrams there is nothing to wait for.
+// With no datagrams there is nothing to wait for.
 bool datagram_recv_many::ready() noexcept {
     if (batch_.all.empty() && request_.of.is_open()) return found_nothing_to_do();
     request_.data = &batch_;

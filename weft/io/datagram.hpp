@@ -1,8 +1,8 @@
-// datagram: messages that come and go whole or not at all: what udp_socket and the local sockets
-// with boundaries are made of.
+// datagram: messages that arrive whole or not at all; the base of udp_socket and of the local
+// sockets that keep message boundaries.
 //
-// An operation ends with the first system call that succeeds, so any number of parties may send and
-// receive at once. What did not fit into the buffer is lost, and said to be (received::lost).
+// An operation ends with the first system call that succeeds, so callers may send and receive
+// concurrently. What did not fit into the buffer is lost and counted (received::lost).
 #pragma once
 
 #include <sys/socket.h>
@@ -21,10 +21,10 @@
 
 namespace weft {
 
-// What a receive gave: the first so many bytes of the buffer.
+// Result of a receive: the first `bytes` bytes of the buffer are filled.
 struct received {
     std::size_t bytes = 0;
-    std::size_t lost = 0;  // by how much the datagram was longer than the buffer
+    std::size_t lost = 0;  // by how many bytes the datagram was longer than the buffer
 
     bool truncated() const noexcept { return lost != 0; }
 };
@@ -34,7 +34,7 @@ struct datagram : received {
 
 namespace detail {
 
-// One datagram, through a message that lies in the operation.
+// One datagram; the msghdr is part of the operation.
 class datagram_operation : public io_operation {
 public:
     bool ready() noexcept;
@@ -46,7 +46,7 @@ protected:
     result<received> taken(const waiter* w, wait_status how) const noexcept;
     ::socklen_t name_bytes() const noexcept { return message_.msg_namelen; }
 
-    bool named_ = false;  // the other end counts
+    bool named_ = false;  // the message has the address of the other end
     endpoint other_;
 
 private:
@@ -86,7 +86,7 @@ public:
     result<datagram> take(const waiter* w, wait_status how) const noexcept;
 };
 
-// As many as there are, at least one.
+// Receives the datagrams that have arrived, at least one.
 class datagram_recv_many final : public io_operation {
 public:
     datagram_recv_many(const descriptor_ref& of, std::span<incoming> into, bool with_details,
@@ -102,7 +102,7 @@ private:
     receive_batch batch_;
 };
 
-// All of them, or as many as go before an error.
+// Sends all of them, or those before the first error.
 class datagram_send_many final : public io_operation {
 public:
     datagram_send_many(const descriptor_ref& of, std::span<const outgoing> from, bool cut_here,
@@ -128,7 +128,7 @@ private:
 
 }  // namespace detail
 
-// What each socket of datagrams does, of whatever kind.
+// What every datagram socket does, of whatever family.
 class datagram_socket {
     using place_t = std::source_location;
 
@@ -137,7 +137,7 @@ public:
 
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
-    // To the peer; without one: destination_address_required. message_size: it is too long.
+    // To the peer; destination_address_required if there is none, message_size if it is too long.
     [[nodiscard]] detail::datagram_send async_send(std::span<const std::byte> from) noexcept {
         return {owned_.ref(), sends_by_, from, send_timeout_};
     }
@@ -152,12 +152,12 @@ public:
         return {owned_.ref(), into, receive_timeout_};
     }
 
-    // Many in one system call, 32 at most; at least one, and no more than are there.
+    // Many in one system call, at most 32. Waits for at least one, and then takes what has arrived.
     [[nodiscard]] detail::datagram_recv_many async_recv_many(std::span<incoming> into) noexcept {
         return {owned_.ref(), into, with_details_, receive_timeout_};
     }
-    // All of them, in as few system calls as it takes. What could not be sent ends it: how many
-    // went before, and why that one did not.
+    // Sends all of them, in as few system calls as it takes. The first error ends it; the result
+    // has how many were sent before, and the error of the next one.
     [[nodiscard]] detail::datagram_send_many async_send_many(
         std::span<const outgoing> from) noexcept {
         return {owned_.ref(), from, cuts_here_, send_timeout_};
@@ -193,7 +193,7 @@ public:
     void set_receive_timeout(duration d) noexcept { receive_timeout_ = d; }
     void set_send_timeout(duration d) noexcept { send_timeout_ = d; }
 
-    // Each waiter is told errc::closed. Any thread.
+    // Ends each waiting operation with errc::closed. Any thread.
     void close() noexcept { owned_.ref().close(); }
 
     endpoint local_endpoint() const noexcept { return detail::local_of(owned_.ref()); }
@@ -206,9 +206,9 @@ protected:
 
     const descriptor_ref& ref() const noexcept { return owned_.ref(); }
 
-    bool with_details_ = false;  // the system tells more than the bytes
+    bool with_details_ = false;  // the system reports more than the bytes
     detail::io_request::kind sends_by_ = detail::io_request::send_message;
-    bool cuts_here_ = false;  // segments are not for the system to cut
+    bool cuts_here_ = false;  // the system cannot cut into segments
 
 private:
     descriptor owned_;

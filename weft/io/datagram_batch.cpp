@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_of_a_batch = most_datagrams_at_once;
 
-// For each of what may come or go beside the bytes of one datagram.
+// Room for all control messages of one datagram, in either direction.
 constexpr std::size_t control_bytes =
     CMSG_SPACE(sizeof(::in6_pktinfo)) + 3 * CMSG_SPACE(sizeof(int));
 struct alignas(::cmsghdr) control {
@@ -56,7 +56,7 @@ void note(incoming& i, const ::cmsghdr& c) noexcept {
     }
 }
 
-// Controls of one datagram that goes, one behind the other.
+// Appends the control messages of one outgoing datagram.
 class control_writer {
 public:
     control_writer(::msghdr& m, control& room) noexcept : message_(&m), room_(&room) {}
@@ -103,13 +103,13 @@ std::size_t piece_of(const outgoing& o, std::size_t offset, bool cut_here) noexc
     const std::size_t left = o.bytes.size() - offset;
     if (o.segment == 0 || left <= o.segment) return left;
     if (cut_here) return o.segment;
-    constexpr std::size_t most_segments = 64;  // the least that any version of the system takes
+    constexpr std::size_t most_segments = 64;  // the fewest that any version of the system takes
     constexpr std::size_t longest = 65'487;    // of a datagram with the larger of the two headers
     const std::size_t count = std::clamp<std::size_t>(longest / o.segment, 1, most_segments);
     return std::min(left, count * o.segment);
 }
 
-// The same step for writing the messages and for finding out how far they went.
+// One step for both: writing the messages, and finding out how far the system came.
 std::size_t step(send_batch& b) noexcept {
     const outgoing& o = b.left.front();
     const std::size_t piece = piece_of(o, b.offset, b.cut_here);
@@ -138,7 +138,7 @@ std::int64_t receive_into(std::span<incoming> all, int number, int flags,
         messages[i].msg_hdr.msg_control = controls[i].bytes;
         messages[i].msg_hdr.msg_controllen = control_bytes;
     }
-    // The length of each datagram, and not of the part that there was room for.
+    // The result is the length of each datagram, and not of the part that fit.
     const int n = ::recvmmsg(number, messages, static_cast<unsigned>(count),
                              flags | MSG_DONTWAIT | MSG_TRUNC, nullptr);
     if (n < 0) return -errno;
@@ -150,13 +150,13 @@ std::int64_t receive_into(std::span<incoming> all, int number, int flags,
         if (m.msg_namelen != 0)
             one.from.resize(std::min(m.msg_namelen, endpoint::capacity));
         else
-            one.from = {};  // it has no name
+            one.from = {};  // the sender has no name
         if (controls == nullptr) continue;
         one.segment = 0;
         one.to = {};
         one.hops = one.traffic_class = -1;
         for (::cmsghdr* c = CMSG_FIRSTHDR(&m); c != nullptr; c = CMSG_NXTHDR(&m, c)) note(one, *c);
-        // A single one says so by being shorter than what it would be cut into.
+        // A single datagram is recognised by being no longer than one segment.
         if (messages[i].msg_len <= one.segment) one.segment = 0;
     }
     return n;
@@ -204,7 +204,7 @@ std::int64_t send_batch::send(int number, int flags) noexcept {
         }
         if (n < 0) return errno == EWOULDBLOCK ? -EAGAIN : -errno;
         for (int i = 0; i != n; ++i) step(*this);
-        // Of one in segments that has not gone whole there is nothing to tell yet.
+        // While a segmented datagram has gone only in part, there is nothing to report yet.
         if (left.size() != all) return static_cast<std::int64_t>(all - left.size());
     }
 }

@@ -1,8 +1,8 @@
-// datagram_batch: many datagrams in one system call: what recv_many() and send_many() are made of.
+// datagram_batch: many datagrams in one system call, for recv_many() and send_many().
 //
-// Its one idea: the array is the caller's and says all of each datagram; what the system needs
-// beside it lies on the stack for the length of the call. So nothing is allocated, and nothing is
-// kept between calls but how far a batch came.
+// Design: the caller's array describes each datagram in full. What the system needs besides is on
+// the stack during the call. So nothing is allocated, and between calls only the progress of a
+// batch is kept.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@
 
 namespace weft {
 
-// The end of a datagram at this machine: an address of it, and the number of an interface as
-// if_nametoindex() gives it; zero: none.
+// The end of a datagram at this machine: one of its addresses, and the index of an interface as
+// if_nametoindex() returns it; zero: none.
 struct local_end {
     ip_address address = {};
     unsigned interface_index = 0;
 };
 
-// A place for a datagram that comes: `into` is the caller's, the rest is told.
+// Room for a datagram that arrives: the caller sets `into`, the receive sets the rest.
 struct incoming {
     std::span<std::byte> into;
-    std::size_t bytes = 0;  // of the buffer, from its beginning
-    std::size_t lost = 0;   // by how much the datagram was longer than the buffer
+    std::size_t bytes = 0;  // from the beginning of the buffer
+    std::size_t lost = 0;   // by how many bytes the datagram was longer than the buffer
     endpoint from = {};
-    // udp_options::coalesce: they are several, of so many bytes each, and the last of them of what
-    // is left. Zero: one.
+    // udp_options::coalesce: the buffer holds several datagrams of this many bytes each; the last
+    // one has what is left. Zero: one datagram.
     std::size_t segment = 0;
-    // udp_options::details: where it came in (to a group: that one), how many hops it could still
-    // have gone, and its traffic class, whose two low bits are ECN. -1: not told.
+    // udp_options::details: the address it was sent to (for a group, the group's), how many hops
+    // were left, and its traffic class, whose two low bits are ECN. -1: not reported.
     local_end to = {};
     int hops = -1;
     int traffic_class = -1;
@@ -41,48 +41,48 @@ struct incoming {
     bool truncated() const noexcept { return lost != 0; }
 };
 
-// A datagram that goes.
+// A datagram to send.
 struct outgoing {
     std::span<const std::byte> bytes;
     const endpoint* to = nullptr;  // null: to the peer
-    // Several, of so many bytes each, and the last of them of what is left; the system cuts them if
-    // it can (UDP only). Zero: one.
+    // Several datagrams of this many bytes each; the last one has what is left. The system cuts
+    // them if it can (UDP only). Zero: one datagram.
     std::size_t segment = 0;
-    local_end from = {};     // one of this machine's; any, and zero: the system's choice
+    local_end from = {};     // an address of this machine; any, and zero: the system's choice
     int traffic_class = -1;  // with ECN in its two low bits; -1: the socket's
 };
 
-// How many of a batch went. With an error: all before `count` have gone, the error is of the one
-// there, and none behind it was tried. Of one in segments a part may have gone.
+// How many of a batch were sent. With an error: all before `count` were sent, the error is of the
+// one at `count`, and no later one was tried. A segmented one may have been sent in part.
 struct [[nodiscard]] sent_many {
     std::size_t count = 0;
     std::error_code error;
-    bool cut_here = false;  // the system refused to cut: each segment went by itself
+    bool cut_here = false;  // the system refused to cut: each segment was sent by itself
 
     explicit operator bool() const noexcept { return !error; }
 };
 
 namespace detail {
 
-// In one call of the system; a longer batch is sent by several.
+// In one system call; a longer batch takes several.
 inline constexpr std::size_t most_datagrams_at_once = 32;
 
-// Of the array of a receive.
+// The caller's array in a receive.
 struct receive_batch {
     std::span<incoming> all;
-    bool with_details = false;  // the socket was asked for something that comes beside the bytes
+    bool with_details = false;  // the socket asked for control messages
 
-    // How many have come, or -errno. Does not wait.
+    // How many have arrived, or -errno. Does not wait.
     std::int64_t receive(int number, int flags) noexcept;
 };
 
-// Of the array of a send: how far it came.
+// The rest of the caller's array in a send.
 struct send_batch {
     std::span<const outgoing> left;
-    std::size_t offset = 0;  // of the first of them: these bytes have gone, in segments
+    std::size_t offset = 0;  // bytes of the first one that were sent already, in segments
     bool cut_here = false;
 
-    // How many have gone whole, or -errno. Does not wait.
+    // How many were sent whole, or -errno. Does not wait.
     std::int64_t send(int number, int flags) noexcept;
 };
 

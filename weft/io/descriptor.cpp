@@ -13,7 +13,7 @@ namespace detail {
 namespace {
 
 // Invariants:
-// T1  a chunk is put in once and stays for good: an event may name any number at any time
+// T1  a chunk, once published, stays for good: an event may name any fd at any time
 constexpr std::size_t chunk_entries = 256;
 constexpr std::size_t top_entries = 4096;
 constexpr std::size_t most_numbers = chunk_entries * chunk_entries * top_entries;
@@ -30,7 +30,7 @@ struct middle {
 };
 constinit atomic<middle*> table[top_entries];
 
-// What `at` points to; made, if that is asked for, where it is not there. Null: no memory.
+// What `at` points to; with `make`, it is created if it is missing. Null: missing, or no memory.
 template <bool make, class T>
 T* there(atomic<T*>& at, int first) noexcept {
     T* p = at.load(std::memory_order_acquire);  // pairs with the exchange below
@@ -103,8 +103,9 @@ descriptor_ref descriptor_ref::borrow(int number, bool& counts, std::error_code&
     return {};
 }
 
-// A ring holds a file that it watches until it has let go of it; where it is the caller's own that
-// is at once, so that the address of a listener is free, and the peer of a pipe hears of its end.
+// A ring keeps a watched file open until the watch is cancelled. If this caller's own driver
+// watches the file, that happens at once, so that the address of a listener is free and the peer of
+// a pipe sees its end.
 bool descriptor_ref::close() const noexcept {
     if (entry_ == nullptr) return false;
     executor* const e = current_executor();

@@ -1,15 +1,15 @@
 // descriptor: an open file of the system, as the operations of weft know it.
 //
-// Its one idea: the entries stand in a table by the number of the file and never go away, and each
-// opening has a generation of its own. So an event that comes late, a party that comes back and a
-// number that the system has given out again are told apart by one comparison, and nothing is ever
-// looked up in memory that was freed. What an entry keeps, and its rules, are in io_entry.hpp.
+// Design: the entries are in a table indexed by fd and are never freed, and each time an fd is
+// opened it gets a new generation. So one comparison recognises a late event, a stale reference and
+// an fd that the system has reused, and nothing is ever looked up in freed memory. The contents of
+// an entry and its rules are in io_entry.hpp.
 //
-//      table: number ---> [chunk of 256] ---> entry <--- descriptor_ref: entry, generation
+//      table: fd -------> [chunk of 256] ---> entry <--- descriptor_ref: entry, generation
 //                                               ^------- descriptor: the same, and closes it
 //
-//   weft::descriptor_ref of = weft::descriptor_ref::adopt(number, 0, error);
-//   const std::int64_t n = of.call([&](int number) { return ::fstat(number, &about); });
+//   weft::descriptor_ref of = weft::descriptor_ref::adopt(fd, 0, error);
+//   const std::int64_t n = of.call([&](int fd) { return ::fstat(fd, &about); });
 //
 // Model: test/model/io_entry_test.cpp
 #pragma once
@@ -24,33 +24,34 @@
 
 namespace weft {
 
-// One opening of a descriptor: may be copied, and outlive it. It does not own it.
+// Refers to one generation of a descriptor. It may be copied and may outlive the file; it does not
+// own the file.
 class descriptor_ref {
 public:
     descriptor_ref() noexcept = default;
 
-    // Of a number that is open, and owned by the caller; `kind` is io_entry::short_is_all or zero.
+    // For an fd that is open and owned by the caller; `kind` is io_entry::short_is_all or zero.
     // not_enough_memory, or bad_file_descriptor.
     static descriptor_ref adopt(int number, std::uint64_t kind, std::error_code& error) noexcept;
-    // Of a number that was adopted; empty if it was not.
+    // For an fd that was adopted; empty if it was not.
     static descriptor_ref find(int number) noexcept;
-    // Of a number of the program's own, or that was adopted; `counts`: give_back() is owed. The
-    // same errors, and too_many_files_open.
+    // For an fd of the program's own, or one that was adopted. `counts`: the caller owes a
+    // give_back(). The same errors, and too_many_files_open.
     static descriptor_ref borrow(int number, bool& counts, std::error_code& error) noexcept;
 
     explicit operator bool() const noexcept { return entry_ != nullptr; }
     detail::io_entry& entry() const noexcept { return *entry_; }
-    // As what is waited for; null: of nothing.
+    // Identifies the awaited object; null: none.
     const void* thing() const noexcept { return entry_; }
     std::uint64_t generation() const noexcept { return generation_; }
     bool is_open() const noexcept { return entry_ != nullptr && entry_->is_open(generation_); }
-    // -1 after it was closed. It may be another file's as soon as it is returned: a system call on
-    // it is made within call().
+    // -1 after close(). The fd may be another file's as soon as this returns: make system calls on
+    // it within call().
     int number() const noexcept { return is_open() ? entry_->number : -1; }
 
-    // Makes a system call, which does not wait, on the number: `f` is given it, and it is nobody
-    // else's until `f` has returned. What `f` returned, or -errno where that was -1; -EBADF after
-    // a close(), and then `f` is not called.
+    // Makes a system call on the fd: calls `f` with it. The call must not wait. The fd cannot be
+    // closed and reused before `f` returns. Returns what `f` returned, or -errno if that was -1;
+    // -EBADF after a close(), and then `f` is not called.
     template <class F>
     std::int64_t call(F&& f) const noexcept {
         if (entry_ == nullptr || !entry_->enter(generation_)) return -EBADF;
@@ -60,10 +61,10 @@ public:
         return n == -1 ? -why : n;
     }
 
-    // What waits is woken and told `closed`; the number is free once the last call on it has
+    // Ends the waiting operations with `closed`. The fd is free once the last call on it has
     // returned. False if it was closed before. Any thread.
     bool close() const noexcept;
-    // The same, but the number stays open and is the caller's; -1 if it was closed before.
+    // The same, but the fd stays open and belongs to the caller; -1 if it was closed before.
     // Precondition: no call is under way.
     int release() const noexcept {
         return entry_ != nullptr && entry_->end(generation_) ? entry_->number : -1;
@@ -77,7 +78,7 @@ private:
     std::uint64_t generation_ = 0;
 };
 
-// An opening that is closed with the object.
+// Owns a descriptor and closes it in the destructor.
 class descriptor {
 public:
     descriptor() noexcept = default;
@@ -106,8 +107,8 @@ private:
 
 namespace detail {
 
-// What an object of io has: its own core, or, where it has none or was moved from, one without a
-// descriptor, which every call finds closed.
+// The core of an I/O object; or, if the object is empty or was moved from, a core without a
+// descriptor, with which every call fails as closed.
 template <class Core, class Owner>
 Core& core_or_none(const Owner& own) noexcept {
     if (own != nullptr) [[likely]]
@@ -116,10 +117,10 @@ Core& core_or_none(const Owner& own) noexcept {
     return none;
 }
 
-// The entry of an event's number; null if it was never adopted.
+// The entry of the fd that an event names; null if it was never adopted.
 io_entry* find_entry(int number) noexcept;
 
-// Calls f(entry) for each that was ever in use.
+// Calls f(entry) for each entry that was ever allocated.
 void for_each_entry(void (*f)(io_entry&, void*), void* with) noexcept;
 
 }  // namespace detail

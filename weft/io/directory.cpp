@@ -18,11 +18,11 @@ namespace weft {
 namespace detail {
 namespace {
 
-// As the system gives an entry; the name ends with a zero.
+// An entry as the system writes it; the name ends with a zero.
 struct entry_head {
     std::uint64_t number;
     std::int64_t offset;
-    std::uint16_t bytes;  // of all of it
+    std::uint16_t bytes;  // of the whole entry
     std::uint8_t type;
 };
 constexpr std::size_t name_offset = 19;
@@ -60,7 +60,7 @@ entry_head head_at(const std::byte* at) noexcept {
     return h;
 }
 
-// Whether there is a name among them.
+// Whether the bytes have an entry other than the two dots.
 bool has_names(const std::byte* room, std::size_t bytes) noexcept {
     for (std::size_t at = 0; at < bytes; at += head_at(room + at).bytes)
         if (!is_dots(room + at + name_offset)) return true;

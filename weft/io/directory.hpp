@@ -1,8 +1,9 @@
 // directory: the names in a directory, a batch at a time.
 //
-// Its one idea: each read gives as many entries as one system call does (32 KiB of them, some
-// hundreds), made by a thread of the blocking pool: of a directory of millions there are never more
-// in memory, and a party that has read one batch can be stopped before the next.
+// Design: each read returns as many entries as one system call does (32 KiB of them, some
+// hundreds); a thread of the blocking pool makes the call. So no more than that is in memory even
+// for a directory with millions of entries, and a flow that has read one batch can be stopped
+// before the next.
 //
 //   auto d = weft::directory::open("/var/spool").value();
 //   for (;;) {
@@ -11,9 +12,9 @@
 //       for (const weft::directory_entry& e : *some) use(e.name, e.type);
 //   }
 //
-// "." and ".." are left out. The order is the file system's. What is made or removed meanwhile may
-// be among them or not. Any number of parties may read: each batch is one party's. A stop and a
-// deadline are as with the calls of paths.hpp.
+// "." and ".." are left out. The order is the file system's. What is created or removed meanwhile
+// may or may not be reported. Callers may read concurrently: each batch goes to one of them. A stop
+// and a deadline are as with the calls of paths.hpp.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +31,8 @@
 namespace weft {
 
 struct directory_entry {
-    std::string name;  // within the directory
-    // As far as the directory knows it; unknown: stat() does.
+    std::string name;  // relative to the directory
+    // As far as the directory stores it; if unknown, stat() has it.
     std::filesystem::file_type type = std::filesystem::file_type::unknown;
 };
 
@@ -43,7 +44,7 @@ class directory_open final : public pooled_operation {
 public:
     explicit directory_open(std::string path) noexcept : path_(std::move(path)) {}
     directory_open(directory_open&&) noexcept = default;
-    ~directory_open();  // of what nothing has taken
+    ~directory_open();  // closes an fd that take() has not returned
 
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
@@ -91,7 +92,7 @@ public:
 
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
-    // At least one; none: the end.
+    // At least one entry; none: the end.
     [[nodiscard]] detail::directory_read async_read() noexcept {
         return detail::directory_read(owned_.ref());
     }
@@ -99,10 +100,10 @@ public:
         auto op = async_read();
         return detail::block_for(op, place);
     }
-    // From its beginning again. Does not wait.
+    // Starts again at the beginning. Does not wait.
     result<void> rewind() noexcept;
 
-    // What was not begun yet is told errc::closed. Does not wait. Any thread.
+    // Ends the calls that have not started with errc::closed. Does not wait. Any thread.
     void close() noexcept { owned_.ref().close(); }
     int native_handle() const noexcept { return owned_.number(); }
 

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Some hundred events; one with the longest name has room.
+// Some hundred events; one with the longest name fits.
 constexpr std::size_t room_bytes = 8192;
 
 }  // namespace

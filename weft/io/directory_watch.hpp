@@ -1,8 +1,8 @@
 // directory_watch: what happens to files and in directories, as events (inotify).
 //
-// Its one idea: an event is a value that a party waits for, like a byte of a socket. When events
-// come faster than they are read, the system drops some, and says so by one of its own
-// (file_events::overflow): what is kept by the events is to be looked up anew then.
+// Design: an event is a value to wait for, like a byte of a socket. When events arrive faster than
+// they are read, the system drops some and reports that with an event of its own
+// (file_events::overflow): look up again then whatever is kept up to date by events.
 //
 //   auto w = weft::directory_watch::open().value();
 //   const int in = w.add("/etc/weft", weft::file_events::written).value();
@@ -10,11 +10,11 @@
 //       for (const weft::file_event& e : *events)
 //           if (e.watch == in || has(e.what, weft::file_events::overflow)) use(e.name);
 //
-// A directory is watched for what happens to the files in it, not in those below. Any number of
-// parties may wait: each batch of events is one party's.
+// A directory is watched for what happens to the files in it, not in its subdirectories. Callers
+// may wait concurrently: each batch of events goes to one of them.
 //
-// Limits: those of the system on instances and watches of a user (fs.inotify: too_many_files_open,
-// no_space_on_device). What other machines do on a network file system is not seen.
+// Limits: those of the system on instances and watches per user (fs.inotify: too_many_files_open,
+// no_space_on_device). What other machines do on a network file system is not reported.
 #pragma once
 
 #include <sys/inotify.h>
@@ -32,13 +32,13 @@
 
 namespace weft {
 
-// What to watch for, and what has come; as inotify(7) has it.
+// What to watch for, and what has happened; as inotify(7) has it.
 enum class file_events : std::uint32_t {
     none = 0,
     read = IN_ACCESS,
     modified = IN_MODIFY,
-    written = IN_CLOSE_WRITE,    // closed by one that could write it
-    attributes = IN_ATTRIB,      // permissions, times, owner, number of names
+    written = IN_CLOSE_WRITE,    // closed after it was open for writing
+    attributes = IN_ATTRIB,      // permissions, times, owner, link count
     created = IN_CREATE,         // in the directory; also by a link
     removed = IN_DELETE,         // from the directory
     moved_from = IN_MOVED_FROM,  // out of the directory, or to another name
@@ -47,9 +47,9 @@ enum class file_events : std::uint32_t {
     self_moved = IN_MOVE_SELF,
     changes = IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM |
               IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF,
-    // Only as what has come.
-    overflow = IN_Q_OVERFLOW,  // events were dropped; of no watch
-    ended = IN_IGNORED,        // there are no more events of this watch
+    // Only reported, not asked for.
+    overflow = IN_Q_OVERFLOW,  // events were dropped; belongs to no watch
+    ended = IN_IGNORED,        // this watch reports nothing more
     unmounted = IN_UNMOUNT,
 };
 constexpr file_events operator|(file_events a, file_events b) noexcept {
@@ -60,11 +60,11 @@ constexpr bool has(file_events all, file_events some) noexcept {
 }
 
 struct file_event {
-    int watch = -1;  // what add() gave
+    int watch = -1;  // what add() returned
     file_events what = file_events::none;
     bool is_directory = false;
     std::uint32_t pair = 0;  // of moved_from and moved_to; else zero
-    std::string name;        // in the directory that is watched; empty: itself
+    std::string name;        // relative to the watched directory; empty: the watched file itself
 };
 
 class directory_watch {
@@ -79,19 +79,19 @@ public:
 
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
-    // Begins to watch a file or a directory, and gives its number among the watches. The same path
-    // again: the same number, and the events asked for now. The thread waits while the path is
-    // looked up. Any thread.
+    // Starts to watch a file or a directory and returns the watch's ID. The same path again returns
+    // the same ID and replaces the set of events. The thread blocks while the path is looked up.
+    // Any thread.
     result<int> add(const std::string& path, file_events = file_events::changes) noexcept;
-    // The last event of it says so (ended). invalid_argument: there is no such watch.
+    // The watch's last event is `ended`. invalid_argument: there is no such watch.
     result<void> remove(int watch) noexcept;
 
-    // Those that have come; at least one.
+    // The events that have happened; at least one.
     [[nodiscard]] waiting async_wait(time_point deadline = never) const noexcept;
     result<std::vector<file_event>> wait(time_point deadline = never,
                                          place_t place = place_t::current()) const;
 
-    // Each waiter is told errc::closed. Any thread.
+    // Ends each waiting operation with errc::closed. Any thread.
     void close() noexcept { owned_.ref().close(); }
     int native_handle() const noexcept { return owned_.number(); }
 

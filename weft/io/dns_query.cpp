@@ -44,7 +44,7 @@ void dns_query::withdraw() noexcept {}
 namespace weft::detail {
 namespace {
 
-// As getaddrinfo would say it.
+// The code that getaddrinfo() would return.
 int code_of(int status) noexcept {
     switch (status) {
         case ARES_SUCCESS:
@@ -66,8 +66,8 @@ int code_of(int status) noexcept {
     }
 }
 
-// The calls of c-ares, which do not wait. What is ready is kept in the entry of the descriptor, as
-// for every other call.
+// The calls that c-ares makes; they do not wait. What a call finds is stored in the entry of the
+// descriptor, as for every other call.
 template <class Call>
 ares_ssize_t make_call(int number, std::uint64_t flag, Call call) noexcept {
     const descriptor_ref ref = descriptor_ref::find(number);
@@ -116,7 +116,7 @@ constexpr ::ares_socket_functions calls = {open_one, close_one, connect_one, rec
 }  // namespace
 
 struct dns_query::channel {
-    // What it waits for on one descriptor.
+    // What c-ares waits for on one descriptor.
     struct socket {
         descriptor_ref of;
         bool wants[2] = {};  // to read, to write
@@ -140,7 +140,7 @@ struct dns_query::channel {
 dns_query::dns_query() noexcept = default;
 dns_query::~dns_query() {
     withdraw();
-    over_ = true;  // what c-ares says at its end is no answer
+    over_ = true;  // what c-ares reports while it is destroyed is no answer
 }
 bool dns_query::is_built_in() noexcept { return true; }
 
@@ -167,7 +167,7 @@ int dns_query::channel::open(const resolver_options& o) noexcept {
     return ::ares_set_servers_ports_csv(ares, o.servers.c_str());
 }
 
-// What c-ares waits for now.
+// Stores what c-ares waits for now.
 void dns_query::channel::look() noexcept {
     ::ares_socket_t numbers[ARES_GETSOCK_MAXNUM];
     const auto wants = static_cast<unsigned>(::ares_getsock(ares, numbers, ARES_GETSOCK_MAXNUM));
@@ -227,7 +227,7 @@ bool dns_query::proceed() noexcept {
             ::ares_process_fd(c.ares, readable ? number : ARES_SOCKET_BAD,
                               writable ? number : ARES_SOCKET_BAD);
     }
-    if (!over_) ::ares_process_fd(c.ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // what is late
+    if (!over_) ::ares_process_fd(c.ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // passed timeouts
     return over_;
 }
 
@@ -251,11 +251,12 @@ void dns_query::enlist(waiter& waits) noexcept {
             w.nodes[which].owner = &waits;
             const auto flag = which == 0 ? io_entry::readable : io_entry::writable;
             const int r = detail::enlist(w.of, w.nodes[which], flag, here);
-            // What cannot be watched is left to the time at which c-ares asks again.
+            // If a descriptor cannot be watched, the query goes on when c-ares sends its question
+            // again.
             ready = ready || r == io_entry::look_again;
         }
     }
-    // It may have been woken by one that it stands in the line of already.
+    // claim() fails if a descriptor that watches already has woken the waiter.
     if (ready && waits.claim()) waits.wake();
 }
 

@@ -1,13 +1,13 @@
-// dns_query: one question for the addresses of a host, asked by c-ares and waited for by weft.
+// dns_query: one query for the addresses of a host; c-ares asks, weft waits.
 //
-// Its one idea: c-ares knows the protocol and makes its calls when it is told that it can; which
-// descriptors it waits for, and until when, stands in the waiter of one party, the one that leads
-// the query. The leader may change from wait to wait, and with it the thread and the driver.
+// Design: c-ares knows the protocol and makes its calls when weft reports that a descriptor is
+// ready. One flow drives the query: its waiter is queued at the descriptors, until the deadline.
+// Another flow may drive the next wait, on another thread and with another driver.
 //
-//      proceed() -- not over --> enlist(waiter), deadline() ... event --> withdraw(); proceed()
+//      proceed() -- not done --> enlist(waiter), deadline() ... event --> withdraw(); proceed()
 //
-// Only who leads calls anything here. What the system is configured to (resolv.conf, hosts) is read
-// when the query begins.
+// Only the flow that drives the query calls these functions. The system's configuration
+// (resolv.conf, hosts) is read when the query begins.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct resolver_options;
 
 namespace weft::detail {
 
-// Of a list as getaddrinfo gives it, or c-ares. False: there is no memory for all of them.
+// Takes a list as getaddrinfo() or c-ares returns it. False: there is no memory for all of it.
 template <class Node>
 [[nodiscard]] bool keep_addresses(const Node* first, std::vector<ip_address>& into) noexcept {
 #if WEFT_EXCEPTIONS
@@ -49,21 +49,22 @@ class dns_query {
 public:
     static bool is_built_in() noexcept;
 
-    // Null: there is no memory for it, or no c-ares. It need not ask anything: it may be over.
+    // Null: there is no memory, or no c-ares. The query may be done already, without having sent
+    // anything.
     static std::unique_ptr<dns_query> begin(const std::string& host, const resolver_options&);
     dns_query(const dns_query&) = delete;
     ~dns_query();
 
-    // Makes what calls can be made. True: it is over.
+    // Makes the calls that can be made. True: the query is done.
     bool proceed() noexcept;
-    // When to proceed though nothing has come.
+    // When to call proceed() though no event has come.
     time_point deadline() const noexcept;
-    // Has the waiter woken when there is something to proceed with, or at once if there is.
+    // Has the waiter woken when proceed() has work, or at once if it has work already.
     void enlist(waiter& w) noexcept;
-    // No more of it; whether it was woken or not.
+    // Ends what enlist() began; whether the waiter was woken or not.
     void withdraw() noexcept;
 
-    // Of one that is over: zero and at least one address, or a code of getaddrinfo.
+    // When the query is done: zero and at least one address, or an error code of getaddrinfo().
     int error() const noexcept { return error_; }
     std::vector<ip_address> take_addresses() noexcept { return std::move(addresses_); }
 

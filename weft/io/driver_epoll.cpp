@@ -22,7 +22,7 @@ using detail::watcher_set;
 constexpr std::uint64_t of_wake_fd = ~std::uint64_t{0};
 constexpr std::uint32_t all_but_room = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET;
 
-// Milliseconds, rounded up, where the system has no finer wait.
+// Milliseconds, rounded up, for systems without a finer wait.
 int milliseconds(const ::timespec& t) noexcept {
     const std::int64_t ms = t.tv_sec * 1000 + (t.tv_nsec + 999'999) / 1'000'000;
     return static_cast<int>(std::min<std::int64_t>(ms, INT_MAX));
@@ -40,8 +40,8 @@ driver_epoll::driver_epoll() : io_driver(false), set_(::epoll_create1(EPOLL_CLOE
         ::close(set_);
         detail::throw_system_error(why, "epoll_ctl");
     }
-    // Asked once before anything relies on it: a profile of seccomp may allow the one and not the
-    // other.
+    // Tried once before anything relies on it: a seccomp profile may allow epoll_create1 and not
+    // the wait.
     ::epoll_event none;
     const ::timespec at_once{};
     if (const int n = wait_for(&none, 1, &at_once); n < 0 && n != -EINTR) {
@@ -56,20 +56,20 @@ driver_epoll::~driver_epoll() {
 }
 
 std::error_code driver_epoll::watch(io_entry& entry, std::uint32_t generation) noexcept {
-    // For another driver, which forwards to this one, all is told.
+    // An entry that is watched for another driver, which forwards here, reports everything.
     const bool room = entry.drivers.has(*this, watcher_set::room) ||
                       !entry.drivers.has(*this, watcher_set::watches);
     ::epoll_event e{};
     e.events = room ? all_but_room | EPOLLOUT : all_but_room;
     e.data.u64 = std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(entry.number);
     if (::epoll_ctl(set_, EPOLL_CTL_ADD, entry.number, &e) == 0) return {};
-    // It is to tell of room now; or it was given away and adopted again, and is in the set with its
-    // former generation.
+    // EEXIST: room is to be reported now; or the fd was released and adopted again, and is in the
+    // set with its former generation.
     if (errno == EEXIST && ::epoll_ctl(set_, EPOLL_CTL_MOD, entry.number, &e) == 0) return {};
     return {errno, std::system_category()};
 }
 
-// What is closed leaves the set by itself.
+// A closed file leaves the set by itself.
 void driver_epoll::forget(io_entry& entry, std::uint32_t, bool stays_open) noexcept {
     if (stays_open) ::epoll_ctl(set_, EPOLL_CTL_DEL, entry.number, nullptr);
 }
@@ -95,7 +95,7 @@ void driver_epoll::poll() noexcept {
     static_cast<void>(collect(&at_once));
 }
 
-// False: a signal has ended the sleep, or a refusal, and nothing else.
+// False: nothing but a signal or a refusal has ended the sleep.
 bool driver_epoll::collect(const ::timespec* limit) noexcept {
     ::epoll_event events[most_events];
     const ::timespec at_once{};
@@ -106,8 +106,9 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
         refusals_.none();
     else
         refusals_.met("epoll_wait", -n);
-    // What is met here has left the caches where there are many, and to claim a waiter stalls all
-    // that comes behind it: so first the entries are met together, and then the waiters.
+    // With many descriptors, the entries and waiters are no longer in the caches, and claiming a
+    // waiter stalls everything behind it. So all entries are prefetched first, and then the
+    // waiters.
     struct {
         io_entry* entry;
         std::uint32_t generation;
@@ -128,7 +129,7 @@ bool driver_epoll::collect(const ::timespec* limit) noexcept {
     return n > 0 || (n == 0 && !doubted) || woken;
 }
 
-// How many events, or -errno. Whatever refuses the finer call need not refuse the coarser one.
+// How many events, or -errno. If the finer call is refused, the coarser one may still be allowed.
 int driver_epoll::wait_for(::epoll_event* events, int room, const ::timespec* limit) noexcept {
     if (has_pwait2_) {
         const int n = ::epoll_pwait2(set_, events, room, limit, nullptr);

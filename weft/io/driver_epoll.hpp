@@ -1,10 +1,10 @@
 // driver_epoll: readiness by epoll.
 //
-// Its one idea: a descriptor is put into the set once, edge-triggered and for both directions, and
-// stays until it is closed; what it is ready for is kept in its entry. So no wait costs a call but
-// the one that many wait in together.
+// Design: a descriptor is put into the set once, edge-triggered and for both directions, and stays
+// until it is closed; what it is ready for is stored in its entry. So a wait costs no call but the
+// one that many waiters share.
 //
-// An event carries number and generation, not an address: one that is late finds that it is.
+// An event carries fd and generation, not an address: a late event is recognised by them.
 #pragma once
 
 #include <sys/epoll.h>
@@ -17,7 +17,7 @@ namespace weft {
 
 class driver_epoll final : public io_driver {
 public:
-    driver_epoll();  // throws system_error, also where it may not wait for what it opens
+    driver_epoll();  // throws system_error, also if the wait on the new set is refused
     driver_epoll(const driver_epoll&) = delete;
     ~driver_epoll() override;
 
@@ -34,7 +34,7 @@ public:
     void forget(detail::io_entry&, std::uint32_t generation, bool stays_open) noexcept override;
 
 private:
-    static constexpr int most_events = 64;  // told in one call: as many as a loop's round has turns
+    static constexpr int most_events = 64;  // per call: as many as one iteration runs turns
 
     bool collect(const ::timespec* limit) noexcept;
     int wait_for(::epoll_event* events, int room, const ::timespec* limit) noexcept;

@@ -15,7 +15,7 @@ namespace {
 
 using detail::io_entry;
 
-// Rounded up: no timer is early, and no sleep is a spin.
+// Rounded up: no timer fires early, and no sleep becomes a spin.
 int milliseconds_until(time_point until) noexcept {
     if (until == never) return -1;
     const duration left = time_left(steady_now(), until);
@@ -25,7 +25,7 @@ int milliseconds_until(time_point until) noexcept {
 
 }  // namespace
 
-// What it sleeps on the system holds open for it until it wakes.
+// While it sleeps, the system keeps the files in its list open.
 driver_poll::driver_poll() : io_driver(false, true) {}
 driver_poll::~driver_poll() { forget_all(); }
 
@@ -48,7 +48,8 @@ void driver_poll::forget(io_entry& e, std::uint32_t, bool) noexcept {
     std::erase_if(watched_, [&](const watched& w) { return w.number == e.number; });
 }
 
-// From another thread than its own: it may sleep without having asked for this.
+// On another thread than the driver's: the driver may be asleep without this descriptor in its
+// list.
 void driver_poll::enlisted() noexcept {
     const executor* const e = current_executor();
     if (e == nullptr || detail::io_driver_here() != this) wake_.wake();
@@ -61,7 +62,7 @@ bool driver_poll::wait(time_point until) noexcept {
     return true;
 }
 
-// What to ask the system for now. False: there is no memory for it.
+// Makes the list for this sleep. False: there is no memory for it.
 bool driver_poll::list() noexcept {
 #if WEFT_EXCEPTIONS
     try {
@@ -70,7 +71,8 @@ bool driver_poll::list() noexcept {
             const std::lock_guard held(lock_);
             asked_of_ = watched_;
         }
-        // What no party waits for is left out: a hang-up would be told again and again.
+        // Descriptors without waiters are left out: poll(2) would report a hang-up on them again
+        // and again.
         std::erase_if(asked_of_, [this](const watched& w) {
             return detail::find_entry(w.number)->wanted(w.generation, *this) == 0;
         });

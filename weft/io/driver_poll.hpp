@@ -1,7 +1,7 @@
-// driver_poll: readiness by poll(2), where there is nothing better.
+// driver_poll: readiness by poll(2), where nothing better is available.
 //
-// Its one idea: before each sleep it asks anew for what parties wait for. The cost of a sleep
-// grows with the number of descriptors; in return it needs nothing but POSIX.
+// Design: before each sleep the driver makes a new list of the descriptors that have waiters. The
+// cost of a sleep grows with their count; in return the driver needs nothing but POSIX.
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -30,8 +30,8 @@ public:
     void wake() noexcept override { wake_.wake(); }
     void forget_wake() noexcept override { wake_.forget(); }
     time_point now() const noexcept override { return steady_now(); }
-    // Readable after a wake, but not when a descriptor becomes ready: who embeds a loop with this
-    // driver calls run_once from time to time.
+    // Readable after a wake, but not when a descriptor becomes ready: a program that embeds a loop
+    // with this driver calls run_once from time to time.
     int native_handle() noexcept override;
     [[nodiscard]] std::error_code watch(detail::io_entry&,
                                         std::uint32_t generation) noexcept override;
@@ -51,7 +51,7 @@ private:
     detail::refusals refusals_;
     std::mutex lock_;
     std::vector<watched> watched_;  // under the lock
-    // Of the present sleep.
+    // For the present sleep.
     std::vector<watched> asked_of_;
     std::vector<::pollfd> asked_;
 };

@@ -47,10 +47,10 @@ using detail::io_request;
 using detail::receive_buffers;
 using detail::watcher_set;
 
-// What a result is for: a request, by its address, which ends in three zero bits; or else one of
-// these, that of an entry with its number and generation above it; or uring_accepts'. What is to be
-// ended is kept by the same, by tag_calls with number and generation, or by the address of an
-// accept_ahead with tag_listener.
+// The key of a result: the address of a request, whose low three bits are zero; or one of these
+// tags, tag_entry with fd and generation above it; or a key of uring_accepts. A pending
+// cancellation is stored by the same key, by tag_calls with fd and generation, or by the address of
+// an accept_ahead with tag_listener.
 constexpr std::uint64_t tag_wake_fd = 1;
 constexpr std::uint64_t tag_nobody = detail::uring_accepts::tag_nobody;
 constexpr std::uint64_t tag_listener = 4;
@@ -70,7 +70,7 @@ std::uint32_t generation_of(std::uint64_t key) noexcept {
     return static_cast<std::uint32_t>(key >> 32);
 }
 
-// Of several buffers of a file.
+// For several buffers of a file.
 void prepare_list(::io_uring_sqe& s, int what, const io_request& r) noexcept {
     const ::msghdr& m = *static_cast<const ::msghdr*>(r.data);
     ::io_uring_prep_rw(what, &s, r.of.entry().number, m.msg_iov,
@@ -131,27 +131,28 @@ private:
     ::io_uring ring_;
     bool open_ = false;
     bool begun_ = false;
-    bool ends_all_ = false;  // all polls of a key, by one request
+    bool ends_all_ = false;  // one request ends all polls of a key
     detail::wake_fd wake_;
     detail::refusals refusals_;  // of the ring's calls
-    // The ring in which the system finds free buffers; written under the lock of those.
+    // The ring from which the system takes free buffers; written under the lock of the buffers.
     ::io_uring_buf_ring* lent_ = nullptr;
     bool lends_asked_ = false;
-    // An eventfd, once a foreign loop sleeps on it: readable after a wake, and after a result has
-    // come. The ring's own descriptor does not wake its sleeper when results are delivered
-    // only where they are asked for. Relaxed on the loop's thread.
+    // An eventfd, once a foreign loop sleeps on it: readable after a wake and after each result.
+    // The ring's own descriptor does not wake its sleeper if results are delivered only when they
+    // are asked for. The loop's thread reads it relaxed: that thread writes it.
     atomic<int> told_{-1};
-    // What stays, by its key, and the listeners whose accepts are to end.
+    // Polls and calls to cancel, by key, and the listeners whose accepts are to end.
     detail::ring_endings endings_;
-    // The last one here, so that it goes first: others may call end_accepting until then.
+    // The last member, so that it is destroyed first: other threads may call end_accepting() until
+    // then.
     detail::uring_accepts accepts_{*this, [](io_driver& d) noexcept -> ::io_uring_sqe& {
                                        return static_cast<driver_uring&>(d).entry();
                                    }};
 };
 
 int driver_uring::open() noexcept {
-    // The best that the system has: results are delivered when they are asked for, and by one
-    // thread, which is told only when it runs.
+    // The best mode that the system has: results are delivered only when they are asked for, and to
+    // one thread, which is notified only when it runs.
     constexpr unsigned wishes[] = {
         IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_R_DISABLED,
         IORING_SETUP_COOP_TASKRUN | IORING_SETUP_R_DISABLED,
@@ -170,9 +171,9 @@ int driver_uring::open() noexcept {
     return open_ ? probe() : r;
 }
 
-// Both calls that a ring needs, before anything relies on it: a profile of seccomp may allow the
-// one that makes it and not these. One that is not enabled yet, which would bind it to this thread,
-// says so to the one (EBADFD) and tells the other what it can do.
+// Tries both calls that a ring needs before anything relies on it: a seccomp profile may allow the
+// call that creates a ring and not these. Enabling the ring would bind it to this thread; a ring
+// that is not enabled answers the first call with EBADFD and the second one with what it supports.
 int driver_uring::probe() noexcept {
     const auto is_refused = [](long r) { return r < 0 && errno != EBADFD; };
     if (is_refused(::syscall(SYS_io_uring_enter, ring_.ring_fd, 0, 0, 0, nullptr, 0)))
@@ -186,7 +187,8 @@ int driver_uring::probe() noexcept {
 driver_uring::~driver_uring() {
     forget_all();
     end_accepts();
-    // The system would take its time. Not where there is no room, which another thread cannot make.
+    // Done here, because the system would take its time. Not if the ring is full: another thread
+    // than the ring's cannot make room.
     if (begun_ && endings_.count() <= ::io_uring_sq_space_left(&ring_)) let_go();
     if (lent_ != nullptr) {
         buffers().hand_to_nobody();
@@ -197,16 +199,16 @@ driver_uring::~driver_uring() {
     if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0) ::close(fd);
 }
 
-// On the thread that runs it, which the ring belongs to from now on.
+// On the thread that runs the driver; the ring belongs to that thread from now on.
 void driver_uring::begin() noexcept {
     if (begun_) [[likely]]
         return;
     begun_ = true;
-    // By its number: Debian 12's liburing.so does not export io_uring_enable_rings.
+    // By a raw system call: Debian 12's liburing.so does not export io_uring_enable_rings.
     while (::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr,
                      0) < 0)
         refusals_.met("io_uring_register", errno);
-    ::io_uring_register_ring_fd(&ring_);  // a hint: the same without it
+    ::io_uring_register_ring_fd(&ring_);  // a hint: everything works without it
     watch_wake_fd();
 }
 
@@ -218,8 +220,8 @@ void driver_uring::begin() noexcept {
     }
 }
 
-// What the system has said to the latest call of the ring. Returns where it may be made again, or
-// need not.
+// Handles the system's answer to the latest call on the ring. Returns if the call may be made
+// again, or need not be.
 void driver_uring::heed(int r) noexcept {
     if (r >= 0 || r == -ETIME) [[likely]]
         return refusals_.none();
@@ -227,7 +229,7 @@ void driver_uring::heed(int r) noexcept {
     refusals_.met("io_uring_enter", -r);
 }
 
-// The answer is for heed(), once what has come was collected.
+// The answer is for heed(), after the results were collected.
 int driver_uring::wait_for_one() noexcept {
     return refusals_.are_doubted() ? ::io_uring_submit_and_get_events(&ring_)
                                    : ::io_uring_submit_and_wait(&ring_, 1);
@@ -240,23 +242,23 @@ void driver_uring::watch_wake_fd() noexcept {
 }
 
 std::error_code driver_uring::watch(io_entry& e, std::uint32_t generation) noexcept {
-    // For another driver, which forwards to this one, all is told.
+    // An entry that is watched for another driver, which forwards here, reports everything.
     const bool room =
         e.drivers.has(*this, watcher_set::room) || !e.drivers.has(*this, watcher_set::watches);
     return watch_for(POLLIN | POLLPRI | POLLRDHUP | (room ? POLLOUT : 0u), e, generation);
 }
 
-// By a second poll of the same key: they are ended together.
+// A second poll with the same key: both are cancelled together.
 std::error_code driver_uring::watch_room(io_entry& e, std::uint32_t generation) noexcept {
     return watch_for(POLLOUT, e, generation);
 }
 
 std::error_code driver_uring::watch_for(unsigned events, const io_entry& e,
                                         std::uint32_t generation) noexcept {
-    // Of an eventfd that is written, the system tells told_ but once (seen with Linux 6.18).
+    // For an eventfd that is written, the system signals told_ only once (seen with Linux 6.18).
     if (told_.load(std::memory_order_relaxed) >= 0)
         return std::make_error_code(std::errc::not_supported);
-    // Under the entry's lock no results are told, which the room for another may need.
+    // Under the entry's lock no results may be delivered, and making room may need that.
     ::io_uring_sqe* const s = begun_ ? ::io_uring_get_sqe(&ring_) : nullptr;
     if (s == nullptr) return std::make_error_code(std::errc::resource_unavailable_try_again);
     ::io_uring_prep_poll_multishot(s, e.number, events);
@@ -264,7 +266,7 @@ std::error_code driver_uring::watch_for(unsigned events, const io_entry& e,
     return {};
 }
 
-// The system ends them as they are handed over; what they gave is looked at later.
+// The system cancels the polls when they are submitted; their results are read later.
 void driver_uring::let_go() noexcept {
     unwatch();
     static_cast<void>(::io_uring_submit_and_get_events(&ring_));  // if refused, the next turn asks
@@ -279,8 +281,8 @@ void driver_uring::make_room() noexcept {
     }
 }
 
-// A poll that stays keeps the file open, and so the peer waiting for its end; so does a call that
-// is under way.
+// A multishot poll keeps the file open, and so keeps the peer waiting for the end; so does a call
+// that is under way.
 void driver_uring::forget(io_entry& e, std::uint32_t generation, bool) noexcept {
     end_later(key_of(e, generation, tag_entry));
 }
@@ -289,8 +291,9 @@ void driver_uring::cancel_calls(io_entry& e, std::uint32_t generation) noexcept 
     end_later(key_of(e, generation, tag_calls));
 }
 
-// By the ring's own thread, which is to be woken then. It is a close, which has no caller to tell
-// that there was no memory; and what is not ended keeps the file open for good.
+// The ring's own thread cancels it; that thread has to be woken afterwards. The caller is a close,
+// which cannot report that there was no memory, and what is not cancelled keeps the file open for
+// good.
 void driver_uring::end_later(std::uint64_t key) noexcept {
     if (!endings_.leave(key)) [[unlikely]]
         fail("out of memory: no room for what io_uring is to end", {}, unknown_place);
@@ -311,7 +314,7 @@ void driver_uring::end_one(std::uint64_t key) noexcept {
             reinterpret_cast<const accept_ahead*>(static_cast<std::uintptr_t>(key & ~tag_bits)));
     const io_entry& e = *entry_of(key);
     const bool calls = (key & tag_bits) == tag_calls;
-    // The number is another's by now, or may be.
+    // The fd may belong to another file by now.
     if (calls && !e.is_leaving(generation_of(key))) return;
     ::io_uring_sqe& s = entry();
     if (calls)
@@ -321,21 +324,20 @@ void driver_uring::end_one(std::uint64_t key) noexcept {
     ::io_uring_sqe_set_data64(&s, tag_nobody);
 }
 
-// What was accepted until then is for another driver.
+// Connections that were accepted until then go to another driver.
 void driver_uring::end_accepts() noexcept {
     accepts_.end_all();
     while (accepts_.is_under_way()) {
         const int n = wait_for_one();
         collect();
-        // Another thread than ran it can only look at what has come.
+        // A thread that is not the ring's can only read the results that have come.
         if (n == -EEXIST) return;
         heed(n);
     }
 }
 
-// Whether the system chooses from the buffers when something has come; it is given them when that
-// is first asked. Not so before Linux 5.19: then a receiver waits for readiness, and makes the
-// call.
+// Whether the system chooses a buffer when data has come. The buffers are given to it at the first
+// call of this. Not before Linux 5.19: there a receiver waits for readiness and makes the call.
 bool driver_uring::lends() noexcept {
     if (std::exchange(lends_asked_, true)) [[likely]]
         return lent_ != nullptr;
@@ -385,7 +387,7 @@ void driver_uring::submit(io_request& r) noexcept {
                 s.len = static_cast<unsigned>(buffers().bytes());
                 s.flags |= IOSQE_BUFFER_SELECT;
                 s.buf_group = lent_group;
-                s.ioprio |= IORING_RECVSEND_POLL_FIRST;  // it waits without a buffer
+                s.ioprio |= IORING_RECVSEND_POLL_FIRST;  // waits without a buffer
             }
             break;
         case io_request::send:
@@ -445,10 +447,10 @@ void driver_uring::cancel(io_request& r) noexcept {
     ::io_uring_sqe_set_data64(&s, tag_nobody);
 }
 
-// The system may be using its buffer until the result has come.
+// The system may be using the buffer until the result has come.
 void driver_uring::cancel_now(io_request& r) noexcept {
     r.owner = nullptr;
-    cancel(r);  // of an accept that the system knows nothing of that was all
+    cancel(r);  // completes an accept that the system does not have
     while (r.under_way) {
         const int n = wait_for_one();
         WEFT_ASSERT(n != -EEXIST,
@@ -464,13 +466,13 @@ void driver_uring::wake() noexcept {
 }
 
 void driver_uring::tell_foreign_loop() noexcept {
-    // Acquire: pairs with native_handle(), which made the descriptor. A wake that comes too early
-    // for that has been in the word of wake_ before, which the loop's thread looks at before it
-    // takes what was posted.
+    // Acquire: pairs with native_handle(), which creates the descriptor. A wake that is too early
+    // to see the descriptor is in the word of wake_ already, and the loop's thread reads that
+    // before it takes the posts.
     if (const int fd = told_.load(std::memory_order_acquire); fd >= 0) detail::tell_event_fd(fd);
 }
 
-// What is told from now on is news. The results that it has told of are looked for by flush().
+// Later wakes signal again. flush() looks for results whose signal is cleared here.
 void driver_uring::forget_wake() noexcept {
     wake_.forget();
     if (const int fd = told_.load(std::memory_order_relaxed); fd >= 0) detail::forget_event_fd(fd);
@@ -519,7 +521,8 @@ void driver_uring::flush() noexcept {
 }
 
 void driver_uring::collect() noexcept {
-    // Copied out first: telling may need room in the ring, and collect to get it.
+    // Copied out first: delivering a result may need room in the ring, and may collect to make
+    // room.
     constexpr unsigned batch = 64;
     ::io_uring_cqe* at[batch];
     struct {
@@ -530,8 +533,8 @@ void driver_uring::collect() noexcept {
     while (const unsigned n = ::io_uring_peek_batch_cqe(&ring_, at, batch)) {
         for (unsigned i = 0; i != n; ++i) some[i] = {at[i]->user_data, at[i]->res, at[i]->flags};
         ::io_uring_cq_advance(&ring_, n);
-        // As in driver_epoll: what a request's completion touches, which is the same frame, its
-        // descriptor's entry and its flow, is met together.
+        // As in driver_epoll: what the completion of a request touches, which is its frame, the
+        // descriptor's entry and the flow, is prefetched together.
         for (unsigned i = 0; i != n; ++i)
             prefetch_around(reinterpret_cast<const void*>(some[i].what), 4, 3);
         for (unsigned i = 0; i != n; ++i) {
@@ -545,7 +548,7 @@ void driver_uring::collect() noexcept {
 }
 
 void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
-    const bool again = (flags & IORING_CQE_F_MORE) == 0;  // a poll that stays has ended
+    const bool again = (flags & IORING_CQE_F_MORE) == 0;  // a multishot request has ended
     if ((what & tag_bits) == 0) {
         auto& r = *reinterpret_cast<io_request*>(static_cast<std::uintptr_t>(what));
         if ((flags & IORING_CQE_F_BUFFER) == 0) return r.complete(n);
@@ -556,15 +559,16 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
         if (again) watch_wake_fd();
     } else if ((what & tag_bits) == tag_entry) {
         io_entry& e = *entry_of(what);
-        // Of one that was forgotten the generation, or the watcher, is another.
+        // If it was forgotten, the generation or the watcher differs.
         if (n >= 0)
             e.notify(generation_of(what), detail::flags_of_poll(static_cast<unsigned>(n)), this);
         if (n >= 0 && again) {
             make_room();
             e.rewatch(generation_of(what), *this, this);
         } else if (n < 0 && n != -ECANCELED) {
-            // The system cannot watch it here; where it cannot elsewhere, what waits is told why.
-            end_later(what);  // a second poll
+            // The ring cannot watch it. The shared driver does; or, if that cannot either, the
+            // waiters are woken and get the error.
+            end_later(what);  // a second poll of the key
             e.rewatch(generation_of(what), *this, detail::shared_io_driver());
         }
     }
@@ -573,9 +577,9 @@ void driver_uring::tell(std::uint64_t what, int n, unsigned flags) noexcept {
 int driver_uring::native_handle() noexcept {
     begin();
     if (told_.load(std::memory_order_relaxed) < 0) {
-        const int fd = detail::open_event_fd(true);  // for what came before
+        const int fd = detail::open_event_fd(true);  // readable, for what came before
         if (fd < 0) return -1;
-        if (::io_uring_register_eventfd(&ring_, fd) != 0) {  // it would not hear of results
+        if (::io_uring_register_eventfd(&ring_, fd) != 0) {  // results would not be signalled
             ::close(fd);
             return -1;
         }

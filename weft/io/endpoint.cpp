@@ -85,7 +85,8 @@ result<endpoint> endpoint::local(std::string_view path) {
     ::sockaddr_un a{};
     a.sun_family = AF_UNIX;
     const bool abstract = !path.empty() && path.front() == '@';
-    // A path ends in a zero; a name of the abstract namespace begins with one, and may hold more.
+    // A path ends with a zero byte; a name of the abstract namespace begins with one, and may
+    // contain more.
     if (path.empty() || (!abstract && !detail::is_c_string(path)))
         return failure(std::errc::invalid_argument);
     if (path.size() + !abstract > sizeof a.sun_path) return failure(std::errc::filename_too_long);
@@ -112,7 +113,7 @@ ip_address endpoint::address() const noexcept {
 }
 
 std::uint16_t endpoint::port() const noexcept {
-    // The same place in both.
+    // At the same offset in both.
     static_assert(offsetof(::sockaddr_in, sin_port) == offsetof(::sockaddr_in6, sin6_port));
     if (!is_ip()) return 0;
     ::sockaddr_in a;

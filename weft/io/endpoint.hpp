@@ -1,4 +1,4 @@
-// endpoint: where a socket is: an address and a port, or a path of the file system.
+// endpoint: the address of a socket: an IP address and a port, or a path of the file system.
 //
 //   weft::endpoint(weft::ip_address::loopback(), 7000)
 //   weft::endpoint::parse("[::1]:7000")                 // result<endpoint>; also "127.0.0.1:7000"
@@ -20,13 +20,13 @@ namespace weft {
 
 class endpoint {
 public:
-    endpoint() noexcept = default;  // of no family
+    endpoint() noexcept = default;  // no family
     endpoint(const ip_address& address, std::uint16_t port) noexcept;
     static result<endpoint> parse(std::string_view text);  // invalid_argument
-    // filename_too_long; invalid_argument: empty, or a path with a zero in it.
+    // filename_too_long; invalid_argument: empty, or a path with a zero byte in it.
     static result<endpoint> local(std::string_view path);
     static endpoint from(const ::sockaddr* address, ::socklen_t bytes) noexcept;
-    // Where a socket is, and where its peer; of no family if there is none.
+    // The address of a socket, and that of its peer; no family if there is none.
     static endpoint of_socket(int number) noexcept;
     static endpoint of_peer(int number) noexcept;
 
@@ -37,13 +37,13 @@ public:
     // Of an IP endpoint.
     ip_address address() const noexcept;
     std::uint16_t port() const noexcept;
-    // Of a local one; empty if it has no name.
+    // Of a local endpoint; empty if it has no name.
     std::string path() const;
 
     // "127.0.0.1:7000", "[::1]:7000", "/run/service", "@name", "unnamed".
     std::string to_string() const;
 
-    // As the system takes it.
+    // In the system's form.
     const ::sockaddr* data() const noexcept { return &base(); }
     ::sockaddr* data() noexcept { return reinterpret_cast<::sockaddr*>(&storage_); }
     ::socklen_t size() const noexcept { return size_; }
@@ -57,13 +57,13 @@ private:
         return reinterpret_cast<const ::sockaddr&>(storage_);
     }
 
-    ::sockaddr_un storage_{};  // the largest of those it can be
+    ::sockaddr_un storage_{};  // the largest form
     ::socklen_t size_ = 0;
 };
 
 namespace detail {
 
-// "host:port", "1.2.3.4:80", "[::1]:80": its two parts, the host without brackets.
+// The two parts of "host:port", "1.2.3.4:80", "[::1]:80"; the host is without brackets.
 struct host_and_port {
     std::string host;
     std::uint16_t port = 0;

@@ -18,7 +18,8 @@ namespace weft::detail {
 result<int> exit_descriptor(::pid_t child) noexcept {
     const long number = ::syscall(SYS_pidfd_open, child, 0);
     if (number >= 0) return static_cast<int>(number);
-    // ESRCH: it has been reaped already, by a program that ignores SIGCHLD; the thread finds that.
+    // ESRCH: the child was reaped already, because the program ignores SIGCHLD; the thread finds
+    // that out.
     if (errno == ENOSYS || errno == EPERM || errno == ESRCH)
         return exit_descriptor_by_thread(child);
     return failure(std::error_code(get_errno(), std::system_category()));

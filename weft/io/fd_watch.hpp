@@ -1,8 +1,8 @@
-// fd_watch: waiting for a descriptor that belongs to other code: a client library's, a timerfd,
-// a device.
+// fd_watch: waits for a descriptor that belongs to other code: a client library's, a timerfd, a
+// device.
 //
-// Its one idea: what is watched is registered once with the driver of the waiter, and let go of by
-// the destructor, before its owner closes it.
+// Design: a watched descriptor is registered once with the driver of the waiter, and deregistered
+// by the destructor, before the owner of the descriptor closes it.
 //
 //   weft::fd_watch w(PQsocket(connection));
 //   while (PQisBusy(connection)) {
@@ -12,9 +12,9 @@
 //
 //   auto r = weft::wait_fd(fd, weft::fd_events::write, deadline);   // once: two system calls more
 //
-// The descriptor need not be one that does not block. What is ready at all times (a regular file)
-// is told so at once. A number that weft has opened itself (tcp_stream::native_handle) may be
-// waited for as well; it stays the stream's. A number that is not open is bad_file_descriptor.
+// The descriptor may be a blocking one. A file that is always ready (a regular file) is reported
+// ready at once. A descriptor that weft has opened itself (tcp_stream::native_handle) may be waited
+// for too; the stream still owns it. A descriptor that is not open gives bad_file_descriptor.
 #pragma once
 
 #include <poll.h>
@@ -29,14 +29,14 @@
 
 namespace weft {
 
-// What to wait for, and what has come; as poll(2) has it.
+// What to wait for, and what has happened; as poll(2) has it.
 enum class fd_events : short {
     none = 0,
     read = POLLIN,
     write = POLLOUT,
     urgent = POLLPRI,
-    error = POLLERR,    // only as what has come
-    hang_up = POLLHUP,  // only as what has come
+    error = POLLERR,    // only reported
+    hang_up = POLLHUP,  // only reported
 };
 constexpr fd_events operator|(fd_events a, fd_events b) noexcept {
     return static_cast<fd_events>(static_cast<short>(a) | static_cast<short>(b));
@@ -60,8 +60,8 @@ public:
     fd_watch& operator=(fd_watch&& other) noexcept;
     ~fd_watch() { let_go(); }
 
-    // What has come of `events`, or an error or a hang-up. Not both of read and write in one wait
-    // may be asked for: invalid_argument. Any number of parties may wait at once.
+    // Which of `events` have happened, or an error or a hang-up. One wait may not ask for both read
+    // and write: invalid_argument. Callers may wait concurrently.
     [[nodiscard]] waiting async_wait(fd_events events, time_point deadline = never) const noexcept;
     result<fd_events> wait(fd_events events, time_point deadline = never,
                            place_t place = place_t::current()) const;

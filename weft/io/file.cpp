@@ -47,7 +47,7 @@ bool file_operation::start(waiter& w) noexcept {
     return blocking_call::begin(w, what_);
 }
 
-// By a thread of the pool. True: there is no more to do.
+// On a thread of the pool. True: there is no more to do.
 bool file_operation::call() noexcept {
     const bool opens = request_.what == io_request::open;
     if (!opens && !request_.of) return progress(-EBADF);
@@ -89,10 +89,10 @@ bool file_transfer::next_piece(io_operation& op, std::size_t count) noexcept {
     return false;
 }
 
-// False: another operation uses the position.
+// Takes the position, if the transfer uses it. False: another operation has it.
 bool file_transfer::take_turn() noexcept {
     if (!by_position_ || held_) return true;
-    // Acquire: pairs with let_go() of the one before.
+    // Acquire: pairs with let_go() of the operation before.
     held_ = !core_->moving.exchange(true, std::memory_order_acquire);
     refused_ = !held_;
     if (held_) request_.offset = core_->position;
@@ -105,7 +105,7 @@ void file_transfer::let_go(std::size_t moved) noexcept {
     core_->moving.store(false, std::memory_order_release);  // pairs with take_turn()
 }
 
-// The greatest offset would be no place but the system's own position, to io_uring.
+// io_uring takes the greatest offset for the file's own position.
 bool file_transfer::is_refused() noexcept {
     if (!take_turn()) return true;
     return request_.offset > std::uint64_t{INT64_MAX} && progress(-EINVAL);
@@ -113,11 +113,11 @@ bool file_transfer::is_refused() noexcept {
 
 bool file_transfer::ready() noexcept { return is_refused() || read_quickly(); }
 
-// What is in memory, if it is one piece. io_uring looks for itself.
+// Reads what is in memory, if it is one piece. io_uring does that itself.
 bool file_transfer::read_quickly() noexcept {
     if (request_.what != io_request::read_at || left_ > piece_bytes || giver() != nullptr)
         return false;
-    // Relaxed, here and below: a caller that does not see it yet asks once more.
+    // Relaxed, here and below: a caller that does not see the store yet makes one more call.
     if (!core_->has_quick.load(std::memory_order_relaxed) || !request_.of) return false;
     const ::iovec one = {request_.data, request_.bytes};
     const bool several = request_.several;
@@ -128,7 +128,8 @@ bool file_transfer::read_quickly() noexcept {
         return ::preadv2(number, parts, count, static_cast<::off_t>(request_.offset), RWF_NOWAIT);
     });
     if (n == -EOPNOTSUPP) core_->has_quick.store(false, std::memory_order_relaxed);
-    // Zero need not be the end: Linux 5.9 and 5.10 say it of what they would have to wait for.
+    // Zero need not be the end: Linux 5.9 and 5.10 return it for data that they would have to wait
+    // for.
     return n > 0 && progress(n);
 }
 
@@ -146,8 +147,8 @@ file_open::file_open(std::string path, const file_options& o) noexcept
     const bool writes = o.write || o.append;
     is_sound_ = (o.read || writes) && (writes || !o.truncate) && (o.create || !o.exclusive) &&
                 is_c_string(path_);
-    // O_NONBLOCK is of the opening alone, which would wait for another party; adopt() takes it
-    // back.
+    // O_NONBLOCK is for the open call alone, which would wait for another process; adopt() clears
+    // it.
     request_.flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
                      (!writes  ? O_RDONLY
                       : o.read ? O_RDWR
@@ -185,7 +186,7 @@ result<file> file::adopt(int number, const file_options& o) noexcept {
         return failure(error);
     }
     descriptor owned(ref);
-    // io_uring takes what has no places for a stream, and would wait for it.
+    // io_uring treats a file without offsets as a stream, and would wait for it.
     const int flags = ::fcntl(number, F_GETFL);
     if (::lseek(number, 0, SEEK_CUR) < 0 || flags < 0 ||
         ((flags & O_NONBLOCK) != 0 && ::fcntl(number, F_SETFL, flags & ~O_NONBLOCK)))

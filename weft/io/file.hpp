@@ -1,37 +1,38 @@
-// file: bytes at places, in a file system.
+// file: bytes at offsets, in a file system.
 //
-// Its one idea: a file is always ready, and may keep a reader waiting all the same, for a
-// disk or a network. So it is not the file that is waited for, but the call on it: io_uring is
-// given it; with the other drivers, and for what io_uring does not do, a thread of the blocking
-// pool makes it. What is in memory already is read at once, without either.
+// Design: a file is always ready, and a call on it may still wait, for a disk or a network. So an
+// operation waits for the call and not for the file: io_uring is given the call; with the other
+// drivers, and for what io_uring does not do, a thread of the blocking pool makes it. What is in
+// memory already is read at once, without either.
 //
 //      read   read_at               some: at least one byte; zero: the end     result<size_t>
 //      read_exact   read_exact_at   all of the buffer, or end_of_stream        transferred
 //      write_all   write_all_at     all of it                                  transferred
 //
-// Each takes several buffers as well (a std::array or std::vector of spans, which stays until the
-// operation has ended), by one call for each 32 of them.
+// Each takes several buffers too (a std::array or std::vector of spans, which stays until the
+// operation has ended), with one call for each 32 of them.
 //
 //   auto f = weft::file::open("notes.txt", {.write = true, .create = true}).value();
 //   auto w = f.write_all_at(weft::bytes_of("hello\n"), 0);   // in a coroutine async_write_all_at
 //   if (auto r = f.sync(); !r) return r.error();        // on the disk
 //   while (auto n = f.read(buffer).value_or(0)) ...     // from its beginning on
 //
-// Any number of parties may use a file at once by places (the _at). The others go by the position
-// of this object, which moves on with them: one party at a time, a second one gets
+// Callers may use a file concurrently by offset (the _at functions). The other functions use and
+// advance the position of this object: one caller at a time, a second one gets
 // operation_in_progress at once.
 //
-// A stop and a deadline end the wait of a call that nobody has begun yet. One that has been begun
-// cannot be interrupted, and has the buffer until it has ended; so the wait lasts as long, and its
-// result counts. It is no long one: a call moves one MiB at most. What is longer is made of several
-// calls, and ends early between two of them, with what was transferred until then. A frame that is
-// destroyed meanwhile waits with its whole thread. The buffer may not lie on a shared stack.
+// A stop and a deadline end the wait for a call that has not started. A call that has started
+// cannot be interrupted and uses the buffer until it has ended, so the wait lasts as long, and the
+// call's result counts. That is not long: a call moves one MiB at most. A longer transfer is made
+// of several calls and ends early between two of them, with what was transferred until then. If the
+// frame is destroyed meanwhile, its whole thread waits for the call. The buffer must not be on a
+// shared stack.
 //
-// Limits: what has places: regular files, block devices. A directory opens, and says so when it is
-// read (is_a_directory). What has none is invalid_seek: a FIFO and a terminal are pipe_reader's.
-// Opening waits for no other process: a lease that another process holds is told
-// (resource_unavailable_try_again). What close(2) would tell of a network file system is not:
-// sync() before it tells it.
+// Limits: a file must have offsets: regular files, block devices. A directory can be opened, and a
+// read of it gives is_a_directory. A file without offsets gives invalid_seek: a FIFO and a terminal
+// are for pipe_reader. Opening waits for no other process: a lease that another process holds gives
+// resource_unavailable_try_again. The error that close(2) would return on a network file system is
+// not reported: call sync() before, which reports it.
 //
 // Model: none, a flag is taken or refused in one exchange, and the other is a hint.
 #pragma once
@@ -57,11 +58,11 @@ namespace weft {
 struct file_options {
     bool read = true;
     bool write = false;
-    bool append = false;                 // it is written at its end, whatever the place
-    bool create = false;                 // if it is not there
-    bool exclusive = false;              // with create: file_exists if it is there
-    bool truncate = false;               // what is in it goes
-    ::mode_t mode = 0666;                // of one that is created, less the umask
+    bool append = false;                 // writes go to the end, whatever the offset
+    bool create = false;                 // if it does not exist
+    bool exclusive = false;              // with create: file_exists if it exists
+    bool truncate = false;               // its contents are dropped
+    ::mode_t mode = 0666;                // of a created file, less the umask
     duration timeout = duration::max();  // of one operation; max: none
     blocking_pool* pool = nullptr;       // whose threads make the calls; null: the default
 };
@@ -74,12 +75,12 @@ struct file_core {
     descriptor owned;
     duration timeout = duration::max();
     blocking_pool* pool = nullptr;
-    std::uint64_t position = 0;    // of the owner of `moving`
+    std::uint64_t position = 0;    // owned by the operation that has set `moving`
     atomic<bool> moving{false};    // an operation uses the position
-    atomic<bool> has_quick{true};  // the file system can say that it would have to wait
+    atomic<bool> has_quick{true};  // the file system supports RWF_NOWAIT
 };
 
-// One call on a file, or one after the other, made by a driver or by a thread of the pool.
+// One call on a file, or several in sequence, made by a driver or by a thread of the pool.
 class file_operation : public io_operation, blocking_call {
 public:
     file_operation(file_operation&& other) noexcept = default;  // before it is awaited
@@ -108,7 +109,7 @@ struct file_place {
     bool is_position = true;
 };
 
-// Bytes, piece by piece.
+// Transfers bytes, one piece per call.
 class file_transfer : public file_operation {
 public:
     static constexpr std::size_t piece_bytes = 1 << 20;
@@ -122,7 +123,7 @@ protected:
     file_transfer(file_core& c, io_request::kind what, const std::byte* data, std::size_t bytes,
                   bool all, file_place at) noexcept;
 
-    // What came of it; the position is the next one's.
+    // The outcome; releases the position to the next operation.
     transferred taken(const waiter* w, wait_status how) noexcept;
 
 private:
@@ -175,12 +176,12 @@ public:
     transferred take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
 
-// Of several buffers, a window of them at a time.
+// For several buffers, a window of them at a time.
 template <class Byte>
 class file_list_transfer : public file_transfer {
 public:
     bool ready() noexcept {
-        request_.data = &list_.message();  // it stays where it is from now on
+        request_.data = &list_.message();  // stays at this address from now on
         request_.bytes = list_.fill(piece_bytes);
         return file_transfer::ready();
     }
@@ -259,7 +260,7 @@ public:
     }
 };
 
-// A change that either is made or is not.
+// A change that is made in full or not at all.
 class file_change final : public file_operation {
 public:
     file_change(const file_core& c, io_request::kind what, std::uint64_t offset,
@@ -275,7 +276,7 @@ class file_open final : public file_operation {
 public:
     file_open(std::string path, const file_options& o) noexcept;
     file_open(file_open&&) noexcept = default;
-    ~file_open();  // of what was not taken
+    ~file_open();  // closes a file that take() has not returned
 
     bool ready() noexcept { return !is_sound_; }
     bool start(waiter& w) noexcept;
@@ -284,7 +285,7 @@ public:
 private:
     std::string path_;
     file_options options_;
-    bool is_sound_;  // what is asked for makes sense
+    bool is_sound_;  // the options make sense together
     bool taken_ = false;
 };
 
@@ -296,8 +297,8 @@ class file {
 public:
     file() noexcept = default;  // none
 
-    // no_such_file_or_directory, permission_denied, ... ; invalid_argument: neither to be read nor
-    // to be written, or another option without the one that it needs.
+    // no_such_file_or_directory, permission_denied, ... ; invalid_argument: neither read nor write,
+    // or an option without the one that it needs.
     [[nodiscard]] static detail::file_open async_open(std::string path,
                                                       const file_options& o = {}) noexcept {
         return {std::move(path), o};
@@ -307,9 +308,9 @@ public:
         auto op = async_open(std::move(path), o);
         return detail::block_for(op, place);
     }
-    // Of a number that is open; it is the file's from now on, also if this fails. Calls on it wait
-    // from now on, also those on what shares its opening (no O_NONBLOCK). Of the options, the
-    // timeout and the pool count. Does not wait.
+    // Takes ownership of an open fd, also on failure. From now on calls on it block, and so do
+    // calls on what shares its open file description (no O_NONBLOCK). Of the options, only the
+    // timeout and the pool are used. Does not wait.
     static result<file> adopt(int number, const file_options& o = {}) noexcept;
 
     explicit operator bool() const noexcept { return core_ != nullptr; }
@@ -359,11 +360,11 @@ public:
         return {core(), from, offset};
     }
     [[nodiscard]] detail::file_size async_size() noexcept { return detail::file_size(core()); }
-    // Cuts it off there, or fills it up with zeroes.
+    // Cuts the file off there, or extends it with zeroes.
     [[nodiscard]] detail::file_change async_resize(std::uint64_t bytes) noexcept {
         return {core(), detail::io_request::resize, bytes, "a file to be resized"};
     }
-    // All that was written so far is on the disk then.
+    // When it has ended, everything written before is on the disk.
     [[nodiscard]] detail::file_change async_sync() noexcept {
         return {core(), detail::io_request::sync, 0, "a disk"};
     }
@@ -435,14 +436,14 @@ public:
         return detail::block_for(op, place);
     }
 
-    // Where read, read_exact and write_all go on. Not while one of them is under way.
+    // Where the next read, read_exact or write_all starts. Not while one of them is under way.
     std::uint64_t position() const noexcept { return core().position; }
     void seek(std::uint64_t position) noexcept {
         if (core_ != nullptr) core_->position = position;
     }
 
-    // It is gone for everybody: calls that are under way end first, and what has not begun is told
-    // errc::closed. Does not wait for them. Any thread.
+    // Closes it for all callers: calls that are under way end first, and operations that have not
+    // started get errc::closed. Does not wait for either. Any thread.
     void close() noexcept {
         if (core_ != nullptr) core_->owned.ref().close();
     }

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Of a variable that is a number, at least zero; -1: it is none.
+// Parses a variable; -1: it is not an integer of at least zero.
 int number_in(std::string_view text) noexcept {
     int n = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
@@ -32,7 +32,7 @@ result<std::vector<given_descriptor>> look_at_environment() {
     if (process != ::getpid()) return all;
     std::string_view rest = names != nullptr ? names : "";
     for (int number = first; number - first != n; ++number) {
-        // A count that is too large ends at the first number that is not open.
+        // A count that is too large ends at the first fd that is not open.
         if (::fcntl(number, F_SETFD, FD_CLOEXEC) != 0)
             return failure(std::error_code(errno, std::system_category()));
         const std::string_view name = rest.substr(0, rest.find(':'));

@@ -39,7 +39,7 @@ void io_driver::forget_all() noexcept {
 
 namespace {
 
-// What WEFT_IO names; ends the program where it names nothing.
+// What WEFT_IO names; ends the program if the name is unknown.
 io_kind kind_of_environment() noexcept {
     const char* text = std::getenv("WEFT_IO");
     if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return io_kind::epoll;
@@ -52,7 +52,7 @@ io_kind kind_of_environment() noexcept {
     std::_Exit(2);
 }
 
-// Once for each: the system refuses what was asked for, or is best.
+// Once for each driver: reports that the system refuses a driver that was asked for or preferred.
 void say_refused(std::once_flag& said, const char* wanted, const char* why,
                  const char* instead) noexcept {
     std::call_once(said, [&] {
@@ -62,7 +62,7 @@ void say_refused(std::once_flag& said, const char* wanted, const char* why,
     });
 }
 
-// Null where the system refuses what it needs, and a poll driver does not.
+// Null if the system refuses what it needs; a poll driver needs less.
 std::unique_ptr<io_driver> make_driver_epoll() {
 #if WEFT_EXCEPTIONS
     try {
@@ -97,7 +97,8 @@ std::unique_ptr<io_driver> make_io_driver(io_kind kind) {
 
 namespace detail {
 
-// Of a loop that has had no use for one until now. Null: it keeps what it has.
+// For a loop that had no use for an I/O driver until now. Null: the loop keeps the driver that it
+// has.
 WEFT_NOINLINE io_driver* give_io_driver(executor& e) noexcept {
     if (!e.adopt(nullptr)) return nullptr;
 #if WEFT_EXCEPTIONS
@@ -117,8 +118,7 @@ WEFT_NOINLINE int enlist_elsewhere(const descriptor_ref& of, io_wait_node& n, st
     for (io_driver* d = here;;) {
         if (int why = 0; d == nullptr && (d = shared_io_driver(&why)) == nullptr) return why;
         const int r = of.entry().enlist(n, of.generation(), flags, *d, also);
-        // What the system says to a driver of readiness by these numbers is an error like any
-        // other.
+        // Of a readiness driver, EAGAIN and ENOTSUP are errors like any other.
         if (!d->completes()) return r;
         if (r == EAGAIN)
             d->make_room();
@@ -131,7 +131,7 @@ WEFT_NOINLINE int enlist_elsewhere(const descriptor_ref& of, io_wait_node& n, st
 
 namespace {
 
-// Run by a thread of its own. It lives as long as the program: a thread may wait until the end.
+// A thread of its own runs it. It is never destroyed: a thread may wait until the program ends.
 io_driver* begin_shared_driver(int& why) noexcept {
 #if WEFT_EXCEPTIONS
     try {
@@ -154,7 +154,7 @@ io_driver* begin_shared_driver(int& why) noexcept {
 
 }  // namespace
 
-// What is short at one moment need not be at the next: it is tried until there is one.
+// A shortage may pass: each call tries again until there is a driver.
 io_driver* shared_io_driver(int* why) noexcept {
     static constinit atomic<io_driver*> shared{nullptr};
     static constinit std::mutex making;

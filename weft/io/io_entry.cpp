@@ -11,13 +11,14 @@
 namespace weft::detail {
 namespace {
 
-// Those of one direction out of the entry; to be woken when its lock is released.
+// Takes the waiters of one direction out of the entry and claims them; they are to be woken when
+// the lock is released.
 void claim_all(wait_list& from, wait_list& into) noexcept {
     while (wait_node* n = from.pop_front())
         if (n->owner->claim()) into.push_back(*n);
 }
 
-// The same, but the first of them is the result; null if its wait has ended otherwise.
+// The same, but the first waiter is the result; null if its wait has ended otherwise.
 WEFT_ALWAYS_INLINE wait_node* claim_first(wait_list& from, wait_list& others) noexcept {
     wait_node* const n = from.pop_front();
     if (n == nullptr) return nullptr;
@@ -36,7 +37,8 @@ bool has_one_for(const wait_list& queue, const io_driver& d) noexcept {
     return false;
 }
 
-// Of several drivers that watch: what `by` wakes. Those of the others are told by theirs. E7
+// If several drivers watch: claims the waiters that `by` wakes. The drivers of the others wake
+// those. E7
 void claim_told(wait_list& from, const io_driver& by, wait_list& into) noexcept {
     if (!has_one_for(from, by)) return claim_all(from, into);
     for (auto at = from.begin(); at != from.end();) {
@@ -58,7 +60,7 @@ bool io_entry::enter_rarely(std::uint64_t generation) noexcept {
     for (spin_wait w;;) {
         leave();
         if (!is_open(generation)) return false;
-        w.once();  // it is crowded
+        w.once();  // the entry is crowded
         const std::uint64_t before = life.fetch_add(user, std::memory_order_acquire);  // as enter()
         if (is_open_in(before, generation) && (before & crowd) == 0) return true;
     }
@@ -66,8 +68,8 @@ bool io_entry::enter_rarely(std::uint64_t generation) noexcept {
 
 // E3
 void io_entry::last_out(std::uint64_t seen) noexcept {
-    // A caller that came in meanwhile, with an old generation, is the last one in its turn.
-    // Acquire: pairs with leave() of each other user; release: with the next opening of the number.
+    // A caller that came in meanwhile with an old generation is then the last user. Acquire: pairs
+    // with leave() of each other user; release: with the next open() of the fd.
     if (life.compare_exchange_strong(seen, seen & ~owed, std::memory_order_acq_rel))
         give_number_back(number);
 }
@@ -75,7 +77,7 @@ void io_entry::last_out(std::uint64_t seen) noexcept {
 // E1, E4, E5
 std::uint64_t io_entry::open_now(std::uint64_t kind, std::uint64_t flags, ended& by) noexcept {
     std::uint64_t now = life.load(std::memory_order_relaxed);
-    // Still open: it was closed behind weft's back.
+    // Still open: it was closed without weft.
     if ((now & closed) == 0) end_now(true, by);
     borrowers = 0;
     std::uint64_t r = ready.load(std::memory_order_relaxed);
@@ -85,7 +87,7 @@ std::uint64_t io_entry::open_now(std::uint64_t kind, std::uint64_t flags, ended&
     }
     std::uint64_t next;
     do {
-        // Callers may be passing through enter() with an old generation: they are counted on.
+        // Callers may be in enter() with an old generation: their counts are kept.
         next = (generation_of(now) + 1) << generation_shift | (now & users) | flags;
         // Release: pairs with enter().
     } while (!life.compare_exchange_weak(now, next, std::memory_order_acq_rel,
@@ -93,7 +95,7 @@ std::uint64_t io_entry::open_now(std::uint64_t kind, std::uint64_t flags, ended&
     return generation_of(next);
 }
 
-// What waits is out of the entry, and what watches is told. E5, E6
+// Takes the waiters out of the entry and notifies the drivers. E5, E6
 void io_entry::end_now(bool stays_open, ended& by) noexcept {
     const std::uint64_t now = life.load(std::memory_order_relaxed);
     const auto generation = static_cast<std::uint32_t>(generation_of(now));
@@ -110,7 +112,7 @@ void io_entry::end_now(bool stays_open, ended& by) noexcept {
     });
 }
 
-// Drivers first: what they end keeps the file open.
+// Drivers first: what they cancel keeps the file open.
 void io_entry::ended::wake_all() noexcept {
     drivers.for_each([](io_driver& d, std::uintptr_t) { d.wake_and_let_go(); });
     wait_queue::wake_all(waiters);
@@ -132,8 +134,8 @@ bool io_entry::close(std::uint64_t generation) noexcept {
     {
         const std::lock_guard held(lock);
         if (!is_open_in(life.load(std::memory_order_relaxed), generation)) return false;
-        // A user as well, so that the number is given back after all that follows. E1
-        // Acquire and release: pairs with is_open().
+        // The closer is a user too, so that the fd is given back after all that follows. E1 Acquire
+        // and release: pairs with is_open().
         life.fetch_add(closed + owed + user, std::memory_order_acq_rel);
         end_now(false, by);
     }
@@ -160,7 +162,8 @@ std::uint64_t io_entry::borrow(bool& counts) noexcept {
     const std::uint64_t now = life.load(std::memory_order_relaxed);
     counts = (now & (closed | borrowed)) != 0;
     if (!counts) return generation_of(now);
-    // What ends its calls goes by the generation, and its last user by `owed`: both stay. E3
+    // The cancellation of its calls relies on the generation, and its last user on `owed`: both
+    // must stay. E3
     if ((now & owed) != 0) {
         counts = false;
         return 0;
@@ -177,7 +180,7 @@ void io_entry::give_back(std::uint64_t generation) noexcept {
     {
         const std::lock_guard held(lock);
         const std::uint64_t now = life.load(std::memory_order_relaxed);
-        // Of a number that was opened as weft's own since, nothing is borrowed any more.
+        // If the fd was since opened as weft's own, nothing is borrowed any more.
         if (!is_open_in(now, generation) || (now & borrowed) == 0 || --borrowers != 0) return;
         life.fetch_or(closed, std::memory_order_acq_rel);  // pairs with is_open()
         end_now(true, by);
@@ -185,8 +188,8 @@ void io_entry::give_back(std::uint64_t generation) noexcept {
     by.wake_all();
 }
 
-// A waiter stands in the queue with a node of its operation, and lies below that in the same frame;
-// no more than this is touched until the party has had its turn.
+// A waiter is queued by a node of its operation, and is stored below that node in the same frame;
+// nothing else of it is touched before its flow has its turn.
 void io_entry::fetch_waiting(std::uint64_t flags) const noexcept {
     const wait_list& queue = waiting[(flags & readable) != 0 ? 0 : 1];
     const void* const node = queue.glance();
@@ -201,7 +204,7 @@ void io_entry::notify(std::uint64_t generation, std::uint64_t flags, const io_dr
     while (!ready.compare_exchange_weak(now, (now + event) | flags, std::memory_order_release,
                                         std::memory_order_relaxed)) {
     }
-    // Mostly it is one that waits, and needs no list.
+    // Usually there is one waiter, and no list is needed.
     wait_node* first = nullptr;
     wait_list others;
     {
@@ -240,7 +243,7 @@ int io_entry::enlist(io_wait_node& n, std::uint64_t generation, std::uint64_t fl
     return stands;
 }
 
-// Apart from the frequent case, which calls nothing. Releases the lock.
+// Apart from the frequent case, which makes no call. Releases the lock.
 WEFT_NOINLINE int io_entry::enlist_rarely(io_wait_node& n, std::uint64_t generation, bool for_room,
                                           io_driver& d, io_wait_node* also) noexcept {
     const std::lock_guard held(lock, std::adopt_lock);
@@ -277,7 +280,7 @@ int io_entry::be_watched_by(io_driver& d, std::uint32_t generation, bool for_roo
 
 bool io_entry::be_served_rarely(io_driver& d) noexcept {
     const std::lock_guard held(lock);
-    // Of one that was closed since the call was begun, d ends the calls itself.
+    // If it was closed after the call began, d cancels the calls itself.
     if ((life.load(std::memory_order_relaxed) & closed) != 0) {
         d.cancel_calls(
             *this, static_cast<std::uint32_t>(generation_of(life.load(std::memory_order_relaxed))));
@@ -326,7 +329,7 @@ void io_entry::rewatch(std::uint32_t generation, io_driver& d, io_driver* instea
 short io_entry::wanted(std::uint32_t generation, const io_driver& by) noexcept {
     const std::lock_guard held(lock);
     if (!is_open_and_ends(life.load(std::memory_order_relaxed), generation)) return 0;
-    // One that watches for another driver, which forwards to it, asks for all.
+    // A driver that watches for another driver, which forwards to it, asks for everything.
     const bool for_all = !drivers.has(by, watcher_set::watches);
     unsigned events = 0;
     for (const wait_node& n : waiting[0]) {

@@ -23,7 +23,7 @@ io_operation::io_operation(io_operation&& other) noexcept
       deadline_(other.deadline_),
       timeout_(other.timeout_) {}
 
-// An error, the end, or something that is counted by its maker.
+// An error, the end, or a count that `enough_` handles.
 bool io_operation::progress_rarely(std::int64_t n) noexcept {
     if (n < 0) {
         if (passes_over(static_cast<int>(-n))) return false;
@@ -56,7 +56,7 @@ bool io_operation::attempt() noexcept {
     return false;
 }
 
-// True: it waits, in line or only for the time. False: there is no more to do.
+// True: it waits, in a queue or only for the time. False: there is no more to do.
 bool io_operation::enlist(io_driver* here) noexcept {
     io_wait_node* const also = request_.also_reads ? request_.second : nullptr;
     if (also != nullptr) also->owner = node_.owner;
@@ -70,9 +70,9 @@ bool io_operation::enlist(io_driver* here) noexcept {
     return true;
 }
 
-// One accept of a ring is not given to it: the system wakes one such request alone for a
-// connection, and if that one is being cancelled, no party accepts what came, here or in another
-// process. By readiness each waiter is told.
+// A single accept is not submitted to a ring: for a connection the system wakes only one such
+// request, and if that one is being cancelled, no waiter accepts the connection, here or in another
+// process. By readiness each waiter is notified.
 bool io_operation::may_accept_ahead(io_driver& d) const noexcept {
     return request_.ahead != nullptr && request_.ahead->serve(d);
 }
@@ -94,7 +94,7 @@ bool io_operation::start(waiter& w) noexcept {
     return enlist(here);
 }
 
-// True: a driver has it.
+// True: the driver has it.
 bool io_operation::submit(io_driver& d) noexcept {
     if (!request_.of) return !progress(-EBADF);
     io_entry& e = request_.of.entry();
@@ -112,16 +112,17 @@ bool io_operation::submit(io_driver& d) noexcept {
 }
 
 bool io_operation::again(waiter& w) noexcept {
-    // The end of a pause is not the end of the wait, nor is a deadline that has moved on.
+    // The end of a pause is not the end of the wait, nor is a deadline that was moved.
     const bool paused = has_pause_;
     has_pause_ = false;
-    // Its own deadline wakes it where a driver had the call at first, and has it no more.
+    // If a driver had the call at first and no longer has it, the operation's own deadline wakes
+    // it.
     const bool late = w.status() == wait_status::timed_out || (!request_.given && w.is_late());
     if (paused ? w.reason() != stop_reason::none || deadline() <= now() : late && !has_moved_on())
         return true;
     if (!request_.given ? attempt() : !paused && completed(w)) return true;
     if (!w.renew(deadline(), reports_stop)) return true;
-    io_driver* const here = io_driver_here();  // another, if the flow has gone elsewhere
+    io_driver* const here = io_driver_here();  // another one, if the flow has migrated
     request_.given = here != nullptr && gives_to(*here);
     if (has_pause_) return false;
     if (request_.given ? submit(*here) : enlist(here))  // a pause may have begun within it
@@ -144,20 +145,20 @@ bool io_operation::completed(const waiter& w) noexcept {
         polled = false;
     }
     if (n == -EAGAIN) {
-        request_.poll_first = true;  // it is one that does not block
+        request_.poll_first = true;  // the fd is a nonblocking one
     } else if (n == -EINTR || n == -ECANCELED) {
-        // A close of another number of the same file has ended it, which is none of its affair.
+        // A close of another fd of the same file has ended it, which does not concern this one.
     } else if (!(polled && n >= 0) && progress(n)) {
         return true;
     }
     return w.is_late() && !has_moved_on();
 }
 
-// Something that concerns one connection and not the listener, or of which there is no event. True:
+// For an error of one connection and not of the listener, or a condition without an event. True:
 // try again, at once or after a pause.
 bool io_operation::passes_over(int error) noexcept {
     if (error == io_request::queue_is_full) {
-        // As a thread does that may wait: until there is room, or the time is over.
+        // As a thread that may block: until there is room, or the time is over.
         pause_until(after(now(), std::chrono::milliseconds(1u << pauses_)));
         if (pauses_ != 5) ++pauses_;
         return true;
@@ -205,7 +206,7 @@ void io_operation::interrupt(waiter& w, stop_reason) noexcept {
     }
 }
 
-// Why it is not what was asked for.
+// Why the outcome is not what was asked for.
 std::error_code io_operation::error_of(const waiter* w, wait_status how) const noexcept {
     if (through_)
         return error_ == was_closed ? make_error_code(errc::closed)

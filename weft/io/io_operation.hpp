@@ -1,9 +1,9 @@
-// io_operation: a call on a descriptor that waits until it can be made: what every operation on a
-// socket is made of.
+// io_operation: a call on a descriptor that waits until it can be made; the base of the operations
+// on sockets.
 //
-// Its one idea: try, wait, try again, and be through when enough has come. With a driver of
-// readiness the try is the system call, made in the party's own turn, so that what it reads is in
-// the cache when it goes on; with one of completion the try is to look at what has come.
+// Design: try, wait, try again, and be done when enough has come. With a readiness driver a try is
+// the system call, made in the flow's own turn, so that what it reads is in the cache when the flow
+// goes on; with a completion driver a try checks what has come.
 //
 //      ready()  try --- enough ---------------------------------------> take()
 //                 \                                                    ^
@@ -11,11 +11,11 @@
 //                                              ^                    \ not enough
 //                                              +---------------------+
 //
-// What most of them touch lies in front; what is for a deadline, a pause or a driver that completes
-// is behind it. A plain read or write of a stream is smaller: stream_transfer.hpp.
+// The fields that most operations touch come first; those for a deadline, a pause or a completion
+// driver come after them. A plain read or write of a stream is smaller: stream_transfer.hpp.
 //
-// It ends early with what was transferred until then: a deadline or a stop loses no bytes, it is
-// the error only if there were none.
+// An operation that ends early has what was transferred until then: a deadline or a stop loses no
+// bytes, and is the error only if there were none.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ public:
 
     bool ready() noexcept {
         if (giver() != nullptr) return false;
-        // The frequent end of a look: it is known that there is nothing.
+        // The frequent outcome: the entry knows that there is nothing.
         if (request_.of && request_.is_unready()) return false;
         return attempt();
     }
@@ -70,21 +70,22 @@ protected:
         : what_(what), whole_(least > 1), request_(r) {
         set_timeout(timeout);
     }
-    // The same of a transfer, whose request is made in its place.
+    // The same for a transfer; the request is constructed in place.
     io_operation(io_request::kind k, bool reads, const descriptor_ref& of, void* data,
                  std::size_t bytes, std::size_t least, duration timeout, const char* what) noexcept
         : what_(what), whole_(least > 1), request_(k, reads, of, data, bytes) {
         set_timeout(timeout);
     }
 
-    // By start(): the timeout counts from now on.
+    // Called by start(): the timeout counts from now on.
     void begin_timeout() noexcept;
-    // The driver that the call is given to; null where the party makes it itself, or has it made.
+    // The driver that the call is submitted to; null if the flow makes the call itself, or has it
+    // made.
     io_driver* giver() const noexcept {
         io_driver* const d = io_driver_here();
         return d != nullptr && gives_to(*d) ? d : nullptr;
     }
-    // What a call gave. True: there is no more to do.
+    // The result of a call. True: there is no more to do.
     WEFT_ALWAYS_INLINE bool progress(std::int64_t n) noexcept {
         if (n <= 0 || enough_ != nullptr) [[unlikely]]
             return progress_rarely(n);
@@ -99,30 +100,32 @@ protected:
     bool progress_rarely(std::int64_t n) noexcept;
     // There is nothing to call, and that is no error: true.
     bool found_nothing_to_do() noexcept { return through_ = true; }
-    // Of a call that gives a number: the one that came and that nothing has taken; -1: none did.
+    // For a call that returns an fd: the fd that has come and that nothing has taken; -1: none.
     int untaken_number() const noexcept {
         if (through_) return error_ == 0 ? static_cast<int>(done_) : -1;
         const bool came = request_.given && !request_.under_way && !request_.poll_first;
         return came ? static_cast<int>(std::max<std::int64_t>(request_.result, -1)) : -1;
     }
-    // There was nothing to call any more: true.
+    // The descriptor was closed before the call: true.
     bool found_closed() noexcept {
         error_ = was_closed;
         return through_ = true;
     }
 
-    // Out of the queues in which it still stands. By an event that has come it is out of one only,
-    // if it waits to write or to read.
+    // Leaves the queues in which it still is. An event takes an operation that waits to write or to
+    // read out of one queue only.
     static void withdraw(waiter& w) noexcept;
-    // That was all for now, and not the outcome: by who ends a turn early, so that others have one.
+    // That was all for now, and not the outcome; for an operation that ends a turn early, so that
+    // others have one.
     void go_on() noexcept { through_ = false; }
 
-    // In place of a timeout.
+    // Replaces a timeout.
     void set_deadline(time_point t) noexcept {
         deadline_ = t;
         has_deadline_ = t != never;
     }
-    // While it waits: it may last so much longer, but no longer than the timeout from now on.
+    // While it waits: moves the deadline on by this much, but to no later than the timeout from
+    // now.
     void prolong(duration by) noexcept;
 
     WEFT_ALWAYS_INLINE transferred outcome(const waiter* w, wait_status how) const noexcept {
@@ -130,43 +133,43 @@ protected:
             return {done_, {}};
         return {done_, error_of(w, how)};
     }
-    // The same where a part is as good as the whole: an error only if there was nothing.
+    // The same if a part is as good as the whole: an error only if there was nothing.
     result<std::size_t> some(const waiter* w, wait_status how) const noexcept {
         const transferred t = outcome(w, how);
         if (t.error && t.bytes == 0) return failure(t.error);
         return t.bytes;
     }
 
-    // In place of `least`, asked after each call that transferred something: whether that was all;
-    // if not, the request is for what comes next.
+    // Replaces `least`; called after each call that transferred something. Returns whether that was
+    // all; if not, the request now describes what comes next.
     bool (*enough_)(io_operation&, std::size_t count) noexcept = nullptr;
-    const char* what_;  // is waited for
+    const char* what_;  // the awaited object, for messages
 
 private:
     std::size_t done_ = 0;
-    int error_ = 0;            // of the system, or was_closed
-    std::uint8_t pauses_ = 0;  // so many, for want of an event
+    int error_ = 0;            // an errno value, or was_closed
+    std::uint8_t pauses_ = 0;  // how many, for want of an event
     bool through_ = false;     // there is an outcome
     bool whole_ : 1;           // some is not enough
-    bool moves_ : 1 = false;   // the deadline, and the timer may be set for an earlier one
+    bool moves_ : 1 = false;  // the deadline was moved, and the timer may be set for an earlier one
     bool has_timeout_ : 1 = false;
     bool has_deadline_ : 1 = false;
     bool has_pause_ : 1 = false;
 
 protected:
-    bool lacks_turn_ : 1 = false;  // of a stream's: another party has the turn
-    bool has_turn_ = false;        // it has the turn itself
+    bool lacks_turn_ : 1 = false;  // of a stream's operation: another operation has the turn
+    bool has_turn_ = false;        // this operation has the turn
 
 private:
     io_wait_node node_;
 
 protected:
     io_request request_;
-    accept_reserve* reserve_ = nullptr;  // of an accept
+    accept_reserve* reserve_ = nullptr;  // for an accept
 
 private:
     time_point deadline_ = never;         // if it has one
-    time_point pause_until_ = never;      // it waits for nothing else, if it pauses
+    time_point pause_until_ = never;      // in a pause it waits for nothing else
     duration timeout_ = duration::max();  // if it has one
 
     static constexpr int was_closed = -1;
@@ -186,7 +189,7 @@ private:
         if (!d.completes() || !request_.can_be_given()) return false;
         if (request_.of && request_.of.entry().is_crowded()) [[unlikely]]
             return false;
-        // The system would write to a shared stack while it is another party's.
+        // The system would write to a shared stack while another flow uses it.
         const flow* const f = current_flow();
         if (f != nullptr && f->shares_stack()) return false;
         return request_.what != io_request::accept || may_accept_ahead(d);

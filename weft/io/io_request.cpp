@@ -19,7 +19,7 @@
 namespace weft::detail {
 namespace {
 
-// Of one call, which cannot be interrupted.
+// The most that one call on a file moves; such a call cannot be interrupted.
 constexpr std::size_t most_of_a_file = 1 << 20;
 
 std::int64_t or_error(std::int64_t n) noexcept {
@@ -27,22 +27,22 @@ std::int64_t or_error(std::int64_t n) noexcept {
     return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-// The end of a connection attempt that was begun.
+// The outcome of a connection attempt that has begun.
 std::int64_t connected(int number) noexcept {
     int error = 0;
     ::socklen_t size = sizeof error;
     if (::getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return -errno;
     if (error != 0) return -error;
-    // No error is not success: it may be under way still.
+    // No error does not mean success: the attempt may still be under way.
     ::sockaddr_storage peer;
     size = sizeof peer;
     if (::getpeername(number, reinterpret_cast<::sockaddr*>(&peer), &size) == 0) return 0;
     return errno == ENOTCONN ? -EAGAIN : -errno;
 }
 
-// sendfile(2) and splice(2) have no flag by which they would not wait: only the socket can have it.
-// One that reads and one that writes may be here at once, on two threads: neither takes it away
-// from the other.
+// sendfile(2) and splice(2) have no flag that keeps them from waiting; only the socket can have
+// one. A reader and a writer may be here at once, on two threads: neither clears the flag for the
+// other.
 constexpr std::uint64_t unblocked = io_entry::unblocked_to_read | io_entry::unblocked_to_write;
 
 bool set_nonblocking(int number, bool on) noexcept {
@@ -51,8 +51,8 @@ bool set_nonblocking(int number, bool on) noexcept {
            ::fcntl(number, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) == 0;
 }
 
-// Relaxed, in both: the lock orders the bits, and the word is counted on by nothing else of them.
-// One, zero if it did not block anyway, or -errno.
+// Relaxed, in both: the lock orders the bits, and nothing else relies on them.
+// Returns one, zero if the descriptor did not block anyway, or -errno.
 std::int64_t unblock(io_entry& e, std::uint64_t mine) noexcept {
     const std::lock_guard held(e.lock);
     if ((e.ready.load(std::memory_order_relaxed) & unblocked) == 0) {
@@ -89,9 +89,9 @@ std::int64_t send_part(io_entry& e, const file_part& part) noexcept {
     });
 }
 
-// By hand, into a pipe that is empty.
+// Copies through this process, into a pipe that is empty.
 std::int64_t copy_part(int number, const splice_part& part) noexcept {
-    std::byte some[1024];  // a pipe has room for as many
+    std::byte some[1024];  // a pipe has room for these
     const std::int64_t n =
         or_error(::recv(number, some, std::min(part.bytes, sizeof some), MSG_DONTWAIT));
     if (n <= 0) return n;
@@ -105,8 +105,8 @@ std::int64_t move_part(io_entry& e, bool reads, const splice_part& part) noexcep
                                          SPLICE_F_MOVE | SPLICE_F_NONBLOCK)
                               : splice_quietly(part.pipe, number, part.bytes));
     });
-    // Urgent data stop splice(2) for good: it finds nothing before them, or an end, where a read
-    // goes on behind them.
+    // Urgent data stops splice(2) for good: it finds nothing before such data, or an end, and a
+    // read goes on past it.
     const bool may_be_stopped = n == 0 || (n == -EAGAIN && (e.look() & io_entry::exceptional) != 0);
     return reads && may_be_stopped ? copy_part(number, part) : n;
 }
@@ -177,7 +177,7 @@ std::int64_t io_request::perform() noexcept {
     }
 }
 
-// What keeps more than its result on the stack.
+// The kinds that keep more than their result on the stack.
 std::int64_t io_request::perform_rarely(int number) noexcept {
     switch (what) {
         case receive_message:
@@ -198,7 +198,7 @@ std::int64_t io_request::perform_rarely(int number) noexcept {
             return or_error(::accept4(number, nullptr, nullptr, flags));
         case connect: {
             if (begun) return connected(number);
-            // Interrupted it may have been begun or not: asked again, it says which.
+            // After EINTR the attempt may have begun or not; a second call shows which.
             int r;
             do {
                 r = ::connect(number, static_cast<const ::sockaddr*>(data),
@@ -214,7 +214,7 @@ std::int64_t io_request::perform_rarely(int number) noexcept {
         case poll: {
             ::pollfd p = {number, static_cast<short>(flags), 0};
             const int r = ::poll(&p, 1, 0);
-            if (r < 0) return errno == EAGAIN ? -ENOMEM : -errno;  // it has no room for it
+            if (r < 0) return errno == EAGAIN ? -ENOMEM : -errno;  // EAGAIN here: no memory
             if ((p.revents & POLLNVAL) != 0) return -EBADF;
             return r == 0 ? -EAGAIN : p.revents;
         }
@@ -251,7 +251,7 @@ std::int64_t io_request::perform_rarely(int number) noexcept {
         case send:
         case read:
         case write:
-            break;  // by perform()
+            break;  // perform() makes them
     }
     return -ENOSYS;
 }

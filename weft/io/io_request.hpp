@@ -1,5 +1,5 @@
-// io_request: one system call that may have to wait, as data: to be made here and now, to be given
-// to the system, or to be made by a thread that may wait.
+// io_request: one system call that may have to wait, as data: to be made here and now, to be
+// submitted to the system, or to be made by a thread that may block.
 #pragma once
 
 #include <poll.h>
@@ -19,16 +19,16 @@ namespace weft::detail {
 class accept_ahead;
 class receive_buffers;
 
-// What is sent of a file by one call.
+// What one call sends of a file.
 struct file_part {
     descriptor_ref from;
     std::uint64_t offset = 0;
     std::size_t bytes = 0;
 };
 
-// What is moved by one call between a socket and a pipe that does not block.
+// What one call moves between a socket and a nonblocking pipe.
 struct splice_part {
-    int pipe = -1;  // the end of it that the bytes go to or come from
+    int pipe = -1;  // the end of the pipe that the bytes go to or come from
     std::size_t bytes = 0;
 };
 
@@ -36,61 +36,61 @@ struct io_request {
     enum kind : std::uint8_t {
         receive,          // recv: data, bytes
         send,             // send: data, bytes
-        read,             // of what is no socket
+        read,             // of anything but a socket
         write,            //
         receive_message,  // recvmsg: message
         send_message,     // sendmsg: message
-        // The same, to a local socket: io_uring, which tries again when there is room, has taken
-        // the bytes the first time, and sends an empty one (Linux 6.18).
+        // sendmsg to a local socket. io_uring takes the bytes at its first try, and when it tries
+        // again, once there is room, sends an empty message (Linux 6.18).
         send_message_here,
         receive_many,  // recvmmsg: a receive_batch
         send_many,     // sendmmsg: a send_batch
         accept,        // accept4: ahead
         connect,       // connect: data is the address, bytes its length
-        poll,          // nothing: only waits; result: the flags that are set
-        step,          // nothing, not even that: the operation goes on by itself; result: one
-        // Of a file, which is always ready; these keep the caller waiting (file.hpp).
+        poll,          // no call: only waits; result: the flags that are set
+        step,          // no call and no wait: the operation goes on by itself; result: one
+        // On a file, which is always ready; these calls block the caller (file.hpp).
         read_at,     // pread, preadv: data, bytes, offset
         write_at,    // pwrite, pwritev: the same
         sync,        // fsync
-        open,        // open: data is the path, bytes the mode; result: the number
-        size,        // of fstat
+        open,        // open: data is the path, bytes the mode; result: the fd
+        size,        // fstat; result: the size
         resize,      // ftruncate: offset
-        read_next,   // read, at the place of the opening: data, bytes
+        read_next,   // read, at the file position: data, bytes
         write_next,  // write: the same
         send_file,   // sendfile: data is a file_part
-        splice,      // splice: data is a splice_part; from the socket if it reads
+        splice,      // splice: data is a splice_part; from the socket if `reads`
     };
 
     kind what = poll;
     bool reads = true;        // whether it waits to read, or to write
     bool also_reads = false;  // of a step that waits to write: or to read, whichever comes first
-    bool under_way = false;   // given to a driver that completes
-    bool begun = false;       // connect: is in progress
-    bool poll_first = false;  // what completes calls waits until this one can be made
-    bool borrows = false;     // receive, read: into a buffer that is lent when something has come
-    bool several = false;     // read, write and their kin: data is a msghdr, with buffers
-    bool given = false;       // a driver that completes has it, or had it last
+    bool under_way = false;   // a completion driver has it
+    bool begun = false;       // connect: in progress
+    bool poll_first = false;  // a completion driver waits first until the call can be made
+    bool borrows = false;     // receive, read: into a driver's buffer, chosen when data has come
+    bool several = false;     // readv, writev and similar: data is a msghdr, with buffers
+    bool given = false;       // a completion driver has it, or had it last
     int flags = 0;
     descriptor_ref of;
     void* data = nullptr;  // or msghdr, or address
     std::size_t bytes = 0;
     union {
-        accept_ahead* ahead = nullptr;  // that the listener has, if it may be served so
+        accept_ahead* ahead = nullptr;  // the listener's, if a driver may accept ahead for it
         std::uint64_t offset;
-        receive_buffers* lender;  // of data, which is null while nothing is lent
-        io_wait_node* second;     // its place among the readers, if it also reads
+        receive_buffers* lender;  // pool of the buffer in data; data is null while there is none
+        io_wait_node* second;     // the node among the readers, if it also reads
     };
     std::int64_t result = 0;  // of the last call: at least zero, or -errno
     waiter* owner = nullptr;
-    io_driver* driver = nullptr;  // that has it, if it is under way
+    io_driver* driver = nullptr;  // the driver that has it, while it is under way
 
     io_request() noexcept = default;
     io_request(kind k, bool to_read, const descriptor_ref& d, void* at, std::size_t n) noexcept
         : what(k), reads(to_read), of(d), data(at), bytes(n) {}
 
-    // Whether to a driver that completes. What is no socket is waited for by readiness with each,
-    // and so is what it has no request for.
+    // Whether it can be submitted to a completion driver. Descriptors other than sockets are waited
+    // for by readiness with every driver, and so are calls that such a driver has no request for.
     bool can_be_given() const noexcept {
         constexpr unsigned not_so = 1u << send_message_here | 1u << receive_many | 1u << send_many |
                                     1u << read | 1u << write | 1u << poll | 1u << step |
@@ -98,9 +98,9 @@ struct io_request {
                                     1u << write_next | 1u << send_file | 1u << splice;
         return (not_so >> what & 1u) == 0;
     }
-    // Whether it is of a file, from where the last call on its opening has ended.
+    // Whether it reads or writes a file at its file position.
     bool goes_on() const noexcept { return what == read_next || what == write_next; }
-    // The flags of io_entry that make it worth making.
+    // The flags of io_entry for which the call is worth making.
     std::uint64_t awaits() const noexcept {
         if (what == poll && (flags & POLLPRI) != 0) [[unlikely]]
             return io_entry::urgent | ((flags & POLLIN) != 0 ? io_entry::readable : 0);
@@ -108,30 +108,32 @@ struct io_request {
         return (reads ? io_entry::readable : io_entry::writable) | std::uint64_t{also_reads};
     }
 
-    // A glance: whether it is known that the call would find nothing. It has a descriptor.
+    // A hint: whether it is known that the call would find nothing. Precondition: it has a
+    // descriptor.
     bool is_unready() const noexcept { return of.entry().is_unready(of.generation(), awaits()); }
 
-    // Makes the call, which does not wait, unless it is of a file. At least zero, or -errno.
+    // Makes the call, which does not wait, unless it is on a file. At least zero, or -errno.
     std::int64_t perform() noexcept;
 
-    // The same if the descriptor is ready for it, as far as its entry knows. -EAGAIN: it is not;
+    // The same, if the descriptor is ready for it as far as its entry knows. -EAGAIN: it is not;
     // was_closed.
     static constexpr std::int64_t was_closed = io_entry::was_closed;
-    // What no system call gives: there is no room in the queue of a local listener, of which there
-    // is no event.
+    // A value that no system call returns: the queue of a local listener is full, and there is no
+    // event for the end of that.
     static constexpr int queue_is_full = EXFULL;
     WEFT_ALWAYS_INLINE std::int64_t try_now() noexcept {
         return of.entry().try_call(of.generation(), awaits(), bytes, [this] { return perform(); });
     }
-    // The same whatever its entry knows, where no driver watches it.
+    // The same, whatever the entry knows, if no driver watches it.
     std::int64_t try_anyway() noexcept;
 
-    // A buffer that was lent goes back.
+    // Gives a borrowed buffer back.
     void give_back() noexcept;
 
-    // By the driver: the result has come, and with it a buffer, which is kept for its bytes alone.
+    // Called by the driver: the result has come with a buffer, which is kept only if it holds
+    // bytes.
     void complete_with(receive_buffers& from, std::byte* buffer, std::int64_t n) noexcept;
-    // By the driver: the result has come. Its operation may be gone after this.
+    // Called by the driver: the result has come. The operation may be destroyed after this.
     void complete(std::int64_t n) noexcept {
         io_entry& e = of.entry();
         result = n;

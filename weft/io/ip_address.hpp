@@ -18,7 +18,7 @@ class ip_address {
 public:
     ip_address() noexcept = default;  // 0.0.0.0
     static ip_address v4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) noexcept;
-    // In the order of the net; `scope` is the number of an interface, for link-local addresses.
+    // In network byte order; `scope` is the index of an interface, for link-local addresses.
     static ip_address v6(const std::array<std::uint8_t, 16>& bytes,
                          std::uint32_t scope = 0) noexcept;
     static ip_address any() noexcept { return {}; }
@@ -26,17 +26,17 @@ public:
     static ip_address any_v6() noexcept { return v6({}); }
     static ip_address loopback_v6() noexcept;
 
-    // "127.0.0.1", "::1", "fe80::1%eth0" or "fe80::1%2"; no names of hosts. invalid_argument.
+    // "127.0.0.1", "::1", "fe80::1%eth0" or "fe80::1%2"; no host names. invalid_argument.
     static result<ip_address> parse(std::string_view text);
 
     bool is_v6() const noexcept { return v6_; }
     bool is_loopback() const noexcept;
     bool is_any() const noexcept;
-    // Of IPv4 the first four.
+    // For IPv4 the first four bytes.
     const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
     std::uint32_t scope() const noexcept { return scope_; }
 
-    // As RFC 5952 writes it.
+    // In the form of RFC 5952.
     std::string to_string() const;
 
     friend auto operator<=>(const ip_address&, const ip_address&) noexcept = default;

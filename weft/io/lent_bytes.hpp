@@ -1,16 +1,16 @@
-// lent_bytes: bytes that have come, in a buffer of the driver's that is lent to their owner.
+// lent_bytes: bytes that have come, in a buffer that is borrowed from the driver.
 //
-// Its one idea: a party needs no room for bytes while it waits for them. A thousand connections
-// of which ten have something to say take ten buffers, and not a thousand.
+// Design: a reader needs no buffer while it waits. If ten of a thousand connections have data to
+// read, they take ten buffers, and not a thousand.
 //
 //   while (auto r = s.receive()) {                      // result<lent_bytes>
 //       if (r->empty()) break;                          // the peer has ended
 //       if (!s.write_all(r->span())) break;
 //   }                                                   // each buffer is given back here
 //
-// It may be moved, kept, and given back on any thread, also after its stream and loop have gone.
-// How many buffers a driver has, and of what size: io_driver::set_receive_buffers. Who keeps more
-// than there are gets them from the heap.
+// The object may be moved, kept, and destroyed on any thread, also after the stream and the loop
+// are destroyed. The count and size of a driver's buffers: io_driver::set_receive_buffers. When all
+// of them are in use, further ones come from the heap.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ public:
     std::size_t size() const noexcept { return bytes_.size(); }
     bool empty() const noexcept { return bytes_.empty(); }
 
-    // Gives it back before its time.
+    // Gives the buffer back early.
     void reset() noexcept {
         if (bytes_.data() != nullptr) lender_->give_back(std::exchange(bytes_, {}).data());
     }

@@ -16,8 +16,8 @@ namespace weft::detail {
 
 namespace {
 
-// The listener's from now on, also if it fails. It must not block, whatever the driver: who refuses
-// must not.
+// Takes ownership of the fd, also on failure. The fd is nonblocking with every driver, because
+// accept_reserve::refuse() must not wait.
 result<listening> own(int number, const listen_options& o) {
     std::error_code error;
     const descriptor_ref ref = descriptor_ref::adopt(number, 0, error);
@@ -66,7 +66,7 @@ result<listening> listen_by(int number, bool is_local, int type, const listen_op
     const descriptor_ref& ref = l->owned.ref();
     const int domain = get_option(ref, SOL_SOCKET, SO_DOMAIN).value_or(AF_UNSPEC);
     const bool fits = is_local ? domain == AF_UNIX : domain == AF_INET || domain == AF_INET6;
-    // What is known of a connection's reads is known of TCP alone (io_entry.hpp), not of MPTCP.
+    // The rule for short reads is known of TCP alone (io_entry.hpp), not of MPTCP.
     if (!is_local && get_option(ref, SOL_SOCKET, SO_PROTOCOL).value_or(0) != IPPROTO_TCP)
         return failure(std::errc::invalid_argument);
     if (!fits || get_option(ref, SOL_SOCKET, SO_TYPE).value_or(0) != type ||

@@ -1,5 +1,5 @@
-// owned_number: the number of an open descriptor that nothing of weft has adopted yet: closed with
-// the object, unless it is released to what takes it.
+// owned_number: an open fd that no object of weft has adopted yet. The destructor closes it, unless
+// it was released.
 //
 //   weft::owned_number n(::dup(1));
 //   if (n) use(weft::pipe_writer::adopt(n.release()));
@@ -25,9 +25,9 @@ public:
     explicit operator bool() const noexcept { return number_ >= 0; }
     int get() const noexcept { return number_; }  // negative: none
 
-    // The caller's from now on.
+    // The caller owns the fd from now on.
     [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
-    // Closes what it has, and has `number` from now on.
+    // Closes the present fd, and owns the given one from now on.
     void reset(int number = -1) noexcept {
         if (const int old = std::exchange(number_, number); old >= 0) ::close(old);
     }

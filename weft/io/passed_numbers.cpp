@@ -9,7 +9,7 @@
 namespace weft::detail {
 namespace {
 
-constexpr int type_of_pidfd = 4;  // SCM_PIDFD, of Linux 6.5
+constexpr int type_of_pidfd = 4;  // SCM_PIDFD, since Linux 6.5
 
 }  // namespace
 

@@ -1,22 +1,22 @@
-// passed_numbers: descriptors that go from process to process over a local socket (SCM_RIGHTS).
+// passed_numbers: passes descriptors from process to process over a local socket (SCM_RIGHTS).
 //
-// Its one idea: what is received is owned from the first moment on: by the operation, then by the
-// caller's owned_numbers. What is not taken, and what there was no room for, is closed, and the
-// caller is told that there was more (received_numbers::numbers_lost).
+// Design: a received fd always has an owner: first the operation, then the caller's owned_numbers.
+// Those that are not taken, and those for which there was no room, are closed, and the result
+// reports that there were more (received_numbers::numbers_lost).
 //
 //   auto [ours, theirs] = weft::unix_stream::pair().value();
-//   const int numbers[] = {0, 1};                         // they stay the sender's as well
-//   if (!ours.send_numbers(weft::bytes_of("streams"), numbers)) return false;
+//   const int fds[] = {0, 1};                             // they stay the sender's as well
+//   if (!ours.send_numbers(weft::bytes_of("streams"), fds)) return false;
 //
 //   std::array<weft::owned_number, 4> room;               // in the other process
 //   auto came = theirs.recv_numbers(buffer, room);        // the first came->numbers of them
 //   if (came && came->numbers == 2) use(weft::pipe_writer::adopt(room[1].release()));
 //
-// Numbers go with bytes, of which there is at least one, and at most 253 with one message. They are
-// not open on exec.
+// Descriptors go with bytes, at least one byte, and at most 253 descriptors with one message. They
+// are closed on exec.
 //
-// A stream stops at them: no read joins bytes that came with numbers and those behind. Any other
-// read of the same bytes lets go of the numbers, and the system closes them.
+// A stream stops at them: no read joins bytes that came with descriptors and bytes after those. Any
+// other read of the same bytes drops the descriptors, and the system closes them.
 #pragma once
 
 #include <sys/socket.h>
@@ -31,34 +31,34 @@
 
 namespace weft {
 
-// The most that the system takes with one message (its SCM_MAX_FD).
+// The most that the system takes in one message (its SCM_MAX_FD).
 inline constexpr std::size_t most_passed_numbers = 253;
 
 struct received_numbers : received {
-    std::size_t numbers = 0;    // the first of the caller's room; the others are as they were
-    bool numbers_lost = false;  // more were sent: no room, or no more numbers for this process
+    std::size_t numbers = 0;    // stored first in the caller's room; the rest of it is unchanged
+    bool numbers_lost = false;  // more were sent: no room, or this process can have no more fds
 };
 
 namespace detail {
 
-// A message with numbers, which lies in its operation.
+// A message with descriptors, stored in its operation.
 class numbers_message {
 public:
     numbers_message(std::span<const std::byte> from, std::span<const int> numbers) noexcept;
     numbers_message(std::span<std::byte> into, std::span<owned_number> room) noexcept;
     numbers_message(numbers_message&&) noexcept = default;  // before it is awaited
-    ~numbers_message();  // what came, and nothing took, is closed
+    ~numbers_message();  // closes what has come and was not taken
 
     bool is_refused() const noexcept { return refused_ || part_.iov_len == 0; }
-    // It stays where it is from now on.
+    // From now on the object stays at its address.
     ::msghdr* begin() noexcept;
-    // So many bytes were sent, and the numbers with the first of them. True: all were.
+    // This many bytes were sent, and the descriptors with the first of them. True: all bytes were.
     bool advance(std::size_t bytes) noexcept;
-    // What came with so many bytes.
+    // What came with this many bytes.
     received_numbers take(std::size_t bytes) noexcept;
 
 private:
-    // Calls f(number), which owns it, for each that has come.
+    // Calls f(fd) for each fd that has come; f owns it.
     template <class F>
     void each(F f) noexcept;
 
@@ -67,7 +67,7 @@ private:
     std::span<owned_number> room_;
     bool refused_ = false;
     bool receives_ = false;
-    // Also of the credentials, which the system puts before them if it is asked to.
+    // Has room for the credentials too, which the system stores first if it is asked for them.
     alignas(::cmsghdr) std::byte
         control_[CMSG_SPACE(sizeof(::ucred)) + CMSG_SPACE(most_passed_numbers * sizeof(int))];
 };
@@ -94,7 +94,7 @@ private:
     numbers_message message_;
 };
 
-// Of a socket that keeps messages apart.
+// For a socket that keeps message boundaries.
 class message_send_numbers final : public io_operation {
 public:
     message_send_numbers(const descriptor_ref& of, std::span<const std::byte> from,

@@ -1,18 +1,18 @@
-// paths: what a path leads to: asked for, renamed, removed, made, without opening it.
+// paths: the status of a path, renaming, removing and making directories, without opening a file.
 //
-// Its one idea: a name may have to be read from a disk or a network, so each call is made by a
-// thread of the blocking pool, with every driver: io_uring would give these calls to a thread of
-// its own as well. Each in two spellings: stat(p) suspends a fiber and blocks a thread, async_stat
-// is an operation for co_await and the like.
+// Design: a name may have to be read from a disk or a network, so a thread of the blocking pool
+// makes each call, with every driver: io_uring would also give these calls to a thread of its own.
+// Each call has two forms: stat(p) suspends a fiber and blocks a thread, async_stat is an operation
+// for co_await and similar uses.
 //
 //   auto s = weft::stat("upload.part");
 //   if (s && s->type == std::filesystem::file_type::regular && s->bytes != 0)
 //       use(weft::rename("upload.part", "upload"));      // or co_await weft::async_rename(a, b)
 //
 // Errors are those of the system (no_such_file_or_directory, permission_denied, file_exists, ...);
-// invalid_argument: there is a zero in the path. A stop and a deadline end the wait of a call that
-// was not begun (operation_canceled, timed_out), and the call is not made then. One that was begun
-// is waited for, and what it gave counts. Any thread.
+// invalid_argument: there is a zero byte in the path. A stop and a deadline end the wait for a call
+// that has not started (operation_canceled, timed_out), and the call is not made then. A call that
+// has started is waited for, and its result counts. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -38,8 +38,8 @@ struct file_status {
     std::chrono::system_clock::time_point modified;
     ::uid_t user = 0;
     ::gid_t group = 0;
-    std::uint64_t links = 0;   // names that it has
-    std::uint64_t device = 0;  // with the number: two paths that agree in both lead to one file
+    std::uint64_t links = 0;   // link count
+    std::uint64_t device = 0;  // equal device and inode (`number`): two paths to one file
     std::uint64_t number = 0;
 };
 
@@ -51,14 +51,14 @@ struct path_request {
     unsigned flags = 0;  // or mode
     file_status status;
 };
-// One of them for each kind of call; by a thread that may wait.
+// One function for each kind of call; run by a thread that may block.
 using path_call = std::error_code (*)(path_request&) noexcept;
 std::error_code call_stat(path_request&) noexcept;
 std::error_code call_rename(path_request&) noexcept;
 std::error_code call_remove(path_request&) noexcept;
 std::error_code call_make_directory(path_request&) noexcept;
 
-// A call by the blocking pool that ends by a stop or a deadline with an error.
+// A call on the blocking pool; a stop or a deadline ends it with an error.
 class pooled_operation : protected blocking_call {
 public:
     static constexpr bool reports_stop = true;
@@ -117,23 +117,23 @@ public:
 
 }  // namespace detail
 
-// Whether a symbolic link at the end of a path is gone through, or is meant itself.
+// Whether a symbolic link at the end of a path is followed, or is the file itself.
 enum class links : bool { follow, keep };
 
 [[nodiscard]] inline detail::path_status async_stat(std::string path,
                                                     links l = links::follow) noexcept {
     return detail::path_status({std::move(path), {}, l == links::keep, {}});
 }
-// Whatever is there by the name `to` already is replaced in one step, unless it is a directory that
-// is not empty. cross_device_link: the two are on different file systems.
+// A file that has the name `to` already is replaced in one step, unless it is a directory that is
+// not empty. cross_device_link: the two names are on different file systems.
 [[nodiscard]] inline detail::path_change async_rename(std::string from, std::string to) noexcept {
     return {detail::call_rename, {std::move(from), std::move(to), 0, {}}, "a file to be renamed"};
 }
-// A directory is removed as well, if it is empty (directory_not_empty).
+// Removes a directory too, if it is empty (directory_not_empty).
 [[nodiscard]] inline detail::path_change async_remove(std::string path) noexcept {
     return {detail::call_remove, {std::move(path), {}, 0, {}}, "a file to be removed"};
 }
-// file_exists: there is something by that name.
+// file_exists: the name exists.
 [[nodiscard]] inline detail::path_change async_make_directory(std::string path,
                                                               ::mode_t mode = 0777) noexcept {
     return {detail::call_make_directory, {std::move(path), {}, mode, {}}, "a directory to be made"};

@@ -1,5 +1,5 @@
 // peer_credentials: the process at the other end of a local connection, as it was when it connected
-// or listened (SO_PEERCRED). By then it may have ended, and its number may be another's.
+// or listened (SO_PEERCRED). That process may have ended since, and its ID may be another's.
 #pragma once
 
 #include <sys/types.h>

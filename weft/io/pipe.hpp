@@ -1,9 +1,9 @@
 // pipe: bytes one way, within the machine: what is written at one end is read at the other.
 //
-// Its one idea: the ends are those of a stream, each with one direction: the same operations, the
-// same two spellings, the same rules (stream.hpp). They are what a child process is spoken to by
-// (process.hpp); and whatever is read or written like a pipe can be made one: a FIFO, a terminal,
-// the program's own standard input.
+// Design: the ends are those of a stream, each with one direction: the same operations, the same
+// two forms, the same rules (stream.hpp). Child processes are connected by pipes (process.hpp); and
+// any descriptor that is read or written like a pipe can be adopted: a FIFO, a terminal, the
+// program's own standard input.
 //
 //   auto p = weft::pipe::open().value();
 //   auto w = p.writer.write_all(weft::bytes_of("hello\n"));  // broken_pipe: no reader
@@ -12,13 +12,12 @@
 //
 //   auto in = weft::standard_input().value();  // standard_streams.hpp
 //
-// What is a regular file after all (a redirected standard input) is read and written from the place
-// of its opening on: what is in memory at once, the rest by a thread of the blocking pool, under
-// the rules of file.hpp: a call that has begun is not interrupted, and its buffer does not lie on a
-// shared stack. For all else the party makes the call itself, with every driver, when it is told
-// that it can. SIGPIPE is never
-// raised: at no cost since Linux 6.18, at the price of two system calls a write before
-// (quiet_write.hpp).
+// If the descriptor is a regular file (a redirected standard input), it is read and written at its
+// file position: what is in memory at once, the rest by a thread of the blocking pool, under the
+// rules of file.hpp: a call that has started is not interrupted, and its buffer must not be on a
+// shared stack. For everything else the flow makes the call itself, with every driver, when the
+// descriptor is ready. SIGPIPE is never raised: at no cost since Linux 6.18, at the cost of two
+// system calls per write before (quiet_write.hpp).
 #pragma once
 
 #include <cerrno>
@@ -36,14 +35,14 @@ namespace weft {
 
 namespace detail {
 
-// Makes a call on a file that finds in memory all that it needs. What it gave; zero or -errno: a
-// thread that may wait has to make it.
+// Makes a call on a file if everything that it needs is in memory. Returns the result; zero or
+// -errno: a thread that may block has to make the call.
 std::int64_t go_on_quickly(io_request& r) noexcept;
 
-// Of a number that is no socket; it is closed if this fails.
+// For an fd that is not a socket; it is closed on failure.
 result<std::shared_ptr<stream_core>> hold_pipe(int number) noexcept;
 
-// A transfer that waits for readiness, or is made by a thread of the pool if it is of a file.
+// A transfer that waits for readiness, or that a thread of the pool makes if it is on a file.
 template <class Op>
 class pipe_operation final : public Op, blocking_call {
 public:
@@ -83,7 +82,7 @@ public:
     bool again(waiter& w) noexcept { return this->request_.goes_on() || Op::again(w); }
 
 private:
-    // By a thread of the pool. True: there is no more to do.
+    // On a thread of the pool. True: there is no more to do.
     bool call() noexcept {
         std::int64_t n;
         do {
@@ -95,17 +94,17 @@ private:
 
 }  // namespace detail
 
-// What both ends are.
+// The base of both ends.
 class pipe_end {
 public:
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
-    // It is gone for everybody, and the other end is told, by the driver's next turn at the latest.
-    // Any thread.
+    // Closes it for all callers. The peer sees the end by the driver's next turn at the latest. Any
+    // thread.
     void close() noexcept {
         if (core_ != nullptr) core_->owned.ref().close();
     }
-    // Limits of each operation from now on. Of an end.
+    // Limits of each operation from now on. Precondition: it is not empty.
     void set_options(const stream_options& o) noexcept {
         if (core_ != nullptr) core_->set_options(o);
     }
@@ -136,9 +135,9 @@ class pipe_reader : public pipe_end {
 public:
     pipe_reader() noexcept = default;  // none
 
-    // Of a number that can be read; it is the reader's from now on, also if this fails. Unless it
-    // is a regular file it does not block from now on, and neither does what shares its opening: a
-    // duplicate, another process.
+    // Takes ownership of an fd that can be read, also on failure. Unless it is a regular file, it
+    // is nonblocking from now on, and so is what shares its open file description: a duplicate,
+    // another process.
     static result<pipe_reader> adopt(int number) noexcept;
 
     // Some: at least one byte; zero: the end.
@@ -149,7 +148,7 @@ public:
         std::span<std::byte> into) noexcept {
         return operation<detail::read_exact_operation>(core(), into);
     }
-    // The same, in a buffer that is lent when something has come (lent_bytes.hpp).
+    // The same, into a buffer that is borrowed when data has come (lent_bytes.hpp).
     [[nodiscard]] operation<detail::receive_operation> async_receive() noexcept {
         return operation<detail::receive_operation>(core());
     }

@@ -25,14 +25,14 @@ namespace weft {
 namespace detail {
 
 // Invariants:
-// P1  the child is reaped under the lock, and its number used for nothing afterwards: it may be
+// P1  the child is reaped under the lock, and its process ID is not used afterwards: it may be
 //     another's by then
-// P2  a child that leads a group is not reaped before end(): its number is that of the group
+// P2  a child that leads a group is not reaped before end(): its process ID is that of the group
 struct process_core {
     ::pid_t id = 0;
     bool leads = false;
     duration grace{};
-    descriptor ended;  // can be read when it has ended
+    descriptor ended;  // readable when the child has ended
     std::mutex lock;   // guards what follows
     std::optional<exit_status> status;
     bool lost = false;  // it is reaped: by other code, or after P2
@@ -42,7 +42,7 @@ struct process_core {
         return status || lost;
     }
 
-    // Of one that has ended, or ends: `wait` is WNOHANG or zero.
+    // For a child that has ended, or ends: `wait` is WNOHANG or zero.
     result<exit_status> reap(int wait = WNOHANG) noexcept {
         const std::lock_guard held(lock);
         if (!status && !lost) {
@@ -72,7 +72,7 @@ struct process_core {
         if (lost) return failure(std::errc::no_such_process);  // P1
         return told(::kill(-id, number));
     }
-    // Of a leader that has ended, with what is left of its group.
+    // For a leader that has ended: ends what is left of its group.
     void end_group() noexcept {
         static_cast<void>(kill_group(SIGKILL));
         const std::lock_guard held(lock);
@@ -101,7 +101,7 @@ namespace {
 
 std::error_code code_of(int number) noexcept { return {number, std::system_category()}; }
 
-// Where the program may be: where it says, or else in the folders of PATH.
+// The paths where the program may be: the one that it names, or else in the directories of PATH.
 std::vector<std::string> places_of(const std::string& program) {
     if (program.empty() || program.find('/') != program.npos) return {program};
     const char* const path = ::getenv("PATH");
@@ -110,14 +110,14 @@ std::vector<std::string> places_of(const std::string& program) {
     for (std::size_t at = 0; at <= all.size();) {
         const std::size_t end = std::min(all.find(':', at), all.size());
         std::string place(all.substr(at, end - at));
-        if (!place.empty()) place += '/';  // else the child's own folder
+        if (!place.empty()) place += '/';  // else the child's own directory
         places.push_back(place + program);
         at = end + 1;
     }
     return places;
 }
 
-// As the system takes it.
+// In the system's form.
 std::vector<char*> pointers(const std::vector<std::string>& all) {
     std::vector<char*> p;
     for (const std::string& s : all) p.push_back(const_cast<char*>(s.c_str()));
@@ -125,7 +125,7 @@ std::vector<char*> pointers(const std::vector<std::string>& all) {
     return p;
 }
 
-// What a child begins with, and where that is.
+// What a child starts with; owns the memory of the plan.
 class beginning {
 public:
     beginning(const std::vector<std::string>& command, const process_options& o)
@@ -152,7 +152,7 @@ public:
     }
     beginning(const beginning&) = delete;
 
-    // What the child has as its stream 0, 1 or 2; `ours`: our end, if it is piped.
+    // Sets the child's stream 0, 1 or 2; `ours`: this program's end, if it is piped.
     std::error_code set(int stream, int what, owned_number& ours) noexcept {
         switch (what) {
             case child_io::inherited:
@@ -179,7 +179,7 @@ public:
     result<::pid_t> start() const noexcept { return detail::start_child(plan_); }
 
 private:
-    // By a number of its own, which is none of 0 to 2: those are about to be others.
+    // By a duplicate, which is none of fds 0 to 2: those are about to be replaced.
     std::error_code give(int stream, int number) noexcept {
         theirs_[stream].reset(::fcntl(number, F_DUPFD_CLOEXEC, 3));
         if (!theirs_[stream]) return code_of(get_errno());
@@ -199,7 +199,7 @@ private:
     detail::child_plan plan_;
 };
 
-// Of our end, if there is one.
+// For this program's end, if there is one.
 template <class End>
 std::error_code adopt_end(owned_number& number, End& into) noexcept {
     if (!number) return {};
@@ -209,7 +209,7 @@ std::error_code adopt_end(owned_number& number, End& into) noexcept {
     return {};
 }
 
-// Of a child that has just begun; if there is none, there is no child any more.
+// For a child that has just started. If the descriptor cannot be had, the child is ended.
 std::error_code watch_end(detail::process_core& core) noexcept {
     std::error_code error;
     const result<int> number = detail::exit_descriptor(core.id);
@@ -317,8 +317,8 @@ void process::tell(int number) const noexcept {
     static_cast<void>(core_->leads ? core_->kill_group(number) : core_->kill(number));
 }
 
-// Suspends a party that can be suspended, and else blocks its thread: a coroutine, also one that a
-// fiber awaits, and what is destroyed with its executor.
+// Suspends the caller's flow if that is possible, and otherwise blocks the thread: for a coroutine,
+// also one that a fiber awaits, and for a flow that is destroyed with its executor.
 bool process::await_exit(duration limit) const noexcept {
     const flow* const f = current_flow();
     const bool suspends =
@@ -342,7 +342,7 @@ void process::end() noexcept {
         tell(SIGTERM);
         if (!await_exit(core_->grace)) {
             tell(SIGKILL);
-            // Where not even that can be waited for: it is killed, and ends.
+            // If even that wait fails: the child was killed, and ends.
             if (!await_exit(duration::max())) static_cast<void>(core_->reap(0));
         }
         static_cast<void>(core_->reap());

@@ -15,16 +15,16 @@
 namespace weft::detail {
 namespace {
 
-constexpr int rwf_nosignal = 0x100;  // the C library's headers of today do not have it
+constexpr int rwf_nosignal = 0x100;  // missing in the present headers of the C library
 
-// SIGPIPE is blocked in this thread while it lives.
+// Blocks SIGPIPE in this thread for a scope.
 class sigpipe_block {
 public:
     sigpipe_block() noexcept {
         ::sigemptyset(&only_);
         ::sigaddset(&only_, SIGPIPE);
         ::pthread_sigmask(SIG_BLOCK, &only_, &before_);
-        // Of a thread that has not blocked it, none is pending.
+        // None is pending in a thread that had not blocked it.
         if (::sigismember(&before_, SIGPIPE) != 1) return;
         ::sigset_t pending;
         ::sigpending(&pending);
@@ -33,7 +33,7 @@ public:
     sigpipe_block(const sigpipe_block&) = delete;
     ~sigpipe_block() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-    // The write has raised it.
+    // The write has raised the signal: removes it.
     void take_back() const noexcept {
         const ::timespec at_once{};
         if (was_pending_) return;
@@ -60,7 +60,7 @@ std::int64_t write_blocked(int number, const ::iovec* parts, int count) noexcept
     return n;
 }
 
-// What it sends it sends in pieces, and a later one may raise the signal where an earlier one
+// The system sends in pieces, and a later piece may raise the signal although an earlier one
 // counts.
 template <class F>
 ::ssize_t in_pieces(std::size_t bytes, F call) noexcept {
@@ -90,7 +90,7 @@ std::int64_t write_quietly(int number, const void* data, std::size_t bytes) noex
 
 std::int64_t write_quietly(int number, const ::iovec* parts, int count) noexcept {
     static atomic<bool> refused{false};
-    // Relaxed, here and below: a caller that does not see it yet asks once more.
+    // Relaxed, here and below: a caller that does not see the store yet makes one more call.
     if (!refused.load(std::memory_order_relaxed)) {
         const std::int64_t n =
             or_error_of_write(::pwritev2(number, parts, count, -1, rwf_nosignal));

@@ -18,7 +18,8 @@
 namespace weft::detail {
 namespace {
 
-// What was given back has no owner; a debug build says what looks at it all the same.
+// A buffer that was given back has no owner; a build with AddressSanitizer reports any access to
+// it.
 #if WEFT_ASAN
 void close_off(std::byte* p, std::size_t bytes) noexcept { ASAN_POISON_MEMORY_REGION(p, bytes); }
 void open_up(std::byte* p, std::size_t bytes) noexcept { ASAN_UNPOISON_MEMORY_REGION(p, bytes); }
@@ -51,7 +52,7 @@ bool receive_buffers::make_block() noexcept {
     return true;
 }
 
-// Of those that are here; null: none is.
+// A slot of the block that is free here; null: none.
 std::byte* receive_buffers::pop_free() noexcept {
     if (free_ == nullptr) return fresh_ != count_ ? slot(fresh_++) : nullptr;
     std::byte* const b = free_;
@@ -83,7 +84,7 @@ void receive_buffers::give_back(std::byte* b) noexcept {
         const std::lock_guard held(lock_);
         last = --out_ == 0 && ownerless_;
         if (!is_slot(b)) {
-            // Of the heap: below, without the lock.
+            // From the heap: deleted below, without the lock.
         } else if (hand_over_ != nullptr) {
             close_off(b, bytes_);
             hand_over_(system_, b, static_cast<unsigned>((b - block_) / std::ptrdiff_t(bytes_)));
@@ -123,7 +124,8 @@ std::byte* receive_buffers::chosen(unsigned index) noexcept {
     return slot(index);
 }
 
-// What it has not chosen by now stays unused: its ring is at its end, and so are they.
+// Buffers that the system has not used by now stay unused: the ring is being destroyed, and so are
+// they.
 void receive_buffers::hand_to_nobody() noexcept {
     const std::lock_guard held(lock_);
     hand_over_ = nullptr;

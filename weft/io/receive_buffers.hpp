@@ -1,13 +1,15 @@
-// receive_buffers: what a driver lends to receivers (lent_bytes.hpp).
+// receive_buffers: a driver's buffers for reads that bring none (lent_bytes.hpp).
 //
-// Its one idea: a buffer is lent when bytes have come, and not while they are waited for, so that a
-// few serve many connections. One block of memory is cut into slots; when all are out, more come
-// from the heap: no party waits for a buffer, since its owner may be waiting for that party.
+// Design: a buffer is taken when bytes have come, and not while a read waits, so that a few buffers
+// serve many connections. One block of memory is cut into slots; when all slots are in use, further
+// buffers come from the heap: no reader waits for a buffer, since the owner of a buffer may be
+// waiting for that reader.
 //
-//      block: [ slot 0 | slot 1 | ... ]    free ones: the last given back is lent first, or
-//                                          handed to the system, which chooses (io_uring)
+//      block: [ slot 0 | slot 1 | ... ]    free slots: the last one given back is used first;
+//                                          or the system has them, and chooses (io_uring)
 //
-// Memory is taken with the first buffer, and stays while one is out, also when the driver has gone.
+// Memory is allocated with the first buffer, and stays while a buffer is in use, also after the
+// driver was destroyed.
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -25,29 +27,30 @@ public:
     static constexpr std::size_t usual_bytes = 2048;
     static constexpr unsigned most = 65536;  // io_uring can choose from half as many
 
-    // Hands a slot to the system. Under the lock.
+    // Gives a slot to the system. Under the lock.
     using hand_over = void (*)(void* to, std::byte* slot, unsigned index) noexcept;
 
     receive_buffers() noexcept = default;
     receive_buffers(const receive_buffers&) = delete;
 
-    // Before the first is lent. The count is rounded up to a power of two.
+    // Before the first buffer is used. The count is rounded up to a power of two.
     void resize(unsigned count, std::size_t bytes) noexcept;
     unsigned count() const noexcept { return count_; }
-    std::size_t bytes() const noexcept { return bytes_; }  // of each
+    std::size_t bytes() const noexcept { return bytes_; }  // size of each
 
-    // A buffer, and back again. Any thread. Null: there is no memory.
+    // Takes a buffer, and gives it back. Any thread. Null: there is no memory.
     [[nodiscard]] std::byte* take() noexcept;
     void give_back(std::byte* buffer) noexcept;
     std::size_t out_count() const noexcept;
 
-    // All slots are the system's from now on, each when it is given back. False: no memory.
+    // Gives all slots to the system: the free ones now, the others when they are given back. False:
+    // no memory.
     bool hand_to(hand_over f, void* to) noexcept;
-    // It has filled that one, which is out now.
+    // The system has filled this one, which is in use now.
     std::byte* chosen(unsigned index) noexcept;
     void hand_to_nobody() noexcept;
 
-    // By its owner, in place of delete.
+    // For the owner, instead of delete.
     void let_go() noexcept;
 
 private:
@@ -63,7 +66,7 @@ private:
     unsigned count_ = usual_count;
     std::size_t bytes_ = usual_bytes;
     std::byte* block_ = nullptr;
-    std::byte* free_ = nullptr;  // each holds the next in its first word
+    std::byte* free_ = nullptr;  // each holds the address of the next in its first word
     unsigned fresh_ = 0;         // from here on slots have never been used
     std::size_t out_ = 0;
     bool ownerless_ = false;

@@ -27,7 +27,7 @@ relay_operation::relay_operation(relay_operation&& other) noexcept
       left_(other.left_),
       patience_(other.patience_) {}
 
-// Relaxed: nothing is handed on with a turn.
+// Relaxed: a turn publishes no data.
 bool relay_operation::take_turns() noexcept {
     reads_ = !from_->read_by_somebody.exchange(true, std::memory_order_relaxed);
     if (reads_) writes_ = !to_->written_by_somebody.exchange(true, std::memory_order_relaxed);
@@ -45,19 +45,19 @@ void relay_operation::let_go() noexcept {
 bool relay_operation::ready() noexcept {
     const descriptor_ref to = to_->owned.ref();
     if (!request_.of || !to) return progress(-EBADF);
-    if (!request_.of.is_open() || !to.is_open()) return found_closed();  // nothing is taken in vain
+    if (!request_.of.is_open() || !to.is_open()) return found_closed();  // no bytes are lost
     if (!take_turns()) return true;
     if (left_ == 0) return found_nothing_to_do();
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return progress(-errno);
     outlet_.reset(ends[0]);
     inlet_.reset(ends[1]);
-    request_.data = &part_;  // it stays where it is from now on
+    request_.data = &part_;  // stays at this address from now on
     fill();
     return io_operation::ready() && !rests();
 }
 
-// The pipe is empty.
+// The pipe is empty: prepares the next splice into it.
 void relay_operation::fill() noexcept {
     request_.reads = true;
     request_.of = from_->owned.ref();
@@ -97,7 +97,7 @@ bool relay_operation::again(waiter& w) noexcept {
     return false;
 }
 
-// Whether it has come to an end for this turn alone; it is not through then.
+// Whether only this turn has ended, and not the operation.
 bool relay_operation::rests() noexcept {
     turn_ = 0;
     if (!std::exchange(rests_, false)) return false;

@@ -1,8 +1,9 @@
-// relay: the bytes of one stream to another, without copying them through the program (splice(2)).
+// relay: moves the bytes of one stream to another, without copying them through the program
+// (splice(2)).
 //
-// Its one idea: a pipe of the operation's own is what the system moves the bytes through, and it is
-// filled only when it is empty. So there is one place where bytes can be that have left one stream
-// and not reached the other, and what is in it when the relay ends early is given to the caller.
+// Design: the system moves the bytes through a pipe that belongs to the operation and is filled
+// only when it is empty. So bytes that have left one stream and not reached the other are in one
+// place; if the relay ends early, the caller gets them.
 //
 //      from --splice--> [pipe: 64 KiB] --splice--> to          result: bytes, rest, error
 //
@@ -10,11 +11,11 @@
 //   if (!r.error) use(server.shutdown(weft::direction::write));
 //   else log(r.bytes, r.rest.size(), r.error);          // so many arrived; these did not
 //
-// It takes the turn to read of `from` and the turn to write of `to` for as long as it lasts
-// (operation_in_progress: another party has one of them). The shorter of from's read_timeout and
-// to's write_timeout is how long it may be that nothing moves. After each MiB others run.
+// The operation has the turn to read `from` and the turn to write `to` as long as it lasts
+// (operation_in_progress: another operation has one of them). It ends with timed_out if nothing
+// moves for the shorter of from's read_timeout and to's write_timeout. After each MiB others run.
 //
-// What it is for: proxies that do not look at what they pass on. The file to a stream is
+// It is meant for proxies that do not look at the bytes. For a file to a stream there is
 // stream::send_file(). Limits: no tls_stream; two more descriptors while it lasts, and 16 pages of
 // the pipes that a user may have (fs.pipe-user-pages-soft: beyond it pipes are small, and slow).
 #pragma once
@@ -31,8 +32,8 @@
 namespace weft {
 
 struct [[nodiscard]] relayed {
-    std::uint64_t bytes = 0;      // that `to` has got
-    std::vector<std::byte> rest;  // what `from` gave after them; only with an error
+    std::uint64_t bytes = 0;      // received by `to`
+    std::vector<std::byte> rest;  // taken from `from` and not sent; only with an error
     std::error_code error;        // none: all that was asked for, or `from` has ended
 
     explicit operator bool() const noexcept { return !error; }
@@ -66,13 +67,13 @@ private:
     owned_number inlet_;
     owned_number outlet_;
     splice_part part_;
-    std::uint64_t left_;  // to be taken from `from`
+    std::uint64_t left_;  // still to be read from `from`
     std::uint64_t arrived_ = 0;
     duration patience_;
-    std::size_t turn_ = 0;  // what arrived in this one
-    bool rests_ = false;    // it was enough for one
-    bool reads_ = false;    // has the turn
-    bool writes_ = false;   // the same
+    std::size_t turn_ = 0;  // bytes that arrived in this turn
+    bool rests_ = false;    // this turn has moved enough
+    bool reads_ = false;    // has the turn to read `from`
+    bool writes_ = false;   // has the turn to write `to`
     bool refused_ = false;
 };
 

@@ -32,7 +32,7 @@ std::error_code error_of(int value) noexcept {
     return {value, resolver_category()};
 }
 
-// What WEFT_RESOLVER names; ends the program where it names nothing.
+// What WEFT_RESOLVER names; ends the program if the name is unknown.
 resolve_by by_environment() noexcept {
     const char* text = std::getenv("WEFT_RESOLVER");
     if (text == nullptr || *text == '\0' || std::strcmp(text, "getaddrinfo") == 0)
@@ -47,7 +47,7 @@ resolve_by by_environment() noexcept {
 resolve_by choose(resolve_by wanted) noexcept {
     if (wanted == resolve_by::automatic) wanted = by_environment();
     if (wanted != resolve_by::c_ares || detail::dns_query::is_built_in()) return wanted;
-    // Relaxed: only one of them says it.
+    // Relaxed: all that matters is that one caller reports it.
     static constinit atomic<bool> said{false};
     if (!said.exchange(true, std::memory_order_relaxed)) {
         detail::line line;
@@ -74,7 +74,7 @@ lookup::lookup(std::shared_ptr<const resolver_options> o, std::string_view name)
     : options(std::move(o)), host(name) {}
 lookup::~lookup() = default;
 
-// The answer is there: all waiters are told. Not under its lock.
+// Stores the answer and wakes all waiters. Not under the lock.
 static void publish(lookup& l, std::error_code error, std::vector<ip_address> found) noexcept {
     wait_list woken;
     {
@@ -94,7 +94,7 @@ public:
 
     resolve_by by() const noexcept { return options_->by; }
 
-    // The present one of the name, or a new one, whose call is begun.
+    // The present lookup of the name, or a new one, whose call is started.
     static std::shared_ptr<lookup> find(const std::shared_ptr<resolver_core>& self,
                                         std::string_view host) {
         auto l = std::make_shared<lookup>(self->options_, host);
@@ -121,7 +121,7 @@ public:
         }
         if (self->make_room()) self->names_.insert_or_assign(l->host, kept{l, ++self->uses_});
         ++self->call_count_;
-        if (self->options_->by == resolve_by::c_ares) return l;  // by its waiters
+        if (self->options_->by == resolve_by::c_ares) return l;  // its waiters make the calls
         l->led = true;
         blocking_pool* const pool = self->options_->pool;
         if (!(pool != nullptr ? *pool : name_pool()).post([l] { call(*l); })) {
@@ -146,14 +146,14 @@ private:
         const std::lock_guard held(l.queue);
         return l.over && (l.error || l.expires <= steady_now());
     }
-    // Whether a party waits for the answer, or a thread is to find it. Under the lock no other
-    // gets a reference to a question that has no other.
+    // Whether a caller waits for the answer, or a thread is to find it. Under the lock no other
+    // caller gets a reference to a lookup that has only this one.
     static bool is_under_way(const std::shared_ptr<lookup>& l) noexcept {
         const std::lock_guard held(l->queue);
         return !l->over && l.use_count() != 1;
     }
-    // Out go the answers that hold no more, or else the one that was not used for longest; never a
-    // question under way, which others may ask meanwhile. False: there is no room.
+    // Removes the answers that have expired, or else the one that was not used for longest; never a
+    // lookup under way, which other callers may join. False: there is no room.
     bool make_room() {
         if (names_.size() < options_->max_names) return true;
         std::erase_if(names_, [](const auto& n) { return is_stale(*n.second.question); });
@@ -191,7 +191,7 @@ private:
     mutable system_mutex lock_;  // guards what follows
     struct kept {
         std::shared_ptr<lookup> question;
-        std::uint64_t used;  // when, by the count of uses_
+        std::uint64_t used;  // the count of uses_ at the last use
     };
     std::map<std::string, kept, std::less<>> names_;
     std::uint64_t uses_ = 0;
@@ -252,7 +252,8 @@ bool resolver::resolving::start(waiter& w) noexcept {
     return true;
 }
 
-// The leader makes the calls that can be made. True: there is an answer.
+// Called by the waiter that drives the query: makes the calls that can be made. True: there is an
+// answer.
 bool resolver::resolving::proceed() noexcept {
     detail::lookup& l = *lookup_;
     if (l.query == nullptr) l.query = detail::dns_query::begin(l.host, *l.options);
@@ -261,14 +262,14 @@ bool resolver::resolving::proceed() noexcept {
         return false;
     }
     const auto query = std::move(l.query);
-    leads_ = false;  // and no other after it
+    leads_ = false;  // nor does a later waiter
     const int error = query != nullptr ? query->error() : EAI_MEMORY;
     detail::publish(l, error_of(error),
                     query != nullptr ? query->take_addresses() : std::vector<ip_address>());
     return true;
 }
 
-// A party that was appointed meanwhile goes on from where the query stands.
+// A waiter to which the query was passed goes on from its present state.
 bool resolver::resolving::again(waiter& w) noexcept {
     if (!leads_) return true;
     if (lookup_->query != nullptr) lookup_->query->withdraw();
@@ -283,7 +284,8 @@ void resolver::resolving::withdraw(waiter& w) noexcept {
     self.lookup_->queue.withdraw(self.node_);
 }
 
-// A leader that waits no more: the next one goes on, and if there is none, no answer is needed.
+// The waiter that drives the query stops waiting: the next waiter drives it; without one, no answer
+// is needed.
 void resolver::resolving::resign() noexcept {
     if (!std::exchange(leads_, false)) return;
     detail::lookup& l = *lookup_;

@@ -1,19 +1,19 @@
-// resolver: from the name of a host to its endpoints, without keeping the loop waiting.
+// resolver: resolves the name of a host to its endpoints, without blocking the loop.
 //
-// Its one idea: who asks for a name that is being asked for waits for the same answer, and for a
-// short time the answer is kept. It is found by the system's resolver (getaddrinfo), on a thread
-// for blocking calls; or by c-ares, without a thread, if the build has it: then one of those who
-// wait makes the calls for all, in his own loop, and if he goes another does; when nobody waits any
-// more the question is dropped. The threads are of a pool for names alone: a server of names that
-// is silent holds each of its callers for seconds, and files and other calls must not wait for
-// that.
+// Design: callers that ask for the same name at the same time wait for one answer, and the answer
+// is kept for a short time. The system's resolver (getaddrinfo) finds it, on a thread for blocking
+// calls; or c-ares does, without a thread, if the build has it: then one of the waiters drives the
+// query for all, on its own loop. When that waiter leaves, it passes the query to another; when
+// none is left, the query is dropped. The threads belong to a pool for names alone: a name server
+// that does not answer holds each of its callers for seconds, and files and other calls must not
+// wait for that.
 //
 //   auto all = weft::resolve("example.org", 443);        // result<std::vector<endpoint>>
 //   auto s = weft::tcp_stream::connect("example.org:443");   // the one that answers first
 //
-// An address ("127.0.0.1", "::1") is its own answer at once. What the system's configuration says
-// about names (hosts, search domains, order of addresses) holds. Errors: resolver_category(),
-// with the codes of getaddrinfo; failures are not kept.
+// An address ("127.0.0.1", "::1") is its own answer at once. The system's configuration of names
+// (hosts, search domains, order of addresses) holds. Errors: resolver_category(), with the codes of
+// getaddrinfo; failures are not kept.
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -37,32 +37,32 @@ namespace weft {
 
 const std::error_category& resolver_category() noexcept;
 
-// By what. c_ares where it is not built in: getaddrinfo; that is said once on standard error.
-// getaddrinfo knows all sources of names that the system has (mDNS, LDAP); c-ares knows
-// resolv.conf, hosts and servers of DNS.
+// What resolves names. c_ares is getaddrinfo in a build without it, which standard error reports
+// once. getaddrinfo knows all sources of names that the system has (mDNS, LDAP); c-ares knows
+// resolv.conf, hosts and DNS servers.
 enum class resolve_by : std::uint8_t {
-    automatic,  // as WEFT_RESOLVER says (getaddrinfo or c_ares), or else getaddrinfo
+    automatic,  // named by WEFT_RESOLVER (getaddrinfo or c_ares), or else getaddrinfo
     getaddrinfo,
     c_ares,
 };
 
 struct resolver_options {
-    duration keep = std::chrono::seconds(5);  // an answer; the system does not tell its own limit
-    std::size_t max_names = 1024;             // kept at once, those that were used last
-    blocking_pool* pool = nullptr;            // whose threads call the system; null: the names' own
+    duration keep = std::chrono::seconds(5);  // of an answer; the system reports no limit itself
+    std::size_t max_names = 1024;             // names kept; drops the least recently used
+    blocking_pool* pool = nullptr;            // whose threads make the calls; null: that for names
     resolve_by by = resolve_by::automatic;
-    // Of c_ares alone; empty or zero: as the system is configured. With a zero byte among them
-    // each question fails: invalid_argument.
+    // For c_ares alone; empty or zero: as the system is configured. With a zero byte in it each
+    // query fails: invalid_argument.
     std::string servers{};                // "127.0.0.1:5300,[::1]:53"
-    duration timeout = duration::zero();  // until a question is asked again
-    unsigned tries = 0;                   // of each server
+    duration timeout = duration::zero();  // until a query is sent again
+    unsigned tries = 0;                   // attempts per server
 };
 
 namespace detail {
 
 class dns_query;
 
-// One question, for all that wait for its answer.
+// One query, for all callers that wait for its answer.
 struct lookup {
     lookup(std::shared_ptr<const resolver_options> o, std::string_view name);
     lookup(const lookup&) = delete;
@@ -70,9 +70,9 @@ struct lookup {
 
     const std::shared_ptr<const resolver_options> options;
     const std::string host;
-    std::unique_ptr<dns_query> query;  // of the leader, if it is by c-ares
+    std::unique_ptr<dns_query> query;  // with c-ares; used by the waiter that drives the query
     wait_queue queue;                  // guards what follows
-    bool led = false;                  // a party sees to the answer
+    bool led = false;                  // a waiter or a thread finds the answer
     bool over = false;
     std::error_code error;
     std::vector<ip_address> addresses;
@@ -87,7 +87,7 @@ class resolver;
 
 namespace detail {
 resolver& default_resolver();         // the process's, never destroyed
-blocking_pool& name_pool() noexcept;  // the same; of what asks the system for names
+blocking_pool& name_pool() noexcept;  // the same; for the calls that ask the system for names
 }  // namespace detail
 
 class resolver {
@@ -100,13 +100,13 @@ public:
     resolver(const resolver&) = delete;
     ~resolver();
 
-    // In the order in which they are to be tried; at least one.
+    // In the order in which to try them; at least one.
     [[nodiscard]] resolving async_resolve(std::string_view host, std::uint16_t port);
     result<std::vector<endpoint>> resolve(std::string_view host, std::uint16_t port,
                                           place_t place = place_t::current());
-    void forget_all() noexcept;  // answers that are kept
+    void forget_all() noexcept;  // drops the answers that are kept
 
-    std::size_t call_count() const noexcept;  // questions so far that no answer was kept of
+    std::size_t call_count() const noexcept;  // queries so far that no kept answer could serve
     resolve_by by() const noexcept;           // never automatic
 
 private:
@@ -136,7 +136,7 @@ private:
 
     std::shared_ptr<detail::lookup> lookup_;
     std::uint16_t port_;
-    bool leads_ = false;        // set by the leader before it, before the wake
+    bool leads_ = false;        // drives the query; set by the waiter before it, before the wake
     time_point until_ = never;  // of the present wait
     wait_node node_;
 };

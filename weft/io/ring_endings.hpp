@@ -1,14 +1,15 @@
-// ring_endings: what other threads leave to the thread of a ring: what it is to end, each by a key.
+// ring_endings: the keys of what other threads want the thread of a ring to cancel.
 //
-// Its one idea: a ring belongs to one thread, and a close may come from any; so the key is kept
-// here until that thread takes its next turn, and a flag beside the lock says that there is one.
+// Design: a ring belongs to one thread, and a close may come from any thread; so the key is stored
+// here until the ring's thread has its next turn, and a flag beside the lock says that there is
+// one.
 //
 //   another thread:   leave(key) ... wake the ring's thread
 //   the ring's:       begin_sleep() ... end_sleep() ... while (take(key)) end it
 //
-// The flag is a hint, and wakes nothing: who has left a key wakes the ring's thread after it
-// (wake_fd.hpp), and the word of that wake shows the flag. A look that comes too early sees it
-// after the sleep that the wake has ended, or kept from beginning.
+// The flag is a hint, and wakes nothing: a thread that has stored a key wakes the ring's thread
+// afterwards (wake_fd.hpp), and the word of that wake makes the flag visible. A check that comes
+// too early sees the flag after the sleep that the wake has ended, or prevented.
 //
 // Model: test/model/ring_endings_test.cpp
 #pragma once
@@ -25,7 +26,7 @@ namespace weft::detail {
 
 class ring_endings {
 public:
-    // Any thread. False: there is no memory, and it is not kept.
+    // Any thread. False: there is no memory, and the key is not stored.
     [[nodiscard]] bool leave(std::uint64_t key) noexcept {
         const std::lock_guard held(lock_);
         if (!keys_.try_push_back(key)) [[unlikely]]
@@ -33,7 +34,7 @@ public:
         any_.store(true, std::memory_order_relaxed);  // the wake orders it, or the lock
         return true;
     }
-    // The ring's thread. False: there is none, for all it knows.
+    // The ring's thread. False: there is none, as far as it knows.
     [[nodiscard]] bool take(std::uint64_t& key) noexcept {
         // Relaxed: a hint, as above; the keys are read under the lock.
         if (!any_.load(std::memory_order_relaxed)) [[likely]]
@@ -53,7 +54,7 @@ public:
 
 private:
     spin_lock lock_;
-    ring<std::uint64_t> keys_;  // under it
+    ring<std::uint64_t> keys_;  // under the lock
     atomic<bool> any_{false};
 };
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int most_signals = 65;
 
-// What the signals of the living sets did before: it is the process's, as signals are.
+// The former dispositions of the signals in the open sets. One object for the process, as signals
+// are the process's.
 constinit struct {
     system_mutex lock;
     bool taken[most_signals] = {};
@@ -35,15 +36,15 @@ bool can_be_waited_for(int number) noexcept {
         case SIGABRT:
             return false;
         default:
-            // Between the two kinds are those of the C library.
+            // Between the two ranges are the signals of the C library.
             return (number > 0 && number < 32) ||
                    (number >= SIGRTMIN && number <= SIGRTMAX && number < most_signals);
     }
 }
 
-// In a thread that does not block the signal: blocks it there when the handler has returned, and
-// sends it again, to whoever blocks it. A process may send itself what another has sent, if it is
-// addressed by the number of the sending thread.
+// The handler, on a thread that does not block the signal: blocks it there once the handler has
+// returned, and sends the signal again, to a thread that blocks it. A process may send itself a
+// signal with another's siginfo only by the ID of the sending thread.
 void hand_back(int number, ::siginfo_t* info, void* context) {
     const int kept = errno;
     ::sigaddset(&static_cast<::ucontext_t*>(context)->uc_sigmask, number);
@@ -97,7 +98,7 @@ result<signal_set> signal_set::open(std::initializer_list<int> numbers) {
         return failure(error);
     }
     descriptor owned(ref);
-    // Blocked before they are handled: in this thread no handler runs.
+    // Blocked before the handlers are set: in this thread no handler runs.
     ::sigset_t before;
     ::pthread_sigmask(SIG_BLOCK, &s.signals_, &before);
     s.blocked_ = s.signals_;
@@ -135,7 +136,7 @@ signal_set::waiting::waiting(const descriptor_ref& of, time_point deadline) noex
     set_deadline(deadline);
 }
 
-// It stays where it is from now on.
+// From now on the operation stays at its address.
 bool signal_set::waiting::ready() noexcept {
     request_.data = &info_;
     return io_operation::ready();

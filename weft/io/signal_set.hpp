@@ -1,25 +1,25 @@
-// signal_set: waiting for signals like for anything else, in place of handlers.
+// signal_set: waits for signals as for any other event, instead of handling them in handlers.
 //
-// Its one idea: while the set lives its signals are blocked, and so wait in the system until they
-// are read, one by one, with who has sent them. What a handler must not do is no concern: a signal
-// is a value.
+// Design: while the set is open its signals are blocked, so they are pending in the system until
+// they are read, one at a time, each with its sender. The restrictions of signal handlers do not
+// apply: a signal is a value.
 //
 //   auto signals = weft::signal_set::open({SIGINT, SIGTERM}).value();
 //   auto s = signals.wait();                            // or co_await signals.async_wait()
 //   if (s) log("signal", s->number, "of process", s->sender);
 //
-// Threads. Each thread blocks signals for itself: open() does it for the calling one, and those
-// that it begins from then on inherit it; so a set is best opened first of all. For the threads
-// that are there already the set has a handler: whichever of them is given a signal hands it back
-// to the process, with its sender, and blocks it from then on, until that thread ends.
+// Threads. Each thread has its own mask of blocked signals: open() sets that of the calling thread,
+// and threads that it starts later inherit it; so open a set before anything else. For threads that
+// exist already the set has a handler: a thread that gets a signal sends it back to the process,
+// with its sender, and blocks it from then on, until the thread ends.
 //
 //      kill(2) --> thread that blocks ------------------------> pending --> wait()
 //              \-> thread that does not: the handler, once --/
 //
-// Limits: signals for the process (kill, sigqueue, a terminal). One that is sent to a single thread
-// (raise, pthread_kill) is seen if that thread waits on its own loop. The same signal that comes
-// again before it was read is one, except those from SIGRTMIN on. A program that is executed
-// inherits what is blocked, but not if it is begun by weft::process.
+// Limits: signals for the process (kill, sigqueue, a terminal). A signal that is sent to a single
+// thread (raise, pthread_kill) is reported if that thread waits on its own loop. A signal that
+// comes again before it was read counts once, except those from SIGRTMIN on. A program that is
+// executed inherits the blocked signals, but not if weft::process starts it.
 //
 // Model: none, one lock guards all that is shared.
 #pragma once
@@ -43,7 +43,7 @@ struct signal_info {
     int code = 0;        // why, as sigaction(2) has it: SI_USER, SI_QUEUE, SI_KERNEL, CLD_EXITED
     ::pid_t sender = 0;  // zero: the system
     ::uid_t user = 0;    // the sender's
-    int value = 0;       // of sigqueue(3)
+    int value = 0;       // from sigqueue(3)
 };
 
 class signal_set {
@@ -58,25 +58,25 @@ public:
     signal_set& operator=(signal_set&& other) noexcept;
     ~signal_set() { close(); }
 
-    // invalid_argument: what cannot be waited for: SIGKILL, SIGSTOP, and what a thread does to
-    // itself (SIGSEGV, SIGABRT and their kind). device_or_resource_busy: it is in another set.
+    // invalid_argument: a signal that cannot be waited for: SIGKILL, SIGSTOP, and what a thread
+    // causes itself (SIGSEGV, SIGABRT and similar). device_or_resource_busy: it is in another set.
     static result<signal_set> open(std::initializer_list<int> numbers);
 
     explicit operator bool() const noexcept { return static_cast<bool>(owned_); }
 
-    // The next one. Any number of parties may wait at once: each signal is one party's.
+    // The next signal. Callers may wait concurrently: each signal goes to one of them.
     [[nodiscard]] waiting async_wait(time_point deadline = never) const noexcept;
     result<signal_info> wait(time_point deadline = never, place_t place = place_t::current()) const;
 
-    // The signals do what they did before, also those that came and were not waited for; they are
-    // blocked no more in the calling thread, which should be that of open(). A waiter is told
-    // errc::closed, then and later.
+    // Restores what the signals did before, also for those that came and were not waited for;
+    // unblocks them in the calling thread, which should be that of open(). Waits end with
+    // errc::closed, now and later.
     void close() noexcept;
 
 private:
     descriptor owned_;
     ::sigset_t signals_{};
-    ::sigset_t blocked_{};  // by open(), and not before
+    ::sigset_t blocked_{};  // blocked by open(), and not before
 };
 
 class signal_set::waiting final : public detail::io_operation {

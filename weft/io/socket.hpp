@@ -1,5 +1,5 @@
-// socket: what the sockets of weft are opened, bound and connected by: the calls that do not wait,
-// each with its error.
+// socket: opens, binds and connects the sockets of weft: the calls that do not wait, each with its
+// error.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace weft::detail {
 
-// Whether what is opened here must not block by itself: so for a driver of readiness, which tries
-// each call; not so for one that completes, which would be told that the call cannot be made.
+// SOCK_NONBLOCK for a readiness driver, which tries each call; zero for a completion driver, which
+// would otherwise get EAGAIN as the result of the call.
 int nonblocking_flag() noexcept;
 
-// A number that the caller owns. It is closed on exec.
+// Returns an fd that the caller owns. It is closed on exec.
 result<int> open_socket(int family, int type) noexcept;
 // Two local sockets that are connected with each other.
 result<std::pair<int, int>> open_pair(int type) noexcept;
-// The same as what they become by Socket::adopt().
+// The same as objects, by Socket::adopt().
 template <class Socket>
 result<std::pair<Socket, Socket>> adopt_pair(int type) noexcept {
     const result<std::pair<int, int>> numbers = open_pair(type);
@@ -31,20 +31,20 @@ result<std::pair<Socket, Socket>> adopt_pair(int type) noexcept {
     return std::pair(*std::move(a), *std::move(b));
 }
 std::error_code set_option(int number, int level, int name, int value) noexcept;
-// The same of an opening; bad_file_descriptor after it was closed.
+// The same for a descriptor_ref; bad_file_descriptor after it was closed.
 result<void> set_option(const descriptor_ref& of, int level, int name, int value) noexcept;
-// What the system says of it; not_supported and the like where it does not know it.
+// The value of an option; not_supported and similar if the system does not know it.
 result<int> get_option(const descriptor_ref& of, int level, int name) noexcept;
-// What descriptor_ref::call() gave of a call that gives nothing.
+// Turns the result of descriptor_ref::call() into one without a value.
 inline result<void> done_or(std::int64_t n) noexcept {
     if (n >= 0) return {};
     return failure(std::error_code(static_cast<int>(-n), std::system_category()));
 }
 
-// Where an opening is, and where its peer; of no family if there is none.
+// The address of a socket, and that of its peer; no family if there is none.
 endpoint local_of(const descriptor_ref& of) noexcept;
 endpoint peer_of(const descriptor_ref& of) noexcept;
-// bind, and listen if `backlog` is not negative.
+// Binds, and listens if `backlog` is not negative.
 std::error_code bind_socket(int number, const endpoint& to, int backlog) noexcept;
 
 }  // namespace weft::detail

@@ -20,15 +20,16 @@ using core_ptr = std::shared_ptr<detail::stream_core>;
 
 std::error_code last_error() noexcept { return {errno, std::system_category()}; }
 
-// What was made non-blocking in an opening that others share. Several of the three may be one
-// opening, and each may be held more than once: nothing is put back while anything is held.
+// The streams that were made nonblocking although other processes share their open file
+// descriptions. Several of the three may share one, and each may be opened here more than once:
+// nothing is restored while any is in use.
 constinit struct {
     std::mutex lock;
     unsigned held = 0;
     bool changed[3] = {};
 } shared;
 
-// True: leave_shared() is owed.
+// True: a leave_shared() is owed.
 bool enter_shared(int number) noexcept {
     const std::lock_guard held(shared.lock);
     const int flags = ::fcntl(number, F_GETFL);
@@ -53,7 +54,7 @@ struct shared_core final : detail::stream_core {
     ~shared_core() { leave_shared(); }
 };
 
-// What `number` is open on, opened once more; -1 if that cannot be done.
+// Opens the file of an fd once more; -1 if that cannot be done.
 int open_anew(int number, int access, bool is_device) noexcept {
     const int flags = access | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     int pty = 0;
@@ -62,12 +63,12 @@ int open_anew(int number, int access, bool is_device) noexcept {
     path.text("/proc/self/fd/").number(static_cast<unsigned>(number)).terminate();
     const int fresh = ::open(path.data(), flags);
     if (fresh >= 0 || !is_device) return fresh;
-    // It may be another user's, and the terminal of this session all the same.
+    // It may belong to another user, and still be the terminal of this session.
     const bool is_own = ::isatty(number) == 1 && ::tcgetsid(number) == ::getsid(0);
     return is_own ? ::open("/dev/tty", flags) : -1;
 }
 
-// In place of hold_pipe(): of a duplicate, after enter_shared().
+// Replaces hold_pipe() for a duplicate, after enter_shared().
 result<core_ptr> hold_shared(int copy) noexcept {
     result<core_ptr> held = detail::hold_pipe(copy);
     if (!held) {

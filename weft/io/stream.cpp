@@ -70,7 +70,8 @@ bool read_until_operation::ready() {
     return stream_operation::ready();
 }
 
-// Only what was not looked at yet, and as much before it as may be the beginning of the mark.
+// Searches only the bytes that are new, and as many before them as may be the start of the
+// delimiter.
 bool read_until_operation::found() noexcept {
     const std::size_t from = looked_at_ - std::min(looked_at_, mark_.size() - !mark_.empty());
     looked_at_ = filled_;
@@ -80,7 +81,7 @@ bool read_until_operation::found() noexcept {
     return is_found_ = true;
 }
 
-// False: so many bytes have come, and no mark.
+// False: `most_` bytes have come, without the delimiter.
 bool read_until_operation::make_room() {
     constexpr std::size_t step = 4096;
     if (filled_ >= most_) return false;
@@ -129,7 +130,7 @@ send_file_operation::send_file_operation(stream_core& c, const descriptor_ref& f
     enough_ = look;
 }
 
-// True: it is through, with an error or with nothing to send.
+// True: the operation is done, with an error or with nothing to send.
 bool send_file_operation::is_refused() noexcept {
     struct ::stat s{};
     const std::int64_t n =
@@ -142,7 +143,7 @@ bool send_file_operation::is_refused() noexcept {
 
 bool send_file_operation::ready() noexcept {
     if (!take_turn() || (request_.of && is_refused())) return true;
-    request_.data = &part_;  // it stays where it is from now on
+    request_.data = &part_;  // stays at this address from now on
     part_.bytes = std::min<std::uint64_t>(left_, turn_bytes);
     return io_operation::ready() && !rests();
 }
@@ -161,7 +162,7 @@ bool send_file_operation::again(waiter& w) noexcept {
     return false;
 }
 
-// Whether it has come to an end for this turn alone; it is not through then.
+// Whether only this turn has ended, and not the operation.
 bool send_file_operation::rests() noexcept {
     turn_ = 0;
     if (!std::exchange(rests_, false)) return false;
@@ -195,7 +196,7 @@ closing_operation::closing_operation(stream_core& c, time_point deadline, std::s
 
 bool closing_operation::ready() noexcept {
     if (!take_turn()) return true;
-    // Where that fails, so does the read.
+    // If that fails, so does the read.
     static_cast<void>(request_.of.call([](int n) noexcept { return ::shutdown(n, SHUT_WR); }));
     room_.reset(new (std::nothrow) std::byte[room_bytes]);
     if (room_ == nullptr || left_ == 0) return true;
@@ -230,9 +231,9 @@ namespace {
 using detail::io_entry;
 using detail::stream_core;
 
-// A call that is made before there is an operation for it, in the turn that it takes and keeps.
-// Mostly it moves all that it is to, and what would be written of an operation, to lines of the
-// stack that are cold, is not. -EAGAIN: the operation is to say, and the turn is not the caller's.
+// Makes a call before there is an operation for it, in the turn that it takes and keeps. Usually
+// the call moves all the bytes, and the fields of an operation, in cold lines of the stack, need
+// not be written. -EAGAIN: the operation has to decide, and the caller does not have the turn.
 template <class F>
 WEFT_ALWAYS_INLINE std::int64_t at_once(stream_core& c, bool reads, const std::size_t& bytes,
                                         F call) noexcept {
@@ -240,7 +241,7 @@ WEFT_ALWAYS_INLINE std::int64_t at_once(stream_core& c, bool reads, const std::s
     const io_driver* const d = detail::io_driver_here();
     if ((d != nullptr && d->completes()) || !of || bytes == 0) [[unlikely]]
         return -EAGAIN;
-    // Relaxed, both: nothing is handed on with the turn.
+    // Relaxed, both: a turn publishes no data.
     if (c.turn(reads).exchange(true, std::memory_order_relaxed)) [[unlikely]]
         return -EAGAIN;
     io_entry& e = of.entry();
@@ -254,7 +255,7 @@ WEFT_ALWAYS_INLINE std::int64_t at_once(stream_core& c, bool reads, const std::s
     c.turn(reads).store(false, std::memory_order_relaxed);
     return -EAGAIN;
 }
-// The end of its turn.
+// Ends the turn.
 void let_go(stream_core& c, bool reads) noexcept {
     c.turn(reads).store(false, std::memory_order_relaxed);
 }
@@ -289,12 +290,12 @@ WEFT_NOINLINE result<std::size_t> read_now(stream_core& c, std::span<std::byte> 
     return detail::block_in_place<detail::read_transfer>(place, std::ref(c), into);
 }
 
-// In one frame, which the caller has not, as it mostly need not wait.
+// In a frame of its own, which the caller does not need, as it usually need not wait.
 template <class Op, class... Args>
 WEFT_NOINLINE auto block_beside(std::source_location place, Args... args) {
     return detail::block_in_place<Op>(place, args...);
 }
-// What is waited for apart from the stack, if there is a flow on a shared one.
+// Waits with an operation that is not on the stack, if a flow is on a shared one.
 template <class Op, class... Args>
 WEFT_ALWAYS_INLINE auto block_outside(std::source_location place, Args... args) {
     if (detail::is_on_shared_stack()) [[unlikely]]
@@ -304,8 +305,8 @@ WEFT_ALWAYS_INLINE auto block_outside(std::source_location place, Args... args) 
 
 }  // namespace
 
-// Each is a function, and inlined nowhere, so that what they keep on a fiber's stack lies at one
-// depth: what one has touched the next one finds in the cache.
+// Each is a function that is never inlined, so that what they keep on a fiber's stack is at one
+// depth: what one of them has touched, the next one finds in the cache.
 
 result<std::size_t> stream::read_here(std::span<std::byte> into, place_t place) {
     stream_core& c = core();
@@ -355,7 +356,8 @@ transferred stream::write_all(std::span<const std::byte> from, place_t place) {
     if (n == -EAGAIN) [[unlikely]]
         return block_outside<detail::write_all_transfer>(place, std::ref(c), from);
     if (n >= 0 && static_cast<std::size_t>(n) < from.size()) [[unlikely]]
-        // Here on a shared stack too: where there is no memory for a wait, its turn ends with it.
+        // Here on a shared stack too: if there is no memory for a wait, the operation ends its
+        // turn.
         return detail::block_here<detail::write_all_transfer>(place, std::ref(c), from,
                                                               static_cast<std::size_t>(n));
     let_go(c, false);

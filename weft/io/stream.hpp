@@ -1,27 +1,27 @@
-// stream: bytes both ways over a socket that is connected: what tcp_stream and unix_stream are.
+// stream: bytes both ways over a connected socket; the base of tcp_stream and unix_stream.
 //
-// Its one idea: each operation in two spellings. `read(b)` suspends a fiber and blocks a thread;
-// `async_read(b)` is an operation for co_await, when_any and the like. Both may end early by a
-// stop or a deadline, and the stream's own limits are deadlines as well.
+// Design: each operation has two forms. `read(b)` suspends a fiber and blocks a thread;
+// `async_read(b)` is an operation for co_await, when_any and similar. Both may end early by a stop
+// or a deadline, and the stream's own limits are deadlines as well.
 //
 //      read         some: at least one byte; zero: the peer has ended        result<size_t>
-//      receive      some, in a buffer that is lent when it comes             result<lent_bytes>
+//      receive      some, in a driver's buffer, taken when data has come     result<lent_bytes>
 //      read_exact   all of the buffer, or end_of_stream                      transferred
-//      read_until   to a string, until it holds a mark                       result<size_t>
+//      read_until   to a string, until it holds a delimiter                  result<size_t>
 //      write        some                                                     result<size_t>
 //      write_all    all of it                                                transferred
-//      send_file    so many bytes of a file, without copying them            transferred
-//      close_gracefully   closes; a peer that still sends can read all    transferred
+//      send_file    bytes of a file, without copying them                    transferred
+//      close_gracefully   closes; a peer that still sends can read all       transferred
 //
-// read and write_all take several buffers as well, in one system call for each 32 of them; the list
+// read and write_all take several buffers too, with one system call for each 32 of them; the list
 // (a std::array, a std::vector, a span of spans) stays until the operation has ended.
 //
-// One party reads and one writes at a time; a second one of a kind gets operation_in_progress at
-// once. Errors of the system come as they are (connection_reset, broken_pipe); SIGPIPE never.
-// A stream may be closed by any party: a waiter is told errc::closed.
+// One reader and one writer at a time; a second one of a kind gets operation_in_progress at once.
+// Errors of the system are returned as they are (connection_reset, broken_pipe); SIGPIPE is never
+// raised. Any agent may close a stream: waits end with errc::closed.
 //
-// With io_uring the buffer is the system's until the operation has ended, as it is with every
-// driver for the next look: it is never left before.
+// With io_uring the system uses the buffer until the operation has ended, and with every driver the
+// next try does: an operation is never left before.
 //
 //   std::array<std::byte, 512> buffer;
 //   while (auto n = s.read(buffer).value_or(0))
@@ -56,14 +56,15 @@ namespace weft {
 
 class file;
 
-// As bytes: what has contiguous elements of a trivial type.
+// The bytes of a text.
 inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 namespace detail {
 
-// In front of what most operations touch, and not behind what few do.
+// A base, so that the pointer is stored before the fields that most operations touch, and not after
+// those that few touch.
 struct of_stream {
     stream_core* core_;
 };
@@ -82,7 +83,7 @@ public:
         return io_operation::ready();
     }
     bool again(waiter& w) noexcept {
-        prefetch(core_);  // what the next operation begins with, while the call is made
+        prefetch(core_);  // the next operation needs it; loaded during the call
         return io_operation::again(w);
     }
 
@@ -93,11 +94,11 @@ protected:
           io_operation(reads ? c.reads_by : c.writes_by, reads, c.owned.ref(), data, bytes, least,
                        timeout, what) {}
 
-    // False: another party has it, and this is refused.
+    // False: another operation has the turn, and this one is refused.
     bool take_turn() noexcept {
-        // Relaxed, here and below: nothing is handed on with the turn.
+        // Relaxed, here and below: a turn publishes no data.
         has_turn_ = !turn().exchange(true, std::memory_order_relaxed);
-        lacks_turn_ = !has_turn_ && request_.of;  // of none there are many
+        lacks_turn_ = !has_turn_ && request_.of;  // empty streams share a core without turns
         return !lacks_turn_;
     }
     bool refused() const noexcept { return lacks_turn_; }
@@ -121,7 +122,7 @@ public:
     }
 };
 
-// Needs no buffer until something has come.
+// Needs no buffer until data has come.
 class receive_operation : public stream_operation {
 public:
     explicit receive_operation(stream_core& c) noexcept
@@ -130,7 +131,7 @@ public:
     }
     receive_operation(receive_operation&&) noexcept = default;
     ~receive_operation() {
-        if (request_.data != nullptr) request_.give_back();  // it was not taken
+        if (request_.data != nullptr) request_.give_back();  // take() has not returned it
     }
     result<lent_bytes> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
@@ -143,7 +144,7 @@ public:
     }
 };
 
-// Of several calls, which a peer could draw out: see stream_options::min_rate.
+// A read of several calls, which a peer could prolong: see stream_options::min_rate.
 class long_read_operation : public stream_operation {
 protected:
     long_read_operation(stream_core& c, void* into, std::size_t bytes, std::size_t least) noexcept
@@ -151,7 +152,7 @@ protected:
           min_rate_(c.options.min_rate) {}
 
     bool is_measured() const noexcept { return min_rate_ != 0; }
-    // So much has come, and it was not enough.
+    // This many bytes have come, and more are needed.
     void credit(std::size_t bytes) noexcept {
         prolong(
             duration(static_cast<duration::rep>(bytes * std::uint64_t{1'000'000'000} / min_rate_)));
@@ -181,7 +182,7 @@ private:
     std::size_t all_;
 };
 
-// Reads behind what `text` holds until it holds the mark.
+// Appends to `text` until it holds the delimiter.
 class read_until_operation final : public long_read_operation {
 public:
     read_until_operation(stream_core& c, std::string& text, std::string_view mark,
@@ -197,9 +198,9 @@ private:
     std::string* text_;
     std::string_view mark_;
     std::size_t most_;
-    std::size_t filled_ = 0;  // of the text; the rest of it is room
+    std::size_t filled_ = 0;  // bytes of the text; the rest of it is room
     std::size_t looked_at_ = 0;
-    std::size_t end_ = 0;  // behind the mark
+    std::size_t end_ = 0;  // after the delimiter
     bool is_found_ = false;
     bool has_no_memory_ = false;
 };
@@ -227,7 +228,7 @@ public:
     }
 };
 
-// Of several buffers; on its way to the system as one message.
+// For several buffers; passed to the system as one message.
 template <class Byte>
 class list_operation : public stream_operation {
 public:
@@ -248,13 +249,13 @@ protected:
             request_.several = true;
     }
 
-    // It stays where it is from now on. False: there is nothing to do.
+    // From now on the object stays at its address. False: there is nothing to do.
     bool prepare() noexcept {
         request_.data = &list_.message();
         request_.bytes = list_.fill();
         return request_.bytes != 0 || !request_.of.is_open() || !progress(0);
     }
-    // So much is done. True: all of it is.
+    // This many bytes are done. True: all are.
     bool advance(std::size_t count) noexcept {
         list_.advance(count);
         request_.bytes = list_.fill();
@@ -291,7 +292,7 @@ public:
     }
 };
 
-// Of a file, a turn's worth at a time.
+// For a file, at most 1 MiB per turn.
 class send_file_operation final : public stream_operation {
 public:
     static constexpr std::size_t turn_bytes = 1 << 20;
@@ -311,13 +312,13 @@ private:
     file_part part_;
     std::uint64_t left_;
     std::uint64_t all_;
-    std::size_t turn_ = 0;  // what was sent in this one
-    bool rests_ = false;    // it was enough for one
+    std::size_t turn_ = 0;  // bytes that were sent in this turn
+    bool rests_ = false;    // this turn has sent enough
 };
 
 class relay_operation;  // relay.hpp
 
-// Ends what is sent, lets go of what comes until the peer ends as well, and closes.
+// Shuts down the sending side, reads and drops what comes until the peer ends too, and closes.
 class closing_operation final : public stream_operation {
 public:
     closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept;
@@ -335,7 +336,7 @@ private:
 
 }  // namespace detail
 
-// Which end of a stream.
+// Which direction of a stream.
 enum class direction : std::uint8_t { read, write, both };
 
 class stream {
@@ -376,18 +377,17 @@ public:
     }
     result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current());
     transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current());
-    // As read(); what has come lies in a buffer of the driver's (lent_bytes.hpp). Empty: the peer
-    // has ended.
+    // As read(), into a buffer of the driver (lent_bytes.hpp). Empty: the peer has ended.
     [[nodiscard]] detail::receive_operation async_receive() noexcept {
         return detail::receive_operation(core());
     }
     result<lent_bytes> receive(place_t place = place_t::current());
     transferred read_exact(std::span<std::byte> into, place_t place = place_t::current());
-    // Appends to `text` until it holds `mark` ("\r\n"), and gives how much of it that is, with the
-    // mark; what has come after it stays behind it, for the next call. message_size: there is no
-    // mark in the first `most` bytes. end_of_stream: the peer has ended before it. What has come
-    // without the mark is in `text` in any case, also where its room cannot grow
-    // (not_enough_memory).
+    // Appends to `text` until it holds the delimiter `mark` ("\r\n"), and returns the length of
+    // `text` up to the end of the delimiter; bytes that have come after it stay in `text`, for the
+    // next call. message_size: the first `most` bytes have no delimiter. end_of_stream: the peer
+    // has ended before it. What has come without the delimiter is in `text` in any case, also if
+    // its memory cannot grow (not_enough_memory).
     [[nodiscard]] detail::read_until_operation async_read_until(std::string& text,
                                                                 std::string_view mark,
                                                                 std::size_t most = 65536) noexcept {
@@ -398,12 +398,12 @@ public:
     result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current());
     transferred write_all(std::span<const std::byte> from, place_t place = place_t::current());
 
-    // The bytes of a regular file from `offset` on, by sendfile(2): they are not copied through the
-    // program, and the position of the file does not count. It sends a MiB at most at a time, and
-    // then lets others run. What is not in memory is read from the disk meanwhile, and the thread
-    // waits for it: for files that are cold, read() and write_all(). end_of_stream: the file was,
-    // or has become, shorter. is_a_directory, invalid_argument: it is no regular file.
-    // bad_file_descriptor: the file was closed, or is not open to be read.
+    // Sends bytes of a regular file from `offset` on, by sendfile(2): they are not copied through
+    // the program, and the file's position is not used. Sends at most a MiB at a time, and then
+    // lets others run. What is not in memory is read from the disk during the call, and the thread
+    // waits for it: for cold files use read() and write_all(). end_of_stream: the file was, or has
+    // become, shorter. is_a_directory, invalid_argument: it is not a regular file.
+    // bad_file_descriptor: the file was closed, or is not open for reading.
     [[nodiscard]] detail::send_file_operation async_send_file(const file& from,
                                                               std::uint64_t offset,
                                                               std::uint64_t bytes) noexcept;
@@ -412,24 +412,25 @@ public:
 
     // Ends one direction or both; the peer's reads then find the end. Does not wait.
     result<void> shutdown(direction d) noexcept;
-    // The stream is gone for everybody; what was written is sent still. Does not wait. Any thread.
+    // Closes the stream for all callers; what was written is still sent. Does not wait. Any thread.
     void close() noexcept {
         if (core_ != nullptr) core_->owned.ref().close();
     }
-    // The same, after the peer has read all of it. Who closes while there is something to read, or
-    // before the peer has ended, has the system send a reset, and what the peer has not read by
-    // then may be lost to it: the answer to a request that was not read to its end. So this ends
-    // what is sent, reads and drops what comes until the peer ends as well, for at most `most`
-    // bytes, and closes. How much was dropped; the error says why the peer was not waited for:
-    // timed_out, message_size, operation_canceled (a stop), or its own (connection_reset). It is
-    // closed in any case but one: operation_in_progress, another party reads.
+    // The same, after the peer has read all of it. A close while there is something to read, or
+    // before the peer has ended, makes the system send a reset, and the peer may lose what it has
+    // not read by then: the answer to a request that was not read to its end. So this shuts down
+    // the sending side, reads and drops what comes until the peer ends too, at most `most` bytes,
+    // and closes. Returns how much was dropped; the error is the reason why the peer was not waited
+    // for: timed_out, message_size, operation_canceled (a stop), or the peer's own
+    // (connection_reset). The stream is closed in any case but one: operation_in_progress, another
+    // reader is active.
     [[nodiscard]] detail::closing_operation async_close_gracefully(
         time_point deadline, std::size_t most = 16u << 20) noexcept {
         return {core(), deadline, most};
     }
     transferred close_gracefully(time_point deadline, std::size_t most = 16u << 20,
                                  place_t place = place_t::current());
-    // As close(), but the peer gets a reset, and what was not sent is forgotten.
+    // As close(), but the peer gets a reset, and what was not sent is dropped.
     void abort() noexcept;
 
     // Limits of each operation from now on.
@@ -438,7 +439,7 @@ public:
     }
     const stream_options& options() const noexcept { return core().options; }
 
-    // Of no family after a close().
+    // No family after a close().
     endpoint local_endpoint() const noexcept { return detail::local_of(ref()); }
     endpoint remote_endpoint() const noexcept { return detail::peer_of(ref()); }
     // -1 after a close().
@@ -446,7 +447,7 @@ public:
 
 protected:
     result<std::size_t> read_here(std::span<std::byte> into, place_t place);
-    // The same with as little on the stack as can be.
+    // The same, with as little on the stack as possible.
     result<std::size_t> read_apart(std::span<std::byte> into, place_t place);
 
     friend detail::relay_operation async_relay(stream&, stream&, std::uint64_t) noexcept;

@@ -1,9 +1,9 @@
-// stream_core: what both halves of a stream share: its descriptor, its limits, and the turn to read
+// stream_core: what both halves of a stream share: the descriptor, the limits, and the turn to read
 // and the turn to write.
 //
-// Its one idea: one party reads and one writes at a time, and each turn is a flag that is taken or
-// refused in one exchange. The stream has it on the heap, so that a stream may be moved while
-// operations on it wait; those have its address.
+// Design: one reader and one writer at a time; each turn is a flag that is taken or refused in one
+// exchange. The stream has its core on the heap, so that it may be moved while operations on it
+// wait; those have the address of the core.
 //
 //   detail::stream_core& c = ...;
 //   if (c.turn(false).exchange(true)) return operation_in_progress;
@@ -26,12 +26,12 @@ namespace weft {
 
 struct stream_options {
     duration read_timeout = duration::max();   // of one operation; max: none
-    duration write_timeout = duration::max();  //
-    // Bytes a second; zero: none. With it the read_timeout, which there must be then, is how long a
-    // peer may be behind, in read_exact and read_until: each byte that comes while they wait puts
-    // their deadline off by 1/min_rate s, but no further than read_timeout from then. So a peer
-    // that sends a byte now and then is timed_out, and one that is slow and steady is served,
-    // however long it takes.
+    duration write_timeout = duration::max();  // the same
+    // Bytes per second; zero: none. Needs a read_timeout, which is then how long a peer may be
+    // behind, in read_exact and read_until: each byte that comes while they wait moves their
+    // deadline on by 1/min_rate s, but to no later than read_timeout from then. So a peer that
+    // sends a byte now and then is timed_out, and one that is slow and steady is served, however
+    // long it takes.
     std::uint32_t min_rate = 0;
 };
 
@@ -40,14 +40,14 @@ namespace detail {
 // What both halves of a stream share: the turn to read and the turn to write.
 struct stream_core {
     descriptor owned;
-    [[no_unique_address]] stream_options options;  // what follows lies in its last word
+    [[no_unique_address]] stream_options options;  // the next fields are stored in its last word
     atomic<bool> read_by_somebody{false};
     atomic<bool> written_by_somebody{false};
-    // What is no socket has other calls.
+    // For descriptors other than sockets there are other calls.
     io_request::kind reads_by = io_request::receive;
     io_request::kind writes_by = io_request::send;
 
-    // Whether a party has it.
+    // The flag: set while an operation has the turn.
     atomic<bool>& turn(bool to_read) noexcept {
         return to_read ? read_by_somebody : written_by_somebody;
     }
@@ -59,10 +59,10 @@ struct stream_core {
 };
 static_assert(sizeof(stream_core) <= 40);
 
-// Of a socket that is connected, or will be, or of a pipe; `kind` is io_entry::short_is_all or
-// zero. It is closed if there is no memory.
+// For a socket that is connected, or will be, or for a pipe; `kind` is io_entry::short_is_all or
+// zero. The fd is closed if there is no memory.
 result<descriptor> own_stream(int number, std::uint64_t kind) noexcept;
-// Of a number that came from elsewhere: what is proven of it (io_entry.hpp).
+// For an fd from outside: the kind that is proven for it (io_entry.hpp).
 std::uint64_t kind_of_socket(int number) noexcept;
 result<std::shared_ptr<stream_core>> hold_stream(descriptor owned) noexcept;
 

@@ -8,7 +8,7 @@ bool stream_transfer::may_be_given() const noexcept {
     const descriptor_ref& of = core_->owned.ref();
     if (of && of.entry().is_crowded()) [[unlikely]]
         return false;
-    // The system would write to a shared stack while it is another party's.
+    // The system would write to a shared stack while another flow uses it.
     const flow* const f = current_flow();
     return f == nullptr || !f->shares_stack();
 }
@@ -33,7 +33,7 @@ bool stream_transfer::attempt() noexcept {
     }
 }
 
-// True: it stands in line. False: there is no more to do.
+// True: it is queued. False: there is no more to do.
 WEFT_ALWAYS_INLINE bool stream_transfer::enlist(io_driver* here) noexcept {
     const int r = detail::enlist(core_->owned.ref(), room_->node, flag(), here, nullptr);
     return r == io_entry::stands || enlist_rarely(here, r);
@@ -94,14 +94,15 @@ bool stream_transfer::submit(io_driver& d, waiter& w) noexcept {
 }
 
 bool stream_transfer::again(waiter& w) noexcept {
-    prefetch(core_);  // what the next operation begins with
+    prefetch(core_);  // the next operation needs it
     const bool by_line = room_->by == transfer_room::line;
-    // Its own deadline wakes it where a driver had the call at first, and has it no more.
+    // If a driver had the call at first and no longer has it, the operation's own deadline wakes
+    // it.
     if (w.status() == wait_status::timed_out || (by_line && w.is_late())) return true;
     if (by_line ? attempt() : completed(w)) return true;
     const bool polls = !by_line && room_->given.poll_first;
     if (!w.renew(deadline(), reports_stop)) return true;
-    io_driver* const here = io_driver_here();  // another, if the flow has gone elsewhere
+    io_driver* const here = io_driver_here();  // another one, if the flow has migrated
     if (here != nullptr && here->completes() && may_be_given()) {
         make_request();
         room_->given.poll_first = polls;
@@ -122,9 +123,9 @@ bool stream_transfer::completed(const waiter& w) noexcept {
     const bool polled = std::exchange(given.poll_first, false);
     if (n <= 0 && !core_->owned.ref().is_open()) return failed(was_closed);
     if (n == -EAGAIN) {
-        given.poll_first = true;  // it is one that does not block
+        given.poll_first = true;  // the fd is a nonblocking one
     } else if (n == -EINTR || n == -ECANCELED) {
-        // A close of another number of the same file has ended it, which is none of its affair.
+        // A close of another fd of the same file has ended it, which does not concern this one.
     } else if (!(polled && n >= 0) && progress(n)) {
         return true;
     }
@@ -145,13 +146,13 @@ void stream_transfer::interrupt(waiter& w, stop_reason) noexcept {
     transfer_room& r = *self.room_;
     if (r.by == transfer_room::request && r.given.under_way) {
         r.given.driver->cancel(r.given);
-    } else if (w.claim()) {  // it stands in line by now
+    } else if (w.claim()) {  // it is queued at the descriptor by now
         withdraw(w);
         w.wake();
     }
 }
 
-// Why it is not what was asked for.
+// Why the outcome is not what was asked for.
 std::error_code stream_transfer::error_of(const waiter* w, wait_status how) const noexcept {
     if (through_) {
         if (error_ == was_refused) return std::make_error_code(std::errc::operation_in_progress);

@@ -1,10 +1,11 @@
-// stream_transfer: some bytes of a socket into a buffer, or from one: what stream::async_read,
-// async_write and async_write_all give, and what the blocking spellings wait by.
+// stream_transfer: moves some bytes of a socket into a buffer, or from one: the operation that
+// stream::async_read, async_write and async_write_all return, and that the blocking forms wait
+// with.
 //
-// Its one idea: it is small, for a server has two of them in each connection, and what a turn
-// touches of a connection is cold. It is what was asked for, and no more; what it waits with, a
-// place in the line of the descriptor or, for a driver that completes, a request, is a room that it
-// gets when it waits (wait/operation.hpp). It never has both, so they are one union there.
+// Design: it is small, because a server has two of them in each connection, and what a turn touches
+// of a connection is cold. It stores what was asked for, and no more. What it waits with, a node in
+// the queue of the descriptor or, for a completion driver, a request, is a room that it gets when
+// it waits (wait/operation.hpp). It never needs both, so they are one union there.
 //
 //      +------+------+-------+------+-------+------+        +---------------+----------+----+
 //      | core | data | bytes | done | flags | room ------>  | node          | deadline | by |
@@ -12,8 +13,8 @@
 //                                                           +---------------+----------+----+
 //
 // It tries, waits and tries again as io_operation does, which is for all other calls and has the
-// same rules: what was transferred until a deadline or a stop is not lost, an error is the outcome
-// only where there was nothing.
+// same rules: what was transferred until a deadline or a stop is not lost, and an error is the
+// outcome only if there was nothing.
 //
 //   const auto n = co_await s.async_read(buffer);
 //
@@ -40,7 +41,7 @@
 
 namespace weft::detail {
 
-// What one waits with.
+// What a transfer waits with.
 struct transfer_room {
     enum kind : std::uint8_t { nothing, line, request };
 
@@ -57,8 +58,8 @@ struct transfer_room {
     }
 
     union {
-        io_wait_node node;  // by the line
-        io_request given;   // by a request
+        io_wait_node node;  // `by` is line: in the queue of the descriptor
+        io_request given;   // `by` is request
     };
     time_point deadline;  // if there is one
     kind by = nothing;
@@ -87,7 +88,7 @@ public:
         if (left_ == 0 && of.is_open()) [[unlikely]]
             return through_ = true;
         if (giver() != nullptr) return false;
-        // The frequent end of a look: it is known that there is nothing.
+        // The frequent outcome: the entry knows that there is nothing.
         if (of && of.entry().is_unready(of.generation(), flag())) return false;
         return attempt();
     }
@@ -104,7 +105,7 @@ protected:
           reads_(reads),
           whole_(whole) {}
 
-    // Before it is awaited: the caller has the turn, and has moved so many of the bytes with it.
+    // Before it is awaited: the caller has the turn, and has moved this many of the bytes in it.
     void go_on_from(std::size_t count) noexcept {
         has_turn_ = true;
         static_cast<void>(progress(static_cast<std::int64_t>(count)));
@@ -115,7 +116,7 @@ protected:
             return {done_, {}};
         return {done_, error_of(w, how)};
     }
-    // The same where a part is as good as the whole.
+    // The same if a part is as good as the whole.
     result<std::size_t> some(const waiter* w, wait_status how) noexcept {
         const transferred t = outcome(w, how);
         if (t.error && t.bytes == 0) return failure(t.error);
@@ -128,9 +129,9 @@ private:
     std::uint64_t flag() const noexcept { return reads_ ? io_entry::readable : io_entry::writable; }
     atomic<bool>& turn() noexcept { return core_->turn(reads_); }
     bool take_turn() noexcept {
-        // Relaxed, here and below: nothing is handed on with the turn.
+        // Relaxed, here and below: a turn publishes no data.
         if (!has_turn_) has_turn_ = !turn().exchange(true, std::memory_order_relaxed);
-        if (has_turn_ || !core_->owned) [[likely]]  // of none there are many
+        if (has_turn_ || !core_->owned) [[likely]]  // empty streams share a core without turns
             return true;
         error_ = was_refused;
         return !(through_ = true);
@@ -138,13 +139,13 @@ private:
     WEFT_ALWAYS_INLINE void let_go() noexcept {
         if (std::exchange(has_turn_, false)) turn().store(false, std::memory_order_relaxed);
     }
-    // The driver that the call is given to; null where the party makes it itself.
+    // The driver that the call is submitted to; null if the flow makes the call itself.
     io_driver* giver() const noexcept {
         io_driver* const d = io_driver_here();
         return d != nullptr && d->completes() && may_be_given() ? d : nullptr;
     }
     bool may_be_given() const noexcept;
-    // What a call gave. True: there is no more to do.
+    // The result of a call. True: there is no more to do.
     WEFT_ALWAYS_INLINE bool progress(std::int64_t n) noexcept {
         if (n < 0) [[unlikely]]
             return failed(static_cast<int>(-n));
@@ -174,7 +175,7 @@ private:
     std::byte* data_;
     std::size_t left_;
     std::size_t done_ = 0;
-    int error_ = 0;  // of the system, or one of the above
+    int error_ = 0;  // an errno value, or one of the above
     bool reads_ : 1;
     bool whole_ : 1;  // some is not enough
     bool has_deadline_ : 1 = false;
@@ -201,7 +202,7 @@ class write_all_transfer : public stream_transfer {
 public:
     write_all_transfer(stream_core& c, std::span<const std::byte> from) noexcept
         : stream_transfer(c, false, const_cast<std::byte*>(from.data()), from.size(), true) {}
-    // In the turn to write that the caller has, in which it has sent the first `sent` of them.
+    // In the turn to write that the caller has, in which it has sent the first `sent` bytes.
     write_all_transfer(stream_core& c, std::span<const std::byte> from, std::size_t sent) noexcept
         : write_all_transfer(c, from) {
         go_on_from(sent);

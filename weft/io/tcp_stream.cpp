@@ -47,7 +47,7 @@ result<tcp_stream> tcp_stream::of(descriptor owned) noexcept {
     auto core = detail::hold_stream(std::move(owned));
     if (!core) return failure(core.error());
     tcp_stream s(*std::move(core));
-    static_cast<void>(s.set_no_delay(true));  // a hint: it may be no socket of TCP
+    static_cast<void>(s.set_no_delay(true));  // a hint: it may not be a TCP socket
     return s;
 }
 

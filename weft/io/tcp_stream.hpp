@@ -1,10 +1,10 @@
-// tcp_stream: a connection of TCP.
+// tcp_stream: a TCP connection.
 //
 //   auto s = weft::tcp_stream::connect(*weft::endpoint::parse("127.0.0.1:7000"));
 //   if (!s) return s.error();                           // connection_refused, timed_out, ...
 //   if (auto sent = s->write_all(weft::bytes_of("hello\n")); !sent) return sent.error;
 //
-// Small writes are sent at once (TCP_NODELAY); set_no_delay(false) has the system gather them.
+// Small writes are sent at once (TCP_NODELAY); with set_no_delay(false) the system gathers them.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,8 @@ public:
                                       place_t place = place_t::current());
 
     // The first bytes go with the first packet, if the peer has given a cookie before (TCP Fast
-    // Open); else as connect(). This may then be through before anything was sent, so the first
-    // operation is a write, and it tells whether there is a peer.
+    // Open); otherwise as connect(). This may then be done before anything was sent, so the first
+    // operation must be a write; its result shows whether there is a peer.
     [[nodiscard]] static connecting async_connect_fast(
         const endpoint& to, duration timeout = duration::max()) noexcept {
         return {to, timeout, true};
@@ -43,11 +43,11 @@ public:
     static result<tcp_stream> connect_fast(const endpoint& to, duration timeout = duration::max(),
                                            place_t place = place_t::current());
 
-    // By name: "example.org:80", "[::1]:80", to whichever of its endpoints answers first. They are
-    // tried in the resolver's order, the families by turns; the next one when the latest has
-    // failed, or beside it when it has not answered for `attempt_delay` (RFC 8305; at least 10 ms).
-    // `timeout` is of all together, the look-up too. Errors: invalid_argument, those of
-    // resolver_category(), or if no endpoint answers that of the last to fail; timed_out;
+    // By name: "example.org:80", "[::1]:80", to the first of its endpoints that answers. They are
+    // tried in the resolver's order, alternating between the families; the next one when the latest
+    // has failed, or in parallel when it has not answered for `attempt_delay` (RFC 8305; at least
+    // 10 ms). `timeout` is for all together, with the look-up. Errors: invalid_argument, those of
+    // resolver_category(), or if no endpoint answers the error of the last to fail; timed_out;
     // operation_canceled.
     static constexpr duration default_attempt_delay = std::chrono::milliseconds(250);
     [[nodiscard]] static detail::connecting_by_name<tcp_stream> async_connect(
@@ -59,13 +59,13 @@ public:
                                       duration attempt_delay = default_attempt_delay,
                                       place_t place = place_t::current());
 
-    // Of a number that is connected; it is the stream's from now on, also if this fails.
+    // Takes ownership of an fd that is connected, also on failure.
     static result<tcp_stream> adopt(int number) noexcept;
 
     result<void> set_no_delay(bool on) noexcept;
-    // Probes of the peer after so many seconds of silence, and as often; zero: none.
+    // Probes the peer after this many seconds of silence, and as often; zero: no probes.
     result<void> set_keep_alive(std::chrono::seconds every) noexcept;
-    // How long what was written may wait for the peer to acknowledge it before the connection ends
+    // How long what was written may wait for the peer's acknowledgement before the connection ends
     // with timed_out; zero: as long as the system tries, about a quarter of an hour.
     result<void> set_user_timeout(std::chrono::milliseconds most) noexcept;
 

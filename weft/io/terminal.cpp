@@ -19,9 +19,9 @@
 namespace weft {
 namespace detail {
 
-// Of a scope.
+// The state of a scope.
 struct kept_modes : list_node<> {
-    owned_number number;  // of its own
+    owned_number number;  // a duplicate of its own
     ::pid_t owner = 0;    // the process that has changed them
     ::termios before{};
     ::termios during{};
@@ -39,11 +39,11 @@ result<void> told_by(int r) noexcept {
     return failure(std::error_code(errno, std::system_category()));
 }
 
-// The scopes that stand, for exit(). It has no end of its own: fibers may be left behind by one.
+// The active scopes, for exit(). It is never destroyed: exit() may leave fibers behind.
 struct all_scopes {
     const ::pid_t owner = ::getpid();
     system_mutex lock;
-    list<kept_modes> standing;  // the eldest first
+    list<kept_modes> standing;  // the oldest first
 
     static all_scopes& here() noexcept {
         alignas(all_scopes) static std::byte place[sizeof(all_scopes)];
@@ -66,7 +66,7 @@ struct all_scopes {
         return put_back_now(m);
     }
     void put_back_all() noexcept {
-        // In a child of fork() a thread that is not there may have it.
+        // In a child of fork() a thread that does not exist may hold the lock.
         std::unique_lock held(lock, std::defer_lock);
         if (::getpid() == owner)
             held.lock();
@@ -84,8 +84,8 @@ private:
     static result<void> put_back_now(kept_modes& m) noexcept;
 };
 
-// This program's terminal, which another program has at present: to change its modes would stop
-// this one (SIGTTOU).
+// This program's terminal, while another program is in its foreground: to change its modes would
+// stop this program (SIGTTOU).
 bool is_anothers(int number) noexcept {
     return ::tcgetsid(number) == ::getsid(0) && ::tcgetpgrp(number) != ::getpgrp();
 }
@@ -118,7 +118,7 @@ result<void> all_scopes::put_back_now(kept_modes& m) noexcept {
             modes.c_lflag |= ECHONL;
             break;
     }
-    if (to != terminal_mode::hidden) {  // a read gives what there is, from one byte on
+    if (to != terminal_mode::hidden) {  // a read returns what there is, from one byte on
         modes.c_cc[VMIN] = 1;
         modes.c_cc[VTIME] = 0;
     }
@@ -166,7 +166,7 @@ bool describe_line(const serial_options& o, ::termios& modes) noexcept {
     return true;
 }
 
-// The system does what it can of what it is asked, and calls that well done.
+// The system does what it can of what it is asked, and reports success.
 bool is_alike(const ::termios& a, const ::termios& b) noexcept {
     return ((a.c_cflag ^ b.c_cflag) & form_flags) == 0 &&
            ((a.c_iflag ^ b.c_iflag) & flow_flags) == 0 && ::cfgetispeed(&a) == ::cfgetispeed(&b) &&

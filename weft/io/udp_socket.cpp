@@ -31,7 +31,7 @@ result<udp_socket> udp_socket::open(const endpoint& of, const udp_options& o) no
     if (o.broadcast) turn_on(SOL_SOCKET, SO_BROADCAST);
     const bool v6 = of.family() == AF_INET6;
     if (v6 && o.only_v6) turn_on(IPPROTO_IPV6, IPV6_V6ONLY);
-    // A system that cannot leaves them apart.
+    // A system without this leaves the datagrams apart.
     if (o.coalesce) static_cast<void>(detail::set_option(*number, SOL_UDP, UDP_GRO, 1));
     if (o.details) {
         turn_on(v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO);
@@ -69,7 +69,7 @@ result<void> udp_socket::set_peer(const endpoint& to) noexcept {
         ref().call([&](int number) noexcept { return ::connect(number, to.data(), to.size()); }));
 }
 
-// Of the two families each has a name of its own for the same thing.
+// The two families have different names for the same option.
 result<void> udp_socket::set(int v4_name, int v6_name, int value) noexcept {
     const bool v6 = local_endpoint().family() == AF_INET6;
     return detail::set_option(ref(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? v6_name : v4_name, value);

@@ -1,7 +1,7 @@
-// udp_socket: datagrams of UDP.
+// udp_socket: UDP datagrams.
 //
-// Its one idea: a datagram comes and goes whole or not at all, so an operation ends with the first
-// system call that succeeds, and any number of parties may send and receive at once.
+// Design: a datagram is transferred whole or not at all, so an operation ends with the first system
+// call that succeeds, and callers may send and receive concurrently.
 //
 //   auto s = weft::udp_socket::bind("0.0.0.0:7000").value();
 //   std::array<std::byte, 1500> buffer;
@@ -14,12 +14,12 @@
 //
 //   auto c = weft::udp_socket::connect(server);         // one peer: send(), recv()
 //
-// What did not fit into the buffer is lost, and said to be (received::lost). An empty datagram is
-// one: zero bytes and no error. There is no end of a stream.
+// What did not fit into the buffer is lost and counted (received::lost). An empty datagram is a
+// datagram: zero bytes and no error. There is no end of a stream.
 //
-// Errors that come back by ICMP are told to a socket that has a peer, by its next operation,
-// whichever that is: connection_refused where nobody listens. So a send may report what became of
-// the send before. A socket without a peer is not told.
+// A socket that has a peer gets the errors that come back by ICMP from its next operation,
+// whichever that is: connection_refused if no socket is bound there. So a send may report what
+// became of the send before. A socket without a peer gets no such errors.
 #pragma once
 
 #include <string_view>
@@ -32,49 +32,49 @@ namespace weft {
 
 struct udp_options {
     bool reuse_address = false;  // several sockets receive what is sent to a group at one port
-    bool reuse_port = false;     // several sockets of one port share what comes
-    bool broadcast = false;      // it may send to all of a net
-    bool only_v6 = false;        // at "[::]:0": not what comes by IPv4
-    // Datagrams of one sender may come as one, of up to 64 KiB, in recv_many(): incoming::segment.
-    // To the other receives several would be one. A hint, see coalesces().
+    bool reuse_port = false;     // several sockets of one port share the datagrams
+    bool broadcast = false;      // may send to a broadcast address
+    bool only_v6 = false;        // at "[::]:0": no IPv4 datagrams
+    // Datagrams of one sender may arrive as one, of up to 64 KiB, in recv_many():
+    // incoming::segment. The other receives would take several for one. A hint, see coalesces().
     bool coalesce = false;
-    bool details = false;  // recv_many() tells where each came in, its hops and traffic class
+    bool details = false;  // recv_many() reports the local address, hops and traffic class
     duration receive_timeout = duration::max();  // of one operation; max: none
-    duration send_timeout = duration::max();     //
+    duration send_timeout = duration::max();     // the same
 };
 
 class udp_socket : public datagram_socket {
 public:
     udp_socket() noexcept = default;  // none
 
-    // "127.0.0.1:7000", "[::1]:0"; port zero: a free one, see local_endpoint(). Fails with what the
-    // system says: address_in_use, permission_denied; invalid_argument.
+    // "127.0.0.1:7000", "[::1]:0"; port zero: a free one, see local_endpoint(). Errors are the
+    // system's: address_in_use, permission_denied; invalid_argument.
     static result<udp_socket> bind(std::string_view where, const udp_options& = {});
     static result<udp_socket> bind(const endpoint& where, const udp_options& = {});
-    // At any port, with a peer. Nothing is sent, and nothing waited for.
+    // At any port, with a peer. Sends nothing, and does not wait.
     static result<udp_socket> connect(const endpoint& to, const udp_options& = {});
 
-    // From now on it sends to this one, and receives from no other.
+    // From now on it sends to this peer, and receives from no other.
     result<void> set_peer(const endpoint& to) noexcept;
 
-    // Of a multicast group; `interface_index` is that of if_nametoindex(), zero: the system's
-    // choice. address_in_use: it is in it; address_not_available: it is not.
+    // For a multicast group; `interface_index` is that of if_nametoindex(), zero: the system's
+    // choice. address_in_use: it is a member already; address_not_available: it is not a member.
     result<void> join(const ip_address& group, unsigned interface_index = 0) noexcept;
     result<void> leave(const ip_address& group, unsigned interface_index = 0) noexcept;
-    // The same, of what one source sends to it alone; each source is joined by itself.
+    // The same, but only for what one source sends to the group; each source is joined separately.
     result<void> join_source(const ip_address& group, const ip_address& source,
                              unsigned interface_index = 0) noexcept;
     result<void> leave_source(const ip_address& group, const ip_address& source,
                               unsigned interface_index = 0) noexcept;
-    // How what is sent to a group goes: through which interface, how far, and whether sockets of
-    // this machine receive it too (they do if nothing is said).
+    // How datagrams to a group are sent: through which interface, how far, and whether sockets of
+    // this machine receive them too (by default they do).
     result<void> set_multicast_interface(unsigned interface_index) noexcept;
     result<void> set_multicast_hops(int count) noexcept;
     result<void> set_multicast_loop(bool on) noexcept;
     result<void> set_broadcast(bool on) noexcept;
 
-    // Whether the system knows how to cut what is sent into segments. If so it may refuse to still,
-    // for one way out (sent_many::cut_here).
+    // Whether the system can cut what is sent into segments. If so it may still refuse to, for one
+    // route (sent_many::cut_here).
     bool can_cut() const noexcept;
     bool coalesces() const noexcept;
 

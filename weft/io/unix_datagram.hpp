@@ -7,11 +7,11 @@
 //   auto c = weft::unix_datagram::connect(*weft::endpoint::local("/run/log"));
 //   auto [a, b] = weft::unix_datagram::pair().value();  // connected with each other
 //
-// None is lost on the way, and none comes before another that was sent earlier: send() waits while
-// the peer's queue is full. send_to() without a peer waits as well, but the system tells it of room
-// only when the receiver takes one of its own; so where many send to one, each has a peer or a
-// timeout. A path stays when its socket has gone; bind() fails on one that is there
-// (address_in_use). A sender without a name is of no family in recv_from(), and cannot be answered.
+// No datagram is lost on the way, and none overtakes an earlier one: send() waits while the peer's
+// queue is full. send_to() without a peer waits too, but the system reports room to it only when
+// the receiver takes one of its own; so if many send to one socket, each needs a peer or a timeout.
+// A path remains when its socket is gone; bind() fails on a path that exists (address_in_use). In
+// recv_from() a sender without a name has no family, and cannot be answered.
 #pragma once
 
 #include <utility>
@@ -28,10 +28,10 @@ public:
     // Without a name, with a peer: connection_refused, no_such_file_or_directory. Does not wait.
     static result<unix_datagram> connect(const endpoint& to);
     static result<std::pair<unix_datagram, unix_datagram>> pair();
-    // Of a number of such a socket; it is this one's from now on, also if this fails.
+    // Takes ownership of an fd of such a socket, also on failure.
     static result<unix_datagram> adopt(int number) noexcept;
 
-    // From now on it sends to this one, and receives from no other.
+    // From now on it sends to this peer, and receives from no other.
     result<void> set_peer(const endpoint& to) noexcept;
 
 private:

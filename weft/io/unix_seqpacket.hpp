@@ -1,15 +1,15 @@
-// unix_seqpacket, unix_seqpacket_listener: connections within the machine that keep the boundaries
-// of what is sent.
+// unix_seqpacket, unix_seqpacket_listener: connections within the machine that keep message
+// boundaries.
 //
 //   auto [a, b] = weft::unix_seqpacket::pair().value();
 //   if (!a.send(weft::bytes_of("one")) || !a.send(weft::bytes_of("two"))) return false;
 //   std::array<std::byte, 4096> buffer;
 //   while (auto m = b.recv(buffer)) use(std::span(buffer).first(m->bytes));   // "one", "two"
 //
-// A message comes whole, never two at once, in the order in which they were sent; what did not fit
-// into the buffer is lost, and said to be. end_of_stream: the peer has ended. To the system an
-// empty message looks like the end, so none is sent (invalid_argument), and one of a peer that
-// sends it is told as the end. Any number of parties may send and receive at once.
+// Messages arrive whole, one per receive, in the order in which they were sent; what did not fit
+// into the buffer is lost and counted. end_of_stream: the peer has ended. To the system an empty
+// message looks like the end, so none is sent (invalid_argument), and an empty message of a peer
+// reads as the end. Callers may send and receive concurrently.
 #pragma once
 
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ namespace weft {
 
 namespace detail {
 
-// Of a socket of messages; it is closed if it cannot be.
+// For a socket that keeps messages apart; the fd is closed on failure.
 result<descriptor> own_messages(int number) noexcept;
 
 class message_send final : public datagram_operation {
@@ -71,7 +71,7 @@ public:
     static result<unix_seqpacket> connect(const endpoint& to, duration timeout = duration::max(),
                                           place_t place = place_t::current());
     static result<std::pair<unix_seqpacket, unix_seqpacket>> pair();
-    // Of a number that is connected; it is this one's from now on, also if this fails.
+    // Takes ownership of an fd that is connected, also on failure.
     static result<unix_seqpacket> adopt(int number) noexcept;
     static result<unix_seqpacket> accepted(int number) noexcept { return adopt(number); }
 
@@ -93,9 +93,10 @@ public:
         return detail::block_for(op, place);
     }
 
-    // A message with numbers of descriptors (passed_numbers.hpp); recv() of it lets go of them. The
-    // numbers stay open until it was sent. bad_file_descriptor: one is not open, or this one was
-    // none; invalid_argument: there is no byte, or no room for one, or there are too many numbers.
+    // A message with descriptors (passed_numbers.hpp); recv() of such a message drops them. The fds
+    // must stay open until it was sent. bad_file_descriptor: one of them is not open, or this
+    // object is empty; invalid_argument: there is no byte, or no room for one, or there are too
+    // many fds.
     [[nodiscard]] detail::message_send_numbers async_send_numbers(
         std::span<const std::byte> from, std::span<const int> numbers) noexcept {
         return {owned_.ref(), from, numbers, send_timeout_};
@@ -123,9 +124,10 @@ public:
     void set_receive_timeout(duration d) noexcept { receive_timeout_ = d; }
     void set_send_timeout(duration d) noexcept { send_timeout_ = d; }
 
-    // Ends what is sent; the peer's receives find the end behind it. Does not wait.
+    // Shuts down the sending side; the peer's receives find the end after the last message. Does
+    // not wait.
     result<void> end() noexcept;
-    // Each waiter is told errc::closed. Any thread.
+    // Ends each waiting operation with errc::closed. Any thread.
     void close() noexcept { owned_.ref().close(); }
 
     endpoint local_endpoint() const noexcept { return detail::local_of(owned_.ref()); }

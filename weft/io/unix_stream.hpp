@@ -4,7 +4,7 @@
 //   auto s = weft::unix_stream::connect(*weft::endpoint::local("/run/service"));
 //   auto [a, b] = weft::unix_stream::pair().value();    // connected with each other
 //
-// A path stays when its listener has gone; bind() fails on one that is there (address_in_use).
+// A path remains when its listener is gone; bind() fails on a path that exists (address_in_use).
 #pragma once
 
 #include <utility>
@@ -32,13 +32,14 @@ public:
                                        place_t place = place_t::current());
     static result<std::pair<unix_stream, unix_stream>> pair();
 
-    // Of a number that is connected; it is the stream's from now on, also if this fails.
+    // Takes ownership of an fd that is connected, also on failure.
     static result<unix_stream> adopt(int number) noexcept;
 
-    // All of the bytes, with numbers of descriptors (passed_numbers.hpp), which go with the first
-    // of them and stay open until then. Of the writes and reads that there is one of at a time.
-    // Zero bytes received: the peer has ended. bad_file_descriptor: a number is not open, or this
-    // is no stream; invalid_argument: there is no byte, or no room for one, or too many numbers.
+    // Transfers bytes with descriptors (passed_numbers.hpp), which go with the first byte and must
+    // stay open until then; a send sends all of the bytes. They count as the one write or read at a
+    // time. Zero bytes received: the peer has ended. bad_file_descriptor: an fd is not open, or
+    // this stream is empty; invalid_argument: there is no byte, or no room for one, or there are
+    // too many fds.
     [[nodiscard]] detail::stream_send_numbers async_send_numbers(
         std::span<const std::byte> from, std::span<const int> numbers) noexcept {
         return {core(), from, numbers};

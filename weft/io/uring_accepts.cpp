@@ -22,7 +22,7 @@ std::uint64_t key_of(const void* served) noexcept {
 
 io_request* next_of(const io_request& r) noexcept { return static_cast<io_request*>(r.data); }
 
-// Each waiter looks for itself: at a listener that is closed, or from which others accept.
+// Completes all waiters, which try again: the listener is closed, or others accept from it.
 template <class Line>
 void give_up(Line& waiting, int why) noexcept {
     for (Line all = std::exchange(waiting, {}); io_request* r = all.pop_front();) r->complete(why);
@@ -113,7 +113,7 @@ void uring_accepts::tell(std::uint64_t what, int n, bool more) noexcept {
     served& s = *reinterpret_cast<served*>(static_cast<std::uintptr_t>(what & ~tag_bits));
     const bool cannot = n == -EINVAL && s.of.is_open();  // before Linux 5.19
     if (cannot) s.ahead->share();
-    // What went wrong is told to one; a waiter beside it finds out for itself.
+    // One waiter gets the error; the others find it out when they try.
     const bool tells = n >= 0 || (n != -ECANCELED && !cannot);
     if (tells && !s.waiting.empty()) {
         s.waiting.pop_front()->complete(n);
@@ -149,7 +149,7 @@ bool uring_accepts::is_under_way() const noexcept {
     return s != nullptr;
 }
 
-// Listeners that are closed, or served so no more.
+// Listeners that are closed, or no longer served here.
 void uring_accepts::forget_ended() noexcept {
     for (std::unique_ptr<served>* at = &first_; *at != nullptr;) {
         served& s = **at;

@@ -1,11 +1,11 @@
-// uring_accepts: the listeners from which a driver on io_uring goes on accepting by itself.
+// uring_accepts: the listeners for which a driver on io_uring keeps an accept armed.
 //
-// Its one idea: one request of the system gives one connection after the other. They go to those
-// that wait here, in order; what comes when none does is kept beside the listener
-// (accept_ahead.hpp), and what no party has asked for when the loop goes to sleep ends the request,
-// until a party asks again. So do more than a few.
+// Design: one request of the system returns one connection after the other. They go to the waiters
+// here, in order; a connection that comes when none waits is queued beside the listener
+// (accept_ahead.hpp). If some are left there when the loop goes to sleep, or as many as the queue's
+// limit, the request is cancelled until the next accept().
 //
-// It is the driver's own, on its thread.
+// It belongs to the driver, and is used on its thread.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,23 @@ namespace weft::detail {
 
 class uring_accepts {
 public:
-    // Of a result that is for tell(): the last bits of what it is for.
+    // The low bits of the key of a result for tell().
     static constexpr std::uint64_t tag = 3;
     static constexpr std::uint64_t tag_bits = 7;
-    // Of one that has no receiver.
+    // The key of a request whose result is ignored.
     static constexpr std::uint64_t tag_nobody = 2;
 
-    // The next entry of the driver's ring; results may be told meanwhile.
+    // The next entry of the driver's ring; results may be delivered meanwhile.
     using next_entry = ::io_uring_sqe& (*)(io_driver&) noexcept;
 
     uring_accepts(io_driver& d, next_entry e) noexcept : driver_(d), entry_(e) {}
     uring_accepts(const uring_accepts&) = delete;
-    // Precondition: no party waits. What the system still has under way ends with the ring.
+    // Precondition: no request waits. What the system still has under way ends with the ring.
     ~uring_accepts();
 
-    // An accept, of a listener that this driver serves. Without memory it is completed with ENOMEM.
+    // An accept, on a listener that this driver serves. Without memory it is completed with ENOMEM.
     void wait(io_request& r) noexcept;
-    // True: it has waited, and does so no more; it is not completed.
+    // True: the request was waiting, and no longer is; it is not completed.
     bool forget(io_request& r) noexcept;
     // A result has come; `more`: it is not the last.
     void tell(std::uint64_t what, int n, bool more) noexcept;
@@ -45,13 +45,13 @@ public:
         if (any_unwanted_) [[unlikely]]
             end_unwanted();
     }
-    // Others accept from that listener, which may be gone by now.
+    // Others accept from that listener, which may be destroyed by now.
     void end(const accept_ahead* of) noexcept;
     void end_all() noexcept;
     bool is_under_way() const noexcept;
 
 private:
-    // Requests, the oldest first, each with the next in its `data`: to wait allocates nothing.
+    // Requests, the oldest first, each with the next in its `data`: waiting allocates nothing.
     class line_of_requests {
     public:
         bool empty() const noexcept { return first_ == nullptr; }
@@ -61,14 +61,14 @@ private:
 
     private:
         io_request* first_ = nullptr;
-        io_request* last_ = nullptr;  // means nothing while it is empty
+        io_request* last_ = nullptr;  // has no meaning while it is empty
     };
     struct served {
         std::shared_ptr<accept_ahead> ahead;
         descriptor_ref of;
         line_of_requests waiting;
-        bool under_way = false;  // by the system; a user of the entry
-        bool ending = false;     // it was told to end it
+        bool under_way = false;  // the system has the request; it is a user of the entry
+        bool ending = false;     // a cancellation was submitted
         std::unique_ptr<served> next;
     };
     static_assert(alignof(served) > tag_bits);
@@ -82,7 +82,7 @@ private:
     io_driver& driver_;
     const next_entry entry_;
     std::unique_ptr<served> first_;
-    bool any_unwanted_ = false;  // something was accepted when no party waited
+    bool any_unwanted_ = false;  // something was accepted while no request waited
 };
 
 }  // namespace weft::detail

@@ -1,8 +1,8 @@
 // wake_fd: the descriptor by which other threads end the sleep of a driver that waits for
 // descriptors.
 //
-// Its one idea: a word says whether the driver sleeps, so that a wake of one awake is one exchange
-// and no system call, and is remembered all the same.
+// Design: a word says whether the driver sleeps, so that a wake of a driver that is awake is one
+// exchange and no system call, and is still remembered.
 //
 // Model: test/model/wake_fd_test.cpp
 #pragma once
@@ -30,27 +30,29 @@ public:
     [[nodiscard]] bool begin_sleep() noexcept {
         return state_.exchange(asleep, std::memory_order_acq_rel) != woken;
     }
-    // After it, or instead: whether there was a wake, which is forgotten.
+    // After it, or instead: whether there was a wake, which is then cleared.
     bool end_sleep() noexcept { return state_.exchange(awake, std::memory_order_acq_rel) == woken; }
-    // Forgets what has woken it so far; the descriptor is quiet then, unless it was told meanwhile.
-    // First the descriptor, and then the word: a wake in between is told in vain, and none is
-    // forgotten. Where each wake is told one may be told twice, so there it is always asked.
+    // Clears the wakes so far; the descriptor is then not readable, unless it was signalled
+    // meanwhile. First the descriptor, and then the word: a wake in between signals the descriptor
+    // without need, and none is lost. If each wake signals, one may be signalled twice, so then the
+    // descriptor is always read.
     void forget() noexcept {
         if (always_.load(std::memory_order_relaxed) ||
             state_.load(std::memory_order_relaxed) == woken)
             forget_told();
         state_.exchange(awake, std::memory_order_acq_rel);
     }
-    // The descriptor has told of a wake: it is quiet until the next.
+    // The descriptor was readable: clears it until the next wake.
     void drain() noexcept;
-    // From now on every wake is told, as is one that came before: a foreign loop sleeps on it.
+    // From now on every wake signals the descriptor, also one that came before: a foreign loop
+    // sleeps on it.
     void always_tell() noexcept;
 
 private:
     enum : unsigned char { awake, asleep, woken };
 
     void tell() noexcept;
-    void forget_told() noexcept;  // if it was
+    void forget_told() noexcept;  // if it was signalled
 
     const int number_;
     atomic<unsigned char> state_{awake};

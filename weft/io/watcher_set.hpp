@@ -1,15 +1,15 @@
 // watcher_set: the drivers that know of one descriptor: those that watch it, and those that were
 // given calls on it.
 //
-// Its one idea: mostly it is one, which lies in the word itself; a second one makes a list. So any
-// number of loops may wait for one descriptor, and the set of a descriptor that one loop waits for
-// takes eight bytes.
+// Design: usually there is one driver, which is stored in the word itself; a second one makes a
+// list. So several loops may wait for one descriptor, without a limit, and the set of a descriptor
+// that one loop waits for takes eight bytes.
 //
 //      word:   0                          no driver
 //              driver | what              one, and what it does
 //              list   | is_list           several, each as above
 //
-// It is written under the lock of its entry; a driver may look for itself without it.
+// Written under the lock of its entry; a driver may look for itself without the lock.
 //
 // Model: test/model/io_entry_test.cpp
 #pragma once
@@ -28,16 +28,16 @@ namespace detail {
 
 class watcher_set {
 public:
-    static constexpr std::uintptr_t watches = 1;  // tells of events
+    static constexpr std::uintptr_t watches = 1;  // reports events
     static constexpr std::uintptr_t serves = 2;   // was given calls
-    static constexpr std::uintptr_t room = 8;     // also of room to write; only if it watches
+    static constexpr std::uintptr_t room = 8;     // also room to write; only if it watches
 
     watcher_set() noexcept = default;
     watcher_set(const watcher_set&) = delete;
     ~watcher_set() { clear(); }
 
-    // A glance, without the lock: d is the only one, and does `what`. If not, it is to be looked
-    // up.
+    // A check without the lock: d is the only one, and does `what`. If not, look it up under the
+    // lock.
     bool is_only(const io_driver& d, std::uintptr_t what) const noexcept {
         // Relaxed: d's own thread alone adds d, and what removes it ends d's calls after that.
         const std::uintptr_t w = word_.load(std::memory_order_relaxed);
@@ -47,11 +47,11 @@ public:
     // All of these under the lock.
     bool has(const io_driver& d, std::uintptr_t what) const noexcept;
     [[nodiscard]] bool add(io_driver& d, std::uintptr_t what) noexcept;  // false: no memory
-    // True: it was there. With `watches` goes `room`.
+    // True: it was there. Removing `watches` removes `room` too.
     bool remove(const io_driver& d, std::uintptr_t what) noexcept;
     void clear() noexcept;
-    // Has those of `from` for which f(driver, what) is true; `from` has none then. Precondition: it
-    // had none itself.
+    // Takes over the drivers of `from` for which f(driver, what) is true; `from` is empty
+    // afterwards. Precondition: this set is empty.
     template <class F>
     void take(watcher_set& from, F&& f) {
         const std::uintptr_t w = from.word();
@@ -100,7 +100,7 @@ private:
         return (w & is_list) != 0 ? reinterpret_cast<list*>(w & ~all_bits) : nullptr;
     }
     std::uintptr_t word() const noexcept { return word_.load(std::memory_order_relaxed); }
-    // Where d stands in the list; its count: nowhere.
+    // The index of d in the list; its count: not in the list.
     static unsigned place_of(const list& l, const io_driver& d) noexcept;
     [[nodiscard]] static bool push(list& l, std::uintptr_t item) noexcept;
 

@@ -1,9 +1,9 @@
-// run: the two-second path: a loop on this thread, and the program's first fiber in it.
+// run: the short way to start: a loop on this thread, and the program's first fiber in it.
 //
 //   int main() { return weft::run([] { ...; return 0; }); }
 //
-// Returns what the function returns, when it and all that it began has ended. Throws what leaves
-// it, and weft::stopped if it was stopped. A thread runs one at a time.
+// Returns what the function returns, when the function and all that it started has ended. Throws
+// what leaves the function, and weft::stopped if it was stopped. A thread runs one loop at a time.
 #pragma once
 
 #include <concepts>
@@ -27,7 +27,7 @@ std::invoke_result_t<std::decay_t<F>> run(F&& f, fiber_options options = {}) {
     fiber main(
         [&value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value.keep(std::move(f)); },
         options);
-    main.start();  // also one that is lazy
+    main.start();  // also with launch::lazy
     l.run();
     const join_outcome how = main.join();
     if (how.stopped()) detail::throw_stopped(how.reason());

@@ -41,7 +41,7 @@ class openssl_category final : public std::error_category {
     }
 };
 
-// What a server has to look up in the middle of a handshake. It is the SSL_CTX's, and goes with it.
+// What a server looks up during a handshake. Owned by the SSL_CTX, and destroyed with it.
 struct server_settings {
     std::string protocols;  // as they are sent
     std::map<std::string, tls_context> hosts;
@@ -54,7 +54,7 @@ int settings_index() noexcept {
         });
     return the_one;
 }
-// As ALPN has them: each behind its length.
+// In the form of ALPN: each after its length.
 bool in_one(const std::vector<std::string>& protocols, std::string& all) {
     for (const std::string& p : protocols) {
         if (p.empty() || p.size() > 255) return false;
@@ -85,7 +85,7 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* bytes,
     return r == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// The name that a client asks for; empty: none. (RFC 6066: a list of one, of the kind zero.)
+// The name that a client asks for; empty: none. (RFC 6066: a list of one, of type zero.)
 std::string_view name_asked_for(SSL* ssl) noexcept {
     const unsigned char* p = nullptr;
     std::size_t n = 0;
@@ -96,8 +96,8 @@ std::string_view name_asked_for(SSL* ssl) noexcept {
     return {reinterpret_cast<const char*>(p + 5), length_at(3)};
 }
 
-// A connection becomes one of another context. Before OpenSSL looks for the session that a client
-// wants to resume: it finds only those of that context.
+// Changes the context of a connection. This is before OpenSSL looks up the session that a client
+// wants to resume: it finds only those of the new context.
 void become(SSL* ssl, SSL_CTX* other) noexcept {
     ::SSL_set_SSL_CTX(ssl, other);
     ::SSL_set_verify(ssl, ::SSL_CTX_get_verify_mode(other), nullptr);
@@ -108,14 +108,14 @@ void become(SSL* ssl, SSL_CTX* other) noexcept {
     static_cast<void>(::SSL_set_num_tickets(ssl, ::SSL_CTX_get_num_tickets(other)));
 }
 
-// Of a connection whose host was chosen.
+// Set for a connection whose host was chosen.
 int chosen_index() noexcept {
     static const int the_one = ::SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
     return the_one;
 }
 
 int choose_host(SSL* ssl, int* alert, void* settings) {
-    // A client that was asked for another key says hello twice, the second time to the host.
+    // A client that was asked for another key sends its hello twice, the second time to the host.
     if (::SSL_get_ex_data(ssl, chosen_index()) != nullptr) return SSL_CLIENT_HELLO_SUCCESS;
     const auto& hosts = static_cast<const server_settings*>(settings)->hosts;
     *alert = SSL_AD_INTERNAL_ERROR;
@@ -150,7 +150,7 @@ bool identify(SSL_CTX* c, const std::string& certificate_file, const std::string
            ::SSL_CTX_check_private_key(c) == 1;
 }
 
-// It tells a client whose certificates it takes.
+// Sends a client the names of the issuers whose certificates it accepts.
 bool ask_clients(SSL_CTX* c, const tls_server_options& o) {
     if (o.clients == tls_clients::unknown) return true;
     const int must = o.clients == tls_clients::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
@@ -167,7 +167,7 @@ bool is_server(const tls_context& c) noexcept {
            ::SSL_CTX_get_ssl_method(c.native_handle()) == ::TLS_server_method();
 }
 
-// With what both sides have in common. Null: OpenSSL has noted why.
+// With the settings of both sides. Null: OpenSSL has noted why.
 std::shared_ptr<SSL_CTX> fresh_context(const SSL_METHOD* of) {
     ::ERR_clear_error();
     SSL_CTX* const c = ::SSL_CTX_new(of);
@@ -175,12 +175,13 @@ std::shared_ptr<SSL_CTX> fresh_context(const SSL_METHOD* of) {
     std::shared_ptr<SSL_CTX> owned(c, ::SSL_CTX_free);
     ::SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION);
     ::SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);  // an idle connection has none
-    ::SSL_CTX_set_read_ahead(c, 1);                   // a record and what follows it by one call
+    ::SSL_CTX_set_read_ahead(c, 1);                   // a record and what follows it with one call
     return owned;
 }
 
-// A session is resumed by the context that it was begun with, and by no other, which may ask for
-// other certificates. (Without that, OpenSSL resumes none in which it has asked for one.)
+// A session is resumed only by the context that it was started with; another one may ask for other
+// certificates. (Without an ID, OpenSSL resumes no session in which it has asked for a
+// certificate.)
 bool tell_sessions_apart(SSL_CTX* c) {
     unsigned char id[SSL_MAX_SID_CTX_LENGTH];
     return ::RAND_bytes(id, sizeof id) == 1 &&

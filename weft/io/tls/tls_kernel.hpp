@@ -1,12 +1,12 @@
 // tls_kernel: the kernel makes the records of what is sent on a socket (kTLS).
 //
-// Its one idea: once the keys are the kernel's, what is sent is the contents of records. They are
-// data; what is not is a message that has its type beside it.
+// Design: once the kernel has the keys, the contents of records are sent. They are data; anything
+// else is a message with its type in a control message.
 //
 //      OpenSSL ---- "close_notify", alert ----> message: type 21 | 2 bytes ---> kernel ---> record
 //
-// A kernel has it for some ciphers, or has it not; nothing is changed then. There is no way back,
-// and no other keys (Linux before 6.14).
+// A kernel supports some ciphers, or none; then nothing changes. The keys cannot be taken back, nor
+// replaced (Linux before 6.14).
 //
 //   if (detail::give_keys(of, keys)) ...
 //   detail::typed_message m(SSL3_RT_ALERT, data, bytes);   // for sendmsg: &m.header
@@ -23,15 +23,16 @@
 
 namespace weft::detail {
 
-// What OpenSSL gives its BIO with the control of this number, and the one by which it says the type
-// of what it writes, until it flushes. They are in its internal/bio.h; bio.h has reserved them.
+// The control commands of a BIO: OpenSSL passes the keys with the first, and with the second the
+// type of what it writes, until it flushes. They are in its internal/bio.h; bio.h has reserved
+// them.
 constexpr int bio_control_set_ktls = 72;
 constexpr int bio_control_set_type = 74;
 
 constexpr unsigned char type_of_data = 23;
 
-// `keys` begins with a tls_crypto_info, and is as long as its cipher says. False: they are not the
-// kernel's, whatever the reason.
+// `keys` begins with a tls_crypto_info, and is as long as its cipher requires. False: the kernel
+// does not have them, whatever the reason.
 bool give_keys(const descriptor_ref& to, const void* keys) noexcept;
 
 // One run of bytes of a type.

@@ -1,8 +1,8 @@
-// tls_rest: what a stream of TLS has to send and its socket had no room for.
+// tls_rest: what a TLS stream has to send while its socket has no room.
 //
-// Its one idea: to append costs what is appended. It is bytes, as they are sent; or, while the
-// kernel makes the records (tls_kernel.hpp), pieces of their contents, each behind its type. A
-// piece of which a part is sent stays one: its head goes along.
+// Design: appending costs what is appended. The rest is bytes, as they are sent; or, while the
+// kernel makes the records (tls_kernel.hpp), pieces of their contents, each after its type. A piece
+// that is sent in part stays a piece: its head moves along.
 //
 //      begin_                             end_          sent: 3 bytes       begin_
 //      | type, 5 | h e l l o | type, 2 | c n |                ---> . . . . . | type, 2 | l o | ...
@@ -42,7 +42,7 @@ public:
         std::uint32_t bytes;
         unsigned char type;
     };
-    // A piece. False: no memory, and nothing of it is appended.
+    // Appends a piece. False: no memory, and nothing of it is appended.
     bool append(unsigned char type, const std::byte* from, std::size_t count) noexcept {
         const piece head = {static_cast<std::uint32_t>(count), type};
         if (capacity_ - end_ < sizeof head + count && !make_room(sizeof head + count)) return false;
@@ -55,7 +55,7 @@ public:
         return head;
     }
     std::byte* first_contents() const noexcept { return data() + sizeof(piece); }
-    // So many of the contents of the first piece, at least one.
+    // Drops this many bytes of the first piece's contents, at least one.
     void drop_of_first(std::size_t count) noexcept {
         piece head = first();
         head.bytes -= static_cast<std::uint32_t>(count);
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    // Behind what there is: what is copied is paid for by as much that was dropped, or by half as
+    // Makes room at the end: what is copied is paid for by as much that was dropped, or by half as
     // much that is appended.
     bool make_room(std::size_t count) noexcept {
         const std::size_t all = size() + count;

@@ -17,15 +17,15 @@ namespace weft {
 namespace detail {
 
 // Invariants:
-// L1  OpenSSL's object and what goes with it is used under the lock, and nothing waits under it
-// L2  what OpenSSL has written is sent in its order: nothing is while there is a rest
+// L1  OpenSSL's object and what belongs to it are used under the lock, and nothing waits under it
+// L2  what OpenSSL has written is sent in its order: nothing else is sent while there is a rest
 // L3  while there is a rest, a read or a write waits until the socket has room for it
 // L4  while the rest is full nothing is received, so a peer that asks for answers and reads none of
-//     them is not heard; what it has sent before is one buffer, and is answered within 64 KiB
+//     them is not served; what it has sent before is one buffer, and is answered within 64 KiB
 // L5  the kernel begins to make the records while there is no rest; from then on the rest is pieces
-//     of a type, else bytes
-// L6  the kernel may keep a part of the last record that it took, and forgets it at a close: what
-//     writes is over when the socket has room again, and so for that part
+//     of a type, before that bytes
+// L6  the kernel may keep a part of the last record that it took, and drops it at a close: a write
+//     is done when the socket has room again, and so for that part
 struct tls_core {
     explicit tls_core(tcp_stream&& s = {}) noexcept
         : under(std::move(s)), of(descriptor_ref::find(under.native_handle())) {}
@@ -41,14 +41,14 @@ struct tls_core {
     tls_rest rest;
     int system_error = 0;               // of the last call; zero: none
     int rest_error = 0;                 // of the last call that sent none of the rest
-    std::shared_ptr<SSL_CTX> context;   // of a client, and
-    std::string host;                   // of its peer: whose session it is
-    bool shaken = false;                // the handshake is through
-    bool cut = false;                   // the system's end has come
+    std::shared_ptr<SSL_CTX> context;   // a client's, and
+    std::string host;                   // its peer's name: they identify the session
+    bool shaken = false;                // the handshake is done
+    bool cut = false;                   // the socket has reached its end
     bool in_kernel = false;             // the kernel makes the records that are sent
-    bool gathers = false;               // within a call: what it writes goes into the rest
+    bool gathers = false;               // during a call: what it writes goes into the rest
     unsigned char type = type_of_data;  // of what is written next, to the kernel
-    std::error_code failed;             // from now on
+    std::error_code failed;             // the error of every later operation
 
     std::int64_t call(io_request::kind what, void* data, std::size_t bytes) noexcept {
         io_request r;
@@ -62,7 +62,7 @@ struct tls_core {
         return n;
     }
 
-    // False: there is a rest still; system_error is EAGAIN, or why.
+    // False: a rest is left; system_error is EAGAIN, or the reason.
     bool flush() noexcept {
         while (!rest.empty()) {
             const std::int64_t n =
@@ -82,7 +82,7 @@ struct tls_core {
         const tls_rest::piece first = rest.first();
         return send_typed(first.type, rest.first_contents(), first.bytes);
     }
-    // It makes records of it. Of a call that was short nothing is proven (io_entry.hpp).
+    // The kernel makes records of it. For a short call no rule is proven (io_entry.hpp).
     std::int64_t send_typed(unsigned char as, const void* data, std::size_t bytes) noexcept {
         typed_message m(as, data, bytes);
         return call(io_request::send_message, &m.header, 0);
@@ -103,9 +103,10 @@ struct tls_core {
         r.of = of;
         return r.try_now() != -EAGAIN;
     }
-    // The rest can be sent as soon as the socket has room. (If not, a write will say why.)
+    // The rest can be sent as soon as the socket has room. (If not, a write will return the error.)
     bool waits_for_room() const noexcept { return !rest.empty() && rest_error == EAGAIN; }
-    // It is more than the record that a write leaves: else two who write and read would stop.
+    // More than the record that a write leaves: otherwise two peers that write and read would both
+    // stop.
     bool is_full() const noexcept { return rest.size() > most_rest_bytes && waits_for_room(); }
 
     // OpenSSL offers its keys. L5
@@ -113,7 +114,7 @@ struct tls_core {
         if (!in_kernel && flush() && give_keys(of, keys)) return in_kernel = true;
         return false;
     }
-    // The kernel has no way to change its keys, so their change is not to be told.
+    // The kernel cannot change its keys, so a change of keys must not be announced.
     bool is_change_of_keys(const char* from) const noexcept {
         return in_kernel && type == SSL3_RT_HANDSHAKE && shaken && *from == SSL3_MT_KEY_UPDATE;
     }
@@ -127,7 +128,7 @@ struct tls_core {
 using detail::io_request;
 using detail::tls_core;
 
-// What OpenSSL reads and writes by.
+// What OpenSSL reads and writes with.
 namespace {
 
 tls_core& core_of(BIO* b) noexcept { return *static_cast<tls_core*>(::BIO_get_data(b)); }
@@ -188,7 +189,7 @@ long control_for_tls(BIO* b, int what, long how, void* data) {
     }
 }
 
-// Made once, never destroyed. Null: no memory.
+// Created once, never destroyed. Null: no memory.
 BIO_METHOD* socket_for_tls() noexcept {
     static BIO_METHOD* const the_one = [] {
         BIO_METHOD* const m = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weft");
@@ -205,7 +206,8 @@ BIO_METHOD* socket_for_tls() noexcept {
     return the_one;
 }
 
-// What the peer must be. An address is no name: it is looked for among the certificate's addresses.
+// Sets what the peer must be. An address is not a name: it is looked up among the addresses of the
+// certificate.
 bool expect_host(SSL* ssl, const std::string& host) {
     if (ip_address::parse(host))
         return ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), host.c_str()) == 1;
@@ -241,9 +243,9 @@ result<tls_stream> tls_stream::over(tcp_stream&& s, const tls_context& c) {
 
 result<tls_stream> tls_stream::client(tcp_stream s, const tls_context& c, const std::string& host,
                                       const tls_session& session) {
-    // OpenSSL takes no name for any name, and what is behind a zero for nothing.
+    // OpenSSL takes an empty name for any name, and ignores what follows a zero byte.
     if (host.empty() || !detail::is_c_string(host)) return failure(std::errc::invalid_argument);
-    // A resumed session is not checked for its peer.
+    // The peer of a resumed session is not checked again.
     if (session && (session.context_ != c.context_ || session.host_ != host))
         return failure(std::errc::invalid_argument);
     result<tls_stream> made = over(std::move(s), c);
@@ -328,7 +330,7 @@ duration timeout_of(const tls_core& c, tls_operation::kind k) noexcept {
 
 }  // namespace
 
-// Why a step is not to be made.
+// Why a step must not be made.
 std::error_code tls_core::refusal(tls_operation::kind k) const noexcept {
     if (!of.is_open()) return errc::closed;
     if (failed) return failed;
@@ -339,7 +341,7 @@ std::error_code tls_core::refusal(tls_operation::kind k) const noexcept {
     return {};
 }
 
-// A step has failed.
+// Why a step has failed.
 std::error_code tls_core::why_not(int kind_of_error) noexcept {
     const std::error_code noted = tls_error_noted();
     if (!of.is_open()) return errc::closed;
@@ -386,7 +388,7 @@ bool tls_operation::take_turn() noexcept {
     unsigned char now = core_->busy.load(std::memory_order_relaxed);
     do {
         if ((now & bits) != 0) return false;
-        // Acquire: pairs with let_go() of the one before.
+        // Acquire: pairs with let_go() of the operation before.
     } while (!core_->busy.compare_exchange_weak(now, static_cast<unsigned char>(now | bits),
                                                 std::memory_order_acquire,
                                                 std::memory_order_relaxed));
@@ -396,21 +398,21 @@ bool tls_operation::take_turn() noexcept {
 void tls_operation::let_go() noexcept {
     if (!std::exchange(held_, false)) return;
     core_->busy.fetch_and(static_cast<unsigned char>(~bits_of(kind_)), std::memory_order_release);
-    // It was ended early and may leave a rest: a reader that waits steps, and waits for room too.
-    // L3
+    // It ended early and may leave a rest: a waiting reader makes a step, and then waits for room
+    // too. L3
     if (kind_ != read && !over_)
         core_->of.entry().notify(core_->of.generation(), io_entry::readable);
 }
 
 bool tls_operation::ready() noexcept {
-    // Before a turn is taken: of none there are many.
+    // Before a turn is taken: all empty streams share one core.
     if (!core_->of) return end(std::make_error_code(std::errc::bad_file_descriptor));
     if (!take_turn()) return end(std::make_error_code(std::errc::operation_in_progress));
     return step();
 }
 
 bool tls_operation::again(waiter& w) noexcept {
-    if (request_.also_reads) withdraw(w);  // it is woken from one queue, and stands in the other
+    if (request_.also_reads) withdraw(w);  // woken from one queue, and still in the other
     return io_operation::again(w);
 }
 
@@ -425,7 +427,7 @@ bool tls_operation::end(std::error_code e) noexcept {
     return over_ = true;
 }
 
-// True: there is no more to do. False: the request is what to wait for.
+// True: there is no more to do. False: the request says what to wait for.
 bool tls_operation::step() noexcept {
     const std::lock_guard held(core_->lock);  // L1
     if (const std::error_code e = core_->refusal(kind_)) return end(e);
@@ -450,13 +452,13 @@ bool tls_operation::step() noexcept {
         }
         if (how != SSL_ERROR_NONE) {
             const std::error_code e = core_->why_not(how);
-            static_cast<void>(core_->flush());  // the alert that says so
+            static_cast<void>(core_->flush());  // the alert that reports the error
             return end(e);
         }
     }
 }
 
-// False: what to wait for is the request's. L3
+// False: the request says what to wait for. L3
 bool tls_operation::unready(bool for_room) noexcept {
     request_.reads = !for_room;
     request_.also_reads = kind_ == read && !request_.reads && !core_->is_full();
@@ -464,7 +466,7 @@ bool tls_operation::unready(bool for_room) noexcept {
     return false;
 }
 
-// One call of OpenSSL, and what it says of it.
+// One call of OpenSSL; returns its SSL_ERROR code.
 int tls_operation::call() noexcept {
     constexpr std::size_t record_bytes = 16384;
     SSL* const ssl = core_->ssl.get();
@@ -473,14 +475,14 @@ int tls_operation::call() noexcept {
     int r = 0;
     switch (kind_) {
         case handshake:
-            // All that goes one way before an answer, with the tickets behind it, is one send.
+            // All that goes one way before an answer, with the tickets after it, is one send.
             core_->gathers = true;
             r = ::SSL_do_handshake(ssl);
             core_->gathers = false;
             enough_is_done_ = core_->shaken = r == 1;
             break;
         case shutdown:
-            // Zero: the peer has not said the same yet, which it need not.
+            // Zero: the peer has not sent its own yet, which it need not.
             r = (::SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN) != 0 || ::SSL_shutdown(ssl) >= 0;
             enough_is_done_ = r == 1;
             break;

@@ -1,10 +1,10 @@
-// tls_stream: a tcp_stream that nobody between can read or change: TLS, by OpenSSL. It is in the
-// target weft::tls, which is there where OpenSSL is, and not in weft::weft.
+// tls_stream: a tcp_stream that no third side can read or change: TLS, by OpenSSL. It is in the
+// target weft::tls, which exists if OpenSSL is there, and not in weft::weft.
 //
-// Its one idea: a step of TLS never waits. It goes on with what has come, or says that it has to
-// read; what it writes and the socket has no room for lies here until there is some. So an
-// operation is made like one on a socket (io_operation.hpp): a step, a wait for the descriptor, a
-// step; with every driver, in the turn of the waiter.
+// Design: a step of TLS never waits. It processes what has come, or reports that it has to read;
+// what it writes and the socket has no room for is stored here until there is room. So an operation
+// is made like one on a socket (io_operation.hpp): a step, a wait for the descriptor, a step; with
+// every driver, in the turn of the waiter.
 //
 //      read      a step <---- records ----- socket       wait to read, if a record is not whole;
 //                                                        and to write, while there is a rest
@@ -14,7 +14,7 @@
 //      read         some: at least one byte; zero: the peer has ended         result<size_t>
 //      read_exact   all of the buffer, or end_of_stream                       transferred
 //      write_all    all of it                                                 transferred
-//      shutdown     tells the peer that this is the end; it may write still   result<void>
+//      shutdown     announces the end to the peer, which may still write      result<void>
 //
 //   auto trust = weft::tls_context::client().value();
 //   auto s = weft::tls_stream::client(weft::tcp_stream::connect("example.org:443").value(),
@@ -24,22 +24,23 @@
 //   if (!sent) return sent.error;
 //   while (auto n = s.read(buffer).value_or(0)) ...
 //
-// One party reads and one writes at a time; a second one of a kind gets operation_in_progress at
-// once. Limits of time are the options of what is under it, but for its min_rate; a handshake takes
-// that of reads.
+// One reader and one writer at a time; a second one of a kind gets operation_in_progress at once.
+// Time limits are the options of the tcp_stream below, except its min_rate; a handshake uses the
+// limit of reads.
 //
-// The end is what the peer has said to be the end. A connection that ends otherwise was cut off,
-// maybe by somebody between: end_of_stream, and never zero. After an error of TLS every operation
-// gives the same. A stop or a deadline costs nothing: a write that it ends says how much was taken
-// over, and what of that lies here still is sent before the next one's, or by a read that waits.
+// The end is what the peer has declared the end. A connection that ends otherwise was cut off,
+// maybe by an attacker: end_of_stream, and never zero. After an error of TLS every operation
+// returns the same error. A stop or a deadline costs nothing: a write that it ends reports how much
+// was accepted, and the part of that which is still stored here is sent before the next write's, or
+// by a read that waits.
 //
 // A peer may ask for answers of TLS itself (updates of keys). While the socket has no room for more
-// than 24 KiB of what is to be sent, nothing is received: at most 64 KiB lie here. To transfer
-// nothing, read({}) or write_all({}), is done at once.
+// than 24 KiB of what is to be sent, nothing is received: at most 64 KiB are stored here. A
+// transfer of nothing, read({}) or write_all({}), is done at once.
 //
-// The kernel may make the records (tls_client_options::in_kernel). A write is then over when the
-// socket has room for more: until then the kernel may have a part of a record, which it would
-// forget at a close.
+// The kernel may make the records (tls_client_options::in_kernel). A write is then done when the
+// socket has room for more: until then the kernel may have a part of a record, which it would drop
+// at a close.
 //
 // Model: none, one lock guards what is shared, and a bit is taken in one operation.
 #pragma once
@@ -76,7 +77,7 @@ public:
     bool again(waiter& w) noexcept;
 
 protected:
-    // `all`: of a read, whether it goes on until the buffer is full.
+    // `all`: for a read, whether it goes on until the buffer is full.
     tls_operation(tls_core& c, kind k, const std::byte* data, std::size_t bytes, bool all) noexcept;
 
     transferred taken(const waiter* w, wait_status how) noexcept;
@@ -94,14 +95,14 @@ private:
     std::byte* data_;
     std::size_t left_;
     std::size_t moved_ = 0;
-    std::error_code error_;  // if it is over
+    std::error_code error_;  // if it is done
     kind kind_;
     bool all_;
-    bool nothing_;  // is asked for
+    bool nothing_;  // was asked for
     bool enough_is_done_ = false;
     bool over_ = false;
     bool held_ = false;
-    io_wait_node second_;  // among the readers, where it waits to write or to read
+    io_wait_node second_;  // among the readers, if it waits to write or to read
 };
 
 class tls_read final : public tls_operation {
@@ -148,7 +149,7 @@ public:
 }  // namespace detail
 
 // What a client and a server have agreed on, to be resumed by the client's next connection to the
-// same host: that saves the certificates and their checking, not a way. It can be copied.
+// same host: that saves the certificates and their checking, not a round trip. Can be copied.
 class tls_session {
 public:
     tls_session() noexcept = default;  // none
@@ -158,8 +159,8 @@ private:
     friend class tls_stream;
 
     std::shared_ptr<::ssl_session_st> of_;
-    std::shared_ptr<::ssl_ctx_st> context_;  // that has checked
-    std::string host_;                       // the name asked for
+    std::shared_ptr<::ssl_ctx_st> context_;  // the one that has checked the peer
+    std::string host_;                       // the name that was asked for
 };
 
 class tls_stream {
@@ -172,8 +173,8 @@ public:
     ~tls_stream();
 
     // `host`, a name or an address, is what the peer must be, and which of its names is meant.
-    // invalid_argument: it is none. The session, if it is one, is resumed where the server will
-    // have that; invalid_argument: it is another context's or another host's.
+    // invalid_argument: it is neither. A session that is not empty is resumed if the server agrees;
+    // invalid_argument: it belongs to another context or another host.
     static result<tls_stream> client(tcp_stream over, const tls_context&, const std::string& host,
                                      const tls_session& = {});
     static result<tls_stream> server(tcp_stream over, const tls_context&);
@@ -217,11 +218,11 @@ public:
         return detail::block_for(op, place);
     }
 
-    // It is gone for everybody, without a word to the peer. Any thread.
+    // Closes it for all callers, without a message to the peer. Any thread.
     void close() noexcept;
     // For its options and its endpoints; not to be read or written.
     tcp_stream& under() noexcept;
-    // "TLSv1.3", after the handshake; of none "".
+    // "TLSv1.3", after the handshake; "" for an empty stream.
     const char* version() const noexcept;
     // What ALPN has agreed on, after the handshake; "": nothing.
     std::string_view protocol() const noexcept;
@@ -230,11 +231,11 @@ public:
     // Whether the kernel makes the records that are sent (tls_client_options::in_kernel), after the
     // handshake.
     bool sends_in_kernel() const noexcept;
-    // A client's, for its next stream; none if there is none that can be resumed. With TLS 1.3 it
-    // comes behind the handshake: ask after a read that has brought something, and for each
-    // connection anew, so that nobody between can tell that the two are one client's.
+    // A client's session, for its next stream; empty if none can be resumed. With TLS 1.3 it comes
+    // after the handshake: ask after a read that has returned data, and again for each connection,
+    // so that an observer cannot tell that two connections are one client's.
     tls_session session() const;
-    // Not while an operation is under way. Of none null.
+    // Not while an operation is under way. Null for an empty stream.
     ::ssl_st* native_handle() const noexcept;
 
 private:
