@@ -31,7 +31,7 @@ public:
     // processed the cancellation.
     static constexpr std::size_t most = 64;
 
-    // The listener is nonblocking.
+    // Precondition: the listener is nonblocking.
     explicit accept_ahead(const descriptor_ref& of) noexcept : of_(of) {}
     accept_ahead(const accept_ahead&) = delete;
     ~accept_ahead() { close(); }

@@ -134,8 +134,8 @@ bool io_entry::close(std::uint64_t generation) noexcept {
     {
         const std::lock_guard held(lock);
         if (!is_open_in(life.load(std::memory_order_relaxed), generation)) return false;
-        // The closer is a user too, so that the fd is given back after all that follows. E1 Acquire
-        // and release: pairs with is_open().
+        // The closer is a user too, so that the fd is given back after all that follows. E1
+        // Acquire and release: pairs with is_open().
         life.fetch_add(closed + owed + user, std::memory_order_acq_rel);
         end_now(false, by);
     }
@@ -180,7 +180,7 @@ void io_entry::give_back(std::uint64_t generation) noexcept {
     {
         const std::lock_guard held(lock);
         const std::uint64_t now = life.load(std::memory_order_relaxed);
-        // If the fd was since opened as weft's own, nothing is borrowed any more.
+        // If the fd was opened as weft's own since then, nothing is borrowed any more.
         if (!is_open_in(now, generation) || (now & borrowed) == 0 || --borrowers != 0) return;
         life.fetch_or(closed, std::memory_order_acq_rel);  // pairs with is_open()
         end_now(true, by);

@@ -23,11 +23,11 @@
 // period is over, and reaps it. So the destructor waits: it suspends a fiber, and blocks a thread,
 // also that of a task; in a task, wait before.
 //
-// Groups. Processes that the child starts are the child's own affair, unless the child leads a
-// group: then a signal can be sent to it with all of its descendants, and the destructor ends them
-// all. They are asked together; when the leader has ended, or its grace period is over, those that
-// are left are killed at once, because the end of a group cannot be waited for. A process that has
-// left the group for one of its own stays.
+// Groups. The object does not manage what the child starts, unless the child leads a group: then a
+// signal can be sent to it with all of its descendants, and the destructor ends them all. They are
+// asked together; when the leader has ended, or its grace period is over, those that are left are
+// killed at once, because the end of a group cannot be waited for. A process that has left the
+// group for one of its own stays.
 //
 //   {
 //       auto job = weft::process::spawn({"make", "-j8"}, {.group = weft::child_group::own});
@@ -41,7 +41,7 @@
 // stops when it reads from it. How much a child may use: process_limits.hpp.
 //
 // Limits: a program that ignores SIGCHLD, or waits for any child it has, takes the status away:
-// no_child_process; and no signal is sent any more to a group that is lost so.
+// no_child_process; and a group that is lost in this way gets no signal any more.
 //
 // Model: none, one lock guards all that is shared.
 #pragma once

@@ -37,9 +37,9 @@ namespace weft {
 
 const std::error_category& resolver_category() noexcept;
 
-// What resolves names. c_ares is getaddrinfo in a build without it, which standard error reports
-// once. getaddrinfo knows all sources of names that the system has (mDNS, LDAP); c-ares knows
-// resolv.conf, hosts and DNS servers.
+// What resolves names. In a build without c-ares, c_ares falls back to getaddrinfo, and standard
+// error reports that once. getaddrinfo knows all sources of names that the system has (mDNS, LDAP);
+// c-ares knows resolv.conf, hosts and DNS servers.
 enum class resolve_by : std::uint8_t {
     automatic,  // named by WEFT_RESOLVER (getaddrinfo or c_ares), or else getaddrinfo
     getaddrinfo,

@@ -1,4 +1,4 @@
-// tls_context: what TLS connections share: which certificates to trust, or the own identity.
+// tls_context: what TLS connections share: which issuers to trust, or which certificate to present.
 //
 // Design: a context is made once, when the program starts, and is only read from then on; copies
 // share it. Files are in PEM, and are read at once.
