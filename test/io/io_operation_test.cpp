@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -125,6 +126,33 @@ TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_ca
         EXPECT_EQ(t.error, std::errc::timed_out);
         peer.join();
         e.life.fetch_sub(io_entry::crowd / 2);
+    });
+}
+
+// It begins in the line, and the rest is given to the driver.
+TEST_P(an_io_operation, that_went_from_the_line_to_the_driver_loses_no_byte_to_a_stop) {
+    run([] {
+        weft::testing::connection c = weft::testing::connected();
+        io_entry& e = descriptor_ref::find(c.server.native_handle()).entry();
+        std::string three(3, 0);
+        weft::transferred t;
+        weft::fiber reader([&] { t = c.server.read_exact(weft::testing::room(three)); });
+        e.life.fetch_add(io_entry::crowd / 2);
+        weft::this_fiber::sleep_for(1ms);
+        e.life.fetch_sub(io_entry::crowd / 2);
+        ASSERT_EQ(::send(c.client.native_handle(), "a", 1, MSG_NOSIGNAL), 1);
+        e.notify(io_entry::generation_of(e.life.load()), io_entry::readable);
+        weft::this_fiber::yield();  // given to the driver, and not yet to the system
+        ASSERT_EQ(::send(c.client.native_handle(), "b", 1, MSG_NOSIGNAL), 1);
+        reader.request_stop();
+        reader.join();
+        EXPECT_EQ(t.error, std::errc::operation_canceled);
+        if (t.bytes == 1) {
+            c.server.set_options({.read_timeout = 1s});
+            std::string next(1, 0);
+            t.bytes += c.server.read(weft::testing::room(next)).value_or(0);
+        }
+        EXPECT_EQ(t.bytes, 2u) << "a byte is lost";
     });
 }
 

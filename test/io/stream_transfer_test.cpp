@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -97,6 +98,44 @@ TEST_P(a_transfer, is_looked_for_when_the_shared_stack_is_back_on_which_its_buff
     run([] {
         weft::shared_stack_group group;
         EXPECT_EQ(looks_of({.shared = &group}, 1), "ff");
+    });
+}
+
+// It begins in the line, as if there were too many calls on the descriptor to give one more to a
+// driver that completes; after a wake in vain the driver has it. Bytes come in the turn in which
+// it ends early.
+void end_as_bytes_come(weft::stream_options o, void (*end)(fiber&)) {
+    connection c = connected();
+    c.server.set_options(o);
+    io_entry& e = entry_of(c.server);
+    std::array<std::byte, 8> b;
+    weft::result<std::size_t> got = 0;
+    fiber reader([&] { got = c.server.read(b); });
+    e.life.fetch_add(io_entry::crowd / 2);
+    weft::this_fiber::sleep_for(1ms);
+    e.life.fetch_sub(io_entry::crowd / 2);
+    tell(c.server);
+    weft::this_fiber::yield();  // given to the driver, and not yet to the system
+    ASSERT_EQ(::send(c.client.native_handle(), "x", 1, MSG_NOSIGNAL), 1);
+    end(reader);
+    reader.join();
+    if (!got) {
+        c.server.set_options({.read_timeout = 1s});
+        got = c.server.read(b);
+    }
+    EXPECT_EQ(got.value_or(0), 1u) << "the byte is lost";
+    EXPECT_EQ(b[0], std::byte{'x'});
+}
+
+TEST_P(a_transfer, that_went_from_the_line_to_the_driver_loses_no_byte_to_a_stop) {
+    run([] { end_as_bytes_come({}, [](fiber& reader) { reader.request_stop(); }); });
+}
+
+TEST_P(a_transfer, that_went_from_the_line_to_the_driver_loses_no_byte_to_its_deadline) {
+    run([] {
+        end_as_bytes_come({.read_timeout = 20ms}, [](fiber&) {
+            std::this_thread::sleep_for(30ms);  // the timer and the bytes are due together
+        });
     });
 }
 

@@ -124,6 +124,7 @@ bool io_operation::again(waiter& w) noexcept {
     if (!w.renew(deadline(), reports_stop)) return true;
     io_driver* const here = io_driver_here();  // another one, if the flow has migrated
     request_.given = here != nullptr && gives_to(*here);
+    if (request_.given) w.interrupt_by(interrupt);  // it may have begun in a line
     if (has_pause_) return false;
     if (request_.given ? submit(*here) : enlist(here))  // a pause may have begun within it
         return has_pause_ && !w.renew(deadline(), reports_stop);

@@ -104,6 +104,7 @@ bool stream_transfer::again(waiter& w) noexcept {
     if (!w.renew(deadline(), reports_stop)) return true;
     io_driver* const here = io_driver_here();  // another one, if the flow has migrated
     if (here != nullptr && here->completes() && may_be_given()) {
+        w.interrupt_by(interrupt);  // it may have begun in a line
         make_request();
         room_->given.poll_first = polls;
         if (submit(*here, w)) return false;

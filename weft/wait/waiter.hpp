@@ -79,6 +79,9 @@ public:
         withdraw_ = w;
         interrupt_ = i;
     }
+    // Before the operation waits on for something that cannot be left at once: a stop or the
+    // deadline asks for the end of it by `i`. On the waiter's own thread.
+    void interrupt_by(interruption i) noexcept { interrupt_ = i; }
     // After enlist(): the awaited object, where start() learns it only later.
     void wait_for(const void* thing) noexcept { thing_ = thing; }
     // After enlist(): the event comes from a source that no executor can see (a callback, a
