@@ -211,6 +211,48 @@ TEST(fiber_core,
     EXPECT_TRUE(has_passed);
 }
 
+// A coroutine that runs from its call on, and belongs to the caller.
+struct begun {
+    struct promise_type {
+        begun get_return_object() {
+            return {std::coroutine_handle<promise_type>::from_promise(*this)};
+        }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        void return_void() {}
+        void unhandled_exception() { std::terminate(); }
+    };
+    begun(std::coroutine_handle<promise_type> h) : handle(h) {}
+    begun(begun&&) = delete;
+    ~begun() { handle.destroy(); }
+    std::coroutine_handle<promise_type> handle;
+};
+
+TEST(fiber_core, that_is_ended_ready_beside_a_wait_of_a_coroutine_of_its_own_has_no_more_turns) {
+    testing::gate g;
+    std::optional<loop> l(std::in_place);
+    bool is_gone = false;
+    fiber f(
+        [&] {
+            struct at_end {
+                bool& gone;
+                ~at_end() { gone = true; }
+            } const a{is_gone};
+            const shield from_the_end;
+            const begun waits = [](testing::gate& g) -> begun { co_await g.async_pass(); }(g);
+            for (;;) {
+                EXPECT_FALSE(is_gone);
+                this_fiber::yield();
+            }
+        },
+        {.on = &*l});
+    l->run_once(steady_now());
+    l.reset();
+    EXPECT_TRUE(is_gone);
+    EXPECT_TRUE(f.done());
+    EXPECT_EQ(f.join().reason(), stop_reason::shutdown);
+}
+
 TEST(fiber_core, roams_in_a_pool_if_it_says_so) {
     loop l;
     pool p({.thread_count = 1});

@@ -20,8 +20,10 @@ void suspend_fiber(flow& f) {
 void end_fiber(flow& f) noexcept {
     fiber_core& self = fiber_core::of(f);
     self.ending = true;
-    // It has yielded, or has not started and its executor is known: its turn is posted there.
-    if (self.waiting == nullptr && self.home != nullptr) self.home->forget(self.turn);
+    // Its turn is posted: it has yielded, which it may while a coroutine that it started and does
+    // not await waits in it; or it has not started and its executor is known.
+    const bool is_ready = self.waiting == nullptr || self.after_turn == fiber_core::yielded;
+    if (is_ready && self.home != nullptr) self.home->forget(self.turn);
     running_flow& here = this_thread_runs();
     const running_flow before =
         std::exchange(here, {&self, self.home != nullptr ? self.home : here.on});
@@ -139,6 +141,7 @@ void fiber_core::let_go() noexcept {
 }
 
 void fiber_core::run() {
+    after_turn = suspended;
 #if WEFT_EXCEPTIONS
     try {
         detail::resume(own(), nullptr, std::source_location::current());
@@ -155,7 +158,6 @@ void fiber_core::run() {
     detail::resume(own(), nullptr, std::source_location::current());
 #endif
     if (after_turn == yielded) {
-        after_turn = suspended;
         home->defer(frame::handle(), this);
     } else if (own()->word.state() != coroutine_state::suspended) {
         finish();

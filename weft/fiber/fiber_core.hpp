@@ -37,7 +37,7 @@ namespace weft::detail {
 struct fiber_locals;
 
 struct fiber_core : frame, flow {
-    // The value that the end of a turn leaves in after_turn.
+    // How the last turn ended: in after_turn, until the next one starts.
     enum after : std::uint8_t { suspended, yielded };
 
     // In this order, which leaves no gap after the flow.

@@ -179,7 +179,6 @@ void live_on(lent_fiber& f) noexcept {
         f.home->enroll(f);
     }
     if (f.after_turn == fiber_core::yielded) {
-        f.after_turn = fiber_core::suspended;
         f.home->defer(f.frame::handle(), &f);
     } else if (f.waiting == nullptr) [[unlikely]] {
         fail("a fiber yielded to nobody: this_fiber::yield", f.who(), unknown_place);
@@ -194,6 +193,7 @@ void live_on(lent_fiber& f) noexcept {
 void take_turn(lent_fiber& f) noexcept {
     std::exception_ptr error;
     stop_reason stopped_by = stop_reason::none;
+    f.after_turn = fiber_core::suspended;
 #if WEFT_EXCEPTIONS
     try {
         resume(f.own(), nullptr, std::source_location::current());
@@ -205,9 +205,9 @@ void take_turn(lent_fiber& f) noexcept {
 #else
     resume(f.own(), nullptr, std::source_location::current());
 #endif
-    if (f.after_turn == rested) [[likely]] {
-        f.after_turn = fiber_core::suspended;
-    } else if (f.own()->word.state() == coroutine_state::suspended) {
+    if (f.after_turn == rested) [[likely]]
+        return;
+    if (f.own()->word.state() == coroutine_state::suspended) {
         live_on(f);
     } else {
         end(f, std::move(error), stopped_by);
