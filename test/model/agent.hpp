@@ -24,7 +24,7 @@ public:
     template <class F>
     void run(F body) {
         weft::detail::this_thread_runs() = {&flow_, this};
-        frame_.write(0);  // a wake that does not know of it races
+        frame_.write(0);  // a wake that is not ordered after it races
         body();
         weft::detail::this_thread_runs() = {};
     }

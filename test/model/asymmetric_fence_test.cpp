@@ -63,8 +63,8 @@ TEST(asymmetric_fence, orders_the_same_without_membarrier) {
     for (const report& r : both) expect_right(r);
 }
 
-// Three threads: if the heavy thread sees the store of the first, the light thread sees that store
-// too, or the heavy thread sees the store of the light one.
+// Three threads. If the heavy thread reads the store of the first thread, then the light thread
+// reads it too, or the heavy thread reads the light thread's store.
 TEST(asymmetric_fence, hands_on_what_others_have_seen) {
     expect_right(explore(
         [](execution& run) {

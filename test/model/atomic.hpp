@@ -1,8 +1,9 @@
 // model::atomic<T>: the atomic of the checker, which weft::atomic is in its builds (WEFT_MODEL=1).
 //
-// Its one idea: every operation calls the checker, which lets other threads go first and chooses
-// what a load sees (model.hpp), and records order and place. The value is a word of eight bytes to
-// the checker; the shell here knows its type. Outside of an execution it is a plain variable.
+// Design: every operation calls the checker, which lets other threads run first, chooses the value
+// that a load reads (model.hpp), and records memory order and source location. To the checker the
+// value is a word of eight bytes; this shell has its type. Outside an execution the atomic is a
+// plain variable.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@ using word = std::uint64_t;
 using std::memory_order;
 using std::source_location;
 
-// What the checker knows an atomic or a variable by.
+// The checker's identity of an atomic or a variable.
 struct cell {
     word value = 0;               // the newest
     std::uint64_t execution = 0;  // the one in which `index` was given
@@ -208,7 +209,7 @@ inline void membarrier(std::source_location p = std::source_location::current())
 // Whether the kernel of an execution has it; a test without sets this, and resets it.
 inline bool has_membarrier = true;
 
-// In a loop that spins: the thread goes on only when another has changed something.
+// In a spin loop: the thread continues only after another thread has changed something.
 void spin(std::source_location place = std::source_location::current());
 
 }  // namespace model

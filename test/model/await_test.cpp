@@ -30,7 +30,7 @@ TEST(await, meets_the_end_of_a_coroutine_and_goes_on_with_what_it_gave) {
                 a.run([&] {
                     end->wait(*weft::current_flow());
                     model::require(value.read() == 1, "what it gave is there");
-                    end.reset();  // it lies in the waiter's frame
+                    end.reset();  // it is stored in the waiter's frame
                 });
             });
             run.go();

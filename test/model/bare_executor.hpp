@@ -1,5 +1,5 @@
-// bare_executor: what the executors of the tests have in common. Each of them overrides what its
-// test is about; to be asked for anything else is a fault.
+// bare_executor: the base of the tests' executors. Each overrides the functions that its test is
+// about; a call of any other function is a fault.
 #pragma once
 
 #include "model/model.hpp"

@@ -1,5 +1,5 @@
-// In place of weft/base/block_cache.cpp: no thread keeps a list, each block is one of operator
-// new's, so that a sanitizer sees what is used after its end.
+// Replaces weft/base/block_cache.cpp: no thread caches blocks and each block comes from operator
+// new, so that a sanitizer detects a use after free.
 #include "weft/base/block_cache.hpp"
 
 #include <new>

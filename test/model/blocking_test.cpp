@@ -1,8 +1,8 @@
-// weft/sched/blocking.cpp under the interleavings of the callers, of the pool's threads, of a stop
-// or the end of a caller's frame, of the time at which idle threads exit, and of the pool's end.
-// Laws: a call runs once, and its caller is woken once and sees what the call did; a call that was
-// stopped before it began does not run; nothing uses a call or the pool after its end, and no call
-// is left when all threads have exited. Bounded by deviations.
+// weft/sched/blocking.cpp under the interleavings of the callers, the pool's threads, a stop or the
+// end of a caller's frame, the time at which idle threads exit, and the pool's end. Laws: a call
+// runs once; its caller is woken once and sees what the call did; a call that is stopped before it
+// starts does not run; nothing uses a call or the pool after its end; no call is left when all
+// threads have exited. Bounded by deviations.
 #include "weft/sched/blocking.hpp"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(blocking, runs_each_call_once_by_chance) {
     expect_right(call_from_two(2, true, {.random_schedules = 10'000}), bounded);
 }
 
-// A call is its own caller's where no thread can be begun.
+// Where no thread can be started, the caller runs the call itself.
 TEST(blocking, runs_a_call_here_where_there_is_no_thread) {
     expect_right(call_from_two(0, false, {.deviations = 3}), bounded);
 }

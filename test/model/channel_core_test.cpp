@@ -206,7 +206,7 @@ TEST(channel_core, keeps_its_laws_among_many_by_chance) {
     }
 }
 
-// The agent that gives up closes the channel, so that the other agent does not wait for it.
+// The agent that cancels closes the channel, so that the other agent does not wait for it.
 TEST(channel_core, has_handed_an_item_over_or_not_when_a_party_gives_up) {
     for (std::size_t capacity : {0u, 1u})
         for (fate f : {fate::deadline, fate::stop})

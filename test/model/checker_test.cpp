@@ -1,5 +1,6 @@
-// That the checker finds what it says it finds, and passes what is right: the classical small
-// programs of weak memory, each right and each broken in one place.
+// The checker's own laws: it finds the faults that it claims to find, and passes correct programs.
+// The cases are the classical small programs of weak memory, each correct and each broken in one
+// place.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -48,8 +49,9 @@ TEST(checker, walks_every_interleaving_once_per_bound) {
     EXPECT_EQ(r.deviations, 4u);  // a b a b a b: not the end of a, but the others before it
 }
 
-// What a thread does in front of its first operation is done when it is picked for that, and not
-// when all begin: so a word that is no weft::atomic, of which the walk knows nothing, is found.
+// Code before a thread's first operation runs when the thread is picked for that operation, not
+// when all threads start. So a fault in a word that is no weft::atomic, which the walk does not
+// track, is found.
 TEST(checker, a_thread_begins_when_it_is_picked) {
     std::set<std::pair<int, int>> seen;
     expect_right(explore([&](execution& run) {
@@ -386,7 +388,8 @@ TEST(checker, threads_miss_each_other_without_seq_cst) {
     expect_found(buffer_stores(release, seq_cst), missed);
 }
 
-// Dekker's lock by flags, as a try_lock: a thread that sees the other thread's flag stays out.
+// Dekker's lock by flags, as a try_lock: a thread that reads the other thread's flag as set does
+// not enter.
 report dekker(order storing, order loading) {
     return explore([=](execution& run) {
         weft::atomic<bool> left{false}, right{false};

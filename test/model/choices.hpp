@@ -1,8 +1,8 @@
-// choices: what was chosen in one execution, and what is to be chosen in the next.
+// choices: the choices made in one execution, and those to make in the next.
 //
-// Its one idea: a list of (taken, of how many), which is replayed from the front; beyond its end
-// the first of all is taken. To go on, the last choice that has another alternative takes it, and
-// what stood behind is forgotten: a walk of the tree, depth first, that keeps one path.
+// Design: a list of (taken, alternatives), replayed from the front; past its end the first
+// alternative is taken. To continue, the last choice that has another alternative takes it, and the
+// choices after it are dropped: a depth-first walk of the tree that stores one path.
 //
 //   0/2  1/3  0/2  1/2     the next is   0/2  1/3  1/2
 #pragma once

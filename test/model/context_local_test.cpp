@@ -1,5 +1,5 @@
-// weft/wait/context_local.hpp: the references to bindings, under every interleaving of those that
-// let go of them: the walk is whole.
+// weft/wait/context_local.hpp: the references to bindings, under every interleaving of the threads
+// that release them. The walk is complete.
 #include "weft/wait/context_local.hpp"
 
 #include <gtest/gtest.h>

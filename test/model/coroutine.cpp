@@ -1,5 +1,5 @@
-// What a fiber asks of its coroutine, in a program that switches no stacks: the function runs to
-// its end in one turn, on the stack of what resumes it. In place of weft/coroutine.
+// The part of a coroutine that a fiber uses, in a program that switches no stacks: the function
+// runs to its end in one turn, on its resumer's stack. Replaces weft/coroutine.
 #include "weft/coroutine/coroutine.hpp"
 
 #include "model/model.hpp"

@@ -1,8 +1,8 @@
 // weft/sched/driver_futex.cpp under the interleavings of the owner, which waits, of threads that
 // wake the driver, of the time point at which a wait's deadline passes, and of another driver that
-// takes its place. Laws: a wake that follows a store makes the owner see the store; the owner may
-// destroy the driver once it has seen the wake. The walks are whole except for those that are said
-// to be bounded, by their deviations.
+// replaces it. Laws: a wake after a store makes the owner see the store; the owner may destroy the
+// driver once it has seen the wake. The walks are complete, except those that a comment calls
+// bounded, by their deviations.
 #include "weft/sched/driver_futex.hpp"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,8 @@ using model::fate;
 using model::report;
 using model::require;
 
-// The first thread that sees the end destroys the thing, if need be at once; a later access races.
+// The first thread that sees the end destroys the object, at once if necessary; a later access
+// races.
 struct thing {
     weft::end_queue end;
     model::var<int> life{1};  // read at each use, and written when it goes

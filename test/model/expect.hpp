@@ -1,4 +1,4 @@
-// What a test says of a report: that the walk passed, or what it found.
+// Expectations of a report: the walk passed, or it found a fault.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace model {
 
 inline constexpr bool bounded = true;
 
-// Not only passed but walked to the end, unless the test says that its bound cuts something off.
+// The walk passed and is complete, unless the test states that its bound cuts something off.
 inline void expect_right(const report& r, bool is_bounded = false) {
     EXPECT_TRUE(r.passed) << r.text;
     EXPECT_EQ(r.complete, r.passed && !is_bounded)

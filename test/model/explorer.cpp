@@ -12,10 +12,10 @@ namespace detail {
 
 namespace {
 
-// Distinguishes executions in the cells of atomics that live longer than one execution.
+// Distinguishes executions in the cells of atomics that outlive one execution.
 std::uint64_t executions_begun = 0;
 
-// Stacks that LeakSanitizer searches, because what was abandoned is stored there.
+// Stacks that LeakSanitizer scans, because abandoned objects are stored there.
 weft::stack_source stacks() {
     static weft::stack_pool<weft::malloc_stack>& pool =
         *new weft::stack_pool<weft::malloc_stack>(std::size_t{128} * 1024);
@@ -149,9 +149,10 @@ void explorer::describe() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Which thread goes on
+// Which thread runs next
 
-// Whatever runs goes for good: a thread to go(), which sees it and goes too; the body to execute().
+// Whatever runs leaves for good: a thread leaves to go(), which then leaves too; the body leaves to
+// execute().
 void explorer::fail(std::string what, source_location place) {
     if (!failed_) {
         failed_ = true;
@@ -201,8 +202,7 @@ bool explorer::ready(thread& t) {
     return t.spun_at == 0 || changed_at_ > t.spun_at;
 }
 
-// Of the threads that spin, and could otherwise go on, the thread that checked longest ago. 0 when
-// no thread spins.
+// Of the spinning threads that could run, the one that checked longest ago. 0 when no thread spins.
 party explorer::first_spinner() {
     party first = 0;
     for (party p = 1; p < thread_count_; ++p) {
@@ -213,14 +213,14 @@ party explorer::first_spinner() {
     return first;
 }
 
-// 0 when no thread can go on.
+// 0 when no thread can run.
 party explorer::pick_next(bool may_stay, source_location place) {
     std::array<party, most_parties> all;
     std::size_t count = 0;
     if (may_stay) all[count++] = running_;
     for (party p = 1; p < thread_count_; ++p)
         if (!(may_stay && p == running_) && ready(*threads_[p])) all[count++] = p;
-    if (count == 0) return first_spinner();  // a spinner may check again: no other thread can go on
+    if (count == 0) return first_spinner();  // a spinner may check again: no other thread can run
     return all[may_stay ? deviate(count, place) : choose(count, place)];
 }
 
@@ -305,8 +305,7 @@ explorer& present() {
 
 report explore(const std::function<void(execution&)>& body, const options& o) {
     report r = detail::explorer(body, o).run();
-    // For tools/model_table.py, which finds out by the lines around this one to which test it
-    // belongs.
+    // For tools/model_table.py, which derives the test from the lines around this one.
     if (r.passed)
         std::printf("[   WALK   ] %s, %llu executions\n", r.extent.c_str(),
                     static_cast<unsigned long long>(r.schedules));

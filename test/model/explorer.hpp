@@ -1,9 +1,9 @@
 // explorer: one exploration (model.hpp): the walk over the choices, the thread that runs, and what
 // operations do.
 //
-// Design: a thread that comes to an operation picks the thread that goes on. If that is the same
-// thread, it goes on without a switch; otherwise it leaves to go(), which resumes the picked
-// thread. A choice is a number, kept by `choices`; the values that may be read are kept by
+// Design: a thread that reaches an operation picks the thread that runs next. If that is the same
+// thread, it continues without a switch; otherwise it leaves to go(), which resumes the picked
+// thread. A choice is a number, stored by `choices`; the values that may be read are stored by
 // `memory`.
 //
 //   execute() --resumes--> body --go()--resumes--> thread --point()--+
@@ -124,8 +124,8 @@ private:
     std::uint64_t steps_ = 0;
     std::uint64_t changed_at_ = 0;  // the last step that gave an atomic another value
     bool weakness_shown_ = false;   // a compare_exchange_weak has failed for no reason
-    bool peeking_ = false;          // a predicate is tried: it sees the newest, and learns nothing
-    bool atomic_ = false;           // a predicate has come true: it sees the newest, at once
+    bool peeking_ = false;          // a predicate is evaluated: reads the newest, acquires nothing
+    bool atomic_ = false;           // a predicate has become true: reads the newest, at once
     bool failed_ = false;
 };
 

@@ -99,7 +99,7 @@ TEST(fiber_core, tells_its_error_once_where_nobody_joins) {
         expect_right(end_beside(how, true, 3), bounded);
 }
 
-// A handler that another thread sets meanwhile knows what that thread did before.
+// A handler that another thread sets concurrently is ordered after that thread's earlier writes.
 TEST(fiber_core, tells_its_error_to_a_handler_that_knows_what_came_before_it) {
     expect_right(explore(
         [](execution& run) {
@@ -180,8 +180,8 @@ private:
 };
 
 struct party_to_it {
-    bool joins = false;    // the handle waits for its end; else it lets go
-    bool stops = false;    // another asks it to stop, before it lets go
+    bool joins = false;    // the handle joins; else it detaches
+    bool stops = false;    // another thread requests a stop before it releases its reference
     bool as_flow = false;  // as a nursery does, which does not ask whether it has ended
     model::fate fate = model::fate::none;
 };

@@ -1,8 +1,9 @@
-// weft/wait/flow.hpp and weft/wait/nursery_block.hpp under the interleavings of threads that
-// request something of a flow's home (a stop, a turn between two of the flow's own), of a child
-// that fails in a block of the flow, and of the flow. The flow takes in the requests and moves to
-// another home, after which its old home ends. Bounded by deviations: the move spins while it
-// waits, and so does a thread that finds the lock of the failed blocks taken.
+// weft/wait/flow.hpp and weft/wait/nursery_block.hpp under the interleavings of the flow, of
+// threads that post requests to its executor (a stop, or a call that runs between two of the flow's
+// turns), and of a child that fails in one of the flow's blocks. The flow takes in the requests and
+// migrates to another executor, after which its old executor ends. Bounded by deviations: a
+// migration spins while it waits, and so does a thread that finds the lock of the failed blocks
+// taken.
 #include "weft/wait/flow.hpp"
 
 #include <gtest/gtest.h>
@@ -67,8 +68,8 @@ struct asking {
     bool to_another = true;
 };
 
-// The flow moves, and the home that it has left ends; then it takes in what has been asked for: the
-// stop is seen there, or a message is at the new home.
+// The flow migrates, and the executor that it left ends. Then the flow takes in the requests: it
+// sees the stop, or the new executor has a message.
 report move_while(asking a, unsigned deviations) {
     return explore(
         [=](execution& run) {
@@ -130,7 +131,7 @@ TEST(flow, leaves_a_home_when_the_last_of_several_has_left_it) {
 // drops the rest at its end.
 class place final : public weft::executor {
 public:
-    // `link` stands for the link that queues a message; a thread that posts the message again must
+    // `link` represents the link that queues a message; a thread that posts the message again must
     // be ordered after its removal.
     place(unsigned posters, model::var<int>& link) : posters_(posters), link_(link) {}
 
@@ -228,8 +229,8 @@ public:
             wait();
         }
     }
-    // Called when the block ends or has delivered its failure; forgets the other block's failure
-    // only if the other block was the first to fail.
+    // Called when the block ends or has delivered its failure. Drops the other block's failure only
+    // if the other block was the first to fail.
     void forget() {
         const bool of_other = nursery_block::failure_in(f) == others_error;
         weft::detail::this_thread_runs().current = &f;
@@ -308,8 +309,8 @@ struct telling {
     bool stops = false;
     bool forgets = false;  // the block may end before the message of its failure comes
     bool moves = false;
-    bool roams = false;      // for a while it has no home
-    bool first_ends = true;  // the home that it has left drops its message, else runs it
+    bool roams = false;      // it has no executor for a while
+    bool first_ends = true;  // the executor that it left drops its message, else runs it
 };
 
 report tell(telling t, unsigned deviations, std::set<std::string>* orders = nullptr) {

@@ -1,6 +1,6 @@
 // weft/parallel/fork_core.hpp under the interleavings of a task that forks two children, of a thief
-// that may take the second from its worker's deque and run it on a loop of its own, and of a stop.
-// Bounded by deviations, because a spinning thread may always check once more; with more
+// that may take the second child from the worker's deque and run it on the thief's own loop, and of
+// a stop. Bounded by deviations, because a spinning thread may always check once more; with more
 // deviations, executions are chosen at random.
 #include "weft/parallel/fork_core.hpp"
 
@@ -28,7 +28,7 @@ using weft::operator co_await;
 using weft::task;
 using weft::detail::task_run;
 
-// Belongs to a pool in which all other workers are awake.
+// Its pool's other workers are all awake.
 struct place final : weft::detail::fork_place {
     using fork_place::fork_place;
     void wake(unsigned) noexcept override { model::fail("nobody is asleep"); }

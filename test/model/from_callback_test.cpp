@@ -1,6 +1,6 @@
-// weft/wait/from_callback.hpp under the interleavings of a waiter that waits, or gives up, with a
-// callback that is called and with handles of the callback that are dropped. Bounded by deviations,
-// because a thread that finds the lock taken spins.
+// weft/wait/from_callback.hpp under the interleavings of a waiter that waits or cancels, of a call
+// of the callback, and of dropped handles of the callback. Bounded by deviations, because a thread
+// that finds the lock taken spins.
 #include "weft/wait/from_callback.hpp"
 
 #include <gtest/gtest.h>

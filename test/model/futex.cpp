@@ -17,7 +17,8 @@ struct sleeper {
     bool woken = false;  // plain: it orders nothing, and is set within an operation
 };
 
-// Of this execution: one that is abandoned leaves its own behind, on words that are not used again.
+// Of this execution. An abandoned execution leaves its entries behind, on words that are not
+// reused.
 std::vector<sleeper*>& sleepers() {
     static std::vector<sleeper*> all;
     return all;
@@ -25,7 +26,8 @@ std::vector<sleeper*>& sleepers() {
 
 }  // namespace
 
-// The kernel checks the word: it sees the newest value, and the check and the sleep are one step.
+// The kernel checks the word: the check reads the newest value, and the check and the sleep are one
+// step.
 bool weft::detail::futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
                               time_point until) noexcept {
     if (word.fetch_add(0, std::memory_order_relaxed) != expected) return true;

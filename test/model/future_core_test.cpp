@@ -1,7 +1,7 @@
 // weft/future/future_core.hpp, with promise, limited and shared_future on top of it, under the
-// interleavings of a thread that gives an outcome, one that asks for a stop, and the home, which
-// drops the future as soon as it has its outcome. The executor never defers, so that all turns are
-// posted. Each walk is bounded by its deviations.
+// interleavings of a thread that sets the outcome, one that requests a stop, and the executor,
+// which drops the future as soon as it has its outcome. The executor never defers, so that all
+// turns are posted. Each walk is bounded by its deviations.
 #include "weft/future/future_core.hpp"
 
 #include <gtest/gtest.h>
@@ -56,8 +56,9 @@ TEST(future_core, goes_with_the_last_reference) {
                      bounded);
 }
 
-// The promise is the consumer's, and goes with the future as soon as there is an outcome: the
-// thread that gave it, or asked for it, touches nothing afterwards that it does not hold.
+// The consumer owns the promise and destroys it with the future as soon as there is an outcome. The
+// thread that set the outcome, or requested it, touches nothing afterwards to which it has no
+// reference.
 model::report hand_over(bool stops, unsigned deviations) {
     return explore(
         [=](execution& run) {
@@ -95,8 +96,8 @@ TEST(future_core, is_left_alone_by_the_thread_that_gave_its_outcome) {
     expect_right(hand_over(true, 5), bounded);
 }
 
-// Of a promise, what continues it, and what continues that: a stop that comes from the end goes up
-// the chain while a value comes down it, and the home drops the chain from its end.
+// A promise, its continuation, and the continuation of that. A stop from the last future goes up
+// the chain while a value comes down, and the executor drops the chain from its end.
 model::report stop_of_chain(bool gives, unsigned deviations) {
     return explore(
         [=](execution& run) {
@@ -202,7 +203,7 @@ model::report race_with(limit by, unsigned deviations) {
             weft::stop_source stops;
             std::optional<promise<parcel>> p(std::in_place, on);
             future<parcel> f = p->get_future();
-            // A deadline that has passed when the home first checks it.
+            // A deadline that has passed when the executor first checks it.
             f = by == limit::deadline ? f.with_deadline(weft::time_point{})
                                       : f.with_stop(stops.get_token());
             std::optional<model::stopper> s;

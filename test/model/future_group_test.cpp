@@ -1,5 +1,5 @@
 // weft/future/group.hpp, and prompted.hpp beneath it, under the interleavings of the threads that
-// give the members their outcomes, of a stop, and of the home where the group counts and is freed.
+// set the members' outcomes, of a stop, and of the executor where the group counts and is freed.
 // Bounded by deviations: one deviation was enough to find a prompt that came after the push.
 #include <gtest/gtest.h>
 
@@ -31,9 +31,9 @@ std::array<model::options, 2> walks(unsigned deviations) {
     return {{{.deviations = deviations}, {.random_schedules = 20'000}}};
 }
 
-// The consumer is the home's own thread. The consumer drops the group as soon as the outcome is
-// there, so that a thread that still uses the group finds the group's end. The giving threads drop
-// the promises.
+// The consumer is the executor's thread. It drops the group as soon as the outcome is there, so
+// that a thread that still uses the group meets the group's end. The setting threads drop the
+// promises.
 template <class Make>
 model::report race_of_two(Make make, bool stops, const model::options& how) {
     return explore(

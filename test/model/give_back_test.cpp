@@ -1,5 +1,5 @@
-// weft/base/give_back.cpp: keepers enter the chain while an idle thread asks those that are in it.
-// Each walk is whole, but for the one of three threads, which is bounded by deviations.
+// weft/base/give_back.cpp: keepers enter the chain while an idle thread calls those that are in it.
+// Each walk is complete, except the one of three threads, which is bounded by deviations.
 #include "weft/base/give_back.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ using weft::time_point;
 using weft::detail::keeper_chain;
 using weft::detail::memory_keeper;
 
-// What a keeper needs, made before it enters. A keeper's function knows nothing but what is static.
+// A keeper's state, made before the keeper enters. A keeper's function can reach only what is
+// static.
 struct stock {
     model::var<int> made{0};
     int asked = 0;

@@ -1,5 +1,5 @@
-// home: the executor of a model's futures: what is posted to it runs on the one thread of the test
-// that calls run(), in the order of posting.
+// home: the executor of a model's futures. What is posted runs on the one thread of the test that
+// calls run(), in the order of posting.
 //
 //   model::home on(1);                                            // so many threads post
 //   run.thread("gives", [&] { p.set_value(1), on.leave(); });
@@ -56,8 +56,8 @@ private:
     weft::atomic<unsigned> post_count_{0};
     weft::atomic<unsigned> left_{0};
     std::size_t run_count_ = 0;  // by the thread that runs
-    // An inbox's link lies in the runnable: a post writes it, and a take reads it. So one that is
-    // posted again, and not ordered after its last turn, races.
+    // An inbox's link is stored in the runnable: a post writes it, and a take reads it. So a
+    // runnable that is posted again, without being ordered after its last turn, races.
     std::map<weft::runnable*, var<int>> links_;
 };
 

@@ -71,7 +71,7 @@ TEST(home_lock, excludes_without_membarrier) {
     expect_right(r, bounded);
 }
 
-// An executor goes on on another thread, which has seen all that it did before.
+// An executor continues on another thread, which has seen all that the executor did before.
 TEST(home_lock, belongs_to_an_executor_whatever_thread_it_runs_on) {
     expect_right(explore(
                      [](execution& run) {

@@ -1,5 +1,5 @@
-// weft/queue/idle_set.hpp under the interleavings of a producer and of workers that do what a
-// pool's workers do (sched/pool.cpp). The box stands for all places where work is stored.
+// weft/queue/idle_set.hpp under the interleavings of a producer and of workers that act as a pool's
+// workers do (sched/pool.cpp). The box represents all places where work is stored.
 #include "weft/queue/idle_set.hpp"
 
 #include <gtest/gtest.h>

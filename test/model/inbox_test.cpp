@@ -38,7 +38,7 @@ struct scene {
             }
     }
 
-    // Returns how many of its pushes owed a wake.
+    // Returns how many of its pushes required a wake.
     int push_all(std::size_t p) {
         int owed = 0;
         for (int n = 0; n < counts[p]; ++n) {
@@ -130,9 +130,9 @@ TEST(inbox, keeps_its_laws_under_three_producers_by_chance) {
 // wake, like an eventfd: a lost wake is a deadlock.
 
 enum class manner {
-    as_told,         // forget the wake, then take; sleep if a take gave nothing
+    as_told,         // clear the wake, then take; sleep if a take found nothing
     watching,        // the same, but while busy the inbox is watched
-    takes_first,     // wrong: forgets a wake for what came after the take
+    takes_first,     // wrong: clears a wake for what came after the take
     sleeps_on_watch  // wrong: the last check is no take
 };
 

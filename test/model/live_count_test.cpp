@@ -84,8 +84,8 @@ TEST(live_count, never_passes_its_limit_and_refuses_only_at_it) {
 }
 
 // A table with one lock, like a shard of task_table: a thread that enters checks the bit, a thread
-// that closes walks. Bounded by deviations, because a thread that spins at the lock may always do
-// so once more.
+// that closes walks. Bounded by deviations, because a thread that spins at the lock may always
+// check once more.
 TEST(live_count, hides_no_entry_from_who_walks_after_the_closing) {
     expect_right(explore(
                      [](execution& run) {
@@ -117,8 +117,8 @@ TEST(live_count, hides_no_entry_from_who_walks_after_the_closing) {
                  bounded);
 }
 
-// Tasks leave, each after it has begun the next; what waits is woken when there was none, and not
-// before; and the one that is woken destroys the manager. Bounded by deviations.
+// Tasks leave, each after it has started the next. The waiter is woken when none is live, and not
+// before, and it destroys the manager. Bounded by deviations.
 void ends_with(int chains, fate f, unsigned deviations) {
     expect_right(explore(
                      [=](execution& run) {

@@ -2,8 +2,8 @@
 // runs the loop, of threads that post to the loop, wake it and stop it, and of its end. Laws: what
 // is posted runs once, in the order of each poster, and sees what was written before; a wake and a
 // stop end a call that sleeps; a loop that has finished its work may end, although the calls that
-// notified it of that have not returned. Bounded by deviations, except for the walks that are said
-// to be whole.
+// notified it have not returned. Bounded by deviations, except the walks that a comment calls
+// complete.
 #include "weft/sched/loop.hpp"
 
 #include <gtest/gtest.h>
@@ -134,8 +134,8 @@ TEST(loop, loses_no_wake_and_no_stop) {
     expect_right(tell(told_by::both, {.deviations = 2}), bounded);
 }
 
-// The owner learns of the wake or stop only by the end of the call. The owner has run the loop
-// until idle before.
+// The end of the call is the owner's only sign of the wake or stop. Before, the owner has run the
+// loop until idle.
 TEST(loop, may_end_when_it_was_stopped_or_woken) {
     for (const bool by_wake : {false, true})
         expect_right(explore(
@@ -143,7 +143,7 @@ TEST(loop, may_end_when_it_was_stopped_or_woken) {
                              auto l = new_loop();
                              run.thread("owner", [&] {
                                  // The call may see the driver's part of the wake or stop, and
-                                 // forget it.
+                                 // clear it.
                                  require(l->run_until_idle() == 0, "nothing is to be run");
                                  require(!l->run_once(never), "nor was then");
                                  l.reset();
@@ -156,7 +156,7 @@ TEST(loop, may_end_when_it_was_stopped_or_woken) {
                      bounded);
 }
 
-// A run() in which something lives comes back by a stop only, though it is woken as well.
+// A run() of a loop with a live flow returns on a stop only, although the loop is woken as well.
 TEST(loop, is_stopped_while_it_runs) {
     static constexpr auto nothing = [](weft::flow&) noexcept {};
     static constexpr weft::flow_kind kind = {
@@ -269,7 +269,7 @@ struct sleepless final : weft::driver {
     int native_handle() noexcept override { return -1; }
 };
 
-// One thread runs it, and then another, which sees what ran there: the loop orders it.
+// One thread runs the loop, then another, which sees what ran before: the loop orders the two.
 TEST(loop, may_be_run_by_one_thread_after_another) {
     expect_right(explore([](execution& run) {
         auto l = std::make_unique<loop>(std::make_unique<sleepless>());

@@ -1,5 +1,5 @@
-// weft/manager/managed_state.hpp under the interleavings of threads that begin a task, end it, and
-// its own end. The walks are whole but for one, which is bounded by 5 deviations.
+// weft/manager/managed_state.hpp under the interleavings of threads that start a task and end it,
+// and of the task's own end. The walks are complete, except one, which is bounded by 5 deviations.
 #include "weft/manager/managed_state.hpp"
 
 #include <gtest/gtest.h>
@@ -23,9 +23,9 @@ using owed = managed_state::owed;
 
 constexpr model::options whole = {.deviations = 20};
 
-// A launched task's first turn and two threads that end the task: one is first. The function is
-// called or a cause is recorded, and never both. A thread that sees the cause then sees what was
-// written before it.
+// A launched task's first turn, and two threads that end the task: one of the three is first.
+// Either the function is called or a cause is recorded, never both. A thread that sees the cause
+// sees what was written before it.
 TEST(managed_state, has_one_first_cause_and_begins_only_without_one) {
     expect_right(explore(
         [](execution& run) {
@@ -116,8 +116,8 @@ TEST(managed_state, gives_its_value_to_one) {
         whole));
 }
 
-// Hooks that are added beside the end: the end calls each hook, or the adding thread knows that the
-// end will not call it. If none was added in time, the end need not check.
+// Hooks that are added concurrently with the end: either the end calls the hook, or the adding
+// thread learns that the end will not call it. If none was added in time, the end need not check.
 TEST(managed_state, has_each_hook_called_by_its_end_or_by_who_comes_too_late) {
     expect_right(explore(
                      [](execution& run) {

@@ -1,7 +1,8 @@
 // weft/manager/managed_task.cpp, with managed_coroutine and task_flow, under the interleavings of a
-// task that goes from one loop to another and of threads that kill it meanwhile: the kill finds it
-// at home, on its way or over, follows it, and ends it once. Bounded by deviations, as a move spins
-// while a visitor is there; with more of them, executions are chosen at random.
+// task that migrates from one loop to another and of threads that kill it. The kill finds the task
+// on an executor, in migration or done; it follows the task, and ends it once. Bounded by
+// deviations, because a migration spins while another thread uses the old executor; with more
+// deviations, executions are chosen at random.
 #include "weft/manager/managed_task.hpp"
 
 #include <gtest/gtest.h>
@@ -83,7 +84,7 @@ struct way {
     bool named = true;     // it goes to a loop; else to a pool
     bool returns = false;  // it ends by itself, there
     int kills = 1;
-    bool asks = false;  // one more asks it to stop, as the first
+    bool asks = false;  // one more thread requests a stop, like the first
 };
 
 weft::task<> goes(way w, weft::launcher& to, model::var<int>& own, int& ends) {

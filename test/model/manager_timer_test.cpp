@@ -89,7 +89,7 @@ struct owner {
     }
 };
 
-// The walks of `body`, which begins with an owner, its timer and the loop that runs it.
+// The walks of `body`, which starts with an owner, its timer and the loop that runs it.
 template <class Body>
 void walk(Body body) {
     expect_right(explore(

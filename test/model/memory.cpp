@@ -115,8 +115,8 @@ const memory::access* memory::touch(party p, std::size_t v, bool writes,
     std::vector<access>& former = plain_[v];
     for (const access& a : former)
         if ((writes || a.writes) && a.who != p && a.when > now.clock[a.who]) return &a;
-    // Of each thread the last access of each kind is enough: a thread that does not know an earlier
-    // access knows no later one either.
+    // For each thread the last access of each kind is enough: a thread that is not ordered after an
+    // earlier access is not ordered after a later one either.
     std::erase_if(former, [&](const access& a) { return a.who == p && a.writes == writes; });
     former.push_back({p, ++now.clock[p], writes, place});
     return nullptr;

@@ -1,11 +1,12 @@
-// memory: what the loads of one execution may see, and which plain accesses nothing orders.
+// memory: the values that the loads of one execution may read, and the plain accesses that nothing
+// orders.
 //
-// Design: each atomic keeps all values ever stored to it, in order. A thread's view says, for each
-// atomic, the oldest value that the thread may still read: never one older than the thread has
-// read, written or learned of. A store takes along the view of its thread, and passes the view to a
-// thread that acquires the store. So a thread that acquires nothing may go on reading old values,
-// as on a machine with weak memory; and of two plain accesses neither of which knows the other, the
-// checker says that they race.
+// Design: each atomic stores all its values, in order. A thread's view holds, for each atomic, the
+// oldest value that the thread may still read: never older than one that the thread has read,
+// written or acquired. A store carries its thread's view, and passes it to a thread that acquires
+// the store. So a thread that acquires nothing may read old values for ever, as on a machine with
+// weak memory. If neither of two plain accesses is ordered after the other, the checker reports a
+// race.
 //
 //   history of x     0     1     2     3  <- newest
 //   A's view               ^ floor           A may read 1, 2 or 3
@@ -41,11 +42,11 @@ struct view {
 class memory {
 public:
     void clear() noexcept;
-    void begin(party p) { parties_[p] = parties_[0]; }            // p knows what the body knows
+    void begin(party p) { parties_[p] = parties_[0]; }            // p sees what the body saw
     void end(party p) { parties_[0].now.join(parties_[p].now); }  // and the body, what p knew
 
-    // The atomic's number in this execution, whose first value is what it holds. False when there
-    // are too many.
+    // The atomic's index in this execution; its first value is the one that it holds. False when
+    // there are too many.
     bool add(word initial);
     std::size_t count() const noexcept { return atomic_count_; }
 

@@ -1,31 +1,30 @@
 // explore(body): runs a test of a few threads under its interleavings, all or up to a bound.
 //
-// Design: the threads are weft's own coroutines on one thread, which change over only at operations
-// on atomics. There each choice (the thread that goes on; the value that a load sees) is taken,
-// noted, and in the next execution taken otherwise, depth first, until no choice is left. The body
-// makes fresh state, starts its threads over it with go(), and judges the end; so a failure is a
-// list of choices, which can be replayed.
+// Design: the threads are weft's own coroutines on one thread, which switch only at operations on
+// atomics. There each choice (the thread that runs next; the value that a load reads) is made,
+// recorded, and made otherwise in the next execution, depth first, until no choice is left. The
+// body makes fresh state, starts its threads over it with go(), and checks the end; so a failure is
+// a list of choices, which can be replayed.
 //
-// To let another thread go where the running one could go on, to read an older value than the
-// newest, and to fail a compare_exchange_weak for no reason (once) are deviations. First all
-// executions without any are walked, then with one, and so on: what is found has the fewest it can
-// have. If the bound of an exploration cut nothing off, the walk is complete, whatever larger bound
-// was allowed.
-//
+// Deviations are: running another thread where the current one could continue, reading a value
+// older than the newest, and failing a compare_exchange_weak for no reason (once). All executions
+// without a deviation are walked first, then those with one, and so on: a fault is found with the
+// fewest deviations it can have. If the bound of an exploration cut nothing off, the walk is
+// complete, whatever larger bound was allowed.
+// What it finds: broken requirements (require; and WEFT_ASSERT in the sources under test); deadlock
 // What it finds: broken requirements (require; and WEFT_ASSERT in the sources under test); deadlock
 // (every thread in a wait_until whose condition never holds); executions that do not end; an atomic
-// that is used after its end, where its memory is not used again; and, by the rules of the C++
-// memory model (memory.hpp), missing acquire, release and seq_cst: a load that no order forbids to
-// see an old value sees it, and two accesses to a model::var race unless something orders them.
-//
+// that is used after its end, where its memory is not reused; and, by the rules of the C++ memory
+// model (memory.hpp), missing acquire, release and seq_cst: a load reads an old value unless an
+// order forbids it, and two accesses to a model::var race unless something orders them.
 // What it does not find: races on plain fields that are no model::var (put one into the payload);
-// orders among words that are neither (a std::atomic), for what is done to them belongs to the
-// operation in front of it, and before a thread's first one to that;
-// what needs a store to become older than one that ran before it, or a load to see a store that
-// runs later (so not 2+2W and load buffering, which relaxed operations may show on ARM and POWER);
-// a failing compare_exchange_strong that sees an old value; and what takes more deviations, threads
-// or operations than the test allows.
-//
+// What it does not find: races on plain fields that are no model::var (put one into the payload);
+// orders among words that are neither an atomic of the checker nor a model::var (a std::atomic),
+// because an access to such a word belongs to the operation before it, and before a thread's first
+// operation to that one; anything that needs a store to become older than one that ran before it,
+// or a load to read a store that runs later (so not 2+2W and load buffering, which relaxed
+// operations may show on ARM and POWER); a failing compare_exchange_strong that reads an old value;
+// and anything that takes more deviations, threads or operations than the test allows.
 // Rules: a body is deterministic and makes what it shares; each thread has its own thread-locals of
 // base/tls.hpp (thread_local.hpp), others are shared; a failed execution is abandoned as it is, and
 // its destructors do not run. One exploration at a time.
@@ -98,7 +97,7 @@ void require(bool kept, const char* what,
 // Suspends the thread until `holds`, which only loads; it then has seen what `holds` reads.
 void wait_until(const std::function<bool()>& holds,
                 std::source_location place = std::source_location::current());
-// spin() is in model/atomic.hpp: in a loop that spins, the thread goes on only when another has
+// spin() is in model/atomic.hpp: in a spin loop, the thread continues only after another thread has
 // changed something.
 
 namespace detail {

@@ -1,6 +1,6 @@
-// parcel: a value that writes to a plain variable when it begins and ends, and reads the variable
-// when it is moved or used: where nothing orders two of these, they race. When the last parcel is
-// gone the variable is 0.
+// parcel: a value that writes a plain variable in its constructors and destructor, and reads the
+// variable when it is moved or used. Two such accesses that nothing orders race. When the last
+// parcel is destroyed the variable is 0.
 #pragma once
 
 #include <utility>

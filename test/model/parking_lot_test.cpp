@@ -27,8 +27,8 @@ using weft::hook::parking_line;
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto seq_cst = std::memory_order_seq_cst;
 
-// A word that is 1 while it is owned, and whose ownership is passed directly; a caller that comes
-// while the word is free takes it.
+// A word that is 1 while it is owned, and whose ownership is handed off directly; a caller that
+// finds the word free takes it.
 class gate {
 public:
     struct node : parked {
@@ -148,7 +148,8 @@ TEST(parking_lot, is_exact_for_who_stores_and_then_looks) {
     expect_found(wait_for_a_word(manner::tells_before_the_store), "deadlock");
 }
 
-// Its place lies in its frame: a waker that has taken it out comes to it before it goes.
+// Its node is stored in its frame: a waker that has removed the node reaches it before the frame
+// ends.
 TEST(parking_lot, lets_a_thread_go_whose_deadline_meets_its_wake) {
     expect_right(explore(
                      [](execution& run) {

@@ -1,7 +1,7 @@
-// weft/sched/parking.hpp and launch_inbox.hpp with idle_set.hpp: workers that do what a pool's do,
-// and threads that launch, in the interleavings up to the deviations named below; no walk of it is
-// complete. A flag for which a worker waits stands for the driver. Laws: what was launched is
-// taken, once, and the worker that takes it sees what was written before the launch.
+// weft/sched/parking.hpp and launch_inbox.hpp with idle_set.hpp: workers that act as a pool's
+// workers do, and threads that launch, in the interleavings up to the deviations named below; no
+// walk of it is complete. A flag for which a worker waits represents the driver. Laws: what was
+// launched is taken, once, and the worker that takes it sees what was written before the launch.
 #include "weft/sched/parking.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,8 @@
 // party: a waiter in one thread of a test: a weft::waiter in a frame of its own, and an executor
 // that resumes only this waiter, by a word.
 //
-// Design: each post is counted, and reads the frame; the frame's end is a write. So a wake too
-// many, a wake too few (the wait lasts for ever) and a wake after the frame's end (a race) are all
-// found.
+// Design: each post is counted, and reads the frame; the frame's end is a write. So an extra wake,
+// a missing wake (the wait never ends) and a wake after the frame's end (a race) are all found.
 //
 //   model::party p;
 //   run.thread("waits", [&] {

@@ -1,6 +1,6 @@
-// weft/future/poll_event.hpp, with the futures that wait for it (poll.hpp), under the
-// interleaving of a set, the event's end, a stop and the home where the future is asked and freed.
-// The walks are bounded by their deviations.
+// weft/future/poll_event.hpp, with the futures that wait for it (poll.hpp), under the interleavings
+// of a set, the event's end, a stop, and the executor where the future is polled and freed. The
+// walks are bounded by their deviations.
 #include "weft/future/poll_event.hpp"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ using weft::future;
 
 enum class act { set, set_twice, end };
 
-// A future waits for an event on which another thread acts, and a third may stop it; it is dropped
-// as soon as it has its outcome. It says yes when it is asked after the act.
+// A future waits for an event that another thread sets, and a third may stop it; it is dropped as
+// soon as it has its outcome. A poll after the set reports ready.
 model::report race_with(act a, bool stops, unsigned deviations) {
     return explore(
         [=](execution& run) {

@@ -57,7 +57,7 @@ TEST(poll_state, brings_what_was_written_to_who_awaits_it) {
     }));
 }
 
-// A waiter that sees the value may destroy the word before the setting call has returned.
+// A waiter that sees the value may destroy the word before the setting call returns.
 TEST(poll_state, is_left_alone_by_who_has_set_it) {
     expect_right(explore([](execution& run) {
         auto c = std::make_unique<cell>();

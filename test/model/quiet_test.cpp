@@ -1,7 +1,7 @@
-// weft/sched/quiet.hpp with parking.hpp and launch_inbox.hpp: workers that do what a pool's do, and
-// a thread that launches and waits until all is quiet, beside another that launches. What stands
-// for a worker's driver is a flag. Laws: the wait comes back; what the waiter has launched has run
-// then, and is seen. Bounded by deviations.
+// weft/sched/quiet.hpp with parking.hpp and launch_inbox.hpp: workers that act as a pool's workers
+// do, a thread that launches and waits until all is quiet, and another that launches concurrently.
+// A flag represents a worker's driver. Laws: the wait returns; what the waiter launched has run by
+// then, and is visible. Bounded by deviations.
 #include "weft/sched/quiet.hpp"
 
 #include <gtest/gtest.h>

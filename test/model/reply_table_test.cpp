@@ -1,5 +1,6 @@
-// weft/manager/reply_table.cpp under the interleavings of threads that await a reply, bring it, and
-// give up. Bounded by deviations, as a thread that spins at a lock may always do so once more.
+// weft/manager/reply_table.cpp under the interleavings of threads that await a reply, deliver it,
+// and cancel the wait. Bounded by deviations, because a thread that spins at a lock may always
+// check once more.
 #include "weft/manager/reply_table.hpp"
 
 #include <gtest/gtest.h>
@@ -27,8 +28,9 @@ struct reply : awaited_reply {
     explicit reply(std::uint64_t n) : awaited_reply(type_id_of<int>()) { sequence = n; }
 };
 
-// Two threads bring the reply, and the wait for it is given up: one of the three gets the reply. A
-// thread that gives up in time destroys the reply, and no other thread uses the reply any more.
+// Two threads deliver the reply, and a third cancels the wait for it: one of the three gets the
+// reply. A thread that cancels in time destroys the reply, and no other thread uses the reply
+// afterwards.
 TEST(reply_table, gives_one_reply_to_one) {
     expect_right(explore(
                      [](execution& run) {

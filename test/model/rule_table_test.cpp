@@ -19,7 +19,7 @@ using model::require;
 using weft::detail::rule_slot;
 using weft::detail::rule_table;
 
-// What belongs to an address is the number above it.
+// The value for an address is the number above it.
 struct rule {
     model::var<std::uintptr_t> number;
     rule() = default;

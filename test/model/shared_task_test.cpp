@@ -1,6 +1,7 @@
-// weft/task/shared_task.hpp under the interleavings of two tasks on loops of their own that await
-// one, and drop it, and of a stop: it is begun once, by the first, on that one's loop. Bounded by
-// deviations; with more of them, executions are chosen at random.
+// weft/task/shared_task.hpp under the interleavings of two tasks, each on its own loop, that await
+// one shared task and drop it, and of a stop. The shared task is started once, by the first
+// awaiter, on that awaiter's loop. Bounded by deviations; with more of them, executions are chosen
+// at random.
 #include "weft/task/shared_task.hpp"
 
 #include <gtest/gtest.h>

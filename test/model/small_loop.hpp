@@ -1,6 +1,6 @@
-// small_loop: an executor with timers, for the one thread of a test that calls run(): what is
+// small_loop: an executor with timers, for the one thread of a test that calls run(). What is
 // posted runs there in the order of posting, and an armed timer fires when nothing is posted. Time
-// stands still; which of the others goes first is the walk's.
+// stands still; the walk chooses which of the other threads runs first.
 //
 //   model::small_loop on(2);                               // so many threads post
 //   run.thread("posts", [&] { ...; on.leave(); });         // twice

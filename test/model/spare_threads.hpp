@@ -1,5 +1,6 @@
-// spare_threads: what begin_detached_thread() begins in the checker's builds: threads of the test
-// that wait to be begun (spare_threads.cpp, in place of weft/sched/detached_thread.cpp).
+// spare_threads: the threads that begin_detached_thread() starts in the checker's builds: threads
+// of the test that wait to be started (spare_threads.cpp, which replaces
+// weft/sched/detached_thread.cpp).
 //
 //   model::spare_threads spare(1);                                      // so many
 //   run.thread("spare", [&] { spare.be(0); });                          // each of them

@@ -68,7 +68,7 @@ TEST(spin_lock, excludes_who_only_tries) {
                  bounded);
 }
 
-// The owner goes on only if the waiter gives the processor away each time, however long the wait
+// The owner continues only if the waiter yields the processor each time, however long the wait
 // lasts.
 TEST(spin_lock, gives_the_processor_away_however_long_it_waits) {
     expect_right(explore(

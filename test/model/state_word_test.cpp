@@ -88,8 +88,8 @@ TEST(state_word, that_could_not_start_is_ready_for_another) {
     expect_right(explore(body, {.deviations = whole}));
 }
 
-// A thread that only checks the state sees what the coroutine left once it sees that the coroutine
-// is done. A resumer's store is its own.
+// A thread that only checks the state sees what the coroutine wrote, once it sees that the
+// coroutine is done. A resumer's store is its own.
 TEST(state_word, shows_what_was_left_to_who_finds_it_done) {
     expect_right(explore([](execution& run) {
         subject s(coroutine_state::suspended);

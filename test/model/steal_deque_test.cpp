@@ -32,12 +32,12 @@ struct item {
 enum class manner {
     as_told,
     at_once,          // the two steps and the fence are one call
-    fences_first,     // wrong: the fence does not lie between the mark and the theft
+    fences_first,     // wrong: the fence is not between the mark and the theft
     goes_on,          // wrong: steals a second time by the same fence
     without_a_fence,  // wrong
 };
 
-// One deque, its owner, which does what `program` says (+ pushes, - pops), and thieves.
+// One deque, its owner, which runs `program` (+ pushes, - pops), and thieves.
 struct robbery {
     robbery(std::size_t first_count, asymmetric_fence fence) : deque(first_count, fence) {}
 

@@ -104,7 +104,7 @@ TEST(stop_core, that_is_seen_to_be_requested_shows_what_came_before_the_request)
                      how != by::asking);
 }
 
-// A thread that sees the request may destroy the source while another thread is still at it.
+// A thread that sees the request may destroy the source while another thread still uses it.
 TEST(stop_core, waits_at_its_end_for_a_request_that_is_under_way) {
     expect_right(explore(
                      [](execution& run) {

@@ -1,5 +1,5 @@
-// stopper: a second reference to what a future refers to, to ask it to stop from a thread of its
-// own while the home has the future, and may drop it.
+// stopper: a second reference to a future's state. A thread of its own requests a stop through it
+// while the executor has the future, and may drop it.
 #pragma once
 
 #include "weft/future/future.hpp"

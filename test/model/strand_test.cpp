@@ -1,9 +1,9 @@
-// weft/sched/strand.cpp under the interleavings of threads that post, of a pool's threads that give
-// the strand its turns, of a thread that waits for the strand or ends it, and of the timer that
-// rings for its deadlines (weft/sched/timer.cpp). A queue stands for the pool (crew.hpp). Laws:
-// what is posted runs once, never two at once, in the order of each poster, and sees what ran
-// before; the strand is idle only when nothing runs or is live in it, and may be destroyed then.
-// Bounded by deviations.
+// weft/sched/strand.cpp under the interleavings of threads that post, of a pool's threads that run
+// the strand's turns, of a thread that waits for the strand or ends it, and of the timer that fires
+// for its deadlines (weft/sched/timer.cpp). A queue represents the pool (crew.hpp). Laws: what is
+// posted runs once, never two at a time, in the order of each poster, and sees what ran before; the
+// strand is idle only when nothing runs or is live in it, and may be destroyed then. Bounded by
+// deviations.
 #include "weft/sched/strand.hpp"
 
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ TEST(strand, is_idle_for_all_who_wait_when_nothing_is_left) {
                  bounded);
 }
 
-// A flow lives in it from one turn to another, which another thread brings about.
+// A flow is live in the strand from one turn to the next; another thread posts the second turn.
 TEST(strand, is_not_idle_while_a_flow_lives_in_it) {
     static constexpr auto nothing = [](weft::flow&) noexcept {};
     static constexpr weft::flow_kind kind = {

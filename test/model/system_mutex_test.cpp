@@ -1,5 +1,5 @@
-// weft/base/system_mutex.hpp under the interleavings of a few threads, with a futex that checks and
-// falls asleep in one step. Small walks, whole unless they are said to be bounded.
+// weft/base/system_mutex.hpp under the interleavings of a few threads, with a futex whose check and
+// sleep are one step. Small walks, complete unless a comment calls them bounded.
 #include "weft/base/system_mutex.hpp"
 
 #include <gtest/gtest.h>

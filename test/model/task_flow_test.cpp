@@ -96,7 +96,7 @@ TEST(task_flow, goes_with_its_end_where_nothing_wants_its_result) {
 
 task<> does_nothing(parcel) { co_return; }
 
-// Whole. Of the two that use it, the last to let go destroys the frame.
+// Complete. Of the two users, the last to release its reference destroys the frame.
 TEST(task_flow, that_never_began_goes_with_its_last_reference) {
     expect_right(explore(
         [](execution& run) {
@@ -163,7 +163,7 @@ task<> looks_where_it_is(signal& s, weft::executor*& at) {
     at = weft::current_executor();
 }
 
-// The loop would give it away, and another runs nothing.
+// The loop would offload it, and no other executor runs anything.
 TEST(task_flow, that_was_begun_on_one_loop_stays_there) {
     expect_right(explore(
                      [](execution& run) {

@@ -1,7 +1,7 @@
-// weft/manager/task_table.cpp under the interleavings of who enters, closes and walks; of who
-// resumes, cancels and stops a suspended task; and of who looks for one that goes. One shard, as
-// the model's threads are one to the system. Bounded by deviations, as who spins at a lock may
-// always do so once more.
+// weft/manager/task_table.cpp under the interleavings of threads that enter, close and walk the
+// table; of threads that resume, cancel and stop a suspended task; and of a thread that looks up a
+// task that ends. One shard, because to the system the model's threads are one. Bounded by
+// deviations, because a thread that spins at a lock may always check once more.
 #include "weft/manager/task_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // thread_local_of<Tag, T>(): a thread-local variable in sources compiled for the checker, whose
 // threads are coroutines on one thread: one T for each of the checker's threads, fresh in each
-// execution. Outside of an execution there is one more.
+// execution. Outside an execution there is one more.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,10 @@
 // The mutex and the condition variable of the checker, which weft::thread_mutex and
-// thread_condition are in its builds. Everything that a thread does to them is an operation, so it
-// is a point at which another may go on.
+// thread_condition are in its builds. Each use of them is an operation, so it is a point at which
+// another thread may run.
 //
-// A notification goes to the thread that has waited longest, and there is no wake without a cause.
-// A wait with a deadline ends when a test's thread calls let_time_pass(), and so does every such
-// wait that begins later in the execution; a thread that is notified at the same time may say
-// either.
+// A notification goes to the thread that has waited longest, and there is no spurious wake. A wait
+// with a deadline ends when a test's thread calls let_time_pass(), and so does every such wait that
+// starts later in the execution. A thread that is notified at the same time may report either.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +65,7 @@ private:
         model::wait_until([&] {
             return me.notified || (has_deadline && time_has_passed.load(std::memory_order_relaxed));
         });
-        // It sleeps no more, whatever it says.
+        // It does not sleep any more, whatever it reports.
         std::erase(sleepers_, &me);
         const bool late = has_deadline && time_has_passed.load(std::memory_order_relaxed);
         held.lock();

@@ -1,6 +1,6 @@
-// The checker's own mutex and condition variable (weft/base/thread_mutex.hpp): that they do what
-// std's do, and that what is wrong with those is wrong with these. Small walks, whole unless they
-// are said to be bounded.
+// The checker's own mutex and condition variable (weft/base/thread_mutex.hpp): they do what std's
+// do, and what is wrong with std's is wrong with these. Small walks, complete unless a comment
+// calls them bounded.
 #include "weft/base/thread_mutex.hpp"
 
 #include <gtest/gtest.h>

@@ -1,10 +1,9 @@
 // weft/sched/timer.cpp under the interleavings of the executor's thread, of a thread that makes a
-// timer and stops it, and of a third thread that stops it, too. Time stands still: a timer that is
-// armed fires whenever nothing is posted (small_loop.hpp). Laws: a timer is armed, disarmed and
-// called by its executor's thread; a call that was prevented does not come, and a call that was not
-// prevented has come when stop_and_join() is back; what the timer was made of goes once, after the
-// last call. The walks are bounded by deviations, except for the timer that is ended by its own
-// call.
+// timer and stops it, and of a third thread that also stops it. Time stands still: an armed timer
+// fires whenever nothing is posted (small_loop.hpp). Laws: a timer is armed, disarmed and called by
+// its executor's thread; a prevented call does not come, and a call that was not prevented has come
+// when stop_and_join() returns; the timer's state is destroyed once, after the last call. The walks
+// are bounded by deviations, except the one of the timer that is ended by its own call.
 #include "weft/sched/timer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
-// weft/sched/turn_record.hpp under the interleavings of the loop's thread, which begins and ends
-// turns, and of the one that watches. Law: what is read of a turn that lasts is that turn's, all of
-// it. Bounded by deviations: older values are read wherever no order forbids it.
+// weft/sched/turn_record.hpp under the interleavings of the loop's thread, which starts and ends
+// turns, and of the watching thread. Law: what is read about a turn that is still running belongs
+// to that turn, all of it. Bounded by deviations: older values are read wherever no order forbids
+// it.
 #include "weft/sched/turn_record.hpp"
 
 #include <gtest/gtest.h>

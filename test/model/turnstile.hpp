@@ -1,8 +1,8 @@
-// The laws of a thing that one agent owns at a time, and for which the others are queued: free, or
-// else enlist, against claim the first, or else free.
+// The laws of an object that one agent owns at a time, and for which the others are queued: take it
+// if it is free, or else enlist; against: claim the first waiter, or else set it free.
 //
-// Design: a Thing over a queue is a few lines in the manner of the queue's own header; the laws are
-// the same for all. A lost wake is a deadlock; two owners at once race; a waiter that has gone, and
+// Design: a Thing over a queue is a few lines, written like the queue's own header; the laws are
+// the same for all. A lost wake is a deadlock; two owners at once race; a waiter that has left, and
 // is still queued, is found at the end.
 //
 //   struct thing {
@@ -26,7 +26,7 @@ class turnstile {
 public:
     explicit turnstile(bool is_free) : thing_(is_free) {}
 
-    // The p-th waiter takes the thing, unless the fate ends the wait, and gives it back.
+    // The p-th waiter takes the thing, unless the fate ends the wait, and releases it.
     void pass(std::size_t p, fate f = fate::none) {
         typename Thing::node n(thing_);
         const auto how = parties_[p].wait([&](weft::waiter& w) { return thing_.take(w, n); }, f);
@@ -66,8 +66,8 @@ report pass(std::size_t parties, int times, unsigned deviations) {
         {.deviations = deviations});
 }
 
-// One thread owns the thing and gives it back, while another, whose wait is ended, is queued; a
-// third may be queued, too.
+// One thread owns the thing and releases it while another, whose wait is ended, is queued; a third
+// may be queued, too.
 template <class Thing>
 report pass_beside(fate f, bool a_third, unsigned deviations) {
     return explore(

@@ -20,8 +20,8 @@ constexpr auto relaxed = std::memory_order_relaxed;
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto release = std::memory_order_release;
 
-// One wait. It is published as by the queue in which the waiter stands, and its owner is brought
-// back as by an executor.
+// One wait. It is published as by the queue that holds the waiter, and its owner is resumed as by
+// an executor.
 struct wait {
     wait() {
         // Not the first wait of this waiter.

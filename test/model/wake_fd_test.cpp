@@ -27,7 +27,7 @@ struct world {
 
 enum class manner {
     as_told,
-    sleeps_without_a_look,  // wrong: takes no notice of a wake that came before
+    sleeps_without_a_look,  // wrong: ignores a wake that came before
 };
 
 // As driver_poll: checks for `all` pieces of work, and sleeps when there is none.
