@@ -1,8 +1,8 @@
 // A scenario: a short program over one layer, run again and again while one call for memory fails.
 //
-// Its law: the scenario ends, either as it does with memory or with a report of the lack:
+// Its law: the scenario ends, either as it does with memory or with a report of the shortage:
 // std::bad_alloc, a std::system_error, or an error value, which the scenario throws as `told`. Then
-// the same scenario works in the same process, and nothing is lost that is not lost without a
+// the same scenario works in the same process, and nothing leaks that does not leak without a
 // failure.
 //
 //   weft_alloc [--section NAME] [--kind malloc] [--call N]

@@ -1,9 +1,8 @@
-// failing_calls: one call for memory fails: the n-th of its kind from now, on whatever thread.
+// failing_calls: one call for memory fails: the n-th of its kind from now on, on whichever thread.
 //
-// It stands in for malloc and its family (and so for operator new), mmap, mprotect and madvise of
-// the whole program and of the shared objects that it loads; libc's calls of its own stay as they
-// are. Memory that was given out and not given back is counted. Not under a sanitizer, which has an
-// allocator.
+// It replaces malloc and its family (and so operator new), mmap, mprotect and madvise in the whole
+// program and in the shared objects that it loads; libc's internal calls are not replaced. Memory
+// that was allocated and not freed is counted. Not under a sanitizer, which has its own allocator.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace weft::testing {
 enum class call_kind : std::uint8_t { malloc, mmap, mprotect, madvise };
 inline constexpr const char* call_names[] = {"malloc", "mmap", "mprotect", "madvise"};
 
-// Begins to count calls of that kind; the n-th from 1 on fails, none for 0.
+// Starts to count calls of that kind; the n-th from 1 on fails, none for 0.
 void fail_call(call_kind kind, std::uint64_t n) noexcept;
 
 // How many calls there were since, and no more of them fails.

@@ -433,7 +433,7 @@ void managed() {
     try {
         manage(l, m, ended);
     } catch (...) {
-        m.stop_all(stop_reason::shutdown, 0s);  // what was begun waits for its executor
+        m.stop_all(stop_reason::shutdown, 0s);  // what was started waits for its executor
         l.run();
         throw;
     }

@@ -60,8 +60,8 @@ TEST(clock, a_floating_point_duration_becomes_a_moment_too) {
     EXPECT_EQ(after(start, most<float_seconds>), never);
 }
 
-// Near the end of its range a float stands for counts that there are not, and for some that there
-// are.
+// Near the end of the range a float has values that a duration cannot hold, beside some that it
+// can.
 TEST(clock, the_greatest_floating_point_durations_do_not_overflow) {
     for (float s = 9.2233e9F; s < 9.2234e9F; s = std::nextafter(s, 1e10F)) {
         const duration d = saturated(float_seconds(s));

@@ -84,7 +84,7 @@ TEST(line, write_hands_over_all_of_it_at_once) {
     close(ends[1]);
 }
 
-// The file takes one byte, and says by a signal that it was asked to take another.
+// The file takes one byte, and signals when it is asked to take another.
 TEST(line_death, write_goes_on_where_a_single_byte_was_taken) {
     const auto child = [] {
         std::FILE* const file = std::tmpfile();

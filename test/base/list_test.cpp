@@ -115,7 +115,7 @@ TEST(list, a_splice_appends_all_and_leaves_none) {
     EXPECT_EQ(values(to), (ints{1, 2, 3, 4}));
     to.splice(to);
     EXPECT_EQ(values(to), (ints{1, 2, 3, 4}));
-    list<numbered>::remove(c);  // of `from` once; it need not know
+    list<numbered>::remove(c);  // `c` was in `from`; remove() need not know the list
     EXPECT_EQ(values(to), (ints{1, 2, 4}));
     drain(to);
 }

@@ -61,9 +61,9 @@ std::size_t mapped_pages() {
     return std::strtoull(text, nullptr, 10);
 }
 
-// So many and so large that the gaps of the process do not hold them, and what lies between them
-// puts the next out of alignment. Twice the size is less than a huge page: the system aligns those
-// itself.
+// So many and so large that the gaps of the process cannot hold them, and the mappings between them
+// put the next out of alignment. Twice the size is less than a huge page, because the system itself
+// aligns huge pages.
 TEST(pages, that_are_aligned_leave_no_others_beside_them) {
     if (WEFT_TEST_ASAN || WEFT_TEST_TSAN) GTEST_SKIP() << "a sanitizer maps pages of its own";
     constexpr std::size_t count = 32;

@@ -52,8 +52,8 @@ TEST(spin_lock, excludes_and_shows_what_was_written_under_it) {
     EXPECT_EQ(count, long{threads} * rounds);
 }
 
-// More threads want the lock than there are processors, and the owner gives its processor away: a
-// waiter gives the processor back, so that this comes to an end.
+// More threads want the lock than there are processors, and the owner yields its processor. A
+// waiter yields the processor back, so that this comes to an end.
 TEST(spin_lock, lets_a_holder_go_on_that_has_lost_its_processor) {
     spin_lock lock;
     int entered = 0;

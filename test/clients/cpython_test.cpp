@@ -53,8 +53,8 @@ class Inside:
         self.now -= 1
 )";
 
-// Whether `code` ran to its end; what it raised is on standard error. Names that are not said to be
-// global are its own.
+// Whether `code` ran to its end; what it raised is printed to standard error. Names that are not
+// declared global are local to it.
 bool does(const std::string& code) {
     const PyGILState_STATE before = ::PyGILState_Ensure();
     PyObject* const all = ::PyModule_GetDict(::PyImport_AddModule("__main__"));
@@ -85,7 +85,7 @@ protected:
     static void all_do_within(weft::testing::seconds bar, const std::string& code) {
         all_within(bar, code, party_count, [&](int) { EXPECT_TRUE(does(code)); });
     }
-    // One is inside of `lock` over a wait at a time, and others go on meanwhile.
+    // One fiber at a time is inside `lock` across a wait, and others continue to run.
     static void expect_excludes(const std::string& lock) {
         ASSERT_TRUE(does("global lock, inside; lock = " + lock + "; inside = Inside()"));
         all_within(500ms, lock + " held over a wait", 2 * party_count, [](int i) {

@@ -1,5 +1,4 @@
-// folder: a new directory for temporary files, which goes with everything in it when the object
-// does.
+// folder: a new directory for temporary files, which the destructor removes with everything in it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +33,7 @@ public:
         std::filesystem::create_directories((path_ / name).parent_path());
         std::ofstream(path_ / name, std::ios::binary) << content;
     }
-    // `text`, in which each name stands for what it is paired with, as in "port @port@".
+    // `text`, with each name replaced by its value, as in "port @port@".
     using names = std::vector<std::pair<std::string, std::string>>;
     void write(const std::string& name, std::string text, const names& meant) const {
         for (const auto& [from, to] : meant)

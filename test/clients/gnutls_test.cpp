@@ -29,7 +29,7 @@ credentials new_credentials() {
     return credentials(c);
 }
 
-// The identity of the servers, and what the clients know of them.
+// The identity of the servers, and what the clients trust.
 class parties_of_tls {
 public:
     parties_of_tls() {

@@ -122,7 +122,7 @@ std::size_t keep(char* bytes, std::size_t, std::size_t count, void* in) {
     return count;
 }
 
-// A handle of a user that wants the body, and follows redirections.
+// A handle that downloads the body and follows redirections.
 easy handle(std::string& body) {
     easy e(::curl_easy_init());
     ::curl_easy_setopt(e.get(), CURLOPT_WRITEFUNCTION, &keep);
@@ -311,9 +311,9 @@ comparison compare(void (*mine)(customers&), void (*theirs)(customers&)) {
     return {median(took[0]), median(took[1]), median(throughputs)};
 }
 
-// Of code that is optimised: there is no law about other code's speed. The server is a process of
-// its own: where something else has a processor meanwhile, the way that asks the system more often
-// loses more. So one comparison of those of a minute is enough, and each is reported.
+// Of optimised code only: there is no law about the speed of other code. The server is a process of
+// its own: where another program uses a processor at the same time, the variant that makes more
+// system calls loses more. So one comparison of those of a minute is enough, and each is reported.
 TEST_P(libcurl_in, keeps_up_with_curl_multi) {
     constexpr double wanted = 0.85;
     constexpr double least = 0.7;  // what it has: less is a step back
@@ -337,7 +337,7 @@ TEST_P(libcurl_in, keeps_up_with_curl_multi) {
     }
 }
 
-// A name that libc is asked for: libcurl itself knows those that end in "localhost".
+// A name that reaches libc: libcurl itself resolves those that end in "localhost".
 CURLcode get_by_name(const easy& e, const std::string& name, int i) {
     ::curl_easy_setopt(e.get(), CURLOPT_IPRESOLVE, long{CURL_IPRESOLVE_V4});
     return get(e, "http://" + name + ".test:" + server().port() + "/" + std::to_string(i));
@@ -384,7 +384,7 @@ TEST_P(libcurl_resolver, holds_no_other_up_by_a_slow_name) {
 class libcurl_resolver_in : public libcurl_resolver {};
 INSTANTIATE_FOR_FIBERS(libcurl_resolver_in);
 
-// A handle waits for its thread unless an option says otherwise, here as anywhere.
+// A handle waits for its thread unless an option says otherwise, here as elsewhere.
 TEST_P(libcurl_resolver_in, can_be_stopped) {
     expect_stopped_at_once("curl_easy_perform(of a name that takes 600 ms)", [](bool& inside) {
         std::string body;

@@ -68,13 +68,13 @@ git_server& server() {
     return the_one;
 }
 
-// Null if it cannot be had; git_error_last() says why.
+// Null when it fails; git_error_last() has the reason.
 repository cloned(const std::string& url, const std::string& to) {
     git_repository* r = nullptr;
     ::git_clone(&r, url.c_str(), to.c_str(), nullptr);
     return repository(r);
 }
-// How many names it has, as git ls-remote says; none if it cannot be had.
+// How many names it has, as git ls-remote lists them; none when it fails.
 std::size_t names_of(const std::string& url) {
     git_remote* made = nullptr;
     EXPECT_EQ(::git_remote_create_detached(&made, url.c_str()), 0);

@@ -223,7 +223,7 @@ TEST_P(libmemcached_in, can_be_stopped) {
         expect_stopped_at_once("memcached_get", [p](bool& inside) {
             const client c = connected(p);
             inside = true;
-            // By the binary protocol, what no server can be asked for is not found.
+            // In the binary protocol, a key that no server can be asked for is not found.
             const auto how = get(c, "key").second;
             EXPECT_TRUE(::memcached_fatal(how) || how == MEMCACHED_NOTFOUND)
                 << ::memcached_strerror(c.get(), how);

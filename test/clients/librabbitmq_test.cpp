@@ -1,4 +1,4 @@
-// librabbitmq, as it comes: publishers and consumers, against a stand-in for RabbitMQ.
+// librabbitmq, unmodified: publishers and consumers, against a substitute for RabbitMQ.
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
 

@@ -29,9 +29,9 @@ weft::testing::stand_in& server() {
 template <class T>
 using object = std::unique_ptr<T, freed_by<::g_object_unref>>;
 
-// glib repeats a wait, whatever the wait fails with, and is unwound in the end, by which it loses
-// what it holds. A program that wants glib ended in good order translates a stop of the fiber: the
-// wait fails with `answer`, and glib checks whether it is to go on.
+// glib repeats a wait, whatever the wait fails with, and is unwound in the end, which leaks what it
+// holds. A program that wants an orderly end of glib translates a stop of the fiber: the wait fails
+// with `answer`, and glib checks whether it is to continue.
 template <class F>
 class ended_by_stops {
 public:

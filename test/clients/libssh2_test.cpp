@@ -74,7 +74,7 @@ class client {
 public:
     explicit client(const loopback_port& port)
         : socket_(port.connected()), session_(::libssh2_session_init()) {}
-    // A session that is freed says so to the server, and is not freed before it could. The shutdown
+    // A session that is freed notifies the server, and is not freed before it could. The shutdown
     // makes that fail at once for a session that must not wait because its fiber was stopped.
     ~client() {
         ::libssh2_session_disconnect(session_.get(), "done");

@@ -28,7 +28,7 @@ socket socket_of(const context& c, int type, int timeout_ms = -1) {
 bool send(const socket& s, const std::string& text) {
     return ::zmq_send(s.get(), text.data(), text.size(), 0) == static_cast<int>(text.size());
 }
-// None: errno says why.
+// None: errno has the reason.
 std::string received(const socket& s) {
     char bytes[200];
     const int count = ::zmq_recv(s.get(), bytes, sizeof bytes, 0);
@@ -65,7 +65,7 @@ socket connected(const context& c, const std::string& address, int timeout_ms = 
 
 class libzmq : public weft::testing::client_test {
 protected:
-    // Every other agent asks the agent before it.
+    // Every second agent sends a request to the agent before it.
     void expect_answers(int pairs, int count, std::chrono::milliseconds late,
                         weft::testing::seconds bar) {
         const context c(::zmq_ctx_new());

@@ -21,11 +21,11 @@
 
 namespace weft::testing {
 
-// What a C library calls, and what it gives back to it.
+// The function that a C library calls, with the pointer that it passes back.
 using callback = std::function<void()>;
 inline void call_back(void* f) { (*static_cast<callback*>(f))(); }
 
-// Two loops count to `last` in turn; the first says 0.
+// Two loops count to `last` in turn; the first starts with 0.
 template <class Loop>
 void count_in_turn(int fd, bool is_first, int last) {
     Loop loop;

@@ -1,8 +1,9 @@
-// loopback_port: a port of 127.0.0.1 that the system chose, and gives to no other socket meanwhile.
+// loopback_port: a port of 127.0.0.1 that the system chose, and assigns to no other socket
+// meanwhile.
 //
-// Design: a socket that is bound and does not listen keeps the number. A server that sets
-// SO_REUSEADDR, as does every server that can be started twice, binds and listens there
-// nevertheless; a socket that asks for any port is never given this one.
+// Design: a socket that is bound and does not listen reserves the port. A server that sets
+// SO_REUSEADDR, as every server that can be started twice does, binds and listens there
+// nevertheless; a socket that asks for any port never gets this one.
 //
 //   const weft::testing::loopback_port port;
 //   ... "--port", port.text() ...

@@ -1,6 +1,6 @@
-// libnss_weft_slow.so.2: names for a test, by the interface of glibc's name service switch. Each is
-// 127.0.0.1: quick.test at once, and all others when they have taken their time: 200 ms those that
-// begin with "slow", and 600 ms.
+// libnss_weft_slow.so.2: names for a test, by the interface of glibc's name service switch. Each
+// resolves to 127.0.0.1: quick.test at once, all others after a delay: 200 ms for those that begin
+// with "slow", and 600 ms for the rest.
 
 #include <arpa/inet.h>
 #include <netdb.h>

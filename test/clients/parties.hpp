@@ -45,7 +45,7 @@ private:
     time_point begun_ = steady_now();
 };
 
-// Expected of `what`, and said.
+// The expectation about `what`, and the measured value.
 inline void expect_within(seconds bar, const std::string& what, seconds took) {
     std::printf("[   TOOK   ] %s: %.1f ms, may take %.0f ms\n", what.c_str(), took.count() * 1e3,
                 bar.count() * 1e3);
@@ -68,8 +68,8 @@ void all_at_once(kind k, int count, Body body) {
     });
 }
 
-// What every test of a client begins with: a program that does not die of a peer's death, and may
-// have as many connections as there can be.
+// Runs first in every test of a client: the program survives a peer's end, and may have as many
+// connections as there can be.
 class client_test : public ::testing::TestWithParam<kind> {
 protected:
     client_test() {
@@ -88,8 +88,9 @@ protected:
     static void all(int count, Body body) {
         all_at_once(parties(), count, std::move(body));
     }
-    // Fibers do it in time; how long threads take is said beside it. One of three times is enough:
-    // the server has to do its part in that time too, on a machine that may have others to serve.
+    // Fibers finish in time; how long threads take is printed for comparison. One of three attempts
+    // is enough, because the server has to do its part in that time too, on a machine that may run
+    // other work.
     template <class Body>
     static void all_within(seconds bar, const std::string& what, int count, Body body) {
         const bool counts = parties() == kind::fibers;

@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 constexpr auto between_looks = 2ms;
 constexpr auto patience = 60s;
 
-// The user that runs the server: tests of root have another user run it. Null: no user is asked
-// for.
+// The user that runs the server: tests of root need another user for it. Null: the user stays the
+// same.
 const ::passwd* other_user(const std::string& name) {
     if (name.empty() || ::getuid() != 0) return nullptr;
     const ::passwd* const who = ::getpwnam(name.c_str());
@@ -82,7 +82,7 @@ void program::start() {
         if (steady_now() > end) give_up(folder_, options_, "does not answer");
         std::this_thread::sleep_for(between_looks);
         if (!ended()) continue;
-        // What a killed one began may still be about to leave.
+        // Children that a killed program started may still be about to exit.
         if (begun++ == 10) give_up(folder_, options_, "has ended");
         std::this_thread::sleep_for(50 * between_looks);
         id_ = begin(folder_, options_);

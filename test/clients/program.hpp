@@ -4,9 +4,9 @@
 // is killed or times out leaves no server behind; otherwise the destructor ends the server, by its
 // id.
 //
-// What a server refuses to do as root it does as `user`, if the tests are root's; everything in the
-// directory belongs to that user then. What the server prints is in the file "log" of the
-// directory, and in the exception which reports that the server did not start.
+// When the tests run as root, a server that refuses to run as root runs as `user`, and that user
+// owns everything in the directory. What the server prints is in the file "log" of the directory,
+// and in the exception which reports that the server did not start.
 //
 //   program p(f, {.command = {"redis-server", "--port", port.text()}}, [&] { return answers(); });
 //   p.start();
@@ -38,7 +38,8 @@ public:
     program& operator=(const program&) = delete;
     ~program() { stop(); }
 
-    // Until it answers; nothing if it runs. Throws what it has said if it does not.
+    // Waits until it answers; does nothing if it runs. Throws with its output if it does not
+    // answer.
     void start();
     void stop();
 
@@ -58,7 +59,7 @@ private:
     ::pid_t id_ = 0;
 };
 
-// Runs one to its end; throws what it said if that is no good one.
+// Runs one to its end; throws with its output if it failed.
 void run_to_end(const folder& in, const program_options& options);
 
 }  // namespace weft::testing

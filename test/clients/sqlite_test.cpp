@@ -20,8 +20,8 @@ constexpr int rows_each = 10;
 
 using connection = std::unique_ptr<sqlite3, freed_by<::sqlite3_close>>;
 
-// Of one thread at a time, unless it is SQLITE_OPEN_FULLMUTEX. One that could not be opened says so
-// when it is asked.
+// For one thread at a time, unless it is SQLITE_OPEN_FULLMUTEX. One that could not be opened
+// reports that when it is checked.
 connection opened(const std::string& path, int threads = SQLITE_OPEN_NOMUTEX) {
     sqlite3* c = nullptr;
     ::sqlite3_open_v2(path.c_str(), &c, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | threads,

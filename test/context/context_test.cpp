@@ -138,8 +138,8 @@ TEST(context, keeps_the_stack_aligned_at_entry_and_after_each_switch) {
     }
 }
 
-// More values than there are registers, none of which the compiler can know: what it keeps in
-// callee-saved registers must be there after the switch.
+// More values than there are registers, none of which the compiler can compute: those that it keeps
+// in callee-saved registers must be there after the switch.
 [[gnu::noinline]] std::uint64_t hold_many(std::uint64_t seed, other_party& p, bool inside) {
     std::uint64_t v[12];
     double d[6];

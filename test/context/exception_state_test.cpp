@@ -32,7 +32,7 @@ TEST(exception_state, is_not_empty_in_a_handler) {
     EXPECT_EQ(thread_exception_state().bits(), 0u);
 }
 
-// The words of a runtime: an exception lies above the first 64 KiB.
+// The words of a runtime: an exception's address is above the first 64 KiB.
 TEST(exception_state, is_empty_only_where_both_words_are_zero) {
     EXPECT_EQ((exception_state{nullptr, 0}.bits()), 0u);
     EXPECT_NE((exception_state{nullptr, 1}.bits()), 0u);

@@ -1,12 +1,12 @@
-// dns_answer: a server of names that answers with any bytes.
+// dns_answer: a name server that answers with arbitrary bytes.
 //
 // Laws: an answer or an error, soon; an answer has addresses, each with the port that was asked
 // for.
 //
-// Input: the driver; then an answer for each question, a flag, a length and bytes. With the flag
-// the answer begins with the question, but for its flags and counts, which the bytes begin with; so
-// that it is taken for one. After each, and when there are no more, the server refuses: nothing
-// waits long.
+// Input: the driver; then an answer for each question: a flag, a length and bytes. With the flag,
+// the answer starts with the question except its flags and counts, which are the first of the
+// bytes, so that it is taken for a real answer. After each answer, and when there are no more, the
+// server refuses, so that no wait is long.
 
 #include <chrono>
 
@@ -51,7 +51,7 @@ void serve(weft::udp_socket& socket, input& in) {
     }
 }
 
-// Where an answer said that it was cut.
+// Answers over TCP, where an answer over UDP was marked as truncated.
 void serve(weft::tcp_listener& listener, input& in) {
     while (auto s = listener.accept()) {
         std::string room(512, 0);

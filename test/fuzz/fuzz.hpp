@@ -6,8 +6,8 @@
 //       return 0;
 //   }
 //
-// A target is a function of its input: no random numbers of its own, no clock but in limits. What
-// it has begun has ended when it returns.
+// A target is a function of its input: no random numbers of its own, no clock except for limits.
+// All that it started has ended when it returns.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -75,8 +75,8 @@ inline bool has_unread(const stream& s) {
     return ::ioctl(s.native_handle(), FIONREAD, &bytes) == 0 && bytes != 0;
 }
 
-// Writes the text in pieces of so many bytes as `sizes` says, each when the one before was taken
-// out of the socket by its reader, and ends.
+// Writes the text in pieces whose lengths `sizes` gives, each when the reader has taken the piece
+// before it out of the socket, and ends.
 inline void write_in_pieces(stream& to, const stream& reader, std::string_view text, input sizes) {
     while (!text.empty()) {
         const std::size_t bytes = sizes.empty() ? text.size() : sizes.byte() + 1;

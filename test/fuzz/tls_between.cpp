@@ -75,7 +75,7 @@ struct between {
     }
 };
 
-// Says its text, and hears the other's. True: all went well.
+// Sends its text, and reads the other's. True: all went well.
 bool speak(tls_stream& s, std::string_view says, std::string_view hears) {
     if (!s.handshake() || !s.write_all(weft::bytes_of(says)) || !s.shutdown()) return false;
     std::array<char, 300> room;

@@ -248,7 +248,7 @@ TEST_P(accepting_ahead, a_call_of_ones_own_does_not_block) {
     plain.join();
 }
 
-// The system ends an accept that goes on by itself where the listener does not block.
+// The system ends a multishot accept if the listener does not block.
 TEST(accept_reserve, leaves_a_listener_that_a_driver_serves_as_that_needs_it) {
     tcp_listener l = weft::testing::any_listener();
     const auto ahead =

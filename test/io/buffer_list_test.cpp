@@ -137,7 +137,7 @@ TEST_P(several_buffers, go_through_a_pipe) {
         EXPECT_TRUE(got == p.all);
         f.join();
         reader.close();
-        weft::this_fiber::sleep_for(1ms);  // until the driver has let go of it
+        weft::this_fiber::sleep_for(1ms);  // until the driver has released it
         EXPECT_EQ(writer.write_all(p.list).error, std::errc::broken_pipe);
     });
 }

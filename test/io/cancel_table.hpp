@@ -1,13 +1,14 @@
-// cancel_table: every operation of io that can wait, ended before its time in every way there is:
-// by a stop, by a deadline, with its fiber or its frame, and with its frame after its result had
-// come; and by a close of the object it waits on. The operation ends at once; nothing is leaked, no
-// delivered result is lost, and the object it waited on can be used as before.
+// cancel_table: every operation of io that can wait, ended early in every possible way: by a stop,
+// by a deadline, with its fiber or its frame, with its frame after its result has arrived, and by a
+// close of the object it waits on. The operation ends at once; nothing leaks, no delivered result
+// is lost, and the object it waited on can be used as before.
 //
-// An operation is a row: `operation()`, which cannot end by itself; `complete()`, after which it
-// can, by an event outside; `left(cut)`, what is wrong with what a cut has left behind. A row may
-// say of itself that it ends_its_object, so that it cannot be begun again; that it has_a_part of
-// the awaited object, which goes with its frame; or that there_is_one of the object it waits on.
-// `close()` closes that object, where it can be closed, and `number()` is its descriptor until
+// An operation is a row: `operation()`, which cannot end by itself; `complete()`, an external event
+// after which it can; `left(cut)`, what is wrong with the state that an early end has left. A row
+// may declare that it ends_its_object, so that it cannot be started again; that it has_a_part of
+// the awaited object, which is destroyed with its frame; or that there_is_one of the object it
+// waits on. `close()` closes that object, where it can be closed, and `number()` is its descriptor
+// until then.
 // then.
 //
 //   constexpr cancel_row rows[] = {{"tcp_read", make_scene<tcp_read_row>}};
@@ -125,11 +126,11 @@ inline constexpr scene_maker make_scene = {
 struct cancel_row {
     const char* name;
     scene_maker of;
-    bool ring_begins_it = false;  // io_uring does at once, and what was begun is waited for
+    bool ring_begins_it = false;  // io_uring starts it at once, and its end is awaited
 };
 using cancel_case = std::tuple<cancel_row, way>;
 
-// Each row by each way, but where there is nothing to be cut short: what a ring begins at once.
+// Each row in each way, except where nothing can be ended early: what a ring starts at once.
 template <class Wanted>
 std::vector<cancel_case> cancel_cases(std::span<const cancel_row> rows, Wanted wanted) {
     std::vector<cancel_case> all;
@@ -183,7 +184,7 @@ public:
     void kill(std::size_t i) {
         if (way_.party == kind::fiber)
             loop_.stop();
-        else if (i < tasks_.size())  // else it has not begun
+        else if (i < tasks_.size())  // else it has not started
             tasks_[i].reset();
     }
     template <class Ended>
@@ -208,7 +209,7 @@ private:
 
     const way way_;
     std::vector<std::unique_ptr<eager_task<>>> tasks_;
-    weft::loop loop_;  // ends with what lives in it
+    weft::loop loop_;  // ends with what is live in it
     std::vector<fiber> fibers_;
 };
 
@@ -237,7 +238,7 @@ protected:
         EXPECT_EQ(wrong, nullptr) << wrong;
         expect_usable(s);
     }
-    // What was cut short can be begun again, and ends.
+    // An operation that was ended early can be started again, and completes.
     void expect_usable(cancel_scene& s) {
         if (!s.can_begin_again()) return;
         ending e;
@@ -247,10 +248,11 @@ protected:
         again.join();
         EXPECT_FALSE(e.error) << "begun again: " << e.error.message();
     }
-    // So many rounds; the median of what they were late counts, and more rounds are made while it
-    // is too much: a machine that is busy elsewhere is not late each time.
-    // What round() gives where the operation did not wait: a socket of TCP that was full has room
-    // when its peer has found some, and a little is soon written. Then it is made anew.
+    // So many rounds. The median of their delays counts, and more rounds run while it is too large:
+    // a machine that is busy elsewhere is not late each time.
+    //
+    // `again` is what round() returns where the operation did not wait: a full TCP socket has room
+    // when its peer has found some, and a little is soon written. Then the round is repeated.
     static constexpr double again = -1e9;
     static constexpr int most_begins = 20;
     template <class Round>
@@ -355,7 +357,7 @@ TEST_P(cancel_of_party, its_party_may_be_destroyed) {
         }
         EXPECT_FALSE(ended_at_once);
         EXPECT_LT(ms_since(asked), 1000);
-        if (!s->holds_a_part()) expect_usable(*s);  // else what had come went with it
+        if (!s->holds_a_part()) expect_usable(*s);  // else what had arrived was destroyed with it
     }
     EXPECT_EQ(descriptor_count(), before);
 }

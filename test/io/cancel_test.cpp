@@ -97,8 +97,8 @@ struct full_row : Pair {
     full_row() {
         const std::string b(4096, 'f');
         const int to = this->s.native_handle();
-        // What lies in a socket of TCP goes over to the far end's for a while, which a busy machine
-        // makes a long one, and there is room when that has said so, some 40 ms later.
+        // For a while the bytes in a TCP socket move on to the far end's buffer, a long while on a
+        // busy machine, and there is room when the far end has acknowledged them, some 40 ms later.
         constexpr bool goes_over = std::is_same_v<Pair, tcp_pair_row>;
         if constexpr (goes_over)
             for (const int number : {to, int{this->far}})
@@ -115,7 +115,7 @@ struct full_row : Pair {
             std::this_thread::sleep_for(1ms);
         }
     }
-    // The far end has not said of all that was sent that it has come.
+    // The far end has not acknowledged everything that was sent.
     bool is_under_way() {
         ::tcp_info i{};
         ::socklen_t bytes = sizeof i;
@@ -328,7 +328,7 @@ struct file_resize_row {
     }
     int number() const { return g.native_handle(); }
 };
-// More than is looked up in memory before a thread is asked.
+// More than is looked up in memory before the call goes to a thread.
 struct pooled_file_row {
     occupied_pool busy;
     scratch_folder folder;
@@ -472,7 +472,7 @@ struct pipe_receive_row : pipe_read_row {
     auto operation() { return p.reader.async_receive(); }
 };
 
-// Numbers go with the bytes, and none of them is leaked.
+// File descriptors travel with the bytes, and none of them leaks.
 struct recv_numbers_row {
     unix_stream s;
     unix_stream far;
@@ -681,7 +681,7 @@ struct standard_error_row {
     int number() const { return out.native_handle(); }
 };
 
-// A serial line with a far side that says nothing, or takes nothing.
+// A serial line whose far side sends nothing, or takes nothing.
 struct serial_row {
     plain_fd far;
     serial_line line;

@@ -34,8 +34,8 @@ class conformance_of_a_close : public conformance {};
 class conformance_of_a_close_among_loops : public conformance {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(conformance_of_a_close_among_loops);
 
-// Before it is asked for, while it is waited for, and in twos: what a reader with more room than
-// that has left behind is there for its next read.
+// Data arrives before the read, during the read, and two items at a time: what a reader with room
+// for less has left is there for its next read.
 TEST_P(conformance, all_that_comes_is_read) {
     const long before = descriptor_count();
     {
@@ -164,7 +164,7 @@ TEST_P(conformance_of_an_end, the_far_end_s_end_is_told_to_each_of_three_loops) 
     EXPECT_EQ(told, 3);
 }
 
-// The loops live on: what one of them still holds would keep the far end waiting.
+// The loops stay alive: anything that one of them still held would make the far end wait.
 TEST_P(conformance_of_a_close_among_loops, tells_each_of_three_and_the_far_end) {
     channel c = open();
     const plain_fd over(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

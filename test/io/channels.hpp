@@ -152,7 +152,7 @@ struct channel {
     // system's, only their count matters.
     std::function<std::string(int i)> feed;
     std::function<void()> end = nullptr;  // of the far end; null: there is none that can
-    std::shared_ptr<plain_fd> far = {};   // sees that the near end has gone
+    std::shared_ptr<plain_fd> far = {};   // sees that the near end is closed
     bool bytes_count = true;              // what is read is what was fed; else how much it is
     int error_at_end = 0;                 // zero: the end of a stream
 };
@@ -194,7 +194,7 @@ inline void make_raw(int terminal) {
     EXPECT_EQ(::tcsetattr(terminal, TCSANOW, &t), 0);
 }
 
-// A terminal gives one line of text to each read, however much room there is.
+// A terminal delivers one line of text to each read, however large the buffer is.
 inline channel open_tty() {
     int master = -1;
     int slave = -1;
@@ -287,7 +287,7 @@ inline channel open_eventfd() {
     return of_the_system(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), sizeof(::eventfd_t),
                          [](int n) { EXPECT_EQ(::eventfd_write(n, 1), 0); });
 }
-// A timerfd that is set anew forgets an expiration that was not read: it is set only after the read
+// Setting a timerfd again drops an expiration that was not read. So it is set only after the read
 // of the last one, and the call returns when it has expired.
 inline channel open_timerfd() {
     const int number = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);

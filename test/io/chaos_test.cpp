@@ -59,7 +59,7 @@ void count_unborn_session(std::exception_ptr e, weft::party) {
     }
 }
 
-// While it is armed, each fifth mapping that a stack asks for is refused; all are counted.
+// While it is armed, every fifth mapping of a stack fails; all are counted.
 class scarce_maps {
 public:
     scarce_maps() {
@@ -75,7 +75,7 @@ public:
 
     void arm(bool on) { armed = on; }
     int refused_count() const { return refused; }
-    int mapped_count() const { return mapped; }  // of those that it saw
+    int mapped_count() const { return mapped; }  // of those that passed through it
 
 private:
     static std::byte* map(std::size_t bytes) noexcept {
@@ -113,7 +113,7 @@ private:
     ::rlimit before_;
 };
 
-// Numbers that are open, the highest last: below it there is none that is free.
+// Open file descriptors, the highest last: below it none is free.
 class ballast {
 public:
     explicit ballast(std::size_t count) {
@@ -134,7 +134,7 @@ std::size_t entry_count(const char* folder) {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// A client: says something, verifies what comes back, and goes in one of several ways.
+// A client: sends something, verifies what comes back, and leaves in one of several ways.
 class chaos_client {
 public:
     chaos_client(tcp_stream s, std::uint64_t seed, bool may_time_out, chaos_tally& t)
@@ -153,7 +153,7 @@ public:
         leave();
     }
 
-    // Whether an end that was not its own wish is one that this world brings with it.
+    // An end that the client did not cause must be one that this environment can cause.
     static void excuse(std::error_code e, bool may_time_out, chaos_tally& t) {
         if (e == std::errc::operation_canceled) return;
         ++t.cut;
@@ -187,7 +187,7 @@ private:
             case 9:
                 if (send(n)) receive(1 + dice_.below(n));
                 break;
-            case 10:  // has said all, and listens
+            case 10:  // has sent all, and reads
             case 11:
             case 12:
                 if (send(n) && stream_.shutdown(weft::direction::write) && receive(n)) hear_end();
@@ -280,7 +280,7 @@ protected:
             const ballast below(128);
             std::vector<fiber> inhabitants;
             fiber server([&] { kind == server_of::fibers ? by_fibers(l) : by_tasks(l); });
-            // A system that goes on accepting by itself goes by the limit when it began.
+            // A multishot accept is subject to the limit at its start.
             fiber squeezer([&] {
                 if (!o.multishot) squeeze(l, to, below.highest());
             });
@@ -406,14 +406,14 @@ private:
         return true;
     }
 
-    // Twice there are no descriptors for a while, and callers want to connect. Not where memory is
+    // Twice there are no descriptors for a while, and clients want to connect. Not where memory is
     // checked: UndefinedBehaviorSanitizer opens a pipe to inspect an object of a type that it meets
-    // first, and without descriptors takes it for no object.
+    // first, and without descriptors treats it as no object.
     void squeeze(tcp_listener& l, const weft::endpoint& to, int limit) {
         for (int i = WEFT_TEST_ASAN ? 2 : 0; i != 2; ++i) {
             weft::this_fiber::sleep_for(20ms);
             std::vector<weft::descriptor> callers;
-            // An accept that io_uring has already begun goes by the limit before.
+            // An accept that io_uring has already started is subject to the limit before.
             for (int n = 0; n != 3; ++n) {
                 std::error_code error;
                 const int number = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -1,11 +1,11 @@
 // The laws of an accept with a peer that has reset the connection between the handshake and the
 // accept.
 //
-// Linux gives such a connection nevertheless, and its read reports the reset; POSIX and other
+// Linux delivers such a connection nevertheless, and its read reports the reset; POSIX and other
 // systems report the reset from the accept, with ECONNABORTED. To test both, this file defines
 // accept4: the connection is the system's, and a connection that was reset is reported as on other
-// systems, where a law asks for that. A ring's own accepts do not call accept4: there the law is as
-// on Linux.
+// systems, where a law needs that. A ring's own accepts do not call accept4: there the law is as on
+// Linux.
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

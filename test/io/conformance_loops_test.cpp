@@ -58,7 +58,7 @@ void expect_loops_share(const way& w, Listener l, int type = SOCK_STREAM) {
     EXPECT_EQ(served, peers);
     l.close();
     while (closed != 3 && !a.has_ended()) std::this_thread::yield();
-    // The loops live: none of them holds it.
+    // The loops are alive: none of them holds it.
     bool refused = false;
     const auto end = steady_now() + 1s;
     while (!refused && steady_now() < end) {
@@ -84,8 +84,8 @@ TEST_P(listener_of_loops, three_loops_share_a_listener) {
 class shared_by_loops : public on_each_way {};
 INSTANTIATE_ON_WAYS(shared_by_loops);
 
-// Each message goes to one agent, whichever loop that agent is of, and the close ends all;
-// `receive` gives the numbers that have come, or none.
+// Each message goes to one agent, on whichever loop that agent is, and the close ends all waits;
+// `receive` returns the numbers that have arrived, or none.
 template <class Close, class Send, class Receive>
 void expect_each_is_told_once(const way& w, Close close, Send send, Receive receive) {
     constexpr int all = 240;

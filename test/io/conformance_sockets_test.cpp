@@ -116,7 +116,7 @@ TEST_P(socket_law, a_reset_after_a_part_is_told_with_the_part) {
     });
     reader.asleep();
     send_plainly(far, "123");
-    // Until it has taken them: a reset drops what lies in the socket.
+    // Until it has taken them: a reset drops the bytes in the socket.
     int left = 1;
     while (left != 0 && !reader.has_ended()) ::ioctl(s.native_handle(), FIONREAD, &left);
     reader.asleep();
@@ -178,7 +178,7 @@ TEST_P(socket_law, what_a_full_socket_did_not_take_is_sent_later) {
     expect_all_is_written(way(), p.writer, p.reader.native_handle());
 }
 
-// One agent waits to read when another begins to wait for room, and the other way round: each is
+// One agent waits to read when another starts to wait for room, and the other way round: each is
 // notified.
 template <class Stream>
 void expect_reader_and_writer_are_told(const way& w, Stream& s, int far) {

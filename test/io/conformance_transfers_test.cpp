@@ -1,4 +1,4 @@
-// The laws of what moves more than bytes of one buffer: lists, files, relays, numbers of
+// The laws of transfers that are more than the bytes of one buffer: lists, files, relays, file
 // descriptors, batches and segments; and of what has a name: directories, paths, files, peers.
 
 #include <sys/ioctl.h>

@@ -71,8 +71,8 @@ private:
     bool is_dead_ = false;
 };
 
-// One port at three addresses: no socket is at 127.0.0.3, 127.0.0.2 is dead, and 127.0.0.1 and ::1
-// have a listener that takes whatever comes.
+// One port at three addresses: 127.0.0.3 has no socket, 127.0.0.2 does not answer, and 127.0.0.1
+// and ::1 have a listener that accepts every connection.
 class net {
 public:
     net() {
@@ -191,7 +191,8 @@ TEST_P(by_name, an_address_that_refuses_costs_nothing) {
     });
 }
 
-// The one that refuses was begun beside the dead one, and the next does not wait for the delay.
+// The address that refuses is tried while the one that does not answer is pending, and the next
+// does not wait for the delay.
 TEST_P(by_name, the_next_begins_when_the_latest_has_failed) {
     const known_name n("mixed.known", {"127.0.0.2", "127.0.0.3", "127.0.0.1"});
     run_both([&](auto connect) {

@@ -139,8 +139,8 @@ TEST(descriptor, moves) {
     EXPECT_FALSE(is_open(n));
 }
 
-// Calls, closings and new openings of one descriptor on two threads: no call finds the file of
-// another generation than it asked for. Even ones are of /dev/null, odd ones of /dev/zero.
+// Calls, closes and new openings of one descriptor on two threads: no call reaches the file of
+// another generation than its own. Even generations are of /dev/null, odd ones of /dev/zero.
 TEST(descriptor, no_call_is_made_on_somebody_elses_file) {
     struct ::stat null;
     ASSERT_EQ(::stat("/dev/null", &null), 0);

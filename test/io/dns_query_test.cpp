@@ -260,7 +260,7 @@ TEST_P(dns, who_is_stopped_drops_a_question_that_nobody_else_has) {
         weft::this_fiber::sleep_for(1ms);  // a ring closes in its next turn
         EXPECT_EQ(descriptor_count(), before) << "its socket is closed";
 
-        // It is asked anew for the next one.
+        // It is queried again for the next one.
         fiber g([&] { EXPECT_EQ(r.resolve("silent.test", 1)->size(), 1u); });
         while (s.asked("silent.test") != 4) weft::this_fiber::sleep_for(1ms);
         s.speak();

@@ -125,7 +125,7 @@ inline int file_of(std::string_view text) {
     return number;
 }
 
-// Stands in the place of a standard stream until the end of its scope. It owns what it is given.
+// Replaces a standard stream until the end of its scope. It owns the descriptor that it is given.
 class in_place_of {
 public:
     in_place_of(int number, int what)

@@ -1,4 +1,4 @@
-// A weft loop in a foreign loop, which knows only native_handle(), next_deadline() and
+// A weft loop in a foreign loop, which uses only native_handle(), next_deadline() and
 // run_once(now()), or run_until_idle() with a budget.
 
 #include <gtest/gtest.h>
@@ -45,8 +45,8 @@ public:
     host(weft::loop& l, weft::duration longest) : loop_(l), longest_(longest) {}
     virtual ~host() = default;
 
-    // Until over(), which is asked after each of weft's turns, or until the time has come. How many
-    // turns weft had, and the time was not one of them.
+    // Until over(), which is checked after each of weft's turns, or until the time has come.
+    // Returns how many turns weft had whose cause was not the time.
     virtual int drive(time_point until, const std::function<bool()>& over) = 0;
 
 protected:
@@ -170,7 +170,7 @@ protected:
         if (driver == io_kind::io_uring && weft::make_driver_uring(&why) == nullptr)
             GTEST_SKIP() << "io_uring: " << why;
         loop_ = std::make_unique<weft::loop>(weft::make_io_driver(driver));
-        // A poll driver reports only wakes, so it is asked each millisecond.
+        // A poll driver reports only wakes, so it is polled each millisecond.
         const weft::duration longest = driver == io_kind::poll ? 1ms : 5000ms;
         if (kind == host_kind::epoll) host_ = std::make_unique<epoll_host>(*loop_, longest);
         if (kind == host_kind::tick) host_ = std::make_unique<tick_host>(*loop_, longest);
@@ -257,7 +257,7 @@ TEST_P(embedding, loses_nothing) {
     other.join();
 }
 
-// What was ready before the host ever asked for the handle.
+// What was ready before the host first called native_handle().
 TEST_P(embedding, begins_with_what_was_posted_before) {
     int ran = 0;
     fiber early([&] { ++ran; }, {.on = &loop()});

@@ -94,7 +94,7 @@ std::vector<int> rings_of_this_process() {
     return rings;
 }
 
-// The system ends a poll that stays when its result finds no room in the ring: it is begun again.
+// The system ends a multishot poll when its result finds no room in the ring: it is started again.
 TEST_P(watch, outlives_more_events_than_its_driver_has_room_for) {
     run([] {
         const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -31,7 +31,7 @@ void set_variables(const std::string& pid, const char* count, const char* names)
     if (names != nullptr) ::setenv("LISTEN_FDNAMES", names, 1);
 }
 
-// In a child, which ends with the source line of the condition that did not hold, or with zero.
+// In a child, which exits with the source line of the condition that did not hold, or with zero.
 #define WEFT_MUST(what) \
     if (!(what)) return __LINE__
 int in_child(int (*f)()) {
@@ -135,7 +135,7 @@ INSTANTIATE_ON_DRIVERS(handed_over);
     ::_exit(0);
 }
 
-// Connect again and again, and learn by which process they are served.
+// Connect again and again, and record which process serves each connection.
 struct clients {
     std::atomic<bool> end{false};
     std::atomic<int> by_old{0};

@@ -145,9 +145,9 @@ TEST_P(driver_contract, tells_a_foreign_loop_of_a_wake_that_came_before_it_asked
     EXPECT_FALSE(is_readable());
 }
 
-// A foreign loop that sees nothing of weft but a descriptor and a deadline.
+// A foreign loop that uses nothing of weft but a descriptor and a deadline.
 TEST_P(driver_contract, is_embedded_by_its_descriptor) {
-    // A poll driver reports only wakes, so it is asked each millisecond.
+    // A poll driver reports only wakes, so it is polled each millisecond.
     const auto longest = GetParam() == io_kind::poll ? 1ms : 5000ms;
     const int handle = loop().native_handle();
     const int foreign = ::epoll_create1(EPOLL_CLOEXEC);
@@ -271,7 +271,7 @@ TEST(io_driver, is_given_to_a_loop_that_needs_one) {
     EXPECT_NE(l.driven_by()->io(), nullptr);
 }
 
-// Its descriptor is what the foreign loop knows.
+// The foreign loop knows only its descriptor.
 TEST(io_driver, is_not_given_to_a_loop_that_is_embedded_already) {
     weft::loop l;
     EXPECT_GE(l.native_handle(), 0);
@@ -324,7 +324,7 @@ TEST(io_driver, of_a_loop_that_ends_lets_go_of_what_it_watched) {
     EXPECT_TRUE(well);
 }
 
-// Each of the two stands in the entry of the listener.
+// Each of the two is stored in the entry of the listener.
 TEST_P(driver_contract, of_a_loop_that_ends_leaves_the_waits_of_another_standing) {
     weft::tcp_listener l = weft::testing::any_listener();
     bool accepted = false;
@@ -363,7 +363,8 @@ void expect_sound(weft::io_driver& d) {
     EXPECT_TRUE(d.wait(weft::never));
 }
 
-// It counts milliseconds there. A profile of seccomp says EPERM where an older system says ENOSYS.
+// It counts milliseconds there. A seccomp profile returns EPERM where an older system returns
+// ENOSYS.
 TEST(io_driver, sleeps_no_less_where_epoll_pwait2_is_refused) {
     for (const int error : {ENOSYS, EPERM, EINTR})
         std::thread([error] {
@@ -643,7 +644,7 @@ TEST(io_driver, may_be_made_where_the_program_has_no_stdin) {
     ::close(kept);
 }
 
-// A poll of io_uring that stays holds the file; the peer would not hear of the end.
+// A multishot poll of io_uring holds the file open; the peer would not see the close.
 TEST_P(driver_contract, lets_go_of_what_it_has_watched_for_room_too) {
     run([] {
         auto [s, far] = weft::unix_datagram::pair().value();
@@ -664,7 +665,7 @@ TEST_P(driver_contract, lets_go_of_what_it_has_watched_for_room_too) {
     });
 }
 
-// The events that a set of epoll asks for of this descriptor, as the system reports them.
+// The events for which an epoll set watches this descriptor, as the system reports them.
 unsigned asked_for(int set, int number) {
     std::ifstream about("/proc/self/fdinfo/" + std::to_string(set));
     for (std::string line; std::getline(about, line);) {

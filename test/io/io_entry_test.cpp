@@ -182,7 +182,7 @@ TEST(io_entry, that_was_borrowed_may_become_wefts_own) {
     EXPECT_FALSE(is_number_open(n));
 }
 
-// Code outside of weft has closed the descriptor, and the descriptor is opened anew.
+// Code outside weft has closed the descriptor, and the descriptor is opened again.
 TEST(io_entry, that_was_closed_behind_its_back_is_watched_again) {
     const int n = any_eventfd();
     weft::loop l(weft::make_io_driver(weft::io_kind::epoll));

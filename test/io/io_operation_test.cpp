@@ -82,7 +82,7 @@ TEST_P(an_io_operation, misses_no_event_that_comes_before_it_enlists) {
         writer.join();
         const auto event = [&] {
             EXPECT_EQ(::write(p.other_end, "b", 1), 1);
-            // The poll driver asks only for operations that wait.
+            // The poll driver polls only for operations that wait.
             while (GetParam() != weft::io_kind::poll &&
                    of.entry().is_unready(of.generation(), io_entry::readable))
                 weft::detail::io_driver_here()->poll();
@@ -156,8 +156,8 @@ TEST_P(an_io_operation, that_went_from_the_line_to_the_driver_loses_no_byte_to_a
     });
 }
 
-// The stop is another thread's, and its message has not come when the operation begins its next
-// part.
+// The stop comes from another thread, and its message has not arrived when the operation starts its
+// next part.
 TEST_P(an_io_operation, that_is_stopped_when_its_deadline_moves_on_leaves_its_line) {
     run([] {
         weft::testing::connection c = weft::testing::connected();

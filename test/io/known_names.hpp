@@ -1,5 +1,5 @@
-// known_name: what getaddrinfo answers in this program for one name, while the object lives: a net
-// of names that the test has in its hand. Every other name is the system's.
+// known_name: what getaddrinfo answers in this program for one name while the object exists: a
+// network of names under the test's control. Every other name is the system's.
 //
 //   weft::testing::known_name two("two.known", {"127.0.0.2", "::1"});
 //   two.hold();                   // a query from now on gets no answer
@@ -18,7 +18,7 @@ class known_name {
 public:
     known_name(std::string name, const std::vector<std::string>& addresses);
     known_name(const known_name&) = delete;
-    ~known_name();  // let go
+    ~known_name();  // releases held queries
 
     const std::string& name() const noexcept { return name_; }
     void hold();

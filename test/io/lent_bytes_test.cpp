@@ -250,7 +250,7 @@ TEST_P(receive, who_is_killed_in_it_keeps_no_buffer) {
     }
 }
 
-// The bytes lie on no stack, and stay where they are while it is copied.
+// The bytes are on no stack, and stay where they are while it is copied.
 TEST_P(receive, serves_fibers_on_a_shared_stack) {
     weft::shared_stack_group group;
     run([&] {

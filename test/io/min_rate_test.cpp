@@ -22,7 +22,7 @@ using weft::io_kind;
 using weft::unix_stream;
 using weft::testing::room;
 
-// Sockets of the system, and a time that stands still while anything happens there.
+// Sockets of the system, and a clock that stands still while anything happens there.
 class jumping_driver final : public weft::io_driver {
 public:
     explicit jumping_driver(std::unique_ptr<io_driver> d)

@@ -268,7 +268,7 @@ TEST_P(passed_numbers, that_nothing_takes_are_closed) {
                     if (i % 2 == 0) weft::this_fiber::yield();
                     ASSERT_TRUE(a.send_numbers(bytes_of("x"), {&number, 1}));
                 }
-                // Whichever way it went, there is nothing left of it once the bytes are read.
+                // Whichever way it arrived, nothing of it is left once the bytes are read.
                 weft::timeout_scope soon(1ms);
                 static_cast<void>(b.recv_numbers(room(s), {&came, 1}));
             }

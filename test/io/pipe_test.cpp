@@ -243,7 +243,7 @@ TEST_P(a_pipe, close_ends_a_read_at_its_own_end) {
         f.join();
         EXPECT_EQ(how, weft::errc::closed);
         EXPECT_EQ(reader.read(room(s)).error(), weft::errc::closed);
-        weft::this_fiber::sleep_for(1ms);  // until the driver has let go of it
+        weft::this_fiber::sleep_for(1ms);  // until the driver has released it
         EXPECT_EQ(writer.write(bytes_of("x")).error(), std::errc::broken_pipe);
     });
 }

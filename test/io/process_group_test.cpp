@@ -40,7 +40,7 @@ process begun(const std::string& text, ::pid_t group, process_options o = {}) {
     return process::spawn({"sh", "-c", text}, o).value();
 }
 
-// The leader and a child of it, which says "ready" and holds the pipe.
+// The leader and a child of it, which prints "ready" and holds the pipe.
 constexpr const char* with_heir = "(echo ready; exec sleep 1000) & wait";
 constexpr const char* leaves_heir = "(echo ready; exec sleep 1000) &";
 constexpr const char* with_deaf_heir =
@@ -226,7 +226,7 @@ TEST_P(a_group, ends_with_a_fiber_that_is_stopped_and_with_a_task_that_is_destro
         };
         weft::await(leave());
         std::string s(6, 0);
-        static_cast<void>(out.read_exact(room(s)));  // unless it was ended before it said so
+        static_cast<void>(out.read_exact(room(s)));  // unless it was ended before it printed that
         EXPECT_TRUE(all_gone(out));
     });
     pipe_reader of_thread;

@@ -81,7 +81,7 @@ TEST_P(a_limited_child, is_ended_by_the_system_when_it_uses_more) {
     });
 }
 
-// Its program cannot be linked then, and says so by them.
+// Its program cannot be linked then, and reports that through these streams.
 TEST_P(a_limited_child, of_no_more_files_than_its_streams_has_those) {
     run([] {
         process p = process::spawn({"sh", "-c", "exit 0"}, {.in = child_io::discarded,

@@ -122,8 +122,8 @@ TEST_P(a_relay, takes_no_more_than_it_is_asked_for) {
     });
 }
 
-// What does not arrive is in `rest`, in its order, or still in the stream.
-// In a fiber: until as much lies there as before, for a while.
+// Bytes that are not delivered are in `rest`, in order, or still in the stream.
+// In a fiber: waits until the number of bytes there has not changed for a while.
 void until_nothing_comes(int number) {
     int before = -1;
     for (int same = 0; same != 5;) {

@@ -36,7 +36,7 @@ all_known& known() {
     return *all;
 }
 
-// What the present getaddrinfo gives, so that freeaddrinfo knows it again.
+// What the present getaddrinfo returns, so that freeaddrinfo recognises it.
 struct own_answer {
     ::addrinfo info{};
     endpoint address;
@@ -183,7 +183,7 @@ TEST(resolver, asks_once_for_all_who_ask_at_once) {
     });
 }
 
-// A name that no net is asked for.
+// A name for which no network is queried.
 TEST(resolver, says_why_there_is_no_answer) {
     in_a_fiber([] {
         resolver r;

@@ -88,7 +88,7 @@ TEST_P(on_a_shared_stack, lines_are_read_into_a_string_of_the_stack) {
     run([&] {
         auto c = weft::testing::connected();
         fiber reader = begin([&] {
-            std::string line;  // its first bytes lie within it
+            std::string line;  // its first bytes are stored within it
             EXPECT_EQ(c.server.read_until(line, "\n", 100).value_or(0), 6u);
             EXPECT_EQ(line, "hello\n");
         });

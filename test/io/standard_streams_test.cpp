@@ -130,7 +130,7 @@ TEST_P(a_standard_stream, a_terminal_stays_as_it_was_for_the_others) {
     });
 }
 
-// To open a master once more would make another pty.
+// A second open of a master would make another pty.
 TEST_P(a_standard_stream, the_master_of_a_terminal_is_that_master) {
     run([] {
         const int master = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -182,7 +182,7 @@ TEST_P(a_standard_stream, the_null_device_is_empty_and_takes_all) {
     });
 }
 
-// What cannot be opened once more, as a pipe of another user.
+// What cannot be opened a second time, as a pipe of another user.
 TEST_P(a_standard_stream, that_is_shared_does_not_block_while_anything_holds_it) {
     run([] {
         const in_place_of zero(0, ::eventfd(0, EFD_CLOEXEC));

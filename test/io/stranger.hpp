@@ -1,6 +1,6 @@
-// stranger: another file, to which the system has given the descriptor of a file that was closed.
-// The new file is one end of a local connection: a mistaken call on it is seen, at it or at its
-// other end.
+// stranger: another file, to which the system has assigned the descriptor of a file that was
+// closed. The new file is one end of a local connection: a mistaken call on it is seen, at it or at
+// its other end.
 //
 //   const int number = s.native_handle();
 //   s.close();

@@ -37,7 +37,7 @@ INSTANTIATE_ON_DRIVERS(a_transfer);
 io_entry& entry_of(weft::tcp_stream& s) {
     return weft::descriptor_ref::find(s.native_handle()).entry();
 }
-// Something has happened, as far as its driver knows.
+// Notifies the entry of readability, as a driver would after an event.
 void tell(weft::tcp_stream& s) {
     io_entry& e = entry_of(s);
     e.notify(io_entry::generation_of(e.life.load()), io_entry::readable);
@@ -56,13 +56,14 @@ public:
 private:
     std::string* looks_;
 };
-// One that says how it reads.
+// A stream that exposes its core.
 struct open_stream : weft::tcp_stream {
     explicit open_stream(weft::tcp_stream s) : tcp_stream(std::move(s)) {}
     weft::detail::stream_core& inside() const { return core(); }
 };
 
-// `wakes` in vain, and then a byte; how it was looked for: on the loop's stack (l) or the fiber's.
+// Delivers `wakes` spurious wakes and then a byte. Returns where each readiness check ran: on the
+// loop's stack (l) or the fiber's.
 std::string looks_of(weft::fiber_options how, int wakes) {
     std::string looks;
     connection c = connected();
@@ -296,7 +297,7 @@ TEST_P(a_transfer, tells_that_there_is_no_memory_to_wait_with) {
     });
 }
 
-// Has no memory left for blocks while it stands.
+// While it exists, there is no memory for blocks.
 class no_blocks {
     struct taken {
         taken* next;

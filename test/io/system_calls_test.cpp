@@ -40,7 +40,7 @@ struct system_call {
 };
 using call_list = std::vector<system_call>;
 
-// Begins and ends what is counted: a call that weft never makes.
+// Marks the start and the end of the count: a call that weft never makes.
 void mark() { static_cast<void>(::getpgid(0)); }
 
 // In the child: a test of gtest's would be lost there.
@@ -174,7 +174,7 @@ std::pair<unix_stream, unix_stream> with_ready_data() {
     must(reader.read(room(b)).value_or(0) == 1);
     first.join();
     must(!writer.write_all(bytes_of(std::string(chunk_bytes * reads, 'x'))).error);
-    weft::this_fiber::sleep_for(1ms);  // the loop hears of it
+    weft::this_fiber::sleep_for(1ms);  // the loop is notified
     return {std::move(writer), std::move(reader)};
 }
 
@@ -210,7 +210,8 @@ TEST_F(system_calls, of_a_task_are_those_of_a_fiber) {
     EXPECT_EQ(b.sends + b.waits + b.controls + b.in_vain + b.others, 0);
 }
 
-// A read of less than there is room for has read all: no read asks whether there is more.
+// A read that returns less than the buffer holds has read everything: no second read checks for
+// more.
 TEST_F(system_calls, for_a_wait_are_the_wait_and_no_read_in_vain) {
     BILL_OR_SKIP(b, [] {
         auto [writer, reader] = with_ready_data();

@@ -175,7 +175,8 @@ TEST_P(listener, does_not_adopt_what_does_not_listen) {
     });
 }
 
-// A connection that ended before it was accepted is one like any other: its first read says so.
+// A connection that ended before it was accepted is accepted like any other: its first read reports
+// the end.
 TEST_P(listener, passes_over_who_is_gone) {
     run([] {
         tcp_listener l = any_listener();
@@ -190,7 +191,7 @@ TEST_P(listener, passes_over_who_is_gone) {
     });
 }
 
-// Numbers up to the limit, so that none is left.
+// Descriptors up to the limit, so that none is left.
 std::vector<int> take_all_numbers() {
     std::vector<int> all;
     for (int n; (n = ::dup(0)) >= 0;) all.push_back(n);

@@ -344,7 +344,7 @@ TEST_P(tcp, a_stop_ends_a_read) {
         reader.request_stop();
         reader.join();
         EXPECT_EQ(how, std::errc::operation_canceled);
-        // Nothing was lost, and no waiter stands in the way.
+        // Nothing was lost, and no leftover waiter blocks the next operation.
         ASSERT_TRUE(c.client.write_all(bytes_of("x")));
         std::string s(1, 0);
         EXPECT_EQ(c.server.read(room(s)).value(), 1u);
@@ -460,7 +460,7 @@ TEST_P(tcp, connects_by_name) {
     run([] {
         weft::tcp_listener l = weft::testing::any_listener();
         const std::string port = std::to_string(l.local_endpoint().port());
-        // The name may stand for ::1 first, where no socket listens.
+        // The name may resolve to ::1 first, where no socket listens.
         EXPECT_TRUE(tcp_stream::connect("localhost:" + port));
         EXPECT_TRUE(tcp_stream::connect("127.0.0.1:" + port));
         auto by_task = [&]() -> weft::task<bool> {
@@ -517,7 +517,7 @@ TEST_P(tcp, takes_options) {
     });
 }
 
-// A peer with a window that stays shut is asked again and again, and acknowledges nothing new.
+// A peer whose window stays closed is probed again and again, and acknowledges nothing new.
 TEST_P(tcp, what_nobody_reads_ends_the_connection_after_the_user_timeout) {
     run([] {
         connection c = connected();

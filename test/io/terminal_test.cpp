@@ -39,7 +39,7 @@ using weft::testing::crew;
 using weft::testing::plain_fd;
 using weft::testing::room;
 
-// A terminal, and what stands for the person or the device at it.
+// A terminal, and its other end, in place of a user or a device.
 struct both_ends {
     plain_fd far;
     plain_fd near;
@@ -354,7 +354,7 @@ TEST_P(a_serial_line, is_stopped_and_goes_on_by_software_flow) {
     ASSERT_EQ(::write(t.far, stop.data(), 1), 1);
     bool done = false;
     crew party(way(), [&](auto wait) -> task<> {
-        // What the other side says takes a little time to arrive.
+        // What the other side sends takes a little time to arrive.
         co_await wait(weft::sleep_for(20ms));
         EXPECT_TRUE(co_await wait(line.writer.async_write_all(bytes_of("x"))));
         done = true;

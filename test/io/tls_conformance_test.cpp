@@ -109,7 +109,7 @@ TEST_P(tls_law, a_reset_is_told_at_each_step) {
         });
         party.asleep();
         EXPECT_TRUE(p.client.write_all(bytes_of("123")));
-        // Until it has taken them: a reset drops what lies in the socket.
+        // Until it has taken them: a reset drops the bytes in the socket.
         int left = 1;
         while (left != 0 && !party.has_ended())
             ::ioctl(p.server.under().native_handle(), FIONREAD, &left);
@@ -310,8 +310,8 @@ struct tls_full_row : tls_row {
                 constexpr int bytes = 1 << 16;
                 ::setsockopt(socket, SOL_SOCKET, name, &bytes, sizeof bytes);
             }
-        // What lies in a socket of TCP goes over to the far end's for a while, longer on a machine
-        // that is busy.
+        // For a while the bytes in a TCP socket move on to the far end's buffer, longer on a busy
+        // machine.
         const auto end = steady_now() + cancel_patience;
         for (int in_vain = 0; in_vain < 3;) {
             const timeout_scope soon(1ms);
@@ -321,7 +321,7 @@ struct tls_full_row : tls_row {
             in_vain = moves ? 0 : in_vain + 1;
         }
     }
-    // The far end has not said of all that was sent that it has come.
+    // The far end has not acknowledged everything that was sent.
     bool is_under_way() {
         ::tcp_info i{};
         ::socklen_t bytes = sizeof i;

@@ -129,7 +129,7 @@ TEST_P(tls, nobody_else_can_read_it) {
         auto [c, s] = weft::testing::connected();
         tls_pair p = over(std::move(near), std::move(s));
         std::string seen;
-        // The relay between the two passes on what it sees, three bytes at a time.
+        // The relay between the two forwards what it reads, three bytes at a time.
         auto pass = [&seen](weft::tcp_stream& from, weft::tcp_stream& to) {
             std::string b(3, 0);
             while (const auto n = from.read(room(b)).value_or(0)) {
@@ -384,8 +384,8 @@ TEST_P(tls, a_write_that_was_ended_goes_on_where_it_was) {
     });
 }
 
-// Little lies between the two of them, and that in few segments: TCP drops what comes in too many.
-// Sizes that are set stay: those that the kernel chose grow as it sees fit.
+// Little fits between the two, and in few segments: TCP drops data that comes in too many. Sizes
+// that are set explicitly stay; those that the kernel chose grow when it decides so.
 tls_pair with_little_between(tls_pair p) {
     const int few = 16 << 10;
     const int some = 64 << 10;
@@ -400,15 +400,15 @@ tls_pair with_little_between(tls_pair p) {
 }
 tls_pair shaken_with_little_between() { return with_little_between(shaken()); }
 
-// The bytes that the kernel says: of FIONREAD, or of SIOCOUTQ.
+// The number of bytes that the kernel reports: of FIONREAD, or of SIOCOUTQ.
 std::size_t bytes_in(tls_stream& s, unsigned long where) {
     int bytes = 0;
     EXPECT_EQ(::ioctl(s.under().native_handle(), where, &bytes), 0);
     return static_cast<std::size_t>(bytes);
 }
 
-// Writes until there is no more room, and is stopped: how far it came. A part of that lies in the
-// stream.
+// Writes until there is no more room, and is stopped. Returns how many bytes it wrote. Some of them
+// are in the stream.
 std::size_t write_until_full(tls_stream& s, const std::string& text) {
     transferred t;
     fiber f([&] { t = s.write_all(bytes_of(text)); }, {.launch = weft::launch::dispatch});
@@ -444,7 +444,7 @@ TEST_P(tls, a_peer_that_asks_and_never_reads_the_answers_is_made_to_wait) {
             while (const auto n = p.server.read(room(piece)).value()) heard += n;
         });
         p.client.under().set_options({.write_timeout = 100ms});
-        // One that is only slow goes on meanwhile.
+        // A writer that is only slow continues.
         std::size_t before = most;
         while (asked < most && before != heard) {
             before = heard;
@@ -639,7 +639,7 @@ tls_pair shaken_of(const tls_context& c, const tls_context& s,
     return p;
 }
 
-// The server's error; with TLS 1.3 a refused client learns of it by a read.
+// The server's error; with TLS 1.3 a refused client receives it in a read.
 std::error_code server_refuses(const tls_context& c, const tls_context& s,
                                const std::string& host = "anna.test",
                                const weft::tls_session& session = {}) {
@@ -720,7 +720,7 @@ TEST_P(tls, speaks_no_version_below_the_least) {
 TEST_P(tls, a_server_is_the_host_that_is_asked_for) {
     run([] {
         const tls_identity bert("bert.test");
-        // The context lives on in the one that names it.
+        // The context that refers to this one keeps it alive.
         const tls_context s = server_context(
             {.hosts = {{"Bert.Test",
                         tls_context::server(bert.certificate(), bert.key(), {.protocols = {"b"}})
@@ -738,7 +738,7 @@ TEST_P(tls, a_server_is_the_host_that_is_asked_for) {
     });
 }
 
-// Also where the client is asked for another key, and so asks for the host again.
+// Also where the server asks the client for another key, and the client so names the host again.
 TEST_P(tls, a_host_has_no_hosts_of_its_own) {
     run([] {
         const tls_identity bert("bert.test");
@@ -806,7 +806,7 @@ TEST_P(tls, a_session_is_resumed_by_nobody_else) {
     });
 }
 
-// Otherwise a guest of one host would be a guest of the other, without a certificate.
+// Otherwise a client of one host would be accepted as a client of the other, without a certificate.
 TEST_P(tls, a_session_of_one_host_opens_no_other) {
     run([] {
         const tls_context inner = server_context(
@@ -846,8 +846,7 @@ TEST_P(tls, resumes_nothing_where_it_is_not_to) {
     });
 }
 
-// Both ends want the kernel to make their records; all that they say is by one cipher, if it is
-// said.
+// Both ends want the kernel to make their records. `cipher`, if it is given, is the only cipher.
 tls_pair shaken_in_kernel(int version = TLS1_3_VERSION, const char* cipher = nullptr) {
     const tls_context c = client_context({.in_kernel = true});
     ::SSL_CTX_set_max_proto_version(c.native_handle(), version);
@@ -942,7 +941,7 @@ TEST_P(tls, what_the_socket_has_no_room_for_keeps_its_type) {
     });
 }
 
-// What the kernel has of a record that it was given, and could not send yet, it forgets at a close.
+// At a close, the kernel drops what it holds of a record that it was given and could not send yet.
 TEST_P(tls, a_close_loses_nothing_that_was_said_to_be_written) {
     run([] {
         for (std::size_t bytes = 16384; bytes >= 1500; bytes -= 1500) {

@@ -336,8 +336,8 @@ TEST_P(udp, broadcasts_when_it_may) {
     });
 }
 
-// A group of this process: a socket also hears the groups that others on the machine have joined,
-// and tests run side by side.
+// A group of this process: a socket also receives what is sent to the groups that others on the
+// machine have joined, and tests run side by side.
 ip_address own_group(std::uint8_t first) {
     const auto pid = static_cast<unsigned>(::getpid());
     return ip_address::v4(first, static_cast<std::uint8_t>(192 + (pid >> 16) % 64),

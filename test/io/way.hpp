@@ -58,7 +58,7 @@ inline constexpr way all_ways[] = {
     {io_kind::epoll, kind::thread},
 };
 
-// What the system says of this one in a file of its own, and nothing if it has ended.
+// The content of the thread's file in /proc/self/task; empty if the thread has ended.
 inline std::string told_of_thread(::pid_t thread, const char* file) {
     const std::string path = "/proc/self/task/" + std::to_string(thread) + "/" + file;
     std::FILE* const f = std::fopen(path.c_str(), "re");
@@ -73,8 +73,8 @@ inline bool thread_sleeps_now(::pid_t thread) {
     const std::size_t name_end = text.rfind(')');
     return name_end != std::string::npos && text.compare(name_end, 3, ") S") == 0;
 }
-// Whether the thread sleeps in the system, on whatever, and goes on sleeping: a thread that sleeps
-// for a lock, or for bytes that are on their way, soon runs again, which its turns show.
+// Whether the thread sleeps in the system, for whatever reason, and stays asleep: a thread that
+// sleeps for a lock, or for bytes that are on their way, soon runs again, which its turns show.
 inline bool thread_sleeps(::pid_t thread) {
     if (!thread_sleeps_now(thread)) return false;
     const std::string turns = told_of_thread(thread, "schedstat");
@@ -82,7 +82,7 @@ inline bool thread_sleeps(::pid_t thread) {
     return thread_sleeps_now(thread) && turns == told_of_thread(thread, "schedstat");
 }
 
-// Agents of one way: of one loop, or each with a thread. Begins at once.
+// Agents of one way: of one loop, or each with its own thread. Starts at once.
 class crew {
 public:
     // No wait of a body lasts longer; a law that does not hold is found by that.
