@@ -1,5 +1,5 @@
-// The laws of coroutine<Out(In)> as a value: what goes in and out, what it says of itself.
-// Misuse, kill, lifetimes and hand-overs have files of their own.
+// The laws of coroutine<Out(In)> as a value: what goes in and out, and what it reports of itself.
+// Misuse, kill, lifetimes and transfers have files of their own.
 #include "weft/coroutine/coroutine.hpp"
 
 #include <gtest/gtest.h>

@@ -10,14 +10,14 @@
 
 namespace coroutine_test {
 
-// What became of the objects that name it: how many live, and which died, in order.
+// The objects that refer to it: how many are alive, and which were destroyed, in order.
 struct tally {
     int alive = 0;
     std::string deaths;
 };
 
-// Named by a letter. A copy and a moved-from object are alive too, but the latter dies unnamed, so
-// that each letter stands once in `deaths` for each time its value was destroyed.
+// Named by a letter. A copy and a moved-from object are alive too, but the latter is destroyed
+// unnamed, so that a letter is in `deaths` once for each time its value was destroyed.
 class counted {
 public:
     counted(tally& t, char name) : tally_(&t), name_(name) { ++t.alive; }

@@ -15,7 +15,7 @@ namespace {
 
 using coroutine_test::at_exit;
 
-// Suspends inside its handler and knows its exception afterwards.
+// Suspends inside its handler, and still has its exception afterwards.
 void handle(const std::string& mine, bool& right) {
     try {
         throw std::runtime_error(mine);

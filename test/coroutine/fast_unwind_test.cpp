@@ -4,7 +4,7 @@
 
 #include "test/coroutine/unwind_harness.hpp"
 
-// The laws of unwind_test run once more in a program that links weft::fast_unwind.
+// The laws of unwind_test, in a program that links weft::fast_unwind.
 
 using namespace unwind_test;
 

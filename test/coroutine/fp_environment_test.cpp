@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// A rounding mode as SSE and as the x87 have it; they disagree if only one went along.
+// A rounding mode as SSE and the x87 have it; they differ if only one was switched.
 struct seen {
     int by_sse = 0;
     int by_libm = 0;
@@ -148,8 +148,8 @@ TEST_F(coroutine_fp, of_a_resumer_stays_when_one_that_shares_it_hands_over) {
 }
 
 #if WEFT_X86_64
-// Flush-to-zero, which <cfenv> does not know.
-// The one that comes back is not the one that was entered, and keeps its own in another way.
+// Flush-to-zero, which <cfenv> does not cover.
+// The coroutine that comes back is not the one that was entered, and saves its own in another way.
 TEST_F(coroutine_fp, of_a_nested_resumer_stays_when_another_kind_comes_back) {
     coroutine<> shared([] { this_coroutine::yield(); }, {.fp = fp_environment::shared});
     coroutine<> own([&] {

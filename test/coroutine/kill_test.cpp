@@ -1,5 +1,5 @@
-// Laws of the kill: everything on a suspended stack is destroyed, innermost first, and what stands
-// in the way is reported before anything is.
+// Laws of the kill: everything on a suspended stack is destroyed, innermost first, and an obstacle
+// is reported before anything is destroyed.
 #include "weft/coroutine/kill.hpp"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST(kill, passes_a_catch_of_something_else) {
     EXPECT_EQ(c.state(), coroutine_state::killed);
 }
 
-// what swallows the unwind goes on until its next yield, and is unwound there.
+// a body that swallows the unwind continues until its next yield, and is unwound there.
 TEST(kill, unwinds_a_body_that_swallowed_it_at_its_next_yield) {
     std::string order;
     tally t;

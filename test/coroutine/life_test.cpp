@@ -1,5 +1,5 @@
 // Laws of a coroutine's lifetime: what its body captured, its locals and its private data are
-// destroyed exactly once, whatever state it is destroyed, killed or begun anew in.
+// destroyed exactly once, in whatever state it is destroyed, killed or restarted.
 #include "weft/coroutine/life.hpp"
 
 #include <gtest/gtest.h>
@@ -177,7 +177,8 @@ TEST(coroutine_lifetime, throws_what_the_body_throws_when_it_is_copied_and_keeps
 }
 
 #if WEFT_ASAN
-// Its owner may use the memory for anything, the next coroutine's frames lie otherwise.
+// The stack's owner may use the memory for anything, and the next coroutine has its frames
+// elsewhere in it.
 TEST(coroutine_lifetime, gives_its_stack_back_without_what_asan_was_told_of_its_frames) {
     struct looks_at_it {
         mapped_stack stacks{64 * 1024};

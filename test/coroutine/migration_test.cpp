@@ -1,5 +1,5 @@
-// a coroutine goes on on any thread, never from a stale context and never with another
-// thread's state.
+// a coroutine continues on any thread, never from a stale context and never with
+// another thread's state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -116,7 +116,7 @@ TEST(migration, finds_the_state_of_the_new_thread_after_each_hop) {
     EXPECT_TRUE(right);
 }
 
-// Suspends the caller that asks for a stack.
+// Suspends the caller that acquires a stack.
 struct stacks_after_a_wait {
     mapped_stack stacks{64 * 1024};
 

@@ -1,4 +1,4 @@
-// a coroutine that runs out of stack dies by the signal, with a line that names the
+// a coroutine that overflows its stack dies by the signal, with a line that names the
 // coroutine.
 #include "weft/coroutine/overflow_report.hpp"
 
@@ -36,8 +36,8 @@ TEST(overflow_report_death, names_the_coroutine_and_dies_by_the_signal) {
     EXPECT_EXIT(overflow(), ::testing::KilledBySignal(SIGSEGV), line);
 }
 
-// Whatever its colour and the rounding to whole pages have added to it: several stacks, each of
-// another colour.
+// Whatever its colour offset and the rounding to whole pages have added: several stacks, each with
+// another offset.
 TEST(overflow_report_death, says_the_size_that_was_asked_for) {
     auto die = [](int others) {
         const coroutine_options of_that_size = {.stack_bytes = 64 * 1024};

@@ -61,7 +61,7 @@ TEST(own_id, is_what_the_body_and_its_messages_say) {
     EXPECT_EQ(inside, c.id());
 }
 
-// Asked for before, or only after.
+// Read before, or only after.
 TEST(own_id, outlives_a_reset) {
     coroutine<> c([] {});
     const std::uint64_t id = c.id();

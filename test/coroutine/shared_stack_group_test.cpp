@@ -335,8 +335,8 @@ WEFT_NOINLINE void in_frame_of(F f) {
     EXPECT_EQ(much[0] + much[Bytes - 1], 2);
 }
 
-// Which call for memory is the first, and how large a frame is, is asked of GCC's code only; with
-// every call for memory that fails, and every compiler, test/alloc has the same law.
+// Which call for memory is the first, and how large a frame is, is checked for GCC's code only;
+// test/alloc has the same law with every call for memory that fails, and for every compiler.
 #if !WEFT_TEST_ASAN && !WEFT_TEST_TSAN && !WEFT_CLANG
 
 TEST(shared_stack_group, is_as_it_was_when_a_resume_finds_no_memory) {

@@ -1,8 +1,8 @@
-// What the tests of the kill have in common: a body that can be killed without a coroutine.
+// The common part of the tests of the kill: a body that can be killed without a coroutine.
 //
-// It runs on this thread's own stack; where it would be suspended it dies: die(k) unwinds it up to
-// run(), as if run() had called a coroutine's entry. What a noexcept frame refuses also ends in
-// run().
+// It runs on this thread's own stack. Where it would be suspended it is killed: die(k) unwinds it
+// up to run(), as if run() had called a coroutine's entry. An unwind that a noexcept frame refuses
+// also ends in run().
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using weft::detail::unwinding;
 
 enum class way {
     walked,       // unwind(), as a coroutine calls it
-    handed_over,  // begun by _Unwind_ForcedUnwind, which hands the walk over at the first chance
+    handed_over,  // by _Unwind_ForcedUnwind, which passes on the walk at the first chance
     forced,       // by _Unwind_ForcedUnwind from the first frame to the last
 };
 

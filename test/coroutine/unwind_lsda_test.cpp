@@ -23,7 +23,7 @@ struct site {
     unsigned char start, length, pad, action;
 };
 
-// A table with its numbers in single bytes: sites, actions, and one type, "catch (...)".
+// A table whose numbers are single bytes: sites, actions, and one type, "catch (...)".
 class lsda {
 public:
     lsda(std::initializer_list<site> sites, std::initializer_list<unsigned char> actions,
@@ -106,7 +106,7 @@ TEST(lsda, says_when_it_does_not_know) {
 }
 
 #if WEFT_X86_64
-// Pads as compilers write them. Each begins a function, so that it has an address.
+// Pads as compilers write them. Each starts a function, so that it has an address.
 extern "C" const unsigned char unwind_lsda_test_cleanup[], unwind_lsda_test_clang_noexcept[],
     unwind_lsda_test_gcc_noexcept[], unwind_lsda_test_handler[], unwind_lsda_test_typed[],
     unwind_lsda_test_aborts[], unwind_lsda_test_lost[];

@@ -1,4 +1,4 @@
-// The verdict of the echo example: that a server which does wrong is found out.
+// The verdict of the echo example: a server that does wrong is detected.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

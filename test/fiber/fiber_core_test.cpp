@@ -145,7 +145,7 @@ TEST(fiber_core, that_another_thread_is_about_to_wake_has_its_turn_before_its_lo
     EXPECT_TRUE(has_passed);
 }
 
-// Is asked twice, and cannot say that it was stopped.
+// Is checked twice, and cannot report that it was stopped.
 struct in_two_looks {
     static constexpr bool reports_stop = false;
     waiter* waits = nullptr;
@@ -270,7 +270,7 @@ TEST(fiber_core, roams_in_a_pool_if_it_says_so) {
 
 task<> sleep_for_an_hour() { co_await sleep_for(std::chrono::hours(1)); }
 
-// It is asked by an executor that would give its turn away.
+// The check comes from an executor that would offload the fiber's turn.
 TEST(fiber_core, stays_unless_it_roams_and_its_turn_ends_its_only_wait) {
     testing::virtual_loop on;
     loop& l = on.loop();
@@ -297,7 +297,7 @@ TEST(fiber_core, stays_unless_it_roams_and_its_turn_ends_its_only_wait) {
     EXPECT_TRUE(f.join().stopped());
 }
 
-// -- what derives from it -------------------------------------------------------------------------
+// -- derived classes ------------------------------------------------------------------------------
 
 TEST(fiber_core, gives_its_block_back) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";

@@ -1,4 +1,4 @@
-// What happens when...: a case for each row that speaks of fibers.
+// "What happens when...": a case for each row that is about fibers.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -448,7 +448,7 @@ TEST(misuse, frame_allocation_fails) {
         }
     };
     const auto parameter = std::make_shared<int>(1);
-    auto* volatile run = &body::run;  // Clang does without a frame where it sees that it can
+    auto* volatile run = &body::run;  // Clang omits the frame where it can prove that it may
     EXPECT_THROW(static_cast<void>(run(std::allocator_arg, {}, parameter)), std::bad_alloc);
     EXPECT_EQ(parameter.use_count(), 1);
 }

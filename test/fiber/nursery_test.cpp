@@ -34,7 +34,7 @@ using namespace std::chrono_literals;
 using weft::nursery;
 using weft::this_fiber::sleep_for;
 
-// Runs f in a fiber of a loop whose time jumps; how long it took there.
+// Runs f in a fiber of a loop whose time jumps; returns how long it took there.
 template <class F>
 weft::duration in_a_fiber(F f) {
     weft::testing::virtual_loop l(1);
@@ -333,7 +333,7 @@ TEST(nursery_of_fibers,
     EXPECT_EQ(what_leaves([&] { f.join(); }), 7);
 }
 
-// So many fibers with a nursery each, in all of which a child fails before any of them is told.
+// So many fibers with a nursery each; in every nursery a child fails before any fiber is notified.
 double cpu_seconds_of_failing(int count) {
     const auto now = [] {
         timespec t;

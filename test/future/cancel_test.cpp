@@ -39,7 +39,7 @@ struct waited_for {
 
 struct future_wait_row {
     const char* name;
-    // Whether it says so by its return that it was ended early; otherwise it throws.
+    // Whether its return value reports that it was ended early; otherwise it throws.
     bool (*blocks)(waited_for&);
     weft::task<bool> (*suspends)(waited_for&);
 };

@@ -120,7 +120,7 @@ TEST(in_fiber, is_stopped_where_it_waits) {
     EXPECT_LT(l.now(), weft::time_point{} + 1h);
 }
 
-// What was asked before it waited ends its first wait.
+// A stop that was requested before it waits ends its first wait.
 TEST(in_fiber, is_stopped_by_who_asked_before_it_waits) {
     virtual_loop l(1);
     future<> f;

@@ -191,7 +191,7 @@ TEST(poll, of_a_loop_that_ends_is_stopped) {
         SCOPED_TRACE(c.name);
         weft::poll_event e;
         future<int> f;
-        if (std::string(c.name) == "on") continue;  // the loop does not know what it is asked by
+        if (std::string(c.name) == "on") continue;  // the loop does not know its poller
         {
             weft::loop l;
             l.post([&] {

@@ -98,7 +98,7 @@ TEST_P(shared_future_among, wakes_all_who_wait) {
     });
     weft::detail::this_thread_host();
     std::thread runs([&] { all.run(); });
-    s.wait();  // it is at home here
+    s.wait();  // its executor is this thread's
     runs.join();
     EXPECT_EQ(sum, 6);
 }

@@ -21,13 +21,13 @@ using weft::promise;
 using weft::stop_reason;
 using weft::testing::virtual_loop;
 
-// Cannot be copied, and knows whether it was moved from.
+// Cannot be copied, and records whether it was moved from.
 struct moving {
     std::unique_ptr<int> n;
     explicit moving(int i) : n(std::make_unique<int>(i)) {}
 };
 
-// Counts the living, and what was copied.
+// Counts the live instances, and the copies.
 struct tracked {
     static inline int living = 0;
     static inline int copies = 0;

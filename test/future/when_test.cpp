@@ -27,7 +27,7 @@ struct several {
             futures.push_back(promises.back().get_future());
         }
     }
-    // It is lost, and knows it.
+    // Whether source i has lost, and was asked to stop.
     bool is_stopped(std::size_t i) const { return promises[i].stop_requested(); }
 };
 
@@ -115,7 +115,7 @@ TEST(when_any, waits_for_its_losers) {
     EXPECT_EQ(l.now(), weft::time_point{} + 1ms);
 }
 
-// What a loser is asked to stop for, as what it runs sees it.
+// A loser's stop reason, as the loser's own code sees it.
 TEST(future_group, tells_its_losers_whether_a_sibling_failed_or_they_are_not_needed) {
     virtual_loop l(1);
     stop_reason of_all = stop_reason::none, of_any = stop_reason::none, of_none = stop_reason::none;

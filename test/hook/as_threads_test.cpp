@@ -150,7 +150,7 @@ POSIX_CASE(a_send_that_connects_is_waited_for) {
         t.told("recv", HOOKED(recv)(to.n, room, sizeof room, 0));
         t.said("text", room);
     }
-    // A call that must not wait says so.
+    // A call that must not wait reports that.
     const one_fd third(HOOKED(socket)(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
     t.told("not to wait",
            HOOKED(sendto)(third.n, "hello", 5, MSG_FASTOPEN, as_address(at), sizeof at));
@@ -290,8 +290,8 @@ POSIX_CASE(a_mask_without_a_timeout_waits) {
     }
 }
 
-// Each waiter sees an edge once, and an edge that was delivered to one waiter does not end the wait
-// of the other with nothing.
+// Each waiter sees an edge once, and an edge that was delivered to one waiter does not end the
+// other's wait without a result.
 POSIX_CASE(each_of_two_that_wait_in_one_set_hears_of_an_edge) {
     const one_fd counter(HOOKED(eventfd)(0, EFD_NONBLOCK));
     const one_fd set(::epoll_create1(0));

@@ -68,7 +68,7 @@ two_ends tcp_ends() {
     plain_fd far = dialled(endpoint::of_socket(l));
     return {plain_fd(::accept(l, nullptr, nullptr)), std::move(far)};
 }
-// So many bytes at most lie in it, in either end.
+// Limits the bytes that are buffered, at either end.
 void make_small(const two_ends& s) {
     constexpr int bytes = 1 << 16;
     for (const int n : {int{s.near}, int{s.far}})

@@ -104,7 +104,8 @@ POSIX_CASE(a_splice_that_waits_for_a_terminal_hears_of_the_close) {
         if (!reads) {
             HOOKED(write)(ends.b, "some", 4);
             HOOKED(fcntl)(p.mine, F_SETFL, reinterpret_cast<void*>(O_NONBLOCK));
-            // What it has taken goes on to the other side a little later, and there is room again.
+            // What it has taken reaches the other side a little later, and then there is room
+            // again.
             const std::vector<char> much(100, 'x');
             for (unsigned refused = 0; refused != 20; ++refused) {
                 while (HOOKED(write)(p.mine, much.data(), much.size()) > 0) refused = 0;

@@ -54,7 +54,7 @@ void end_both(const killed_step& owner, const killed_step& late) {
     ::alarm(0);
 }
 
-// The elder has a lock, and lets go of it as it is unwound.
+// The older has a lock, and releases it as it is unwound.
 void expect_had(const char* what, const killed_step& lock, const killed_step& unlock,
                 const killed_step& relock, const killed_step& reunlock) {
     std::string order;
@@ -286,7 +286,7 @@ void kill_both_in_need_of_each_other() {
     b.detach();
 }
 
-// Its owner is suspended, and cannot go on within this turn.
+// The owner is suspended, and cannot continue within this turn.
 void kill_in_a_turn(const killed_step& lock) {
     run([&] {
         fiber owner(

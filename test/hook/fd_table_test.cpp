@@ -63,7 +63,7 @@ TEST(fd_table, asks_each_time_whether_a_descriptor_is_not_to_wait) {
     ::close(p[1]);
 }
 
-// In a process of its own: where the places lie is made once.
+// In a process of its own, because the table's places are set up once per process.
 TEST(fd_table, is_read_while_another_thread_makes_it) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto body = [] {

@@ -35,7 +35,7 @@ using weft::testing::fd_pair;
 
 using stopwatch = std::chrono::steady_clock;
 
-// What was read, written and asked before main() and any fiber.
+// The results of calls that are made before main() and before any fiber.
 struct before_main {
     long wrote = -2;
     char got = 0;
@@ -301,8 +301,8 @@ TEST(hook, a_name_does_not_wait_for_calls_of_another_kind) {
 }
 
 TEST(hook, is_there_again_in_a_child_that_asks_for_it) {
-    // Its epoll_pwait2 asks the system twice in a child that was forked beside other threads, and
-    // gives the second answer: an edge is delivered once.
+    // In a child that was forked while other threads ran, its epoll_pwait2 calls the system twice
+    // and returns the second result, but an edge is delivered once.
     if (WEFT_TSAN && WEFT_CLANG) GTEST_SKIP() << "Clang's ThreadSanitizer loses events here";
     const pid_t child = ::fork();
     if (child == 0) {
@@ -401,7 +401,7 @@ TEST_P(hooked, a_child_in_the_same_memory_changes_nothing) {
     });
 }
 
-// poll() is never begun again by the system, and read() is.
+// The system never restarts poll(), and it restarts read().
 TEST_P(hooked, a_signal_ends_no_wait_of_a_child_in_the_same_memory) {
     struct sigaction before, restart = {};
     restart.sa_handler = [](int) {};
@@ -432,7 +432,7 @@ TEST_P(hooked, a_signal_ends_no_wait_of_a_child_in_the_same_memory) {
     ::sigaction(SIGALRM, &before, nullptr);
 }
 
-// Nothing of the hooks' own lies where others have their frames meanwhile.
+// The hooks keep nothing of their own where other fibers have their frames meanwhile.
 TEST_P(hooked, calls_wait_on_a_shared_stack) {
     shared_stack_group group;
     fd_pair s = fd_pair::sockets();
@@ -467,7 +467,7 @@ TEST_P(hooked, calls_wait_on_a_shared_stack) {
     EXPECT_EQ(right, 2);
 }
 
-// As where the system knows no call on a pipe that does not wait.
+// As on a system without a non-waiting call on a pipe.
 TEST_P(hooked, a_pipe_that_cannot_be_tried_lets_others_run) {
     run([] {
         auto p = fd_pair::pipe();
@@ -533,7 +533,7 @@ TEST_P(hooked, fclose_ends_the_waits_for_its_descriptor) {
     });
 }
 
-// A program that is begun anew in that environment.
+// A program that is started again in that environment.
 TEST(hook_options_death, are_what_the_environment_says) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     for (const char* value : {"1", "0", ""}) {
@@ -584,7 +584,7 @@ TEST_P(hooked, the_wait_for_a_child_leaves_no_descriptor_open) {
     });
 }
 
-// A program that was begun without stdin.
+// A program that was started without stdin.
 class without_stdin {
 public:
     without_stdin() : kept_(::fcntl(0, F_DUPFD_CLOEXEC, nullptr)) { ::close(0); }
@@ -633,7 +633,7 @@ TEST_P(hooked, a_read_of_no_bytes_waits_for_none) {
     });
 }
 
-// Those of a user and a group are numbers as well.
+// The ids of a user and a group are integers, as descriptors are.
 TEST_P(hooked, credentials_that_come_with_a_message_are_no_descriptors) {
     run([] {
         const without_stdin none;
@@ -722,7 +722,7 @@ TEST_P(hooked, a_look_at_more_than_there_is_sleeps_until_it_comes) {
     });
 }
 
-// What the heap has given out, as far as the C library's own says it.
+// The bytes in use on the heap, as the C library's allocator reports them.
 std::size_t heap_bytes() { return ::mallinfo2().uordblks; }
 
 TEST(hook, leaves_nothing_on_the_heap) {

@@ -1,4 +1,4 @@
-// Handlers of signals: which waits they end, and that a program sees its own.
+// Signal handlers: which waits they end, and that a program sees the handlers that it has set.
 
 #include "weft/hook/interruption.hpp"
 
@@ -193,7 +193,7 @@ POSIX_CASE(a_handler_of_sigabrt_ends_what_waits) {
 POSIX_CASE(a_handler_that_was_set_by_other_calls_ends_what_waits) {
     action first;
     HOOKED(sigaction)(SIGUSR1, nullptr, &first);
-    // The ones of sysv_signal stand once.
+    // A handler that sysv_signal sets runs once.
     sighandler_t (*const calls[])(int, sighandler_t) = {
         set_by_sigset, [](int n, sighandler_t by) { return HOOKED(sysv_signal)(n, by); },
         [](int n, sighandler_t by) { return HOOKED(__sysv_signal)(n, by); },
@@ -252,7 +252,7 @@ POSIX_CASE(a_handler_that_restarts_ends_what_is_never_restarted) {
     }
 }
 
-// Where nothing reports the awaited event, and the call asks for it again and again.
+// Where nothing reports the awaited event, and the call polls for it.
 POSIX_CASE(a_handler_that_restarts_ends_no_call_that_asks_again) {
     const handler_set h(SA_RESTART);
     const auto goes_on = [&](const char* what, const std::function<void()>& beside,
@@ -428,8 +428,8 @@ POSIX_CASE(a_pending_signal_that_a_mask_lets_through_ends_no_other_wait) {
     t.join();
 }
 
-// The call asks again and again for an event that nothing reports: a handler that comes between two
-// of the waits ends the call nevertheless.
+// The call polls for an event that nothing reports. A handler that runs between two of the waits
+// ends the call nevertheless.
 POSIX_CASE(one_handler_ends_a_wait_that_is_made_of_many) {
     const handler_set h(0);
     sockaddr_un at{};
@@ -613,7 +613,7 @@ TEST_P(interruption, is_of_the_eldest_fiber_that_waits) {
     });
 }
 
-// A thread of weft's own has made the call, and is out of it when the caller goes on.
+// A thread of weft's own has made the call, and has returned from it when the caller continues.
 TEST_P(interruption, of_a_call_with_a_mask_leaves_no_file_in_use) {
     run([&] {
         const handler_set one(0);

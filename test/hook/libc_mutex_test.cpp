@@ -105,7 +105,8 @@ TEST(libc_mutex, of_every_kind_lets_one_fiber_in_at_a_time) {
     }
 }
 
-// What a thread, or a fiber, hears of one that is its own, and of one that is another's.
+// The results that a thread, or a fiber, gets for a mutex that it owns, and for one that another
+// owns.
 std::string said_of(const kind& k, bool in_fibers) {
     mutex_of m(k);
     std::string text;
@@ -401,7 +402,7 @@ TEST(libc_mutex, a_lock_with_a_deadline_is_waited_for_until_then) {
         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         ASSERT_EQ(::pthread_mutex_lock(&m), 0);
         fiber([] {
-            // Twice, as a second may begin meanwhile.
+            // Twice, because the clock's next second may start in between.
             for (const clockid_t by : {CLOCK_REALTIME, CLOCK_MONOTONIC}) {
                 constexpr auto some = std::chrono::milliseconds(20);
                 timespec until;

@@ -1,5 +1,5 @@
-// Cases of calls that open and close descriptors within libc; and numbers that are opened and
-// closed behind all hooks.
+// Cases of calls that open and close descriptors within libc; and of descriptors that are opened
+// and closed without any hook.
 
 #include <dirent.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ POSIX_CASE(programs_are_read_and_waited_for) {
 POSIX_CASE(the_end_of_a_program_is_waited_for_while_others_run) {
     auto said = fd_pair::pipe();
     auto told = fd_pair::pipe();
-    // By their names: a shell need not know the numbers of more than one digit.
+    // By path: a shell need not accept descriptors of more than one digit.
     const std::string command = "read line; echo got $line >/dev/fd/" + std::to_string(said.b) +
                                 "; read line </dev/fd/" + std::to_string(told.a);
     FILE* const f = HOOKED(popen)(command.c_str(), "w");
@@ -232,7 +232,7 @@ POSIX_CASE(descriptors_of_every_make_are_new_when_they_are_opened) {
     t.told("status", status);
 }
 
-// By system calls that nothing of weft sees.
+// System calls that weft does not see.
 namespace behind {
 int pipe(int* ends) { return static_cast<int>(::syscall(SYS_pipe2, ends, 0)); }
 int close(int fd) { return static_cast<int>(::syscall(SYS_close, fd)); }

@@ -88,7 +88,7 @@ POSIX_CASE(writev_gives_a_pipe_one_message_whatever_its_buffers) {
     }
 }
 
-// What it waits with goes on where the last message has ended.
+// The bytes that it waits with start where the last message has ended.
 POSIX_CASE(writev_that_waits_for_a_pipe_goes_on_with_a_whole_message) {
     std::string bytes(10'000, 'x');
     for (const bool is_spliced : {false, true}) {

@@ -1,5 +1,5 @@
-// Arguments at the ends of what they may be: no lists, lists that are shorter than the count beside
-// them, times without end, flags that nothing knows. Each is a case of the differential suite.
+// Arguments at the ends of their ranges: no lists, lists that are shorter than the count beside
+// them, times without end, unknown flags. Each is a case of the differential suite.
 
 #include <gtest/gtest.h>
 #include <linux/close_range.h>

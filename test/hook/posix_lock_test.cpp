@@ -33,7 +33,7 @@ struct flock record(short type, off_t at) {
 }
 int lock(int fd, int command, struct flock f) { return HOOKED(fcntl)(fd, command, &f); }
 
-// Another process, which locks a record and says so, and then does more; ended with the object.
+// Another process, which locks a record, reports that, and then does more; it ends with the object.
 class locker {
 public:
     template <class Then>

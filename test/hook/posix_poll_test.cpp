@@ -379,7 +379,8 @@ POSIX_CASE(what_another_has_taken_is_waited_for_anew) {
     t.told("each was told", told);
 }
 
-// How much of a core it costs to wait for what does not come, beside what is not asked for.
+// How much of a core a wait costs for an event that does not come, while one that was not requested
+// is ready.
 POSIX_CASE(urgent_data_are_waited_for_beside_others) {
     sockaddr_in at;
     const one_fd l(bound(SOCK_STREAM, at));

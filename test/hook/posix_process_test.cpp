@@ -14,8 +14,8 @@ using namespace weft::testing;
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// A child that lives until a byte comes from the other end of a pipe, and returns that byte as its
-// code.
+// A child that runs until a byte comes from the other end of a pipe, and exits with that byte as
+// its code.
 struct told_child {
     fd_pair pipe = fd_pair::pipe(O_CLOEXEC);
     pid_t id;
@@ -31,7 +31,7 @@ struct told_child {
     void end(char code) { HOOKED(write)(pipe.b, &code, 1); }
 };
 
-// Waits so long, in a thread or a fiber, that all that stand beside it wait.
+// Waits so long, in a thread or a fiber, that all agents beside it wait.
 void let_others_wait() { after_ms(5); }
 
 void tell(posix_side& t, const siginfo_t& i, pid_t child) {
@@ -178,8 +178,8 @@ POSIX_CASE(system_runs_a_command) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// What a child says that shares its parent's memory, and that nothing else ran in it: nor a fiber
-// of its parent's, nor a thread of weft's own.
+// What a child that shares its parent's memory reports, and that nothing else ran in it: neither a
+// fiber of its parent's nor a thread of weft's own.
 template <class F>
 void child_in_the_same_memory(posix_side& t, std::string_view what, F says) {
     std::atomic<::pid_t> ran_in{0};
@@ -279,7 +279,7 @@ POSIX_CASE(a_child_in_the_same_memory_waits_for_locks_with_its_thread) {
                   [&] { return errno_of_call(HOOKED(flock)(again.n, LOCK_SH)); });
 }
 
-// By whatever handler that has SA_RESTART: none of these is begun again.
+// With any handler that has SA_RESTART: none of these calls is restarted.
 POSIX_CASE(a_handler_ends_the_wait_of_a_child_in_the_same_memory) {
     const auto s = fd_pair::sockets();
     struct sigaction before, restart = {};

@@ -165,7 +165,7 @@ POSIX_CASE(hosts_as_they_were_asked_for_once) {
     tell_host(t, found);
     t.told("no room", HOOKED(gethostbyname_r)("localhost", &h, room, 8, &found, &error));
     t.told("error", error);
-    // Up to what is enough: libc's own needs come and go on the way.
+    // Up to a sufficient size: what libc itself needs varies on the way.
     for (std::size_t bytes = 0; bytes < 1200; bytes += 21) {
         for (const char* const name : {"localhost", "127.0.0.1", "no..host"}) {
             error = -3;

@@ -217,7 +217,7 @@ private:
     static inline std::atomic<int> begun_;
 };
 
-// Says the longest wait; one that does not end, ends the program.
+// Prints the longest wait; a wait that does not end ends the program.
 class storm_watcher {
 public:
     explicit storm_watcher(std::list<storm_party>& all) : all_(all) {

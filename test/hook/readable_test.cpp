@@ -1,4 +1,4 @@
-// What can be read is known without a system call where it lies in a frame of the caller's.
+// Whether memory in a frame of the caller's can be read is known without a system call.
 
 #include "weft/hook/readable.hpp"
 

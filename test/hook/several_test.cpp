@@ -20,12 +20,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// No waiter can be notified of such a descriptor, so that the system is asked again.
+// No waiter can be notified of such a descriptor, so the system is polled.
 TEST(several, waits_for_a_descriptor_that_there_is_no_memory_to_know) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "no allocation can fail";
     run([] {
         auto s = testing::fd_pair::sockets();
-        int number = 1000;  // of which there is no memory yet, nor of its neighbours
+        int number = 1000;  // no entry is allocated yet for it or its neighbours
         while (detail::find_entry(number) != nullptr && number > 100) number -= 100;
         ASSERT_EQ(::dup2(s.a, number), number);
         const fiber writer([&] { EXPECT_EQ(::write(s.b, "x", 1), 1); });

@@ -15,7 +15,7 @@ extern "C" int __clone(int (*)(void*), void*, int, void*, ...) noexcept;
 namespace weft::hook {
 namespace {
 
-// Before the first shared child no call asks the system which process makes it.
+// Before the first shared child, no call asks the system which process is the caller.
 TEST(shared_child, is_expected_from_when_one_is_first_made) {
     const auto is_told_of = [](auto make) {
         forget_shared_child();
@@ -29,7 +29,7 @@ TEST(shared_child, is_expected_from_when_one_is_first_made) {
     is_told_of([] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); });
     is_told_of([] { return static_cast<pid_t>(::syscall(SYS_fork)); });
     is_told_of([] { return ::_Fork(); });
-    // ThreadSanitizer takes each for a fork, also where the child has this memory, and begins no
+    // ThreadSanitizer treats each as a fork, even where the child has this memory, and starts no
     // thread after one.
     if (WEFT_TSAN == 0)
         for (auto* const make : {::clone, __clone})

@@ -67,7 +67,8 @@ struct piped {
     }
 };
 
-// A standard stream stands for another one as long as the object does. These names are variables.
+// Replaces a standard stream with another one while the object exists. The streams' names are
+// variables.
 class in_place_of {
 public:
     in_place_of(FILE*& standard, FILE* by) : standard_(standard), before_(standard) {

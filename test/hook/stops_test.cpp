@@ -37,7 +37,7 @@ using stopwatch = std::chrono::steady_clock;
 
 class hooked_stops : public weft::testing::on_each_driver {};
 
-// Each way to wait for ever, and its call, which answers when the fiber is asked to stop.
+// Each way to wait for ever, and its call, which returns when the fiber's stop is requested.
 struct waits_for_ever {
     const char* name;
     std::function<long()> call;
@@ -244,7 +244,7 @@ TEST_P(hooked_stops, a_fiber_in_a_known_library_ends_with_the_deadline_of_its_sc
     });
 }
 
-// What a call says to a fiber that was stopped, by what is set.
+// The result of a call in a stopped fiber, under the option in force.
 std::string answer_with(const std::function<void()>& call) {
     std::string answer = "nothing";
     fiber f([&] {
@@ -416,7 +416,7 @@ TEST(stop_answers, of_a_library_are_known_by_its_file) {
     EXPECT_FALSE(hook::answer_of_library(nullptr, a));
 }
 
-// What this program says as it begins, with such an environment.
+// What this program prints at its start, in such an environment.
 std::string said_with(const char* value) {
     int ends[2];
     if (::pipe(ends) != 0) return "no pipe";

@@ -1,7 +1,6 @@
-// posix_case: a piece of a program that makes system calls and writes down what they answered. It
-// is run on a plain thread, where hooks do nothing, and in a fiber, with hooks, and must have
-// written the same. What stands beside it there is another thread, or another fiber of the same
-// loop.
+// posix_case: a piece of a program that makes system calls and records their results. It runs on a
+// plain thread, where hooks do nothing, and in a fiber, with hooks, and must record the same. Its
+// concurrent part is another thread there, or another fiber of the same loop.
 //
 //   POSIX_CASE(read_waits_for_what_is_written) {
 //       int ends[2];
@@ -117,7 +116,8 @@ public:
     const std::string& text() const noexcept { return text_; }
 
 private:
-    // What stands beside a case may write at the same time. The lock is none of the hooked ones.
+    // The concurrent part of a case may write at the same time. The lock is none of the hooked
+    // ones.
     void add(const std::string& line) {
         const std::lock_guard held(writing_);
         text_.append(line).append("\n");
@@ -227,8 +227,7 @@ struct counted_end {
     ~counted_end() { ++ends; }
 };
 
-// Whether children that are forked one after the other, while other threads go on, say true in
-// time.
+// Whether children, forked one after the other while other threads run, report true in time.
 template <class F>
 bool each_child_says(F says) {
     for (int left = WEFT_TSAN || WEFT_ASAN ? 10 : 200; left > 0; --left) {

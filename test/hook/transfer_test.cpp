@@ -35,7 +35,7 @@ ssize_t counted_recvmsg(int fd, msghdr* m, int flags) {
     return ::syscall(SYS_recvmsg, fd, m, flags);
 }
 
-// The originals are these while it stands.
+// Replaces the originals while it exists.
 class counted_calls {
 public:
     counted_calls() {

@@ -40,8 +40,8 @@ struct ends {
 
 class a_fiber_that_never_waits : public weft::testing::on_each_driver {
 protected:
-    // Whether a fiber that makes the call again and again sees what another does meanwhile, within
-    // far more calls than a budget has.
+    // Whether a fiber that makes the call again and again sees another fiber's progress, within far
+    // more calls than a budget has.
     bool sees_another(const std::function<void()>& call) {
         bool seen = false;
         run([&] {

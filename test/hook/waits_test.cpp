@@ -105,7 +105,7 @@ POSIX_CASE(a_read_write_lock_is_waited_for) {
     t.told("unlock", HOOKED(pthread_rwlock_unlock)(&l.it));
 }
 
-// It waits until that holds, and says whether it does.
+// Waits until that holds; returns whether it does.
 template <class F>
 bool comes_true(F f) {
     for (int i = 0; i < 1000 && !f(); ++i) HOOKED(usleep)(1000);
@@ -241,7 +241,7 @@ POSIX_CASE(a_thread_is_joined) {
     at = moment_by(CLOCK_MONOTONIC, 2000);
     t.told("by a clock", HOOKED(pthread_clockjoin_np)(thread, &left, CLOCK_MONOTONIC, &at));
     t.told("itself", HOOKED(pthread_join)(::pthread_self(), &left));
-    // One of pthreads, which is the same in libc: ThreadSanitizer knows no thread of C's.
+    // A thread of pthreads, which is the same in libc: ThreadSanitizer does not track C's threads.
     thrd_t other;
     int result = 0;
     ::pthread_create(
@@ -340,7 +340,7 @@ TEST_P(pthread_waits, for_a_write_lock_are_of_fibers_and_of_threads) {
     });
 }
 
-// Fibers alone: libc loses a wake where a thread gives up to write and writers go first.
+// Fibers only: libc loses a wake where a thread stops waiting to write and writers go first.
 TEST_P(pthread_waits, to_read_go_on_when_a_writer_that_goes_first_gives_up) {
     run([&] {
         rwlock l{PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
@@ -651,7 +651,7 @@ int recursive_static(int depth) {
 }
 
 TEST(static_that_needs_itself_deathtest, ends_the_program_in_a_fiber_and_on_a_thread) {
-    // Others may have left threads behind, beside which no sanitizer lets a child begin one.
+    // Other tests may have left threads behind, and with those no sanitizer lets a child start one.
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     constexpr const char* why = "the initialiser of a static needs the static itself";
     // A wait for itself is ended by the alarm, without that line.

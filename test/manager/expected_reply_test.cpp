@@ -161,7 +161,8 @@ TEST(expected_reply, tells_what_making_the_value_threw) {
     EXPECT_THROW(static_cast<void>(reply.wait_until(weft::never)), std::runtime_error);
 }
 
-// Says that a copy is being made, which is not there before another thread has gone on for a while.
+// Signals that a copy is being made; the copy is complete only after another thread has run for a
+// while.
 struct slow_to_make {
     explicit slow_to_make(std::atomic<int>& step) : at(&step) {}
     slow_to_make(slow_to_make&&) = default;

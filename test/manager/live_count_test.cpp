@@ -11,7 +11,7 @@ using verdict = live_count::verdict;
 
 constexpr std::size_t no_limit = ~std::size_t{0};
 
-// What stands in the queue, on an executor that only counts.
+// A queued waiter, on an executor that only counts.
 struct party {
     weft::testing::manual_executor on;
     weft::testing::coroutine_flow f{on};

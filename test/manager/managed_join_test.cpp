@@ -119,8 +119,8 @@ TEST(managed_join, in_a_circle_is_refused_to_who_would_close_it) {
     EXPECT_EQ(w.m.live_count(), 0u) << "the others have ended";
 }
 
-// One gives up a join of another, in `leave(manager, id of the other)`. Whether that one can join
-// it afterwards.
+// One task abandons its join of another, in `leave(manager, id of the other)`. Returns whether the
+// other can join it afterwards.
 template <class F>
 bool is_joined_by_what_it_left(F leave) {
     managed_world w;

@@ -1,6 +1,6 @@
-// Closing, admitting and emptiness are one: what was admitted before the manager closed is refused
-// when it enters, or is among those that are ended; and empty means that at one point in time no
-// task was live.
+// The laws of closing, admission and emptiness: a task that was admitted before the manager closed
+// is refused when it enters, or is among those that are ended; and an empty manager had, at one
+// point in time, no live task.
 
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST(manager_closing, leaves_none_of_those_that_workers_spawn_meanwhile) {
     }
 }
 
-// Each begins the next, in a shard that changes with the thread, before it ends.
+// Each starts the next, in a shard that changes with the thread, before it ends.
 TEST(manager_closing, is_never_empty_while_one_begins_the_next) {
     weft::pool p({.thread_count = 4});
     task_manager<> m({.on = &p});

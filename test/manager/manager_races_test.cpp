@@ -247,7 +247,8 @@ TEST_P(hooks_under_way, are_not_disturbed_by_a_deadline) {
     EXPECT_EQ(h.status(), managed_status::done);
 }
 
-// -- a task that goes from one executor to another -----------------------------------------------
+// -- a task that migrates from one executor to another
+// ---------------------------------------------
 
 // It never waits, and what it catches does not help it.
 weft::task<> goes_to_and_fro(weft::executor& a, weft::launcher& b, std::atomic<int>& gone) {
@@ -332,7 +333,7 @@ TEST(manager_races, a_kill_follows_a_task_that_has_left_an_executor_which_ends) 
     there.run_until_idle();
     EXPECT_TRUE(gone);
     EXPECT_TRUE(h.over());
-    m.resume(h.id(), 1);  // if it lives still
+    m.resume(h.id(), 1);  // if it is still live
     there.run_until_idle();
 }
 

@@ -103,7 +103,7 @@ TEST_P(managed_suspension, ends_with_its_task) {
     EXPECT_TRUE(killed.over());
 }
 
-// A timer of the same moment comes before the wait's own, and resumes it.
+// A timer with the same deadline fires before the wait's own, and resumes the task.
 TEST_P(managed_suspension, that_was_resumed_is_not_late_any_more) {
     struct resuming : weft::timer_node {
         weft::task_manager<>* m;
@@ -279,7 +279,7 @@ TEST(managed_suspension, is_told_what_making_the_value_threw) {
     EXPECT_TRUE(caught);
 }
 
-// Whoever waits would be told nothing.
+// Otherwise the waiter would never be notified.
 TEST(managed_suspension_death, refuses_a_kill_while_the_value_is_made) {
     weft::testing::managed_world w;
     bool over = false;

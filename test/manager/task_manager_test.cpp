@@ -330,7 +330,8 @@ TEST(task_manager_kill, takes_with_it_the_children_that_it_joins) {
     }
 }
 
-// No frame between the throw and the handler can be unwound once more: it is a stop then.
+// A frame between the throw and the handler cannot be unwound a second time: there the kill is a
+// stop.
 TEST(task_manager_kill, lets_a_nursery_that_an_exception_leaves_wait_for_its_children) {
     managed_world w;
     int gone = 0;
@@ -623,7 +624,7 @@ TEST(task_manager, visits_each_that_lived_at_one_moment) {
     w.m.for_each([&](const managed_handle<>& h) {
         EXPECT_TRUE(seen.insert(h.id()).second);
         if (!std::exchange(first, false)) return;
-        // One begins that is not visited; one ends that is not either.
+        // A task that starts now is not visited; a task that ends now is not visited either.
         EXPECT_TRUE(w.m.spawn([] {}));
         const std::uint64_t other = h.id() == *wanted.begin() ? *wanted.rbegin() : *wanted.begin();
         w.m.kill(other);

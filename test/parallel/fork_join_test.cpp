@@ -287,7 +287,7 @@ TEST(fork_join, computes_the_same_on_many_workers_again_and_again) {
         ASSERT_EQ(sync_wait(schedule_on(p, fib(16))), 987);
 }
 
-// Counts what lives.
+// Counts the live instances.
 struct living {
     explicit living(int& n) : count(&n) { ++n; }
     living(living&& other) : count(std::exchange(other.count, nullptr)) {}
@@ -500,8 +500,8 @@ TEST(fork_join, is_stopped_by_a_child_that_ends_with_the_loop_it_went_over_to) {
     EXPECT_EQ(run.take(), stop_reason::shutdown);
 }
 
-// A driver with a clock that jumps. Where no deadline is left to wait for, `help` lets other
-// threads go on.
+// A driver with a clock that jumps. When no deadline is left to wait for, `help` lets other threads
+// run.
 class helped_driver final : public driver {
 public:
     explicit helped_driver(std::function<void()> help) : help_(std::move(help)) {}

@@ -58,7 +58,7 @@ TEST(poll_state, leaves_alone_who_has_withdrawn) {
     EXPECT_TRUE(s.is_ready());
 }
 
-// A waiter with a wait that has ended otherwise, and that has not called withdraw() yet.
+// A waiter whose wait has ended otherwise, and that has not called withdraw() yet.
 TEST(poll_state, does_not_wake_whose_wait_has_ended) {
     weft::testing::manual_executor e;
     counting_turns one(e);

@@ -68,7 +68,7 @@ TEST(poll, of_nothing_is_ready_or_not) {
     EXPECT_TRUE(p.is_pending());
 }
 
-// Large, over-aligned, without default constructor: all lie within.
+// Large, over-aligned, without default constructor: all are stored within.
 TEST(poll, holds_its_value_where_it_lies) {
     struct alignas(64) wide {
         explicit wide(int n) { all.fill(n); }

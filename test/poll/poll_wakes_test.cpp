@@ -36,7 +36,7 @@ TEST(poll_wakes, by_hand_allocate_nothing) {
     EXPECT_GT(sum, 0);
 }
 
-// A temporary for each round: the future, its context and the wait lie in the frame.
+// A temporary for each iteration: the future, its context and the wait are stored in the frame.
 TEST(poll_wakes, of_a_task_by_a_fiber_allocate_nothing) {
     weft::loop l;
     weft::waker* interested = nullptr;

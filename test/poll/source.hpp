@@ -1,5 +1,5 @@
-// A source of events that knows nothing of weft, as the tests of poll futures use it: a list of
-// interested askers, under a lock, and the news that they are given.
+// A source of events that is independent of weft, as the tests of poll futures use it: a list of
+// interested pollers, under a lock, and the values that they are notified of.
 #pragma once
 
 #include <list>

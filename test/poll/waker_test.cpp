@@ -8,7 +8,7 @@
 
 namespace {
 
-// A source that knows neither what it wakes nor what for.
+// A source that knows neither what it wakes nor why.
 struct counts_its_looks {
     std::vector<weft::waker*>& interested;
     int looks = 0;

@@ -1,4 +1,4 @@
-// in_c: functions of C++ where weft.h wants a function and a void*; and how long from now is.
+// in_c: C++ functions where weft.h takes a function and a void*; and time points relative to now.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -169,7 +169,7 @@ TEST(co_reset, begins_anew_from_wherever_it_is) {
     co_resume(co);
     EXPECT_EQ(destroyed, 2);
     co_reset(co);  // over
-    co_reset(co);  // never begun
+    co_reset(co);  // never started
     co_resume(co);
     EXPECT_EQ(began, 3);
     co_release(co);
@@ -322,7 +322,7 @@ TEST(co_process, that_was_forked_has_coroutines_of_its_own) {
               7);
 }
 
-// What stands in the frames of a parent is its own to end.
+// Objects in the frames of a parent are the parent's to destroy.
 TEST(co_process, that_was_forked_ends_nothing_of_its_parent) {
     if (WEFT_TEST_ASAN) GTEST_SKIP() << "it takes what is left to the parent for a leak";
     int ends[2];

@@ -101,7 +101,7 @@ TEST_P(poll_many_with, waits_for_any_of_several_and_counts_those_that_are_ready)
     descriptor_pair p[3];
     run(
         [&] {
-            // One of them twice, and two numbers that are none.
+            // One of them twice, and two values that are no descriptors.
             pollfd f[6] = {{p[0].ends[0], POLLIN, 0}, {-1, POLLIN, 5},
                            {p[1].ends[0], POLLIN, 0}, {p[1].ends[0], POLLIN | POLLPRI, 0},
                            {p[2].ends[0], POLLIN, 0}, {-7, POLLIN, 5}};

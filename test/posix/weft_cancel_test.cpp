@@ -18,7 +18,7 @@ using weft::testing::counted;
 using weft::testing::joined_in_c;
 using weft::testing::run_in_c;
 
-// A handler that says that it ran.
+// A handler that records that it ran.
 void note(void* text) { *static_cast<std::string*>(text) += "a"; }
 void note_b(void* text) { *static_cast<std::string*>(text) += "b"; }
 

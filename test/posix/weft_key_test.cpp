@@ -96,7 +96,7 @@ TEST(weft_key, may_be_set_anew_by_a_destructor_which_is_then_called_again) {
     });
 }
 
-// As a thread's: what is set anew after so many rounds is left, without a word.
+// As a thread's: a value that is set again after so many iterations is dropped, without a report.
 TEST(weft_key, has_four_rounds_of_destructors_that_set_it_again) {
     static weft_key_t again;
     static weft_key_t other;

@@ -1,7 +1,7 @@
 // libweft_threads_are_fibers.so, to be loaded before libweft_hook.so with WEFT_HOOK_MAIN and
 // WEFT_HOOK_SELF: a thread that a fiber makes by pthread_create() is another fiber of its loop.
 //
-// For the Open POSIX Test Suite alone. What a fiber cannot be asked is refused: it is not
+// For the Open POSIX Test Suite alone. What a fiber does not support is refused: it is not
 // cancelled, has no priority, and gets no signals of its own.
 
 #include <dlfcn.h>
@@ -116,7 +116,7 @@ SHOWN int pthread_detach(pthread_t which) noexcept {
     if (m == nullptr) return ESRCH;
     if (m->is_detached || m->is_joined) return EINVAL;
     m->is_detached = true;
-    if (which == ::pthread_self()) return 0;  // its end lets go of it
+    if (which == ::pthread_self()) return 0;  // its end releases it
     m->fiber.detach();
     if (m->has_ended) all_made().erase(which);
     return 0;

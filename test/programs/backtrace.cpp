@@ -1,4 +1,4 @@
-// What backtrace_test.py inspects: a coroutine that stands five calls deep, running or suspended.
+// What backtrace_test.py inspects: a coroutine five calls deep, running or suspended.
 //
 //   backtrace running          calls stopped() from the depth, where a debugger may wait for it
 //   backtrace suspended        the same, but from main while the coroutine is suspended there
@@ -7,7 +7,7 @@
 //   backtrace frame_pointers   ... by the chain of frame pointers; status 77 where there is none
 //
 // The walks end with status 0 and a line if they passed all frames and ended where the coroutine
-// begins, or else say on standard error what was wrong.
+// starts, and otherwise report the fault on standard error.
 #include <dlfcn.h>
 #include <unwind.h>
 

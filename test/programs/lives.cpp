@@ -1,5 +1,5 @@
-// What Valgrind runs: coroutines on every kind of stack that end in every way, far more than live
-// at a time, so that stacks are used again, and threads between which one goes to and fro.
+// What Valgrind runs: coroutines on every kind of stack that end in every way, far more than are
+// live at a time, so that stacks are reused, and threads between which one migrates to and fro.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

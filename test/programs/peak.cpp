@@ -37,7 +37,7 @@ long resident_bytes() {
     bytes[0] = bytes[1024];
 }
 
-// The resident memory while so many of them stand.
+// The resident memory while so many fibers are suspended deep in their stacks.
 long peak(long count, weft::pool* pool) {
     weft::latch all(count), end(1);
     std::vector<weft::fiber> fibers;

@@ -1,6 +1,6 @@
-// the clock that people set decides nothing. The program has the C library's clocks for its
-// own: the real-time ones are an hour ahead or behind by turns, and each question to them is
-// counted. Every way to wait for a time point is then used, and is neither early nor an hour late.
+// the wall clock decides nothing. The program replaces the C library's clocks: the real-time
+// ones are an hour ahead or behind by turns, and each read of them is counted. Every way to wait
+// for a time point is then used, and is neither early nor an hour late.
 
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -88,7 +88,7 @@ void waits_3_ms(const char* what, F f) {
     expect(took < 60s, what);
 }
 
-// If what is below were not asked, the rest would show nothing.
+// If the clocks below were not replaced, the rest would prove nothing.
 void can_see_who_asks() {
     static_cast<void>(std::chrono::system_clock::now());
     static_cast<void>(::time(nullptr));
@@ -99,7 +99,7 @@ void can_see_who_asks() {
     expect(monotonic_reads >= 1, "the monotonic clock is not replaced");
 }
 
-// A wheel asks no clock at all: it knows only the time that advance() passes to it.
+// A wheel reads no clock at all: it has only the time that advance() passes to it.
 template <class Wheel>
 void turns(Wheel& w) {
     const int before = monotonic_reads;

@@ -1,5 +1,5 @@
 // A kill in a program that links weft::fast_unwind, statically (STATIC is 1) or not: every
-// destructor runs either way, and linked() knows whether the opt-in is in effect.
+// destructor runs either way, and linked() returns whether the opt-in is in effect.
 #include <cstdio>
 #include <stdexcept>
 

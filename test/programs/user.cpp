@@ -1,5 +1,5 @@
 // A foreign object for elf_notes_test.py, compiled with -fcf-protection=full: it switches inline,
-// and its source knows nothing of shadow stacks.
+// and its source has no code for shadow stacks.
 #include "weft/coroutine/coroutine.hpp"
 
 int main() {

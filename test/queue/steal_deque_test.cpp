@@ -153,8 +153,8 @@ TEST(steal_deque, shows_what_would_be_popped_next) {
 }
 
 // -------------------------------------------------------------------------------------------------
-// Under load. The thread that takes an entry counts it, without a lock: ThreadSanitizer sees a
-// second.
+// Under load. The thread that takes an entry counts it, without a lock: ThreadSanitizer detects a
+// second taker.
 
 // The owner pushes bursts and pops some of them, three thieves go round; each entry is taken once.
 void pillage(unsigned entries, asymmetric_fence fence, std::size_t first_count) {

@@ -4,7 +4,7 @@
 // The law, of a process with the scenes of scenes.hpp: a scene is served, or it gets an error; or
 // the process ends with one line of weft's that names the call, and a status. The process never
 // spins, never hangs, and never reports a timeout where no event was delivered. What may time out,
-// and what ends without weft's line, stands in a table with its reason.
+// and what ends without weft's line, is in a table with its reason.
 //
 //   weft_refusals [--every]                             a share of the product, or all of it
 //   weft_refusals --driver epoll --call read --error EPERM [--nth 3 | --from 3]    one, and what
@@ -244,17 +244,18 @@ bool one_of(std::string_view s, std::initializer_list<std::string_view> all) {
 bool may_time_out(const refusal& r, int scene) {
     static_cast<void>(scene);
     const std::string_view of = r.of->name, with = r.with->name;
-    // What would block is made again when the system says that it would not: which it has said, and
-    // does not say twice.
+    // After EAGAIN the call is repeated when the system reports readiness, which it has already
+    // reported, and does not report twice.
     if (with == "EAGAIN") return true;
-    // The system has closed nothing, and the peer sees no end.
+    // The system has closed nothing, so the peer sees no end.
     if (of == "close") return true;
     // An accept waits until there are descriptors again.
     if (of == "accept4") return one_of(with, {"EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"});
     return false;
 }
 
-// poll() says again and again that what would block is ready: the system breaks its word.
+// poll() reports again and again that a call that would block is ready: the system breaks its
+// contract.
 bool may_spin(const refusal& r) {
     return r.on->kind == io_kind::poll && r.with->number == EAGAIN && r.nth <= 0;
 }

@@ -18,7 +18,7 @@
 namespace weft::testing::refusals {
 namespace {
 
-// The listener; zero where none was asked for; -1.
+// Returns the listener; zero where none was requested; -1.
 int filter(long call, std::uint32_t verdict, unsigned flags) noexcept {
     std::array<::sock_filter, 4> steps = {{
         {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(::seccomp_data, nr)},

@@ -1,7 +1,7 @@
-// refused_call: a system call that fails from now on, for this thread and those that it begins.
+// refused_call: a system call that fails from now on, for this thread and those that it starts.
 //
-// By a filter of seccomp. Each of the calls; or the n-th alone, or all from that on: then a thread
-// of this process that is not filtered is asked at each, and counts.
+// By a seccomp filter. Every call fails, or the n-th alone, or all from that one on: in the last
+// two cases each call goes to a thread of this process that is not filtered, and counts.
 #pragma once
 
 #include <atomic>

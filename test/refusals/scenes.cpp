@@ -195,7 +195,7 @@ void child() {
     std::string s(8, 0);
     const std::size_t n = got(p.out().read(room(s)));
     const exit_status e = got(p.wait(after(now(), patience)));
-    // It is refused the call as well, and says so.
+    // The child's call is refused as well, and its status reports that.
     if (!e.ok()) throw told{std::make_error_code(std::errc::no_child_process)};
     must(n == 2);
 }

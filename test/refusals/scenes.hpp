@@ -1,8 +1,8 @@
 // Scenes: what a program does with weft, one after the other, in a process that is refused a system
 // call (refusals.cpp).
 //
-// The law of a scene: it is served, or it gets an error. The outcome of each is left where the
-// parent sees it, so that no call is needed to say it.
+// The law of a scene: it is served, or it gets an error. The outcome of each is stored where the
+// parent reads it, so that no call is needed to report it.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// A wait of a fiber within a coroutine that it resumed: the fiber is what is suspended, with all
-// that stands on it.
+// A wait of a fiber within a coroutine that it resumed: the fiber is suspended, with everything on
+// its stack.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -27,7 +27,7 @@ using weft::blocking;
 using weft::blocking_pool;
 using weft::fiber;
 
-// A door that a call stands at until it is opened.
+// A door at which a call waits until it is opened.
 class door {
 public:
     void open() { open_.store(true), open_.notify_all(); }
@@ -191,7 +191,7 @@ TEST(blocking, a_stop_leaves_alone_a_call_that_has_begun) {
     });
 }
 
-// What the call uses lies in the frame, so the frame stays until it is over.
+// The call uses memory of the frame, so the frame stays until the call is done.
 TEST(blocking, a_frame_that_is_destroyed_waits_for_its_call) {
     door d;
     std::atomic<bool> over{false};

@@ -1,4 +1,4 @@
-// What a loop asks of its driver.
+// The contract between a loop and its driver.
 #include "weft/sched/driver.hpp"
 
 #include <gtest/gtest.h>

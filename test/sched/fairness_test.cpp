@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 constexpr long give_up = 100'000;  // turns: it will never run
 
 // Counts the turns of a function that posts itself again and again, until `over` is set or the
-// function gives up.
+// limit of turns is reached.
 struct busy_function {
     long turns = 0;
     bool over = false;
@@ -124,7 +124,7 @@ TEST(fairness, a_worker_takes_the_eldest_of_its_own_once_in_ten_milliseconds) {
             second_ran_at = busy.turns;
             busy.over = true;
         });
-        busy.begin(p);  // the latest is begun first
+        busy.begin(p);  // the latest is started first
     });
     busy.ended.wait();
     EXPECT_LE(first_ran_at, 2 * 256);
@@ -167,7 +167,7 @@ TEST(fairness, neither_the_inbox_nor_the_deque_of_a_worker_hides_the_other) {
     EXPECT_GE(from_outside, 1);
 }
 
-// A strand with a fiber in it that yields until `over` is set or the fiber gives up.
+// A strand with a fiber in it that yields until `over` is set or the limit of turns is reached.
 struct busy_strand {
     strand on;
     std::atomic<bool> counts;  // its turns
@@ -213,7 +213,7 @@ TEST(fairness, busy_strands_of_one_worker_go_round) {
     std::atomic<bool> over = false;
     std::vector<std::unique_ptr<busy_strand>> busy;
     std::latch made(1);
-    p.post([&] { made.wait(); });  // so that all begin together
+    p.post([&] { made.wait(); });  // so that all start together
     for (int n = 0; n != count; ++n) busy.push_back(std::make_unique<busy_strand>(p, over));
     busy_strand& last = *busy.back();
     std::vector<long> others;

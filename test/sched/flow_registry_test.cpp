@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// A flow that calls a function when it is asked to stop, and does nothing else. It is counted by
-// references, as all are: destroyed while one is held, it is gone only afterwards.
+// A flow that calls a function when its stop is requested, and does nothing else. Like all flows it
+// is reference-counted: if it is destroyed while a reference is held, it is freed only afterwards.
 struct told_flow final : flow {
     std::function<void()> f;
     std::optional<stop_callback<std::function<void(stop_reason)>>> note;

@@ -925,7 +925,7 @@ TEST(loop, destroyed_fires_no_timer_that_goes_with_what_is_ready) {
     EXPECT_FALSE(r.fired);
 }
 
-// Each begins the next, so that there is always one that has not begun.
+// Each starts the next, so that there is always one that has not started.
 void begin_next(std::shared_ptr<int> kept) {
     fiber([kept] {
         const shield s;
@@ -1022,7 +1022,7 @@ TEST(loop, destroyed_leaves_the_processor_to_who_is_waking_it) {
     waker.join();
 }
 
-// Asked between turns, it sees whether a flow is still named there.
+// Between turns, it checks whether a flow is still named there.
 class looks_for_flows final : public driver {
 public:
     explicit looks_for_flows(int& named) noexcept : named_(named) {}
@@ -1287,7 +1287,7 @@ TEST(loop_death, a_broken_rule_names_the_line_of_who_runs_it) {
 }
 
 TEST(loop_death, run_by_two_at_once) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be threads, and it begins one
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be threads, and it starts one
     const auto by_another_thread = [] {
         loop l;
         l.post([&] { std::thread([&] { l.run_until_idle(); }).join(); });
@@ -1315,7 +1315,7 @@ TEST(loop_death, destroyed_while_another_thread_runs_it) {
 }
 
 TEST(loop_death, run_in_a_forked_process) {
-    loop l;  // and what is to die is forked here
+    loop l;  // the death test forks after it is made
     EXPECT_DEATH(l.run(), "weft: a loop goes on in a forked process");
     EXPECT_DEATH(l.run_once(l.now()), "weft: a loop goes on in a forked process");
     const auto of_its_own = [] {

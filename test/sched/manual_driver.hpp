@@ -15,7 +15,7 @@ public:
         std::vector<time_point> waits;
         int wakes = 0;
         time_point now{};
-        bool real = false;  // what it says of itself
+        bool real = false;  // what keeps_real_time() returns
     };
     explicit manual_driver(record& r) noexcept : record_(r) {}
 

@@ -130,7 +130,7 @@ struct waves {
     std::atomic<int> moved{0};
     std::atomic<bool> over{false};
 
-    // All begin on one worker of the two, since the other is held meanwhile.
+    // All start on one worker of the two, because the other is occupied meanwhile.
     template <class Begin>
     void begin(pool& p, Begin begin_one) {
         std::latch held(1);
@@ -482,7 +482,7 @@ TEST(pool, leaves_nothing_for_ever_behind_who_is_busy) {
         },
         {.on = &p});
     EXPECT_EQ(spawn([] { return 1; }, {.on = &p}).get(), 1);  // from the inbox
-    fiber spawner(  // the latest begins first, and the eldest is begun nevertheless
+    fiber spawner(  // the newest starts first, and the oldest is started nevertheless
         [&] {
             fiber eldest([&] { over = true; });
             while (!over) {

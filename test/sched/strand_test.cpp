@@ -48,7 +48,7 @@ TEST(strand, runs_what_it_is_given_and_hands_results_back) {
 
 TEST(strand, never_runs_two_at_once) {
     pool p(3);
-    int plain = 0;  // no lock, no atomic: a sanitizer sees every fault
+    int plain = 0;  // no lock, no atomic: a sanitizer detects every fault
     {
         strand s(p);
         std::vector<fiber> all;

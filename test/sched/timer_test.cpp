@@ -339,7 +339,7 @@ TEST(timer_threads, stop_and_join_waits_for_the_call_in_a_fiber_that_was_stopped
     other.join();
 }
 
-// Its stack belongs to another when the call is over.
+// Another fiber has its stack when the call is done.
 TEST(timer_threads, stop_and_join_in_a_fiber_that_is_killed_leaves_nothing_behind) {
     loop_thread there;
     std::atomic<bool> began{false};

@@ -96,7 +96,7 @@ TEST(watchdog, reports_within_two_limits_on_a_busy_loop) {
                 static_cast<void>(pass(200us, [] { return false; }));
                 this_fiber::yield();
             }
-            told.cleared();  // a short turn whose thread was kept waiting
+            told.cleared();  // drops a short turn whose thread was kept waiting
             until_told = pass(10s, [&] { return !told.copy().empty(); });
         },
         {.on = &l});

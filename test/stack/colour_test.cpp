@@ -34,7 +34,7 @@ TEST(colour, leaves_two_kibibytes_of_the_last_page_below_every_top) {
         EXPECT_GE(coloured_top(page + sizeof page, n) - page, 2048);
 }
 
-// Valgrind 3.19 died on a release program in which a stack ended where the next guard began.
+// Valgrind 3.19 crashed on a release program in which a stack ended where the next guard starts.
 TEST(colour, leaves_a_line_above_every_top_that_is_not_the_next_guard) {
     for (std::size_t n = 0; n < 3 * colour_count; ++n) EXPECT_GE(lines_down(n), 1);
 
@@ -61,7 +61,7 @@ TEST(colour, keeps_the_top_on_a_line_wherever_the_memory_ends) {
     }
 }
 
-// The page that the byte below the top lies in.
+// The page of the byte below the top.
 std::ptrdiff_t top_page(stack s) {
     return static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(s.top - 1) / page_bytes());
 }

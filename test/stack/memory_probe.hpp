@@ -16,7 +16,7 @@
 
 namespace weft::test {
 
-// While it lives, counts what the layer takes from the system and makes the fail_at-th call fail
+// While it exists, counts what the layer takes from the system and makes the fail_at-th call fail
 // (from 1 on; 0 for none), or every call of the kinds that are switched off. One thread.
 class failing_memory {
 public:
@@ -93,7 +93,7 @@ private:
     bool is_mapped(detail::memory_range r) const {
         const auto above = mappings_.upper_bound(r.begin);
         if (above == mappings_.begin())
-            return !has_mapped_;  // else it was mapped before this began
+            return !has_mapped_;  // else it was mapped before this object was made
         const auto [begin, bytes] = *std::prev(above);
         return r.begin + r.bytes <= begin + bytes;
     }

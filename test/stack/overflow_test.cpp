@@ -135,7 +135,7 @@ TEST_F(overflow_death, of_a_nameless_coroutine_is_told_by_its_number) {
     running_name = "login";
 }
 
-// Prints what the child says, so that the test can search for what must not be said.
+// Prints the child's output, so that the test can search it for text that must not be there.
 TEST_F(overflow_death, is_not_what_a_fault_elsewhere_is_called) {
     const auto child = [](std::byte* where) {
         set_handler(SIGSEGV, [](int, siginfo_t*, void*) {

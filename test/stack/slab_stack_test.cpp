@@ -148,7 +148,7 @@ TEST(slab_stack, a_slab_without_a_stack_in_use_is_unmapped) {
     EXPECT_TRUE(memory.nothing_leaked());
 }
 
-// What lives on the heap above them would keep them there.
+// An allocation on the heap above them would keep them there.
 TEST(slab_stack, a_slab_takes_its_books_along_and_nothing_of_the_heap) {
     test::failing_memory memory;
     slab_stack stacks(128 * 1024);

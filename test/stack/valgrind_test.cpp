@@ -1,4 +1,4 @@
-// With Valgrind underneath it is the CTest test valgrind.lives that checks.
+// Under Valgrind, the CTest test valgrind.lives does the check.
 #include "weft/stack/valgrind.hpp"
 
 #include <gtest/gtest.h>

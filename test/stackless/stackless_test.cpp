@@ -345,7 +345,7 @@ TEST(stackless, a_child_may_run_inside_the_fork) {
     f.runs = &runs;
     f();
     EXPECT_TRUE(f.done());
-    EXPECT_EQ(runs, 16);  // a child that goes on behind the fork increments and forks again
+    EXPECT_EQ(runs, 16);  // a child that continues after the fork increments and forks again
 }
 
 struct outer : weft::stackless {

@@ -183,7 +183,7 @@ TEST(stop_callback, its_destructor_does_not_wait_for_another_callback) {
     other.join();
 }
 
-// What the function uses is gone as soon as the destructor is through. The two threads meet at a
+// What the function uses is destroyed as soon as the destructor returns. The two threads meet at a
 // gate and then race.
 TEST(stop_callback, never_runs_after_its_destructor_on_another_thread) {
     const int rounds = slow ? 2'000 : 20'000;

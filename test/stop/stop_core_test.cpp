@@ -101,8 +101,9 @@ TEST(stop_core, a_callback_made_by_a_callback_is_called_at_once) {
     EXPECT_EQ(calls, 1);
 }
 
-// Callbacks come and go on two threads while a third thread requests a stop: no callback is called
-// twice, none that stays is missed, and none that has gone is touched (which the sanitizers see).
+// Callbacks are registered and destroyed on two threads while a third thread requests a stop: no
+// callback is called twice, none that stays is missed, and none that was destroyed is touched
+// (which the sanitizers detect).
 TEST(stop_core, callbacks_that_come_and_go_meet_the_request_once_at_most) {
     const int rounds = slow ? 30 : 100;
     for (int round = 0; round < rounds; ++round) {

@@ -44,7 +44,7 @@ struct error {
     std::uint64_t tree;
 };
 
-// What the whole of a tree knows.
+// The state of a whole tree.
 struct tree {
     std::uint64_t id;
     weft::mutex m;
@@ -168,7 +168,7 @@ void on_a_loop(random& r, bool is_killed) {
             l.post([&] { f->stop_some(r); });
             l.run();
         }
-    }  // what lives in it still is ended
+    }  // what is still live in it is ended
     f->gather();
 }
 

@@ -1,9 +1,9 @@
-// Futures of every combinator, given their outcomes by plain threads, a pool and loops, while they
-// are stopped, timed out and dropped. Its unit is a source: a promise, or a packaged_task.
+// Futures of every combinator, whose outcomes are set by plain threads, a pool and loops, while
+// they are stopped, timed out and dropped. Its unit is a source: a promise, or a packaged_task.
 //
-// Laws: of the threads that give an outcome at the same time at most one learns that its outcome
-// counts; each waiter has exactly one outcome; a value is the one that was given, in the place
-// where it belongs; and at the end of a round no value lives.
+// Laws: of the threads that set an outcome at the same time, at most one learns that its outcome
+// counts; each waiter has exactly one outcome; a value is the one that was set, in its own
+// position; and at the end of a round no value is live.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -295,7 +295,7 @@ private:
         const auto limit = weft::steady_now() + 10s;
         while (!until()) {
             STORM_CHECK(weft::steady_now() < limit);
-            if (event_) event_->set();  // also for those that began to wait meanwhile
+            if (event_) event_->set();  // also for those that started to wait meanwhile
             w_.here.run_once(weft::steady_now() + 100us);
         }
     }

@@ -26,7 +26,8 @@ constexpr std::size_t thread_count = 8;
 constexpr std::size_t each = 25'000;
 constexpr std::uint64_t slot_mask = (std::uint64_t{1} << weft::detail::task_table::index_bits) - 1;
 
-// What lives as long as the program: so the ids of all rounds are compared, and not of one alone.
+// The objects that exist as long as the program, so that the ids of all rounds are compared, not
+// only those of one.
 struct all_rounds {
     weft::loop loop;
     weft::task_manager<> m{{.on = &loop}};

@@ -1,10 +1,10 @@
 // storm kill: random bodies, killed wherever they happen to be suspended.
 //
 // A round grows coroutines with bodies that nest calls, objects, handlers that catch, swallow or
-// throw anew, and children of their own; with destructors that resume and kill others; and with
-// yields at any depth, also within a handler. Meanwhile they are resumed, killed and destroyed, on
-// this thread and on another. Laws: of each coroutine every object is destroyed once, the youngest
-// first, and none is left when it is over; an exception that is being handled is there after a
+// rethrow, and children of their own; with destructors that resume and kill others; and with yields
+// at any depth, also within a handler. Meanwhile they are resumed, killed and destroyed, on this
+// thread and on another. Laws: of each coroutine every object is destroyed once, the youngest
+// first, and none is left when it is done; an exception that is being handled is there after a
 // yield; and the killing code has no exception in flight afterwards. The unit is a kill.
 #include <deque>
 #include <exception>

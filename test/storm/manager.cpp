@@ -2,9 +2,9 @@
 // by others, from four threads, while their manager is closed, reopened and destroyed.
 //
 // Laws: each task that was spawned ends exactly once, by one cause that the statistics count; each
-// hook is called once; each join answers; a function that began has its destructors run once;
+// hook is called once; each join returns; a function that started has its destructors run once;
 // nothing is spawned into a closed manager; and after the last there is no task, no deadline and no
-// reply awaited. An operation is one call of the manager.
+// pending reply. An operation is one call of the manager.
 
 #include <array>
 #include <atomic>
@@ -45,7 +45,7 @@ struct storm_round {
     storm_round(weft::pool& p, weft::loop& l, const weft::manager_options& o)
         : pool(p), loop(l), m(o) {}
 
-    // Of a function that has begun.
+    // An object of a function that has started.
     struct life {
         storm_round& r;
         explicit life(storm_round& of) : r(of) { ++r.begun; }
@@ -63,7 +63,7 @@ struct storm_round {
 
     std::uint64_t some_id(random& x) { return ids[x.below(slot_count)]; }
 
-    // What a task of either kind does, by a number that says how.
+    // What a task of either kind does, selected by a number.
     void live_as_fiber(std::uint64_t how) {
         const life here(*this);
         random x(how);

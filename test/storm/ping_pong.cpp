@@ -1,10 +1,10 @@
-// storm ping_pong: a coroutine that goes on on whatever thread wins it.
+// storm ping_pong: a coroutine that continues on whichever thread wins it.
 //
 // A round has one coroutine and two or three threads, each of which tries to resume it, over and
 // over; the body yields at random depths, with a block of memory and now and then an exception in
-// its hands, and is killed on one of the threads at the end. Laws: one of those that try wins; the
-// body finds what it has left, its context and its exception; nothing of what it counts, without an
-// atomic, is lost, which ThreadSanitizer reports as a race before it is seen. The unit is a resume.
+// flight, and is killed on one of the threads at the end. Laws: one of the resumers wins; the body
+// finds what it has left, its context and its exception; no increment of its non-atomic counters is
+// lost, which ThreadSanitizer reports as a race before it shows. The unit is a resume.
 #include <atomic>
 #include <cstddef>
 #include <memory>

@@ -222,7 +222,7 @@ std::uint64_t one_round(random& r) {
         const auto root_count = r.below(80);
         const bool stops = r.one_in(2);
         const auto patience = weft::duration(r.below(500'000));
-        // The tasks are all begun in one nursery, wherever they run; a stop of it is one of all.
+        // All tasks start in one nursery, wherever they run; its stop is the stop of each.
         std::thread tasks([&w, seed, root_count, stops, patience] {
             random own(seed);
             weft::loop here;
@@ -248,8 +248,8 @@ std::uint64_t one_round(random& r) {
             outside.emplace_back(post_from_outside, std::ref(w), n, r.next());
         for (auto& t : outside) t.join();
         tasks.join();
-        // What only sleeps is asked by what it lives in: strand, loop and pool end while others
-        // end.
+        // Fibers that only sleep are stopped by their executor: strand, loop and pool end while
+        // others end.
         std::atomic<unsigned> ended{0};
         unsigned asleep = 0;
         for (auto n = r.below(6); n-- != 0; ++asleep)

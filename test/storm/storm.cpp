@@ -79,7 +79,7 @@ options read(int argc, char** argv) {
     return o;
 }
 
-// What crashes says nothing of its seed. Calls only what a signal handler may.
+// A crash prints no seed by itself. Calls only what a signal handler may.
 void tell_seed(int number) {
     char line[64] = "storm: crashed; run again with --round ";
     std::size_t size = std::strlen(line);

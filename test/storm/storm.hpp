@@ -15,7 +15,7 @@
 //   weft_storm_kill [--count OPERATIONS] [--seconds S] [--seed N] [--round SEED] [--progress S]
 //
 // The defaults are one second and a seed from the clock. --round repeats that round only, also
-// after a crash, which prints its seed. --progress says every so many seconds how far it is. Exit:
+// after a crash, which prints its seed. --progress prints the progress every so many seconds. Exit:
 // 0 done, 1 a law did not hold (abort, with the seed), 2 misuse.
 #pragma once
 

@@ -1,4 +1,4 @@
-// allocation_fails: while it stands, one call of operator new throws: the n-th, from 1.
+// allocation_fails: while it exists, one call of operator new throws: the n-th, from 1.
 //
 //   const testing::allocation_fails no_memory(2);
 //

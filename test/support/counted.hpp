@@ -1,4 +1,4 @@
-// counted: says on destruction that it was destroyed.
+// counted: records on destruction that it was destroyed.
 #pragma once
 
 namespace weft::testing {

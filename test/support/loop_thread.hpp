@@ -11,7 +11,7 @@ class loop_thread {
 public:
     loop_thread() : thread_([this] { run(); }) {}
     loop_thread(const loop_thread&) = delete;
-    // What lives in the loop is ended afterwards, on the destroyer's thread.
+    // What is live in the loop is ended afterwards, on the destroyer's thread.
     ~loop_thread() {
         loop_.post([this] { over_ = true; });
         thread_.join();

@@ -155,7 +155,7 @@ private:
     int enrolled_ = 0;
 };
 
-// A flow that cannot block, as that of a chain of C++20 coroutines: it may stand in a test's frame.
+// A flow that cannot block, like that of an awaiter chain: it may be stored in a test's frame.
 struct coroutine_flow : flow {
     static inline int kept = 0;
 
@@ -170,8 +170,8 @@ private:
                                                     keep,        let_go,  party_of};
 };
 
-// A C++20 coroutine of the plainest kind: it is begun by start() and destroyed by its owner, at
-// whatever point it is. An exception that leaves it ends the program.
+// A C++20 coroutine of the plainest kind: start() starts it, and its owner destroys it at whatever
+// point it is. An exception that leaves it ends the program.
 class plain_coroutine {
 public:
     struct promise_type {

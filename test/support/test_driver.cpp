@@ -1,9 +1,9 @@
-// The driver of each loop and each worker that these tests make without one:
-// WEFT_TEST_DRIVER=epoll, io_uring or poll; without it, or where it is empty, the word that they
-// have for themselves. Takes the place of weft::detail::driver_of_a_loop by being linked.
+// The driver of each loop and each worker that these tests make without naming one:
+// WEFT_TEST_DRIVER=epoll, io_uring or poll; where it is unset or empty, their own futex driver.
+// Replaces weft::detail::driver_of_a_loop by being linked.
 //
-// Where the system refuses the one that was asked for, the program says so and ends with 77, which
-// CTest shows as a test that was skipped.
+// Where the system refuses the requested driver, the program reports that and ends with 77, which
+// CTest shows as a skipped test.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// without_call: a system that does not know one of its calls, as an older one does not, or one with
-// a seccomp profile that refuses the call.
+// without_call: a system that lacks one of its calls, as an older one does, or one with a seccomp
+// profile that refuses the call.
 #pragma once
 
 #include <linux/filter.h>

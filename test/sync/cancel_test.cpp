@@ -80,8 +80,8 @@ struct things {
 
 struct wait {
     const char* name;
-    // Whether the return value says that the wait was ended early; otherwise the wait throws. By a
-    // call that blocks, and by a coroutine; null where there is none.
+    // Whether the return value reports that the wait was ended early; otherwise the wait throws. By
+    // a call that blocks, and by a coroutine; null where there is none.
     bool (*blocks)(things&);
     weft::task<bool> (*suspends)(things&);
     // Afterwards, with the thing made available: whether it is all there.
@@ -101,7 +101,7 @@ bool channels_are_free(things& t) {
            is_would_wait(t.full.try_recv().error()) && is_would_wait(t.other.try_recv().error());
 }
 
-// Awaits what Op gives, which throws, or says that it was cancelled.
+// Awaits the result of Op, which throws, or reports that it was cancelled.
 template <auto Op>
 weft::task<bool> throws(things& t) {
     static_cast<void>(co_await Op(t));
@@ -393,7 +393,8 @@ TEST_P(every_wait_of_sync, is_ended_by_a_stop) {
     EXPECT_TRUE(what.intact(t));
 }
 
-// The deadline is around the wait, and not the wait's own; the flow is not stopped, and goes on.
+// The deadline is of a scope around the wait, not the wait's own; the flow is not stopped, and
+// continues.
 TEST_P(every_wait_of_sync, is_ended_by_the_deadline_of_a_scope) {
     who_waits waits(GetParam().by, l, what, t, e, 10ms);
     l.run();

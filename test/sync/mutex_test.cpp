@@ -216,7 +216,7 @@ TEST_P(mutex_between, is_had_at_once_by_who_finds_it_free_after_all) {
 WEFT_INSTANTIATE_AMONG_KINDS(mutex_between, weft::testing::kind::fiber, weft::testing::kind::task,
                              weft::testing::kind::thread);
 
-// A try that fails says nothing of a stop: it throws, and so does not go on for ever.
+// A failed try cannot report a stop: it throws, and so does not repeat for ever.
 TEST(mutex, a_loop_of_timed_tries_is_ended_by_a_stop) {
     weft::testing::virtual_loop l(1);
     weft::mutex m;

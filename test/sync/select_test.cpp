@@ -263,8 +263,8 @@ struct at_once_executor final : weft::executor {
     void strike_off(weft::flow&) noexcept override {}
     bool is_here() const noexcept override { return weft::current_executor() == this; }
 };
-// The receiver of the item goes on before the select does, and the memory of the channel may be
-// another object's then.
+// The receiver of the item runs before the select continues, and by then the memory of the channel
+// may be another object's.
 TEST(select, that_sent_at_once_leaves_the_channel_to_who_has_the_item) {
     using ints = weft::channel<int>;
     at_once_executor on;
@@ -283,7 +283,7 @@ TEST(select, that_sent_at_once_leaves_the_channel_to_who_has_the_item) {
     EXPECT_EQ(std::ranges::count(room, std::byte{0xff}), std::ssize(room));
 }
 
-// With several ready, each is taken about as often as any other, wherever it stands.
+// With several ready, each is taken about as often as any other, whatever its position.
 TEST(select, is_fair) {
     weft::channel<int> a(1), b(1), c(1), never_ready;
     std::array<int, 4> count{};

@@ -39,7 +39,7 @@ WEFT_INSTANTIATE_AMONG(unbounded_channel_among);
 TEST(unbounded_channel, keeps_order_while_its_room_grows) {
     weft::unbounded_channel<int> c;
     int next = 0, expected = 0;
-    for (int round = 1; round < 60; ++round) {  // the ring begins anywhere when it grows
+    for (int round = 1; round < 60; ++round) {  // the ring starts at any index when it grows
         for (int i = 0; i < 2 * round; ++i) EXPECT_TRUE(c.send(next++));
         for (int i = 0; i < round; ++i) EXPECT_EQ(*c.try_recv(), expected++);
     }

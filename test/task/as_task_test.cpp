@@ -52,7 +52,7 @@ TEST(as_task, holds_a_temporary_and_refers_to_what_has_a_name) {
     EXPECT_EQ(run(as_task(declining{6})), 6);
 }
 
-// Awaited where they lie, these are never copied, and could not be.
+// Awaited in place, these are never copied, and could not be.
 struct immovable_awaiter {
     int uses = 0;
 

@@ -1,6 +1,6 @@
 // Every wait of tasks and fibers for each other, ended early: by a stop, by the deadline of a
-// scope, before it begins. The waiter comes back within a millisecond of the loop's time, and what
-// the waiter began has ended by then. R-26
+// scope, before it starts. The waiter returns within a millisecond of the loop's time, and what the
+// waiter started has ended by then. R-26
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -38,7 +38,8 @@ weft::async_generator<int> hold_before_the_first(int& n) {
 
 struct wait_of_tasks {
     const char* name;
-    // In a fiber, for an hour unless it is ended; then it throws. `holders` live meanwhile.
+    // In a fiber, for an hour unless it is ended; then it throws. The argument counts the objects
+    // that are live meanwhile.
     void (*run)(int& holders);
 };
 
@@ -208,7 +209,7 @@ TEST_P(every_wait_of_task, after_a_stop_ends_at_once) {
         [](weft::fiber&) {}, 0ms, weft::stop_reason::user);
 }
 
-// The loop ends while the fiber waits under a shield: all that it began ends with it.
+// The loop ends while the fiber waits under a shield: all that it started ends with it.
 TEST_P(every_wait_of_task, is_taken_back_when_its_stack_is_unwound) {
     int holders = 0;
     {

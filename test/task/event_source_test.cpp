@@ -165,7 +165,7 @@ struct curious_news {
 
 TEST(event_source, moves_and_destroys_what_it_is_told_without_its_lock) {
     int looks = 1;
-    event_source<curious_news> e;  // destroyed first: the value that it keeps checks once more
+    event_source<curious_news> e;  // destroyed first: its value checks once more
     EXPECT_EQ(e.set(&e, &looks), 0u);
     looks = 0;
     EXPECT_EQ(e.set(&e, &looks), 0u) << "in place of the one before";

@@ -1,4 +1,4 @@
-// Whatever can be awaited is awaited by a coroutine that knows nothing of weft: its promise has no
+// Every awaitable can be awaited by a coroutine that is independent of weft: its promise has no
 // await_transform, no flow and no executor of its own. R-39
 
 #include <gtest/gtest.h>
@@ -45,8 +45,8 @@ weft::async_generator<int> numbers_in(std::chrono::milliseconds d, int first, in
     }
 }
 
-// Begins body(ended) on a loop, outside any flow, and runs the loop to the end. The body sets
-// `ended` when it has come to its own end.
+// Starts body(ended) on a loop, outside any flow, and runs the loop to the end. The body sets
+// `ended` at its own end.
 template <class Body>
 void foreign_on_a_loop(Body body) {
     weft::testing::virtual_loop l(1);

@@ -30,7 +30,7 @@ T run(task<T> t) {
     return run(l, std::move(t));
 }
 
-// Ends with n when it has slept so long; says whether it was let.
+// Ends with n after that time.
 template <class Duration>
 task<int> number_in(Duration d, int n) {
     co_await weft::sleep_for(d);

@@ -66,7 +66,7 @@ struct logging {
     ~logging() { log->push_back(name); }
 };
 
-// Counts the living.
+// Counts the live instances.
 struct counted {
     static inline int living = 0;
     counted() { ++living; }

@@ -174,7 +174,8 @@ TEST(resume_on, loses_no_stop_on_the_way) {
     }
 }
 
-// The end of a loop asks what waits there to stop, and the answer comes from elsewhere.
+// The end of a loop requests a stop of what waits there, and the completion comes from another
+// executor.
 template <class Begin>
 void ends_before_what_it_waits_for(Begin begin) {
     elsewhere there;

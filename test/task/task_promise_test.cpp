@@ -63,7 +63,7 @@ TEST(task_promise, the_base_that_transfers_use_lies_at_one_distance_from_the_fra
     base_lies_at_one_distance<task_promise_of<wide, std::allocator_arg_t, std::allocator<int>>>();
 }
 
-// Counts those of it that live.
+// Counts its live instances.
 struct counted_error {
     static inline int living = 0;
     counted_error() { ++living; }

@@ -376,7 +376,7 @@ struct threads {
     std::mutex mutex;
     std::vector<std::thread> all;
 
-    // Each begins before its predecessor has ended.
+    // Each starts before its predecessor has ended.
     void join() {
         for (std::size_t n = 0;; ++n) {
             std::thread next;

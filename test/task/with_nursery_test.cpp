@@ -146,7 +146,7 @@ TEST(with_nursery, the_result_of_a_child_that_was_stopped_for_a_sibling_is_that_
         co_await with_nursery([](nursery& n) -> task<> {
             auto x = n.spawn(number_in(1h, 1));
             n.spawn(failing_in(2ms, 9));
-            const weft::shield s;  // the block sees it all
+            const weft::shield s;  // the block sees the failure nevertheless
             int caught = 0;
             try {
                 co_await x.async_get();

@@ -27,7 +27,7 @@ using testing::plain_coroutine;
 
 using testing::slow;
 
-// A lazy coroutine that is not weft's, and knows nothing of weft.
+// A lazy coroutine that is not weft's, and is independent of it.
 template <class T>
 struct foreign_task {
     struct promise_type {
@@ -70,7 +70,7 @@ struct foreign_task {
     std::coroutine_handle<promise_type> handle;
 };
 
-// Goes on on a thread of its own, which weft does not know.
+// Continues on a thread of its own, which is not weft's.
 struct other_thread {
     std::thread& started;
     bool await_ready() { return false; }
@@ -225,7 +225,7 @@ TEST(await, of_a_coroutine_resumes_it_on_the_thread_that_waits) {
     other.join();
 }
 
-// It ends on another thread than it began on, before, while or after the first goes to sleep.
+// It ends on another thread than it started on, before, while or after the first goes to sleep.
 TEST(await, of_a_coroutine_that_hops_between_threads) {
     const int rounds = slow ? 300 : 1'000;
     const auto hop = [](std::thread& first, std::thread& second, int n) -> foreign_task<int> {
@@ -330,7 +330,7 @@ TEST(await_death, a_blocking_wait_in_what_a_waiting_thread_runs) {
     EXPECT_DEATH(sync_wait(body(g)), "weft: a blocking wait in what an executor runs");
 }
 
-// What need not wait may be asked for anywhere.
+// An operation that need not wait may be awaited anywhere.
 TEST(await, of_what_is_ready_is_no_misuse_anywhere) {
     manual_executor on;
     coroutine_flow f(on);

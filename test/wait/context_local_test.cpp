@@ -145,8 +145,8 @@ TEST(context_local, a_long_chain_of_bindings_goes_without_recursion) {
     last.context = top;
 }
 
-// Statics end after what belongs to the main thread. Ends with 0 if the value is still there for a
-// flow that has inherited it, and not in force any more.
+// Statics are destroyed after what belongs to the main thread. Exits with 0 if the value still
+// exists for a flow that has inherited it, and is no longer in force.
 void end_with_a_binding_that_is_static() {
     static const int before = counted::living;
     static context_local<counted> n;

@@ -1,5 +1,5 @@
-// The contract of an executor, of those that this layer has: manual_executor, which the other tests
-// stand on, and the thread's own.
+// The contract of an executor, for those of this layer: manual_executor, on which the other tests
+// rely, and the thread's own.
 #include "weft/wait/executor.hpp"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ using testing::gate;
 using testing::manual_executor;
 using testing::plain_coroutine;
 
-// Passes a gate again and again; notes the reason when it cannot, and tries `more` times again.
+// Passes a gate; records the reason when a stop prevents that, and tries `more` times again.
 plain_coroutine pass(gate& g, std::vector<stop_reason>& stops, int more = 0) {
     for (;;) {
         try {
@@ -152,7 +152,7 @@ TEST(flow, a_deadline_is_pending_from_its_moment_on) {
     EXPECT_EQ(f.attention, 0);
 }
 
-// A coroutine that is begun in a flow and not awaited waits beside whatever the flow waits for, and
+// A coroutine that is started in a flow and not awaited waits beside the flow's other waits, and
 // they end in any order.
 TEST(flow, may_wait_for_several_things_which_come_in_any_order) {
     for (int order = 0; order < 6; ++order) {
@@ -198,7 +198,7 @@ TEST(flow, a_stop_ends_all_of_several_waits) {
     EXPECT_FALSE(g.anybody_waits());
 }
 
-// Two coroutines of one flow; while one of them is shielded, neither hears of the stop.
+// Two coroutines of one flow; while one of them is shielded, the stop reaches neither.
 TEST(flow, a_stop_under_a_shield_ends_what_waits_beside_when_the_shield_is_lowered) {
     manual_executor on;
     coroutine_flow f(on);
@@ -263,7 +263,7 @@ TEST(flow, leaves_no_executor_to_which_somebody_is_about_to_post) {
     f.home = &next;
 }
 
-// An executor gives away the turn that was to end a wait.
+// An executor offloads the turn that was to end a wait.
 TEST(flow, that_leaves_takes_the_deadline_of_its_wait_along) {
     manual_executor a, b;
     coroutine_flow f(a);

@@ -131,7 +131,7 @@ TEST(from_callback, a_stop_of_its_own_flow_by_who_begins_it_ends_the_wait) {
     EXPECT_FALSE((*kept)(3));
 }
 
-// The begin waits itself, under a shield, and the stop comes then.
+// The start function itself waits, under a shield, and the stop comes then.
 TEST(from_callback, a_stop_while_it_is_begun_ends_the_wait) {
     weft::testing::virtual_loop l(1);
     std::optional<completion<int>> kept;

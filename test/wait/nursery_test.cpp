@@ -232,7 +232,7 @@ TEST(nursery, ends_its_children_with_a_fiber_that_is_killed) {
     EXPECT_EQ(holders, 0);
 }
 
-// Its child has its first turn while the exception is under way, and is asked to stop then.
+// Its child has its first turn while the exception is in flight, and its stop is requested then.
 TEST(nursery, on_a_thread_stops_a_child_that_begins_while_the_block_is_left_by_an_exception) {
     int holders = 0;
     const weft::time_point before = weft::steady_now();

@@ -305,7 +305,8 @@ TEST_F(off_stack, runs_on_a_worker_of_a_pool) {
     EXPECT_EQ(sum, 3);
 }
 
-// -- what must not lie there ----------------------------------------------------------------------
+// -- what must not be stored there
+// -----------------------------------------------------------------
 
 void in_a_shared_fiber(std::function<void()> f) {
     weft::loop l;
@@ -334,7 +335,7 @@ TEST(off_stack_death, a_nursery) {
 }
 
 TEST(off_stack_death, a_fiber_in_a_pool_that_has_no_worker) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");  // it begins a thread
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // it starts a thread
     EXPECT_DEATH(
         {
             weft::pool p({.thread_count = 1});

@@ -23,7 +23,7 @@ static_assert(operation<gate::passage> && operation<gate::passage&>);
 static_assert(operation<gate::timed_passage>);
 static_assert(!operation<int> && !operation<std::suspend_always>);
 
-// Notes the calls that are made to it, and completes in the way that `completes` says.
+// Records the calls that are made to it, and completes in the way that `completes` selects.
 struct noting {
     static constexpr bool reports_stop = true;
     enum when { at_once, in_start, by_wake } completes;
@@ -123,7 +123,7 @@ TEST(operation, does_nothing_before_it_is_awaited) {
     EXPECT_TRUE(calls.empty());
 }
 
-// A coroutine that runs outside any flow goes on where it ran.
+// A coroutine that runs outside any flow continues where it ran.
 TEST(operation, resumes_on_the_executor_that_it_was_awaited_on) {
     manual_executor first;
     manual_executor second;
@@ -184,7 +184,7 @@ TEST(operation, with_a_room_needs_not_be_one_that_looks_again) {
     EXPECT_EQ(rooms, 0);
 }
 
-// Notes whether a coroutine or a blocking call asks for readiness.
+// Records whether a coroutine or a blocking call checks for readiness.
 struct asks_who {
     static constexpr bool reports_stop = true;
     char by = 0;

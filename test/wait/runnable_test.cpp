@@ -23,7 +23,7 @@ WEFT_NOINLINE plain_coroutine add_up(int& resumed, int& destroyed) {
     }
 }
 
-// What every kind of runnable but a C++20 coroutine stands on: this compiler's frame begins with
+// Every kind of runnable except a C++20 coroutine relies on this: the compiler's frame starts with
 // these two words, and they are called with its address.
 TEST(runnable, a_coroutine_frame_begins_with_resume_and_destroy) {
     int resumed = 0;

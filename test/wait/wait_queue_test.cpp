@@ -78,11 +78,11 @@ TEST(wait_queue, passes_over_one_whose_wait_has_ended_otherwise) {
     const std::lock_guard held(queue);
     queue.push_back(first);
     queue.push_back(second);
-    EXPECT_TRUE(ended.claim());  // in place of a deadline, which then withdraws
+    EXPECT_TRUE(ended.claim());  // in place of a deadline, which then calls withdraw
     EXPECT_EQ(queue.claim_first(), &second);
     EXPECT_TRUE(queue.empty());
     EXPECT_FALSE(first.linked());
-    queue.remove(first);  // what the withdrawal does: nothing any more
+    queue.remove(first);  // what withdraw does: nothing any more
     EXPECT_EQ(queue.claim_first(), nullptr);
 }
 
@@ -105,7 +105,7 @@ TEST(wait_queue, one_that_withdraws_leaves_the_others_where_they_stand) {
     EXPECT_EQ(order, (std::vector{1, 2}));
 }
 
-// Threads wait for tokens, and many give up: each token that found a waiter let that waiter pass,
+// Threads wait for tokens, and many time out: each token that found a waiter let that waiter pass,
 // and no token is lost between a deadline and a wake.
 TEST(wait_queue, loses_no_wake_to_waiters_that_give_up) {
     constexpr int threads = 3;

@@ -148,7 +148,7 @@ TEST(waiter, a_deadline_that_is_dropped_ends_no_later_step) {
     EXPECT_EQ(ends, std::vector{wait_status::woken});
 }
 
-// Waits on after its deadline, during which another thread asks its flow to stop.
+// Continues to wait after its deadline, while another thread requests a stop of its flow.
 struct waits_on {
     static constexpr bool reports_stop = true;
     flow& of;
@@ -337,7 +337,7 @@ struct children {
     }
 };
 
-// What cannot be left at once is asked once, and ends the wait by itself.
+// An operation that cannot be left at once is interrupted once, and ends the wait by itself.
 TEST(waiter, of_what_cannot_be_left_is_interrupted_once_and_goes_on_waiting) {
     manual_executor on;
     coroutine_flow f(on);
@@ -359,7 +359,7 @@ TEST(waiter, of_what_cannot_be_left_is_interrupted_once_and_goes_on_waiting) {
     EXPECT_EQ(seen, stop_reason::sibling_failed);
 }
 
-// A wait that can say that it was stopped says so; one that cannot is let be in a destructor that
+// A wait that can report a stop reports it; one that cannot is not stopped in a destructor that
 // runs because of an exception.
 TEST(waiter, in_a_destructor_that_runs_because_of_an_exception_is_not_stopped) {
     struct cleanup {
@@ -444,7 +444,7 @@ TEST(waiter, is_ended_by_a_stop_that_comes_while_its_operation_is_started) {
     EXPECT_EQ(f.waiting, nullptr);
 }
 
-// What an executor asks that ends, or would give the flow's turn away.
+// The checks of an executor that ends, or would offload the flow's turn.
 TEST(waiter, tells_of_those_around_it) {
     manual_executor on;
     coroutine_flow f(on);

@@ -168,7 +168,7 @@ private:
                 to = wheel_.next();
                 break;
         }
-        // Short of the end of time, where a walk could not go on.
+        // Before the end of time, where a walk could not continue.
         to = std::min(to, after(model_.now, tick{1} << bits_));
         model_.advance(to);
         const std::size_t count = wheel_.advance(to, [&](wheel_node& n) {

@@ -123,7 +123,7 @@ void gives_memory(making& m) {
     const ::iovec v = {(takes ? room : given)->data(), m.size(1)};
     m.tell_moved(::vmsplice(m.fd(0), &v, 1, static_cast<unsigned>(m.value(2))), m.size(1));
 }
-// Eight bytes that are a number.
+// Writes eight bytes that hold an integer.
 void adds(making& m) {
     const std::uint64_t n = m.value(1) < 0 ? ~std::uint64_t{0} - 1 : m.size(1);
     m.tell(::write(m.fd(0), &n, sizeof n));

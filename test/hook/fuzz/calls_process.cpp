@@ -1,5 +1,5 @@
 // Other processes: a child that does something to what it shares with the program, and ends, at
-// once or when it is let go; waits for it; locks of files.
+// once or when it is released; waits for it; locks of files.
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,8 +57,8 @@ void does(long what, int fd) {
     }
 }
 
-// Until it has ended, and leaves it to be waited for. By no hooked call, like all that is done here
-// to begin and end a child: that is not what is compared.
+// Waits until the child has ended, and leaves it unreaped. By no hooked call, like everything here
+// that starts and ends a child, because that is not what is compared.
 void see_the_end_of(::pid_t child) {
     ::siginfo_t about;
     ::syscall(SYS_waitid, P_PID, child, &about, WEXITED | WNOWAIT, nullptr);
@@ -93,7 +93,7 @@ void forks(making& m) {
 void lets_go(making& m) {
     slot& s = m.here.at(m.place(0));
     if (s.gate < 0) return;
-    // Children that were forked after it may have a copy of the gate.
+    // Children forked after it may have a copy of the gate.
     ::syscall(SYS_write, s.gate, "g", 1);
     ::close(s.gate);
     s.gate = -1;
@@ -126,7 +126,7 @@ void runs_a_command(making& m) {
     m.tell(::pclose(f));
 }
 
-// Numbers that libc opens and closes by itself.
+// Descriptors that libc opens and closes internally.
 void opens_behind(making& m) {
     std::FILE* const f = ::fopen("/dev/zero", "r");
     ::DIR* const d = ::opendir("/proc/self");

@@ -25,8 +25,8 @@ enum limit : long { without, past, soon, bad_time };
 constexpr choice limits[] = {
     {"plain", without}, {"past", past}, {"1ms", soon, true}, {"bad_time", bad_time}};
 
-// Of one of System V, which holds two hundred bytes. Where it waits a fiber asks every few
-// milliseconds, so that all that is about it is timed.
+// Of a System V queue, which holds two hundred bytes. A fiber that waits for it polls every few
+// milliseconds, so that every case of it is timed.
 constexpr choice sent_bytes[] = {{"1", 1}, {"100", 100}, {"0", 0}, {"201", 201}};
 constexpr choice sent_types[] = {{"1", 1}, {"2", 2}, {"0", 0}};
 constexpr choice send_flags[] = {{"plain", 0}, {"nowait", IPC_NOWAIT}};

@@ -28,7 +28,7 @@ int end_child(int pid) {
     ::kill(pid, SIGKILL);
     int status = 0;
     ::waitpid(pid, &status, 0);
-    ::kill(-pid, SIGKILL);  // what it had begun meanwhile
+    ::kill(-pid, SIGKILL);  // what it had started meanwhile
     return status;
 }
 
@@ -41,7 +41,7 @@ isolated_outcome isolated(const std::function<std::string()>& work,
     if (child == 0) {
         ::close(ends[0]);
         begin_child();
-        const std::string text = work() + '\0';  // what ends well has said so
+        const std::string text = work() + '\0';  // the zero marks a complete text
         for (std::size_t at = 0; at < text.size();) {
             const ::ssize_t n = ::write(ends[1], text.data() + at, text.size() - at);
             if (n <= 0) break;

@@ -1,6 +1,6 @@
-// isolated: work in a child process, so that a crash or a hang of it is an answer like others.
+// isolated: runs work in a child process, so that a crash or a hang of it is an answer like others.
 //
-// Limits: the caller has one thread, and has begun none of weft's.
+// Limits: the caller has one thread, and has started none of weft's.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ isolated_outcome isolated(const std::function<std::string()>& work,
 // In a child that has just been forked: hooks, handlers, and no life beyond its parent's.
 void begin_child();
 
-// With all that it has begun. Its status.
+// Ends the child with all that it has started. Returns its status.
 int end_child(int pid);
 
 }  // namespace weft::testing::fuzz

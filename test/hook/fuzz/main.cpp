@@ -78,7 +78,7 @@ bool self_test() {
            finds("write") && finds("poll_two") && finds_none_that_is_known();
 }
 
-// Empty lines, and lines that begin with #, are comments.
+// Empty lines, and lines that start with #, are comments.
 bool read_known(const char* path, std::vector<std::string>& into) {
     std::ifstream file(path);
     const bool is_there = file.is_open();

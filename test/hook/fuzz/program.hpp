@@ -22,7 +22,7 @@ inline constexpr unsigned actor_count = 3;
 inline constexpr unsigned slot_count = 12;
 inline constexpr unsigned most_parameters = 5;
 
-// What may stand in a slot; a parameter names all that it likes.
+// The kinds of object in a slot; a parameter names all that it accepts.
 enum kind : unsigned {
     stream_socket = 1,
     message_socket = 2,

@@ -45,7 +45,7 @@ struct worker {
     int pid = -1;
     int from = -1;
     std::uint64_t last = 0;  // the program that it runs
-    std::uint64_t next = 0;  // where its share goes on after that
+    std::uint64_t next = 0;  // where its share continues after that
     std::uint64_t end = 0;
     clock::time_point heard;
 };
@@ -64,8 +64,8 @@ struct suspicion {
     std::uint64_t kind;
 };
 
-// How often a difference was found, by its name as a number. The same words may stand for two
-// faults, but not for many.
+// How often each difference was found, by its name as a number. Two faults may share a name, but
+// not many.
 using kinds_seen = std::map<std::uint64_t, unsigned>;
 constexpr unsigned often_enough = 2;
 constexpr unsigned most_tries = 10;  // of a kind that is not seen again

@@ -1,6 +1,6 @@
-// search: many programs, by processes of which each runs some hundred, one after the other. A
-// program that differs, crashes or hangs is run again alone, made small, and reported once for each
-// kind. It is reported if it says so again in each of three more runs (a crash: in one of them);
+// search: runs many programs, in processes that each run some hundred, one after the other. A
+// program that differs, crashes or hangs is run again alone, reduced, and reported once for each
+// kind. It is reported if each of three more runs gives the same result (a crash: one of them);
 // otherwise it depends on the schedule, and a line names its seed.
 //
 //      this process --- seeds ---> workers: "begins N" "differs N" ...     a worker that dies or
@@ -40,7 +40,7 @@ search_result search(const search_options& o);
 // Runs one program in the same way. Reports it, and whether it differs.
 bool replay(const program& p, int planted);
 
-// What is said of a program alone, in a child: how it differs; empty where it does not.
+// The difference of one program, run alone in a child; empty where there is none.
 struct told {
     std::string name;
     std::string text;

@@ -74,8 +74,8 @@ guard& the_guard() {
     return g;
 }
 
-// What of a descriptor is for a call as it begins, and a thread's finds again where it goes on
-// within the call.
+// The settings of a descriptor that a call reads at its start, and that a thread's call reads again
+// where it continues.
 struct settings {
     bool is_nonblocking = false;
     std::array<::timeval, 2> times{};  // SO_RCVTIMEO, SO_SNDTIMEO
@@ -106,7 +106,7 @@ struct actor {
     counting_semaphore<> begins{0};
     std::atomic<bool> over{false};
     unsigned at = 0;                                // the step that it makes
-    std::array<settings, most_parameters> found{};  // of its slots, as the step began
+    std::array<settings, most_parameters> found{};  // of its slots, at the step's start
     std::string answer;
     std::atomic<bool> answered{true};
     bool is_told = true;
@@ -116,8 +116,8 @@ struct actor {
     std::atomic<bool> ended{false};
 };
 
-// Whether a step is to move more than so many bytes; asked before, so that no answer depends on
-// when another was given.
+// Whether a step is to move more than so many bytes. It is checked in advance, so that no answer
+// depends on the time of another.
 bool moves_more_than(const program& p, long most) {
     for (const step& s : p) {
         const call_spec& c = calls()[s.call];
@@ -266,7 +266,7 @@ private:
         return nullptr;
     }
 
-    // Whether the settings of a descriptor were changed since the call began that waits.
+    // Whether the settings of a descriptor have changed since the waiting call started.
     bool is_changed(const actor& a) {
         const step& s = program_[a.at];
         const call_spec& c = calls()[s.call];
@@ -300,11 +300,11 @@ private:
         const std::string_view name(mine.name);
         return name.find("poll") != name.npos || name.find("select") != name.npos;
     }
-    // By a handler with SA_RESTART the call of a thread is begun anew.
+    // A handler with SA_RESTART restarts the call of a thread.
     static bool goes_on_at_signal(const call_spec& mine) noexcept {
         return std::string_view(mine.name) == "signal";
     }
-    // Of what it gives: it goes on with the rest.
+    // A call that gives continues with the rest when another call takes.
     static bool goes_on_as_taken(const call_spec& mine, const call_spec& its) noexcept {
         return (its.does & gives) != 0 && (mine.does & takes) != 0;
     }

@@ -4,12 +4,12 @@
 //          ^                                            |
 //          +--- all have answered, or a while is over --+
 //
-// Its one idea: one step is begun at a time, and the next when all that it could end has ended, so
-// that what a program says does not depend on the schedule. A call that has not answered by then
-// waits; it may be ended by a later step. The while is milliseconds, so a slow machine can take a
-// slow call for a waiting one: a difference must be seen again with longer ones (differs.hpp).
+// Design: one step is started at a time, and the next when everything that it could end has ended,
+// so that a program's output does not depend on the schedule. A call that has not answered by then
+// waits; a later step may end it. The delay is milliseconds, so a slow machine can take a slow call
+// for a waiting one: a difference must be reproduced with longer delays (differs.hpp).
 //
-// The same code runs on both sides; what it waits with are semaphores of weft's.
+// The same code runs on both sides; it waits with weft's semaphores.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
-// world: what one run of a program has: slots with descriptors, children, counts of signals; and
-// `making`, a step as the call that it makes sees it.
+// world: the state of one run of a program: slots with descriptors, children, counts of signals;
+// and `making`, a step from the point of view of the call that it makes.
 //
-// A slot is named by its place, and answers name no file descriptors: these may differ between a
+// A slot is named by its index, and answers name no file descriptors: these may differ between a
 // thread and a fiber, because the loop of a fiber has some of its own.
 #pragma once
 
@@ -45,7 +45,7 @@ struct shared_object {
 
 struct slot {
     int fd = -1;
-    unsigned file = 0;  // the same for numbers of one open file; 0: none
+    unsigned file = 0;  // the same for all descriptors of one open file; 0: none
     unsigned pipe = 0;  // the same for both ends of one pipe; 0: it is none
     ::pid_t child = 0;
     int gate = -1;  // a byte into it lets the child end
@@ -66,7 +66,7 @@ public:
 
     // Whether the actor has a lock, and so must not wait for another.
     bool holds(unsigned actor) const noexcept;
-    // An actor that is done gives back what it has.
+    // An actor that is done releases what it has.
     void give_back(unsigned actor);
     // Ends waits for what no signal and no stop need end.
     void wake_all();

@@ -1,4 +1,4 @@
-// As libzmq waits: what is no EINTR ends the program, that is handed to the caller.
+// Waits as libzmq does: EINTR is returned to the caller, and any other error ends the program.
 
 #include <errno.h>
 #include <poll.h>

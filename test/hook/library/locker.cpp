@@ -1,5 +1,5 @@
 // A shared object that locks a mutex, as a client library does, and has made a key before the
-// program it is linked with began.
+// program that it is linked with starts.
 
 #include <pthread.h>
 
