@@ -18,7 +18,7 @@ namespace weft::testing::alloc {
 
 namespace {
 
-// Where the library ends the program, aloud, because there is nothing else that it could do.
+// Where the library ends the program with a message, because it has no other choice.
 constexpr const char* allowed_ends[] = {
     "Fatal glibc error: failed to register TLS destructor",  // a thread's first use of the library
     "weft: out of memory: ",  // a wake, a kill and a yield cannot report it
@@ -60,7 +60,7 @@ void must_work(const scenario& s) {
 
 struct usual {
     std::uint64_t calls = 0;  // of the kind, in a first run
-    std::int64_t blocks = 0;  // what is given out after a second
+    std::int64_t blocks = 0;  // blocks that are still allocated after two more runs
 };
 
 // In the child: the law, for one call.

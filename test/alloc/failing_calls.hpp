@@ -15,7 +15,7 @@ inline constexpr const char* call_names[] = {"malloc", "mmap", "mprotect", "madv
 // Starts to count calls of that kind; the n-th from 1 on fails, none for 0.
 void fail_call(call_kind kind, std::uint64_t n) noexcept;
 
-// How many calls there were since, and no more of them fails.
+// How many calls there were since then; no more of them fail.
 std::uint64_t end_failing() noexcept;
 
 // Whether the call has failed.

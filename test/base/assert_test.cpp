@@ -1,4 +1,4 @@
-// A broken rule aborts with one line: the rule, the agent, the place.
+// A broken rule aborts with one line: the rule, the agent, the source location.
 #include "weft/base/assert.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ void release(int n, std::source_location place = std::source_location::current()
 TEST(assert, names_the_place_that_it_is_given) {
     release(1);
     const std::string says = "^weft: release of less than one \\(.*assert_test\\.cpp:";
-    // In one line: the place of a macro's argument may be any of the lines that the macro spans.
+    // In one line: the source location of a macro's argument may be any of the lines that the macro
+    // spans.
     const unsigned line = std::source_location::current().line() + 1;
     EXPECT_DEATH(release(0), says + std::to_string(line));
 }

@@ -67,8 +67,8 @@ TEST(asymmetric_fence_death, heavy_without_the_kernels_fence) {
     EXPECT_DEATH(child(), "weft: asymmetric_fence: ");
 }
 
-// Each thread sets its own word and checks the other's, in as many rounds: in no round do both
-// miss. Returns how often they did.
+// Each thread sets its own word and checks the other's, in as many rounds: in no round do both read
+// the old value. Returns how often they did.
 template <class Left, class Right>
 int both_missed(int rounds, Left left_fence, Right right_fence) {
     atomic<int> x{0}, y{0}, ended{0};

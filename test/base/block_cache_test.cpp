@@ -24,7 +24,7 @@ using weft::block_cache;
 std::size_t chunk_bytes() { return block_cache::statistics().chunk_bytes; }
 std::size_t used_bytes() { return block_cache::statistics().used_bytes; }
 
-// A thread's exit is over when the thread is joined: its lists are in the depot.
+// A thread's exit is complete when the thread is joined: its lists are in the depot.
 template <class F>
 void on_a_thread(F f) {
     std::thread(f).join();
@@ -151,7 +151,7 @@ TEST(block_cache, a_producer_and_a_consumer_do_not_grow) {
     }
     consumer.join();
     EXPECT_EQ(used_bytes(), used);
-    // What is on the way, what each side may keep, and one chunk: not all that was passed on.
+    // The blocks under way, what each side may cache, and one chunk: not all that was passed on.
     EXPECT_LE(chunk_bytes() - before, 1024u * 1024);
 }
 
@@ -189,7 +189,7 @@ TEST(block_cache, what_a_thread_comes_back_for_it_keeps) {
         });
 }
 
-// It may never be heard of again, and no other thread can have what it keeps.
+// The thread may never run again, and no other thread can get what it caches.
 TEST(block_cache, a_thread_that_goes_on_releasing_keeps_a_list_and_nothing_spare) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     std::vector<void*> blocks;

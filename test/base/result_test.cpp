@@ -62,7 +62,7 @@ TEST(result, value_of_a_value_is_it_and_of_a_failure_throws_its_code) {
     EXPECT_THROW(static_cast<void>(greet(false).value()), std::system_error);
 }
 
-// Counts its moves, and is empty when it is gone.
+// Counts its moves; the destructor zeroes its content.
 struct numbers {
     explicit numbers(int& m) : moves(&m) {}
     numbers(numbers&& other) noexcept : all(std::move(other.all)), moves(other.moves) { ++*moves; }

@@ -1,4 +1,4 @@
-// GnuTLS, as it comes: clients and servers of TLS, over sockets that block.
+// GnuTLS, unmodified: clients and servers of TLS, over sockets that block.
 #include <gnutls/gnutls.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// libcurl, as it comes: curl_easy_perform, against nginx, by name, over https, by redirects; with
+// libcurl, unmodified: curl_easy_perform, against nginx, by name, over https, by redirects; with
 // its own resolver, which makes a thread for each name (nss_slow_names.cpp has names for it).
 #include <curl/curl.h>
 #include <nss.h>

@@ -24,7 +24,7 @@ using weft::testing::loopback_port;
 using remote = std::unique_ptr<git_remote, freed_by<::git_remote_free>>;
 using repository = std::unique_ptr<git_repository, freed_by<::git_repository_free>>;
 
-// A repository of one commit, which is given away at once, and by another name late.
+// A repository of one commit, which is served at once, and under another name late.
 class git_server {
 public:
     git_server() {

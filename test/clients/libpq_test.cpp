@@ -1,4 +1,4 @@
-// libpq, as it comes: its blocking calls, against PostgreSQL, in the clear and over TLS.
+// libpq, unmodified: its blocking calls, against PostgreSQL, in the clear and over TLS.
 #include <libpq-fe.h>
 #include <poll.h>
 

@@ -1,4 +1,4 @@
-// libpqxx, as it comes: exceptions of C++ over libpq, against PostgreSQL.
+// libpqxx, unmodified: C++ exceptions over libpq, against PostgreSQL.
 #include <pqxx/pqxx>
 #include <string>
 

@@ -127,7 +127,7 @@ TEST_P(libsoup, has_loops_that_wait_all_at_once) {
 }
 
 TEST_P(libsoup_in, can_be_stopped) {
-    // What glib opens at its first request it keeps.
+    // glib keeps open what it opens at its first request.
     weft::run([] { get(server().url() + "/never-there"); });
     expect_stopped_at_once("soup_session_send_message", [](bool& inside) {
         inside = true;

@@ -1,4 +1,4 @@
-// libzmq, as it comes: requests and answers between agents, through the context's own threads.
+// libzmq, unmodified: requests and replies between agents, through the context's own threads.
 #include <zmq.h>
 
 #include <memory>
@@ -35,7 +35,7 @@ std::string received(const socket& s) {
     return count < 0 ? "" : std::string(bytes, static_cast<std::size_t>(count));
 }
 
-// One that answers, on a port that the system chose.
+// A replying socket, on a port that the system chose.
 struct answerer {
     explicit answerer(const context& c) : own(socket_of(c, ZMQ_REP)) {
         EXPECT_EQ(::zmq_bind(own.get(), "tcp://127.0.0.1:*"), 0);

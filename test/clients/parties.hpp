@@ -163,9 +163,8 @@ void expect_stopped_at_once(const std::string& what, Call call) {
 }
 
 // A fiber that waits in `call` is killed: it unwinds where it waits, through the library's own
-// frames, and `call` does not come back. What `call` holds is freed by its destructors, and what
-// the library holds for it through that. `call(inside)` sets `inside` before what is to be waited
-// in.
+// frames, and `call` does not return. The destructors of `call` free what it holds, and through
+// that what the library holds for it. `call(inside)` sets `inside` before the wait in question.
 template <class Call>
 void expect_killed_at_once(const std::string& what, Call call) {
     const auto descriptors = open_descriptors();

@@ -43,7 +43,7 @@ public:
     void start();
     void stop();
 
-    // kill -9: it is gone at once, and can be started again.
+    // kill -9: it ends at once, and can be started again.
     void kill();
     // It is there, and does nothing until it is resumed.
     void suspend() { send(SIGSTOP); }

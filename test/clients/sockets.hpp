@@ -1,4 +1,4 @@
-// descriptor: a file descriptor that is closed when the object goes; and sockets in pairs.
+// descriptor: a file descriptor that the destructor closes; and sockets in pairs.
 #pragma once
 
 #include <gtest/gtest.h>

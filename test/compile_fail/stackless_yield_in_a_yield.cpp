@@ -1,5 +1,5 @@
 // expect: crosses initialization|cannot jump from switch statement
-// The statement of a yield is over when the object is resumed, and cannot be resumed itself.
+// The statement of a yield is done when the object is resumed, and cannot be resumed itself.
 #include "weft/stackless/stackless.hpp"
 
 struct session : weft::stackless {

@@ -343,7 +343,7 @@ void look_up_the_chain(context* from, context* self, void* word) {
     annotated_switch_last(party, below_the_chain, nullptr);
 }
 
-// So that a profiler that goes by frame pointers stops there, whatever lay where the context is.
+// So that a profiler that walks frame pointers stops there, whatever was in the context's memory.
 TEST(context, ends_a_chain_of_frame_pointers_at_its_entry) {
     static const entry_point point = {look_up_the_chain, nullptr, nullptr};
     alignas(64) static std::byte memory[64 * 1024];

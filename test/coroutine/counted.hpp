@@ -36,7 +36,7 @@ private:
     char name_;
 };
 
-// Runs a function when it goes, which may do what a destructor should not.
+// Its destructor runs a function, which may do what a destructor should not.
 template <class F>
 struct at_exit {
     F f;

@@ -115,7 +115,7 @@ TEST_F(coroutine_fp, stays_with_each_party_of_a_switch_to) {
     expect(FE_TONEAREST);
 }
 
-// The resumer keeps none for one that shares it, and the one that comes back has its own.
+// The resumer saves none for a coroutine that shares it, and the one that comes back has its own.
 TEST_F(coroutine_fp, of_a_resumer_stays_when_one_that_shares_it_hands_over) {
     for (const bool nested : {false, true})
         for (const bool ends : {false, true}) {

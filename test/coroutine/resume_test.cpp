@@ -1,4 +1,4 @@
-// Laws of resume as a switch: nesting, hand-overs, calls on top of a suspended body, and going on
+// Laws of resume as a switch: nesting, transfers, calls on top of a suspended body, and continuing
 // on another thread.
 #include "weft/coroutine/resume.hpp"
 

@@ -251,7 +251,8 @@ void yield_above_3000_bytes() {
     asm volatile("" : : "r"(local) : "memory");
 }
 
-// What was kept of a size that none has any more: of all that waited once, no more than a part.
+// Buffers that are cached in a size that no coroutine has any more: no more than a part of all that
+// waited once.
 TEST(shared_stack_group, keeps_few_of_the_buffers_that_nobody_is_copied_to) {
     shared_stack_group group;
     {

@@ -70,7 +70,7 @@ WEFT_NOINLINE inline void die(victim& k) {
     weft_unwind_slowly(k);
 }
 
-// Keeps a call from being the last thing a function does.
+// Prevents a call from being the last operation of a function.
 inline void not_a_tail_call() { asm volatile("" ::: "memory"); }
 
 template <class F>

@@ -307,7 +307,7 @@ TEST(fiber_core, gives_its_block_back) {
         l.run();
         f.join();
     };
-    run_one();  // the loop has what it keeps
+    run_one();  // the loop has what it caches
     const std::size_t before = block_cache::statistics().used_bytes;
     run_one();
     EXPECT_EQ(block_cache::statistics().used_bytes, before);

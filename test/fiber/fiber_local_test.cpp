@@ -249,7 +249,7 @@ TEST(fiber_local, whose_destructors_make_each_other_anew_end_after_four_rounds_a
 
 fiber_local<int> used_late;
 
-// Memory of the sizes that the thread's table had, which it has given back, as another owner's.
+// Memory of the sizes that the thread's table had, which it has freed, as another owner's.
 struct neighbours {
     std::vector<std::unique_ptr<ints>> all;
     neighbours() {

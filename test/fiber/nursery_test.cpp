@@ -281,7 +281,7 @@ TEST(nursery_of_fibers, a_child_that_fails_stops_the_block_and_its_error_leaves)
                                 sleep_for(1h);
                             }),
                             7);
-                  sleep_for(1ms);  // the block is over, and its stop
+                  sleep_for(1ms);  // the block is done, and so is its stop
               }),
               3ms);
 }

@@ -67,7 +67,7 @@ TEST(poll, that_is_asked_in_vain_often_enough_fails) {
     EXPECT_EQ(g.get(), 2);
 }
 
-// And not with the future, which may be kept for long.
+// And not with the future, which may be stored for long.
 TEST(poll, lets_go_of_its_function_and_its_value_when_it_has_its_outcome) {
     weft::loop l;
     const auto held = std::make_shared<int>(1);

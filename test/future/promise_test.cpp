@@ -46,7 +46,7 @@ TEST(promise, says_that_it_was_stopped_only_if_it_was) {
 TEST(promise, and_all_that_was_made_of_it_give_their_memory_back) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     {
-        weft::loop l;  // the thread keeps the borrowed fiber
+        weft::loop l;  // the thread caches the borrowed fiber
         make_ready(l).then([] {}).detach();
         l.run();
     }
@@ -205,7 +205,7 @@ TEST(promise, gives_what_making_the_value_throws) {
     EXPECT_THROW(f.get(), int);
 }
 
-// No other code can give the outcome: the promise has been claimed.
+// No other code can set the outcome: the promise has been claimed.
 TEST(promise, is_broken_by_a_kill_in_the_constructor_of_its_value) {
     struct slow {
         explicit slow(int) { weft::this_coroutine::yield(); }

@@ -25,7 +25,7 @@
 #include "weft/io/unix_stream.hpp"
 #include "weft/sched/loop.hpp"
 
-// Aborts with the law that does not hold; libFuzzer then keeps the input.
+// Aborts with the broken law; libFuzzer then stores the input.
 #define FUZZ_CHECK(law)                                                                   \
     do {                                                                                  \
         if (!(law)) {                                                                     \

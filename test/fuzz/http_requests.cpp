@@ -1,6 +1,6 @@
-// http_requests: what http_hello makes of any bytes in any pieces.
+// http_requests: how http_hello treats arbitrary bytes in arbitrary pieces.
 //
-// Law: its answers are those to all the bytes at once.
+// Law: its responses are those to all the bytes at once.
 //
 // Input: a length and the sizes of the pieces; the bytes.
 

@@ -1,9 +1,9 @@
 // stream_reads: read, receive, read_exact and read_until on one stream, in any order, of a text
-// that comes in any pieces.
+// that arrives in arbitrary pieces.
 //
-// Laws: what they give, one after the other, is the text, with nothing lost or twice; read_until
-// gives what std::string_view::find does on the whole text, and what came behind the delimiter
-// stays; the end comes at the end; a borrowed buffer keeps its bytes until it is given back.
+// Laws: what they return, one after the other, is the text, with nothing lost or repeated;
+// read_until returns what std::string_view::find does on the whole text, and the bytes after the
+// delimiter stay; the end comes at the end; a borrowed buffer has its bytes until it is given back.
 //
 // Input: the driver; a length and the reads, 1 to 3 bytes each; a length and the sizes of the
 // pieces; the text.

@@ -1,10 +1,11 @@
-// tls_between: two that speak TLS, and between them one that changes what they send.
+// tls_between: two TLS peers, and a relay between them that changes what they send.
 //
-// Laws: what one reads is the beginning of what the other has written, and all of it if the end
-// came; where nothing was changed, all comes, and the end. Both end.
+// Laws: what one peer reads is the beginning of what the other has written, and all of it if the
+// end arrived; where nothing was changed, everything arrives, and the end. Both peers end.
 //
-// Input: the driver; the lengths of the two texts; then what is done to each piece that comes,
-// which way ever it goes: a kind, and a place. When there is no more of that, pieces are passed on.
+// Input: the driver; the lengths of the two texts; then the change to each piece that arrives, in
+// either direction: a kind, and a position. When the input is used up, pieces are forwarded
+// unchanged.
 
 #include <sys/socket.h>
 

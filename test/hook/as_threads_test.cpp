@@ -1,6 +1,5 @@
-// Calls with an answer that depends on more than their own descriptor: on the room of a peer, on
-// what else waits. Each is a case of the differential suite: a thread and a fiber write down the
-// same.
+// Calls whose result depends on more than their own descriptor: on the room of a peer, on other
+// waiters. Each is a case of the differential suite: a thread and a fiber record the same.
 
 #include <pthread.h>
 #include <signal.h>
@@ -105,7 +104,7 @@ POSIX_CASE(a_wait_with_a_mask_needs_no_number) {
     ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-// Its answer comes when all that was sent is taken, or when its time is over; others run meanwhile.
+// Its result comes when everything sent has been taken, or at its time limit; others run meanwhile.
 POSIX_CASE(a_close_that_lingers_blocks_no_other) {
     sockaddr_in at;
     const one_fd listening(bound(SOCK_STREAM, at));
@@ -198,7 +197,8 @@ POSIX_CASE(a_spin_lock_is_waited_for_while_its_holder_waits) {
     ::pthread_spin_destroy(&l);
 }
 
-// What the parent's fiber has is the parent's, and given to the child by the kernel alone.
+// The descriptors of the parent's fiber are the parent's, and the child has them from the kernel
+// alone.
 POSIX_CASE(a_child_waits_for_the_shared_mutex_that_its_parent_has) {
     void* const room = ::mmap(nullptr, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -30,7 +30,7 @@ protected:
     }
     void TearDown() override { hook::on_blocked(before_); }
 
-    // A call from a place of this number, which blocks for so long.
+    // A call from the source location of this number, which blocks for so long.
     static void block(int place, std::chrono::milliseconds d,
                       hook::blocks_thread::length l = hook::blocks_thread::any) {
         const hook::blocks_thread tells("a_call", &places[place], l);

@@ -294,7 +294,7 @@ POSIX_CASE(a_counter_that_has_no_room_is_waited_for) {
     t.told("is not to wait", HOOKED(write)(e.n, &v, sizeof v));
 }
 
-// A directory that goes with the object, and the name of a pipe in it.
+// A directory that the destructor removes, and the name of a pipe in it.
 struct named_pipe {
     char folder[32] = "/tmp/weft-devices-XXXXXX";
     std::string name;

@@ -1,5 +1,6 @@
-// errno is the fiber's over every wait in a hooked call: a call that succeeds leaves it as it was,
-// whatever other fibers have done meanwhile and on whatever thread it has gone on.
+// errno is the fiber's across every wait in a hooked call: a call that succeeds leaves it
+// unchanged, whatever other fibers have done meanwhile and on whichever thread the fiber has
+// continued.
 
 #include "weft/hook/fiber_errno.hpp"
 

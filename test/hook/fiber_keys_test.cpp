@@ -123,7 +123,7 @@ TEST_F(fiber_keys, that_are_made_again_are_empty) {
     EXPECT_EQ(destroyed_values, 0);
 }
 
-// A malloc may keep what is its thread's there.
+// A malloc may store its per-thread state there.
 TEST(fiber_keys_of_threads, are_those_that_a_library_made_before_the_program_began) {
     run([] {
         int value = 0;

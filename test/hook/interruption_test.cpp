@@ -657,7 +657,7 @@ TEST_P(interruption, is_of_one_wait_and_no_stop) {
 
 INSTANTIATE_ON_DRIVERS(interruption);
 
-// As a worker of a pool, it gives a turn that ends a wait to another, which runs it at once.
+// Like a worker of a pool, it offloads a turn that ends a wait to another, which runs it at once.
 struct gives_away final : launcher, work_source {
     loop from, to;
 

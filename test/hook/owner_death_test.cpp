@@ -1,5 +1,4 @@
-// Robust mutexes with an owner that ends: a thread, or a fiber; the next owner gets the same
-// answer.
+// Robust mutexes whose owner ends: a thread, or a fiber; the next owner gets the same result.
 
 #include "weft/hook/owner_death.hpp"
 
@@ -47,7 +46,7 @@ private:
     std::string text_;
 };
 
-// Runs something to its end beside the caller.
+// Runs an agent to its end beside the caller.
 using owner_runner = void (*)(const std::function<void()>&);
 void run_owner_on_thread(const std::function<void()>& f) { std::thread(f).join(); }
 void run_owner_in_fiber(const std::function<void()>& f) { fiber(f).join(); }
@@ -59,7 +58,7 @@ timespec soon_on_the_calendar() {
     return t;
 }
 
-// The answers of one mutex with owners that end, again and again.
+// The results of one mutex with owners that end, again and again.
 std::string ends_of_owners(int type, int protocol, owner_runner run_owner) {
     transcript t;
     robust_mutex one(type, protocol);

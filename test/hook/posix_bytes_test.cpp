@@ -58,9 +58,9 @@ POSIX_CASE(a_pipe_waits_in_both_directions) {
     t.told("nobody reads", HOOKED(write)(q.b, "x", 1));
 }
 
-// A pipe with O_DIRECT keeps apart what each write has given; so do readers that find a write of no
-// more than PIPE_BUF whole. The system's attempt that does not wait is lost to a pipe that was in a
-// splice, here one that is refused.
+// A pipe with O_DIRECT keeps the data of each write apart; so do readers that find a write of no
+// more than PIPE_BUF whole. A pipe that was in a splice no longer supports the system's attempt
+// that does not wait; here the splice is refused.
 POSIX_CASE(writev_gives_a_pipe_one_message_whatever_its_buffers) {
     char bytes[10'000] = {};
     for (std::size_t i = 0; i < sizeof bytes; ++i) bytes[i] = static_cast<char>('a' + i / 100 % 26);

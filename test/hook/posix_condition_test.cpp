@@ -236,7 +236,7 @@ TEST(condition, that_a_thread_waits_for_is_left_when_the_thread_is_canceled) {
               0);
     while (!p.is_held) std::this_thread::yield();
     run([&] {
-        ::pthread_mutex_lock(&p.m);  // it is given up for the wait
+        ::pthread_mutex_lock(&p.m);  // it is unlocked for the wait
         EXPECT_FALSE(p.is_left);
         ::pthread_cancel(waits);
         ::usleep(50'000);

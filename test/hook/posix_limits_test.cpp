@@ -50,8 +50,8 @@ POSIX_CASE(more_bytes_than_a_call_can_move_are_asked_for) {
     t.join();
 }
 
-// A set of as many bits as the system's own table has places, and behind it nothing that may be
-// touched. Programs give getdtablesize() for the count.
+// A set with as many bits as the system's own table has entries, followed by memory that must not
+// be touched. Programs pass getdtablesize() as the count.
 POSIX_CASE(select_looks_at_no_more_of_a_set_than_the_system) {
     std::uint64_t places = 0;
     weft::hook::ask_proc("/proc/thread-self/status", "FDSize:", 10, places);

@@ -190,7 +190,7 @@ POSIX_CASE(connections_are_made_and_taken) {
     socklen_t bytes = sizeof peer;
     const one_fd s(HOOKED(accept)(l.n, as_address(peer), &bytes));
     HOOKED(write)(s.n, "x", 1);
-    t.join();  // the other side's answers come first
+    t.join();  // the other side's results come first
     t.told("a descriptor", s.n >= 0);
     t.told("family", peer.sin_family);
     t.told("flags", HOOKED(fcntl)(s.n, F_GETFL, nullptr));

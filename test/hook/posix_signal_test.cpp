@@ -13,7 +13,7 @@ using namespace weft;
 using namespace weft::testing;
 using namespace std::chrono_literals;
 
-// A set of signals that this thread, and those that it begins, block meanwhile.
+// A set of signals that this thread, and those that it starts, block meanwhile.
 struct blocked_signals {
     sigset_t set;
     sigset_t before;

@@ -1,4 +1,4 @@
-// pthread_self() of a fiber, and the calls that are given what it returned.
+// pthread_self() of a fiber, and the calls that take its result.
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -68,7 +68,7 @@ TEST_P(several_descriptors, tell_of_an_end_and_are_not_asked_for_it) {
                 const std::uint64_t before = loop().turn_count();
                 fiber far([&] {
                     ::usleep(200'000);
-                    ::send(s.b, "x", 1, 0);  // none of its business
+                    ::send(s.b, "x", 1, 0);  // of no interest to it
                     ::usleep(200'000);
                     ::shutdown(s.b, SHUT_WR);
                 });

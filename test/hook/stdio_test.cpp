@@ -1,5 +1,5 @@
-// Streams of stdio in fibers: their locks are the fiber's, what they wait for lets others run, and
-// what they answer is what they answer on a thread.
+// Streams of stdio in fibers: their locks are the fiber's, other fibers run during their waits, and
+// their results are those on a thread.
 
 #include <gtest/gtest.h>
 #include <stdio.h>
@@ -432,7 +432,7 @@ TEST(stdio, waits_as_a_fiber_that_can_be_stopped) {
     });
 }
 
-// The wake that a stream's end gives to one is passed on by one that enters none.
+// A waiter that enters no stream passes on the wake that a stream's end gives to one.
 TEST(stdio, is_had_by_the_next_behind_one_that_flushes_all) {
     piped p;
     bool was_in = false;

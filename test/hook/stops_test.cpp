@@ -341,7 +341,7 @@ TEST_P(hooked_stops, nothing_is_thrown_through_a_noexcept_function) {
     EXPECT_EQ(hook::stuck_count() - stuck, 1u);
 }
 
-// The thread is not kept busy, others have their turns, and the report comes once.
+// The thread stays free, others have their turns, and the report comes once.
 TEST_P(hooked_stops, code_without_unwind_tables_is_slowed_down_and_reported_once) {
     const fd_pair silent = fd_pair::pipe();
     volatile int asked = 0;

@@ -52,8 +52,8 @@ int __ppoll_chk(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t);
 
 namespace weft::testing {
 
-// Lists that the system refuses unseen can be given to it: the interceptors of sanitizers read them
-// first.
+// Lists that the system refuses without reading them can be passed to it: the interceptors of
+// sanitizers read them first.
 inline constexpr bool may_give_bad_lists = WEFT_ASAN == 0 && WEFT_TSAN == 0;
 
 inline constexpr std::size_t hooked_call_count = 0

@@ -360,7 +360,7 @@ TEST_P(pthread_waits, to_read_go_on_when_a_writer_that_goes_first_gives_up) {
     });
 }
 
-// One that is shared between processes is waited for by threads beside the fibers.
+// Threads beside the fibers wait for one that is shared between processes.
 TEST_P(pthread_waits, for_a_barrier_are_of_any_number_of_fibers) {
     constexpr unsigned count = 80;
     pthread_barrierattr_t a;

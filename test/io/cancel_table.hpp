@@ -219,7 +219,7 @@ inline bool is_cut(const std::error_code& e) {
 inline double ms_since(time_point t) {
     return std::chrono::duration<double, std::milli>(steady_now() - t).count();
 }
-// An optimised build of a machine that does nothing else needs a few microseconds.
+// An optimised build on an idle machine needs a few microseconds.
 inline constexpr double at_once_ms = WEFT_TEST_ASAN || WEFT_TEST_TSAN ? 20 : 1;
 
 class cancel_table : public ::testing::TestWithParam<cancel_case> {

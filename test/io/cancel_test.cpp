@@ -282,7 +282,7 @@ public:
     }
     ~occupied_pool() {
         over_ = true;
-        // A call runs although its waiter has given up.
+        // A call runs although its waiter has been cancelled.
         while (pool.waiting_count() != 0) std::this_thread::yield();
     }
     void end() { over_ = true; }
@@ -318,7 +318,7 @@ struct file_resize_row {
     file g = file::adopt(::dup(f.native_handle()), {.pool = &busy.pool}).value();
     auto operation() { return g.async_resize(5); }
     void complete() { busy.end(); }
-    // A call that has been given up is not made by the thread that comes to it.
+    // The thread that reaches a cancelled call does not make it.
     const char* left(const ending&) {
         return f.size().value() == 0 ? nullptr : "it was made all the same";
     }
@@ -375,7 +375,7 @@ struct file_sync_row : pooled_file_row {
     auto operation() { return f.async_sync(); }
 };
 
-// Each thread of the pool that all share has other things to do.
+// Each thread of the pool that all share is occupied.
 class occupied_default_pool {
 public:
     occupied_default_pool() {
@@ -606,7 +606,7 @@ struct send_many_row : message_full_row<datagram_pair_row> {
                    : "what is told to be sent is not what was";
     }
 };
-// Each segment goes by itself; of one in segments a part may have gone.
+// Each segment is sent by itself; a part of a segmented message may have been sent.
 struct send_segments_row : message_full_row<datagram_pair_row> {
     std::array<outgoing, 1> all{};
     send_segments_row() { all[0] = {.bytes = bytes_of(b), .segment = 100}; }

@@ -216,7 +216,7 @@ inline channel open_pipe() {
     EXPECT_EQ(::pipe2(n, O_CLOEXEC), 0);
     return lines(pipe_reader::adopt(n[0]).value(), n[1]);
 }
-// Each write is a packet, and a read gives one.
+// Each write is a packet, and a read returns one.
 inline channel open_packet_pipe() {
     int n[2];
     EXPECT_EQ(::pipe2(n, O_CLOEXEC | O_DIRECT), 0);
@@ -300,7 +300,7 @@ inline channel open_timerfd() {
         while (left.it_value.tv_nsec != 0 && steady_now() < end) ::timerfd_gettime(n, &left);
     });
 }
-// A signal that was not read would end a test that lets it through later.
+// A signal that was not read would end a test that unblocks it later.
 class taken_signals {
 public:
     explicit taken_signals(int number) {

@@ -310,7 +310,7 @@ protected:
         EXPECT_EQ(loop().flow_count(), 0u);
         end_loop();
         EXPECT_EQ(entry_count("/proc/self/fd"), descriptors_before_);
-        // Those of io_uring go when they see that the ring is gone.
+        // Those of io_uring end when they see that the ring is closed.
         const auto patience = weft::steady_now() + 10s;
         while (entry_count("/proc/self/task") > threads_before_ && weft::steady_now() < patience)
             ::usleep(1000);

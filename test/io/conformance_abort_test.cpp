@@ -79,8 +79,8 @@ constexpr abort_case abort_cases[] = {
     {"multishot, as Linux has it", true, false, true, false},
 };
 
-// Each of three accepting agents is given a connection that has stayed, and gets no error for those
-// that have not; a reset connection that was given nevertheless reports the reset itself.
+// Each of three accepting agents gets a connection that has stayed, and no error for those that
+// have not; a reset connection that was delivered nevertheless reports the reset itself.
 TEST_P(aborted_connection, goes_unnoticed_by_who_accepts) {
     for (const abort_case& a : abort_cases) {
         SCOPED_TRACE(a.name);

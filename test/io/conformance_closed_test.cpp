@@ -240,7 +240,7 @@ TEST_P(closed_already, the_ends_of_a_pipe_refuse) {
     });
 }
 
-// A file by its places, and one that is read like a pipe.
+// A file by offsets, and one that is read like a pipe.
 TEST_P(closed_already, a_file_refuses) {
     file f = file::adopt(file_of("text")).value();
     closed_one c(f);

@@ -1,5 +1,5 @@
-// The laws of a file, which is always ready: one on a disk and one in memory, by its places; and
-// whatever reads one from its beginning, by a file or like a pipe.
+// The laws of a file, which is always ready: one on a disk and one in memory, by offset; and of
+// every reader of one from its beginning, as a file or like a pipe.
 
 #include <sys/mman.h>
 
@@ -107,7 +107,7 @@ TEST_P(always_ready, tells_who_comes_after_its_close) {
     EXPECT_EQ(c.near->number(), -1);
 }
 
-// -- by its places ------------------------------------------------------------------------------
+// -- by offset -----------------------------------------------------------------------------------
 
 struct placed_kind {
     const char* name;

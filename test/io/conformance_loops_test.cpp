@@ -108,7 +108,7 @@ void expect_each_is_told_once(const way& w, Close close, Send send, Receive rece
     crew a(w, take);
     crew b(w, take);
     crew c(w, take);
-    // No more at once than there is surely room for.
+    // No more at once than there is certainly room for.
     for (int i = 0; i < all; ++i) {
         const auto end = steady_now() + crew::patience;
         while (i - come > 15 && steady_now() < end) std::this_thread::yield();

@@ -68,7 +68,7 @@ void expect_close_tells(const way& w, int count) {
 TEST_P(many, a_close_tells_one) { expect_close_tells(way(), 1); }
 TEST_P(many, a_close_tells_five_thousand) { expect_close_tells(way(), most(5'000)); }
 
-// A descriptor that the system has given out again is another file's: late events, late ends and
+// A descriptor that the system has assigned again is another file's: late events, late ends and
 // late closes of the earlier owner do not reach that file.
 TEST_P(many, a_number_is_used_anew) {
     const long before = descriptor_count();

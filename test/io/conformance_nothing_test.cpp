@@ -130,7 +130,7 @@ TEST_P(nothing_to_move, a_datagram_of_nothing_is_one) {
     expect_empty_ones_come_and_go(way(), local, other);
 }
 
-// The system takes it for the end.
+// The system treats it as the end.
 TEST_P(nothing_to_move, a_message_of_nothing_is_not_sent_and_is_told_as_the_end) {
     int n[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, n), 0);

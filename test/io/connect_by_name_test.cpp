@@ -34,8 +34,8 @@ using weft::testing::known_name;
 
 constexpr auto any_time = weft::duration::max();
 
-// An address that answers nothing: its listener has taken all that it takes, so that the system
-// lets what else comes go unanswered.
+// An address that does not answer: its listener's queue is full, so that the system leaves further
+// connections unanswered.
 class dead_address {
 public:
     // Port zero: any.

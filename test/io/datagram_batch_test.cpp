@@ -36,7 +36,7 @@ udp_socket socket_of_batches(const udp_options& o = {}) {
     return udp_socket::bind("127.0.0.1:0", o).value();
 }
 
-// Places for so many datagrams, each of so many bytes.
+// Buffers for so many datagrams, each of so many bytes.
 class places {
 public:
     explicit places(std::size_t count, std::size_t bytes = 100) : rooms_(count), all(count) {
@@ -56,7 +56,7 @@ public:
     std::vector<incoming> all;
 };
 
-// Messages of these texts, which have to stay.
+// Messages of these texts, which must outlive them.
 std::vector<outgoing> of_texts(const std::vector<std::string>& texts, const endpoint& to) {
     std::vector<outgoing> all;
     for (const std::string& t : texts) all.push_back({.bytes = bytes_of(t), .to = &to});
@@ -246,7 +246,7 @@ TEST_P(batch, allocates_nothing) {
 
 // Segments.
 
-// What comes of so many bytes: each datagram no longer than a segment.
+// The result for so many bytes: each datagram no longer than a segment.
 std::string gather(udp_socket& s, std::size_t bytes, std::size_t segment) {
     std::string got;
     places p(16, 65'536);
@@ -308,7 +308,7 @@ TEST_P(batch, segments_come_coalesced_with_their_size_told) {
     });
 }
 
-// The system does not cut what goes without a checksum.
+// The system does not segment datagrams without a checksum.
 TEST_P(batch, segments_go_one_by_one_where_the_system_refuses) {
     run([] {
         udp_socket a = socket_of_batches();

@@ -28,8 +28,8 @@ using weft::ip_address;
 using weft::resolver;
 using weft::testing::descriptor_count;
 
-// A server of names in a fiber: "two.test" has an address of each kind, "one.test" one of IPv4,
-// "silent.test" gets no answer until it may speak, and there is nothing else.
+// A name server in a fiber: "two.test" has an address of each kind, "one.test" one of IPv4,
+// "silent.test" gets no answer until it is allowed, and there are no other names.
 class name_server {
 public:
     name_server() : socket_(weft::udp_socket::bind("127.0.0.1:0").value()) {
@@ -53,7 +53,7 @@ public:
         for (const std::string& a : asked_) n += a == name;
         return n;
     }
-    // What it kept to itself.
+    // The answers that it held back.
     void speak() {
         for (const auto& [question, from] : held_back_) answer(question, from);
         held_back_.clear();

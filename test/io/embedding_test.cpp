@@ -268,7 +268,7 @@ TEST_P(embedding, begins_with_what_was_posted_before) {
     early.join();
 }
 
-// Not early, and not by what else wakes the host: nothing does.
+// Not early, and not by another wake of the host: there is none.
 TEST_P(embedding, meets_its_deadlines) {
     std::vector<weft::duration> late;
     run([&] {
@@ -329,8 +329,8 @@ TEST_P(embedding, costs_nothing_while_nothing_happens) {
         },
         {.on = &loop()});
     drive(10s, [&] { return begun == 2; });
-    // The loop comes to rest: what was used before goes back first, a part each second, and then
-    // the next deadline that the loop names is the sleeper's.
+    // The loop becomes idle: memory that was used before is released first, a part each second, and
+    // then the next deadline that the loop names is the sleeper's.
     weft::testing::nothing_spare();
     for (int i = 0; i < 10 && drive(5ms, [] { return false; }) != 0; ++i) {
     }

@@ -31,7 +31,7 @@ using weft::testing::room;
 
 constexpr std::size_t mib = 1 << 20;
 
-// A directory of its own, which goes with what is in it.
+// A directory of its own, which is removed with everything in it.
 class a_file : public weft::testing::on_each_driver {
 protected:
     void SetUp() override {
@@ -57,7 +57,7 @@ private:
 };
 INSTANTIATE_ON_DRIVERS(a_file);
 
-// No two places of it are alike.
+// No two offsets of it are alike.
 std::string text_of(std::size_t bytes, unsigned seed = 1) {
     std::string s;
     while (s.size() < bytes)
@@ -89,7 +89,7 @@ std::string read_at(file& f, std::size_t bytes, std::uint64_t offset) {
     return s;
 }
 
-// A pool of one thread, which is kept busy until the end of its scope.
+// A pool of one thread, which is occupied until the end of its scope.
 class busy_pool {
 public:
     busy_pool()
@@ -412,7 +412,7 @@ TEST_P(a_file, deadlines_end_the_wait_of_a_call_that_has_not_begun) {
             EXPECT_EQ(file::open(path(), {.pool = &pool}).error(), std::errc::operation_canceled);
         }
         pool.let_go();
-        auto at_last = slow.resize(0);  // a thread may need longer than that to begin
+        auto at_last = slow.resize(0);  // a thread may need longer than that to start
         while (!at_last && at_last.error() == std::errc::timed_out) at_last = slow.resize(0);
         EXPECT_TRUE(at_last);
         EXPECT_EQ(f.size().value(), 0u);
@@ -583,7 +583,7 @@ TEST_P(a_file, takes_and_gives_lists_of_buffers) {
             const transferred read = f.read_exact_at(cut(got, step), 3);
             EXPECT_TRUE(read) << read.error.message();
             EXPECT_TRUE(got == text);
-            // By the position, which moves on.
+            // By the position, which advances.
             f.seek(3);
             EXPECT_EQ(f.write_all(read_only(cut(text, step))).bytes, text.size());
             EXPECT_EQ(f.position(), 3 + text.size());

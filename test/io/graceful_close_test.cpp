@@ -41,7 +41,7 @@ std::string read_to_the_end(Stream& s) {
     return got;
 }
 
-// Answers when it has read no more than the beginning of a request of so many bytes.
+// Responds when it has read no more than the beginning of a request of so many bytes.
 template <class Stream>
 void answer_early(Stream& s, const std::string& text, std::size_t request) {
     std::string first(100, 0);

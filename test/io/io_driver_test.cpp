@@ -210,7 +210,7 @@ TEST_P(driver_contract, sleeps_while_nothing_happens) {
     });
 }
 
-// A fiber that never suspends for anything but others does not keep the sockets waiting.
+// A fiber that suspends only to let others run does not delay the sockets.
 TEST_P(driver_contract, is_asked_by_a_loop_that_is_busy) {
     run([&] {
         connection c = connected();
@@ -495,7 +495,7 @@ TEST(io_driver_death, that_may_not_sleep_any_more_ends_with_a_line) {
                 "weft: epoll_wait is refused: Cannot allocate memory; the program");
 }
 
-// A frame with a call that the system has is destroyed, and the system answers that it is busy.
+// A frame whose call is in the system is destroyed, and the system reports that the call is busy.
 void destroy_a_read_without_the_ring() {
     const ::rlimit one_second = {1, 1};
     ::setrlimit(RLIMIT_CPU, &one_second);  // a spin ends by a signal
@@ -596,8 +596,8 @@ TEST(io_driver_death, of_plain_threads_is_tried_again_where_there_was_no_descrip
     EXPECT_EXIT(wait_without_descriptors(), ::testing::ExitedWithCode(3), "");
 }
 
-// A thread on no loop, where epoll is refused: what it has waited for is open no more once another
-// has closed it.
+// A thread on no loop, where epoll is refused: the file that it waited for is closed once another
+// thread has closed it.
 void close_what_is_polled() {
     if (!weft::testing::without_call(SYS_epoll_create1, EPERM)) std::_Exit(77);
     auto ends = weft::pipe::open().value();

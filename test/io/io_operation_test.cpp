@@ -110,7 +110,7 @@ TEST_P(an_io_operation, does_not_enlist_with_the_next_opening_of_its_number) {
     });
 }
 
-// As if so many others had calls under way that its driver is given no more of them.
+// As if so many others had calls under way that its driver accepts no more of them.
 TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_call_no_more) {
     run([] {
         weft::testing::connection c = weft::testing::connected();

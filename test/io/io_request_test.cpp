@@ -25,8 +25,8 @@ using weft::descriptor_ref;
 using weft::detail::io_request;
 using weft::detail::receive_buffers;
 
-// A driver that completes calls is not obliged to keep a buffer to itself when there is nothing to
-// put in it: some systems answer the end, or an error, with one.
+// A driver that completes calls need not hold back a buffer when there is nothing to put in it:
+// some systems report the end, or an error, with a buffer.
 TEST(io_request, keeps_a_buffer_that_comes_with_its_result_for_bytes_alone) {
     std::error_code error;
     const descriptor owned(
@@ -47,7 +47,7 @@ TEST(io_request, keeps_a_buffer_that_comes_with_its_result_for_bytes_alone) {
     lender->let_go();
 }
 
-// What is to happen within a call of these two.
+// Runs within a call of the function of that name.
 std::function<void()> in_splice;
 std::function<void()> in_sendfile;
 
@@ -96,7 +96,7 @@ TEST(io_request, that_must_not_wait_leaves_that_to_another_on_the_same_socket) {
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's.
 extern "C" ::ssize_t splice(int from, ::loff_t* from_at, int to, ::loff_t* to_at, std::size_t bytes,
                             unsigned flags) {
     if (in_splice) in_splice();

@@ -1,4 +1,4 @@
-// lossy_wire: a network interface with packets that are late, and some that never arrive.
+// lossy_wire: a network interface whose packets are late, and sometimes lost.
 //
 // Design: what is sent over a tun device to the other address of its network comes back to the
 // sender with the two addresses exchanged, a few milliseconds later. So a connection to the far

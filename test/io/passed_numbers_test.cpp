@@ -237,7 +237,7 @@ TEST_P(passed_numbers, that_nothing_takes_are_closed) {
             two_ends p;
             const int number = p.reads.get();
             const auto before = descriptor_count();
-            // Stopped, or through at the same time: the descriptors come to one receive or the
+            // Stopped, or complete at the same time: the descriptors arrive at one receive or the
             // other.
             for (int i = 0; i != 20; ++i) {
                 std::string s(10, 0);

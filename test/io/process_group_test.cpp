@@ -146,7 +146,7 @@ TEST_P(a_group, is_told_nothing_that_is_for_its_leader) {
     });
 }
 
-// The id stays the group's until the object is gone.
+// The id stays the group's until the object is destroyed.
 TEST_P(a_group, that_outlives_its_leader_can_be_told_all_the_same) {
     run([] {
         process p = begun(leaves_heir, child_group::own);

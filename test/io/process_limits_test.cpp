@@ -108,7 +108,7 @@ TEST_P(a_limited_child, is_none_if_a_limit_is_refused) {
         const std::string children = weft::testing::told_of_thread(::gettid(), "children");
         EXPECT_EQ(spawned({.files = {20, 10}}), std::errc::invalid_argument);
         EXPECT_EQ(spawned({.core_bytes = 0, .cpu_seconds = {2, 1}}), std::errc::invalid_argument);
-        // More than the system gives to any process.
+        // More than the system allows any process.
         EXPECT_EQ(spawned({.files = 1'000'000'000'000}), std::errc::operation_not_permitted);
         EXPECT_EQ(weft::testing::told_of_thread(::gettid(), "children"), children);
         EXPECT_EQ(weft::testing::descriptor_count(), before);

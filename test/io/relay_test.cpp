@@ -25,7 +25,7 @@ using weft::testing::room;
 class a_relay : public weft::testing::on_each_driver {};
 INSTANTIATE_ON_DRIVERS(a_relay);
 
-// No two places near each other are alike.
+// No two positions near each other are alike.
 std::string relay_text(std::size_t bytes) {
     std::string s(bytes, 0);
     for (std::size_t i = 0; i < bytes; ++i) s[i] = static_cast<char>(i * 31 + i / 4093);
@@ -183,7 +183,8 @@ TEST_P(a_relay, says_why_it_ended) {
             EXPECT_EQ(weft::relay(left.server, right.client).error, std::errc::connection_reset);
         }
         {
-            // To a peer that has gone: an error with what did not arrive, and no SIGPIPE.
+            // To a peer that is closed: an error with the bytes that were not delivered, and no
+            // SIGPIPE.
             connection left = connected();
             connection right = connected();
             right.server.abort();

@@ -257,7 +257,7 @@ TEST(resolver, lets_an_answer_go_that_holds_no_more_before_one_that_does) {
     in_a_fiber([&] {
         resolver r({.keep = 1h, .max_names = 2, .by = by_system});
         EXPECT_TRUE(r.resolve("a.known", 1));
-        EXPECT_FALSE(r.resolve("bad name", 1));  // later, but nothing to keep
+        EXPECT_FALSE(r.resolve("bad name", 1));  // later, but with nothing to cache
         EXPECT_FALSE(r.resolve("another bad name", 1));
         EXPECT_TRUE(r.resolve("a.known", 1));
         EXPECT_EQ(a.asked(), 1u);

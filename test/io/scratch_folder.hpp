@@ -1,4 +1,4 @@
-// scratch_folder: a directory of its own for a test, which goes with the object.
+// scratch_folder: a directory of its own for a test, which the destructor removes.
 #pragma once
 
 #include <gtest/gtest.h>

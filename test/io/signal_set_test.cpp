@@ -98,10 +98,10 @@ TEST_P(signals, serves_plain_threads) {
     waits.join();
 }
 
-// What a thread is given that does not block it: by default it would end the program.
+// A signal for a thread that does not block it: by default it would end the program.
 TEST_P(signals, reach_the_set_from_threads_that_were_there_before) {
     if (WEFT_TEST_TSAN) GTEST_SKIP() << "ThreadSanitizer runs handlers later, with its own mask";
-    // Of the first kind one is kept, of the other all that come.
+    // One signal of the first kind is queued, and all of the other.
     for (const int number : {SIGUSR1, SIGRTMIN + 1}) {
         std::promise<void> begun;
         std::promise<void> handed_back;

@@ -253,8 +253,8 @@ TEST(the_size_of_a_transfer, is_small) {
     EXPECT_LE(sizeof(weft::detail::operation_awaiter<weft::detail::read_transfer>), 16u);
 }
 
-// What it waits with is a block of the cache while it waits, and only then; a frame that awaits in
-// several places has no more of it.
+// It waits with a block of the cache while it waits, and only then; a frame that awaits in several
+// places has no more than that.
 TEST_P(a_transfer, keeps_nothing_in_the_frame_that_awaits) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     run([] {

@@ -474,7 +474,7 @@ TEST_P(tcp, connects_by_name) {
     });
 }
 
-// The system answers for a listener until its queue is full, and then not at all.
+// The system accepts for a listener until its queue is full, and then does not answer at all.
 TEST_P(tcp, connecting_ends_at_its_timeout) {
     run([] {
         weft::tcp_listener l = weft::tcp_listener::bind("127.0.0.1:0", {.backlog = 0}).value();

@@ -36,7 +36,7 @@ private:
     mutable tls_stream of_;
 };
 
-// The near end is the server's: a client's is sent tickets before all else.
+// The near end is the server's: a client's end is sent tickets before anything else.
 channel open_tls_of(tls_pair p) {
     const auto far = std::make_shared<tls_stream>(std::move(p.client));
     channel c;
@@ -52,7 +52,7 @@ channel open_tls_of(tls_pair p) {
 }
 
 channel open_tls() { return open_tls_of(shaken_by_threads()); }
-// Where the kernel has it; elsewhere it is the same as the other.
+// In the kernel where the kernel can; elsewhere it is the same as the other.
 channel open_tls_in_kernel() { return open_tls_of(shaken_by_threads(unshaken_in_kernel())); }
 
 constexpr channel_kind tls_kinds[] = {{"tls", open_tls}, {"tls_in_kernel", open_tls_in_kernel}};
@@ -344,7 +344,7 @@ struct tls_full_row : tls_row {
 struct tls_write_row : tls_full_row {
     using tls_full_row::tls_full_row;
     auto operation() { return s.async_write_all(bytes_of(much).first(100'000)); }
-    // What was taken over is sent before what is written next.
+    // What was taken over is sent before later writes.
     const char* left(const ending& cut) {
         if (number() == -1) return nullptr;
         std::string all(filled + cut.bytes + 1, 0);

@@ -20,7 +20,7 @@ namespace weft::testing {
 
 class tls_identity {
 public:
-    // For so many seconds from now on.
+    // Valid for so many seconds from now.
     explicit tls_identity(const std::string& name, long seconds = 3600) {
         std::string folder = ::testing::TempDir() + "weft.tls.XXXXXX";
         EXPECT_NE(::mkdtemp(folder.data()), nullptr);

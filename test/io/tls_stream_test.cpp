@@ -551,7 +551,7 @@ TEST_P(tls, one_that_reads_and_one_that_writes_share_the_room) {
             EXPECT_TRUE(server.write_all(bytes_of(text)));
             EXPECT_TRUE(server.shutdown());
         });
-        // The reader answers each question, between the writes of the writer.
+        // The reader answers each key update, between the writes of the writer.
         for (int i = 0; i < 300; ++i) {
             ::SSL_key_update(client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
             EXPECT_TRUE(client.write_all(bytes_of("x")));

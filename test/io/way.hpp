@@ -1,9 +1,9 @@
 // way: the same body run by a fiber and by a task over each driver, and by a plain thread, so that
 // a law of io is written once and holds for all seven.
 //
-// Design: the agent has a thread to itself, and the test, on its own thread, is what is outside:
-// the peer, another thread that closes. While the agent waits, its thread sleeps, which can be seen
-// from outside: no test has to guess how long that takes.
+// Design: the agent has a thread to itself, and the test, on its own thread, is the environment:
+// the peer, or another thread that closes. While the agent waits, its thread sleeps, which can be
+// seen from outside: no test has to guess how long that takes.
 //
 //   class reading : public weft::testing::on_each_way {};
 //   TEST_P(reading, gets_what_is_written) {

@@ -148,7 +148,7 @@ TEST(managed_join, that_was_left_is_no_part_of_a_circle) {
     }));
 }
 
-// A join that is given up between two polls, and not where it is awaited.
+// A join that is cancelled between two polls, and not where it is awaited.
 TEST(managed_join, that_is_dropped_while_it_is_pending_is_no_part_of_a_circle) {
     EXPECT_TRUE(is_joined_by_what_it_left([](auto& m, std::uint64_t other) {
         weft::poll_task looked_at(m.async_join(other));

@@ -27,7 +27,7 @@ using weft::testing::loop_thread;
 
 const int managed_rounds = weft::testing::slow ? 200 : 1'500;
 
-// One task a round, which suspends three times; four threads cancel, kill, make late and resume it.
+// One task a round, which suspends three times; four threads cancel, kill, time out and resume it.
 class all_at_one : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(kinds, all_at_one, ::testing::Bool(), [](const auto& info) {
     return std::string(info.param ? "coroutine" : "fiber");
@@ -299,7 +299,7 @@ TEST(manager_races, a_kill_meets_a_task_where_it_arrives) {
     EXPECT_TRUE(h.over());
 }
 
-// Its first turn goes with the executor: so does what it has, and it is over.
+// Its first turn is lost with the executor; so its state is destroyed, and it is done.
 TEST(manager_races, a_coroutine_whose_executor_ends_before_its_first_turn_is_killed) {
     weft::testing::manual_executor here;
     task_manager<> m({.on = &here});

@@ -201,9 +201,9 @@ TEST_P(managed_life, ends_by_itself_when_it_was_killed_but_runs) {
     EXPECT_EQ(h.status(), managed_status::killed);
 }
 
-// -- what a kill cannot be kept from ------------------------------------------------------------
+// -- what cannot prevent a kill -----------------------------------------------------------------
 
-// What it holds goes at once, and not with the last handle.
+// Its state is destroyed at once, and not with the last handle.
 TEST(task_manager_kill, of_one_that_has_not_begun_destroys_what_it_would_have_run) {
     managed_world w;
     const auto held = std::make_shared<int>(1);
@@ -521,7 +521,7 @@ TEST(task_manager_then, begins_at_once_after_one_that_is_over) {
     EXPECT_EQ(w.m.live_count(), 0u);
 }
 
-// Whichever allocation fails, nothing is left behind, and the next attempt goes well.
+// Whichever allocation fails, nothing is left behind, and the next attempt succeeds.
 TEST(task_manager_then, leaves_nothing_behind_when_memory_runs_out) {
     if (weft::testing::slow) GTEST_SKIP() << "a sanitizer has operators of its own";
     managed_world w;

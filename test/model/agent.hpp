@@ -32,7 +32,7 @@ public:
     void check() const { require(posts_.load() == waits_, "each wait is woken once"); }
 
     void post(weft::runnable&) noexcept override {
-        static_cast<void>(frame_.read());  // a wake after it has gone on races
+        static_cast<void>(frame_.read());  // a wake after it has continued races
         posts_.fetch_add(1, std::memory_order_release);
     }
     bool is_here() const noexcept override { return weft::current_executor() == this; }

@@ -1,5 +1,5 @@
-// What a broken assertion does in sources compiled for the checker: the exploration ends with it,
-// and prints the schedule. In place of weft/base/assert.cpp.
+// A broken assertion in sources compiled for the checker: the exploration ends with it, and prints
+// the schedule. Replaces weft/base/assert.cpp.
 #include "weft/base/assert.hpp"
 
 #include "model/model.hpp"

@@ -24,7 +24,7 @@ using std::source_location;
 // The checker's identity of an atomic or a variable.
 struct cell {
     word value = 0;               // the newest
-    std::uint64_t execution = 0;  // the one in which `index` was given
+    std::uint64_t execution = 0;  // the one in which `index` was assigned
     unsigned index = 0;
     bool set = false;   // `value` is; until then it is what the owner was made with
     bool over = false;  // destroyed, though what is left of it may be read
@@ -200,8 +200,8 @@ inline void atomic_thread_fence(std::memory_order o,
     detail::fence(o, p);
 }
 
-// What membarrier() is: a fence in the thread that calls it, and one in each other thread at the
-// place to which that has come.
+// The effect of membarrier(): a fence in the calling thread, and one in each other thread at the
+// point that it has reached.
 inline void membarrier(std::source_location p = std::source_location::current()) noexcept {
     detail::fence_all(p);
 }

@@ -81,7 +81,7 @@ TEST(blocking, runs_a_call_here_where_there_is_no_thread) {
     expect_right(call_from_two(0, false, {.deviations = 3}), bounded);
 }
 
-// One thread, which goes when it has been idle; it must not go beside a call.
+// One thread, which exits when it has been idle; it must not exit beside a call.
 report call_when_time_passes(const model::options& o) {
     return explore(
         [](execution& run) {
@@ -127,7 +127,7 @@ report end_a_wait(fate f, const model::options& o) {
                     auto op = weft::async_blocking([&] { ran.write(ran.read() + 1); }, *p);
                     static_cast<void>(who.wait([&](weft::waiter& w) { return op.start(w); }, f));
                 }
-                // Either it has run, or it does not any more: a later one would race.
+                // Either it has run, or it never will: a later run would race.
                 const int times = ran.read();
                 require(times <= 1, "not twice");
                 ran.write(times + 10);

@@ -1,6 +1,6 @@
-// crew: what a pool is to a strand: threads of the test take what is launched, first in first out,
-// and run it, and one more is the clock. weft::pool is this in the checker's builds (crew.cpp, in
-// place of weft/sched/pool.cpp).
+// crew: the pool of a strand's test: threads of the test take what is launched, first in first out,
+// and run it, and one more thread is the clock. weft::pool is this in the checker's builds
+// (crew.cpp, which replaces weft/sched/pool.cpp).
 //
 //   model::crew c(1);                                     // so many threads launch
 //   weft::pool p;                                         // is the crew
@@ -44,7 +44,7 @@ public:
 
 private:
     static constexpr unsigned one_ready = 1;
-    static constexpr unsigned one_under_way = 1u << 16;  // launched, and its turn not over
+    static constexpr unsigned one_under_way = 1u << 16;  // launched, and its turn has not ended
 
     bool turn() {
         unsigned s = state_.load(std::memory_order_relaxed);

@@ -84,7 +84,8 @@ TEST(driver_futex, loses_no_wake_for_who_looks_after_it_has_forgotten_them) {
         {.deviations = 20}));
 }
 
-// A wait that comes back by a wake shows that waker's call is over, as far as the driver goes.
+// A wait that returns by a wake shows that the waker's call has ended, as far as the driver is
+// concerned.
 TEST(driver_futex, may_go_when_its_owner_has_seen_the_wake) {
     expect_right(explore(
         [](execution& run) {

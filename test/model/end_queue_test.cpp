@@ -1,5 +1,5 @@
 // weft/wait/end_queue.hpp under the interleavings of an end with threads that wait for the end,
-// check for it, or give the wait up. Bounded by deviations: a thread that finds the queue locked
+// check for it, or cancel the wait. Bounded by deviations: a thread that finds the queue locked
 // spins.
 #include "weft/wait/end_queue.hpp"
 
@@ -25,7 +25,7 @@ using model::require;
 // races.
 struct thing {
     weft::end_queue end;
-    model::var<int> life{1};  // read at each use, and written when it goes
+    model::var<int> life{1};  // read at each use, and written at its end
     model::var<int> outcome{0};
 };
 
@@ -61,7 +61,7 @@ void end_it(thing& t, order how) {
     weft::wait_queue::wake_all(woken);
 }
 
-// One thread waits or checks, and destroys the thing if the thing has ended.
+// One thread waits or checks, and destroys the object if it has ended.
 report end_beside(bool waits, fate f, order how, unsigned deviations) {
     return explore(
         [=](execution& run) {

@@ -73,7 +73,7 @@ bool explorer::walk(unsigned bound) {
     return true;
 }
 
-// Executions by chance, or the one to be replayed.
+// Random executions, or the one to be replayed.
 void explorer::wander() {
     const bool replay = !options_.replay.empty();
     if (replay)

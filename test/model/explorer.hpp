@@ -47,7 +47,7 @@ struct thread {
 //
 // Invariants:
 // I1  running_ is the index of the code that runs: 0 the body, otherwise a thread, which then is
-//     not over
+//     not done
 // I2  spent_ <= bound_, unless chance or a replay chooses
 class explorer {
 public:

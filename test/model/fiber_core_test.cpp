@@ -39,7 +39,7 @@ void tell(std::exception_ptr, weft::party) { told->write(told->read() + 1); }
 
 enum class use { joins, looks, detaches, drops };
 
-// Its error is a value, which goes with the last that has it.
+// Its error is a value, which is destroyed with the last owner.
 struct error {
     std::shared_ptr<parcel> held;
 };

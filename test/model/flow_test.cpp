@@ -241,7 +241,7 @@ public:
         if (waiter_) waiter_->conclude();
         waiter_.reset();
     }
-    // By leave_home in a wait that is over, and settle_here; or by move_to, between two waits.
+    // By leave_home in a wait that has ended, and settle_here; or by move_to, between two waits.
     void move(place& to, bool roams) {
         go_on();
         own_.write(1);
@@ -368,7 +368,7 @@ TEST(flow, is_told_of_a_stop_and_of_a_failure_in_a_block) {
     // Each failure is delivered, although one may be forgotten as the other arrives.
     expect_right(tell({.fails = true, .other_fails = true}, 3), bounded);
     expect_right(tell({.fails = true, .other_fails = true, .stops = true}, 1), bounded);
-    // By one message, or by two in each order; a flow that was stopped waits no more.
+    // By one message, or by two in each order; a flow that was stopped does not wait again.
     EXPECT_EQ(orders, (std::set<std::string>{"fs1", "fs2", "s2"}));
 }
 

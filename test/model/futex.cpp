@@ -1,6 +1,6 @@
-// The futex of sources compiled for the checker. In place of weft/base/futex.cpp. A wake goes to
-// the thread that has slept longest; a sleep with a deadline ends as those of
-// model/thread_mutex.hpp do.
+// The futex of sources compiled for the checker. Replaces weft/base/futex.cpp. A wake goes to the
+// thread that has slept longest; a sleep with a deadline ends as those of model/thread_mutex.hpp
+// do.
 #include "weft/base/futex.hpp"
 
 #include <algorithm>

@@ -68,7 +68,7 @@ model::report hand_over(bool stops, unsigned deviations) {
             std::optional<future<parcel>> f(p->get_future());
             weft::detail::future_core& core = weft::detail::core_of_future::core(*f);
             bool seen = false;
-            if (stops) {  // by the reference of what follows it, which goes with the outcome
+            if (stops) {  // by the next future's reference, which is released with the outcome
                 run.thread("stops", [&] {
                     request_stop(core, weft::stop_reason::user);
                     on.leave();

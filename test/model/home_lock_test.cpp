@@ -63,7 +63,7 @@ TEST(home_lock, excludes_those_on_no_executor_and_several_others) {
     expect_right(hold({4, 3}, true, {.random_schedules = 20'000}), bounded);
     expect_right(hold({4, 3, 3}, false, {.random_schedules = 20'000}), bounded);
 }
-// A spin lock, and nothing else.
+// A spin lock only.
 TEST(home_lock, excludes_without_membarrier) {
     model::has_membarrier = false;
     const report r = hold({3, 2}, false, {.deviations = 3});

@@ -1,6 +1,6 @@
 // weft/io/io_entry.hpp and .cpp and watcher_set, with drivers of each kind and a small system as
 // their environment. The system has one file, which holds bytes and has one descriptor, open or
-// closed. A driver is notified that bytes have come (edge), checks for the awaited readiness
+// closed. A driver is notified that bytes have arrived (edge), checks for the awaited readiness
 // (level), or is given the call (completion). The walks search for a call on a closed descriptor, a
 // byte that is never read, and a descriptor that is closed twice or never.
 //
@@ -279,7 +279,7 @@ TEST(io_entry, wakes_a_driver_for_an_end_without_the_lock_and_holds_it_until_the
     expect_right(close_beside_the_end_of_its_driver(true, {.deviations = 4}), bounded);
 }
 
-// Wrong: it goes when it is forgotten.
+// Wrong: it is destroyed when it is forgotten.
 TEST(io_entry, wakes_a_driver_that_is_gone_where_its_end_does_not_wait) {
     expect_found(close_beside_the_end_of_its_driver(false, {.deviations = 3}), "");
 }
@@ -319,7 +319,7 @@ report reopen(kind k, const model::options& o) {
             run.thread("driver", [&] { d.tell(); });
             run.thread("owner", [&] {
                 w.entry.close(first);
-                // The system gives the descriptor out again once it has it back.
+                // The system assigns the descriptor again once it is closed.
                 model::wait_until(
                     [&] { return w.system.is_open.load(std::memory_order_acquire) == 0; });
                 w.system.open();

@@ -131,7 +131,7 @@ void ends_with(int chains, fate f, unsigned deviations) {
                          }
                          for (int n = 0; n < chains; ++n)
                              run.thread("task", [&] {
-                                 // The next is there before this one has gone, if it is admitted.
+                                 // The next is live before this one has ended, if it is admitted.
                                  const bool next = shared.live.admit(no_limit) == verdict::admitted;
                                  if (next) living.fetch_add(1);
                                  living.fetch_sub(1);

@@ -30,7 +30,7 @@ public:
             if (r == nullptr) return;
             ++run_count_;
             if (std::erase(forgotten_, r) != 0) continue;
-            // A pool's worker gives a turn away where another has less to do.
+            // A pool's worker offloads a turn where another has less to do.
             if (gives_to_ != nullptr && r->of != nullptr && r->of->kind->leave != nullptr &&
                 r->of->kind->leave(*r->of, r->handle)) {
                 std::exchange(gives_to_, nullptr)->post(r->of->turn);

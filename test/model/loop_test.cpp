@@ -29,8 +29,8 @@ using weft::never;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// A wake comes after the driver has been made, and is over before it goes, in the sense of the
-// memory model.
+// A wake comes after the driver has been made, and its call ends before the driver is destroyed, in
+// the sense of the memory model.
 class lived_in final : public weft::driver {
 public:
     lived_in() { life_.write(0); }
@@ -237,7 +237,7 @@ TEST(loop, tells_a_foreign_loop_of_each_post) {
                  bounded);
 }
 
-// Another driver takes the place of the first while others post, wake or stop.
+// Another driver replaces the first while others post, wake or stop.
 TEST(loop, goes_over_to_another_driver) {
     expect_right(explore(
                      [](execution& run) {

@@ -16,7 +16,7 @@
 #include "weft/manager/manager_core.hpp"
 #include "weft/task/schedule_on.hpp"
 
-// What a manager is besides its tasks is no part of this.
+// The rest of a manager is not part of this test.
 namespace weft::detail {
 namespace {
 atomic<bool>* has_left = nullptr;
@@ -60,7 +60,7 @@ struct forever {
     }
 };
 
-// Notified when a task's block goes: a write, where each use of the block was a read.
+// Notified when a task's block is freed: a write, where each use of the block was a read.
 struct watcher : weft::detail::finish_hook {
     model::var<int>& block;
     explicit watcher(model::var<int>& b) noexcept
@@ -81,7 +81,7 @@ private:
 };
 
 struct way {
-    bool named = true;     // it goes to a loop; else to a pool
+    bool named = true;     // it migrates to a loop; else to a pool
     bool returns = false;  // it ends by itself, there
     int kills = 1;
     bool asks = false;  // one more thread requests a stop, like the first

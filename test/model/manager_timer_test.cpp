@@ -117,7 +117,7 @@ TEST(manager_timer, is_armed_for_the_earliest) {
     });
 }
 
-// The owner goes while the timer goes off, and another needs it still: no call comes afterwards.
+// The owner ends while the timer fires, and another still needs it: no call comes afterwards.
 TEST(manager_timer, calls_no_owner_that_has_let_go) {
     walk([](execution& run, one_loop& on, owner& o, manager_timer& t) {
         t.need(late);

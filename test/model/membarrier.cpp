@@ -1,4 +1,4 @@
-// The membarrier of sources compiled for the checker. In place of weft/base/asymmetric_fence.cpp.
+// The membarrier of sources compiled for the checker. Replaces weft/base/asymmetric_fence.cpp.
 #include "model/model.hpp"
 #include "weft/base/asymmetric_fence.hpp"
 

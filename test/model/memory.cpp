@@ -75,7 +75,7 @@ void memory::write(party p, std::size_t x, word value, memory_order o) {
     append(p, x, value, o, nullptr);
 }
 
-// A read-modify-write passes on what the store it replaces released (a release sequence).
+// A read-modify-write carries what the store that it replaces released (a release sequence).
 void memory::overwrite(party p, std::size_t x, word value, memory_order o) {
     const view continued = histories_[x].back().released;
     append(p, x, value, o, &continued);

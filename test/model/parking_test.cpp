@@ -30,7 +30,7 @@ enum class manner {
     as_told,
     offers_before,          // wrong: and then puts
     sleeps_without_a_look,  // wrong
-    ends_no_search,         // wrong: it keeps what it has found to itself
+    ends_no_search,         // wrong: it does not pass on what it has found
 };
 
 struct item {

@@ -100,8 +100,8 @@ TEST(quiet, is_waited_for_until_what_was_launched_has_run) {
     expect_right(wait_for_quiet(2, false, {.deviations = 2}), bounded);
 }
 
-// A worker that was idle wakes by itself, and what it takes is gone from its place before it has
-// run. `claims`: a launcher is about to wake it meanwhile.
+// An idle worker wakes by itself, and has removed what it takes from its queue before it runs it.
+// `claims`: a launcher is about to wake the worker meanwhile.
 report wait_beside_one_that_runs(bool claims, const model::options& o) {
     return explore(
         [=](execution& run) {

@@ -59,8 +59,8 @@ TEST(reply_table, gives_one_reply_to_one) {
                  bounded);
 }
 
-// Two that await come to a table without room: neither is lost while it grows, and of one number
-// there is one.
+// Two waiters enter a table without room: neither is lost while it grows, and each number is in it
+// once.
 TEST(reply_table, loses_none_while_it_grows) {
     expect_right(explore(
                      [](execution& run) {

@@ -1,5 +1,5 @@
 // weft/coroutine/rule_table.hpp under the interleavings of threads that search for addresses,
-// compute what they do not find, and keep it, while the table grows. Bounded by deviations.
+// compute what they do not find, and store it, while the table grows. Bounded by deviations.
 #include "weft/coroutine/rule_table.hpp"
 
 #include <gtest/gtest.h>

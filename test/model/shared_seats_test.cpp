@@ -1,6 +1,6 @@
-// weft/coroutine/shared_seats.hpp under every interleaving of those that make coroutines, the
+// weft/coroutine/shared_seats.hpp under every interleaving of the threads that make coroutines, the
 // threads on which they end, and one that destroys the group once none is left. Every walk is
-// whole.
+// complete.
 #include "weft/coroutine/shared_seats.hpp"
 
 #include <gtest/gtest.h>
@@ -66,8 +66,8 @@ TEST(shared_seats, of_the_thread_that_made_the_group_are_counted_with_the_others
         {.deviations = 12}));
 }
 
-// A seat that is taken on one thread and given up on another is seen taken before it is seen given
-// up: else there would be none, or four billion.
+// A seat that is taken on one thread and released on another is seen taken before it is seen
+// released: otherwise the count would be zero, or four billion.
 TEST(shared_seats, taken_by_the_maker_and_given_up_elsewhere_are_never_missing_from_the_sum) {
     expect_right(explore(
         [](execution& run) {
@@ -117,7 +117,7 @@ TEST(shared_seats, taken_elsewhere_and_given_up_by_the_maker_are_never_missing_f
 }
 
 // The group's stacks, its buffers and itself: used by the loop's thread until the last seat is
-// given up, freed by the thread that finds that none is taken.
+// released, freed by the thread that finds that none is taken.
 TEST(shared_seats, that_are_all_given_up_let_the_group_be_destroyed) {
     for (const bool on_maker : {false, true})
         expect_right(explore(

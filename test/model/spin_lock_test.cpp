@@ -16,8 +16,8 @@ using model::expect_right;
 using model::explore;
 using model::report;
 
-// Each thread takes the lock so many times; two inside at once, or one that does not see what the
-// last did, race.
+// Each thread takes the lock so many times. Two owners at once race, and so does an owner that does
+// not see what the last owner did.
 report hold(int holders, int times, unsigned deviations) {
     return explore(
         [=](execution& run) {

@@ -26,7 +26,7 @@ struct subject {
 
     explicit subject(coroutine_state s) { word.hold(state_word::of(s, own_fp)); }
 
-    // As try_resume(): runs it until it yields, or is over when `last`.
+    // As try_resume(): runs it until it yields, or is done when `last`.
     bool try_resume(bool last = false) {
         if (!word.claim(coroutine_state::suspended) && !word.claim(coroutine_state::ready))
             return false;

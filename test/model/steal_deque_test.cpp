@@ -184,8 +184,8 @@ TEST(steal_deque, keeps_its_laws_by_chance) {
     EXPECT_TRUE(r.passed) << r.text;
 }
 
-// A thief that goes round two deques uses one fence for both, while another thief robs one of them,
-// too.
+// A thief that visits two deques uses one fence for both, while another thief steals from one of
+// them, too.
 TEST(steal_deque, lets_one_fence_do_for_a_round) {
     expect_right(explore(
                      [](execution& run) {

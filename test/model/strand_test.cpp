@@ -213,7 +213,7 @@ TEST(strand, is_seized_where_no_turn_of_it_runs) {
 }
 
 // The alarm delivers a deadline in the strand, and the next deadline as well. The strand may end
-// while the alarm rings.
+// while the alarm fires.
 report ring(bool ends, const model::options& o) {
     struct moment : weft::timer_node {
         model::var<int> fired{0};

@@ -1,7 +1,7 @@
-// weft/task/task_flow.cpp under the interleavings of a task's end with those that wait for it,
-// take its result, do without it, or ask it to stop, while it may go over to another loop in the
-// turn that ends its wait. Bounded by deviations, as a move spins while a visitor is there; with
-// more of them, executions are chosen at random.
+// weft/task/task_flow.cpp under the interleavings of a task's end with the agents that wait for it,
+// take its result, do without it, or request its stop, while it may migrate to another loop in the
+// turn that ends its wait. Bounded by deviations, because a migration spins while another thread
+// uses the old executor; with more deviations, executions are chosen at random.
 #include "weft/task/task_flow.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ model::report end_beside(use how, fate f, unsigned deviations) {
             std::optional<task_run<parcel>> r(std::in_place, makes(content, frame), on);
             weft::detail::task_flow& t = **r;
             tell_end(t, over);
-            t.references.fetch_add(1);  // as of a message that is late: the frame goes before it
+            t.references.fetch_add(1);  // as of a late message: the frame ends before it
             t.post_first_turn();
             run.thread("runs",
                        [&] { on.run([&] { return over.load(std::memory_order_acquire); }); });
@@ -126,7 +126,7 @@ task<> waits_for(signal& s, signal& never, model::var<int>& own) {
     co_await signal::wait(never);
 }
 
-// A worker gives the turn, in which the wait has ended, to another worker, and a stop comes
+// A worker offloads the turn in which the wait has ended to another worker, and a stop comes
 // meanwhile. The stop is delivered on either worker, in that wait or the next.
 model::report stop_beside_a_move(const model::options& how) {
     return explore(

@@ -1,5 +1,5 @@
-// What a plain thread waits by is not in the model: what waits there is a flow of the test. In
-// place of weft/wait/thread_host.cpp.
+// A plain thread's way to wait is not in the model: what waits there is a flow of the test.
+// Replaces weft/wait/thread_host.cpp.
 #include "weft/wait/thread_host.hpp"
 
 #include "model/model.hpp"

@@ -44,7 +44,7 @@ public:
     void notify_one() {
         touch();
         if (!sleepers_.empty()) notify_first();
-        touch();  // a notification is over when the call is
+        touch();  // a notification ends with its call
     }
     void notify_all() {
         touch();

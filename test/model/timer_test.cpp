@@ -32,7 +32,8 @@ constexpr weft::time_point early{std::chrono::seconds(1)};
 constexpr weft::duration once{};
 constexpr weft::duration each_second = std::chrono::seconds(1);
 
-// What the function of a timer uses: its end is written when the last copy of the function goes.
+// State that the function of a timer uses: its end is written when the last copy of the function is
+// destroyed.
 struct used {
     model::var<int> calls{0};
     model::var<int> ends{0};

@@ -125,7 +125,7 @@ public:
     bool is_here() const noexcept override { return weft::current_executor() == this; }
 
     weft::atomic<int> posts{0};
-    model::var<int> frame;  // written when the waiter goes
+    model::var<int> frame;  // written at the waiter's end
 };
 
 // `queues` two: wrong, the claims of two queues are not under one lock.

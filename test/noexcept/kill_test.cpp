@@ -78,7 +78,7 @@ TEST(kill_without_exceptions, of_one_that_never_started_destroys_what_it_capture
     EXPECT_EQ(destroyed, 1);
 }
 
-// The refusal names what is in the way, its coroutine, and the place of the kill.
+// The refusal names the obstacle, its coroutine, and the source location of the kill.
 TEST(kill_without_exceptions_death, of_a_frame_with_a_clean_up_is_refused_by_name) {
     auto die = [] {
         coroutine<> c([] { yield_with_something_to_clean_up(); }, {.name = "login"});

@@ -141,7 +141,7 @@ TEST(poll_future, destroys_a_value_that_nobody_took) {
     EXPECT_EQ(counted.use_count(), 1);
 }
 
-// A move of it is a copy, so that something is left to be destroyed.
+// Its move is a copy, so that something is left to be destroyed.
 struct poll_counted {
     int* living;
     explicit poll_counted(int& n) : living(&n) { ++n; }
@@ -194,7 +194,7 @@ TEST(poll_future, ends_with_what_its_operator_throws) {
     EXPECT_TRUE(f.is_pending());
 }
 
-// --- one side has gone ---------------------------------------------------------------------------
+// --- one side has ended --------------------------------------------------------------------------
 
 TEST(poll_future, is_abandoned_when_its_context_ends_before_it_is_ready) {
     source<int> s;

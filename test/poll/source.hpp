@@ -9,7 +9,7 @@
 
 #include "weft/poll/poll_future.hpp"
 
-// An interested asker takes itself out when it ends, so that no asker is woken that is gone.
+// An interested poller removes itself when it ends, so that no destroyed poller is woken.
 template <class T>
 class source {
 public:

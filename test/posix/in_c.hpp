@@ -11,7 +11,7 @@
 
 namespace weft::testing {
 
-// Runs f() as the first fiber of this thread, and gives what weft_run left.
+// Runs f() as the first fiber of this thread, and returns the result of weft_run.
 template <class F>
 void* run_in_c(F&& f) {
     using function = std::remove_reference_t<F>;

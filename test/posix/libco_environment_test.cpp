@@ -57,7 +57,7 @@ TEST(co_environment, of_listed_names_is_the_coroutines_own) {
     EXPECT_STREQ(text_of("WEFT_TEST_OWN"), "(none)");
 }
 
-// Nothing else orders the two, so that a race would be seen.
+// Nothing else orders the two, so that a race would be detected.
 TEST(co_environment, may_be_given_its_names_while_others_ask_for_them) {
     if (!WEFT_TEST_TSAN) GTEST_SKIP() << "it sees nothing, and a list that was replaced stays";
     static constexpr auto relaxed = std::memory_order_relaxed;

@@ -87,7 +87,7 @@ TEST(co_hooks, work_for_any_number) {
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
-    // Beyond libco's table of 102 400, or the highest that the system gives.
+    // Beyond libco's table of 102 400, or the highest that the system allows.
     const int number = static_cast<int>(limit.rlim_cur - limit.rlim_cur / 16);
     const int high = ::fcntl(ends[0], F_DUPFD, number);
     ASSERT_GE(high, number);
@@ -156,7 +156,7 @@ TEST(co_hooks, are_on_in_a_forked_process_that_begins_anew) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// Free coroutines wait in a list to be given a connection and resumed, as in libco's own server.
+// Idle coroutines wait in a list for a connection and a resume, as in libco's own server.
 struct echo_server {
     struct session {
         stCoRoutine_t* co = nullptr;

@@ -168,7 +168,7 @@ TEST(co_reset, begins_anew_from_wherever_it_is) {
     co_resume(co);
     co_resume(co);
     EXPECT_EQ(destroyed, 2);
-    co_reset(co);  // over
+    co_reset(co);  // done
     co_reset(co);  // never started
     co_resume(co);
     EXPECT_EQ(began, 3);

@@ -53,7 +53,7 @@ TEST(weft_create, says_that_there_is_no_stack_so_large) {
     });
 }
 
-// Two that are made, and will begin, while there is a stack for one.
+// Two that are made, and will start, while there is a stack for one.
 struct one_stack_for_two {
     static constexpr std::size_t bytes = std::size_t{64} << 20;  // of a size that no other has
     weft_t first = WEFT_NOBODY;
@@ -104,7 +104,7 @@ TEST(weft_create, on_a_plain_thread_uses_a_loop_of_the_library) {
     EXPECT_EQ(ran, 3);
 }
 
-// Nothing else orders the two, so that a race would be seen. In a process that has no such loop
+// Nothing else orders the two, so that a race would be detected. In a process that has no such loop
 // yet.
 TEST(weft_create, on_two_plain_threads_uses_one_loop_that_both_see_whole) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");

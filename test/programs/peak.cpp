@@ -51,7 +51,7 @@ long peak(long count, weft::pool* pool) {
     return bytes;
 }
 
-// Until `most` or less is resident, for so long at most.
+// Waits until `most` or less is resident, for so long at most.
 long idle_until(long most, std::chrono::milliseconds limit, weft::pool* pool) {
     for (; limit > 0ms && resident_bytes() > most; limit -= 500ms) {
         if (pool != nullptr)

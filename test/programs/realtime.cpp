@@ -47,7 +47,7 @@ std::timespec wrong_time() {
 
 }  // namespace
 
-// In the place of the C library's, for the whole program.
+// Replaces the C library's, for the whole program.
 extern "C" int clock_gettime(clockid_t id, timespec* t) noexcept {
     const bool steady = id == CLOCK_MONOTONIC;
     if (steady) ++monotonic_reads;
@@ -161,7 +161,7 @@ void of_a_loop() {
     });
 }
 
-// An id is a place and how often that was given out: no clock has a part in it.
+// An id is a slot and its generation: no clock has a part in it.
 void of_a_manager() {
     weft::loop l;
     weft::task_manager<> m({.on = &l, .timers = &l});

@@ -156,7 +156,8 @@ TEST(steal_deque, shows_what_would_be_popped_next) {
 // Under load. The thread that takes an entry counts it, without a lock: ThreadSanitizer detects a
 // second taker.
 
-// The owner pushes bursts and pops some of them, three thieves go round; each entry is taken once.
+// The owner pushes bursts and pops some of them, three thieves visit in turn; each entry is taken
+// once.
 void pillage(unsigned entries, asymmetric_fence fence, std::size_t first_count) {
     std::vector<loot> all(entries);
     steal_deque<loot> deque(first_count, fence);
@@ -206,7 +207,7 @@ TEST(steal_deque, gives_each_of_many_entries_to_one_where_the_owner_has_a_fence)
     pillage(weft::testing::slow ? 100'000 : 1'000'000, asymmetric_fence::full(), 256);
 }
 
-// Two owners rob each other by rounds of one fence.
+// Two owners steal from each other by rounds of one fence.
 TEST(steal_deque, lets_owners_rob_each_other) {
     const unsigned entries = weft::testing::slow ? 20'000 : 200'000;
     std::array<std::vector<loot>, 2> all{std::vector<loot>(entries), std::vector<loot>(entries)};

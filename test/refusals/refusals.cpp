@@ -240,7 +240,7 @@ bool one_of(std::string_view s, std::initializer_list<std::string_view> all) {
     return std::find(all.begin(), all.end(), s) != all.end();
 }
 
-// What is no error but the answer that the caller is to wait, or come again.
+// Results that are no error, but ask the caller to wait, or to try again.
 bool may_time_out(const refusal& r, int scene) {
     static_cast<void>(scene);
     const std::string_view of = r.of->name, with = r.with->name;

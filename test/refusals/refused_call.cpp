@@ -63,7 +63,7 @@ bool refuse(long call, int error, std::int64_t nth, std::atomic<std::uint64_t>& 
         ::pthread_sigmask(SIG_SETMASK, &every, nullptr);
         listener.wait(0);
         const int mine = listener.load();
-        taken.store(true);  // the caller's frame is gone after it
+        taken.store(true);  // the caller's frame ends after it
         if (mine > 0) answer(mine, error, nth, made);
     }).detach();
     // Until it has the descriptor the caller makes none of the calls: futex is in no table.

@@ -223,7 +223,7 @@ TEST(blocking, a_frame_that_is_destroyed_waits_for_its_call) {
 
 TEST(blocking, runs_what_nobody_waits_for) {
     door d;
-    blocking_pool pool;  // goes first, when its call is over
+    blocking_pool pool;  // destroyed first, when its call is done
     EXPECT_TRUE(pool.post([&, own = std::make_unique<int>(1)] { d.pass(); }));
     d.wait_until_somebody_stands_here();
     d.open();

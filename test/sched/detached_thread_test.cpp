@@ -16,7 +16,7 @@ TEST(detached_thread, runs_the_function_elsewhere_and_takes_no_signals) {
         bool blocked[2] = {};
         std::atomic<bool> over{false};
     };
-    static seen there;  // the thread may be at its notification still when this function is over
+    static seen there;  // the thread may still be at its notification when this function returns
     ASSERT_TRUE(detail::begin_detached_thread(
         [](void* of) noexcept {
             auto& s = *static_cast<seen*>(of);

@@ -1,6 +1,6 @@
 // No source of work hides another: what was put into a loop, a pool or a strand waits for some
 // turns of what is there already, and no more, however busy that is. Turns are counted and not
-// timed, and all of a case but its beginning happens on one thread.
+// timed, and everything in a case except its start happens on one thread.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -274,7 +274,7 @@ TEST(fairness, a_worker_whose_turns_are_long_looks_at_its_timers_all_the_same) {
     long worst = 0;
     fiber sleeper(
         [&] {
-            this_fiber::sleep_for(20ms);  // till the rounds are as long as they become
+            this_fiber::sleep_for(20ms);  // until the iterations have their full length
             for (int n = 0; n != 5; ++n) {
                 late_since = 0;
                 due = after(now(), 5ms);

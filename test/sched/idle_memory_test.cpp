@@ -1,4 +1,4 @@
-// An idle loop has unused memory given back, a little each turn, and sleeps between.
+// An idle loop has unused memory released, a little each turn, and sleeps in between.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::manual_driver;
 
-// What keeps memory in these tests, and has none beside them: a keeper stays for ever.
+// The keeper of memory in these tests, which has none outside them, because a keeper stays for
+// ever.
 std::function<time_point(time_point)> spare;
 std::atomic<bool> spares{false};
 constinit detail::memory_keeper keeper([](time_point now) noexcept {

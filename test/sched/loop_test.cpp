@@ -331,7 +331,7 @@ TEST(loop, run_until_idle_runs_what_becomes_ready_and_what_is_due) {
     EXPECT_TRUE(a.join().stopped());
 }
 
-// A frame of a game: each turn takes a millisecond, by a clock that only they move.
+// A frame of a game: each turn takes a millisecond, by a clock that only the turns advance.
 TEST(loop, run_until_idle_ends_with_the_turn_in_which_its_time_has_come) {
     manual_driver::record time;
     loop l(std::make_unique<manual_driver>(time));

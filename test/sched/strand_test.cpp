@@ -148,11 +148,11 @@ TEST(strand, keeps_deadlines) {
     EXPECT_LT(took, 10s);
 }
 
-// What rings for a strand's deadlines is a timer of one worker, and it may ring while another
-// worker is at a turn of the strand.
+// The timer for a strand's deadlines is a timer of one worker, and it may fire while another worker
+// runs a turn of the strand.
 TEST(strand, keeps_a_deadline_that_comes_during_a_turn_of_it) {
     pool p(2);
-    strand s(p);  // the first: worker 0 rings
+    strand s(p);  // the first: worker 0 has the timer
     std::atomic<bool> turn_began = false;
     std::atomic<bool> rung = false;
     std::atomic<bool> woken = false;

@@ -64,7 +64,7 @@ TEST(watchdog, names_the_fiber_that_holds_its_thread) {
     l.run();  // it may run unwatched afterwards
 }
 
-// In each round the first check comes, most likely, while the first turn lasts.
+// In each round the first check most likely comes while the first turn runs.
 TEST(watchdog, is_silent_about_a_turn_that_lasts_when_it_looks_first) {
     told_turns& told = told_turns::present().cleared();
     for (int round = 0; round != 20; ++round) {
@@ -79,7 +79,8 @@ TEST(watchdog, is_silent_about_a_turn_that_lasts_when_it_looks_first) {
     EXPECT_TRUE(told.copy().empty());
 }
 
-// The watchdog checks seldom only where nothing runs: here others have run before, all the time.
+// The watchdog checks rarely only where nothing runs: here other flows have run all the time
+// before.
 TEST(watchdog, reports_within_two_limits_on_a_busy_loop) {
     told_turns& told = told_turns::present().cleared();
     loop l;

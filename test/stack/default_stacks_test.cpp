@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// Held from before main until after it, and given back when all else is gone.
+// Held from before main until after it, and released when everything else is destroyed.
 struct static_user {
     stack held = default_stacks().acquire();
     ~static_user() {

@@ -93,7 +93,7 @@ TEST(slab_stack, a_released_stack_has_no_memory) {
     slab_stack stacks(65536);
     const std::vector<stack> all = take(stacks, 100);
     for (const stack s : all) test::use(s, 60000);
-    // All but the ends of each slab, so that no slab goes.
+    // All but the ends of each slab, so that no slab is released.
     for (std::size_t i = 1; i < all.size(); i += 2) stacks.release(all[i]);
     for (std::size_t i = 1; i < all.size(); i += 2) EXPECT_EQ(test::resident_pages(all[i]), 0u);
     for (std::size_t i = 0; i < all.size(); i += 2) EXPECT_GE(test::resident_pages(all[i]), 14u);

@@ -422,7 +422,7 @@ TEST(stack_pool, peak_sees_what_a_thread_used_and_put_back_unnoticed) {
 TEST(stack_pool, statistics_are_exact_after_contention_and_sound_during_it) {
     stack_pool<> pool(16 * kib);
     std::mutex lock;
-    std::vector<stack> shared;  // stacks change threads through here
+    std::vector<stack> shared;  // stacks pass between threads here
     std::atomic<int> still_running{4};
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < 4; ++t) {
@@ -601,7 +601,7 @@ TEST(stack_pool, clear_forgets_every_free_stack_and_no_other) {
 }
 
 TEST(stack_pool, never_hands_out_a_stack_after_trim_released_it) {
-    // The allocator below remembers what it has given and not got back.
+    // The allocator below records what it has given out and not got back.
     struct watched {
         std::set<std::byte*>* out;
         malloc_stack below{16 * kib};
@@ -631,7 +631,7 @@ TEST(stack_pool, never_hands_out_a_stack_after_trim_released_it) {
     EXPECT_TRUE(out.empty());
 }
 
-// -------------------------------------------------------------------- memory goes back
+// ------------------------------------------------------------------- memory is released
 
 TEST(stack_pool, resident_memory_falls_after_a_peak_and_a_trim) {
     if (WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "a sanitizer's own memory is in the way";

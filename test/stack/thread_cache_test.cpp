@@ -70,7 +70,8 @@ TEST(thread_cache, a_pool_beyond_the_table_does_without) {
     }).join();
 }
 
-// Uses the pool after this thread's table is gone: it was made before it, and is destroyed after.
+// Uses the pool after this thread's table is destroyed: it was made before the table, and is
+// destroyed after it.
 struct late_user {
     heap_pool* pool = nullptr;
     stack kept;
@@ -121,7 +122,7 @@ TEST(thread_cache, an_idle_thread_gives_back_to_an_allocator_that_is_itself_over
     EXPECT_LT(outer.statistics().free_count, 80u);
 }
 
-// The pool is no longer used by the thread that keeps one of its stacks: ThreadSanitizer checks.
+// The pool is no longer used by the thread that caches one of its stacks: ThreadSanitizer checks.
 TEST(thread_cache, an_idle_thread_looks_while_others_destroy_the_pools_that_it_has_used) {
     std::atomic<heap_pool*> given{nullptr};
     std::atomic<int> used{0};

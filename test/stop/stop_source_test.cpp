@@ -124,7 +124,7 @@ TEST(stop_source, may_be_destroyed_by_a_callback_of_its_own) {
         void operator()() const {
             auto& s = source;
             last.reset();
-            self->reset();  // *this is gone
+            self->reset();  // *this is destroyed
             s.reset();
         }
     };

@@ -1,14 +1,14 @@
-// storm descriptors: connections that come and go under the agents that read, write and wait for
-// them, so that descriptors are given out again all the time.
+// storm descriptors: connections that are opened and closed under the agents that read, write and
+// wait for them, so that descriptors are assigned again all the time.
 //
 // A round has three loops, one for each driver, with fibers, and two plain threads. All of them
 // write to, read from, watch and close the same few connections (TCP, and local ones), which are
 // replaced at once; deadlines end some of the operations, stops end some of the fibers, and one
-// loop may be destroyed with all that waits in it. The laws: each byte that is read was written to
-// this generation of the descriptor, at this place of its stream; the bytes that a write reported
-// are what the far end gets, where both sides end in peace; a wait for a descriptor of the
-// program's own takes nothing from it; every agent ends; and no descriptor is left open. The unit
-// is an operation.
+// loop may be destroyed with all its waits. The laws: each byte that is read was written to this
+// generation of the descriptor, at this position of its stream; the bytes that a write reported are
+// what the far end gets, where both sides end in order; a wait for a descriptor of the program's
+// own takes nothing from it; every agent ends; and no descriptor is left open. The unit is an
+// operation.
 #include <dirent.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -310,7 +310,7 @@ private:
 };
 
 std::uint64_t one(random& r) {
-    static std::size_t stay = 0;  // what lasts longer than a round is made by the first
+    static std::size_t stay = 0;  // objects that outlive a round are made by the first
     const std::uint64_t operations = storm_round(r).run();
     const std::size_t open = open_descriptors();
     STORM_CHECK((stay == 0 || open == stay) && "no descriptor is left open");

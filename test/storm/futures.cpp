@@ -42,7 +42,7 @@ struct value {
     ~value() { --living; }
 };
 
-// A thread that does what it is given, in order.
+// A thread that runs what is posted to it, in order.
 class giver {
 public:
     ~giver() {
@@ -81,7 +81,7 @@ struct world {
     weft::testing::loop_thread there;
     weft::pool pool{2};
     giver givers[2];
-    // What is dropped, and ends in its own time, may still refer to that of some rounds ago.
+    // A future that is dropped, and ends later, may still refer to the state of some rounds ago.
     std::deque<weft::stop_source> stops;
 };
 world& the_world() {
@@ -106,7 +106,7 @@ public:
     }
 
 private:
-    // Elsewhere, soon: on a thread, in the pool, on the other loop, or here.
+    // On another agent, soon: on a thread, in the pool, on the other loop, or here.
     void elsewhere(std::function<void()> f) {
         ++jobs_;
         auto job = [this, does = std::move(f)]() mutable {
@@ -163,7 +163,7 @@ private:
         auto f = p->p.get_future();
         for (std::uint64_t n = 1 + r_.below(2); n != 0; --n) {
             const std::uint64_t how = r_.below(24);
-            if (how == 23) continue;  // broken, unless another gives
+            if (how == 23) continue;  // broken, unless another agent sets it
             elsewhere([p, id, how] { p->winners += give(p->p, id, how); });
         }
         return f;

@@ -1,9 +1,10 @@
-// Ids of a manager's table, given to eight threads: no two are ever alike, whichever slots are used
-// again, and one that has gone finds nothing. An operation is one id.
+// Ids of a manager's table, assigned to eight threads: no two are ever alike, whichever slots are
+// reused, and the id of a task that has ended finds nothing. An operation is one id.
 //
-// Each thread keeps what it was given; a thread's shard is its own or shared with others, and its
-// ids of one slot rise, so that all are compared by sorting them once a round. Between rounds the
-// highest of each slot is kept, and the next round's ids of that slot are above it.
+// Each thread stores the ids that it was assigned; a thread's shard is its own or shared with
+// others, and its ids of one slot rise, so that all are compared by sorting them once a round.
+// Between rounds the highest of each slot is stored, and the next round's ids of that slot are
+// above it.
 
 #include <algorithm>
 #include <array>

@@ -25,7 +25,7 @@ constexpr unsigned most_depth = 6;
 
 // Of one coroutine.
 struct ledger {
-    std::vector<unsigned> live;  // the numbers of its objects, the eldest first
+    std::vector<unsigned> live;  // the numbers of its objects, the oldest first
     // It may have swallowed its kill, and what it throws would leave a destructor.
     bool has_swallowed = false;
 };

@@ -1,8 +1,8 @@
 // Storm: a pool, strands in it and a loop on a thread of its own; tasks that sleep, yield, block
-// and go over from one to another, functions posted from everywhere, timers, and stops of all while
-// flows end. What was posted ran once; a strand ran one at a time, and what one thread posted to it
-// in order; each task ended once, and nothing of it is left; a timer that was stopped in time never
-// called, and any other did.
+// and migrate from one to another, functions posted from everywhere, timers, and stops of all while
+// flows end. What was posted ran once; a strand ran one at a time, and in order what one thread
+// posted to it; each task ended once, and nothing of it is left; a timer that was stopped in time
+// never called, and any other did.
 #include <atomic>
 #include <chrono>
 #include <functional>

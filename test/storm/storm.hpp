@@ -1,9 +1,9 @@
-// storm: random work for a stated seed, until so many rounds are done or the time is over.
+// storm: random work for a stated seed, until so many rounds are done or the time limit has passed.
 //
-// A storm is a program that repeats one round: it draws what it does from `random`, does it, and
-// checks its law with STORM_CHECK. Each round has a seed of its own, which is printed when the
+// A storm is a program that repeats one round: it chooses its actions by `random`, performs them,
+// and checks its law with STORM_CHECK. Each round has a seed of its own, which is printed when the
 // round fails, so that one round alone can be run again; where threads take part their schedule is
-// not part of the seed, so a replay repeats the round until the time is over.
+// not part of the seed, so a replay repeats the round until the time limit has passed.
 //
 //   int main(int argc, char** argv) {
 //       return weft::testing::storm::run(argc, argv, "kill", [](weft::testing::storm::random& r) {
@@ -25,7 +25,7 @@
 
 namespace weft::testing::storm {
 
-// splitmix64: each seed gives a sequence of its own, also neighbours.
+// splitmix64: each seed has its own sequence, neighbours too.
 class random {
 public:
     explicit random(std::uint64_t seed) noexcept : state_(seed) {}

@@ -3,7 +3,7 @@
 //
 // A thousand waits on one semaphore, by fibers of a loop and by this thread, with deadlines that
 // come at about the same time as permits from another thread and stops from the loop. A permit that
-// was given to a wait which reports another end would be lost: all are counted.
+// was granted to a wait which reports another end would be lost: all are counted.
 #include <chrono>
 #include <list>
 #include <thread>

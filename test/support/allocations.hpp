@@ -25,7 +25,7 @@ inline std::size_t allocations() noexcept {
 
 inline std::atomic<std::size_t> freed_count{0};
 
-// How many of them have not been given back.
+// How many of them have not been freed.
 inline std::size_t living_allocations() noexcept {
     return allocations() - freed_count.load(std::memory_order_relaxed);
 }
@@ -46,7 +46,7 @@ inline void counted_free(void* p) noexcept {
 }  // namespace weft::testing
 
 #if !WEFT_ASAN && !WEFT_TSAN
-// Not inlined, or GCC finds that what came from new goes to free.
+// Not inlined, or GCC finds that memory from new is passed to free.
 WEFT_NOINLINE void* operator new(std::size_t bytes) {
     return weft::testing::counted_allocation(bytes);
 }

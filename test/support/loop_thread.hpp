@@ -1,4 +1,4 @@
-// loop_thread: a loop on a thread of its own, for a test of what goes from one to another.
+// loop_thread: a loop on a thread of its own, for a test that crosses threads.
 #pragma once
 
 #include <thread>

@@ -47,7 +47,7 @@ public:
         detail::run_turn(*this, e.handle, e.of);
         return true;
     }
-    // What is ready goes unrun, as where an executor ends.
+    // Destroys what is ready without running it, as where an executor ends.
     void drop_all() {
         for (entry e; take(e);) call([&] { e.handle.destroy(); });
     }

@@ -1,4 +1,4 @@
-// nothing_spare: what other tests of this process have left unused goes back.
+// nothing_spare: releases what other tests of this process have left unused.
 #pragma once
 
 #include "weft/base/give_back.hpp"

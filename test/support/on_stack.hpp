@@ -1,4 +1,4 @@
-// Whether locals are on the stack. Clang's AddressSanitizer keeps them elsewhere, to find uses
+// Whether locals are on the stack. Clang's AddressSanitizer stores them elsewhere, to find uses
 // after their function has returned; so nothing that must not be on a shared stack is there.
 #pragma once
 

@@ -15,8 +15,8 @@
 
 namespace weft::testing {
 
-// Its clock jumps, and what would sleep for ever calls a function in its place. Until when each
-// wait was to last goes into `waits`, where there is one.
+// Its clock jumps, and a wait that would sleep for ever calls a function instead. The end of each
+// wait is recorded in `waits`, where there is one.
 class jumping_driver final : public driver {
 public:
     jumping_driver(std::vector<time_point>* waits, std::function<void()> sleeps)

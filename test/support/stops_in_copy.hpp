@@ -1,5 +1,5 @@
-// A value that is copied in two turns of a coroutine, and the death of one that is killed in
-// between where its caller is noexcept.
+// A value whose copy takes two turns of a coroutine, and the abort of a kill in between where the
+// caller is noexcept.
 #pragma once
 
 #include <gtest/gtest.h>

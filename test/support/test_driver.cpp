@@ -33,7 +33,7 @@ weft::io_kind kind_asked_for() {
     ::_exit(name == "io_uring" ? 77 : 2);
 }
 
-// Else all the rest would say nothing of it.
+// Otherwise the rest would prove nothing about the driver.
 TEST(test_driver, is_that_of_every_loop) {
     const char* const asked = std::getenv("WEFT_TEST_DRIVER");
     weft::loop l;

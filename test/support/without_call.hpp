@@ -13,8 +13,9 @@
 
 namespace weft::testing {
 
-// From now on the call fails in the calling thread, and in what it begins, as a call that does not
-// exist, or with `error`: there is no way back. False: the thread may not ask for that.
+// From now on the call fails in the calling thread, and in the threads and processes that it
+// starts, as a call that does not exist, or with `error`: this cannot be undone. False: the thread
+// may not install that.
 [[nodiscard]] inline bool without_call(long number, int error = ENOSYS) noexcept {
     std::array<::sock_filter, 4> steps = {{
         {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(::seccomp_data, nr)},

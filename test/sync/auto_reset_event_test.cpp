@@ -80,7 +80,7 @@ TEST(auto_reset_event, what_a_killed_waiter_was_given_is_not_lost) {
     EXPECT_FALSE(e.is_set());
 }
 
-// The same where the frame goes before it ran.
+// The same where the frame is destroyed before it ran.
 TEST(auto_reset_event, what_a_destroyed_waiter_was_given_is_not_lost) {
     weft::loop l;
     weft::auto_reset_event e;

@@ -41,7 +41,7 @@ TEST(barrier, who_drops_is_not_expected_any_more) {
     auto first = b.arrive();
     b.arrive_and_drop();
     b.arrive_and_wait();
-    b.wait(std::move(first));  // over
+    b.wait(std::move(first));  // done
     auto second = b.arrive();
     b.arrive_and_wait();
     b.wait(std::move(second));

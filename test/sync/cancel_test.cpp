@@ -84,7 +84,7 @@ struct wait {
     // a call that blocks, and by a coroutine; null where there is none.
     bool (*blocks)(things&);
     weft::task<bool> (*suspends)(things&);
-    // Afterwards, with the thing made available: whether it is all there.
+    // Afterwards, with the object made available: whether it is intact.
     bool (*intact)(things&);
 };
 

@@ -381,7 +381,7 @@ TEST(channel_go, sieve) {
     EXPECT_EQ(primes[39], 173);
 }
 
-// An end that has come already wins over a stop, for every caller.
+// An end that has already come takes precedence over a stop, for every caller.
 TEST(channel, that_is_closed_says_so_also_to_who_was_stopped) {
     weft::loop l;
     weft::channel<int> with_room(1), from_hand_to_hand;

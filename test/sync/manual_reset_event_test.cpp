@@ -94,7 +94,7 @@ TEST(manual_reset_event, who_was_woken_is_through_although_it_is_reset_at_once) 
     f.join();
 }
 
-// A coroutine that goes when it has ended.
+// A coroutine whose frame is destroyed at its end.
 struct passer {
     struct promise_type {
         passer get_return_object() const noexcept { return {}; }

@@ -435,7 +435,7 @@ TYPED_TEST(mutex_of_any_kind_death, what_a_thread_held_at_its_end_is_named_by_th
     EXPECT_FALSE(m.try_lock_for(0ms));
 }
 
-// -- the place of the call ----------------------------------------------------------------------
+// -- the source location of the call -------------------------------------------------------------
 
 // A blocking wait in the body of a coroutine, so that the refusal names its source line.
 template <class F>

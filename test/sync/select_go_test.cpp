@@ -172,8 +172,8 @@ TEST(select_go, who_stands_behind_a_loser_is_served) {
     for (auto& f : fibers) f.join();
 }
 
-// select7: an item that is thrown away is received like any other: each way to receive meets each
-// way to send, in either order, by direct handoff and through a buffer.
+// select7: an item that is discarded is received like any other: each way to receive is paired with
+// each way to send, in either order, by direct handoff and through a buffer.
 TEST(select_go, an_item_may_be_thrown_away) {
     auto ignore = [](int) {};
     using way = void (*)(weft::channel<int>& c, weft::channel<int>& silent);

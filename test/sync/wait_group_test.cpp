@@ -18,7 +18,7 @@ TEST_P(wait_group_among, waits_for_all_that_was_begun_again_and_again) {
         [&](auto wait) -> weft::task<> {
             for (int i = 0; i < 100; ++i) {
                 work.add();
-                round.done();  // the other may begin
+                round.done();  // the other may start
                 co_await wait(work.async_wait());
                 EXPECT_EQ(value, i + 1);
             }

@@ -1,5 +1,5 @@
-// A kill goes through the body of a coroutine that runs on the stack that is killed: its objects
-// are destroyed, it has no result, and what is above it on that stack is unwound too. The same of a
+// A kill unwinds the body of a coroutine that runs on the stack that is killed: its objects are
+// destroyed, it has no result, and what is above it on that stack is unwound too. The same of a
 // thread that is cancelled.
 #include <gtest/gtest.h>
 
@@ -143,7 +143,7 @@ TEST_P(kill_through, is_the_same_of_a_thread_that_is_cancelled) {
 INSTANTIATE_TEST_SUITE_P(of, kill_through, testing::ValuesIn(every_stack),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// What is kept of a body that was killed, where its consumer swallows the kill.
+// What is left of a body that was killed, where its consumer swallows the kill.
 TEST(kill_of_coroutines, leaves_a_generator_at_its_end) {
     int holders = 0;
     int rest = 0;

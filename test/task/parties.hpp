@@ -48,7 +48,7 @@ struct bouncing {
     void await_resume() const noexcept {}
 };
 
-// A coroutine type that is not weft's: eager, and gone when it has ended.
+// A coroutine type that is not weft's: eager, and destroyed at its end.
 struct foreign_coroutine {
     struct promise_type {
         foreign_coroutine get_return_object() noexcept { return {}; }

@@ -149,7 +149,7 @@ TEST(resume_on, whose_frame_is_destroyed_on_its_way_never_arrives) {
     EXPECT_FALSE(arrived);
 }
 
-// The stop and the move race; whichever is first, the wait that comes is ended.
+// The stop and the migration race; whichever is first, the next wait is ended.
 TEST(resume_on, loses_no_stop_on_the_way) {
     elsewhere a, b;
     for (int i = 0; i < 300; ++i) {

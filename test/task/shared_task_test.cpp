@@ -154,7 +154,7 @@ TEST(shared_task, without_memory_for_it_is_not_made_and_its_parameters_are_destr
         }
     }
     EXPECT_EQ(holders, 0);
-    // Nor was a frame given back twice.
+    // Nor was a frame freed twice.
     const auto one = std::make_shared<held>(holders), two = std::make_shared<held>(holders);
     {
         const shared_task<> a = holds(one), b = holds(two);

@@ -180,7 +180,7 @@ TEST(transfer, awaits_with_temporaries_need_no_stack) {
     });
 }
 
-// Task within task, each started by user code: as many trampolines as there are levels, each gone
+// Task within task, each started by user code: as many trampolines as there are levels, each freed
 // again.
 TEST(transfer, tasks_that_start_tasks_keep_apart) {
     static const auto nested = [](auto& self, int depth) -> task<int> {

@@ -392,7 +392,7 @@ struct fragile {
 task<fragile> fragile_one() { co_return fragile(); }
 weft::eager_task<fragile> fragile_eager() { co_return fragile(); }
 
-// Runs it with the first move throwing, the second, and so on, until it goes well.
+// Runs it with the first move throwing, the second, and so on, until it succeeds.
 template <class Make>
 void each_move_may_throw(Make make) {
     int thrown = 0;

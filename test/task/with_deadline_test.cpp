@@ -30,7 +30,7 @@ TEST(with_timeout, ends_what_comes_too_late_and_says_so) {
         weft::result<int> r = co_await with_timeout(hold_for_an_hour(holders), 5ms);
         EXPECT_EQ(r.error(), std::errc::timed_out);
         EXPECT_EQ(holders, 0);
-        co_await weft::sleep_for(1ms);  // the deadline is over
+        co_await weft::sleep_for(1ms);  // the deadline has passed
     };
     run(l, body());
     EXPECT_EQ(l.now() - before, 6ms);

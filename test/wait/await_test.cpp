@@ -75,7 +75,7 @@ struct other_thread {
     std::thread& started;
     bool await_ready() { return false; }
     void await_suspend(std::coroutine_handle<> h) {
-        std::thread& to = started;  // this may be gone as soon as the thread runs
+        std::thread& to = started;  // this may be destroyed as soon as the thread runs
         to = std::thread([h] { h.resume(); });
     }
     void await_resume() {}

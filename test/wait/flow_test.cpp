@@ -57,7 +57,7 @@ TEST(flow, a_stop_before_it_waits_ends_its_first_wait) {
     gate g;
     std::vector<stop_reason> stops;
     EXPECT_TRUE(f.request_stop(stop_reason::user));
-    on.run_all();  // the message: the request came from elsewhere
+    on.run_all();  // the message: the request came from outside it
     plain_coroutine c = pass(g, stops);
     c.start(on, &f);
     EXPECT_TRUE(c.done()) << "it never suspended";

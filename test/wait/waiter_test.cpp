@@ -104,7 +104,7 @@ TEST(waiter, one_that_is_woken_needs_no_deadline_any_more) {
     EXPECT_EQ(on.timer_count(), 0u);
 }
 
-// Waits for one thing, until a deadline, and then for another, without one.
+// Waits for one event, until a deadline, and then for another, without one.
 struct in_two_steps {
     static constexpr bool reports_stop = true;
     time_point until;
@@ -539,7 +539,7 @@ struct counted_waiter : detail::frame {
     }
 };
 
-// An executor that keeps what is posted as it is: in the waiters.
+// An executor that runs nothing: what is posted stays queued, stored in the waiters.
 class quiet_executor final : public executor {
 public:
     void post(runnable& r) noexcept override { queue_.push_back(r); }

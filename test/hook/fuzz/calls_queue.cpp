@@ -59,7 +59,8 @@ const ::timespec* moment_of(long limit, ::timespec& t) {
     return &t;
 }
 
-// The queue goes when its last descriptor is closed: the name is the process's, and gone at once.
+// The queue is destroyed when its last descriptor is closed: the name is the process's, and is
+// removed at once.
 void opens_queue(making& m) {
     static unsigned count = 0;
     const std::string name =

@@ -13,7 +13,7 @@ constexpr choice ways_in[] = {{"fread", 0}, {"fgets", 1}, {"fgetc", 2}};
 constexpr choice buffers[] = {{"buffered", _IOFBF}, {"bare", _IONBF}};
 
 void reads_stream(making& m) {
-    // A byte at a time takes longer than an answer is waited for.
+    // A byte at a time takes longer than the wait for an answer.
     if (m.number(3) == _IONBF && m.size(1) > 5000) return m.say("many calls");
     std::FILE* const f = ::fdopen(::dup(m.fd(0)), "r");
     if (f == nullptr) return m.say("no stream");

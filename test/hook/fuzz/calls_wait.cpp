@@ -62,7 +62,7 @@ void locks_mutex(making& m) {
     shared_object* const o = m.object(0, mutex);
     if (o == nullptr) return m.say("none");
     const long how = m.value(1);
-    // It would wait for itself; with a limit it is an answer.
+    // It would wait for itself; with a time limit the call returns.
     if (!o->is_checked && o->held[m.actor()] != 0 && (how == without || how == far))
         return m.say("its own");
     int n;

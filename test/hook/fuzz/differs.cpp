@@ -65,7 +65,7 @@ std::string name_of_difference(const program& p, const transcript& threads,
     return {};
 }
 
-// A difference is one if threads answer the same in so many more runs.
+// A difference counts if threads give the same answers in so many more runs.
 finding compared(const program& p, int planted, unsigned slowness, unsigned again) {
     const run_options o{slowness, planted};
     const transcript threads = run_in_threads(p, o);

@@ -17,7 +17,7 @@ namespace weft::testing::fuzz {
 void begin_child() {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // What is left of one that is killed goes with it, where the system allows this.
+    // The IPC objects of a killed child end with it, where the system allows this.
     ::unshare(CLONE_NEWIPC);
     hook::enable_in_child();
     begin_process();

@@ -1,13 +1,14 @@
-// weft_hook_fuzz: random programs of hooked calls, by threads and by fibers, must say the same.
+// weft_hook_fuzz: random programs of hooked calls must produce the same with threads and with
+// fibers.
 //
 //   weft_hook_fuzz [--programs N] [--seconds S] [--seed N] [--jobs N] [--most N] [--plant CALL]
 //                  [--known FILE]
 //   weft_hook_fuzz --replay 'PROGRAM' | SEED
 //   weft_hook_fuzz --self-test
 //
-// --seconds 0, the default, runs all programs. --plant has one call answer wrong in fibers, to show
-// that it is found. --known names a file of patterns, one a line: kinds of differences that are
-// reported and do not count. Exit: 0 no difference, 1 a difference, 2 misuse.
+// --seconds 0, the default, runs all programs. --plant makes one call answer wrong in fibers, to
+// show that it is found. --known names a file of patterns, one a line: kinds of differences that
+// are reported and do not count. Exit: 0 no difference, 1 a difference, 2 misuse.
 
 #include <cstdio>
 #include <cstdlib>

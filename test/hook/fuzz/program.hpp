@@ -3,9 +3,9 @@
 //
 //   0 local_stream s0 s1; 1 recv s0 100 waitall; 0 write s1 3; 0 close s1
 //
-// Its one idea: a step names slots of the world (s0, s1, ...) and choices out of short lists, and
-// nothing else, so that any step may be left out of a program and what remains is a program. The
-// text is the program; a seed is only a way to make one.
+// Design: a step names slots of the world (s0, s1, ...) and choices out of short lists, and nothing
+// else, so that any step may be left out of a program and the rest is a program. The text is the
+// program; a seed is only a way to make one.
 #pragma once
 
 #include <array>
@@ -67,11 +67,10 @@ struct step {
     std::array<unsigned char, most_parameters> arguments{};
 };
 
-// What a call does to the file in its first slot. Of two calls that take at the same time it is the
-// schedule that decides which gets what, so there are none.
-// One that holds a pipe has its lock while it waits on a thread: nothing else touches the pipe
-// then.
-// Of two that take a signal which all block the system chooses.
+// What a call does to the file in its first slot. If two calls take at the same time, the schedule
+// decides which gets what, so no program has two.
+// A call that holds a pipe has its lock while it waits on a thread: nothing else touches the pipe
+// then. If two calls take a signal that all block, the system chooses.
 enum effect : unsigned {
     looks = 0,
     takes = 1,

@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Checks whether the thread of a loop comes round; where it does not, a call has blocked the
+// Checks whether the thread of a loop makes progress; where it does not, a call has blocked the
 // thread, and a signal ends the call.
 class guard {
 public:
@@ -332,7 +332,7 @@ private:
         if (world_.gives_much && (calls()[s.call].does & gives) != 0 && world_.has_terminal())
             terminal_was_given_much_ = true;
         settle();
-        // A timer that was set goes off before the next step, and not in the midst of one.
+        // A timer that was set fires before the next step, and not during one.
         if (std::string_view(calls()[s.call].name) == "settime") rest_for(3ms);
         if (waits(a)) say(std::to_string(i) + ": waits");
         if (const unsigned more = world::pipe_signals.load() - signals)
@@ -341,7 +341,7 @@ private:
             say(std::to_string(i) + ": the thread of the loop was blocked");
     }
 
-    // What a terminal was given goes to its other side a little later, by a worker of the system.
+    // A worker of the system passes a terminal's input to its other side a little later.
     void rest() {
         if (world_.has_terminal()) rest_for(std::chrono::milliseconds(slowness_));
     }
@@ -399,7 +399,7 @@ transcript run_in_threads(const program& p, const run_options& o) {
         threads.emplace_back([&all, i] { all.act(i); });
         all.actor_at(i).thread = threads.back().native_handle();
     }
-    // On a thread of its own, so that a stray signal meets none that others need.
+    // On a thread of its own, so that a stray signal reaches no thread that others need.
     all.direct();
     all.end([&](unsigned i) { ::pthread_kill(all.actor_at(i).thread, SIGUSR2); }, pause_thread);
     for (std::thread& t : threads) t.join();

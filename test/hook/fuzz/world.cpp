@@ -128,8 +128,8 @@ std::string world::last_look() {
         if (slots_[i].fd < 0) continue;
         ::pollfd look = {slots_[i].fd, POLLIN | POLLOUT | POLLPRI | POLLRDHUP, 0};
         ::poll(&look, 1, 0);
-        // How much a terminal takes depends on the parts in which it is given, and so whether there
-        // is room.
+        // How much a terminal takes, and so whether there is room, depends on the parts in which it
+        // is written.
         if (gives_much && ::isatty(look.fd) != 0) look.revents &= static_cast<short>(~POLLOUT);
         if (gives_much && has_terminal() && is_epoll_set(look.fd))
             look.revents &= static_cast<short>(~POLLIN);

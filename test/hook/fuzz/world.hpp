@@ -21,12 +21,12 @@
 
 namespace weft::testing::fuzz {
 
-// As it is called in errno.h, or its number.
+// Its name in errno.h, or its number.
 std::string name_of_error(int error);
 
 bool is_epoll_set(int fd);
 
-// What actors of a program wait for beside descriptors: one of these.
+// What a program's actors wait for besides descriptors: one of these.
 struct shared_object {
     unsigned what = 0;        // of `kind`
     int id = -1;              // of System V
@@ -133,7 +133,7 @@ public:
         if (count > 0 && (flags & MSG_OOB) != 0) here.urgent_taken = true;
     }
 
-    // As many bytes as no other step gives.
+    // As many bytes as no other step writes.
     std::string given(std::size_t bytes) const {
         return std::string(bytes, static_cast<char>('a' + at_ % 26));
     }
@@ -142,7 +142,7 @@ public:
     long tell(long answer);
     // The answer of a call that returns its error.
     int tell_error(int error);
-    // The same of a call that moves bytes, of which it was to move `wanted`.
+    // The answer of a call that moves bytes, of which it was to move `wanted`.
     long tell_moved(long answer, std::size_t wanted);
     void say(const std::string& what);
     // Which bytes they are: a3 b2.

@@ -1,5 +1,5 @@
-// A library in the place of libc for the program it is linked with: an accept4 that, on request,
-// reports a peer that was gone before it was accepted, as POSIX has it and Linux does not.
+// A library that replaces libc's accept4 in the program it is linked with: on request, it reports a
+// peer that was gone before it was accepted, as POSIX specifies and Linux does not do.
 
 #include <errno.h>
 #include <netinet/in.h>

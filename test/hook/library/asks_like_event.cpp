@@ -1,4 +1,5 @@
-// As libevent waits: after EINTR it waits again, any other error it hands to the caller.
+// Waits as libevent does: after EINTR it waits again, and any other error is returned to the
+// caller.
 
 #include <errno.h>
 #include <poll.h>
