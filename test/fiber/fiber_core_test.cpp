@@ -16,7 +16,7 @@
 #include "weft/wait/await.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/sleep.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace weft::detail {
 namespace {

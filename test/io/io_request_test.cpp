@@ -15,8 +15,8 @@
 #include <latch>
 #include <thread>
 
+#include "weft/io/buffer_pool.hpp"
 #include "weft/io/owned_number.hpp"
-#include "weft/io/receive_buffers.hpp"
 
 namespace {
 

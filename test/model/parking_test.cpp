@@ -1,4 +1,4 @@
-// weft/sched/parking.hpp and launch_inbox.hpp with idle_set.hpp: workers that act as a pool's
+// weft/sched/parking.hpp and schedule_inbox.hpp with idle_set.hpp: workers that act as a pool's
 // workers do, and threads that launch, in the interleavings up to the deviations named below; no
 // walk of it is complete. A flag for which a worker waits represents the driver. Laws: what was
 // launched is taken, once, and the worker that takes it sees what was written before the launch.
@@ -10,7 +10,7 @@
 
 #include "model/expect.hpp"
 #include "model/model.hpp"
-#include "weft/sched/launch_inbox.hpp"
+#include "weft/sched/schedule_inbox.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "model/expect.hpp"
 #include "model/model.hpp"
 #include "test/support/readable.hpp"
-#include "weft/io/wake_fd.hpp"
+#include "weft/io/wakeup_fd.hpp"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "weft/task/task.hpp"
 #include "weft/wait/shield.hpp"
 #include "weft/wait/stopped.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "weft/stack/default_stacks.hpp"
 #include "weft/stack/malloc_stack.hpp"
 #include "weft/stack/mapped_stack.hpp"
-#include "weft/stack/stack_source.hpp"
+#include "weft/stack/stack_allocator_ref.hpp"
 
 namespace weft {
 namespace {

@@ -18,7 +18,7 @@
 #include "test/support/slow.hpp"
 #include "weft/wait/await.hpp"
 #include "weft/wait/stopped.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace weft {
 namespace {

@@ -33,7 +33,7 @@
 #include "weft/context/fp_environment.hpp"
 #include "weft/coroutine/own_id.hpp"
 #include "weft/coroutine/state_word.hpp"
-#include "weft/stack/stack_source.hpp"
+#include "weft/stack/stack_allocator_ref.hpp"
 
 namespace weft {
 

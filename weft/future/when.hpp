@@ -32,7 +32,7 @@
 #include "weft/base/caught_exception.hpp"
 #include "weft/future/group.hpp"
 #include "weft/future/promise.hpp"
-#include "weft/wait/indexed.hpp"
+#include "weft/wait/when_any_result.hpp"
 
 namespace weft {
 namespace detail {

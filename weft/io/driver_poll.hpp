@@ -14,7 +14,7 @@
 
 #include "weft/base/refusals.hpp"
 #include "weft/io/io_driver.hpp"
-#include "weft/io/wake_fd.hpp"
+#include "weft/io/wakeup_fd.hpp"
 
 namespace weft {
 

@@ -31,12 +31,12 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 #include "weft/base/assert.hpp"
 #include "weft/base/event_fd.hpp"
 #include "weft/base/refusals.hpp"
+#include "weft/io/buffer_pool.hpp"
 #include "weft/io/descriptor.hpp"
 #include "weft/io/io_request.hpp"
-#include "weft/io/receive_buffers.hpp"
 #include "weft/io/ring_endings.hpp"
 #include "weft/io/uring_accepts.hpp"
-#include "weft/io/wake_fd.hpp"
+#include "weft/io/wakeup_fd.hpp"
 
 namespace weft {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "weft/base/atomic.hpp"
 #include "weft/base/line.hpp"
+#include "weft/io/buffer_pool.hpp"
 #include "weft/io/descriptor.hpp"
 #include "weft/io/driver_epoll.hpp"
 #include "weft/io/driver_poll.hpp"
 #include "weft/io/driver_uring.hpp"
-#include "weft/io/receive_buffers.hpp"
 #include "weft/sched/detached_thread.hpp"
 
 namespace weft {

@@ -95,8 +95,8 @@ public:
         holds_.fetch_sub(1, std::memory_order_release);  // pairs with await_letting_go()
     }
 
-    // The buffers of reads without a buffer (lent_bytes.hpp): `count` of them, of `bytes` each; the
-    // default is 1024 of 2048. Before the first one is used.
+    // The buffers of reads without a buffer (borrowed_buffer.hpp): `count` of them, of `bytes`
+    // each; the default is 1024 of 2048. Before the first one is used.
     void set_receive_buffers(unsigned count, std::size_t bytes) noexcept;
     detail::receive_buffers& buffers() noexcept { return *buffers_; }
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "weft/base/errc.hpp"
-#include "weft/io/accept_ahead.hpp"
-#include "weft/io/accept_reserve.hpp"
+#include "weft/io/prefetched_accepts.hpp"
+#include "weft/io/reserve_fd.hpp"
 
 namespace weft::detail {
 

@@ -10,11 +10,11 @@
 #include <mutex>
 #include <utility>
 
-#include "weft/io/accept_ahead.hpp"
+#include "weft/io/buffer_pool.hpp"
 #include "weft/io/datagram_batch.hpp"
 #include "weft/io/io_driver.hpp"
-#include "weft/io/quiet_write.hpp"
-#include "weft/io/receive_buffers.hpp"
+#include "weft/io/prefetched_accepts.hpp"
+#include "weft/io/write_nosignal.hpp"
 
 namespace weft::detail {
 namespace {

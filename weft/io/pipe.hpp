@@ -17,7 +17,7 @@
 // rules of file.hpp: a call that has started is not interrupted, and its buffer must not be on a
 // shared stack. For everything else the flow makes the call itself, with every driver, when the
 // descriptor is ready. SIGPIPE is never raised: at no cost since Linux 6.18, at the cost of two
-// system calls per write before (quiet_write.hpp).
+// system calls per write before (write_nosignal.hpp).
 #pragma once
 
 #include <cerrno>
@@ -148,7 +148,7 @@ public:
         std::span<std::byte> into) noexcept {
         return operation<detail::read_exact_operation>(core(), into);
     }
-    // The same, into a buffer that is borrowed when data has come (lent_bytes.hpp).
+    // The same, into a buffer that is borrowed when data has come (borrowed_buffer.hpp).
     [[nodiscard]] operation<detail::receive_operation> async_receive() noexcept {
         return operation<detail::receive_operation>(core());
     }

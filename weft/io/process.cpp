@@ -16,8 +16,8 @@
 
 #include "weft/base/errno.hpp"
 #include "weft/io/c_string.hpp"
+#include "weft/io/child_exit_fd.hpp"
 #include "weft/io/child_start.hpp"
-#include "weft/io/exit_descriptor.hpp"
 #include "weft/io/owned_number.hpp"
 #include "weft/wait/shield.hpp"
 

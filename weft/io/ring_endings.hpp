@@ -8,7 +8,7 @@
 //   the ring's:       begin_sleep() ... end_sleep() ... while (take(key)) end it
 //
 // The flag is a hint, and wakes nothing: a thread that has stored a key wakes the ring's thread
-// afterwards (wake_fd.hpp), and the word of that wake makes the flag visible. A check that comes
+// afterwards (wakeup_fd.hpp), and the word of that wake makes the flag visible. A check that comes
 // too early sees the flag after the sleep that the wake has ended, or prevented.
 //
 // Model: test/model/ring_endings_test.cpp

@@ -43,10 +43,10 @@
 #include "weft/base/assert.hpp"
 #include "weft/base/errc.hpp"
 #include "weft/base/platform.hpp"
+#include "weft/io/borrowed_buffer.hpp"
 #include "weft/io/buffer_list.hpp"
 #include "weft/io/endpoint.hpp"
 #include "weft/io/io_operation.hpp"
-#include "weft/io/lent_bytes.hpp"
 #include "weft/io/socket.hpp"
 #include "weft/io/stream_core.hpp"
 #include "weft/io/stream_transfer.hpp"
@@ -377,7 +377,7 @@ public:
     }
     result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current());
     transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current());
-    // As read(), into a buffer of the driver (lent_bytes.hpp). Empty: the peer has ended.
+    // As read(), into a buffer of the driver (borrowed_buffer.hpp). Empty: the peer has ended.
     [[nodiscard]] detail::receive_operation async_receive() noexcept {
         return detail::receive_operation(core());
     }

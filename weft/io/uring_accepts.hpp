@@ -2,8 +2,8 @@
 //
 // Design: one request of the system returns one connection after the other. They go to the waiters
 // here, in order; a connection that comes when none waits is queued beside the listener
-// (accept_ahead.hpp). If some are left there when the loop goes to sleep, or as many as the queue's
-// limit, the request is cancelled until the next accept().
+// (prefetched_accepts.hpp). If some are left there when the loop goes to sleep, or as many as the
+// queue's limit, the request is cancelled until the next accept().
 //
 // It belongs to the driver, and is used on its thread.
 #pragma once
@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "weft/io/accept_ahead.hpp"
 #include "weft/io/io_request.hpp"
+#include "weft/io/prefetched_accepts.hpp"
 
 struct io_uring_sqe;
 

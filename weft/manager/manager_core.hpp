@@ -17,7 +17,7 @@
 #include "weft/manager/manager_timer.hpp"
 #include "weft/manager/reply_table.hpp"
 #include "weft/manager/task_table.hpp"
-#include "weft/wait/launcher.hpp"
+#include "weft/wait/scheduler.hpp"
 
 namespace weft {
 

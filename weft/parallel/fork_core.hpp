@@ -29,7 +29,7 @@
 #include <optional>
 
 #include "weft/base/spin_lock.hpp"
-#include "weft/sched/fork_place.hpp"
+#include "weft/sched/fork_deque.hpp"
 #include "weft/task/task_run.hpp"
 #include "weft/wait/waiter.hpp"
 

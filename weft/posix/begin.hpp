@@ -2,7 +2,7 @@
 #pragma once
 
 #include "weft/posix/weft.h"
-#include "weft/wait/launcher.hpp"
+#include "weft/wait/scheduler.hpp"
 
 namespace weft::detail {
 

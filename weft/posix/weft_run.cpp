@@ -9,7 +9,7 @@
 #include "weft/posix/begin.hpp"
 #include "weft/sched/loop.hpp"
 #include "weft/sched/pool.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace weft::detail {
 namespace {

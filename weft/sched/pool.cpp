@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "weft/base/system_error.hpp"
-#include "weft/sched/fork_place.hpp"
-#include "weft/sched/launch_inbox.hpp"
+#include "weft/sched/fork_deque.hpp"
 #include "weft/sched/parking.hpp"
 #include "weft/sched/quiet.hpp"
+#include "weft/sched/schedule_inbox.hpp"
 #include "weft/wait/flow.hpp"
 
 WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place);

@@ -14,8 +14,8 @@
 #include <bit>
 #include <cstddef>
 
+#include "weft/stack/stack_allocator_ref.hpp"
 #include "weft/stack/stack_pool.hpp"
-#include "weft/stack/stack_source.hpp"
 
 namespace weft {
 

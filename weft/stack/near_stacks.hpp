@@ -25,7 +25,7 @@
 
 #include "weft/base/platform.hpp"
 #include "weft/stack/pool_core.hpp"
-#include "weft/stack/stack_source.hpp"
+#include "weft/stack/stack_allocator_ref.hpp"
 
 namespace weft::detail {
 

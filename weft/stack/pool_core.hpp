@@ -31,7 +31,7 @@
 #include "weft/base/give_back.hpp"
 #include "weft/base/system_mutex.hpp"
 #include "weft/stack/stack.hpp"
-#include "weft/stack/stack_source.hpp"
+#include "weft/stack/stack_allocator_ref.hpp"
 #include "weft/stack/thread_cache.hpp"
 
 namespace weft {

@@ -2,7 +2,7 @@
 
 #include "weft/base/line.hpp"
 #include "weft/base/tls.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace weft::detail {
 

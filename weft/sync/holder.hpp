@@ -20,7 +20,7 @@
 #include <source_location>
 
 #include "weft/sync/word_queue.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace weft::detail {
 

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "weft/sync/gate.hpp"
+#include "weft/sync/countdown.hpp"
 #include "weft/wait/await.hpp"
 
 namespace weft {

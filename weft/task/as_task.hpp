@@ -8,8 +8,8 @@
 
 #include "weft/task/task.hpp"
 #include "weft/wait/awaitable.hpp"
-#include "weft/wait/indexed.hpp"
 #include "weft/wait/operation.hpp"
+#include "weft/wait/when_any_result.hpp"
 
 namespace weft::detail {
 

@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "weft/task/task_group.hpp"
-#include "weft/wait/indexed.hpp"
+#include "weft/wait/when_any_result.hpp"
 
 namespace weft {
 

@@ -14,8 +14,8 @@
 #include <new>
 
 #include "weft/base/clock.hpp"
-#include "weft/wait/launcher.hpp"
 #include "weft/wait/runnable.hpp"
+#include "weft/wait/scheduler.hpp"
 
 namespace weft {
 

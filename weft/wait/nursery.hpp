@@ -38,7 +38,7 @@
 #include "weft/wait/nursery_block.hpp"
 #include "weft/wait/scope.hpp"
 #include "weft/wait/shield.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/base/spin_lock.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace weft::detail {
 

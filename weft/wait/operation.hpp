@@ -47,7 +47,7 @@
 #include "weft/base/block_cache.hpp"
 #include "weft/wait/runnable.hpp"
 #include "weft/wait/stopped.hpp"
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 #include "weft/wait/waiter.hpp"
 
 namespace weft {

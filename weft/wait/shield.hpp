@@ -10,7 +10,7 @@
 
 #include <source_location>
 
-#include "weft/wait/thread_host.hpp"
+#include "weft/wait/thread_executor.hpp"
 
 namespace weft {
 

@@ -4,7 +4,7 @@
 // Design: a word says whether the driver sleeps, so that a wake of a driver that is awake is one
 // exchange and no system call, and is still remembered.
 //
-// Model: test/model/wake_fd_test.cpp
+// Model: test/model/wakeup_fd_test.cpp
 #pragma once
 
 #include "weft/base/atomic.hpp"

@@ -1,4 +1,4 @@
-#include "weft/io/accept_reserve.hpp"
+#include "weft/io/reserve_fd.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// receive_buffers: a driver's buffers for reads that bring none (lent_bytes.hpp).
+// receive_buffers: a driver's buffers for reads that bring none (borrowed_buffer.hpp).
 //
 // Design: a buffer is taken when bytes have come, and not while a read waits, so that a few buffers
 // serve many connections. One block of memory is cut into slots; when all slots are in use, further

@@ -1,4 +1,4 @@
-#include "weft/io/accept_ahead.hpp"
+#include "weft/io/prefetched_accepts.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "test/io/drivers.hpp"
 #include "test/support/allocation_fails.hpp"
-#include "weft/io/accept_reserve.hpp"
+#include "weft/io/reserve_fd.hpp"
 #include "weft/wait/shield.hpp"
 
 namespace {

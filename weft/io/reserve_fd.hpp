@@ -13,7 +13,7 @@
 #include "weft/base/atomic.hpp"
 #include "weft/base/clock.hpp"
 #include "weft/base/spin_lock.hpp"
-#include "weft/io/accept_ahead.hpp"
+#include "weft/io/prefetched_accepts.hpp"
 
 namespace weft::detail {
 

@@ -1,4 +1,4 @@
-#include "weft/io/accept_ahead.hpp"
+#include "weft/io/prefetched_accepts.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

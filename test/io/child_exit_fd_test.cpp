@@ -1,4 +1,4 @@
-#include "weft/io/exit_descriptor.hpp"
+#include "weft/io/child_exit_fd.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "weft/sync/gate.hpp"
+#include "weft/sync/countdown.hpp"
 
 namespace weft::detail {
 

@@ -1,4 +1,4 @@
-#include "weft/sync/permits.hpp"
+#include "weft/sync/semaphore_core.hpp"
 
 namespace weft::detail {
 

@@ -1,4 +1,4 @@
-#include "weft/io/receive_buffers.hpp"
+#include "weft/io/buffer_pool.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/io/lent_bytes.hpp"
+#include "weft/io/borrowed_buffer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/io/quiet_write.hpp"
+#include "weft/io/write_nosignal.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "weft/stack/stack_source.hpp"
+#include "weft/stack/stack_allocator_ref.hpp"
 
 #include <gtest/gtest.h>
 

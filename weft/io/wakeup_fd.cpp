@@ -1,4 +1,4 @@
-#include "weft/io/wake_fd.hpp"
+#include "weft/io/wakeup_fd.hpp"
 
 #include <unistd.h>
 

@@ -17,7 +17,7 @@
 #include <span>
 #include <utility>
 
-#include "weft/io/receive_buffers.hpp"
+#include "weft/io/buffer_pool.hpp"
 
 namespace weft {
 
