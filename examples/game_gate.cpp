@@ -55,7 +55,7 @@ struct player {
 
 struct game {
     weft::loop loop;
-    weft::task_manager<> players{{.on = &loop, .grace = 0s, .live_limit = 100}};
+    weft::task_manager<> players{{.on = &loop, .grace = 0s, .max_live_count = 100}};
     weft::unbounded_channel<load_request> database;
     int in_world = 0;
     int playing = 0;
@@ -106,14 +106,14 @@ int main() {
         g.players.tick(weft::steady_now(), 100);
         g.loop.run_until_idle(weft::after(weft::steady_now(), 2ms));
         if (g.playing == 2 && !std::exchange(sent, true)) g.players.resume(session[1], packet{7});
-        if (g.walked != 0 && g.players.statistics().timed_out != 0)
+        if (g.walked != 0 && g.players.stats().timed_out != 0)
             for (const int i : {1, 2}) g.players.kill(session[i]);  // logout
         std::this_thread::sleep_until(next);
     }
     g.database.close();
     database.join();
 
-    const auto s = g.players.statistics();
+    const auto s = g.players.stats();
     std::printf("%d frames: %d steps, %llu logged out, %llu too slow, %d in the world\n", frames,
                 g.walked, static_cast<unsigned long long>(s.killed),
                 static_cast<unsigned long long>(s.timed_out), g.in_world);

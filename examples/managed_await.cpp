@@ -27,20 +27,21 @@ int main() {
     tasks all({.on = &loop});
 
     const auto stackful = all.spawn([] { return weft::this_managed::suspend<int>(); }).value();
-    const auto stackless = all.spawn_held(awaits(all, stackful)).value();
+    const auto stackless = all.spawn_with_handle(awaits(all, stackful)).value();
     loop.run_until_idle();  // both wait now
     const bool waited = stackless.status() == weft::managed_status::waiting;
     all.resume(stackful, 345);
 
     const auto doubled = all.spawn(doubles(21)).value();
-    const auto reverse = all.spawn_held([&] { return all.join<int>(doubled).value(); }).value();
+    const auto reverse =
+        all.spawn_with_handle([&] { return all.join<int>(doubled).value(); }).value();
     loop.run();
     const int from_stackful = stackless.join<int>().value();
     const int from_stackless = reverse.join<int>().value();
     std::printf("a task has awaited a fiber: %d\n", from_stackful);
     std::printf("a fiber has awaited a task: %d\n", from_stackless);
 
-    const auto endless = all.spawn_held([] {
+    const auto endless = all.spawn_with_handle([] {
         for (;;) weft::this_fiber::yield();
     });
     loop.run_once(weft::never);

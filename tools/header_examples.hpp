@@ -166,7 +166,7 @@ extern std::vector<weft::future<int>> replicas, others;
 extern std::vector<weft::future<vote>> votes;
 }  // namespace future_when
 namespace io_descriptor {
-extern int number;
+extern int fd;
 extern std::error_code error;
 extern struct ::stat about;
 }  // namespace io_descriptor

@@ -65,7 +65,7 @@ EXCEPTIONS = {
     "_ZN4weft6detail14cache_registry": "its lock is weft's own and blocks the thread",
     "_ZN4weft6detail12_GLOBAL__N_111end_at_exitD": "the end of a thread, outside of all fibers",
     "_ZN4weft12_GLOBAL__N_18on_fault": "a handler of a signal ends on the thread it began on",
-    "_ZN4weft12_GLOBAL__N_19hand_back": "a handler of a signal ends on the thread it began on",
+    "_ZN4weft12_GLOBAL__N_116block_and_resend": "a handler of a signal ends on the thread it began on",
 }
 
 CALLEE_SAVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")

@@ -35,7 +35,7 @@ weft::task<> serve_by_task(weft::tcp_stream s) {
     for (;;) {
         const std::size_t n = (co_await s.async_read(buffer)).value_or(0);
         if (n == 0) co_return;
-        const weft::transferred sent = co_await s.async_write_all(std::span(buffer).first(n));
+        const weft::transfer_result sent = co_await s.async_write_all(std::span(buffer).first(n));
         if (!sent) co_return;
     }
 }
@@ -51,7 +51,7 @@ weft::task<> serve_lent_by_task(weft::tcp_stream s) {
     for (;;) {
         const auto r = co_await s.async_receive();
         if (!r || r->empty()) co_return;
-        const weft::transferred sent = co_await s.async_write_all(r->span());
+        const weft::transfer_result sent = co_await s.async_write_all(r->span());
         if (!sent) co_return;
     }
 }

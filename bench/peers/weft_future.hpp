@@ -21,7 +21,7 @@ struct weft_future_of {
         }
         template <class T, class F>
         void then(T value, F f) {
-            auto made = weft::make_ready(loop_, value);
+            auto made = weft::make_ready_future(loop_, value);
             if constexpr (InFiber)
                 made.then(std::move(f)).detach();
             else
@@ -29,7 +29,7 @@ struct weft_future_of {
         }
         template <class T, class F>
         void poll(T value, F f) {
-            auto made = weft::make_ready(loop_, value);
+            auto made = weft::make_ready_future(loop_, value);
             if constexpr (InFiber)
                 made.poll(std::move(f)).detach();
             else

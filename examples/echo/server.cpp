@@ -39,7 +39,7 @@ server_report serve(const style& s, weft::tcp_listener& listener, int stop_fd) {
                 s.begin(sessions, *std::move(client));
             }
             report.killed_suspended = sessions.living_count();
-            sessions.end_children();
+            sessions.kill_children();
         },
         {.name = "echo server", .on = &l});
     l.run();

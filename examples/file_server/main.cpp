@@ -83,7 +83,7 @@ public:
         const std::string h = head("200 OK", bytes, type);
         if (!to_.write_all(weft::bytes_of(h))) return false;
         for (std::uint64_t at = 0; at < bytes && !r_.is_head;) {
-            const weft::transferred t =
+            const weft::transfer_result t =
                 to_.send_file(f, at, std::min<std::uint64_t>(bytes - at, 1 << 20));
             at += t.bytes;
             if (t) continue;

@@ -77,7 +77,7 @@ weft::result<weft::owned_number> taken_over(const weft::endpoint& at, weft::unix
 }
 
 // Returns when a next process, of the same user, has taken the listener and says that it serves.
-void give_away(weft::unix_listener& control, const weft::tcp_listener& l) {
+void send_listener(weft::unix_listener& control, const weft::tcp_listener& l) {
     while (auto next = control.accept()) {
         const auto peer = next->credentials();
         if (!peer || peer->user != ::geteuid()) continue;
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
         std::printf("%s\n", l->local_endpoint().to_string().c_str());
         std::fflush(stdout);
 
-        give_away(*control, *l);
+        send_listener(*control, *l);
         control->close();
         l->close();
         try {

@@ -39,13 +39,16 @@ int main() {
         // Waits for all of several futures; or for the first, and the others are stopped.
         auto [a, b] = weft::when_all(measure(3), measure(4)).get();
         std::vector<weft::future<int>> replicas;
-        replicas.push_back(weft::make_ready(1).delay_for(1h));
+        replicas.push_back(weft::make_ready_future(1).delay_for(1h));
         replicas.push_back(measure(5));
         const auto first = weft::when_any(std::move(replicas)).get();
 
         // The function is called every millisecond until it returns true, for at most a second.
         int level = 0;
-        weft::make_ready().poll_every(1ms, [&] { return ++level == 3; }).with_timeout(1s).get();
+        weft::make_ready_future()
+            .poll_every(1ms, [&] { return ++level == 3; })
+            .with_timeout(1s)
+            .get();
 
         // An error skips the functions, until a function takes the future.
         std::string said;

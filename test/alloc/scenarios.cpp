@@ -406,7 +406,7 @@ void names() {
 // -----------------------------------------------------------------------------
 
 void manage(loop& l, task_manager<>& m, int& ended) {
-    const auto waits = m.spawn_held([&] {
+    const auto waits = m.spawn_with_handle([&] {
         const ends e{ended};
         return this_managed::suspend<int>();
     });
@@ -414,7 +414,7 @@ void manage(loop& l, task_manager<>& m, int& ended) {
         const ends e{ended};
         this_fiber::sleep_for(1h);
     });
-    const auto five = m.spawn_held(number(5));
+    const auto five = m.spawn_with_handle(number(5));
     if (!waits || !sleeps || !five) throw told();
     l.run_until_idle();
     m.resume(waits->id(), 7);

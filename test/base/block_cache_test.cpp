@@ -21,8 +21,8 @@ using weft::block_cache;
 #define WEFT_SKIP_WHERE_NOTHING_IS_CACHED() \
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer"
 
-std::size_t chunk_bytes() { return block_cache::statistics().chunk_bytes; }
-std::size_t used_bytes() { return block_cache::statistics().used_bytes; }
+std::size_t chunk_bytes() { return block_cache::stats().chunk_bytes; }
+std::size_t used_bytes() { return block_cache::stats().used_bytes; }
 
 // A thread's exit is complete when the thread is joined: its lists are in the depot.
 template <class F>
@@ -108,7 +108,7 @@ TEST(block_cache, does_not_count_what_operator_new_serves) {
 TEST(block_cache, a_thread_leaves_nothing_behind) {
     WEFT_SKIP_WHERE_NOTHING_IS_CACHED();
     const std::size_t used = used_bytes();
-    const std::size_t cached = block_cache::statistics().cached_bytes;
+    const std::size_t cached = block_cache::stats().cached_bytes;
     std::size_t grown = 0;
     for (int round = 0; round < 200; ++round) {
         on_a_thread([] {
@@ -120,7 +120,7 @@ TEST(block_cache, a_thread_leaves_nothing_behind) {
     }
     EXPECT_EQ(chunk_bytes(), grown);  // the second thread lived on what the first one left
     EXPECT_EQ(used_bytes(), used);
-    EXPECT_EQ(block_cache::statistics().cached_bytes, cached);
+    EXPECT_EQ(block_cache::stats().cached_bytes, cached);
 }
 
 TEST(block_cache, a_producer_and_a_consumer_do_not_grow) {
@@ -169,7 +169,7 @@ TEST(block_cache, what_one_thread_keeps_is_bounded) {
     on_a_thread([] {
         for (const std::size_t count : {400u, 600u, 1000u, 20'000u}) {
             release_all(acquire_many(count, 640), 640);
-            EXPECT_LE(block_cache::statistics().cached_bytes, 300u * 1024) << count;
+            EXPECT_LE(block_cache::stats().cached_bytes, 300u * 1024) << count;
         }
     });
 }
@@ -181,9 +181,9 @@ TEST(block_cache, what_a_thread_comes_back_for_it_keeps) {
         on_a_thread([&] {
             for (int round = 0; round < 10; ++round) {
                 const std::vector<void*> blocks = acquire_many(count, 640);
-                EXPECT_LE(block_cache::statistics().cached_bytes, 16u * 640);
+                EXPECT_LE(block_cache::stats().cached_bytes, 16u * 640);
                 release_all(blocks, 640);
-                EXPECT_GE(block_cache::statistics().cached_bytes,
+                EXPECT_GE(block_cache::stats().cached_bytes,
                           std::min(count * 640, 250u * std::size_t{1024}));
             }
         });
@@ -196,9 +196,9 @@ TEST(block_cache, a_thread_that_goes_on_releasing_keeps_a_list_and_nothing_spare
     on_a_thread([&] { blocks = acquire_many(5000, 640); });
     on_a_thread([&] {
         release_all(blocks, 640);
-        EXPECT_LE(block_cache::statistics().cached_bytes, 16u * 640) << "of others";
+        EXPECT_LE(block_cache::stats().cached_bytes, 16u * 640) << "of others";
         release_all(acquire_many(5000, 640), 640);
-        EXPECT_LE(block_cache::statistics().cached_bytes, 16u * 640) << "of its own";
+        EXPECT_LE(block_cache::stats().cached_bytes, 16u * 640) << "of its own";
     });
 }
 

@@ -45,7 +45,7 @@ TEST(line, takes_null_for_no_text) {
 }
 
 TEST(line, names_a_party_by_what_it_has) {
-    const auto named = [](const weft::party& p) { return std::string(view(line{}.who(p))); };
+    const auto named = [](const weft::agent_info& p) { return std::string(view(line{}.agent(p))); };
     EXPECT_EQ(named({"fiber", 7, "login"}), "fiber 7 \"login\"");
     EXPECT_EQ(named({"fiber", 7, ""}), "fiber 7");
     EXPECT_EQ(named({"fiber", 7}), "fiber 7");

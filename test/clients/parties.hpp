@@ -183,10 +183,10 @@ void expect_killed_at_once(const std::string& what, Call call) {
             this_fiber::sleep_for(20ms);
             const stopwatch w;
             EXPECT_FALSE(manager.kill(*id)) << what;
-            EXPECT_TRUE(manager.wait_empty()) << what;
+            EXPECT_TRUE(manager.wait_until_idle()) << what;
             best = std::min(best, w.elapsed());
             EXPECT_FALSE(came_back) << what;
-            EXPECT_EQ(manager.statistics().killed, 1u) << what;
+            EXPECT_EQ(manager.stats().killed, 1u) << what;
         });
     expect_within(10ms, "kill inside " + what, best);
     expect_descriptors(descriptors, what);

@@ -9,5 +9,5 @@ void use() {
 #else
     const auto waits = []() -> weft::task<> { co_return; };
 #endif
-    weft::make_ready().then(waits).wait();
+    weft::make_ready_future().then(waits).wait();
 }

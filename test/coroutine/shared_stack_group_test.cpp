@@ -105,8 +105,8 @@ TEST(shared_stack_group, keeps_contents_through_random_switches_and_kills) {
             ASSERT_TRUE(*m.intact);
         }
     }
-    EXPECT_EQ(one.statistics().coroutines + three.statistics().coroutines, 0u);
-    EXPECT_EQ(one.statistics().saved_bytes + three.statistics().saved_bytes, 0u);
+    EXPECT_EQ(one.stats().coroutines + three.stats().coroutines, 0u);
+    EXPECT_EQ(one.stats().saved_bytes + three.stats().saved_bytes, 0u);
 }
 
 TEST(shared_stack_group, lets_a_coroutine_resume_another_on_the_same_stack) {
@@ -221,7 +221,7 @@ TEST(shared_stack_group, runs_a_throwing_body_in_its_handlers) {
 
 TEST(shared_stack_group, counts_members_and_what_is_copied_out) {
     shared_stack_group group;
-    EXPECT_EQ(group.statistics().coroutines, 0u);
+    EXPECT_EQ(group.stats().coroutines, 0u);
     auto body = [] {
         char local[1000];
         asm volatile("" : : "r"(local) : "memory");  // all of it is used, before and after
@@ -230,17 +230,17 @@ TEST(shared_stack_group, counts_members_and_what_is_copied_out) {
     };
     std::optional<coroutine<>> a(std::in_place, body, coroutine_options{.shared = &group});
     coroutine<> b(body, {.shared = &group});
-    EXPECT_EQ(group.statistics().coroutines, 2u);
-    EXPECT_EQ(group.statistics().copies, 0u);
+    EXPECT_EQ(group.stats().coroutines, 2u);
+    EXPECT_EQ(group.stats().copies, 0u);
     a->resume();
     b.resume();
-    const shared_stack_statistics s = group.statistics();
+    const shared_stack_stats s = group.stats();
     EXPECT_GE(s.copies, 1u);
     EXPECT_GE(s.saved_bytes, 1000u);
     EXPECT_LT(s.saved_bytes, 16'000u);
     a->resume();
     a.reset();
-    EXPECT_EQ(group.statistics().coroutines, 1u);
+    EXPECT_EQ(group.stats().coroutines, 1u);
 }
 
 // Has so many bytes on its stack, all of them in use, before and after it yields.
@@ -261,12 +261,12 @@ TEST(shared_stack_group, keeps_few_of_the_buffers_that_nobody_is_copied_to) {
             all.emplace_back(yield_above_3000_bytes, coroutine_options{.shared = &group});
             all.back().resume();
         }
-        EXPECT_GE(group.statistics().saved_bytes, 999u * 3000u);
-        EXPECT_EQ(group.statistics().spare_bytes, 0u);
+        EXPECT_GE(group.stats().saved_bytes, 999u * 3000u);
+        EXPECT_EQ(group.stats().spare_bytes, 0u);
     }
-    EXPECT_EQ(group.statistics().saved_bytes, 0u);
-    EXPECT_GT(group.statistics().spare_bytes, 100'000u);
-    EXPECT_LE(group.statistics().spare_bytes, 256u * 1024u);
+    EXPECT_EQ(group.stats().saved_bytes, 0u);
+    EXPECT_GT(group.stats().spare_bytes, 100'000u);
+    EXPECT_LE(group.stats().spare_bytes, 256u * 1024u);
 }
 
 TEST(shared_stack_group, takes_the_buffers_that_it_keeps) {
@@ -278,16 +278,16 @@ TEST(shared_stack_group, takes_the_buffers_that_it_keeps) {
     b.resume();
     a.resume();
     EXPECT_TRUE(a.done());
-    EXPECT_GT(group.statistics().spare_bytes, 3000u);
+    EXPECT_GT(group.stats().spare_bytes, 3000u);
     c.resume();
     d.resume();
-    EXPECT_EQ(group.statistics().spare_bytes, 0u);
+    EXPECT_EQ(group.stats().spare_bytes, 0u);
 }
 
 TEST(shared_stack_group, gives_its_stacks_back_to_the_process) {
     constexpr std::size_t bytes = 64 * 1024;
-    const std::size_t before = default_stack_pool(bytes)->statistics().used_count;
-    const std::size_t small = default_stack_pool(1)->statistics().used_count;
+    const std::size_t before = default_stack_pool(bytes)->stats().used_count;
+    const std::size_t small = default_stack_pool(1)->stats().used_count;
     {
         shared_stack_group group(2, bytes);
         const coroutine_options shared = {.shared = &group};
@@ -296,10 +296,10 @@ TEST(shared_stack_group, gives_its_stacks_back_to_the_process) {
             all.emplace_back([] { this_coroutine::yield(); }, shared);
             all.back().resume();
         }
-        EXPECT_EQ(default_stack_pool(bytes)->statistics().used_count, before + 2);
+        EXPECT_EQ(default_stack_pool(bytes)->stats().used_count, before + 2);
     }
-    EXPECT_EQ(default_stack_pool(bytes)->statistics().used_count, before);
-    EXPECT_EQ(default_stack_pool(1)->statistics().used_count, small);
+    EXPECT_EQ(default_stack_pool(bytes)->stats().used_count, before);
+    EXPECT_EQ(default_stack_pool(1)->stats().used_count, small);
 }
 
 // As weft_create() does on a plain thread: one makes what another runs and ends.
@@ -320,10 +320,10 @@ TEST(shared_stack_group, counts_those_that_are_made_while_others_end) {
         auto* c = new coroutine<>([] {}, {.shared = &group});
         while (given.load(std::memory_order_relaxed) != nullptr) std::this_thread::yield();
         given.store(c, std::memory_order_release);
-        EXPECT_LE(group.statistics().coroutines, 3u);
+        EXPECT_LE(group.stats().coroutines, 3u);
     }
     ends.join();
-    EXPECT_EQ(group.statistics().coroutines, 0u);
+    EXPECT_EQ(group.stats().coroutines, 0u);
 }
 
 // Calls f with so much of the stack in use that a buffer of its own is needed to copy it out.
@@ -351,13 +351,13 @@ TEST(shared_stack_group, is_as_it_was_when_a_resume_finds_no_memory) {
         },
         {.shared = &group});
     const auto refused_once = [&](coroutine_state is) {
-        const std::size_t saved = group.statistics().saved_bytes;
+        const std::size_t saved = group.stats().saved_bytes;
         {
             const testing::allocation_fails no_memory(1);
             EXPECT_THROW(c.resume(), std::bad_alloc);
         }
         EXPECT_EQ(c.state(), is);
-        EXPECT_EQ(group.statistics().saved_bytes, saved);
+        EXPECT_EQ(group.stats().saved_bytes, saved);
         c.resume();
     };
     coroutine<> outer(

@@ -157,7 +157,7 @@ struct in_two_looks {
         w.enlist("two events", this, this, [](waiter&) noexcept {});
         return true;
     }
-    bool again(waiter& w) noexcept { return ++looks == 2 || !w.renew(never, reports_stop); }
+    bool again(waiter& w) noexcept { return ++looks == 2 || !w.rearm(never, reports_stop); }
     void take(const waiter* w, wait_status how) {
         if (how == wait_status::stopped) throw_stopped(w->reason());
     }
@@ -257,7 +257,7 @@ TEST(fiber_core, roams_in_a_pool_if_it_says_so) {
     loop l;
     pool p({.thread_count = 1});
     bool seen = false;
-    const auto looks = [&] { seen = current_flow()->roams; };
+    const auto looks = [&] { seen = current_flow()->migratable; };
     fiber(looks, {.on = &p, .migratable = true}).join();
     EXPECT_TRUE(seen);
     fiber(looks, {.on = &p}).join();
@@ -288,9 +288,9 @@ TEST(fiber_core, stays_unless_it_roams_and_its_turn_ends_its_only_wait) {
     EXPECT_FALSE(leaves()) << "it does not roam";
     l.run_until_idle();
     ASSERT_NE(core->waiting, nullptr);
-    core->roams = true;
+    core->migratable = true;
     EXPECT_FALSE(leaves()) << "what it awaits waits as well";
-    core->roams = false;
+    core->migratable = false;
     EXPECT_EQ(core->home, &l);
     f.request_stop();
     l.run_until_idle();
@@ -308,11 +308,11 @@ TEST(fiber_core, gives_its_block_back) {
         f.join();
     };
     run_one();  // the loop has what it caches
-    const std::size_t before = block_cache::statistics().used_bytes;
+    const std::size_t before = block_cache::stats().used_bytes;
     run_one();
-    EXPECT_EQ(block_cache::statistics().used_bytes, before);
-    (new lent_fiber)->let_go();
-    EXPECT_EQ(block_cache::statistics().used_bytes, before) << "and all of a larger one";
+    EXPECT_EQ(block_cache::stats().used_bytes, before);
+    (new borrowed_fiber)->let_go();
+    EXPECT_EQ(block_cache::stats().used_bytes, before) << "and all of a larger one";
 }
 
 struct has_an_end final : watched_fiber {

@@ -37,7 +37,7 @@ struct unhandled_seen {
 
     unhandled_seen() {
         calls = 0;
-        before_ = on_unhandled([](std::exception_ptr, party who) {
+        before_ = on_unhandled([](std::exception_ptr, agent_info who) {
             name = who.name != nullptr ? who.name : "";
             ++calls;
         });
@@ -106,8 +106,8 @@ TEST(fiber, lazy_runs_when_it_is_joined_or_started) {
     int ran = 0;
     fiber outer(
         [&] {
-            fiber a([&] { ++ran; }, {.launch = launch::lazy});
-            fiber b([&] { ++ran; }, {.launch = launch::lazy});
+            fiber a([&] { ++ran; }, {.launch = launch::deferred});
+            fiber b([&] { ++ran; }, {.launch = launch::deferred});
             this_fiber::yield();
             EXPECT_EQ(ran, 0);
             a.join();
@@ -125,7 +125,7 @@ TEST(fiber, lazy_runs_when_it_is_joined_or_started) {
 TEST(fiber, lazy_and_detached_runs) {
     loop l;
     int ran = 0;
-    fiber([&] { ++ran; }, {.launch = launch::lazy, .on = &l}).detach();
+    fiber([&] { ++ran; }, {.launch = launch::deferred, .on = &l}).detach();
     l.run();
     EXPECT_EQ(ran, 1);
 }
@@ -175,7 +175,7 @@ TEST(fiber, is_joined_by_a_fiber_of_another_thread) {
             for (int i = 0; i < 200; ++i) {
                 fiber inner([&] { ++total; }, {.on = b});
                 inner.join();
-                EXPECT_TRUE(a.loop().is_here());
+                EXPECT_TRUE(a.loop().running_in_this_thread());
             }
         },
         {.on = a});
@@ -290,7 +290,7 @@ TEST(fiber, lazy_may_outlive_its_executor_if_it_is_never_begun) {
     auto kept = std::make_shared<int>();
     {
         auto l = std::make_unique<loop>();
-        fiber f([kept] { ++*kept; }, {.launch = launch::lazy, .on = l.get()});
+        fiber f([kept] { ++*kept; }, {.launch = launch::deferred, .on = l.get()});
         l.reset();
         EXPECT_TRUE(f.request_stop());
     }
@@ -300,7 +300,7 @@ TEST(fiber, lazy_may_outlive_its_executor_if_it_is_never_begun) {
 
 TEST(fiber, lazy_that_was_stopped_before_it_began_finds_the_stop) {
     loop l;
-    fiber f([] { this_fiber::sleep_for(1h); }, {.launch = launch::lazy, .on = &l});
+    fiber f([] { this_fiber::sleep_for(1h); }, {.launch = launch::deferred, .on = &l});
     EXPECT_TRUE(f.request_stop());
     f.start();
     l.run();
@@ -363,7 +363,7 @@ TEST(fiber, never_started_destroys_its_function_and_takes_no_stack) {
     auto kept = std::make_shared<int>();
     {
         fiber f([kept] { ++*kept; },
-                {.stack = stack_source(source), .launch = launch::lazy, .on = &l});
+                {.stack = stack_allocator_ref(source), .launch = launch::deferred, .on = &l});
         EXPECT_EQ(kept.use_count(), 2);
     }
     EXPECT_EQ(kept.use_count(), 1);
@@ -759,7 +759,7 @@ TEST(fiber, whose_stack_cannot_be_had_fails_before_its_function_is_called) {
     no_stack source;
     int ran = 0;
     auto kept = std::make_shared<int>();
-    fiber f([&ran, kept] { ++ran; }, {.stack = stack_source(source), .on = &l});
+    fiber f([&ran, kept] { ++ran; }, {.stack = stack_allocator_ref(source), .on = &l});
     l.run();
     EXPECT_EQ(kept.use_count(), 1) << "what it holds ends with it";
     EXPECT_THROW(f.join(), std::bad_alloc);

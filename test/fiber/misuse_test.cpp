@@ -41,7 +41,7 @@ TEST(misuse, destroy_never_started) {
     int ran = 0;
     {
         auto c = std::make_shared<counted>(destroyed);
-        fiber f([&ran, c = std::move(c)] { ++ran; }, {.launch = launch::lazy, .on = &l});
+        fiber f([&ran, c = std::move(c)] { ++ran; }, {.launch = launch::deferred, .on = &l});
     }
     EXPECT_EQ(destroyed, 1);
     EXPECT_EQ(ran, 0);
@@ -227,7 +227,7 @@ TEST(misuse, signal_handler_context) {
 TEST(misuse, blocking_call_in_a_worker) {
     static std::atomic<int> reports;
     reports = 0;
-    pool p({.thread_count = 1, .hold_limit = 5ms, .on_hold = [](const long_turn& t) {
+    pool p({.thread_count = 1, .stall_threshold = 5ms, .on_stall = [](const stall_info& t) {
                 reports += std::string_view(t.name) == "blocks";
             }});
     fiber f(
@@ -425,7 +425,7 @@ TEST(misuse, stack_memory_exhausted) {
     virtual_loop l(1);
     none_left source;
     int ran = 0;
-    fiber f([&] { ++ran; }, {.stack = stack_source(source), .on = l});
+    fiber f([&] { ++ran; }, {.stack = stack_allocator_ref(source), .on = l});
     l.run();
     EXPECT_THROW(f.join(), std::bad_alloc);
     EXPECT_EQ(ran, 0);

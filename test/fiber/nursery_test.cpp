@@ -263,8 +263,8 @@ int what_leaves(F f) {
     }
     return 0;
 }
-weft::child_fiber<void> fails_in(nursery& n, weft::duration d, int e,
-                                 weft::fiber_options options = {}) {
+weft::fiber_handle<void> fails_in(nursery& n, weft::duration d, int e,
+                                  weft::fiber_options options = {}) {
     return n.spawn(
         [=] {
             sleep_for(d);
@@ -562,7 +562,7 @@ TEST(nursery_of_fibers, a_failure_of_the_outer_outlasts_the_end_of_the_inner_tha
               1min);
 }
 
-TEST(child_fiber, that_lives_is_not_done_and_is_stopped_without_its_siblings) {
+TEST(fiber_handle, that_lives_is_not_done_and_is_stopped_without_its_siblings) {
     EXPECT_EQ(in_a_fiber([] {
                   nursery n;
                   auto stopped = n.spawn([] { sleep_for(1h); });
@@ -575,11 +575,11 @@ TEST(child_fiber, that_lives_is_not_done_and_is_stopped_without_its_siblings) {
                   EXPECT_TRUE(left_alone.done());
               }),
               1ms);
-    EXPECT_TRUE(weft::child_fiber<int>().done());
+    EXPECT_TRUE(weft::fiber_handle<int>().done());
 }
 
-TEST(child_fiber, that_has_ended_cannot_be_stopped_and_needs_no_loop_for_it) {
-    weft::child_fiber<int> x;
+TEST(fiber_handle, that_has_ended_cannot_be_stopped_and_needs_no_loop_for_it) {
+    weft::fiber_handle<int> x;
     {
         weft::testing::virtual_loop l(1);
         weft::fiber root(
@@ -606,7 +606,7 @@ TEST(child_fiber_death, a_second_get_is_refused) {
         });
     };
     EXPECT_DEATH(twice(),
-                 "weft: the result of a child_fiber is asked for twice: fiber [0-9]+ "
+                 "weft: the result of a fiber_handle is asked for twice: fiber [0-9]+ "
                  "\\(.*nursery_test.cpp");
 }
 

@@ -53,7 +53,7 @@ const future_wait_row every_wait_for_a_future[] = {
     {"get_result",
      [](waited_for& w) { return w.f.get_result().error() == std::errc::operation_canceled; },
      [](waited_for& w) -> weft::task<bool> {
-         co_return (co_await w.f.async_result()).error() == std::errc::operation_canceled;
+         co_return (co_await w.f.async_get_result()).error() == std::errc::operation_canceled;
      }},
     {"wait", [](waited_for& w) { return w.f.wait(), false; },
      [](waited_for& w) -> weft::task<bool> {

@@ -23,15 +23,15 @@ TEST(future, gives_its_value_to_a_function_in_each_way_it_takes_it) {
     virtual_loop l(1);
     std::string said;
     run(l, [&] {
-        make_ready(1).then([&](int n) { said += std::to_string(n); }).detach();
-        make_ready(2).then([&](int& n) { said += std::to_string(n); }).detach();
-        make_ready(3).then([&](int&& n) { said += std::to_string(n); }).detach();
-        make_ready(4).then([&](const int& n) { said += std::to_string(n); }).detach();
-        make_ready(5).then([&](auto n) { said += std::to_string(n); }).detach();
-        make_ready(6).then([&] { said += '6'; }).detach();
-        make_ready().then([&] { said += '7'; }).detach();
-        make_ready(moving(8)).then([&](moving m) { said += std::to_string(*m.n); }).detach();
-        make_ready(9).then([&](future<int> f) { said += std::to_string(f.get()); }).detach();
+        make_ready_future(1).then([&](int n) { said += std::to_string(n); }).detach();
+        make_ready_future(2).then([&](int& n) { said += std::to_string(n); }).detach();
+        make_ready_future(3).then([&](int&& n) { said += std::to_string(n); }).detach();
+        make_ready_future(4).then([&](const int& n) { said += std::to_string(n); }).detach();
+        make_ready_future(5).then([&](auto n) { said += std::to_string(n); }).detach();
+        make_ready_future(6).then([&] { said += '6'; }).detach();
+        make_ready_future().then([&] { said += '7'; }).detach();
+        make_ready_future(moving(8)).then([&](moving m) { said += std::to_string(*m.n); }).detach();
+        make_ready_future(9).then([&](future<int> f) { said += std::to_string(f.get()); }).detach();
     });
     std::sort(said.begin(), said.end());  // the loop chooses its order at random
     EXPECT_EQ(said, "123456789");
@@ -42,7 +42,7 @@ TEST(future, continues_with_what_a_function_returns) {
     std::vector<std::string> ends;
     int target = 0;
     l.post([&] {
-        make_ready(2)
+        make_ready_future(2)
             .then([](int n) { return n * 2.5; })
             .then(plain, [](double d) { return std::to_string(static_cast<int>(d)); })
             .then([&](std::string s) { ends.push_back(std::move(s)); })
@@ -64,8 +64,8 @@ TEST(future, runs_nothing_within_then_or_set_value_and_keeps_the_order) {
         auto g = b.get_future().then(plain, [&] { order += 'b'; });
         b.set_value();
         a.set_value();
-        auto h = make_ready().then([&] { order += 'c'; });
-        auto i = make_ready().then(plain, [&] { order += 'd'; });
+        auto h = make_ready_future().then([&] { order += 'c'; });
+        auto i = make_ready_future().then(plain, [&] { order += 'd'; });
         order += '.';
         f.detach(), g.detach(), h.detach(), i.detach();
     });
@@ -79,9 +79,15 @@ TEST(future, ends_as_the_future_that_a_function_returns) {
     future<int> inner = later.get_future();
     int got = 0;
     l.post([&] {
-        make_ready().then([&] { return std::move(inner); }).then([&](int n) { got = n; }).detach();
-        make_ready().then([] { return make_ready(7); }).then([&](int n) { got += n; }).detach();
-        make_ready()
+        make_ready_future()
+            .then([&] { return std::move(inner); })
+            .then([&](int n) { got = n; })
+            .detach();
+        make_ready_future()
+            .then([] { return make_ready_future(7); })
+            .then([&](int n) { got += n; })
+            .detach();
+        make_ready_future()
             .then([] { return future<int>(); })
             .then([&](future<int> f) { got += f.error() == weft::errc::broken_promise ? 100 : 0; })
             .detach();
@@ -131,13 +137,16 @@ TEST(future, carries_what_a_function_throws_to_who_takes_the_future) {
             }
             return 1;
         };
-        make_ready(1).then([](int) -> int { throw std::runtime_error("a"); }).then(tell).detach();
-        make_ready(1)
+        make_ready_future(1)
+            .then([](int) -> int { throw std::runtime_error("a"); })
+            .then(tell)
+            .detach();
+        make_ready_future(1)
             .then(plain, [](int) -> int { throw std::runtime_error("b"); })
             .then([](int n) { return n; })
             .then(plain, tell)
             .detach();
-        make_ready(1)
+        make_ready_future(1)
             .then([](int) -> int { throw weft::stopped{stop_reason::deadline}; })
             .then(tell)
             .detach();
@@ -170,15 +179,16 @@ TEST(future, destroys_a_function_that_never_runs) {
     tracked::living = 0;
     {
         weft::loop l;
-        auto on_failure = weft::make_failed<int>(std::make_error_code(std::errc::io_error), l)
-                              .then([t = tracked(1)](int) {});
+        auto on_failure =
+            weft::make_failed_future<int>(std::make_error_code(std::errc::io_error), l)
+                .then([t = tracked(1)](int) {});
         promise<int> p(l);
         auto on_stop = p.get_future().then([t = tracked(2)](int) {});
         on_stop.request_stop();
         l.run();
         EXPECT_EQ(tracked::living, 0);
         // Its loop ends before its turn.
-        l.post([&] { make_ready(1).then([t = tracked(3)](int) {}).detach(), l.stop(); });
+        l.post([&] { make_ready_future(1).then([t = tracked(3)](int) {}).detach(), l.stop(); });
         l.run();
     }
     EXPECT_EQ(tracked::living, 0);
@@ -189,10 +199,10 @@ TEST(future, of_a_loop_that_ends_has_an_outcome) {
     {
         weft::loop l;
         l.post([&] {
-            waiting = make_ready().then([] { weft::this_fiber::sleep_for(1h); });
+            waiting = make_ready_future().then([] { weft::this_fiber::sleep_for(1h); });
             l.post([&] {
-                ready = make_ready().then([] {});
-                plain_one = make_ready().then(plain, [] {});
+                ready = make_ready_future().then([] {});
+                plain_one = make_ready_future().then(plain, [] {});
                 l.stop();
             });
         });
@@ -224,8 +234,8 @@ TEST(future, of_a_chain_of_a_million_needs_little_stack) {
 }
 
 future<int> count_down(int n) {
-    return make_ready(n).then(plain,
-                              [](int k) { return k == 0 ? make_ready(42) : count_down(k - 1); });
+    return make_ready_future(n).then(
+        plain, [](int k) { return k == 0 ? make_ready_future(42) : count_down(k - 1); });
 }
 TEST(future, of_a_chain_that_makes_itself_needs_little_stack) {
     weft::loop l;
@@ -276,7 +286,7 @@ TEST(future, is_awaited_by_itself_or_by_an_operation) {
     const auto body = [&]() -> weft::task<int> {
         auto f = p.get_future();
         auto n = co_await f;
-        auto m = co_await q.get_future().async_result();
+        auto m = co_await q.get_future().async_get_result();
         auto v = co_await r.get_future();
         co_return n + m.value() + *v.n;
     };
@@ -292,8 +302,8 @@ TEST(future, is_cancelled_if_a_function_says_so) {
     weft::loop l;
     future<int> yes, no;
     l.post([&] {
-        yes = make_ready(1).cancel_if([](int n) { return n == 1; });
-        no = make_ready(2).cancel_if(plain, [](const int& n) { return n == 1; });
+        yes = make_ready_future(1).stop_if([](int n) { return n == 1; });
+        no = make_ready_future(2).stop_if(plain, [](const int& n) { return n == 1; });
     });
     l.run();
     EXPECT_THROW(yes.get(), weft::stopped);
@@ -336,7 +346,7 @@ TEST(future_misuse, of_an_empty_one_is_named) {
     EXPECT_DEATH(
         {
             weft::loop l;
-            auto f = make_ready(l, 1);
+            auto f = make_ready_future(l, 1);
             auto g = f.then([](int) {});
             auto h = f.then([](int) {});
         },
@@ -360,7 +370,9 @@ TEST(future_misuse, of_one_that_another_waits_for_is_named) {
 
 void let_a_plain_function_wait() {
     weft::loop l;
-    l.post([] { make_ready().then(plain, [] { weft::await(weft::sleep_for(1ms)); }).detach(); });
+    l.post([] {
+        make_ready_future().then(plain, [] { weft::await(weft::sleep_for(1ms)); }).detach();
+    });
     l.run();
 }
 TEST(future_misuse, of_a_plain_function_that_waits_is_named) {

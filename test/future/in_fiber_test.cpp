@@ -25,7 +25,7 @@ TEST(in_fiber, lends_one_fiber_and_one_stack_to_a_million_that_do_not_wait) {
     int ran = 0;
     l.post([&] {
         for (int i = 0; i < 100'000; ++i)
-            make_ready(i)
+            make_ready_future(i)
                 .then([&](int) {
                     char here = 0;
                     ++ran;
@@ -44,11 +44,13 @@ TEST(in_fiber, lets_the_others_go_on_while_one_waits) {
     virtual_loop l(1);
     std::string order;
     run(l, [&] {
-        make_ready(2ms)
+        make_ready_future(2ms)
             .then([&](auto d) { this_fiber::sleep_for(d), order += 'b'; })
             .then([&] { order += 'c'; })
             .detach();
-        make_ready(1ms).then([&](auto d) { this_fiber::sleep_for(d), order += 'a'; }).detach();
+        make_ready_future(1ms)
+            .then([&](auto d) { this_fiber::sleep_for(d), order += 'a'; })
+            .detach();
     });
     EXPECT_EQ(order, "abc");
 }
@@ -59,20 +61,20 @@ TEST(in_fiber, lets_many_wait_at_once_and_lends_their_fibers_again) {
     for (int round = 0; round < 3; ++round)
         run(l, [&] {
             for (int i = 0; i < 100; ++i)
-                make_ready().then([&] { this_fiber::sleep_for(1ms), ++through; }).detach();
+                make_ready_future().then([&] { this_fiber::sleep_for(1ms), ++through; }).detach();
         });
     EXPECT_EQ(through, 300);
 }
 
 TEST(in_fiber, keeps_few_of_the_stacks_that_a_peak_took_and_none_when_its_thread_ends) {
-    const auto used = [] { return weft::default_stack_pool()->statistics().used_count; };
+    const auto used = [] { return weft::default_stack_pool()->stats().used_count; };
     const std::size_t before = used();
     std::thread([&] {
         virtual_loop l(1);
         std::size_t peak = 0;
         run(l, [&] {
             for (int i = 0; i < 100; ++i)
-                make_ready()
+                make_ready_future()
                     .then([&] {
                         this_fiber::sleep_for(1ms);
                         peak = std::max(peak, used());
@@ -90,7 +92,7 @@ TEST(in_fiber, yields_within_the_loop_and_keeps_it_running) {
     int n = 0;
     future<> f;
     l.post([&] {
-        f = make_ready().then([&] {
+        f = make_ready_future().then([&] {
             for (; n < 100; ++n) this_fiber::yield();
         });
     });
@@ -104,7 +106,7 @@ TEST(in_fiber, is_stopped_where_it_waits) {
     future<int> f;
     bool unwound = false;
     run(l, [&] {
-        f = make_ready().then([&] {
+        f = make_ready_future().then([&] {
             struct at_end {
                 bool& b;
                 ~at_end() { b = true; }
@@ -125,7 +127,7 @@ TEST(in_fiber, is_stopped_by_who_asked_before_it_waits) {
     virtual_loop l(1);
     future<> f;
     run(l, [&] {
-        f = make_ready().then([&] {
+        f = make_ready_future().then([&] {
             EXPECT_TRUE(f.request_stop());
             this_fiber::sleep_for(1h);
         });
@@ -142,7 +144,7 @@ TEST(in_fiber, is_a_new_fiber_to_each_function) {
     run(l, [&] {
         const auto b = bound.bind(10);
         for (int i = 0; i < 3; ++i)
-            make_ready()
+            make_ready_future()
                 .then([&] {
                     sum += *bound + *local;
                     *local = 100;
@@ -151,7 +153,7 @@ TEST(in_fiber, is_a_new_fiber_to_each_function) {
                 .detach();
     });
     EXPECT_EQ(sum, 30);
-    run(l, [&] { make_ready().then([&] { sum += *bound; }).detach(); });
+    run(l, [&] { make_ready_future().then([&] { sum += *bound; }).detach(); });
     EXPECT_EQ(sum, 31);
 }
 
@@ -161,7 +163,7 @@ TEST(in_fiber, of_a_loop_that_ends_is_unwound) {
     {
         weft::loop l;
         l.post([&] {
-            f = make_ready().then([&] {
+            f = make_ready_future().then([&] {
                 struct at_end {
                     bool& b;
                     ~at_end() { b = true; }

@@ -32,7 +32,7 @@ TEST(limited, is_timed_out_and_what_it_waited_for_is_stopped) {
     EXPECT_EQ(f.error(), std::errc::timed_out);
     EXPECT_TRUE(p.stop_requested());
     EXPECT_EQ(l.now(), weft::time_point{} + 10ms);
-    auto late = make_ready(l.loop(), 1).with_deadline(l.now() - 1ms);
+    auto late = make_ready_future(l.loop(), 1).with_deadline(l.now() - 1ms);
     auto never_comes = promise<int>(l.loop());
     auto at_once = never_comes.get_future().with_deadline(l.now() - 1ms);
     l.run();
@@ -74,7 +74,7 @@ TEST(limited, waits_for_its_loser) {
     bool over = false;
     future<int> f, g;
     run(l, [&] {
-        f = make_ready()
+        f = make_ready_future()
                 .then([&] {
                     try {
                         weft::this_fiber::sleep_for(1h);

@@ -18,7 +18,7 @@ TEST(poll_event, has_who_waits_for_it_asked_again_and_nobody_else) {
     weft::poll_event e;
     int asked = 0;
     future<int> f;
-    l.post([&] { f = make_ready(3).poll_on(e, [&](int n) { return ++asked == n; }); });
+    l.post([&] { f = make_ready_future(3).poll_on(e, [&](int n) { return ++asked == n; }); });
     l.run();
     EXPECT_EQ(asked, 1);
     e.set();
@@ -36,7 +36,7 @@ TEST(poll_event, that_is_set_while_it_is_asked_has_it_asked_once_more) {
     int asked = 0;
     future<> f;
     l.post([&] {
-        f = make_ready().poll_on(plain, e, [&] {
+        f = make_ready_future().poll_on(plain, e, [&] {
             if (++asked == 1) e.set();
             return asked == 2;
         });
@@ -50,7 +50,7 @@ TEST(poll_event, loses_no_set_of_another_thread) {
     weft::poll_event e;
     for (int i = 0; i < 300; ++i) {
         std::atomic<int> stock{0};
-        auto f = make_ready(l.loop()).poll_on(e, [&] { return stock == 3; });
+        auto f = make_ready_future(l.loop()).poll_on(e, [&] { return stock == 3; });
         for (int k = 0; k < 3; ++k) ++stock, e.set();
         f.get();
     }
@@ -60,7 +60,7 @@ TEST(poll_event, that_goes_first_ends_who_waits_for_it) {
     weft::loop l;
     auto e = std::make_unique<weft::poll_event>();
     future<> f;
-    l.post([&] { f = make_ready().poll_on(*e, [] { return false; }); });
+    l.post([&] { f = make_ready_future().poll_on(*e, [] { return false; }); });
     l.run();
     e.reset();
     l.run();
@@ -92,7 +92,7 @@ TEST(poll_event, that_goes_while_it_is_asked_leaves_a_yes_and_ends_a_no) {
     for (const bool answer : {false, true}) {
         auto e = std::make_unique<weft::poll_event>();
         l.post([&] {
-            f[answer] = make_ready().poll_on(plain, *e, [&] {
+            f[answer] = make_ready_future().poll_on(plain, *e, [&] {
                 e.reset();
                 return answer;
             });

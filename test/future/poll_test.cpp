@@ -20,8 +20,8 @@ TEST(poll, asks_until_it_is_told_yes_and_gives_the_value) {
     weft::loop l;
     future<int> by_fiber, by_plain;
     l.post([&] {
-        by_fiber = make_ready(0).poll([](int& n) { return ++n == 1000; });
-        by_plain = make_ready(0).poll(plain, [](int& n) { return ++n == 1000; });
+        by_fiber = make_ready_future(0).poll([](int& n) { return ++n == 1000; });
+        by_plain = make_ready_future(0).poll(plain, [](int& n) { return ++n == 1000; });
     });
     l.run();
     EXPECT_EQ(by_fiber.get(), 1000);
@@ -33,8 +33,8 @@ TEST(poll, asks_each_turn_so_that_others_have_theirs) {
     std::string order;
     bool go = false;
     l.post([&] {
-        make_ready().poll([&] { return order += 'a', go; }).detach();
-        make_ready().poll(plain, [&] { return order += 'b', order.size() >= 8; }).detach();
+        make_ready_future().poll([&] { return order += 'a', go; }).detach();
+        make_ready_future().poll(plain, [&] { return order += 'b', order.size() >= 8; }).detach();
         l.post([&] { go = true; });
     });
     l.run();
@@ -46,7 +46,7 @@ TEST(poll, of_a_lone_future_lets_the_loop_see_the_world) {
     bool due = false;
     std::atomic<bool> from_outside{false};
     weft::timer t(l, 2ms, [&] { due = true; });
-    future<> f = make_ready(l).poll([&] { return due && from_outside; });
+    future<> f = make_ready_future(l).poll([&] { return due && from_outside; });
     std::thread outside([&] { l.post([&] { from_outside = true; }); });
     l.run();
     outside.join();
@@ -58,8 +58,8 @@ TEST(poll, that_is_asked_in_vain_often_enough_fails) {
     int asked = 0;
     future<int> f, g;
     l.post([&] {
-        f = make_ready(1).poll(5, [&] { return ++asked, false; });
-        g = make_ready(2).poll(plain, 5, [&](int n) { return n == 2; });
+        f = make_ready_future(1).poll(5, [&] { return ++asked, false; });
+        g = make_ready_future(2).poll(plain, 5, [&](int n) { return n == 2; });
     });
     l.run();
     EXPECT_EQ(asked, 5);
@@ -71,8 +71,8 @@ TEST(poll, that_is_asked_in_vain_often_enough_fails) {
 TEST(poll, lets_go_of_its_function_and_its_value_when_it_has_its_outcome) {
     weft::loop l;
     const auto held = std::make_shared<int>(1);
-    auto yes = make_ready(l, 1).poll([held] { return true; });
-    auto no = make_ready(l, held).poll(plain, 1, [held] { return false; });
+    auto yes = make_ready_future(l, 1).poll([held] { return true; });
+    auto no = make_ready_future(l, held).poll(plain, 1, [held] { return false; });
     l.run();
     EXPECT_TRUE(yes.has_value());
     EXPECT_EQ(no.error(), std::errc::resource_unavailable_try_again);
@@ -82,9 +82,10 @@ TEST(poll, lets_go_of_its_function_and_its_value_when_it_has_its_outcome) {
 TEST(poll, passes_a_failure_on_and_a_throw_of_its_function) {
     weft::loop l;
     int asked = 0;
-    auto f = weft::make_failed<int>(weft::errc::closed, l).poll([&] { return ++asked, true; });
-    auto g = make_ready(l, 1).poll([](int) -> bool { throw 7; });
-    auto h = make_ready(l, 1).poll(plain, [](int) -> bool { throw 8; });
+    auto f =
+        weft::make_failed_future<int>(weft::errc::closed, l).poll([&] { return ++asked, true; });
+    auto g = make_ready_future(l, 1).poll([](int) -> bool { throw 7; });
+    auto h = make_ready_future(l, 1).poll(plain, [](int) -> bool { throw 8; });
     l.run();
     EXPECT_EQ(asked, 0);
     EXPECT_EQ(f.error(), weft::errc::closed);
@@ -96,7 +97,7 @@ TEST(poll, may_wait_while_it_is_asked) {
     virtual_loop l(1);
     future<int> f;
     run(l, [&] {
-        f = make_ready(0).poll([](int& n) {
+        f = make_ready_future(0).poll([](int& n) {
             weft::this_fiber::sleep_for(1ms);
             return ++n == 5;
         });
@@ -109,8 +110,8 @@ TEST(poll, asks_by_interval_and_sleeps_in_between) {
     virtual_loop l(1);
     future<int> f, g;
     run(l, [&] {
-        f = make_ready(0).poll_every(10ms, [](int& n) { return ++n == 4; });
-        g = make_ready(0).poll_every(plain, 10ms, [](int& n) { return ++n == 3; });
+        f = make_ready_future(0).poll_every(10ms, [](int& n) { return ++n == 4; });
+        g = make_ready_future(0).poll_every(plain, 10ms, [](int& n) { return ++n == 3; });
     });
     EXPECT_EQ(f.get(), 4);
     EXPECT_EQ(g.get(), 3);
@@ -121,9 +122,9 @@ TEST(poll, delays_a_value_until_a_moment_or_for_a_while) {
     virtual_loop l(1);
     weft::time_point first{}, second{}, third{};
     run(l, [&] {
-        make_ready(1).delay_for(5ms).then([&] { first = l.now(); }).detach();
-        make_ready(1).delay_until(l.now() + 7ms).then([&] { second = l.now(); }).detach();
-        make_ready(1).delay_until(l.now()).then([&] { third = l.now(); }).detach();
+        make_ready_future(1).delay_for(5ms).then([&] { first = l.now(); }).detach();
+        make_ready_future(1).delay_until(l.now() + 7ms).then([&] { second = l.now(); }).detach();
+        make_ready_future(1).delay_until(l.now()).then([&] { third = l.now(); }).detach();
     });
     EXPECT_EQ(first, weft::time_point{} + 5ms);
     EXPECT_EQ(second, weft::time_point{} + 7ms);
@@ -156,7 +157,7 @@ TEST(poll, is_stopped_however_it_waits) {
         future<int> f, pending;
         promise<int> p(l.loop());
         run(l, [&] {
-            f = c.make(make_ready(1), e);
+            f = c.make(make_ready_future(1), e);
             pending = c.make(p.get_future(), e);
             l.loop().post([&] {
                 l.loop().post([&] {
@@ -178,7 +179,7 @@ TEST(poll, is_stopped_from_another_thread_however_it_waits) {
         weft::testing::loop_thread l;
         weft::poll_event e;
         for (int i = 0; i < 100; ++i) {
-            future<int> f = c.make(make_ready(l.loop(), 1), e);
+            future<int> f = c.make(make_ready_future(l.loop(), 1), e);
             if (i % 2 == 0) std::this_thread::yield();
             f.request_stop();
             EXPECT_EQ(f.get_result().error(), std::errc::operation_canceled);
@@ -195,7 +196,7 @@ TEST(poll, of_a_loop_that_ends_is_stopped) {
         {
             weft::loop l;
             l.post([&] {
-                f = c.make(make_ready(1), e);
+                f = c.make(make_ready_future(1), e);
                 l.post([&] { l.stop(); });
             });
             l.run();
@@ -211,12 +212,12 @@ TEST(poll, that_cannot_be_made_leaves_the_future_as_it_was) {
         bool operator()() const { return true; }
     } const f;
     weft::loop l;
-    auto ready = make_ready(l, 7);
-    const auto used = weft::block_cache::statistics().used_bytes;
+    auto ready = make_ready_future(l, 7);
+    const auto used = weft::block_cache::stats().used_bytes;
     EXPECT_THROW(static_cast<void>(ready.poll(f)), int);
     EXPECT_THROW(static_cast<void>(ready.poll(plain, f)), int);
     EXPECT_THROW(static_cast<void>(ready.then(f)), int);
-    EXPECT_EQ(weft::block_cache::statistics().used_bytes, used);
+    EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
     EXPECT_EQ(ready.get(), 7);
 }
 

@@ -47,10 +47,10 @@ TEST(promise, and_all_that_was_made_of_it_give_their_memory_back) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     {
         weft::loop l;  // the thread caches the borrowed fiber
-        make_ready(l).then([] {}).detach();
+        make_ready_future(l).then([] {}).detach();
         l.run();
     }
-    const auto used = weft::block_cache::statistics().used_bytes;
+    const auto used = weft::block_cache::stats().used_bytes;
     for (int last = 0; last < 2; ++last) {
         auto l = std::make_unique<weft::loop>();
         weft::poll_event e;
@@ -66,7 +66,7 @@ TEST(promise, and_all_that_was_made_of_it_give_their_memory_back) {
         ends.push_back(next().poll_on(e, [] { return true; }).then(drop));
         ends.push_back(weft::when_all(next(), next()).then(drop));
         ends.push_back(weft::when_any(next(), next()).then(drop));
-        EXPECT_GT(weft::block_cache::statistics().used_bytes, used);
+        EXPECT_GT(weft::block_cache::stats().used_bytes, used);
         for (auto& p : given) p.set_value(1);
         if (last == 0) {
             l->run();
@@ -77,7 +77,7 @@ TEST(promise, and_all_that_was_made_of_it_give_their_memory_back) {
         }
         for (auto& f : ends) EXPECT_TRUE(f.is_ready());
     }
-    EXPECT_EQ(weft::block_cache::statistics().used_bytes, used);
+    EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
 }
 
 TEST(promise, of_a_future_that_was_stopped_is_told_and_its_outcome_is_too_late) {
@@ -234,13 +234,14 @@ TEST(promise, that_is_moved_or_assigned_breaks_what_it_held) {
 
 TEST(promise, makes_futures_that_have_their_outcome) {
     weft::loop l;
-    EXPECT_EQ(make_ready(l, std::string("a")).get(), "a");
-    EXPECT_TRUE(make_ready().is_ready());
-    EXPECT_EQ(&make_ready(l, 1).home(), &l);
-    EXPECT_EQ(weft::make_failed<int>(weft::errc::closed).error(), weft::errc::closed);
-    EXPECT_THROW(weft::make_failed<int>(std::make_exception_ptr(3)).get(), int);
-    EXPECT_THROW(weft::make_stopped().get(), weft::stopped);
-    EXPECT_EQ(weft::make_failed<int>(std::make_exception_ptr(std::system_error(weft::errc::closed)))
+    EXPECT_EQ(make_ready_future(l, std::string("a")).get(), "a");
+    EXPECT_TRUE(make_ready_future().is_ready());
+    EXPECT_EQ(&make_ready_future(l, 1).home(), &l);
+    EXPECT_EQ(weft::make_failed_future<int>(weft::errc::closed).error(), weft::errc::closed);
+    EXPECT_THROW(weft::make_failed_future<int>(std::make_exception_ptr(3)).get(), int);
+    EXPECT_THROW(weft::make_stopped_future().get(), weft::stopped);
+    EXPECT_EQ(weft::make_failed_future<int>(
+                  std::make_exception_ptr(std::system_error(weft::errc::closed)))
                   .get_result()
                   .error(),
               weft::errc::closed);

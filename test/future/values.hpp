@@ -15,7 +15,7 @@ namespace future_tests {
 
 using namespace std::chrono_literals;
 using weft::future;
-using weft::make_ready;
+using weft::make_ready_future;
 using weft::plain;
 using weft::promise;
 using weft::stop_reason;

@@ -87,7 +87,7 @@ TEST(when_any, gives_the_first_and_stops_the_others) {
     EXPECT_TRUE(a.stop_requested());
 
     auto of_none = weft::when_any(std::vector<future<int>>());
-    EXPECT_EQ(of_none.get_result().error(), weft::errc::unsatisfied);
+    EXPECT_EQ(of_none.get_result().error(), weft::errc::too_few_results);
 }
 
 //
@@ -96,7 +96,7 @@ TEST(when_any, waits_for_its_losers) {
     int holders = 0;
     run(l, [&] {
         auto holds = [&](weft::duration d) {
-            return make_ready().then([&holders, d] {
+            return make_ready_future().then([&holders, d] {
                 ++holders;
                 struct at_end {
                     int& n;
@@ -120,7 +120,7 @@ TEST(future_group, tells_its_losers_whether_a_sibling_failed_or_they_are_not_nee
     virtual_loop l(1);
     stop_reason of_all = stop_reason::none, of_any = stop_reason::none, of_none = stop_reason::none;
     const auto waits = [](stop_reason& why) {
-        return make_ready().then([&why] {
+        return make_ready_future().then([&why] {
             try {
                 weft::this_fiber::sleep_for(1h);
             } catch (const weft::stopped& s) {
@@ -129,7 +129,7 @@ TEST(future_group, tells_its_losers_whether_a_sibling_failed_or_they_are_not_nee
         });
     };
     const auto ends = [](weft::duration d, std::error_code e) {
-        return make_ready().delay_for(d).then([e] {
+        return make_ready_future().delay_for(d).then([e] {
             if (e) throw std::system_error(e);
         });
     };
@@ -138,7 +138,7 @@ TEST(future_group, tells_its_losers_whether_a_sibling_failed_or_they_are_not_nee
         weft::when_any(waits(of_any), ends(1ms, {})).detach();
         std::vector<future<>> none;
         none.push_back(waits(of_none));
-        none.push_back(make_ready().delay_for(1ms));
+        none.push_back(make_ready_future().delay_for(1ms));
         weft::when_n_if(2, none, [] { return false; }).detach();
     });
     EXPECT_EQ(of_all, stop_reason::sibling_failed);
@@ -208,7 +208,7 @@ TEST(when_n_if, counts_those_of_which_its_function_says_yes) {
     t.promises[0].set_value(0), t.promises[1].set_value(2);
     t.l.run();
     EXPECT_TRUE(t.is_stopped(2));
-    EXPECT_EQ(too_few.get_result().error(), weft::errc::unsatisfied);
+    EXPECT_EQ(too_few.get_result().error(), weft::errc::too_few_results);
 
     several u(2);
     auto any = weft::when_any_if(u.futures, odd);
@@ -229,7 +229,7 @@ TEST(when_n_if, of_more_than_there_are_is_unsatisfied_at_once) {
         auto f = weft::when_n_if(n, s.futures, [](int) { return true; });
         s.l.run();
         EXPECT_TRUE(s.is_stopped(0) && s.is_stopped(1));
-        EXPECT_EQ(f.get_result().error(), weft::errc::unsatisfied);
+        EXPECT_EQ(f.get_result().error(), weft::errc::too_few_results);
     }
 }
 
@@ -242,7 +242,7 @@ TEST(when_all, that_gets_no_memory_leaves_the_futures_as_they_were) {
     {
         weft::loop l;
         std::vector<future<wide_result>> range;
-        for (int i = 0; i < 3; ++i) range.push_back(make_ready(l, wide_result(i)));
+        for (int i = 0; i < 3; ++i) range.push_back(make_ready_future(l, wide_result(i)));
         // Fails at each allocation in turn. How many there are.
         const auto allocations_of = [&](auto make) {
             for (long n = 1;; ++n) try {
@@ -259,7 +259,7 @@ TEST(when_all, that_gets_no_memory_leaves_the_futures_as_they_were) {
                   2);
         l.run_until_idle();
         range.clear();
-        for (int i = 0; i < 2; ++i) range.push_back(make_ready(l, wide_result(i)));
+        for (int i = 0; i < 2; ++i) range.push_back(make_ready_future(l, wide_result(i)));
         EXPECT_GT(allocations_of(
                       [&] { return weft::when_all(std::move(range[0]), std::move(range[1])); }),
                   1);
@@ -284,7 +284,7 @@ TEST(when_all, of_members_of_other_threads_ends_once) {
     for (int i = 0; i < 100; ++i) {
         std::vector<future<int>> fs;
         for (int k = 0; k < 10; ++k)
-            fs.push_back(make_ready(k % 2 == 0 ? a.loop() : b.loop(), k).then([](int n) {
+            fs.push_back(make_ready_future(k % 2 == 0 ? a.loop() : b.loop(), k).then([](int n) {
                 weft::this_fiber::yield();
                 return n;
             }));
@@ -295,7 +295,7 @@ TEST(when_all, of_members_of_other_threads_ends_once) {
 
 TEST(when_all_death, refuses_a_future_that_is_named_twice) {
     weft::loop l;
-    auto f = make_ready(l, 7);
+    auto f = make_ready_future(l, 7);
     EXPECT_DEATH(static_cast<void>(weft::when_all(std::move(f), std::move(f))),
                  "weft: a group has a future that is empty, or named twice\n");
 }

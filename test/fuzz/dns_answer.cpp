@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         weft::fiber datagrams([&] { serve(*socket, in); });
         weft::fiber connections([&] { serve(listener, in); });
         weft::resolver_options o;
-        o.by = weft::resolve_by::c_ares;
+        o.by = weft::resolver_backend::c_ares;
         o.servers = listener.local_endpoint().to_string();
         o.timeout = 20ms;
         o.tries = 1;

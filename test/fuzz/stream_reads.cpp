@@ -49,7 +49,7 @@ private:
     void read_exact(std::size_t bytes) {
         const auto t = from_.read_exact(std::as_writable_bytes(std::span(room_)).first(bytes));
         FUZZ_CHECK(t.bytes == std::min(bytes, left_.size()));
-        FUZZ_CHECK(t.error == (t.bytes == bytes ? std::error_code() : weft::errc::end_of_stream));
+        FUZZ_CHECK(t.error == (t.bytes == bytes ? std::error_code() : weft::errc::unexpected_eof));
         take(std::string_view(room_.data(), t.bytes), static_cast<bool>(t.error));
     }
     void receive(std::size_t kept) {
@@ -75,7 +75,7 @@ private:
         } else {
             const bool too_much = whole.size() >= most;
             FUZZ_CHECK(!n && n.error() == (too_much ? make_error_code(std::errc::message_size)
-                                                    : weft::errc::end_of_stream));
+                                                    : weft::errc::unexpected_eof));
             FUZZ_CHECK(too_much || left_.empty());
             ended_ = !too_much;
             held_.clear();
@@ -98,7 +98,7 @@ private:
     weft::unix_stream& from_;
     std::string_view left_;  // of the text
     std::string held_;       // behind the mark
-    std::deque<std::pair<std::string_view, weft::lent_bytes>> lent_;
+    std::deque<std::pair<std::string_view, weft::borrowed_buffer>> lent_;
     std::array<char, 256> room_;
     bool ended_ = false;
 };

@@ -184,14 +184,14 @@ POSIX_CASE(a_spin_lock_is_waited_for_while_its_holder_waits) {
     pthread_spinlock_t l;
     ::pthread_spin_init(&l, PTHREAD_PROCESS_PRIVATE);
     t.told("free", HOOKED(pthread_spin_lock)(&l));
-    bool is_mine = true;
+    bool owned_by_caller = true;
     t.beside([&] {
         const int r = HOOKED(pthread_spin_lock)(&l);
-        t.told("in turn", r == 0 && !is_mine);
+        t.told("in turn", r == 0 && !owned_by_caller);
         ::pthread_spin_unlock(&l);
     });
     after_ms(10);
-    is_mine = false;
+    owned_by_caller = false;
     ::pthread_spin_unlock(&l);
     t.join();
     ::pthread_spin_destroy(&l);

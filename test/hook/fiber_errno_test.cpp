@@ -157,7 +157,7 @@ std::vector<wait_that_succeeds> all_waits(const fd_pair& sockets, const fd_pair&
 }
 
 TEST_P(hooked_errno, is_as_it_was_after_a_call_that_has_waited_and_succeeds) {
-    hook::on_pin([](const hook::pin&) {});
+    hook::on_held_lock([](const hook::pin&) {});
     run([] {
         const fd_pair sockets = fd_pair::sockets();
         const fd_pair pipe = fd_pair::pipe();
@@ -189,7 +189,7 @@ TEST_P(hooked_errno, is_as_it_was_after_a_call_that_has_waited_and_succeeds) {
             others.join();
         }
     });
-    hook::on_pin(nullptr);
+    hook::on_held_lock(nullptr);
 }
 
 INSTANTIATE_ON_DRIVERS(hooked_errno);

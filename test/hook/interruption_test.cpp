@@ -658,14 +658,14 @@ TEST_P(interruption, is_of_one_wait_and_no_stop) {
 INSTANTIATE_ON_DRIVERS(interruption);
 
 // Like a worker of a pool, it offloads a turn that ends a wait to another, which runs it at once.
-struct gives_away final : launcher, work_source {
+struct gives_away final : scheduler, steal_source {
     loop from, to;
 
     gives_away() { from.set_source(this); }
-    void launch(runnable& r) noexcept override { from.post(r); }
-    executor* only_executor() noexcept override { return nullptr; }
+    void schedule(runnable& r) noexcept override { from.post(r); }
+    executor* fixed_executor() noexcept override { return nullptr; }
     ready_turn take(bool busy) noexcept override {
-        if (busy) from.give_away();
+        if (busy) from.offload_ready();
         return {};
     }
     bool rest() noexcept override { return true; }
@@ -674,7 +674,7 @@ struct gives_away final : launcher, work_source {
         to.post(f.turn);
         to.run_until_idle();
     }
-    launcher& begins_on() noexcept override { return *this; }
+    scheduler& default_scheduler() noexcept override { return *this; }
 };
 
 // The handler was reported while the fiber waited at the first gate, in the same call.

@@ -179,7 +179,7 @@ TEST(parking_lot, tells_of_a_party_that_was_unparked_and_never_comes_back) {
         EXPECT_TRUE(hook::unpark_first(&thing, [&](const hook::parked*, bool) { return given; }));
         EXPECT_EQ(abandoned_given, -1);
         {
-            const detail::as_it_was put_back;
+            const detail::restore_on_exit put_back;
             detail::this_thread_runs() = {nullptr, &l};
             parked_flow->kind->end(*parked_flow);
         }

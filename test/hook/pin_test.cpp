@@ -21,8 +21,8 @@ struct told_pin {
 
 TEST(pin, tells_of_a_fiber_that_waits_and_holds_a_mutex) {
     hook::set_options({.pthreads = false});
-    hook::on_pin([](const hook::pin& p) { last_told = {p.mutexes, p.fiber->who().id}; });
-    const auto before = hook::pin_count();
+    hook::on_held_lock([](const hook::pin& p) { last_told = {p.mutexes, p.fiber->info().id}; });
+    const auto before = hook::held_lock_count();
     run([] {
         ::usleep(100);  // without a mutex: nothing
         std::mutex m;
@@ -34,8 +34,8 @@ TEST(pin, tells_of_a_fiber_that_waits_and_holds_a_mutex) {
         ::usleep(100);
         EXPECT_EQ(last_told.fiber, this_fiber::get_id());
     });
-    hook::on_pin(nullptr);
-    EXPECT_EQ(hook::pin_count() - before, 1u);
+    hook::on_held_lock(nullptr);
+    EXPECT_EQ(hook::held_lock_count() - before, 1u);
     EXPECT_EQ(last_told.mutexes, 1u);
     hook::set_options({});
 }
@@ -55,11 +55,12 @@ TEST(pin, a_handler_finds_what_was_written_before_it_was_set) {
         });
     });
     what_it_needs = 42;
-    hook::on_pin([](const hook::pin&) { found.store(what_it_needs, std::memory_order_relaxed); });
+    hook::on_held_lock(
+        [](const hook::pin&) { found.store(what_it_needs, std::memory_order_relaxed); });
     while (found.load(std::memory_order_relaxed) == 0) std::this_thread::yield();
     over.store(true, std::memory_order_relaxed);
     other.join();
-    hook::on_pin(nullptr);
+    hook::on_held_lock(nullptr);
     hook::set_options({});
     EXPECT_EQ(found, 42);
 }
@@ -71,10 +72,10 @@ TEST(pin, a_handler_that_was_replaced_is_given_back_with_what_it_needs) {
     found = 0;
     std::thread other([] {
         what_it_needs = 42;
-        hook::on_pin([](const hook::pin&) { found = what_it_needs; });
+        hook::on_held_lock([](const hook::pin&) { found = what_it_needs; });
     });
     hook::pin_handler before = nullptr;
-    while ((before = hook::on_pin(nullptr)) == nullptr) std::this_thread::yield();
+    while ((before = hook::on_held_lock(nullptr)) == nullptr) std::this_thread::yield();
     before({nullptr, "a test", 1});
     EXPECT_EQ(found, 42);
     other.join();
@@ -82,13 +83,13 @@ TEST(pin, a_handler_that_was_replaced_is_given_back_with_what_it_needs) {
 
 // Others can wait for it as fibers.
 TEST(pin, is_none_where_mutexes_are_of_fibers) {
-    const auto before = hook::pin_count();
+    const auto before = hook::held_lock_count();
     run([] {
         std::mutex m;
         const std::lock_guard held(m);
         ::usleep(100);
     });
-    EXPECT_EQ(hook::pin_count(), before);
+    EXPECT_EQ(hook::held_lock_count(), before);
 }
 
 }  // namespace

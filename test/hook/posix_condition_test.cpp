@@ -395,7 +395,7 @@ TEST(condition, gives_its_mutex_back_to_a_fiber_that_is_killed) {
         EXPECT_EQ(::pthread_mutex_trylock(&m), 0);
         ::pthread_mutex_unlock(&m);
         {
-            const detail::as_it_was put_back;
+            const detail::restore_on_exit put_back;
             detail::this_thread_runs() = {nullptr, &l};
             waiting->kind->end(*waiting);
         }

@@ -19,15 +19,15 @@
 namespace {
 
 using namespace std::chrono_literals;
+using weft::borrowed_buffer;
 using weft::bytes_of;
 using weft::fiber;
-using weft::lent_bytes;
 using weft::tcp_stream;
 using weft::testing::connected;
 using weft::testing::connection;
 using weft::testing::room;
 
-std::string text_of(const lent_bytes& r) {
+std::string text_of(const borrowed_buffer& r) {
     return {reinterpret_cast<const char*>(r.span().data()), r.size()};
 }
 
@@ -42,10 +42,10 @@ TEST_P(receive, gives_what_has_come_and_then_the_end) {
     run([&] {
         connection c = connected();
         ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
-        lent_bytes r = c.server.receive().value();
+        borrowed_buffer r = c.server.receive().value();
         EXPECT_EQ(text_of(r), "abc");
         EXPECT_EQ(out_count(), 1u);
-        const lent_bytes moved = std::move(r);
+        const borrowed_buffer moved = std::move(r);
         EXPECT_TRUE(r.empty());  // NOLINT: what a moved one holds is the law
         EXPECT_EQ(text_of(moved), "abc");
         c.client.close();
@@ -97,11 +97,11 @@ TEST_P(receive, who_waits_has_no_buffer) {
 }
 
 TEST_P(receive, more_have_buffers_than_there_are) {
-    driver().set_receive_buffers(4, 64);
+    driver().set_read_buffers(4, 64);
     run([&] {
         std::vector<connection> all(40);
         std::vector<fiber> waiting;
-        std::vector<lent_bytes> kept;
+        std::vector<borrowed_buffer> kept;
         for (connection& c : all) {
             c = connected();
             waiting.emplace_back([&] { kept.push_back(c.server.receive().value()); });
@@ -112,7 +112,7 @@ TEST_P(receive, more_have_buffers_than_there_are) {
         for (fiber& f : waiting) f.join();
         EXPECT_EQ(out_count(), 40u);
         std::vector<bool> seen(all.size());
-        for (const lent_bytes& r : kept) seen.at(std::stoul(text_of(r))) = true;
+        for (const borrowed_buffer& r : kept) seen.at(std::stoul(text_of(r))) = true;
         EXPECT_EQ(std::ranges::count(seen, true), 40);
 
         // Now no buffer is left, not even for a reader that has to wait first.
@@ -126,7 +126,7 @@ TEST_P(receive, more_have_buffers_than_there_are) {
 
 // As with a kernel before 5.19: it refuses to choose from so many.
 TEST_P(receive, does_without_the_choice_of_the_system) {
-    driver().set_receive_buffers(65536, 64);
+    driver().set_read_buffers(65536, 64);
     run([&] {
         connection c = connected();
         for (int i = 0; i < 20; ++i) {
@@ -184,10 +184,10 @@ TEST_P(receive, ends_by_a_timeout_a_stop_and_a_close) {
     });
 }
 
-// Either the byte is delivered as lent_bytes or the stop is; the byte is there for the next call
-// then, and no buffer is lost in between.
+// Either the byte is delivered as borrowed_buffer or the stop is; the byte is there for the next
+// call then, and no buffer is lost in between.
 TEST_P(receive, a_stop_that_races_with_the_bytes_loses_neither) {
-    driver().set_receive_buffers(4, 64);
+    driver().set_read_buffers(4, 64);
     int both[2] = {};
     run([&] {
         connection c = connected();
@@ -225,7 +225,7 @@ TEST_P(receive, who_is_killed_in_it_keeps_no_buffer) {
         SetUp();
         connection c;
         run([&] { c = connected(); });
-        lent_bytes kept;
+        borrowed_buffer kept;
         {
             fiber stuck(
                 [&] {
@@ -279,7 +279,7 @@ TEST_P(receive, serves_fibers_on_a_shared_stack) {
 }
 
 TEST_P(receive, gives_back_on_any_thread) {
-    driver().set_receive_buffers(2, 64);
+    driver().set_read_buffers(2, 64);
     run([&] {
         connection c = connected();
         for (int i = 0; i < 50; ++i) {
@@ -317,7 +317,7 @@ TEST_P(receive, reads_pipes_and_local_sockets_too) {
 }
 
 TEST_P(receive, many_keep_their_bytes_apart_with_few_buffers) {
-    driver().set_receive_buffers(8, 64);
+    driver().set_read_buffers(8, 64);
     run([&] {
         weft::tcp_listener l = weft::testing::any_listener();
         constexpr int clients = 100;

@@ -95,7 +95,7 @@ TEST_P(several_buffers, are_written_as_if_they_were_one) {
         auto c = weft::testing::connected();
         const pieces p(3000);
         fiber f([&] {
-            const weft::transferred t = c.client.write_all(p.list);
+            const weft::transfer_result t = c.client.write_all(p.list);
             EXPECT_TRUE(t);
             EXPECT_EQ(t.bytes, p.all.size());
         });
@@ -159,12 +159,12 @@ TEST_P(several_buffers, that_were_cut_short_tell_how_much_was_written) {
         auto c = weft::testing::connected();
         const pieces p(10000);
         c.client.set_options({.write_timeout = 5ms});
-        const weft::transferred t = c.client.write_all(p.list);
+        const weft::transfer_result t = c.client.write_all(p.list);
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_GT(t.bytes, 0u);
         c.client.close();
         std::string got(p.all.size(), 0);
-        const weft::transferred r = c.server.read_exact(room(got));
+        const weft::transfer_result r = c.server.read_exact(room(got));
         EXPECT_EQ(r.bytes, t.bytes);
         EXPECT_TRUE(got.substr(0, r.bytes) == p.all.substr(0, r.bytes));
         // SIGPIPE would end the test: its default is in force.

@@ -8,17 +8,17 @@
 
 namespace {
 
-using weft::detail::receive_buffers;
+using weft::detail::buffer_pool;
 
 struct pool {
     pool(unsigned count, std::size_t bytes) { all->resize(count, bytes); }
     pool(const pool&) = delete;
     ~pool() { all->let_go(); }
-    receive_buffers* operator->() const { return all; }
-    receive_buffers* all = new receive_buffers;
+    buffer_pool* operator->() const { return all; }
+    buffer_pool* all = new buffer_pool;
 };
 
-TEST(receive_buffers, come_from_the_heap_when_all_are_out) {
+TEST(buffer_pool, come_from_the_heap_when_all_are_out) {
     const pool p(2, 64);
     std::set<std::byte*> out;
     for (int i = 0; i < 10; ++i) {
@@ -31,7 +31,7 @@ TEST(receive_buffers, come_from_the_heap_when_all_are_out) {
     EXPECT_EQ(p->out_count(), 0u);
 }
 
-TEST(receive_buffers, lend_first_what_came_back_last) {
+TEST(buffer_pool, lend_first_what_came_back_last) {
     const pool p(8, 100);
     EXPECT_EQ(p->bytes(), 128u);
     std::byte* const a = p->take();
@@ -50,8 +50,8 @@ TEST(receive_buffers_death, are_resized_before_the_first_is_lent) {
     EXPECT_DEATH(p->resize(8, 128), "buffers are resized after the first was lent");
 }
 
-TEST(receive_buffers, outlive_their_owner_while_one_is_out) {
-    auto* const p = new receive_buffers;
+TEST(buffer_pool, outlive_their_owner_while_one_is_out) {
+    auto* const p = new buffer_pool;
     std::byte* const b = p->take();
     p->let_go();
     std::memset(b, 1, p->bytes());
@@ -59,7 +59,7 @@ TEST(receive_buffers, outlive_their_owner_while_one_is_out) {
 }
 
 // What the system has, as a test plays it.
-TEST(receive_buffers, go_to_the_system_and_come_back_to_it) {
+TEST(buffer_pool, go_to_the_system_and_come_back_to_it) {
     const pool p(4, 64);
     std::byte* const early = p->take();
     std::vector<unsigned> there;

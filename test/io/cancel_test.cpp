@@ -442,7 +442,7 @@ struct directory_read_row {
 };
 struct resolve_row {
     occupied_pool busy;
-    resolver r{{.pool = &busy.pool, .by = resolve_by::getaddrinfo}};
+    resolver r{{.pool = &busy.pool, .by = resolver_backend::getaddrinfo}};
     auto operation() { return r.async_resolve("localhost", 80); }
     void complete() { busy.end(); }
 };

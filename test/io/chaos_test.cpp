@@ -51,7 +51,7 @@ struct chaos_tally {
 // Counts sessions, which have no join.
 int sessions_unborn = 0;
 
-void count_unborn_session(std::exception_ptr e, weft::party) {
+void count_unborn_session(std::exception_ptr e, weft::agent_info) {
     try {
         std::rethrow_exception(e);
     } catch (const std::bad_alloc&) {
@@ -157,7 +157,7 @@ public:
     static void excuse(std::error_code e, bool may_time_out, chaos_tally& t) {
         if (e == std::errc::operation_canceled) return;
         ++t.cut;
-        const bool known = e == weft::errc::end_of_stream || e == std::errc::connection_reset ||
+        const bool known = e == weft::errc::unexpected_eof || e == std::errc::connection_reset ||
                            e == std::errc::broken_pipe ||
                            (may_time_out && e == std::errc::timed_out);
         EXPECT_TRUE(known) << e.message();
@@ -201,7 +201,7 @@ private:
         std::array<char, most> text;
         out_.peek(text.data(), n);
         out_.skip(n);
-        const weft::transferred t = stream_.write_all(bytes_of({text.data(), n}));
+        const weft::transfer_result t = stream_.write_all(bytes_of({text.data(), n}));
         if (!t) excuse(t.error, may_time_out_, tally_);
         return static_cast<bool>(t);
     }
@@ -209,7 +209,7 @@ private:
     bool receive(std::size_t n) {
         std::string text(n, 0);
         std::string expected(n, 0);
-        const weft::transferred t = stream_.read_exact(room(text));
+        const weft::transfer_result t = stream_.read_exact(room(text));
         in_.peek(expected.data(), t.bytes);
         in_.skip(t.bytes);
         EXPECT_EQ(text.compare(0, t.bytes, expected, 0, t.bytes), 0)
@@ -349,7 +349,7 @@ private:
             const auto n = s.read(buffer);
             if (!n) return note(n.error());
             if (*n == 0) return;
-            const weft::transferred t = s.write_all(std::span(buffer).first(*n));
+            const weft::transfer_result t = s.write_all(std::span(buffer).first(*n));
             if (!t) return note(t.error);
         }
     }
@@ -361,7 +361,7 @@ private:
             const auto n = co_await s.async_read(buffer);
             if (!n) co_return self->note(n.error());
             if (*n == 0) co_return;
-            const weft::transferred t = co_await s.async_write_all(std::span(buffer).first(*n));
+            const weft::transfer_result t = co_await s.async_write_all(std::span(buffer).first(*n));
             if (!t) co_return self->note(t.error);
         }
     }

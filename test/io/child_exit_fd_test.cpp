@@ -39,7 +39,7 @@ TEST_P(end_of_child, can_be_read_from_then_on) {
 }
 
 INSTANTIATE_TEST_SUITE_P(found, end_of_child,
-                         ::testing::Values(weft::detail::exit_descriptor,
+                         ::testing::Values(weft::detail::child_exit_fd,
                                            weft::detail::exit_descriptor_by_thread));
 
 }  // namespace

@@ -76,13 +76,13 @@ TEST_P(unlike_bytes, a_wait_for_urgent_data_takes_nothing_from_who_reads) {
     std::string first(4, 0);
     std::string second(4, 0);
     crew reader(way(), [&, &s = s](auto wait) -> task<> {
-        const transferred one = co_await wait(s.async_read_exact(room(first)));
+        const transfer_result one = co_await wait(s.async_read_exact(room(first)));
         EXPECT_TRUE(one);
         const fd_watch w(s.native_handle());
         const auto soon = after(now(), 5ms);
         const auto r = co_await wait(w.async_wait(fd_events::urgent, soon));
         EXPECT_EQ(r.error(), std::errc::timed_out);
-        const transferred two = co_await wait(s.async_read_exact(room(second)));
+        const transfer_result two = co_await wait(s.async_read_exact(room(second)));
         EXPECT_TRUE(two) << two.error.message();
     });
     reader.join();

@@ -153,12 +153,12 @@ TEST_P(by_place, many_write_and_read_at_once) {
         const std::array<std::span<const std::byte>, 3> parts{mine.first(7), {}, mine.subspan(7)};
         const std::array<std::span<std::byte>, 2> rooms{room(got).first(90), room(got).subspan(90)};
         if (i % 2 == 0) {
-            const transferred w = co_await wait(f.async_write_all_at(mine, at));
-            const transferred r = co_await wait(f.async_read_exact_at(room(got), at));
+            const transfer_result w = co_await wait(f.async_write_all_at(mine, at));
+            const transfer_result r = co_await wait(f.async_read_exact_at(room(got), at));
             wrong += !w || !r;
         } else {
-            const transferred w = co_await wait(f.async_write_all_at(parts, at));
-            const transferred r = co_await wait(f.async_read_exact_at(rooms, at));
+            const transfer_result w = co_await wait(f.async_write_all_at(parts, at));
+            const transfer_result r = co_await wait(f.async_read_exact_at(rooms, at));
             wrong += !w || !r;
         }
         wrong += got != all.substr(at, piece);
@@ -177,12 +177,12 @@ TEST_P(by_place, its_end_is_told_with_the_part_before_it) {
     crew party(way(), [&](auto wait) -> task<> {
         std::string b(8, 0);
         const std::array<std::span<std::byte>, 2> rooms{room(b).first(2), room(b).subspan(2)};
-        const transferred part = co_await wait(f.async_read_exact_at(room(b), 2));
+        const transfer_result part = co_await wait(f.async_read_exact_at(room(b), 2));
         EXPECT_EQ(part.bytes, 3u);
-        EXPECT_EQ(part.error, errc::end_of_stream) << part.error.message();
-        const transferred list = co_await wait(f.async_read_exact_at(rooms, 2));
+        EXPECT_EQ(part.error, errc::unexpected_eof) << part.error.message();
+        const transfer_result list = co_await wait(f.async_read_exact_at(rooms, 2));
         EXPECT_EQ(list.bytes, 3u);
-        EXPECT_EQ(list.error, errc::end_of_stream) << list.error.message();
+        EXPECT_EQ(list.error, errc::unexpected_eof) << list.error.message();
         EXPECT_EQ(b.substr(0, 3), "345");
         for (const std::uint64_t at : {5u, 4096u}) {
             const auto n = co_await wait(f.async_read_at(room(b), at));
@@ -194,7 +194,7 @@ TEST_P(by_place, its_end_is_told_with_the_part_before_it) {
 TEST_P(by_place, a_hole_and_what_it_is_resized_by_are_zeroes) {
     file f = open("12345");
     crew party(way(), [&](auto wait) -> task<> {
-        const transferred w = co_await wait(f.async_write_all_at(bytes_of("x"), 8));
+        const transfer_result w = co_await wait(f.async_write_all_at(bytes_of("x"), 8));
         EXPECT_TRUE(w) << w.error.message();
         const auto longer = co_await wait(f.async_resize(10));
         EXPECT_TRUE(longer) << longer.error().message();
@@ -203,7 +203,7 @@ TEST_P(by_place, a_hole_and_what_it_is_resized_by_are_zeroes) {
         const auto synced = co_await wait(f.async_sync());
         EXPECT_TRUE(synced) << synced.error().message();
         std::string b(10, '?');
-        const transferred r = co_await wait(f.async_read_exact_at(room(b), 0));
+        const transfer_result r = co_await wait(f.async_read_exact_at(room(b), 0));
         EXPECT_TRUE(r) << r.error.message();
         EXPECT_EQ(b, std::string("12345\0\0\0x\0", 10));
     });
@@ -215,9 +215,9 @@ TEST_P(by_place, a_transfer_of_nothing_is_done_and_moves_nothing) {
         for (const std::uint64_t at : {0u, 5u, 4096u}) {
             const auto n = co_await wait(f.async_read_at({}, at));
             EXPECT_EQ(n.value_or(1), 0u) << n.error().message();
-            const transferred r = co_await wait(f.async_read_exact_at({}, at));
+            const transfer_result r = co_await wait(f.async_read_exact_at({}, at));
             EXPECT_TRUE(r) << r.error.message();
-            const transferred w = co_await wait(f.async_write_all_at({}, at));
+            const transfer_result w = co_await wait(f.async_write_all_at({}, at));
             EXPECT_TRUE(w) << w.error.message();
         }
         const auto size = co_await wait(f.async_size());
@@ -241,7 +241,8 @@ TEST_P(by_place, a_close_among_many_reads_gives_each_its_bytes_or_tells_it) {
             const std::size_t i = next++;
             for (bool open = true; open;) {
                 std::string got(piece, 0);
-                const transferred r = co_await wait(f.async_read_exact_at(room(got), i * piece));
+                const transfer_result r =
+                    co_await wait(f.async_read_exact_at(room(got), i * piece));
                 open = static_cast<bool>(r);
                 if (open)
                     right += got == all.substr(i * piece, piece);

@@ -142,7 +142,7 @@ TEST_P(many, a_number_is_used_anew_by_three_loops_under_load) {
                 const std::lock_guard held(lock);
                 open.push_back(std::move(o));
             }
-            const transferred t = co_await wait(mine->async_read_exact(room(got)));
+            const transfer_result t = co_await wait(mine->async_read_exact(room(got)));
             // Bytes that had come before the close are delivered; they are this generation's.
             const bool is_late = t.bytes == 4 && got.substr(0, 4) == "late";
             if (t)

@@ -39,7 +39,7 @@ TEST_P(socket_law, either_direction_may_end_before_the_other) {
     for (const bool ours_first : {true, false}) {
         auto [s, far] = half_of_tcp();
         std::string got(4, 0);
-        transferred sent;
+        transfer_result sent;
         std::optional<std::size_t> end;
         crew both(way(), [&, &s = s](auto wait) -> task<> {
             std::string b(8, 0);
@@ -109,7 +109,7 @@ TEST_P(socket_law, a_reset_between_two_reads_is_told) {
 
 TEST_P(socket_law, a_reset_after_a_part_is_told_with_the_part) {
     auto [s, far] = half_of_tcp();
-    transferred t;
+    transfer_result t;
     std::string got(8, 0);
     crew reader(way(), [&, &s = s](auto wait) -> task<> {
         t = co_await wait(s.async_read_exact(room(got)));
@@ -129,7 +129,7 @@ TEST_P(socket_law, a_reset_after_a_part_is_told_with_the_part) {
 
 TEST_P(socket_law, a_reset_while_it_writes_is_told) {
     auto [s, far] = half_of_tcp();
-    transferred t;
+    transfer_result t;
     const std::string much(16 << 20, 'x');
     crew writer(way(), [&, &s = s](auto wait) -> task<> {
         t = co_await wait(s.async_write_all(bytes_of(much)));
@@ -150,7 +150,7 @@ void expect_all_is_written(const way& w, Stream& s, int far) {
     ::setsockopt(s.native_handle(), SOL_SOCKET, SO_SNDBUF, &room_bytes, sizeof room_bytes);
     ::setsockopt(far, SOL_SOCKET, SO_RCVBUF, &room_bytes, sizeof room_bytes);
     const std::string much = bytes_unlike(3 << 20);
-    transferred t;
+    transfer_result t;
     crew writer(w,
                 [&](auto wait) -> task<> { t = co_await wait(s.async_write_all(bytes_of(much))); });
     writer.asleep();
@@ -184,7 +184,7 @@ template <class Stream>
 void expect_reader_and_writer_are_told(const way& w, Stream& s, int far) {
     const std::string much = bytes_unlike(3 << 20);
     for (const bool reads_first : {true, false}) {
-        transferred t;
+        transfer_result t;
         std::string b(1, 0);
         std::size_t n = 0;
         std::atomic<int> begun{0};
@@ -306,7 +306,7 @@ TEST_P(socket_law, a_close_ends_a_write) {
     for (const bool beside : {false, true}) {
         auto [s, far] = half_of_unix();
         const std::string much(4 << 20, 'x');
-        transferred t;
+        transfer_result t;
         crew writer(way(), [&, &s = s](auto wait) -> task<> {
             t = co_await wait(s.async_write_all(bytes_of(much)));
         });

@@ -51,7 +51,7 @@ void expect_lists_keep_their_order(const way& w, Writer& writes, int reads_it, R
     const auto part = [&](std::size_t from, std::size_t bytes) {
         return bytes_of(much).subspan(from, bytes);
     };
-    transferred t;
+    transfer_result t;
     crew writer(w, [&](auto wait) -> task<> {
         const std::array<std::span<const std::byte>, 4> list{
             part(0, 7), {}, part(7, 900'000), part(900'007, much.size() - 900'007)};
@@ -99,8 +99,8 @@ void expect_file_is_sent(const way& w, Stream& s, int far) {
     make_small(far);
     const std::string much = bytes_unlike(2 << 20);
     const file from = file::adopt(file_of(much)).value();
-    transferred t;
-    transferred beyond;
+    transfer_result t;
+    transfer_result beyond;
     crew sender(w, [&](auto wait) -> task<> {
         t = co_await wait(s.async_send_file(from, 5, much.size() - 5));
         beyond = co_await wait(s.async_send_file(from, much.size() - 2, 3));
@@ -113,7 +113,7 @@ void expect_file_is_sent(const way& w, Stream& s, int far) {
     EXPECT_EQ(t.bytes, much.size() - 5);
     EXPECT_TRUE(got == much.substr(5) + much.substr(much.size() - 2));
     EXPECT_EQ(beyond.bytes, 2u);
-    EXPECT_EQ(beyond.error, errc::end_of_stream) << beyond.error.message();
+    EXPECT_EQ(beyond.error, errc::unexpected_eof) << beyond.error.message();
 }
 
 TEST_P(transfer_law, a_file_is_sent_whole_and_in_order) {
@@ -129,7 +129,7 @@ TEST_P(transfer_law, a_reset_while_a_file_is_sent_is_told_with_the_part) {
     make_small(far);
     const std::string much(8 << 20, 'x');
     const file from = file::adopt(file_of(much)).value();
-    transferred t;
+    transfer_result t;
     crew sender(way(), [&, &s = s](auto wait) -> task<> {
         t = co_await wait(s.async_send_file(from, 0, much.size()));
     });
@@ -173,7 +173,7 @@ TEST_P(transfer_law, a_relay_passes_all_through_a_full_socket_and_tells_the_end)
     EXPECT_EQ(descriptor_count(), before);
 }
 
-std::error_code ending_error(const transferred& t) { return t.error; }
+std::error_code ending_error(const transfer_result& t) { return t.error; }
 std::error_code ending_error(const result<void>& r) { return r.error(); }
 
 template <class Socket>
@@ -190,7 +190,7 @@ void expect_numbers_are_passed(const way& w, Socket& near, Socket& far) {
         EXPECT_TRUE(came->numbers_lost) << "there was room for one";
         EXPECT_EQ(::fcntl(numbers[0].get(), F_GETFD), FD_CLOEXEC);
         auto mine = unix_stream::adopt(numbers[0].release());
-        const transferred t = co_await wait(mine->async_write_all(bytes_of("x")));
+        const transfer_result t = co_await wait(mine->async_write_all(bytes_of("x")));
         EXPECT_TRUE(t) << t.error.message();
         // And back: it stays the sender's as well.
         const std::array<int, 1> back{mine->native_handle()};
@@ -350,7 +350,7 @@ TEST_P(transfer_law, a_seqpacket_s_end_of_one_direction_leaves_the_other) {
         const auto r = co_await wait(s.async_recv(room(b)));
         EXPECT_EQ(r.value_or(received{}).bytes, 4u);
         const auto end = co_await wait(s.async_recv(room(b)));
-        EXPECT_EQ(end.error(), errc::end_of_stream) << end.error().message();
+        EXPECT_EQ(end.error(), errc::unexpected_eof) << end.error().message();
     });
     party.asleep();
     char c;
@@ -464,7 +464,7 @@ TEST_P(transfer_law, an_adopted_listener_is_connected_to_by_its_name) {
         auto s = co_await wait(l.async_accept());
         EXPECT_TRUE(s) << s.error().message();
         if (!s) co_return;
-        const transferred t = co_await wait(s->async_write_all(bytes_of("x")));
+        const transfer_result t = co_await wait(s->async_write_all(bytes_of("x")));
         EXPECT_TRUE(t) << t.error.message();
     });
     server.asleep();
@@ -473,7 +473,7 @@ TEST_P(transfer_law, an_adopted_listener_is_connected_to_by_its_name) {
         EXPECT_TRUE(s) << s.error().message();
         if (!s) co_return;
         std::string b(1, 0);
-        const transferred t = co_await wait(s->async_read_exact(room(b)));
+        const transfer_result t = co_await wait(s->async_read_exact(room(b)));
         EXPECT_TRUE(t) << t.error.message();
     });
     client.join();

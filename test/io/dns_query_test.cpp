@@ -42,7 +42,7 @@ public:
 
     weft::resolver_options options() const {
         weft::resolver_options o;
-        o.by = weft::resolve_by::c_ares;
+        o.by = weft::resolver_backend::c_ares;
         o.servers = socket_.local_endpoint().to_string();
         o.timeout = 5s;
         o.tries = 2;
@@ -130,7 +130,7 @@ TEST_P(dns, finds_addresses_of_both_kinds) {
     run([] {
         name_server s;
         resolver r(s.options());
-        EXPECT_EQ(r.by(), weft::resolve_by::c_ares);
+        EXPECT_EQ(r.by(), weft::resolver_backend::c_ares);
         EXPECT_EQ(r.resolve("one.test", 80).value(), std::vector{endpoint(of_v4, 80)});
         const auto both = r.resolve("two.test", 81).value();
         ASSERT_EQ(both.size(), 2u);
@@ -346,7 +346,7 @@ TEST_P(dns, serves_who_connects_by_a_name) {
         ::setenv("WEFT_RESOLVER", "c_ares", 1);
         bool by_fiber = false, by_task = false;
         run([&] {
-            if (weft::detail::default_resolver().by() != weft::resolve_by::c_ares) return;
+            if (weft::detail::default_resolver().by() != weft::resolver_backend::c_ares) return;
             weft::tcp_listener l = weft::testing::any_listener();
             const std::string where = "localhost:" + std::to_string(l.local_endpoint().port());
             by_fiber = weft::tcp_stream::connect(where).has_value();
@@ -364,11 +364,12 @@ TEST_P(dns, serves_who_connects_by_a_name) {
 
 TEST(resolver, is_chosen_by_the_environment) {
     ::setenv("WEFT_RESOLVER", "getaddrinfo", 1);
-    EXPECT_EQ(resolver().by(), weft::resolve_by::getaddrinfo);
+    EXPECT_EQ(resolver().by(), weft::resolver_backend::getaddrinfo);
     ::setenv("WEFT_RESOLVER", "c_ares", 1);
-    EXPECT_EQ(resolver().by() == weft::resolve_by::c_ares, weft::detail::dns_query::is_built_in());
+    EXPECT_EQ(resolver().by() == weft::resolver_backend::c_ares,
+              weft::detail::dns_query::is_built_in());
     ::unsetenv("WEFT_RESOLVER");
-    EXPECT_EQ(resolver().by(), weft::resolve_by::getaddrinfo);
+    EXPECT_EQ(resolver().by(), weft::resolver_backend::getaddrinfo);
 }
 
 }  // namespace

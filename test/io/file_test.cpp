@@ -26,7 +26,7 @@ using weft::bytes_of;
 using weft::fiber;
 using weft::file;
 using weft::file_options;
-using weft::transferred;
+using weft::transfer_result;
 using weft::testing::room;
 
 constexpr std::size_t mib = 1 << 20;
@@ -83,7 +83,7 @@ private:
 
 std::string read_at(file& f, std::size_t bytes, std::uint64_t offset) {
     std::string s(bytes, 0);
-    const transferred t = f.read_exact_at(room(s), offset);
+    const transfer_result t = f.read_exact_at(room(s), offset);
     EXPECT_TRUE(t) << t.error.message();
     s.resize(t.bytes);
     return s;
@@ -178,8 +178,8 @@ TEST_P(a_file, a_read_finds_the_end) {
         EXPECT_EQ(s.substr(0, 2), "bc");
         EXPECT_EQ(f.read_at(room(s), 3).value(), 0u);
         EXPECT_EQ(f.read_at(room(s), 1000).value(), 0u);
-        const transferred t = f.read_exact_at(room(s), 1);
-        EXPECT_EQ(t.error, weft::errc::end_of_stream);
+        const transfer_result t = f.read_exact_at(room(s), 1);
+        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
         EXPECT_EQ(t.bytes, 2u);
         EXPECT_EQ(f.read(room(s)).value(), 0u);
         EXPECT_EQ(f.read({}).value(), 0u);
@@ -267,7 +267,7 @@ TEST_P(a_file, may_be_large) {
     run([&] {
         file f = fresh();
         const std::string sent = text_of(5 * mib + 123);
-        const transferred t = f.write_all(bytes_of(sent));
+        const transfer_result t = f.write_all(bytes_of(sent));
         EXPECT_TRUE(t);
         EXPECT_EQ(t.bytes, sent.size());
         EXPECT_EQ(f.size().value(), sent.size());
@@ -428,7 +428,7 @@ TEST_P(a_file, a_stop_ends_a_long_transfer_between_two_pieces) {
     run([&] {
         file f = fresh();
         const pages much(64 * mib);
-        transferred t;
+        transfer_result t;
         fiber writes([&] { t = f.write_all(much.all()); });
         await_growth(f);
         writes.request_stop();
@@ -447,7 +447,7 @@ TEST_P(a_file, a_deadline_ends_a_long_transfer_between_two_pieces) {
         file f =
             file::adopt(::open("/dev/urandom", O_RDONLY | O_CLOEXEC), {.timeout = 2ms}).value();
         const pages much(64 * mib);
-        const transferred t = f.read_exact(much.all());
+        const transfer_result t = f.read_exact(much.all());
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_LT(t.bytes, much.all().size());
         EXPECT_EQ(f.position(), t.bytes);
@@ -478,7 +478,7 @@ TEST_P(a_file, close_waits_for_a_call_that_has_begun) {
     run([&] {
         file f = fresh();
         const pages much(64 * mib);
-        transferred t;
+        transfer_result t;
         fiber writes([&] { t = f.write_all(much.all()); });
         await_growth(f);
         f.close();
@@ -575,12 +575,12 @@ TEST_P(a_file, takes_and_gives_lists_of_buffers) {
             std::string text = text_of(3 * mib + 5);
             file f = fresh();
             const auto parts = read_only(cut(text, step));
-            const transferred wrote = f.write_all_at(parts, 3);
+            const transfer_result wrote = f.write_all_at(parts, 3);
             EXPECT_TRUE(wrote) << wrote.error.message();
             EXPECT_EQ(wrote.bytes, text.size());
             EXPECT_TRUE(read_at(f, text.size(), 3) == text);
             std::string got(text.size(), 0);
-            const transferred read = f.read_exact_at(cut(got, step), 3);
+            const transfer_result read = f.read_exact_at(cut(got, step), 3);
             EXPECT_TRUE(read) << read.error.message();
             EXPECT_TRUE(got == text);
             // By the position, which advances.
@@ -609,8 +609,8 @@ TEST_P(a_file, gives_some_of_a_list_and_says_where_it_ends) {
         EXPECT_EQ(f.read_at(list, 0).value(), 10u);
         EXPECT_EQ(a + b + c.substr(0, 2), "0123456789");
         EXPECT_EQ(f.read_at(list, 10).value(), 0u);
-        const transferred t = f.read_exact_at(list, 1);
-        EXPECT_EQ(t.error, weft::errc::end_of_stream);
+        const transfer_result t = f.read_exact_at(list, 1);
+        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
         EXPECT_EQ(t.bytes, 9u);
         f.seek(8);
         EXPECT_EQ(f.read(list).value(), 2u);

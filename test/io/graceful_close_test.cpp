@@ -47,7 +47,7 @@ void answer_early(Stream& s, const std::string& text, std::size_t request) {
     std::string first(100, 0);
     EXPECT_TRUE(s.read_exact(room(first)));
     EXPECT_TRUE(s.write_all(bytes_of(text)));
-    const weft::transferred t = s.close_gracefully(in(10s));
+    const weft::transfer_result t = s.close_gracefully(in(10s));
     EXPECT_FALSE(t.error) << t.error.message();
     EXPECT_EQ(t.bytes, request - first.size());
     EXPECT_EQ(s.write(bytes_of("x")).error(), weft::errc::closed);
@@ -94,7 +94,7 @@ TEST_P(graceful_close, lets_a_peer_send_all_before_it_reads) {
 TEST_P(graceful_close, is_the_same_for_tasks) {
     run([] {
         connection c = connected();
-        auto serve = [](weft::tcp_stream& s) -> weft::task<weft::transferred> {
+        auto serve = [](weft::tcp_stream& s) -> weft::task<weft::transfer_result> {
             EXPECT_TRUE(co_await s.async_write_all(bytes_of("answer")));
             co_return co_await s.async_close_gracefully(in(10s));
         };
@@ -103,7 +103,7 @@ TEST_P(graceful_close, is_the_same_for_tasks) {
             EXPECT_EQ(read_to_the_end(c.client), "answer");
             c.client.close();
         });
-        const weft::transferred t = weft::await(serve(c.server));
+        const weft::transfer_result t = weft::await(serve(c.server));
         EXPECT_FALSE(t.error) << t.error.message();
         EXPECT_EQ(t.bytes, 7u);
         client.join();
@@ -115,7 +115,7 @@ TEST_P(graceful_close, waits_no_longer_than_its_deadline) {
         connection c = connected();
         EXPECT_TRUE(c.client.write_all(bytes_of("abc")));
         const auto until = in(5ms);
-        const weft::transferred t = c.server.close_gracefully(until);
+        const weft::transfer_result t = c.server.close_gracefully(until);
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_EQ(t.bytes, 3u);
         EXPECT_GE(steady_now(), until);
@@ -134,7 +134,7 @@ TEST_P(graceful_close, drops_no_more_than_it_may) {
                 }
             });
             weft::this_fiber::yield();
-            const weft::transferred t = c.server.close_gracefully(in(10s), most);
+            const weft::transfer_result t = c.server.close_gracefully(in(10s), most);
             EXPECT_EQ(t.error, std::errc::message_size);
             EXPECT_EQ(t.bytes, most);
             EXPECT_EQ(c.server.write(bytes_of("x")).error(), weft::errc::closed);
@@ -146,7 +146,7 @@ TEST_P(graceful_close, is_quick_where_the_peer_has_ended) {
     run([] {
         connection c = connected();
         EXPECT_TRUE(c.client.shutdown(weft::direction::write));
-        const weft::transferred t = c.server.close_gracefully(in(10s));
+        const weft::transfer_result t = c.server.close_gracefully(in(10s));
         EXPECT_FALSE(t.error) << t.error.message();
         EXPECT_EQ(t.bytes, 0u);
         EXPECT_EQ(c.server.close_gracefully(in(10s)).error, weft::errc::closed);

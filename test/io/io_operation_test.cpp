@@ -121,7 +121,7 @@ TEST_P(an_io_operation, keeps_its_deadline_where_its_driver_is_given_the_next_ca
             EXPECT_TRUE(c.client.write_all(weft::bytes_of("a")));
         });
         std::string two(2, 0);
-        const weft::transferred t = c.server.read_exact(weft::testing::room(two));
+        const weft::transfer_result t = c.server.read_exact(weft::testing::room(two));
         EXPECT_EQ(t.bytes, 1u);
         EXPECT_EQ(t.error, std::errc::timed_out);
         peer.join();
@@ -135,7 +135,7 @@ TEST_P(an_io_operation, that_went_from_the_line_to_the_driver_loses_no_byte_to_a
         weft::testing::connection c = weft::testing::connected();
         io_entry& e = descriptor_ref::find(c.server.native_handle()).entry();
         std::string three(3, 0);
-        weft::transferred t;
+        weft::transfer_result t;
         weft::fiber reader([&] { t = c.server.read_exact(weft::testing::room(three)); });
         e.life.fetch_add(io_entry::crowd / 2);
         weft::this_fiber::sleep_for(1ms);
@@ -161,11 +161,11 @@ TEST_P(an_io_operation, that_went_from_the_line_to_the_driver_loses_no_byte_to_a
 TEST_P(an_io_operation, that_is_stopped_when_its_deadline_moves_on_leaves_its_line) {
     run([] {
         weft::testing::connection c = weft::testing::connected();
-        c.server.set_options({.read_timeout = 200ms, .min_rate = 10});
+        c.server.set_options({.read_timeout = 200ms, .min_read_bytes_per_second = 10});
         const weft::time_point began = weft::steady_now();
         weft::fiber reader([&] {
             std::string some(100, 0);
-            const weft::transferred t = c.server.read_exact(weft::testing::room(some));
+            const weft::transfer_result t = c.server.read_exact(weft::testing::room(some));
             EXPECT_EQ(t.bytes, 1u);
             EXPECT_EQ(t.error, std::errc::operation_canceled);
         });

@@ -22,8 +22,8 @@ namespace {
 
 using weft::descriptor;
 using weft::descriptor_ref;
+using weft::detail::buffer_pool;
 using weft::detail::io_request;
-using weft::detail::receive_buffers;
 
 // A driver that completes calls need not hold back a buffer when there is nothing to put in it:
 // some systems report the end, or an error, with a buffer.
@@ -31,7 +31,7 @@ TEST(io_request, keeps_a_buffer_that_comes_with_its_result_for_bytes_alone) {
     std::error_code error;
     const descriptor owned(
         descriptor_ref::adopt(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), 0, error));
-    auto* const lender = new receive_buffers;
+    auto* const lender = new buffer_pool;
     for (const std::int64_t n : {5, 0, -ECONNRESET}) {
         io_request r(io_request::receive, true, owned.ref(), nullptr, 0);
         r.borrows = r.under_way = true;

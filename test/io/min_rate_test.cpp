@@ -1,4 +1,4 @@
-// stream_options::min_rate: peers that send slowly, by a clock that jumps.
+// stream_options::min_read_bytes_per_second: peers that send slowly, by a clock that jumps.
 
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ private:
     int quiet_ = 0;  // waits since anything happened
 };
 
-class min_rate : public ::testing::TestWithParam<io_kind> {
+class min_read_bytes_per_second : public ::testing::TestWithParam<io_kind> {
 protected:
     void SetUp() override {
         const char* why = nullptr;
@@ -106,23 +106,23 @@ protected:
 private:
     std::unique_ptr<weft::loop> loop_;
 };
-INSTANTIATE_ON_DRIVERS(min_rate);
+INSTANTIATE_ON_DRIVERS(min_read_bytes_per_second);
 
-TEST_P(min_rate, ends_a_peer_that_sends_a_byte_now_and_then) {
+TEST_P(min_read_bytes_per_second, ends_a_peer_that_sends_a_byte_now_and_then) {
     against(1, 400ms, [&](unix_stream& s) {
-        s.set_options({.read_timeout = 1s, .min_rate = 100});
+        s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
         std::string b(1000, 0);
-        const weft::transferred t = s.read_exact(room(b));
+        const weft::transfer_result t = s.read_exact(room(b));
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_EQ(t.bytes, 2u) << "what came is not lost";
         EXPECT_EQ(loop().now() - began, 1020ms) << "ten for each byte";
     });
 }
 
-TEST_P(min_rate, ends_it_before_the_mark_as_well) {
+TEST_P(min_read_bytes_per_second, ends_it_before_the_mark_as_well) {
     against(1, 400ms, [&](unix_stream& s) {
-        s.set_options({.read_timeout = 1s, .min_rate = 100});
+        s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
         std::string text;
         EXPECT_EQ(s.read_until(text, "\r\n\r\n").error(), std::errc::timed_out);
@@ -132,9 +132,9 @@ TEST_P(min_rate, ends_it_before_the_mark_as_well) {
     });
 }
 
-TEST_P(min_rate, lets_who_is_slow_and_steady_be_slow) {
+TEST_P(min_read_bytes_per_second, lets_who_is_slow_and_steady_be_slow) {
     against(30, 200ms, [&](unix_stream& s) {
-        s.set_options({.read_timeout = 1s, .min_rate = 100});
+        s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
         std::string b(3000, 0);
         EXPECT_TRUE(s.read_exact(room(b)));
@@ -145,9 +145,9 @@ TEST_P(min_rate, lets_who_is_slow_and_steady_be_slow) {
     });
 }
 
-TEST_P(min_rate, ends_who_is_a_tenth_too_slow_when_that_has_added_up) {
+TEST_P(min_read_bytes_per_second, ends_who_is_a_tenth_too_slow_when_that_has_added_up) {
     against(9, 100ms, [&](unix_stream& s) {
-        s.set_options({.read_timeout = 1s, .min_rate = 100});
+        s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
         std::string b(3000, 0);
         EXPECT_EQ(s.read_exact(room(b)).error, std::errc::timed_out);
@@ -158,37 +158,37 @@ TEST_P(min_rate, ends_who_is_a_tenth_too_slow_when_that_has_added_up) {
 }
 
 // Ten minutes' worth comes at once, and then nothing for ten seconds.
-TEST_P(min_rate, gives_no_credit_beyond_the_timeout) {
+TEST_P(min_read_bytes_per_second, gives_no_credit_beyond_the_timeout) {
     against(60000, 10s, [&](unix_stream& s) {
         weft::this_fiber::sleep_for(5s);
-        s.set_options({.read_timeout = 8s, .min_rate = 100});
+        s.set_options({.read_timeout = 8s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
         std::string b(100000, 0);
-        const weft::transferred t = s.read_exact(room(b));
+        const weft::transfer_result t = s.read_exact(room(b));
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_EQ(t.bytes, 60000u);
         EXPECT_EQ(loop().now() - began, 5s + 8s);
     });
 }
 
-TEST_P(min_rate, is_the_same_for_tasks) {
+TEST_P(min_read_bytes_per_second, is_the_same_for_tasks) {
     against(1, 400ms, [&](unix_stream& s) {
-        s.set_options({.read_timeout = 1s, .min_rate = 100});
-        auto read = [](unix_stream& from) -> weft::task<weft::transferred> {
+        s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
+        auto read = [](unix_stream& from) -> weft::task<weft::transfer_result> {
             std::string b(1000, 0);
             co_return co_await from.async_read_exact(room(b));
         };
         const auto began = loop().now();
-        const weft::transferred t = weft::await(read(s));
+        const weft::transfer_result t = weft::await(read(s));
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_EQ(t.bytes, 2u);
         EXPECT_EQ(loop().now() - began, 1020ms);
     });
 }
 
-TEST_P(min_rate, leaves_the_deadlines_of_others_alone) {
+TEST_P(min_read_bytes_per_second, leaves_the_deadlines_of_others_alone) {
     against(30, 200ms, [&](unix_stream& s) {
-        s.set_options({.read_timeout = 1s, .min_rate = 100});
+        s.set_options({.read_timeout = 1s, .min_read_bytes_per_second = 100});
         const auto began = loop().now();
         std::string b(3000, 0);
         const weft::timeout_scope limit(5s);
@@ -200,8 +200,8 @@ TEST_P(min_rate, leaves_the_deadlines_of_others_alone) {
 TEST(min_rate_death, without_a_timeout_to_put_off_ends_the_program) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be a thread of the library
     auto [near, far] = unix_stream::pair().value();
-    EXPECT_DEATH(near.set_options({.min_rate = 100}),
-                 "a stream has a min_rate, and no read_timeout");
+    EXPECT_DEATH(near.set_options({.min_read_bytes_per_second = 100}),
+                 "a stream has a min_read_bytes_per_second, and no read_timeout");
 }
 
 }  // namespace

@@ -208,7 +208,7 @@ TEST_P(passed_numbers, go_once_with_bytes_that_take_several_calls) {
         const int number = p.reads.get();
         const std::string text(8 << 20, 'x');
         fiber sender([&, &to = a] {
-            const weft::transferred t = to.send_numbers(bytes_of(text), {&number, 1});
+            const weft::transfer_result t = to.send_numbers(bytes_of(text), {&number, 1});
             EXPECT_TRUE(t);
             EXPECT_EQ(t.bytes, text.size());
             to.close();
@@ -302,7 +302,7 @@ TEST_P(passed_numbers, serve_tasks_and_refuse_what_cannot_be) {
         EXPECT_EQ(c.send_numbers({}, {&number, 1}).error(), std::errc::invalid_argument);
         c.close();
         EXPECT_EQ(c.send_numbers(bytes_of("x"), {&number, 1}).error(), weft::errc::closed);
-        EXPECT_EQ(d.recv_numbers(room(s), {}).error(), weft::errc::end_of_stream);
+        EXPECT_EQ(d.recv_numbers(room(s), {}).error(), weft::errc::unexpected_eof);
         EXPECT_EQ(unix_stream().send_numbers(bytes_of("x"), {&number, 1}).error,
                   std::errc::bad_file_descriptor);
     });

@@ -66,7 +66,7 @@ TEST_P(a_pipe, a_slow_reader_suspends_the_writer) {
         std::string sent(4 << 20, 0);
         for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 7 + i / 4096);
         fiber f([&] {
-            const weft::transferred t = writer.write_all(bytes_of(sent));
+            const weft::transfer_result t = writer.write_all(bytes_of(sent));
             EXPECT_TRUE(t);
             EXPECT_EQ(t.bytes, sent.size());
         });
@@ -88,7 +88,7 @@ TEST_P(a_pipe, read_finds_the_end) {
         EXPECT_EQ(reader.read(room(s)).value(), 4u);
         EXPECT_EQ(s, "last");
         EXPECT_EQ(reader.read(room(s)).value(), 0u);
-        EXPECT_EQ(reader.read_exact(room(s)).error, weft::errc::end_of_stream);
+        EXPECT_EQ(reader.read_exact(room(s)).error, weft::errc::unexpected_eof);
     });
 }
 
@@ -122,7 +122,7 @@ TEST_P(a_pipe, who_waits_to_write_is_told_that_nobody_reads) {
             weft::this_fiber::sleep_for(1ms);
             reader.close();
         });
-        const weft::transferred t = writer.write_all(bytes_of(much));
+        const weft::transfer_result t = writer.write_all(bytes_of(much));
         EXPECT_EQ(t.error, std::errc::broken_pipe);
         EXPECT_GT(t.bytes, 0u);
         EXPECT_LT(t.bytes, much.size());
@@ -210,7 +210,7 @@ TEST_P(a_pipe, keeps_its_timeouts) {
         EXPECT_EQ(reader.read(room(s)).error(), std::errc::timed_out);
         writer.set_options({.write_timeout = 1ms});
         const std::string much(1 << 20, 'x');
-        const weft::transferred t = writer.write_all(bytes_of(much));
+        const weft::transfer_result t = writer.write_all(bytes_of(much));
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_GT(t.bytes, 0u);
     });

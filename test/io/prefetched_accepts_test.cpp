@@ -65,7 +65,7 @@ TEST_P(accepting_ahead, takes_few_that_nobody_asks_for_and_closes_them_with_the_
             server.join();
             weft::this_fiber::sleep_for(2ms);
             const long taken = descriptor_count() - before - 2 - n;
-            EXPECT_LE(taken, 2 * long(weft::detail::accept_ahead::most));
+            EXPECT_LE(taken, 2 * long(weft::detail::prefetched_accepts::most));
             const auto more = clients_of(l, 10);
             weft::this_fiber::sleep_for(2ms);
             EXPECT_EQ(descriptor_count() - before - 2 - n - 10, taken) << "nobody has asked since";
@@ -249,15 +249,15 @@ TEST_P(accepting_ahead, a_call_of_ones_own_does_not_block) {
 }
 
 // The system ends a multishot accept if the listener does not block.
-TEST(accept_reserve, leaves_a_listener_that_a_driver_serves_as_that_needs_it) {
+TEST(reserve_fd, leaves_a_listener_that_a_driver_serves_as_that_needs_it) {
     tcp_listener l = weft::testing::any_listener();
-    const auto ahead =
-        std::make_shared<weft::detail::accept_ahead>(weft::descriptor_ref::find(l.native_handle()));
+    const auto ahead = std::make_shared<weft::detail::prefetched_accepts>(
+        weft::descriptor_ref::find(l.native_handle()));
     const auto driver = weft::make_io_driver(weft::io_kind::poll);
     ASSERT_TRUE(ahead->serve(*driver));
     ASSERT_TRUE(ahead->begin(*driver));
     ASSERT_EQ(::fcntl(l.native_handle(), F_GETFL) & O_NONBLOCK, 0);
-    weft::detail::accept_reserve r(ahead);
+    weft::detail::reserve_fd r(ahead);
     const tcp_stream client = tcp_stream::connect(l.local_endpoint()).value();
     r.refuse(weft::descriptor_ref::find(l.native_handle()));
     EXPECT_EQ(r.refused_count(), 1u);

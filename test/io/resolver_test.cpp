@@ -220,7 +220,7 @@ TEST(resolver, who_is_stopped_does_not_wait_for_the_answer) {
     std::mutex held;
     held.lock();
     ASSERT_TRUE(busy.post([&] { const std::lock_guard until_released(held); }));
-    resolver r({.pool = &busy, .by = weft::resolve_by::getaddrinfo});
+    resolver r({.pool = &busy, .by = weft::resolver_backend::getaddrinfo});
     in_a_fiber([&] {
         std::error_code how;
         fiber f([&] { how = r.resolve("localhost", 1).error(); });
@@ -235,14 +235,14 @@ TEST(resolver, who_is_stopped_does_not_wait_for_the_answer) {
 
 using weft::testing::known_name;
 
-constexpr auto by_system = weft::resolve_by::getaddrinfo;
+constexpr auto by_system = weft::resolver_backend::getaddrinfo;
 
 TEST(resolver, keeps_the_names_that_were_used_last) {
     const known_name a("a.known", {"127.0.0.1"});
     const known_name b("b.known", {"127.0.0.1"});
     const known_name c("c.known", {"127.0.0.1"});
     in_a_fiber([&] {
-        resolver r({.keep = 1h, .max_names = 2, .by = by_system});
+        resolver r({.keep = 1h, .max_cache_entry_count = 2, .by = by_system});
         for (const char* name : {"a.known", "b.known", "a.known", "c.known", "a.known", "c.known"})
             EXPECT_TRUE(r.resolve(name, 1));
         EXPECT_EQ(a.asked(), 1u) << "in use all the time";
@@ -255,7 +255,7 @@ TEST(resolver, keeps_the_names_that_were_used_last) {
 TEST(resolver, lets_an_answer_go_that_holds_no_more_before_one_that_does) {
     const known_name a("a.known", {"127.0.0.1"});
     in_a_fiber([&] {
-        resolver r({.keep = 1h, .max_names = 2, .by = by_system});
+        resolver r({.keep = 1h, .max_cache_entry_count = 2, .by = by_system});
         EXPECT_TRUE(r.resolve("a.known", 1));
         EXPECT_FALSE(r.resolve("bad name", 1));  // later, but with nothing to cache
         EXPECT_FALSE(r.resolve("another bad name", 1));
@@ -268,10 +268,10 @@ TEST(resolver, keeps_no_more_names_than_it_may) {
     const known_name a("a.known", {"127.0.0.1"});
     const known_name b("b.known", {"127.0.0.1"});
     in_a_fiber([&] {
-        resolver r({.keep = 1h, .max_names = 1, .by = by_system});
+        resolver r({.keep = 1h, .max_cache_entry_count = 1, .by = by_system});
         for (const char* name : {"a.known", "b.known", "a.known"}) EXPECT_TRUE(r.resolve(name, 1));
         EXPECT_EQ(a.asked(), 2u);
-        resolver none({.keep = 1h, .max_names = 0, .by = by_system});
+        resolver none({.keep = 1h, .max_cache_entry_count = 0, .by = by_system});
         for (int i = 0; i < 2; ++i) EXPECT_TRUE(none.resolve("b.known", 1));
         EXPECT_EQ(b.asked(), 3u);
     });
@@ -283,7 +283,7 @@ TEST(resolver, forgets_no_question_that_is_under_way) {
     known_name other("b.known", {"127.0.0.1"});
     slow.hold();
     in_a_fiber([&] {
-        resolver r({.keep = 1h, .max_names = 1, .by = by_system});
+        resolver r({.keep = 1h, .max_cache_entry_count = 1, .by = by_system});
         std::size_t answers = 0;
         std::vector<fiber> all;
         const auto ask = [&] { answers += r.resolve("a.known", 1).has_value(); };

@@ -34,7 +34,7 @@ TEST_P(sent_file, comes_whole_and_from_its_place) {
         auto c = weft::testing::connected();
         const std::uint64_t position = f.position();
         fiber sender([&] {
-            const weft::transferred t = c.client.send_file(f, 5, text.size() - 5);
+            const weft::transfer_result t = c.client.send_file(f, 5, text.size() - 5);
             EXPECT_TRUE(t) << t.error.message();
             EXPECT_EQ(t.bytes, text.size() - 5);
             EXPECT_TRUE(c.client.write_all(bytes_of("rest")));
@@ -82,13 +82,13 @@ TEST_P(sent_file, that_is_shorter_says_how_much_was_sent) {
     run([] {
         file f = file_with("short");
         auto c = weft::testing::connected();
-        const weft::transferred t = c.client.send_file(f, 1, 100);
-        EXPECT_EQ(t.error, weft::errc::end_of_stream);
+        const weft::transfer_result t = c.client.send_file(f, 1, 100);
+        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
         EXPECT_EQ(t.bytes, 4u);
         std::string got(4, 0);
         EXPECT_TRUE(c.server.read_exact(room(got)));
         EXPECT_EQ(got, "hort");
-        EXPECT_EQ(c.client.send_file(f, 9, 1).error, weft::errc::end_of_stream);
+        EXPECT_EQ(c.client.send_file(f, 9, 1).error, weft::errc::unexpected_eof);
         EXPECT_TRUE(c.client.send_file(f, 0, 0));
     });
 }
@@ -97,7 +97,7 @@ TEST_P(sent_file, that_is_truncated_meanwhile_says_how_much_was_sent) {
     run([] {
         file f = file_with(std::string(32 << 20, 'x'));
         auto c = weft::testing::connected();
-        weft::transferred t;
+        weft::transfer_result t;
         fiber sender([&] {
             t = c.client.send_file(f, 0, 32 << 20);
             c.client.close();
@@ -108,7 +108,7 @@ TEST_P(sent_file, that_is_truncated_meanwhile_says_how_much_was_sent) {
         std::size_t got = some.size();
         while (const std::size_t n = c.server.read(room(some)).value()) got += n;
         sender.join();
-        EXPECT_EQ(t.error, weft::errc::end_of_stream);
+        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
         EXPECT_LT(t.bytes, 32u << 20);
         EXPECT_EQ(got, t.bytes);
     });
@@ -136,7 +136,7 @@ TEST_P(sent_file, to_a_peer_that_has_gone_is_an_error_and_no_signal) {
         file f = file_with(std::string(32 << 20, 'x'));
         auto c = weft::testing::connected();
         c.server.close();
-        weft::transferred t;
+        weft::transfer_result t;
         for (int i = 0; i < 3; ++i) t = c.client.send_file(f, 0, 32 << 20);
         EXPECT_TRUE(t.error == std::errc::broken_pipe || t.error == std::errc::connection_reset);
     });
@@ -147,7 +147,7 @@ TEST_P(sent_file, ends_by_a_timeout_with_what_was_sent) {
         file f = file_with(std::string(32 << 20, 'x'));
         auto c = weft::testing::connected();
         c.client.set_options({.write_timeout = 5ms});
-        const weft::transferred t = c.client.send_file(f, 0, 32 << 20);
+        const weft::transfer_result t = c.client.send_file(f, 0, 32 << 20);
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_GT(t.bytes, 0u);
         c.client.close();

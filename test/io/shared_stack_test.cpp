@@ -81,7 +81,7 @@ TEST_P(on_a_shared_stack, servers_and_clients_keep_their_bytes) {
         l.close();
         server.join();
     });
-    EXPECT_GT(group_.statistics().copies, 100u);
+    EXPECT_GT(group_.stats().copies, 100u);
 }
 
 TEST_P(on_a_shared_stack, lines_are_read_into_a_string_of_the_stack) {
@@ -155,7 +155,7 @@ TEST_P(on_a_shared_stack, a_session_that_is_stopped_ends) {
         session.request_stop();
         session.join();
     });
-    EXPECT_EQ(group_.statistics().coroutines, 0u);
+    EXPECT_EQ(group_.stats().coroutines, 0u);
 }
 
 // A loop of its own, in the process that dies.

@@ -194,7 +194,7 @@ TEST_P(a_transfer, of_all_keeps_its_turn_from_the_first_part_to_the_last) {
         connection c = connected();
         const std::string text = weft::testing::bytes_unlike(8 << 20);
         fiber writer([&] {
-            const weft::transferred t = c.server.write_all(bytes_of(text));
+            const weft::transfer_result t = c.server.write_all(bytes_of(text));
             EXPECT_TRUE(t);
             EXPECT_EQ(t.bytes, text.size());
         });
@@ -258,7 +258,7 @@ TEST(the_size_of_a_transfer, is_small) {
 TEST_P(a_transfer, keeps_nothing_in_the_frame_that_awaits) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
     run([] {
-        const auto used = [] { return weft::block_cache::statistics().used_bytes; };
+        const auto used = [] { return weft::block_cache::stats().used_bytes; };
         connection c = connected();
         std::array<std::byte, 8> b;
         const auto reads = [&]() -> weft::task<std::size_t> {
@@ -375,8 +375,8 @@ TEST_P(a_transfer, of_a_shared_stack_has_little_of_it_copied) {
         fiber a([&] { reads(first.server); }, {.shared = &group});
         fiber b([&] { reads(second.server); }, {.shared = &group});
         weft::this_fiber::sleep_for(2ms);
-        EXPECT_GE(group.statistics().saved_bytes, 512u);
-        EXPECT_LE(group.statistics().saved_bytes, 512u + 448u);
+        EXPECT_GE(group.stats().saved_bytes, 512u);
+        EXPECT_LE(group.stats().saved_bytes, 512u + 448u);
         first.client.close();
         second.client.close();
     });

@@ -194,7 +194,7 @@ TEST_P(tcp, a_slow_reader_suspends_the_writer) {
         std::string sent(8 << 20, 0);
         for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 7 + i / 4096);
         fiber writer([&] {
-            const weft::transferred t = c.client.write_all(bytes_of(sent));
+            const weft::transfer_result t = c.client.write_all(bytes_of(sent));
             EXPECT_TRUE(t);
             EXPECT_EQ(t.bytes, sent.size());
         });
@@ -228,8 +228,8 @@ TEST_P(tcp, read_exact_tells_how_far_it_came) {
         ASSERT_TRUE(c.client.write_all(bytes_of("abc")));
         c.client.close();
         std::string s(10, 0);
-        const weft::transferred t = c.server.read_exact(room(s));
-        EXPECT_EQ(t.error, weft::errc::end_of_stream);
+        const weft::transfer_result t = c.server.read_exact(room(s));
+        EXPECT_EQ(t.error, weft::errc::unexpected_eof);
         EXPECT_EQ(t.bytes, 3u);
     });
 }
@@ -257,7 +257,7 @@ TEST_P(tcp, reads_until_a_mark) {
         EXPECT_EQ(text, "more");
         EXPECT_EQ(c.server.read_until(text, "e").value(), 4u) << "it is there already";
         c.client.close();
-        EXPECT_EQ(c.server.read_until(text, "\n").error(), weft::errc::end_of_stream);
+        EXPECT_EQ(c.server.read_until(text, "\n").error(), weft::errc::unexpected_eof);
         EXPECT_EQ(text, "more");
     });
 }
@@ -323,7 +323,7 @@ TEST_P(tcp, read_ends_at_its_timeout_and_the_stream_lives) {
         EXPECT_EQ(c.server.read(room(s)).error(), std::errc::timed_out);
         EXPECT_GE(weft::steady_now() - before, 5ms);
         ASSERT_TRUE(c.client.write_all(bytes_of("ab")));
-        const weft::transferred t = c.server.read_exact(room(s));
+        const weft::transfer_result t = c.server.read_exact(room(s));
         EXPECT_EQ(t.error, std::errc::timed_out);
         EXPECT_EQ(t.bytes, 2u);
         ASSERT_TRUE(c.client.write_all(bytes_of("c")));
@@ -523,7 +523,7 @@ TEST_P(tcp, what_nobody_reads_ends_the_connection_after_the_user_timeout) {
         connection c = connected();
         ASSERT_TRUE(c.client.set_user_timeout(50ms));
         const std::string much(16 << 20, 'x');
-        const weft::transferred sent = c.client.write_all(bytes_of(much));
+        const weft::transfer_result sent = c.client.write_all(bytes_of(much));
         EXPECT_EQ(sent.error, std::errc::timed_out);
         EXPECT_LT(sent.bytes, much.size());
     });

@@ -102,7 +102,7 @@ TEST_P(tls_law, a_reset_is_told_at_each_step) {
     }
     {
         tls_pair p = shaken_by_threads();
-        transferred t;
+        transfer_result t;
         crew party(way(), [&](auto wait) -> task<> {
             std::string b(8, 0);
             t = co_await wait(p.server.async_read_exact(room(b)));
@@ -123,7 +123,7 @@ TEST_P(tls_law, a_reset_is_told_at_each_step) {
         tls_pair p = shaken_by_threads();
         make_small(p);
         const std::string much(8 << 20, 'x');
-        transferred t;
+        transfer_result t;
         crew party(way(), [&](auto wait) -> task<> {
             t = co_await wait(p.server.async_write_all(bytes_of(much)));
         });
@@ -139,7 +139,7 @@ TEST_P(tls_law, what_there_was_no_room_for_is_sent_later) {
     tls_pair p = shaken_by_threads();
     make_small(p);
     const std::string much = bytes_unlike(3 << 20);
-    transferred t;
+    transfer_result t;
     crew writer(way(), [&](auto wait) -> task<> {
         t = co_await wait(p.server.async_write_all(bytes_of(much)));
         EXPECT_TRUE(co_await wait(p.server.async_shutdown()));
@@ -166,10 +166,10 @@ TEST_P(tls_law, either_direction_may_end_before_the_other) {
     tls_pair p = shaken_by_threads();
     crew both(way(), [&](auto wait) -> task<> {
         EXPECT_TRUE(co_await wait(p.server.async_shutdown()));
-        const transferred late = co_await wait(p.server.async_write_all(bytes_of("x")));
+        const transfer_result late = co_await wait(p.server.async_write_all(bytes_of("x")));
         EXPECT_EQ(late.error, std::errc::broken_pipe) << late.error.message();
         std::string b(4, 0);
-        const transferred t = co_await wait(p.server.async_read_exact(room(b)));
+        const transfer_result t = co_await wait(p.server.async_read_exact(room(b)));
         EXPECT_TRUE(t) << t.error.message();
         EXPECT_EQ(b, "last");
         const auto end = co_await wait(p.server.async_read(room(b)));
@@ -196,9 +196,9 @@ TEST_P(tls_law, a_transfer_of_nothing_is_done_at_once) {
         const timeout_scope soon(500ms);
         const auto some = co_await wait(p.server.async_read({}));
         EXPECT_TRUE(some) << some.error().message();
-        const transferred all = co_await wait(p.server.async_read_exact({}));
+        const transfer_result all = co_await wait(p.server.async_read_exact({}));
         EXPECT_TRUE(all) << all.error.message();
-        const transferred to_a_full_one = co_await wait(p.server.async_write_all({}));
+        const transfer_result to_a_full_one = co_await wait(p.server.async_write_all({}));
         EXPECT_TRUE(to_a_full_one) << to_a_full_one.error.message();
     });
     party.join();
@@ -219,11 +219,11 @@ TEST_P(tls_law, one_that_was_closed_refuses_and_leaves_its_number_alone) {
         expect_closed(n.error(), "read");
         const auto none = co_await wait(p.server.async_read({}));
         expect_closed(none.error(), "read of nothing");
-        const transferred exact = co_await wait(p.server.async_read_exact(room(b)));
+        const transfer_result exact = co_await wait(p.server.async_read_exact(room(b)));
         expect_closed(exact.error, "read_exact");
-        const transferred all = co_await wait(p.server.async_write_all(bytes_of("x")));
+        const transfer_result all = co_await wait(p.server.async_write_all(bytes_of("x")));
         expect_closed(all.error, "write_all");
-        const transferred nothing = co_await wait(p.server.async_write_all({}));
+        const transfer_result nothing = co_await wait(p.server.async_write_all({}));
         expect_closed(nothing.error, "write_all of nothing");
         const auto end = co_await wait(p.server.async_shutdown());
         expect_closed(end.error(), "shutdown");
@@ -315,7 +315,7 @@ struct tls_full_row : tls_row {
         const auto end = steady_now() + cancel_patience;
         for (int in_vain = 0; in_vain < 3;) {
             const timeout_scope soon(1ms);
-            const transferred t = s.write_all(bytes_of(much));
+            const transfer_result t = s.write_all(bytes_of(much));
             filled += t.bytes;
             const bool moves = t.bytes != 0 || (is_under_way() && steady_now() < end);
             in_vain = moves ? 0 : in_vain + 1;

@@ -82,18 +82,18 @@ TEST_F(context_of_tls, refuses_the_key_of_another) {
 }
 
 TEST_F(context_of_tls, a_refusal_has_a_name_and_a_reason) {
-    using weft::tls_refusal;
+    using weft::tls_verify_error;
     const std::error_code other(X509_V_ERR_HOSTNAME_MISMATCH, weft::tls_trust_category());
-    EXPECT_EQ(other, tls_refusal::other_host);
-    EXPECT_NE(other, tls_refusal::not_trusted);
+    EXPECT_EQ(other, tls_verify_error::hostname_mismatch);
+    EXPECT_NE(other, tls_verify_error::untrusted);
     EXPECT_EQ(other.message(), "hostname mismatch");
     const std::error_code old(X509_V_ERR_CERT_HAS_EXPIRED, weft::tls_trust_category());
-    EXPECT_EQ(old, tls_refusal::not_trusted);
-    EXPECT_NE(old, tls_refusal::other_host);
+    EXPECT_EQ(old, tls_verify_error::untrusted);
+    EXPECT_NE(old, tls_verify_error::hostname_mismatch);
     // A condition is no code: its number is not one of OpenSSL's.
     const std::error_code two(2, weft::tls_trust_category());
-    EXPECT_NE(two, tls_refusal::other_host);
-    EXPECT_EQ(make_error_condition(tls_refusal::other_host).message(),
+    EXPECT_NE(two, tls_verify_error::hostname_mismatch);
+    EXPECT_EQ(make_error_condition(tls_verify_error::hostname_mismatch).message(),
               "the certificate is another host's");
 }
 

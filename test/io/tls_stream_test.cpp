@@ -30,9 +30,9 @@ using weft::bytes_of;
 using weft::errc;
 using weft::fiber;
 using weft::tls_context;
-using weft::tls_refusal;
 using weft::tls_stream;
-using weft::transferred;
+using weft::tls_verify_error;
+using weft::transfer_result;
 using weft::testing::anna;
 using weft::testing::bytes_unlike;
 using weft::testing::client_context;
@@ -158,7 +158,7 @@ TEST_P(tls, both_write_more_than_fits_between_them) {
         auto [client, server] = shaken();
         const std::string sent = bytes_unlike(3 << 20);
         auto send = [&](tls_stream& s) {
-            const transferred t = s.write_all(bytes_of(sent));
+            const transfer_result t = s.write_all(bytes_of(sent));
             EXPECT_TRUE(t) << t.error.message();
             EXPECT_EQ(t.bytes, sent.size());
             EXPECT_TRUE(s.shutdown());
@@ -181,9 +181,9 @@ TEST_P(tls, tells_the_end) {
         EXPECT_TRUE(client.shutdown());
         EXPECT_TRUE(client.shutdown()) << "it is said already";
         EXPECT_EQ(client.write_all(bytes_of("x")).error, std::errc::broken_pipe);
-        const transferred t = server.read_exact(room(s));
+        const transfer_result t = server.read_exact(room(s));
         EXPECT_EQ(t.bytes, 4u);
-        EXPECT_EQ(t.error, errc::end_of_stream);
+        EXPECT_EQ(t.error, errc::unexpected_eof);
         EXPECT_EQ(server.read(room(s)).value(), 0u);
         EXPECT_EQ(server.read(room(s)).value(), 0u);
         EXPECT_TRUE(server.write_all(bytes_of("still"))) << "the other direction is open";
@@ -198,16 +198,16 @@ TEST_P(tls, being_cut_off_is_no_end) {
         EXPECT_TRUE(between.client.write_all(bytes_of("last")));
         EXPECT_TRUE(between.client.under().shutdown(weft::direction::write));
         EXPECT_EQ(between.server.read(room(s)).value(), 4u);
-        EXPECT_EQ(between.server.read(room(s)).error(), errc::end_of_stream);
-        EXPECT_EQ(between.server.read(room(s)).error(), errc::end_of_stream) << "for good";
-        EXPECT_EQ(between.server.write_all(bytes_of("x")).error, errc::end_of_stream);
+        EXPECT_EQ(between.server.read(room(s)).error(), errc::unexpected_eof);
+        EXPECT_EQ(between.server.read(room(s)).error(), errc::unexpected_eof) << "for good";
+        EXPECT_EQ(between.server.write_all(bytes_of("x")).error, errc::unexpected_eof);
         auto within = shaken();
         EXPECT_TRUE(within.client.under().write_all(bytes_of({"\x17\x03\x03\0\x40half", 9})));
         EXPECT_TRUE(within.client.under().shutdown(weft::direction::write));
-        EXPECT_EQ(within.server.read(room(s)).error(), errc::end_of_stream);
+        EXPECT_EQ(within.server.read(room(s)).error(), errc::unexpected_eof);
         tls_pair before = unshaken();
         EXPECT_TRUE(before.client.under().shutdown(weft::direction::write));
-        EXPECT_EQ(before.server.handshake().error(), errc::end_of_stream);
+        EXPECT_EQ(before.server.handshake().error(), errc::unexpected_eof);
     });
 }
 
@@ -238,9 +238,9 @@ std::error_code refusal_of(tls_pair p) {
 
 TEST_P(tls, refuses_another_host) {
     run([] {
-        EXPECT_EQ(refusal_of(unshaken("bert.test")), tls_refusal::other_host);
-        EXPECT_EQ(refusal_of(unshaken("127.0.0.2")), tls_refusal::other_host);
-        EXPECT_EQ(refusal_of(unshaken("nna.test")), tls_refusal::other_host);
+        EXPECT_EQ(refusal_of(unshaken("bert.test")), tls_verify_error::hostname_mismatch);
+        EXPECT_EQ(refusal_of(unshaken("127.0.0.2")), tls_verify_error::hostname_mismatch);
+        EXPECT_EQ(refusal_of(unshaken("nna.test")), tls_verify_error::hostname_mismatch);
     });
 }
 
@@ -249,10 +249,10 @@ TEST_P(tls, refuses_whom_nobody_trusts) {
         const tls_identity bert("bert.test");
         const tls_context only_bert = tls_context::client(bert.certificate()).value();
         const std::error_code e = refusal_of(unshaken("anna.test", only_bert));
-        EXPECT_EQ(e, tls_refusal::not_trusted);
+        EXPECT_EQ(e, tls_verify_error::untrusted);
         EXPECT_EQ(e.value(), X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT) << e.message();
         EXPECT_EQ(refusal_of(unshaken("anna.test", tls_context::client().value())),
-                  tls_refusal::not_trusted);
+                  tls_verify_error::untrusted);
     });
 }
 
@@ -267,7 +267,7 @@ TEST_P(tls, refuses_whose_time_is_over) {
              tls_stream::server(std::move(s),
                                 tls_context::server(past.certificate(), past.key()).value())
                  .value()});
-        EXPECT_EQ(e, tls_refusal::not_trusted);
+        EXPECT_EQ(e, tls_verify_error::untrusted);
         EXPECT_EQ(e.value(), X509_V_ERR_CERT_HAS_EXPIRED) << e.message();
     });
 }
@@ -362,7 +362,7 @@ TEST_P(tls, a_write_that_was_ended_goes_on_where_it_was) {
         ::setsockopt(client.under().native_handle(), SOL_SOCKET, SO_SNDBUF, &few, sizeof few);
         const std::string all = bytes_unlike(8 << 20);
         const std::string_view text = all;
-        transferred t;
+        transfer_result t;
         fiber f([&] { t = client.write_all(bytes_of(text)); }, {.launch = weft::launch::dispatch});
         f.request_stop();
         f.join();
@@ -410,7 +410,7 @@ std::size_t bytes_in(tls_stream& s, unsigned long where) {
 // Writes until there is no more room, and is stopped. Returns how many bytes it wrote. Some of them
 // are in the stream.
 std::size_t write_until_full(tls_stream& s, const std::string& text) {
-    transferred t;
+    transfer_result t;
     fiber f([&] { t = s.write_all(bytes_of(text)); }, {.launch = weft::launch::dispatch});
     f.request_stop();
     f.join();
@@ -421,7 +421,7 @@ std::size_t write_until_full(tls_stream& s, const std::string& text) {
 
 void expect_to_read(tls_stream& s, std::string_view what) {
     std::string got(what.size(), 0);
-    const transferred t = s.read_exact(room(got));
+    const transfer_result t = s.read_exact(room(got));
     EXPECT_TRUE(t) << t.bytes << " of " << what.size() << " bytes, " << t.error.message();
     EXPECT_TRUE(got == what);
 }
@@ -434,7 +434,7 @@ TEST_P(tls, a_peer_that_asks_and_never_reads_the_answers_is_made_to_wait) {
         std::size_t asked = 0;
         auto ask = [&] {
             ::SSL_key_update(p.client.native_handle(), SSL_KEY_UPDATE_REQUESTED);
-            const transferred t = p.client.write_all(bytes_of("x"));
+            const transfer_result t = p.client.write_all(bytes_of("x"));
             asked += t.bytes;
             return t.error;
         };
@@ -694,9 +694,9 @@ TEST_P(tls, asks_clients_who_they_are) {
             EXPECT_EQ(server_refuses(no_one, server(tls_clients::required)).category(),
                       weft::tls_category());
             EXPECT_EQ(server_refuses(stranger, server(tls_clients::required)),
-                      tls_refusal::not_trusted);
+                      tls_verify_error::untrusted);
             EXPECT_EQ(server_refuses(stranger, server(tls_clients::asked)),
-                      tls_refusal::not_trusted);
+                      tls_verify_error::untrusted);
         }
     });
 }
@@ -958,7 +958,7 @@ TEST_P(tls, a_close_loses_nothing_that_was_said_to_be_written) {
             }
             server.close();
             std::string got(written, 0);
-            const transferred t = client.read_exact(room(got));
+            const transfer_result t = client.read_exact(room(got));
             EXPECT_TRUE(t) << t.bytes << " of " << written << " in pieces of " << bytes;
         }
     });
@@ -982,7 +982,8 @@ TEST_P(tls, a_peer_that_asks_for_other_keys_of_the_kernel_is_left) {
         EXPECT_EQ(server.write_all(bytes_of("y")).error, std::errc::operation_not_supported);
         EXPECT_EQ(server.read(room(s)).error(), std::errc::operation_not_supported) << "for good";
         server.close();
-        EXPECT_EQ(client.read(room(s)).error(), errc::end_of_stream) << "it was sent nothing wrong";
+        EXPECT_EQ(client.read(room(s)).error(), errc::unexpected_eof)
+            << "it was sent nothing wrong";
     });
 }
 
@@ -1039,7 +1040,7 @@ TEST_P(tls, close_ends_what_waits) {
         EXPECT_EQ(how, errc::closed);
         EXPECT_EQ(server.write_all(bytes_of("x")).error, errc::closed);
         EXPECT_EQ(server.shutdown().error(), errc::closed);
-        EXPECT_EQ(client.read(room(s)).error(), errc::end_of_stream);
+        EXPECT_EQ(client.read(room(s)).error(), errc::unexpected_eof);
     });
 }
 

@@ -34,7 +34,7 @@ TEST_P(seqpacket, never_joins_two_messages_and_tells_the_end) {
         EXPECT_EQ(next_of(b), "two");
         EXPECT_EQ(next_of(b), "three");
         std::string s(10, 0);
-        EXPECT_EQ(b.recv(room(s)).error(), weft::errc::end_of_stream);
+        EXPECT_EQ(b.recv(room(s)).error(), weft::errc::unexpected_eof);
         ASSERT_TRUE(b.send(bytes_of("the other way")));
         EXPECT_EQ(next_of(a), "the other way");
         a.close();
@@ -58,7 +58,7 @@ TEST_P(seqpacket, waits_for_a_message_and_for_the_end) {
         EXPECT_EQ(got, "message");
         a.close();
         reader.join();
-        EXPECT_EQ(how, weft::errc::end_of_stream);
+        EXPECT_EQ(how, weft::errc::unexpected_eof);
     });
 }
 

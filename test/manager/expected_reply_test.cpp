@@ -51,8 +51,8 @@ TEST(expected_reply, comes_to_who_waits_for_its_number) {
     EXPECT_FALSE(w.m.complete(number, std::string("twice")));
     w.l.run();
     EXPECT_EQ(got, "reply");
-    EXPECT_EQ(w.m.statistics().late_replies, 2u);
-    EXPECT_EQ(w.m.statistics().awaited_replies, 0u);
+    EXPECT_EQ(w.m.stats().late_replies, 2u);
+    EXPECT_EQ(w.m.stats().awaited_replies, 0u);
 }
 
 TEST(expected_reply, may_come_before_the_wait) {
@@ -62,7 +62,7 @@ TEST(expected_reply, may_come_before_the_wait) {
     EXPECT_TRUE(w.m.complete(77, std::make_unique<int>(4)));
     EXPECT_TRUE(reply.is_ready());
     EXPECT_EQ(**reply.wait_until(weft::never), 4);
-    EXPECT_EQ(reply.wait_until(weft::never).error(), manager_errc::value_taken);
+    EXPECT_EQ(reply.wait_until(weft::never).error(), manager_errc::value_already_taken);
 }
 
 TEST(expected_reply, is_ignored_and_counted_when_it_is_late) {
@@ -76,14 +76,14 @@ TEST(expected_reply, is_ignored_and_counted_when_it_is_late) {
     }));
     w.l.run();
     EXPECT_EQ(why, std::errc::timed_out);
-    EXPECT_EQ(w.m.statistics().late_replies, 1u);
+    EXPECT_EQ(w.m.stats().late_replies, 1u);
 }
 
 TEST(expected_reply, is_nothing_to_who_was_stopped) {
     managed_world w;
     std::error_code why;
-    const auto h = w.m.spawn_held([&] { why = w.m.wait<int>(5, 1h).error(); });
-    const auto killed = w.m.spawn_held([&] { static_cast<void>(w.m.wait<int>(6, 1h)); });
+    const auto h = w.m.spawn_with_handle([&] { why = w.m.wait<int>(5, 1h).error(); });
+    const auto killed = w.m.spawn_with_handle([&] { static_cast<void>(w.m.wait<int>(6, 1h)); });
     w.settle();
     w.m.cancel(h->id());
     w.m.kill(killed->id());
@@ -92,7 +92,7 @@ TEST(expected_reply, is_nothing_to_who_was_stopped) {
     EXPECT_TRUE(killed->over());
     EXPECT_FALSE(w.m.complete(5, 1));
     EXPECT_FALSE(w.m.complete(6, 1));
-    EXPECT_EQ(w.m.statistics().awaited_replies, 0u);
+    EXPECT_EQ(w.m.stats().awaited_replies, 0u);
     w.l.run();
 }
 
@@ -110,7 +110,7 @@ TEST(expected_reply, of_another_type_is_left_alone) {
     auto reply = w.m.expect<int>(9);
     EXPECT_FALSE(w.m.complete(9, std::string("text")));
     EXPECT_FALSE(w.m.complete(9));
-    EXPECT_EQ(w.m.statistics().misfits, 2u);
+    EXPECT_EQ(w.m.stats().type_mismatches, 2u);
     EXPECT_TRUE(w.m.complete(9, 3));
     EXPECT_EQ(*reply.wait_until(weft::never), 3);
 }
@@ -196,7 +196,7 @@ TEST(expected_reply, is_taken_or_late_but_never_both) {
     const int rounds = weft::testing::slow ? 300 : 3'000;
     std::atomic<std::uint64_t> at{0};
     std::atomic<int> given{0}, taken{0};
-    const auto waits = m.spawn_held([&] {
+    const auto waits = m.spawn_with_handle([&] {
         for (int i = 0; i < rounds; ++i) {
             auto reply = m.expect<int>();
             at.store(reply.sequence());

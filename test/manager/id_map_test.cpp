@@ -11,9 +11,9 @@
 
 namespace {
 
-using weft::given_ids;
 using weft::manager_errc;
 using weft::task_manager;
+using weft::user_ids;
 using weft::detail::id_map;
 
 TEST(id_map, finds_what_was_set_until_it_is_erased) {
@@ -60,7 +60,7 @@ namespace {
 // id.
 TEST(id_map, finds_the_successor_of_one_that_ended_while_it_was_spawned) {
     weft::testing::virtual_loop l(1);
-    task_manager<told_id, given_ids> m({.on = &l.loop()});
+    task_manager<told_id, user_ids> m({.on = &l.loop()});
     const told_id id{7};
     weft::managed_handle<told_id> successor;
     bool done = false;
@@ -75,7 +75,7 @@ TEST(id_map, finds_the_successor_of_one_that_ended_while_it_was_spawned) {
         EXPECT_TRUE(first.over());
         successor = m.spawn_as(id, [] { weft::this_managed::suspend<int>(); }).value();
     };
-    const auto first = m.spawn_as(id, [] {}, {.launch = weft::launch::lazy});
+    const auto first = m.spawn_as(id, [] {}, {.launch = weft::launch::deferred});
     told_id::when_looked_up = nullptr;
     ASSERT_TRUE(first && successor);
     l.loop().run_until_idle();
@@ -88,7 +88,7 @@ TEST(id_map, finds_the_successor_of_one_that_ended_while_it_was_spawned) {
 
 TEST(id_map, serves_a_manager_of_ids_that_are_given) {
     weft::testing::virtual_loop l(1);
-    task_manager<std::string, given_ids> m({.on = &l.loop()});
+    task_manager<std::string, user_ids> m({.on = &l.loop()});
     const auto waits = [] { return weft::this_managed::suspend<int>(); };
     auto h = m.spawn_as("login:7", waits, {.name = "login"});
     ASSERT_TRUE(h);
@@ -130,7 +130,7 @@ TEST(id_map, serves_an_allocator_of_the_users) {
 
 TEST(id_map, gives_an_id_back_that_was_refused) {
     weft::testing::virtual_loop l(1);
-    task_manager<int, given_ids> m({.on = &l.loop(), .live_limit = 1});
+    task_manager<int, user_ids> m({.on = &l.loop(), .max_live_count = 1});
     EXPECT_TRUE(m.spawn_as(1, [] {}));
     EXPECT_EQ(m.spawn_as(2, [] {}).error(), manager_errc::too_many_tasks);
     l.run();

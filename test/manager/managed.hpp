@@ -24,7 +24,7 @@ struct managed_world {
 template <class Op, class After>
 auto body_of(managed_kind_of_body k, task_manager<>& m, Op op, After after, spawn_options o = {}) {
     if (k == managed_kind_of_body::fiber)
-        return m.spawn_held(
+        return m.spawn_with_handle(
             [op, after]() mutable {
                 if constexpr (std::is_void_v<decltype(await(op()))>) {
                     await(op());
@@ -34,7 +34,7 @@ auto body_of(managed_kind_of_body k, task_manager<>& m, Op op, After after, spaw
                 }
             },
             std::move(o));
-    return m.spawn_held(
+    return m.spawn_with_handle(
         [op, after]() mutable -> task<> {
             if constexpr (std::is_void_v<decltype(await(op()))>) {
                 co_await op();

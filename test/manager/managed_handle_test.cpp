@@ -29,7 +29,7 @@ TEST(managed_handle, keeps_what_the_task_came_to) {
         managed_world w;
         auto value = std::make_shared<int>(7);
         watched = value;
-        h = *w.m.spawn_held([value = std::move(value)] { return value; }, {.name = "kept"});
+        h = *w.m.spawn_with_handle([value = std::move(value)] { return value; }, {.name = "kept"});
         w.l.run();
     }
     EXPECT_TRUE(h.over());
@@ -48,7 +48,7 @@ TEST(managed_handle, keeps_what_the_task_came_to) {
 
 TEST(managed_handle, is_moved_and_assigned_to_itself) {
     managed_world w;
-    auto h = *w.m.spawn_held([]() -> weft::task<> { co_return; });
+    auto h = *w.m.spawn_with_handle([]() -> weft::task<> { co_return; });
     auto& same = h;
     h = same;
     h = std::move(same);

@@ -59,21 +59,21 @@ TEST_P(managed_joins, tell_how_it_ended) {
 
 TEST(managed_join, gives_its_value_away_once) {
     managed_world w;
-    const auto h = w.m.spawn_held([] { return std::string("value"); });
+    const auto h = w.m.spawn_with_handle([] { return std::string("value"); });
     w.l.run();
-    EXPECT_EQ(h->join<int>().error(), manager_errc::other_type);
+    EXPECT_EQ(h->join<int>().error(), manager_errc::type_mismatch);
     EXPECT_EQ(*h->join<std::string>(), "value");
-    EXPECT_EQ(h->join<std::string>().error(), manager_errc::value_taken);
+    EXPECT_EQ(h->join<std::string>().error(), manager_errc::value_already_taken);
     EXPECT_EQ(*h->join(), managed_status::done);
 }
 
 TEST(managed_join, tells_the_end_in_the_users_own_error) {
     using answer = weft::result<int, shop_error>;
     managed_world w;
-    const auto sold = w.m.spawn_held([]() -> answer { return 5; });
+    const auto sold = w.m.spawn_with_handle([]() -> answer { return 5; });
     const auto out =
-        w.m.spawn_held([]() -> answer { return weft::failure(shop_error::out_of_stock); });
-    const auto dead = w.m.spawn_held([]() -> weft::task<answer> {
+        w.m.spawn_with_handle([]() -> answer { return weft::failure(shop_error::out_of_stock); });
+    const auto dead = w.m.spawn_with_handle([]() -> weft::task<answer> {
         co_await weft::sleep_for(1h);
         co_return 1;
     });
@@ -159,21 +159,23 @@ TEST(managed_join, that_is_dropped_while_it_is_pending_is_no_part_of_a_circle) {
 TEST(managed_join, is_a_deadlock_in_its_own_loop_alone) {
     weft::task_manager<> m;
     weft::loop elsewhere;
-    const auto there = m.spawn_held([] { weft::this_fiber::sleep_for(1h); }, {.on = &elsewhere});
+    const auto there =
+        m.spawn_with_handle([] { weft::this_fiber::sleep_for(1h); }, {.on = &elsewhere});
     elsewhere.run_until_idle();
     EXPECT_TRUE(weft::testing::waits_for_outside([&] { static_cast<void>(there->join()); }));
     weft::channel<int> c;
-    EXPECT_FALSE(weft::testing::waits_for_outside(
-        [&] { static_cast<void>(m.spawn_held([&] { static_cast<void>(c.recv()); })->join()); }));
+    EXPECT_FALSE(weft::testing::waits_for_outside([&] {
+        static_cast<void>(m.spawn_with_handle([&] { static_cast<void>(c.recv()); })->join());
+    }));
     m.kill(there->id());
     elsewhere.run_until_idle();
 }
 
 TEST(managed_join, is_left_by_who_is_stopped_or_killed) {
     managed_world w;
-    const auto lives = w.m.spawn_held([] { weft::this_fiber::sleep_for(10s); });
+    const auto lives = w.m.spawn_with_handle([] { weft::this_fiber::sleep_for(10s); });
     const auto body = [&] { static_cast<void>(lives->join()); };
-    const auto cancelled = w.m.spawn_held(body), killed = w.m.spawn_held(body);
+    const auto cancelled = w.m.spawn_with_handle(body), killed = w.m.spawn_with_handle(body);
     w.settle();
     w.m.cancel(cancelled->id());
     w.m.kill(killed->id());
@@ -188,8 +190,8 @@ TEST(managed_join, waits_on_a_thread_for_a_task_of_another) {
     weft::testing::loop_thread there;
     weft::task_manager<> m({.on = &there.loop()});
     for (int i = 0; i < 50; ++i) {
-        const auto a = m.spawn_held([i] { return i; });
-        const auto b = m.spawn_held([i]() -> weft::task<int> { co_return i; });
+        const auto a = m.spawn_with_handle([i] { return i; });
+        const auto b = m.spawn_with_handle([i]() -> weft::task<int> { co_return i; });
         EXPECT_EQ(*a->join<int>(), i);
         EXPECT_EQ(*b->join<int>(), i);
     }

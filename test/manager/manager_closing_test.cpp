@@ -43,7 +43,7 @@ TEST(manager_closing, refuses_a_spawn_that_was_admitted_before) {
     };
     EXPECT_EQ(m.spawn(does_when_moved(closes)).error(), weft::errc::closed);
     EXPECT_EQ(m.live_count(), 0u);
-    EXPECT_TRUE(m.wait_empty(weft::steady_now()));
+    EXPECT_TRUE(m.wait_until_idle(weft::steady_now()));
     m.reopen();
     EXPECT_TRUE(m.spawn([] {}));
     l.run_until_idle();
@@ -85,7 +85,7 @@ TEST(manager_closing, leaves_none_of_those_that_workers_spawn_meanwhile) {
                 {.on = &p.worker(static_cast<unsigned>(i))}));
         while (ready != 3) std::this_thread::yield();
         m.stop_all(weft::stop_reason::user, weft::duration::max());
-        ASSERT_TRUE(m.wait_empty(weft::after(weft::steady_now(), 60s)))
+        ASSERT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)))
             << m.live_count() << " were not asked to stop";
     }
 }
@@ -104,11 +104,11 @@ TEST(manager_closing, is_never_empty_while_one_begins_the_next) {
     const unsigned wanted = weft::testing::slow ? 2'000 : 20'000;
     unsigned empty = 0, looks = 0;
     while (links < wanted) {
-        empty += m.wait_empty(weft::steady_now()) ? 1 : 0;
+        empty += m.wait_until_idle(weft::steady_now()) ? 1 : 0;
         ++looks;
     }
     go_on = false;
-    EXPECT_TRUE(m.wait_empty());
+    EXPECT_TRUE(m.wait_until_idle());
     EXPECT_EQ(empty, 0u) << "of " << looks << " looks";
     EXPECT_EQ(refused, 0u);
 }
@@ -126,7 +126,7 @@ TEST(manager_closing, wakes_what_waits_for_the_last) {
         }));
         go = true;
         for (int i = round % 300; i != 0; --i) weft::cpu_pause();
-        ASSERT_TRUE(m.wait_empty(weft::after(weft::steady_now(), 60s))) << "round " << round;
+        ASSERT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s))) << "round " << round;
     }
 }
 

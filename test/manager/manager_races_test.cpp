@@ -67,7 +67,7 @@ TEST_P(all_at_one, end_it_once_and_call_its_hooks_once) {
         const auto coroutine = []() -> weft::task<> {
             for (int n = 0; n < 3; ++n) co_await weft::this_managed::async_suspend<int>();
         };
-        const auto h = GetParam() ? m.spawn_held(coroutine) : m.spawn_held(fiber);
+        const auto h = GetParam() ? m.spawn_with_handle(coroutine) : m.spawn_with_handle(fiber);
         m.on_finish(*h, [&] { ++hooks; });
         id = h->id();
         // It may have been left alone.
@@ -83,7 +83,7 @@ TEST_P(all_at_one, end_it_once_and_call_its_hooks_once) {
     over = true;
     a.join(), b.join(), c.join(), d.join();
     EXPECT_EQ(hooks, managed_rounds);
-    const auto s = m.statistics();
+    const auto s = m.stats();
     EXPECT_EQ(s.done + s.cancelled + s.killed + s.timed_out,
               static_cast<std::uint64_t>(managed_rounds));
     EXPECT_EQ(s.done, static_cast<std::uint64_t>(done));
@@ -130,10 +130,10 @@ TEST(manager_races, spawn_from_many_threads_and_end_all) {
             }
         });
     for (auto& t : threads) t.join();
-    EXPECT_TRUE(m.wait_empty(weft::after(weft::steady_now(), 60s)));
+    EXPECT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)));
     EXPECT_EQ(ran, gone);
     m.check();
-    EXPECT_EQ(m.statistics().deadlines, 0u);
+    EXPECT_EQ(m.stats().deadlines, 0u);
 }
 
 TEST(manager_races, tasks_of_a_pool_are_killed_where_they_are) {
@@ -154,8 +154,8 @@ TEST(manager_races, tasks_of_a_pool_are_killed_where_they_are) {
             if (i % 3 != 0) m.kill(*id);
         }
         m.stop_all(weft::stop_reason::shutdown, 0s);
-        EXPECT_TRUE(m.wait_empty(weft::after(weft::steady_now(), 60s)));
-        EXPECT_EQ(m.statistics().killed, static_cast<std::uint64_t>(count));
+        EXPECT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)));
+        EXPECT_EQ(m.stats().killed, static_cast<std::uint64_t>(count));
     }
 }
 
@@ -184,8 +184,8 @@ protected:
     template <class M>
     static managed_handle<> spawn(M& m, weft::spawn_options o = {}) {
         if (GetParam())
-            return m.spawn_held([]() -> weft::task<> { co_return; }, std::move(o)).value();
-        return m.spawn_held([] {}, std::move(o)).value();
+            return m.spawn_with_handle([]() -> weft::task<> { co_return; }, std::move(o)).value();
+        return m.spawn_with_handle([] {}, std::move(o)).value();
     }
 };
 INSTANTIATE_TEST_SUITE_P(kinds, hooks_under_way, ::testing::Bool(), [](const auto& info) {
@@ -202,8 +202,8 @@ TEST_P(hooks_under_way, are_not_disturbed_by_a_kill) {
         cancelled = m.cancel(h.id());
     }));
     l.run_until_idle();
-    EXPECT_EQ(killed, weft::manager_errc::already_ending);
-    EXPECT_EQ(cancelled, weft::manager_errc::already_ending);
+    EXPECT_EQ(killed, weft::manager_errc::already_stopping);
+    EXPECT_EQ(cancelled, weft::manager_errc::already_stopping);
     EXPECT_EQ(h.status(), managed_status::done);
 }
 
@@ -251,7 +251,7 @@ TEST_P(hooks_under_way, are_not_disturbed_by_a_deadline) {
 // ---------------------------------------------
 
 // It never waits, and what it catches does not help it.
-weft::task<> goes_to_and_fro(weft::executor& a, weft::launcher& b, std::atomic<int>& gone) {
+weft::task<> goes_to_and_fro(weft::executor& a, weft::scheduler& b, std::atomic<int>& gone) {
     const std::shared_ptr<void> end(nullptr, [&](void*) { ++gone; });
     for (;;) {
         try {
@@ -275,9 +275,10 @@ TEST(manager_races, a_kill_follows_a_task_that_never_stays) {
                                            : goes_to_and_fro(there.loop(), p, gone)));
             for (int n = 0; n < round % 7; ++n) std::this_thread::yield();
             m.for_each([&](const managed_handle<>& h) { m.kill(h.id()); });
-            ASSERT_TRUE(m.wait_empty(weft::after(weft::steady_now(), 60s))) << "round " << round;
+            ASSERT_TRUE(m.wait_until_idle(weft::after(weft::steady_now(), 60s)))
+                << "round " << round;
         }
-        EXPECT_EQ(m.statistics().killed, static_cast<std::uint64_t>(begun));
+        EXPECT_EQ(m.stats().killed, static_cast<std::uint64_t>(begun));
     }
 }
 
@@ -286,7 +287,7 @@ TEST(manager_races, a_kill_meets_a_task_where_it_arrives) {
     weft::loop here, there;
     task_manager<> m({.on = &here});
     bool gone = false;
-    const auto h = m.spawn_held([&]() -> weft::task<> {
+    const auto h = m.spawn_with_handle([&]() -> weft::task<> {
                         const std::shared_ptr<void> end(nullptr, [&](void*) { gone = true; });
                         co_await weft::resume_on(there);
                         const weft::shield from_stops;
@@ -305,7 +306,7 @@ TEST(manager_races, a_coroutine_whose_executor_ends_before_its_first_turn_is_kil
     task_manager<> m({.on = &here});
     auto had = std::make_shared<int>();
     const auto h =
-        m.spawn_held([](std::shared_ptr<int>) -> weft::task<> { co_return; }(had)).value();
+        m.spawn_with_handle([](std::shared_ptr<int>) -> weft::task<> { co_return; }(had)).value();
     EXPECT_EQ(had.use_count(), 2);
     here.drop_all();
     EXPECT_EQ(had.use_count(), 1);
@@ -320,7 +321,7 @@ TEST(manager_races, a_kill_follows_a_task_that_has_left_an_executor_which_ends) 
     weft::loop there;
     task_manager<> m({.on = &here});
     bool gone = false;
-    const auto h = m.spawn_held([&]() -> weft::task<> {
+    const auto h = m.spawn_with_handle([&]() -> weft::task<> {
                         const std::shared_ptr<void> end(nullptr, [&](void*) { gone = true; });
                         co_await weft::resume_on(there);
                         const weft::shield from_stops;

@@ -40,7 +40,7 @@ TEST_P(managed_suspension, finds_what_came_before_it_and_loses_nothing) {
     const auto h = begin([] { return this_managed::async_suspend<std::unique_ptr<int>>(); },
                          [&](std::unique_ptr<int> p) { got = std::move(p); });
     EXPECT_FALSE(w.m.resume(h.id(), std::make_unique<int>(1)));
-    EXPECT_EQ(w.m.resume(h.id(), std::make_unique<int>(2)), manager_errc::not_taken);
+    EXPECT_EQ(w.m.resume(h.id(), std::make_unique<int>(2)), manager_errc::value_pending);
     w.l.run();
     ASSERT_NE(got, nullptr);
     EXPECT_EQ(*got, 1);
@@ -61,12 +61,12 @@ TEST_P(managed_suspension, is_refused_a_value_of_another_type) {
     const auto h =
         begin([] { return this_managed::async_suspend<int>(); }, [&](int n) { got = n; });
     w.settle();
-    EXPECT_EQ(w.m.resume(h.id(), 1L), manager_errc::other_type);
-    EXPECT_EQ(w.m.resume(h.id()), manager_errc::other_type);
+    EXPECT_EQ(w.m.resume(h.id(), 1L), manager_errc::type_mismatch);
+    EXPECT_EQ(w.m.resume(h.id()), manager_errc::type_mismatch);
     EXPECT_FALSE(w.m.resume(h.id(), 1));
     w.l.run();
     EXPECT_EQ(got, 1);
-    EXPECT_EQ(w.m.statistics().misfits, 2u);
+    EXPECT_EQ(w.m.stats().type_mismatches, 2u);
 }
 
 TEST_P(managed_suspension, passes_over_a_kept_value_of_another_type) {
@@ -75,7 +75,7 @@ TEST_P(managed_suspension, passes_over_a_kept_value_of_another_type) {
         begin([] { return this_managed::async_suspend<int>(); }, [&](int n) { got = n; });
     EXPECT_FALSE(w.m.resume(h.id(), std::string("kept")));
     w.settle();
-    EXPECT_EQ(w.m.statistics().misfits, 1u);
+    EXPECT_EQ(w.m.stats().type_mismatches, 1u);
     EXPECT_FALSE(w.m.resume(h.id(), 1));
     w.l.run();
     EXPECT_EQ(got, 1);
@@ -96,7 +96,7 @@ TEST_P(managed_suspension, ends_with_its_task) {
     const auto killed = begin([] { return this_managed::async_suspend<int>(); });
     w.settle();
     w.m.cancel(cancelled.id());
-    EXPECT_EQ(w.m.resume(cancelled.id(), 1), manager_errc::already_ending);
+    EXPECT_EQ(w.m.resume(cancelled.id(), 1), manager_errc::already_stopping);
     w.m.kill(killed.id());
     w.l.run();
     EXPECT_TRUE(cancelled.over());
@@ -139,7 +139,7 @@ TEST_P(managed_suspension, that_was_resumed_may_still_be_stopped_or_killed_befor
         w.l.loop().post([&] {
             EXPECT_FALSE(w.m.resume(h.id(), 7));
             EXPECT_FALSE(kill ? w.m.kill(h.id()) : w.m.cancel(h.id()));
-            EXPECT_EQ(w.m.resume(h.id(), 8), manager_errc::already_ending);
+            EXPECT_EQ(w.m.resume(h.id(), 8), manager_errc::already_stopping);
         });
         w.l.run();
         EXPECT_TRUE(h.over());
@@ -152,9 +152,9 @@ TEST_P(managed_suspension, that_was_resumed_may_still_be_stopped_or_killed_befor
 TEST_P(managed_suspension, that_was_resumed_goes_with_its_loop) {
     auto loop = std::make_unique<weft::loop>();
     weft::task_manager<> m({.on = loop.get()});
-    const auto fiber = m.spawn_held([] { this_managed::suspend<int>(); });
+    const auto fiber = m.spawn_with_handle([] { this_managed::suspend<int>(); });
     const auto coroutine =
-        m.spawn_held([]() -> weft::task<> { co_await this_managed::async_suspend<int>(); });
+        m.spawn_with_handle([]() -> weft::task<> { co_await this_managed::async_suspend<int>(); });
     loop->run_until_idle();
     loop->post([&] {
         EXPECT_FALSE(m.resume(fiber->id(), 1));
@@ -228,7 +228,8 @@ TEST(managed_suspension, under_a_shield_is_resumed_though_its_task_was_cancelled
             co_await this_managed::async_suspend<int>();
             after = true;
         };
-        const auto h = coroutine ? w.m.spawn_held(task).value() : w.m.spawn_held(fiber).value();
+        const auto h =
+            coroutine ? w.m.spawn_with_handle(task).value() : w.m.spawn_with_handle(fiber).value();
         w.settle();
         EXPECT_FALSE(w.m.cancel(h.id()));
         w.settle();
@@ -243,7 +244,7 @@ TEST(managed_suspension, under_a_shield_is_resumed_though_its_task_was_cancelled
 
 TEST(managed_suspension, under_a_shield_ends_by_a_kill) {
     weft::testing::managed_world w;
-    const auto h = w.m.spawn_held([&] {
+    const auto h = w.m.spawn_with_handle([&] {
                           const weft::shield s;
                           this_managed::suspend<int>();
                       })
@@ -251,15 +252,16 @@ TEST(managed_suspension, under_a_shield_ends_by_a_kill) {
     w.settle();
     EXPECT_FALSE(w.m.cancel(h.id()));
     w.settle();
-    EXPECT_EQ(w.m.kill(h.id()), manager_errc::already_ending);
+    EXPECT_EQ(w.m.kill(h.id()), manager_errc::already_stopping);
     w.settle();
     EXPECT_TRUE(h.over());
 }
 
 TEST(managed_suspension, is_no_deadlock_as_another_thread_may_resume_it) {
     weft::task_manager<> m;
-    EXPECT_TRUE(weft::testing::waits_for_outside(
-        [&] { static_cast<void>(m.spawn_held([] { this_managed::suspend<int>(); })->join()); }));
+    EXPECT_TRUE(weft::testing::waits_for_outside([&] {
+        static_cast<void>(m.spawn_with_handle([] { this_managed::suspend<int>(); })->join());
+    }));
 }
 
 TEST(managed_suspension, is_told_what_making_the_value_threw) {

@@ -62,13 +62,13 @@ TEST_P(managed_life, ends_by_cancel_wherever_it_waits) {
     w.settle();
     EXPECT_FALSE(w.m.cancel(h.id()));
     EXPECT_EQ(h.status(), managed_status::cancelled) << "at once, for good";
-    EXPECT_EQ(w.m.cancel(h.id()), manager_errc::already_ending);
+    EXPECT_EQ(w.m.cancel(h.id()), manager_errc::already_stopping);
     w.l.run();
     EXPECT_TRUE(h.over());
     EXPECT_FALSE(after);
     EXPECT_EQ(w.m.cancel(h.id()), manager_errc::no_such_task);
     EXPECT_EQ(h.reason(), stop_reason::user);
-    EXPECT_EQ(w.m.statistics().cancelled, 1u);
+    EXPECT_EQ(w.m.stats().cancelled, 1u);
 }
 
 TEST_P(managed_life, ends_by_kill_in_one_unwind) {
@@ -96,7 +96,7 @@ TEST_P(managed_life, that_is_ended_before_its_first_turn_never_has_one) {
         return weft::sleep_for(1s);
     };
     const auto killed = begin(op), cancelled = begin(op);
-    const auto lazy = begin(op, [] {}, {.launch = weft::launch::lazy});
+    const auto lazy = begin(op, [] {}, {.launch = weft::launch::deferred});
     EXPECT_FALSE(w.m.kill(killed.id()));
     EXPECT_FALSE(w.m.cancel(cancelled.id()));
     EXPECT_FALSE(w.m.kill(lazy.id()));
@@ -111,7 +111,8 @@ TEST_P(managed_life, that_is_ended_before_its_first_turn_never_has_one) {
 }
 
 TEST_P(managed_life, begins_by_start_if_it_is_lazy) {
-    const auto h = begin([] { return weft::sleep_for(1s); }, [] {}, {.launch = weft::launch::lazy});
+    const auto h =
+        begin([] { return weft::sleep_for(1s); }, [] {}, {.launch = weft::launch::deferred});
     w.settle();
     EXPECT_EQ(h.status(), managed_status::created);
     EXPECT_FALSE(w.m.start(h.id()));
@@ -156,7 +157,7 @@ TEST_P(managed_life, ends_with_its_loop) {
                 .value();
         EXPECT_FALSE(m.on_finish(h, [&] { ++finished; }));
         l.run_until_idle();
-        l.end_all();
+        l.kill_all();
         EXPECT_TRUE(h.over());
         EXPECT_EQ(m.live_count(), 0u);
     }
@@ -213,13 +214,13 @@ TEST(task_manager_kill, of_one_that_has_not_begun_destroys_what_it_would_have_ru
         co_return;
     };
     const long before = held.use_count();
-    for (const weft::launch how : {weft::launch::lazy, weft::launch::post}) {
-        const auto a = w.m.spawn_held(fiber, {.launch = how}).value();
-        const auto b = w.m.spawn_held(coroutine, {.launch = how}).value();
+    for (const weft::launch how : {weft::launch::deferred, weft::launch::post}) {
+        const auto a = w.m.spawn_with_handle(fiber, {.launch = how}).value();
+        const auto b = w.m.spawn_with_handle(coroutine, {.launch = how}).value();
         EXPECT_EQ(held.use_count(), before + 2);
         EXPECT_FALSE(w.m.kill(a.id()));
         EXPECT_FALSE(w.m.kill(b.id()));
-        if (how != weft::launch::lazy) w.settle();
+        if (how != weft::launch::deferred) w.settle();
         EXPECT_EQ(held.use_count(), before);
         EXPECT_TRUE(a.over() && b.over());
     }
@@ -239,7 +240,7 @@ TEST(task_manager_kill, ends_a_body_that_yields_for_ever) {
     l.run();
     EXPECT_LT(weft::steady_now() - begun, 500ms);
     EXPECT_EQ(gone, 1);
-    EXPECT_EQ(m.statistics().killed, 1u);
+    EXPECT_EQ(m.stats().killed, 1u);
 }
 
 TEST(task_manager_kill, ends_a_body_that_swallows_everything) {
@@ -267,7 +268,7 @@ TEST(task_manager_kill, ends_a_body_that_swallows_everything) {
 TEST(task_manager_kill, ends_one_that_was_cancelled_and_takes_its_time) {
     managed_world w;
     int gone = 0;
-    const auto h = w.m.spawn_held([&] {
+    const auto h = w.m.spawn_with_handle([&] {
         const weft::testing::counted c{gone};
         const weft::shield from_all;
         weft::this_fiber::sleep_for(1h);
@@ -276,7 +277,7 @@ TEST(task_manager_kill, ends_one_that_was_cancelled_and_takes_its_time) {
     EXPECT_FALSE(w.m.cancel(h->id()));
     w.settle();
     EXPECT_EQ(gone, 0) << "the shield holds";
-    EXPECT_EQ(w.m.kill(h->id()), manager_errc::already_ending);
+    EXPECT_EQ(w.m.kill(h->id()), manager_errc::already_stopping);
     w.settle();
     EXPECT_EQ(gone, 1);
     EXPECT_EQ(h->status(), managed_status::cancelled) << "the first cause wins";
@@ -310,7 +311,7 @@ TEST(task_manager_kill, takes_with_it_the_children_that_it_joins) {
     for (const bool fails : {false, true}) {
         managed_world w;
         int gone = 0;
-        const auto h = w.m.spawn_held([&] {
+        const auto h = w.m.spawn_with_handle([&] {
             weft::nursery n;
             n.spawn([&] {
                 const weft::testing::counted c{gone};
@@ -336,7 +337,7 @@ TEST(task_manager_kill, lets_a_nursery_that_an_exception_leaves_wait_for_its_chi
     managed_world w;
     int gone = 0;
     int caught = 0;
-    const auto h = w.m.spawn_held([&] {
+    const auto h = w.m.spawn_with_handle([&] {
         try {
             weft::nursery n;
             n.spawn([&] {
@@ -383,13 +384,13 @@ TEST(task_manager_kill, ends_one_that_holds_a_lock_with_the_lock_given_back) {
 
 TEST(task_manager, gives_what_either_kind_returned) {
     managed_world w;
-    const auto a = w.m.spawn_held([] { return std::make_unique<int>(1); });
+    const auto a = w.m.spawn_with_handle([] { return std::make_unique<int>(1); });
     const auto body = []() -> weft::task<std::string> {
         co_await weft::sleep_for(1s);
         co_return "two";
     };
-    const auto b = w.m.spawn_held(body());
-    const auto c = w.m.spawn_held([n = std::make_unique<int>(3)]() -> weft::task<int> {
+    const auto b = w.m.spawn_with_handle(body());
+    const auto c = w.m.spawn_with_handle([n = std::make_unique<int>(3)]() -> weft::task<int> {
         co_await weft::sleep_for(1s);
         co_return *n;  // what was captured is there
     });
@@ -435,8 +436,8 @@ TEST(task_manager, keeps_private_data_with_the_task) {
     };
     int seen = 0;
     const auto h =
-        w.m.spawn_held([&] { seen = weft::this_managed::private_data<player>()->number; },
-                       {.private_data = player{7}});
+        w.m.spawn_with_handle([&] { seen = weft::this_managed::private_data<player>()->number; },
+                              {.private_data = player{7}});
     EXPECT_EQ(h->private_data<player>()->number, 7);
     EXPECT_EQ(h->private_data<int>(), nullptr);
     w.l.run();
@@ -449,7 +450,7 @@ TEST(task_manager, keeps_private_data_with_the_task) {
 TEST(task_manager, tells_an_error_that_nobody_joined) {
     static int told;
     told = 0;
-    const auto before = weft::on_unhandled([](std::exception_ptr, weft::party who) {
+    const auto before = weft::on_unhandled([](std::exception_ptr, weft::agent_info who) {
         ++told;
         EXPECT_STREQ(who.name, "thrower");
     });
@@ -465,7 +466,7 @@ TEST(task_manager, tells_an_error_that_nobody_joined) {
         ASSERT_TRUE(a && b);
         w.l.run();
         EXPECT_EQ(told, 2);
-        const auto joined = w.m.spawn_held([] { throw std::runtime_error("z"); });
+        const auto joined = w.m.spawn_with_handle([] { throw std::runtime_error("z"); });
         w.l.run();
         EXPECT_EQ(joined->status(), managed_status::done);
         EXPECT_THROW(static_cast<void>(joined->join<void>()), std::runtime_error);
@@ -506,7 +507,7 @@ TEST(task_manager_then, begins_when_the_other_is_over_however_it_ended) {
 
 TEST(task_manager_then, begins_at_once_after_one_that_is_over) {
     managed_world w;
-    const auto before = w.m.spawn_held([] { return 20; }).value();
+    const auto before = w.m.spawn_with_handle([] { return 20; }).value();
     w.l.run();
     int got = 0, plain = 0;
     const auto next = w.m.then(before, [&](const managed_handle<>& h) { got = *h.join<int>() + 1; },
@@ -533,7 +534,7 @@ TEST(task_manager_then, leaves_nothing_behind_when_memory_runs_out) {
     };
     int made = 0;
     const std::string name(100, 'n');
-    const auto before = w.m.spawn_held([] { weft::this_managed::suspend<int>(); }).value();
+    const auto before = w.m.spawn_with_handle([] { weft::this_managed::suspend<int>(); }).value();
     w.settle();
     const auto try_all = [&](auto attempt) {
         int failed = 0;
@@ -593,7 +594,7 @@ TEST(task_manager_then, hundred_thousand_in_a_row_take_no_stack) {
 
 TEST(task_manager, refuses_by_name_what_is_more_than_its_limit) {
     weft::testing::virtual_loop l(1);
-    task_manager<> m({.on = &l.loop(), .live_limit = 2});
+    task_manager<> m({.on = &l.loop(), .max_live_count = 2});
     int made = 0;
     const auto body = [&made] { ++made; };
     EXPECT_TRUE(m.spawn(body));
@@ -607,7 +608,7 @@ TEST(task_manager, refuses_by_name_what_is_more_than_its_limit) {
     }(made);
     EXPECT_EQ(m.spawn(std::move(t)).error(), manager_errc::too_many_tasks);
     EXPECT_TRUE(t) << "it was not taken";
-    EXPECT_EQ(m.statistics().refused, 2u);
+    EXPECT_EQ(m.stats().refused, 2u);
     l.run();
     EXPECT_EQ(made, 2);
     EXPECT_TRUE(m.spawn(std::move(t)));
@@ -655,7 +656,7 @@ TEST(task_manager_stop_all, asks_then_kills_then_is_empty) {
     w.settle();
     EXPECT_EQ(polite, 10);
     EXPECT_EQ(stubborn, 0);
-    weft::fiber waits([&] { EXPECT_TRUE(w.m.wait_empty()); }, {.on = w.l});
+    weft::fiber waits([&] { EXPECT_TRUE(w.m.wait_until_idle()); }, {.on = w.l});
     w.l.run();
     waits.join();
     EXPECT_EQ(stubborn, 1);
@@ -678,7 +679,7 @@ TEST(task_manager_stop_all, without_grace_kills) {
     w.m.stop_all(stop_reason::user, 0s);
     w.settle();
     EXPECT_EQ(gone, 10);
-    EXPECT_EQ(w.m.statistics().killed, 10u);
+    EXPECT_EQ(w.m.stats().killed, 10u);
 }
 
 TEST(task_manager_end, kills_what_lives_when_its_loop_runs_elsewhere_or_goes_on) {
@@ -708,21 +709,22 @@ TEST(task_manager, waits_for_emptiness_up_to_a_deadline) {
     bool then = false;
     weft::fiber waits(
         [&] {
-            first = w.m.wait_empty(weft::after(weft::now(), 1s)).error();
-            then = w.m.wait_empty().has_value();
+            first = w.m.wait_until_idle(weft::after(weft::now(), 1s)).error();
+            then = w.m.wait_until_idle().has_value();
         },
         {.on = w.l});
     w.l.run();
     waits.join();
     EXPECT_EQ(first, std::errc::timed_out);
     EXPECT_TRUE(then);
-    EXPECT_TRUE(w.m.wait_empty()) << "on a thread, at once";
+    EXPECT_TRUE(w.m.wait_until_idle()) << "on a thread, at once";
 }
 
 TEST(task_manager, is_waited_for_without_a_deadlock_as_its_tasks_may_end_elsewhere) {
     managed_world w;
-    const auto lazy = w.m.spawn([] {}, {.launch = weft::launch::lazy});
-    EXPECT_TRUE(weft::testing::waits_for_outside([&] { static_cast<void>(w.m.wait_empty()); }));
+    const auto lazy = w.m.spawn([] {}, {.launch = weft::launch::deferred});
+    EXPECT_TRUE(
+        weft::testing::waits_for_outside([&] { static_cast<void>(w.m.wait_until_idle()); }));
     EXPECT_FALSE(w.m.kill(*lazy));
 }
 
@@ -828,8 +830,8 @@ TEST(task_manager_tick, kills_who_is_late_and_does_not_go) {
         const weft::shield from_all;
         weft::this_fiber::sleep_for(100h);
     };
-    const auto a = m.spawn_held(stays, {.timeout = 1s});
-    const auto b = at_once.spawn_held(stays, {.timeout = 1s});
+    const auto a = m.spawn_with_handle(stays, {.timeout = 1s});
+    const auto b = at_once.spawn_with_handle(stays, {.timeout = 1s});
     l.loop().run_until_idle();
     EXPECT_EQ(m.tick(start + 1s), 1u);
     EXPECT_EQ(at_once.tick(start + 1s), 1u);

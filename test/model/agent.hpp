@@ -35,7 +35,9 @@ public:
         static_cast<void>(frame_.read());  // a wake after it has continued races
         posts_.fetch_add(1, std::memory_order_release);
     }
-    bool is_here() const noexcept override { return weft::current_executor() == this; }
+    bool running_in_this_thread() const noexcept override {
+        return weft::current_executor() == this;
+    }
 
 private:
     static void suspend(weft::flow& f) {
@@ -45,8 +47,8 @@ private:
         self.frame_.write(mine);
     }
     static void nothing(weft::flow&) noexcept {}
-    static weft::party who(const weft::flow&) noexcept { return {"agent", 0, nullptr}; }
-    static constexpr weft::flow_kind kind = {"agent", suspend, nothing, nothing, nothing, who};
+    static weft::agent_info info(const weft::flow&) noexcept { return {"agent", 0, nullptr}; }
+    static constexpr weft::flow_kind kind = {"agent", suspend, nothing, nothing, nothing, info};
 
     weft::flow flow_;
     weft::atomic<int> posts_{0};

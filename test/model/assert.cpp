@@ -4,7 +4,7 @@
 
 #include "model/model.hpp"
 
-void weft::fail(const char* rule, party who, std::source_location place) noexcept {
+void weft::fail(const char* rule, agent_info who, std::source_location place) noexcept {
     std::string text = rule;
     if (who.kind != nullptr) text += std::string(": ") + who.kind + " " + std::to_string(who.id);
     model::fail(std::move(text), place);

@@ -14,10 +14,10 @@ public:
     void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
     void arm(weft::timer_node&) noexcept override { unused(); }
     void disarm(weft::timer_node&) noexcept override { unused(); }
-    void enroll(weft::flow&) noexcept override { unused(); }
-    void strike_off(weft::flow&) noexcept override { unused(); }
+    void register_flow(weft::flow&) noexcept override { unused(); }
+    void deregister_flow(weft::flow&) noexcept override { unused(); }
     weft::time_point now() const noexcept override { return {}; }
-    bool is_here() const noexcept override { return false; }
+    bool running_in_this_thread() const noexcept override { return false; }
 
 protected:
     ~bare_executor() = default;

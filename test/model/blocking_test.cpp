@@ -124,7 +124,7 @@ report end_a_wait(fate f, const model::options& o) {
                 require(p->post([&] { posted_ran.store(true, std::memory_order_relaxed); }),
                         "there is a thread");
                 {
-                    auto op = weft::async_blocking([&] { ran.write(ran.read() + 1); }, *p);
+                    auto op = weft::async_run_blocking([&] { ran.write(ran.read() + 1); }, *p);
                     static_cast<void>(who.wait([&](weft::waiter& w) { return op.start(w); }, f));
                 }
                 // Either it has run, or it never will: a later run would race.

@@ -45,7 +45,7 @@ bool kill(control* c, std::source_location) {
 void destroy_slowly(control* c) { kill(c, std::source_location::current()); }
 
 std::uint64_t own_id::give() const noexcept { return 1; }
-party control::who() const noexcept { return {"coroutine", id.get(), nullptr}; }
+agent_info control::info() const noexcept { return {"coroutine", id.get(), nullptr}; }
 
 void yield_rarely(thread_block&, std::source_location) { not_in_the_model(); }
 void escaped_from_body(context*) noexcept { not_in_the_model(); }

@@ -29,7 +29,7 @@ public:
         clock.leave();
     }
 
-    void launch(weft::runnable& r) {
+    void schedule(weft::runnable& r) {
         launched_.push_back(r);  // in one step with the next: the threads are one to the system
         state_.fetch_add(one_ready + one_under_way, std::memory_order_release);
     }

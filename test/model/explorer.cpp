@@ -16,7 +16,7 @@ namespace {
 std::uint64_t executions_begun = 0;
 
 // Stacks that LeakSanitizer scans, because abandoned objects are stored there.
-weft::stack_source stacks() {
+weft::stack_allocator_ref stacks() {
     static weft::stack_pool<weft::malloc_stack>& pool =
         *new weft::stack_pool<weft::malloc_stack>(std::size_t{128} * 1024);
     return pool.source();

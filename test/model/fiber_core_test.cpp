@@ -35,7 +35,7 @@ using weft::stop_reason;
 
 // Counts the exceptions that leave a fiber without a join.
 model::var<int>* told = nullptr;
-void tell(std::exception_ptr, weft::party) { told->write(told->read() + 1); }
+void tell(std::exception_ptr, weft::agent_info) { told->write(told->read() + 1); }
 
 enum class use { joins, looks, detaches, drops };
 
@@ -114,7 +114,7 @@ TEST(fiber_core, tells_its_error_to_a_handler_that_knows_what_came_before_it) {
             run.thread("runs", [&] { on.run([&] { return ran; }); });
             run.thread("sets", [&] {
                 known.write(1);
-                weft::on_unhandled([](std::exception_ptr e, weft::party who) {
+                weft::on_unhandled([](std::exception_ptr e, weft::agent_info who) {
                     require(knows->read() == 1, "it knows that");
                     tell(std::move(e), who);
                 });

@@ -43,9 +43,9 @@ public:
     void disarm(weft::timer_node&) noexcept override { unused(); }
     weft::time_point now() const noexcept override { return {}; }
     void defer(std::coroutine_handle<>, weft::flow*) noexcept override { unused(); }
-    void enroll(weft::flow&) noexcept override { unused(); }
-    void strike_off(weft::flow&) noexcept override { unused(); }
-    bool is_here() const noexcept override { return false; }
+    void register_flow(weft::flow&) noexcept override { unused(); }
+    void deregister_flow(weft::flow&) noexcept override { unused(); }
+    bool running_in_this_thread() const noexcept override { return false; }
 
     weft::atomic<int> posts{0};
 
@@ -60,7 +60,7 @@ const weft::flow_kind kind = {"test",
                               [](weft::flow&) noexcept {},
                               [](weft::flow&) noexcept {},
                               [](weft::flow&) noexcept {},
-                              [](const weft::flow&) noexcept { return weft::party{}; }};
+                              [](const weft::flow&) noexcept { return weft::agent_info{}; }};
 
 struct asking {
     bool stops = false;  // one requests a stop
@@ -169,9 +169,11 @@ public:
         posts_[i].store(&r, std::memory_order_release);
     }
     weft::time_point now() const noexcept override { return {}; }
-    void enroll(weft::flow&) noexcept override {}
-    void strike_off(weft::flow&) noexcept override {}
-    bool is_here() const noexcept override { return weft::current_executor() == this; }
+    void register_flow(weft::flow&) noexcept override {}
+    void deregister_flow(weft::flow&) noexcept override {}
+    bool running_in_this_thread() const noexcept override {
+        return weft::current_executor() == this;
+    }
     void forget(weft::runnable&) noexcept override { unused(); }
     void arm(weft::timer_node&) noexcept override { unused(); }
     void disarm(weft::timer_node&) noexcept override { unused(); }
@@ -241,13 +243,14 @@ public:
         if (waiter_) waiter_->conclude();
         waiter_.reset();
     }
-    // By leave_home in a wait that has ended, and settle_here; or by move_to, between two waits.
-    void move(place& to, bool roams) {
+    // By detach_from_executor in a wait that has ended, and attach_to_executor; or by move_to,
+    // between two waits.
+    void move(place& to, bool migratable) {
         go_on();
         own_.write(1);
         turns_ = nullptr;
-        if (roams) {
-            f.leave_home();
+        if (migratable) {
+            f.detach_from_executor();
         } else {
             waits_again_ = waiter_.has_value();
             no_wait();
@@ -279,7 +282,7 @@ private:
         [](weft::flow&) noexcept {},
         [](weft::flow&) noexcept { ++references; },
         [](weft::flow&) noexcept { --references; },
-        [](const weft::flow&) noexcept { return weft::party{}; }};
+        [](const weft::flow&) noexcept { return weft::agent_info{}; }};
 
     static void hear(weft::waiter& w, weft::stop_reason why) noexcept {
         line& self = w.operation<line>();
@@ -292,7 +295,7 @@ private:
         line& self = *static_cast<line*>(fr);
         self.own_.write(3);
         self.turns_ = weft::current_executor();
-        self.f.settle_here();
+        self.f.attach_to_executor();
         if (self.waits_again_) self.wait();
     }
 
@@ -309,8 +312,8 @@ struct telling {
     bool stops = false;
     bool forgets = false;  // the block may end before the message of its failure comes
     bool moves = false;
-    bool roams = false;      // it has no executor for a while
-    bool first_ends = true;  // the executor that it left drops its message, else runs it
+    bool migratable = false;  // it has no executor for a while
+    bool first_ends = true;   // the executor that it left drops its message, else runs it
 };
 
 report tell(telling t, unsigned deviations, std::set<std::string>* orders = nullptr) {
@@ -343,7 +346,7 @@ report tell(telling t, unsigned deviations, std::set<std::string>* orders = null
                 if (t.forgets) l.forget();
                 if (!t.moves) return first.run([&] { l.go_on(); });
                 first.run_due();
-                l.move(second, t.roams);
+                l.move(second, t.migratable);
                 if (t.first_ends)
                     first.end();
                 else
@@ -373,9 +376,10 @@ TEST(flow, is_told_of_a_stop_and_of_a_failure_in_a_block) {
 }
 
 TEST(flow, that_moves_is_told_what_came_before_and_after) {
-    for (bool roams : {false, true})
+    for (bool migratable : {false, true})
         for (bool first_ends : {false, true}) {
-            telling t{.fails = true, .moves = true, .roams = roams, .first_ends = first_ends};
+            telling t{
+                .fails = true, .moves = true, .migratable = migratable, .first_ends = first_ends};
             expect_right(tell(t, 3), bounded);
             t.stops = true;
             expect_right(tell(t, 2), bounded);

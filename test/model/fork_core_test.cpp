@@ -12,7 +12,7 @@
 #include "model/signal.hpp"
 #include "weft/parallel/fork_join.hpp"
 
-WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place);
+WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_deque*, weft_tls_fork_place);
 
 namespace {
 
@@ -29,8 +29,8 @@ using weft::task;
 using weft::detail::task_run;
 
 // Its pool's other workers are all awake.
-struct place final : weft::detail::fork_place {
-    using fork_place::fork_place;
+struct place final : weft::detail::fork_deque {
+    using fork_deque::fork_deque;
     void wake(unsigned) noexcept override { model::fail("nobody is asleep"); }
 };
 

@@ -21,7 +21,9 @@ using model::report;
 
 class place final : public model::bare_executor {
 public:
-    bool is_here() const noexcept override { return weft::current_executor() == this; }
+    bool running_in_this_thread() const noexcept override {
+        return weft::current_executor() == this;
+    }
 };
 
 // Each owner takes the lock so many times, on an executor of its own. Two owners inside at once

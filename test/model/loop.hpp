@@ -76,13 +76,15 @@ public:
         });
         forgotten_.push_back(&r);
     }
-    void enroll(weft::flow&) noexcept override { ++living_; }
-    void strike_off(weft::flow&) noexcept override { --living_; }
+    void register_flow(weft::flow&) noexcept override { ++living_; }
+    void deregister_flow(weft::flow&) noexcept override { --living_; }
     int living() const { return living_; }
     void arm(weft::timer_node& t) noexcept override { t.armed = true; }
     void disarm(weft::timer_node& t) noexcept override { t.armed = false; }
     weft::time_point now() const noexcept override { return {}; }
-    bool is_here() const noexcept override { return weft::current_executor() == this; }
+    bool running_in_this_thread() const noexcept override {
+        return weft::current_executor() == this;
+    }
 
 private:
     weft::runnable* due() const {

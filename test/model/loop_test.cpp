@@ -159,20 +159,22 @@ TEST(loop, may_end_when_it_was_stopped_or_woken) {
 // A run() of a loop with a live flow returns on a stop only, although the loop is woken as well.
 TEST(loop, is_stopped_while_it_runs) {
     static constexpr auto nothing = [](weft::flow&) noexcept {};
-    static constexpr weft::flow_kind kind = {
-        "a test's", nullptr,
-        nothing,    nothing,
-        nothing,    [](const weft::flow&) noexcept { return weft::party{"a test's", 0, nullptr}; }};
+    static constexpr weft::flow_kind kind = {"a test's",
+                                             nullptr,
+                                             nothing,
+                                             nothing,
+                                             nothing,
+                                             [](const weft::flow&) noexcept { return weft::agent_info{"a test's", 0, nullptr}; }};
     expect_right(explore(
                      [](execution& run) {
                          auto l = new_loop();
                          weft::flow f(kind);
                          weft::atomic<bool> stops{false};
                          run.thread("owner", [&] {
-                             l->enroll(f);
+                             l->register_flow(f);
                              l->run();
                              require(stops.load(relaxed), "by nothing but the stop");
-                             l->strike_off(f);
+                             l->deregister_flow(f);
                          });
                          run.thread("wakes", [at = l.get()] { at->wake(); });
                          run.thread("stops", [&, at = l.get()] {

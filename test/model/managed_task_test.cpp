@@ -70,11 +70,11 @@ struct watcher : weft::detail::finish_hook {
 };
 
 // A pool of one worker, which is not known until it takes the turn.
-class unnamed final : public weft::launcher {
+class unnamed final : public weft::scheduler {
 public:
     explicit unnamed(model::loop& l) : worker_(l) {}
-    void launch(weft::runnable& r) noexcept override { worker_.post(r); }
-    weft::executor* only_executor() noexcept override { return nullptr; }
+    void schedule(weft::runnable& r) noexcept override { worker_.post(r); }
+    weft::executor* fixed_executor() noexcept override { return nullptr; }
 
 private:
     model::loop& worker_;
@@ -87,7 +87,7 @@ struct way {
     bool asks = false;  // one more thread requests a stop, like the first
 };
 
-weft::task<> goes(way w, weft::launcher& to, model::var<int>& own, int& ends) {
+weft::task<> goes(way w, weft::scheduler& to, model::var<int>& own, int& ends) {
     const local l(own, ends);
     co_await weft::resume_on(to);
     own.write(3);
@@ -106,7 +106,7 @@ model::report pursue(way w, const model::options& how) {
             model::var<int> block;
             alignas(8) std::array<char, 8> no_core{};
             auto& core = reinterpret_cast<weft::detail::manager_core&>(no_core);
-            weft::launcher& to = w.named ? static_cast<weft::launcher&>(b) : pool;
+            weft::scheduler& to = w.named ? static_cast<weft::scheduler&>(b) : pool;
             managed_task& t = weft::detail::make_managed_coroutine(
                 core, goes(w, to, own, ends), true, a, std::source_location::current());
             watcher watch(block);

@@ -21,8 +21,8 @@ using model::expect_right;
 using model::explore;
 using model::report;
 using weft::idle_set;
-using weft::detail::launch_inbox;
 using weft::detail::parking;
+using weft::detail::schedule_inbox;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
@@ -43,7 +43,7 @@ struct item {
 struct crew {
     crew(unsigned workers, int count, manner m) : idle(workers), left(count), how(m) {}
 
-    void launch(int first, int end) {
+    void schedule(int first, int end) {
         for (int n = first; n != end; ++n) {
             item& x = items[n];
             x.written.write(n + 1);
@@ -92,7 +92,7 @@ struct crew {
     void wake(unsigned i) { woken[i].store(1, relaxed); }
 
     idle_set idle;
-    launch_inbox inbox;
+    schedule_inbox inbox;
     item items[3];
     weft::atomic<int> left;
     weft::atomic<int> woken[2] = {};
@@ -108,8 +108,8 @@ report run_crew(unsigned workers, int count, unsigned launchers, manner how,
             for (unsigned i = 0; i != workers; ++i)
                 run.thread("worker", [&c, i] { c.be_worker(i); });
             const int half = launchers == 1 ? count : count / 2;
-            run.thread("launcher", [&] { c.launch(0, half); });
-            if (launchers == 2) run.thread("launcher", [&] { c.launch(half, count); });
+            run.thread("launcher", [&] { c.schedule(0, half); });
+            if (launchers == 2) run.thread("launcher", [&] { c.schedule(half, count); });
             run.go();
             model::require(c.inbox.empty(), "all was taken");
         },

@@ -74,7 +74,7 @@ public:
         t.armed = false;
         timer_ = nullptr;
     }
-    bool is_here() const noexcept override { return true; }
+    bool running_in_this_thread() const noexcept override { return true; }
 
 private:
     void come_back() {

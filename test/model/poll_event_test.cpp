@@ -31,7 +31,7 @@ model::report race_with(act a, bool stops, unsigned deviations) {
             home on(stops ? 2 : 1);
             std::optional<weft::poll_event> e(std::in_place);
             weft::atomic<int> acts{0};
-            future<int> f = weft::make_ready(on, 1).poll_on(weft::plain, *e, [&] {
+            future<int> f = weft::make_ready_future(on, 1).poll_on(weft::plain, *e, [&] {
                 return acts.load(std::memory_order_relaxed) == (a == act::set_twice ? 2 : 1);
             });
             run.thread("acts", [&] {

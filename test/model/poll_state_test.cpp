@@ -31,7 +31,7 @@ struct cell {
     int take() {
         const int n = value.read();
         value.write(0);
-        state.renew();
+        state.rearm();
         return n;
     }
     bool start(weft::waiter& w) {

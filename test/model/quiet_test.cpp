@@ -19,9 +19,9 @@ using model::explore;
 using model::report;
 using model::require;
 using weft::idle_set;
-using weft::detail::launch_inbox;
 using weft::detail::parking;
 using weft::detail::quiet;
+using weft::detail::schedule_inbox;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
@@ -34,7 +34,7 @@ struct item {
 struct crew {
     explicit crew(unsigned workers) : idle(workers), all(idle) {}
 
-    void launch(item& x) {
+    void schedule(item& x) {
         x.node.handle = x.words.handle();
         inbox.push(x.node);
         parking::offer(idle, [this](unsigned i) { wake(i); });
@@ -61,7 +61,7 @@ struct crew {
 
     idle_set idle;
     quiet all;
-    launch_inbox inbox;
+    schedule_inbox inbox;
     item items[2];
     weft::atomic<bool> woken[2] = {};
     weft::atomic<bool> over{false};
@@ -76,7 +76,7 @@ report wait_for_quiet(unsigned workers, bool another, const model::options& o) {
             for (unsigned i = 0; i != workers; ++i)
                 run.thread("worker", [&c, i] { c.be_worker(i); });
             run.thread("waits", [&] {
-                c.launch(c.items[0]);
+                c.schedule(c.items[0]);
                 require(c.all.wait_until(weft::never, [&] { return c.inbox.empty(); }), "quiet");
                 require(c.items[0].ran.read() == 1, "what it launched has run");
                 model::wait_until([&] { return launched.load(std::memory_order_acquire); });
@@ -85,7 +85,7 @@ report wait_for_quiet(unsigned workers, bool another, const model::options& o) {
             });
             if (another)
                 run.thread("launches", [&] {
-                    c.launch(c.items[1]);
+                    c.schedule(c.items[1]);
                     launched.store(true, std::memory_order_release);
                 });
             run.go();

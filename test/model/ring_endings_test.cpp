@@ -1,6 +1,6 @@
-// weft/io/ring_endings.hpp with wake_fd, as driver_uring uses them: threads that close leave keys,
-// and the ring's thread takes them between its sleeps. A key that is left behind while the thread
-// sleeps is a deadlock. The walks are bounded by deviations: 6 with one closer, 3 with two.
+// weft/io/ring_endings.hpp with wakeup_fd, as driver_uring uses them: threads that close leave
+// keys, and the ring's thread takes them between its sleeps. A key that is left behind while the
+// thread sleeps is a deadlock. The walks are bounded by deviations: 6 with one closer, 3 with two.
 #include "weft/io/ring_endings.hpp"
 
 #include <gtest/gtest.h>
@@ -19,11 +19,11 @@ using model::expect_right;
 using model::explore;
 using model::report;
 using weft::detail::ring_endings;
-using weft::detail::wake_fd;
+using weft::detail::wakeup_fd;
 
 struct world {
     ring_endings endings;
-    wake_fd wakes;
+    wakeup_fd wakes;
     std::uint64_t sum = 0;  // of the ring's thread
 
     // As driver_uring::unwatch().

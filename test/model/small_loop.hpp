@@ -22,7 +22,7 @@ public:
     explicit small_loop(int posters, int fires = 100) : posters_(posters), fires_left_(fires) {}
 
     void run() {
-        const weft::detail::as_it_was put_back;
+        const weft::detail::restore_on_exit put_back;
         weft::detail::this_thread_runs() = {nullptr, this};
         for (;;) {
             wait_until([this] { return is_due() || may_fire() || all_have_left(); });
@@ -32,7 +32,7 @@ public:
     void leave() { left_.fetch_add(1, std::memory_order_release); }
     // After all threads: what is left, but for those that fire again and again.
     void drain() {
-        const weft::detail::as_it_was put_back;
+        const weft::detail::restore_on_exit put_back;
         weft::detail::this_thread_runs() = {nullptr, this};
         while (turn() || fire()) {
         }
@@ -44,16 +44,18 @@ public:
         due_.fetch_add(1, std::memory_order_release);
     }
     void arm(weft::timer_node& t) noexcept override {
-        require(is_here() && !t.armed, "a timer is armed once, and by its thread");
+        require(running_in_this_thread() && !t.armed, "a timer is armed once, and by its thread");
         t.armed = true;
         armed_.push_back(&t);
     }
     void disarm(weft::timer_node& t) noexcept override {
-        require(is_here() && t.armed, "a timer is disarmed by its thread, and once");
+        require(running_in_this_thread() && t.armed, "a timer is disarmed by its thread, and once");
         t.armed = false;
         std::erase(armed_, &t);
     }
-    bool is_here() const noexcept override { return weft::current_executor() == this; }
+    bool running_in_this_thread() const noexcept override {
+        return weft::current_executor() == this;
+    }
 
 private:
     bool is_due() const { return due_.load(std::memory_order_acquire) != 0; }

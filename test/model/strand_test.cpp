@@ -131,10 +131,12 @@ TEST(strand, is_idle_for_all_who_wait_when_nothing_is_left) {
 // A flow is live in the strand from one turn to the next; another thread posts the second turn.
 TEST(strand, is_not_idle_while_a_flow_lives_in_it) {
     static constexpr auto nothing = [](weft::flow&) noexcept {};
-    static constexpr weft::flow_kind kind = {
-        "a test's", nullptr,
-        nothing,    nothing,
-        nothing,    [](const weft::flow&) noexcept { return weft::party{"a test's", 0, nullptr}; }};
+    static constexpr weft::flow_kind kind = {"a test's",
+                                             nullptr,
+                                             nothing,
+                                             nothing,
+                                             nothing,
+                                             [](const weft::flow&) noexcept { return weft::agent_info{"a test's", 0, nullptr}; }};
     expect_right(
         explore(
             [](execution& run) {
@@ -150,7 +152,7 @@ TEST(strand, is_not_idle_while_a_flow_lives_in_it) {
                         a.run([&] {
                             on.post([&] {
                                 lives.write(1);
-                                on.only_executor()->enroll(f);
+                                on.fixed_executor()->register_flow(f);
                                 began.store(true, std::memory_order_release);
                             });
                             on.wait_until_idle();
@@ -161,7 +163,7 @@ TEST(strand, is_not_idle_while_a_flow_lives_in_it) {
                     run.thread("ends", [&] {
                         model::wait_until([&] { return began.load(std::memory_order_relaxed); });
                         on.post([&] {
-                            on.only_executor()->strike_off(f);
+                            on.fixed_executor()->deregister_flow(f);
                             lives.write(0);
                         });
                         c.leave();
@@ -233,7 +235,7 @@ report ring(bool ends, const model::options& o) {
                 if (self.fired.read() == 1) self.strand->arm(self);
             };
             auto on = std::make_unique<strand>(p);
-            weft::executor& inside = *on->only_executor();
+            weft::executor& inside = *on->fixed_executor();
             d.strand = &inside;
             run.thread("owner", [&] {
                 a.run([&] {

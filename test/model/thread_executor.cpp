@@ -5,10 +5,10 @@
 #include "model/model.hpp"
 
 // No flow of the test is of this kind.
-const weft::flow_kind weft::detail::thread_host::kind{"thread", nullptr, nullptr,
-                                                      nullptr,  nullptr, nullptr};
+const weft::flow_kind weft::detail::thread_executor::kind{"thread", nullptr, nullptr,
+                                                          nullptr,  nullptr, nullptr};
 
 weft::flow* weft::detail::flow_without_turn() noexcept { return nullptr; }
-weft::detail::thread_host& weft::detail::this_thread_host() noexcept {
+weft::detail::thread_executor& weft::detail::this_thread_host() noexcept {
     model::fail("a wait outside of any flow");
 }

@@ -122,7 +122,9 @@ public:
         static_cast<void>(frame.read());
         posts.fetch_add(1, std::memory_order_release);
     }
-    bool is_here() const noexcept override { return weft::current_executor() == this; }
+    bool running_in_this_thread() const noexcept override {
+        return weft::current_executor() == this;
+    }
 
     weft::atomic<int> posts{0};
     model::var<int> frame;  // written at the waiter's end

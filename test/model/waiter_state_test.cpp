@@ -26,7 +26,7 @@ struct wait {
     wait() {
         // Not the first wait of this waiter.
         static_cast<void>(state.claim(wait_status::woken));
-        state.renew();
+        state.rearm();
     }
 
     void enlist(std::memory_order how) {

@@ -16,12 +16,12 @@ using model::expect_found;
 using model::expect_right;
 using model::explore;
 using model::report;
-using weft::detail::wake_fd;
+using weft::detail::wakeup_fd;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
 struct world {
-    wake_fd fd;
+    wakeup_fd fd;
     weft::atomic<int> work{0};
 };
 
@@ -56,17 +56,17 @@ report wake(int wakers, manner how, const model::options& o) {
         o);
 }
 
-TEST(wake_fd, loses_no_wake_of_a_driver_that_falls_asleep) {
+TEST(wakeup_fd, loses_no_wake_of_a_driver_that_falls_asleep) {
     expect_right(wake(1, manner::as_told, {.deviations = 20}));
     expect_right(wake(2, manner::as_told, {.deviations = 4}), bounded);
 }
 
-TEST(wake_fd, loses_one_where_a_driver_sleeps_without_a_look) {
+TEST(wakeup_fd, loses_one_where_a_driver_sleeps_without_a_look) {
     expect_found(wake(1, manner::sleeps_without_a_look, {.deviations = 3}), "deadlock");
 }
 
 // From then on each wake is delivered, and so is the wake that came before.
-TEST(wake_fd, tells_a_foreign_loop_of_each_wake) {
+TEST(wakeup_fd, tells_a_foreign_loop_of_each_wake) {
     const auto foreign = [](execution& run) {
         world w;
         run.thread("host", [&] {

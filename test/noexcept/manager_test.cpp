@@ -16,9 +16,10 @@ TEST(manager_without_exceptions, kills_a_task_and_asks_a_fiber) {
     task_manager<> m({.on = &l.loop()});
     const auto watched = std::make_shared<int>(0);
     const auto body = [](std::shared_ptr<int>) -> task<> { co_await sleep_for(1h); };
-    const auto killed = m.spawn_held(body(watched));
+    const auto killed = m.spawn_with_handle(body(watched));
     std::error_code why;
-    const auto asked = m.spawn_held([&] { why = this_managed::suspend_until<int>(never).error(); });
+    const auto asked =
+        m.spawn_with_handle([&] { why = this_managed::suspend_until<int>(never).error(); });
     l.loop().run_until_idle();
     EXPECT_EQ(watched.use_count(), 2);
     m.kill(killed->id());
@@ -34,7 +35,8 @@ TEST(manager_without_exceptions, kills_a_task_and_asks_a_fiber) {
 TEST(manager_without_exceptions, takes_and_gives_values) {
     testing::virtual_loop l(1);
     task_manager<> m({.on = &l.loop()});
-    const auto h = m.spawn_held([&] { return *this_managed::suspend_until<int>(never) + 1; });
+    const auto h =
+        m.spawn_with_handle([&] { return *this_managed::suspend_until<int>(never) + 1; });
     EXPECT_FALSE(m.resume(h->id(), 41));
     auto reply = m.expect<int>();
     EXPECT_TRUE(m.complete(reply.sequence(), 7));

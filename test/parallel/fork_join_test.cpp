@@ -239,7 +239,7 @@ TEST(fork_join, runs_children_at_the_same_time) {
     };
     const auto body = [&]() -> task<> { co_await fork_join(meets(), meets()); };
     sync_wait(schedule_on(p, body()));
-    EXPECT_GE(p.stats().stolen_count, 1u);
+    EXPECT_GE(p.stats().steal_count, 1u);
 }
 
 TEST(fork_join, drops_what_has_not_begun_when_one_fails) {

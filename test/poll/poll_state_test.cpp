@@ -22,7 +22,7 @@ TEST(poll_state, is_ready_once_it_is_published_and_until_it_is_renewed) {
     EXPECT_FALSE(s.is_ready());
     s.publish();
     EXPECT_TRUE(s.is_ready());
-    s.renew();
+    s.rearm();
     EXPECT_FALSE(s.is_ready());
     EXPECT_FALSE(s.is_awaited());
 }

@@ -118,13 +118,13 @@ TEST(poll_task, throws_what_was_thrown) {
 
 TEST(poll_task, gives_the_memory_of_what_it_began_back) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
-    const auto used = weft::block_cache::statistics().used_bytes;
+    const auto used = weft::block_cache::stats().used_bytes;
     {
         poll_task value(std::suspend_never{});
         EXPECT_TRUE(value.poll());
-        EXPECT_GT(weft::block_cache::statistics().used_bytes, used);
+        EXPECT_GT(weft::block_cache::stats().used_bytes, used);
     }
-    EXPECT_EQ(weft::block_cache::statistics().used_bytes, used);
+    EXPECT_EQ(weft::block_cache::stats().used_bytes, used);
 }
 
 TEST(poll_task, that_ends_takes_what_it_awaits_with_it) {

@@ -33,7 +33,7 @@ void* run_in_c(F&& f) {
 // A fiber that runs f(), which outlives it.
 template <class F>
 weft_t begin_in_c(F& f, const weft_attr_t* attr = nullptr) {
-    weft_t t = WEFT_NOBODY;
+    weft_t t = WEFT_NULL;
     EXPECT_EQ(0, weft_create(
                      &t, attr,
                      [](void* p) -> void* {

@@ -272,7 +272,7 @@ TEST(weft_fiber, that_is_killed_in_a_call_of_c_unwinds_and_runs_its_handlers) {
     int destroyed = 0;
     std::string said;
     weft_mutex_t lock = WEFT_MUTEX_INITIALIZER;
-    weft_t t = WEFT_NOBODY;
+    weft_t t = WEFT_NULL;
     auto f = [&] {
         counted c{destroyed};
         weft_cleanup_push(note, &said);
@@ -293,7 +293,7 @@ TEST(weft_fiber, that_is_killed_in_a_call_of_c_unwinds_and_runs_its_handlers) {
 }
 
 TEST(weft_fiber, can_be_joined_when_its_loop_has_ended) {
-    weft_t t = WEFT_NOBODY;
+    weft_t t = WEFT_NULL;
     bool ran = false;
     auto f = [&] {
         ran = true;

@@ -46,18 +46,18 @@ TEST(weft_create, says_that_there_is_no_stack_so_large) {
         weft_attr_t attr;
         weft_attr_init(&attr);
         weft_attr_setstacksize(&attr, 2 * weft::largest_default_stack_bytes);
-        weft_t t = WEFT_NOBODY;
+        weft_t t = WEFT_NULL;
         const auto never_runs = [](void*) -> void* { std::abort(); };
         EXPECT_EQ(weft_create(&t, &attr, never_runs, nullptr), EAGAIN);
-        EXPECT_EQ(t, WEFT_NOBODY);
+        EXPECT_EQ(t, WEFT_NULL);
     });
 }
 
 // Two that are made, and will start, while there is a stack for one.
 struct one_stack_for_two {
     static constexpr std::size_t bytes = std::size_t{64} << 20;  // of a size that no other has
-    weft_t first = WEFT_NOBODY;
-    weft_t second = WEFT_NOBODY;
+    weft_t first = WEFT_NULL;
+    weft_t second = WEFT_NULL;
 
     one_stack_for_two() {
         static auto waits = [] { weft_usleep(1000); };
@@ -138,7 +138,7 @@ TEST(weft_join, a_name_that_is_no_more_is_told_from_every_other) {
         EXPECT_FALSE(weft_equal(t, next));
         EXPECT_EQ(weft_join(t, nullptr), ESRCH);
         joined_in_c(next);
-        EXPECT_EQ(weft_join(WEFT_NOBODY, nullptr), ESRCH);
+        EXPECT_EQ(weft_join(WEFT_NULL, nullptr), ESRCH);
     });
 }
 
@@ -149,7 +149,7 @@ TEST(weft_join, keeps_no_memory_of_what_was_joined) {
             weft_t all[10];
             for (weft_t& t : all) t = begin_in_c(f);
             for (const weft_t t : all) joined_in_c(t);
-            return weft::block_cache::statistics().used_bytes;
+            return weft::block_cache::stats().used_bytes;
         };
         const std::size_t used = join_some();
         EXPECT_LE(join_some(), used);
@@ -162,7 +162,7 @@ TEST(weft_join, of_oneself_is_told) {
 
 TEST(weft_join, in_a_circle_is_told_to_who_closes_it) {
     run_in_c([] {
-        weft_t a = WEFT_NOBODY, b = WEFT_NOBODY, c = WEFT_NOBODY;
+        weft_t a = WEFT_NULL, b = WEFT_NULL, c = WEFT_NULL;
         auto joins_b = [&] { EXPECT_EQ(weft_join(b, nullptr), 0); };
         auto joins_c = [&] { EXPECT_EQ(weft_join(c, nullptr), 0); };
         auto joins_a = [&] {
@@ -244,14 +244,14 @@ TEST(weft_detach, also_of_one_that_is_over) {
 
 TEST(weft_self, is_the_name_that_its_maker_has) {
     run_in_c([] {
-        weft_t inside = WEFT_NOBODY;
+        weft_t inside = WEFT_NULL;
         auto f = [&] { inside = weft_self(); };
         const weft_t t = begin_in_c(f);
         joined_in_c(t);
         EXPECT_TRUE(weft_equal(inside, t));
         EXPECT_NE(weft_self(), t);
     });
-    EXPECT_EQ(weft_self(), WEFT_NOBODY);
+    EXPECT_EQ(weft_self(), WEFT_NULL);
 }
 
 TEST(weft_run, returns_when_all_have_ended) {
@@ -335,7 +335,7 @@ TEST(weft_fiber, of_c_and_one_of_cpp_run_on_one_loop) {
                 weft_usleep(1'000'000);
                 return as_pointer(5);
             };
-            EXPECT_EQ(weft_self(), WEFT_NOBODY);
+            EXPECT_EQ(weft_self(), WEFT_NULL);
             EXPECT_EQ(joined_in_c(begin_in_c(g)), as_pointer(5));
         },
         {.on = l});

@@ -49,7 +49,7 @@ F* next(F*, const char* name) {
 
 const pid_t own_process = ::getpid();
 
-bool is_here() { return weft::this_fiber::exists() && ::getpid() == own_process; }
+bool running_in_this_thread() { return weft::this_fiber::exists() && ::getpid() == own_process; }
 
 void run(made& m) {
     try {
@@ -81,7 +81,7 @@ int main_that_exits(int count, char** words, char** environment) {
 
 SHOWN int pthread_create(pthread_t* into, const pthread_attr_t* how, void* (*f)(void*),
                          void* of) noexcept {
-    if (!is_here() || !is_of_program(__builtin_return_address(0)))
+    if (!running_in_this_thread() || !is_of_program(__builtin_return_address(0)))
         return NEXT(pthread_create)(into, how, f, of);
     auto m = std::make_unique<made>();
     m->function = f;
@@ -97,7 +97,7 @@ SHOWN int pthread_create(pthread_t* into, const pthread_attr_t* how, void* (*f)(
 }
 
 SHOWN int pthread_join(pthread_t which, void** left) {
-    if ((which & 1) == 0 || !is_here()) return NEXT(pthread_join)(which, left);
+    if ((which & 1) == 0 || !running_in_this_thread()) return NEXT(pthread_join)(which, left);
     if (which == ::pthread_self()) return EDEADLK;
     made* const m = find(which);
     if (m == nullptr) return ESRCH;
@@ -111,7 +111,7 @@ SHOWN int pthread_join(pthread_t which, void** left) {
 }
 
 SHOWN int pthread_detach(pthread_t which) noexcept {
-    if ((which & 1) == 0 || !is_here()) return NEXT(pthread_detach)(which);
+    if ((which & 1) == 0 || !running_in_this_thread()) return NEXT(pthread_detach)(which);
     made* const m = find(which);
     if (m == nullptr) return ESRCH;
     if (m->is_detached || m->is_joined) return EINVAL;
@@ -123,7 +123,7 @@ SHOWN int pthread_detach(pthread_t which) noexcept {
 }
 
 SHOWN void pthread_exit(void* left) {
-    if (is_here())
+    if (running_in_this_thread())
         if (made* const m = find(::pthread_self())) m->left = left;
     NEXT(pthread_exit)(left);
     std::abort();

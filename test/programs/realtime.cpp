@@ -168,7 +168,7 @@ void of_a_manager() {
     const int before = monotonic_reads;
     std::set<std::uint64_t> ids;
     for (int n = 0; n < 10'000; ++n) {
-        const auto id = m.spawn([] {}, {.launch = weft::launch::lazy});
+        const auto id = m.spawn([] {}, {.launch = weft::launch::deferred});
         ids.insert(*id);
         m.kill(*id);
     }
@@ -179,7 +179,7 @@ void of_a_manager() {
                "there is room");
         l.run();
     });
-    expect(m.statistics().timed_out == 1, "it is late");
+    expect(m.stats().timed_out == 1, "it is late");
 }
 
 void of_a_thread() {

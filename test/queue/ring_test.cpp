@@ -103,13 +103,13 @@ TEST(ring, gives_back_what_was_too_large_for_long) {
 
 TEST(ring, gives_its_blocks_back) {
     if (WEFT_ASAN) GTEST_SKIP() << "blocks are separate allocations under AddressSanitizer";
-    const std::size_t before = weft::block_cache::statistics().used_bytes;
+    const std::size_t before = weft::block_cache::stats().used_bytes;
     {
         ring<int> r;
         for (int n = 0; n < 100; ++n) r.push_back(n);
-        EXPECT_GT(weft::block_cache::statistics().used_bytes, before);
+        EXPECT_GT(weft::block_cache::stats().used_bytes, before);
     }
-    EXPECT_EQ(weft::block_cache::statistics().used_bytes, before);
+    EXPECT_EQ(weft::block_cache::stats().used_bytes, before);
 }
 
 TEST(ring, that_was_large_gives_its_pages_back_to_the_system) {

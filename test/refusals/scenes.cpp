@@ -50,7 +50,7 @@ T got(result<T> r) {
     if (!r) throw told{r.error()};
     if constexpr (!std::is_void_v<T>) return *std::move(r);
 }
-void got(const transferred& t) {
+void got(const transfer_result& t) {
     if (t.error) throw told{t.error};
 }
 void must(bool right) {

@@ -35,7 +35,7 @@ TEST(run, is_a_fiber_named_main_unless_told_otherwise) {
 }
 
 TEST(run, begins_by_itself_whenever_it_is_told_to_be_launched) {
-    for (const launch when : {launch::post, launch::dispatch, launch::lazy})
+    for (const launch when : {launch::post, launch::dispatch, launch::deferred})
         EXPECT_EQ(run([] { return 1; }, {.launch = when}), 1);
 }
 

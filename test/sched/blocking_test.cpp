@@ -99,8 +99,8 @@ TEST(blocking, lets_the_loop_run_meanwhile) {
 
 TEST(blocking, serves_a_task_and_a_plain_thread) {
     auto t = []() -> weft::task<int> {
-        co_return co_await weft::async_blocking([] { return 1; }) +
-            co_await weft::async_blocking([] { return 2; });
+        co_return co_await weft::async_run_blocking([] { return 1; }) +
+            co_await weft::async_run_blocking([] { return 2; });
     };
     EXPECT_EQ(weft::sync_wait(t()), 3);
     EXPECT_EQ(blocking([] { return 4; }), 4);

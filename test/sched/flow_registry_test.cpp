@@ -28,9 +28,8 @@ struct told_flow final : flow {
         auto& self = static_cast<told_flow&>(f);
         if (--self.references == 0) delete &self;
     }
-    static party party_of(const flow&) noexcept { return {"told", 1, nullptr}; }
-    static constexpr flow_kind kind_of_told = {"told", nullptr, end_nothing,
-                                               keep,   let_go,  party_of};
+    static agent_info info_of(const flow&) noexcept { return {"told", 1, nullptr}; }
+    static constexpr flow_kind kind_of_told = {"told", nullptr, end_nothing, keep, let_go, info_of};
 };
 
 // Some of them, in a registry.
@@ -46,13 +45,13 @@ struct company {
             told.push_back(i);
             f();
         }));
-        registry.enroll(*all[i]);
+        registry.register_flow(*all[i]);
         return i;
     }
     void end(std::size_t i) {
         told_flow* const f = std::exchange(all[i], nullptr);
         if (f == nullptr) return;
-        registry.strike_off(*f);
+        registry.deregister_flow(*f);
         f->note.reset();
         told_flow::let_go(*f);
     }

@@ -143,15 +143,15 @@ TEST(loop, lets_two_who_woke_each_other_alone_keep_nobody_waiting_later) {
 
 TEST(loop, spares_a_turn_where_nobody_else_is_ready_and_no_more_than_a_round_of_them) {
     loop l;
-    EXPECT_FALSE(l.spare_turn());
+    EXPECT_FALSE(l.try_continue_inline());
     std::size_t spared = 0;
     bool others = true;
     l.post([&] {
         l.post([&] {
-            others = l.spare_turn();
-            while (l.spare_turn()) ++spared;
+            others = l.try_continue_inline();
+            while (l.try_continue_inline()) ++spared;
         });
-        EXPECT_FALSE(l.spare_turn()) << "another is ready";
+        EXPECT_FALSE(l.try_continue_inline()) << "another is ready";
     });
     const auto before = l.turn_count();
     l.run();
@@ -161,7 +161,7 @@ TEST(loop, spares_a_turn_where_nobody_else_is_ready_and_no_more_than_a_round_of_
     EXPECT_EQ(l.turn_count() - before, spared + 3);
     l.post([&] {
         l.stop();
-        EXPECT_FALSE(l.spare_turn()) << "it was stopped";
+        EXPECT_FALSE(l.try_continue_inline()) << "it was stopped";
     });
     l.run();
 }
@@ -188,7 +188,7 @@ TEST(loop, lets_a_turn_take_the_next_one_that_it_wants_and_in_order) {
         l.defer(b.handle(), nullptr);
         l.post([&] { seen.push_back(9); });
         l.defer(c.handle(), nullptr);
-        for (std::coroutine_handle<> h; (h = l.take_next(numbered_step::is_one)) != nullptr;)
+        for (std::coroutine_handle<> h; (h = l.try_pop_next(numbered_step::is_one)) != nullptr;)
             h.resume();
         seen.push_back(0);
     });
@@ -204,7 +204,7 @@ TEST(loop, lets_no_turn_take_one_that_would_come_after_what_was_woken) {
     l.post([&] {
         l.defer(a.handle(), nullptr);
         l.post(woken.node);
-        EXPECT_EQ(l.take_next(numbered_step::is_one), nullptr);
+        EXPECT_EQ(l.try_pop_next(numbered_step::is_one), nullptr);
     });
     l.run();
     EXPECT_EQ(seen, (ints{2, 1}));
@@ -257,7 +257,7 @@ TEST(loop, keeps_no_memory_of_a_posted_function_that_has_run) {
     const auto post_some = [&] {
         for (int i = 0; i != 10; ++i) l.post([] {});
         l.run_until_idle();
-        return block_cache::statistics().used_bytes;
+        return block_cache::stats().used_bytes;
     };
     const std::size_t used = post_some();
     EXPECT_EQ(post_some(), used);
@@ -266,12 +266,15 @@ TEST(loop, keeps_no_memory_of_a_posted_function_that_has_run) {
 TEST(loop, says_to_what_it_runs_that_it_is_here) {
     loop l;
     loop other;
-    EXPECT_FALSE(l.is_here());
+    EXPECT_FALSE(l.running_in_this_thread());
     bool seen = false;
-    l.post([&] { seen = l.is_here() && !other.is_here() && current_flow() == nullptr; });
+    l.post([&] {
+        seen = l.running_in_this_thread() && !other.running_in_this_thread() &&
+               current_flow() == nullptr;
+    });
     l.run_until_idle();
     EXPECT_TRUE(seen);
-    EXPECT_FALSE(l.is_here());
+    EXPECT_FALSE(l.running_in_this_thread());
 }
 
 // -- waiting ----------------------------------------------------------------------------------
@@ -1083,8 +1086,8 @@ TEST(loop, has_turns_and_ends_for_others_below_one_that_it_ends) {
     };
     {
         loop l;
-        const auto is_here = [](const flow& f, const void* name) noexcept {
-            const char* const own = f.who().name;
+        const auto running_in_this_thread = [](const flow& f, const void* name) noexcept {
+            const char* const own = f.info().name;
             return own != nullptr && std::string_view(own) == static_cast<const char*>(name);
         };
         fiber elder(
@@ -1099,11 +1102,11 @@ TEST(loop, has_turns_and_ends_for_others_below_one_that_it_ends) {
                 const step_at_end end{[&] {
                     EXPECT_TRUE(l.run_beside(false));
                     EXPECT_EQ(order, "");
-                    EXPECT_NE(l.find_living(is_here, "elder"), nullptr);
+                    EXPECT_NE(l.find_living(running_in_this_thread, "elder"), nullptr);
                     EXPECT_TRUE(l.run_beside(true));
                     EXPECT_EQ(order, "elder ");
-                    EXPECT_EQ(l.find_living(is_here, "elder"), nullptr);
-                    EXPECT_NE(l.find_living(is_here, "late"), nullptr);
+                    EXPECT_EQ(l.find_living(running_in_this_thread, "elder"), nullptr);
+                    EXPECT_NE(l.find_living(running_in_this_thread, "late"), nullptr);
                     EXPECT_FALSE(l.run_beside(true));
                     EXPECT_TRUE(l.run_beside(false));
                     order += "late";

@@ -64,15 +64,15 @@ TEST(pool, begins_children_of_its_fibers_within_itself) {
     pool p(2);
     spawn(
         [&] {
-            EXPECT_TRUE(p.is_here());
-            spawn([&] { EXPECT_TRUE(p.is_here()); }).get();
+            EXPECT_TRUE(p.running_in_this_thread());
+            spawn([&] { EXPECT_TRUE(p.running_in_this_thread()); }).get();
             nursery n;
-            n.spawn([&] { EXPECT_TRUE(p.is_here()); });
+            n.spawn([&] { EXPECT_TRUE(p.running_in_this_thread()); });
             n.join();
         },
         {.on = &p})
         .get();
-    EXPECT_FALSE(p.is_here());
+    EXPECT_FALSE(p.running_in_this_thread());
 }
 
 TEST(pool, runs_many_and_each_once) {
@@ -96,7 +96,7 @@ TEST(pool, spreads_what_one_fiber_spawns) {
         },
         {.on = &p})
         .get();
-    EXPECT_GE(p.stats().stolen_count, 1u);
+    EXPECT_GE(p.stats().steal_count, 1u);
 }
 
 TEST(pool, keeps_a_fiber_that_has_begun_on_its_thread) {
@@ -153,7 +153,7 @@ struct waves {
         for (int n = 1; !over; ++n) {
             next.release(party_size);
             while (computed != n * party_size) std::this_thread::sleep_for(100us);
-            over = (moved != 0 && p.stats().given_count != 0) ||
+            over = (moved != 0 && p.stats().offload_count != 0) ||
                    std::chrono::steady_clock::now() > until;
         }
         next.release(party_size);
@@ -177,7 +177,7 @@ TEST(pool, gives_tasks_that_have_begun_to_who_has_nothing_to_do) {
         for (++w.begun;;) {
             co_await w.next.async_acquire();
             if (w.over) co_return;
-            EXPECT_TRUE(p.is_here());
+            EXPECT_TRUE(p.running_in_this_thread());
             w.compute(last);
         }
     };
@@ -188,7 +188,7 @@ TEST(pool, gives_tasks_that_have_begun_to_who_has_nothing_to_do) {
     w.run(p);
     for (fiber& f : all) f.join();
     EXPECT_GT(w.moved, 0);
-    EXPECT_GT(p.stats().given_count, 0u);
+    EXPECT_GT(p.stats().offload_count, 0u);
 }
 
 TEST(pool, gives_away_fibers_that_are_migratable) {
@@ -285,9 +285,9 @@ TEST(pool, runs_tasks_and_hands_their_results_back) {
 TEST(pool, takes_in_a_task_that_goes_over_to_it) {
     pool p(2);
     const auto goes = [&]() -> task<bool> {
-        const bool before = p.is_here();
+        const bool before = p.running_in_this_thread();
         co_await resume_on(p);
-        const bool after = p.is_here();
+        const bool after = p.running_in_this_thread();
         co_await resume_on(p.worker(1));
         co_return !before && after && current_executor() == &p.worker(1);
     };
@@ -455,11 +455,11 @@ TEST(pool, that_is_idle_costs_nothing) {
     fiber f([] { this_fiber::sleep_for(1h); }, {.on = &p});
     std::this_thread::sleep_for(50ms);
     const auto before = processor_time();
-    const std::size_t rests = p.stats().rest_count;
+    const std::size_t rests = p.stats().park_count;
     std::this_thread::sleep_for(1s);
     EXPECT_LT(processor_time() - before, 2ms * (testing::slow ? 10 : 1));
     // Each worker once: it has the memory given back that it has used and uses no more.
-    EXPECT_LE(p.stats().rest_count, rests + 2);
+    EXPECT_LE(p.stats().park_count, rests + 2);
     f.request_stop();
     f.join();
 }
@@ -506,17 +506,17 @@ TEST(pool, takes_from_a_worker_that_is_held) {
         },
         {.on = &p})
         .get();
-    EXPECT_GE(p.stats().stolen_count, 10u);
+    EXPECT_GE(p.stats().steal_count, 10u);
 }
 
 TEST(pool, counts_what_has_come_from_outside_and_what_has_gone_to_another_worker) {
     pool p(1);
-    EXPECT_EQ(p.stats().outside_count, 0u);
+    EXPECT_EQ(p.stats().remote_schedule_count, 0u);
     for (int i = 0; i != 5; ++i) spawn([] { this_fiber::yield(); }, {.on = &p}).get();
     const pool_stats s = p.stats();
-    EXPECT_EQ(s.outside_count, 5u);
-    EXPECT_EQ(s.stolen_count, 0u) << "there is no other";
-    EXPECT_EQ(s.given_count, 0u);
+    EXPECT_EQ(s.remote_schedule_count, 5u);
+    EXPECT_EQ(s.steal_count, 0u) << "there is no other";
+    EXPECT_EQ(s.offload_count, 0u);
 }
 
 TEST(pool, waits_until_nothing_lives_in_it) {

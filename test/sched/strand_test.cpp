@@ -40,10 +40,13 @@ struct counts_its_end {
 TEST(strand, runs_what_it_is_given_and_hands_results_back) {
     pool p(2);
     strand s(p);
-    EXPECT_EQ(spawn([&] { return s.is_here() && p.is_here(); }, {.on = &s}).get(), true);
-    const auto body = [&]() -> task<int> { co_return s.is_here() ? 7 : 0; };
+    EXPECT_EQ(
+        spawn([&] { return s.running_in_this_thread() && p.running_in_this_thread(); }, {.on = &s})
+            .get(),
+        true);
+    const auto body = [&]() -> task<int> { co_return s.running_in_this_thread() ? 7 : 0; };
     EXPECT_EQ(sync_wait(schedule_on(s, body())), 7);
-    EXPECT_FALSE(s.is_here());
+    EXPECT_FALSE(s.running_in_this_thread());
 }
 
 TEST(strand, never_runs_two_at_once) {
@@ -86,7 +89,7 @@ TEST(strand, is_home_to_what_its_flows_begin) {
     pool p(2);
     strand s(p);
     bool inside = false;
-    spawn([&] { spawn([&] { inside = s.is_here(); }).get(); }, {.on = &s}).get();
+    spawn([&] { spawn([&] { inside = s.running_in_this_thread(); }).get(); }, {.on = &s}).get();
     EXPECT_TRUE(inside);
 }
 

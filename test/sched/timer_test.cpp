@@ -212,7 +212,7 @@ TEST_F(timer_test, may_begin_others_in_its_function) {
 TEST_F(timer_test, runs_in_no_flow_on_the_loop) {
     bool right = false;
     fiber f([&] { this_fiber::sleep_for(1h); }, {.on = &l});
-    timer t(l, 1ms, [&] { right = l.is_here() && current_flow() == nullptr; });
+    timer t(l, 1ms, [&] { right = l.running_in_this_thread() && current_flow() == nullptr; });
     l.run_until_idle();
     pass(1ms);
     EXPECT_TRUE(right);

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 // What was reported to the handler, of the test that runs.
 struct told_turns {
     std::mutex lock;
-    std::vector<long_turn> all;
+    std::vector<stall_info> all;
 
     static told_turns& present() {
         static told_turns t;
@@ -31,11 +31,11 @@ struct told_turns {
         all.clear();
         return *this;
     }
-    std::vector<long_turn> copy() {
+    std::vector<stall_info> copy() {
         const std::lock_guard held(lock);
         return all;
     }
-    static void hear(const long_turn& t) {
+    static void hear(const stall_info& t) {
         told_turns& p = present();
         const std::lock_guard held(p.lock);
         p.all.push_back(t);
@@ -138,7 +138,7 @@ TEST(watchdog, is_silent_about_who_yields_and_who_waits) {
 
 TEST(watchdog, of_a_pool_names_who_holds_a_worker) {
     told_turns& told = told_turns::present().cleared();
-    pool p({.thread_count = 2, .hold_limit = 20ms, .on_hold = told_turns::hear});
+    pool p({.thread_count = 2, .stall_threshold = 20ms, .on_stall = told_turns::hear});
     spawn([] { std::this_thread::sleep_for(1300ms); }, {.name = "busy", .on = &p.worker(1)}).get();
     const auto all = told.copy();
     ASSERT_EQ(all.size(), 1u);
@@ -146,7 +146,7 @@ TEST(watchdog, of_a_pool_names_who_holds_a_worker) {
 }
 
 TEST(watchdog, prints_a_line) {
-    long_turn t;
+    stall_info t;
     t.kind = "fiber";
     t.id = 7;
     std::string("ann").copy(t.name, sizeof t.name);

@@ -48,7 +48,7 @@ TEST(default_stacks, have_nothing_above_the_largest_class) {
 
 TEST(default_stacks, of_every_class_can_be_had) {
     for (std::size_t bytes = 16 * 1024; bytes <= std::size_t{1} << 30; bytes *= 2) {
-        const stack_source source = default_stacks(bytes);
+        const stack_allocator_ref source = default_stacks(bytes);
         const stack s = source.acquire();
         ASSERT_TRUE(s) << bytes;
         EXPECT_GE(s.bytes(), bytes);
@@ -61,7 +61,7 @@ TEST(default_stacks, of_every_class_can_be_had) {
 TEST(default_stacks, of_one_class_are_one_pool) {
     EXPECT_EQ(default_stacks(100'000), default_stacks(128 * 1024));
     EXPECT_NE(default_stacks(64 * 1024), default_stacks(128 * 1024));
-    EXPECT_EQ(stack_source(*default_stack_pool(64 * 1024)), default_stacks(64 * 1024));
+    EXPECT_EQ(stack_allocator_ref(*default_stack_pool(64 * 1024)), default_stacks(64 * 1024));
 }
 
 TEST(default_stacks, are_trimmed_all_together_within_the_count) {
@@ -73,8 +73,8 @@ TEST(default_stacks, are_trimmed_all_together_within_the_count) {
     for (const stack s : small) default_stacks(16 * 1024).release(s);
     for (const stack s : large) default_stacks(256 * 1024).release(s);
     EXPECT_EQ(trim_default_stacks(40), 40u);
-    EXPECT_EQ(default_stack_pool(256 * 1024)->statistics().free_count, 0u);
-    EXPECT_EQ(default_stack_pool(16 * 1024)->statistics().free_count, 20u);
+    EXPECT_EQ(default_stack_pool(256 * 1024)->stats().free_count, 0u);
+    EXPECT_EQ(default_stack_pool(16 * 1024)->stats().free_count, 20u);
     EXPECT_EQ(trim_default_stacks(), 20u);
 }
 
@@ -93,7 +93,7 @@ TEST(default_stacks, serve_every_thread) {
         });
     }
     for (std::thread& t : threads) t.join();
-    EXPECT_EQ(default_stack_pool(32 * 1024)->statistics().used_count, 0u);
+    EXPECT_EQ(default_stack_pool(32 * 1024)->stats().used_count, 0u);
 }
 
 }  // namespace

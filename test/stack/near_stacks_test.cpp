@@ -28,10 +28,10 @@ TEST(near_stacks, take_what_the_pool_would_have_given) {
     pool.release(a);
     pool.release(b);
     EXPECT_EQ(take_near(pool), b);
-    EXPECT_EQ(pool.statistics().used_count, 1u);
+    EXPECT_EQ(pool.stats().used_count, 1u);
     EXPECT_EQ(pool.acquire(), a);
     EXPECT_FALSE(take_near(pool)) << "nothing is left";
-    EXPECT_EQ(pool.statistics().used_count, 2u);
+    EXPECT_EQ(pool.stats().used_count, 2u);
     pool.release(a);
     pool.release(b);
 }
@@ -42,7 +42,7 @@ TEST(near_stacks, put_what_the_pool_gives_next) {
     pool.release(a);
     const stack b = pool.acquire();
     EXPECT_TRUE(put_near(pool, b));
-    EXPECT_EQ(pool.statistics().used_count, 0u);
+    EXPECT_EQ(pool.stats().used_count, 0u);
     EXPECT_EQ(pool.acquire(), b);
     pool.release(b);
 }
@@ -53,7 +53,7 @@ TEST(near_stacks, count_in_the_most_that_were_in_use) {
     for (stack& s : taken) s = pool.acquire();
     for (const stack s : taken) pool.release(s);
     for (stack& s : taken) s = take_near(pool);
-    EXPECT_EQ(pool.statistics().peak_used_count, 10u);
+    EXPECT_EQ(pool.stats().peak_used_count, 10u);
     for (const stack s : taken) EXPECT_TRUE(put_near(pool, s));
     pool.check();
 }
@@ -62,7 +62,7 @@ TEST(near_stacks, leave_to_its_verbs_what_is_of_no_pool) {
     no_pool a;
     EXPECT_FALSE(take_near(a));
     EXPECT_FALSE(put_near(a, stack{a.memory, a.memory + 256}));
-    EXPECT_FALSE(take_near(stack_source()));
+    EXPECT_FALSE(take_near(stack_allocator_ref()));
     EXPECT_EQ(a.calls, 0);
 }
 

@@ -41,7 +41,7 @@ TEST(os_memory, does_not_map_what_there_cannot_be) {
 TEST(os_memory, drops_the_whole_pages_of_a_range_and_no_other) {
     mapping m(4);
     for (std::size_t i = 0; i < 4; ++i) *m.page(i) = std::byte{7};
-    EXPECT_EQ(drop_pages(m.page(0) + 1, m.page(3) + 1), 2 * page_bytes());
+    EXPECT_EQ(discard_pages(m.page(0) + 1, m.page(3) + 1), 2 * page_bytes());
     EXPECT_EQ(*m.page(0), std::byte{7});
     EXPECT_EQ(*m.page(1), std::byte{0});
     EXPECT_EQ(*m.page(2), std::byte{0});
@@ -51,8 +51,8 @@ TEST(os_memory, drops_the_whole_pages_of_a_range_and_no_other) {
 TEST(os_memory, drops_nothing_where_there_is_no_whole_page) {
     mapping m(2);
     *m.page(0) = std::byte{7};
-    EXPECT_EQ(drop_pages(m.page(0) + 1, m.page(1) + 1), 0u);
-    EXPECT_EQ(drop_pages(m.page(1), m.page(0)), 0u);
+    EXPECT_EQ(discard_pages(m.page(0) + 1, m.page(1) + 1), 0u);
+    EXPECT_EQ(discard_pages(m.page(1), m.page(0)), 0u);
     EXPECT_EQ(*m.page(0), std::byte{7});
 }
 

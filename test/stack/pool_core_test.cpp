@@ -36,12 +36,12 @@ TEST(pool_core, uses_what_an_allocator_has_beyond_the_concept) {
 TEST(pool_core, is_its_own_source) {
     malloc_stack stacks(16 * 1024);
     pool_core core(&stacks, pool_verbs_of<malloc_stack>, {});
-    const stack_source source = core.source();
+    const stack_allocator_ref source = core.source();
     const stack s = source.acquire();
     EXPECT_EQ(source.stack_bytes(), 16u * 1024);
-    EXPECT_EQ(core.statistics().used_count, 1u);
+    EXPECT_EQ(core.stats().used_count, 1u);
     source.release(s);
-    EXPECT_EQ(core.statistics().used_count, 0u);
+    EXPECT_EQ(core.stats().used_count, 0u);
     core.check();
 }
 
@@ -55,8 +55,8 @@ TEST(pool_core, a_thread_keeps_at_most_as_many_as_it_may) {
             for (const stack s : all) core.release(s);
             core.check();
         }
-        EXPECT_EQ(core.statistics().free_count, 300u);
-        EXPECT_EQ(core.statistics().peak_used_count, 300u);
+        EXPECT_EQ(core.stats().free_count, 300u);
+        EXPECT_EQ(core.stats().peak_used_count, 300u);
         for (std::size_t i = all.size(); i-- != 0;) EXPECT_EQ(core.acquire(), all[i]) << keep;
         for (const stack s : all) core.release(s);
     }

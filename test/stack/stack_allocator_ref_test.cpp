@@ -19,14 +19,16 @@ struct shell {
     stack acquire() noexcept { return {}; }
     void release(stack) noexcept {}
     std::size_t stack_bytes() const noexcept { return 1; }
-    stack_source source() noexcept { return *core; }
+    stack_allocator_ref source() noexcept { return *core; }
 };
 
-TEST(stack_source, is_two_words) { static_assert(sizeof(stack_source) == 2 * sizeof(void*)); }
+TEST(stack_allocator_ref, is_two_words) {
+    static_assert(sizeof(stack_allocator_ref) == 2 * sizeof(void*));
+}
 
-TEST(stack_source, does_what_its_allocator_does) {
+TEST(stack_allocator_ref, does_what_its_allocator_does) {
     counting a;
-    const stack_source s = a;
+    const stack_allocator_ref s = a;
     EXPECT_TRUE(s);
     EXPECT_EQ(s.stack_bytes(), 256u);
     const stack got = s.acquire();
@@ -36,42 +38,42 @@ TEST(stack_source, does_what_its_allocator_does) {
     EXPECT_EQ(a.out, 0);
 }
 
-TEST(stack_source, names_its_allocator_by_its_own_verbs_alone) {
-    static constexpr stack_source::verbs mine = {
+TEST(stack_allocator_ref, names_its_allocator_by_its_own_verbs_alone) {
+    static constexpr stack_allocator_ref::verbs mine = {
         [](void*) noexcept { return stack{}; }, [](void*, stack) noexcept {},
         [](const void*) noexcept { return std::size_t{1}; }};
     counting a;
-    const stack_source s(&a, mine);
+    const stack_allocator_ref s(&a, mine);
     EXPECT_EQ(s.allocator_by(mine), &a);
-    EXPECT_EQ(stack_source(a).allocator_by(mine), nullptr);
+    EXPECT_EQ(stack_allocator_ref(a).allocator_by(mine), nullptr);
 }
 
-TEST(stack_source, without_an_allocator_has_nothing) {
-    const stack_source s;
+TEST(stack_allocator_ref, without_an_allocator_has_nothing) {
+    const stack_allocator_ref s;
     EXPECT_FALSE(s);
     EXPECT_FALSE(s.acquire());
     EXPECT_EQ(s.stack_bytes(), 0u);
 }
 
-TEST(stack_source, is_equal_where_the_allocator_is_the_same_object) {
+TEST(stack_allocator_ref, is_equal_where_the_allocator_is_the_same_object) {
     counting a;
     counting b;
-    EXPECT_EQ(stack_source(a), stack_source(a));
-    EXPECT_NE(stack_source(a), stack_source(b));
-    EXPECT_NE(stack_source(a), stack_source());
+    EXPECT_EQ(stack_allocator_ref(a), stack_allocator_ref(a));
+    EXPECT_NE(stack_allocator_ref(a), stack_allocator_ref(b));
+    EXPECT_NE(stack_allocator_ref(a), stack_allocator_ref());
 }
 
-TEST(stack_source, of_a_shell_is_the_source_it_names) {
+TEST(stack_allocator_ref, of_a_shell_is_the_source_it_names) {
     counting a;
     shell around{&a};
-    EXPECT_EQ(stack_source(around), stack_source(a));
+    EXPECT_EQ(stack_allocator_ref(around), stack_allocator_ref(a));
 }
 
-TEST(stack_source, is_an_allocator_itself_and_copies_to_the_same) {
-    static_assert(stack_allocator<stack_source>);
+TEST(stack_allocator_ref, is_an_allocator_itself_and_copies_to_the_same) {
+    static_assert(stack_allocator<stack_allocator_ref>);
     counting a;
-    stack_source s = a;
-    const stack_source copy = s;
+    stack_allocator_ref s = a;
+    const stack_allocator_ref copy = s;
     EXPECT_EQ(copy, s);
 }
 

@@ -50,11 +50,11 @@ int idle(Pool& pool, time_point& now, duration how_long) {
     const time_point end = now + how_long;
     int woken = 0;
     for (time_point next = pool.give_back(now); next < end; next = pool.give_back(now)) {
-        const std::size_t before = pool.statistics().destroyed_count;
+        const std::size_t before = pool.stats().destroyed_count;
         woken += next != now;
         now = next;
         pool.give_back(now);
-        EXPECT_LE(pool.statistics().destroyed_count - before, 32u) << "a little at a time";
+        EXPECT_LE(pool.stats().destroyed_count - before, 32u) << "a little at a time";
     }
     now = end;
     return woken;
@@ -73,12 +73,12 @@ TEST(stack_pool, gives_back_what_an_idle_program_does_not_use) {
     stack_pool<> pool(64 * kib);
     time_point now = steady_now();
     give_back(pool, take(pool, 20'000));
-    EXPECT_EQ(pool.statistics().free_count, 20'000u);
+    EXPECT_EQ(pool.stats().free_count, 20'000u);
     EXPECT_GT(pool.give_back(now), now) << "it has not been idle yet";
-    EXPECT_EQ(pool.statistics().free_count, 20'000u);
+    EXPECT_EQ(pool.stats().free_count, 20'000u);
     EXPECT_LE(idle(pool, now, 9s), 10) << "an idle program wakes once a second";
-    EXPECT_EQ(pool.statistics().free_count, 0u);
-    EXPECT_EQ(pool.statistics().mapped_bytes, 0u);
+    EXPECT_EQ(pool.stats().free_count, 0u);
+    EXPECT_EQ(pool.stats().mapped_bytes, 0u);
     EXPECT_EQ(pool.give_back(now), never);
     pool.check();
 }
@@ -92,8 +92,8 @@ TEST(stack_pool, keeps_what_is_used_each_second) {
         give_back(pool, take(pool, 500));
         idle(pool, now, 500ms);
     }
-    EXPECT_EQ(pool.statistics().created_count, 3'000u) << "none is made anew";
-    EXPECT_LE(pool.statistics().free_count, 500u + 64u);
+    EXPECT_EQ(pool.stats().created_count, 3'000u) << "none is made anew";
+    EXPECT_LE(pool.stats().free_count, 500u + 64u);
     pool.check();
 }
 
@@ -102,7 +102,7 @@ TEST(stack_pool, gives_back_no_more_than_its_minimum_allows) {
     time_point now = steady_now();
     give_back(pool, take(pool, 1'000));
     idle(pool, now, 20s);
-    EXPECT_EQ(pool.statistics().free_count, 100u);
+    EXPECT_EQ(pool.stats().free_count, 100u);
     EXPECT_EQ(pool.give_back(now), never) << "there is nothing to be asked for";
 }
 
@@ -113,11 +113,11 @@ TEST(stack_pool, is_asked_by_every_idle_thread_for_what_that_keeps) {
         give_back(pool, take(pool, 40));
         time_point now = steady_now();
         while (now < never) now = detail::give_back(now);
-        EXPECT_EQ(pool.statistics().free_count, 50u) << "the other thread's are its own";
+        EXPECT_EQ(pool.stats().free_count, 50u) << "the other thread's are its own";
     });
     time_point now = steady_now() + 100s;  // as far as the other thread has come
     while (now < never) now = detail::give_back(now);
-    EXPECT_EQ(pool.statistics().free_count, 0u);
+    EXPECT_EQ(pool.stats().free_count, 0u);
 }
 
 TEST(stack_pool, is_given_back_what_a_thread_keeps_of_it_alone_and_of_another_pool) {
@@ -127,7 +127,7 @@ TEST(stack_pool, is_given_back_what_a_thread_keeps_of_it_alone_and_of_another_po
         pool.release(pool.acquire());
         time_point now = steady_now();
         while (now < never) now = detail::give_back(now);
-        EXPECT_EQ(pool.statistics().free_count, 0u);
+        EXPECT_EQ(pool.stats().free_count, 0u);
     });
 }
 
@@ -137,7 +137,7 @@ TEST(stack_pool, what_a_thread_took_along_and_did_not_use_others_find_when_it_is
     const stack s = pool.acquire();  // and with it come some that this thread keeps
     pool.give_back(steady_now());
     on_another_thread([&] { give_back(pool, take(pool, 63)); });
-    EXPECT_EQ(pool.statistics().created_count, 64u);
+    EXPECT_EQ(pool.stats().created_count, 64u);
     pool.release(s);
 }
 
@@ -159,7 +159,7 @@ TEST(stack_pool, never_hands_out_a_stack_twice) {
         if (random() % 1000 == 0) pool.trim(random() % 200);
         if (i % 1000 == 0) pool.check();
     }
-    EXPECT_EQ(pool.statistics().used_count, out.size());
+    EXPECT_EQ(pool.stats().used_count, out.size());
     give_back(pool, out);
 }
 
@@ -167,17 +167,17 @@ TEST(stack_pool, works_over_any_allocator) {
     stack_pool<malloc_stack> heap(16 * kib);
     stack_pool<mapped_stack> mapped(mapped_stack(16 * kib, 8192));
     malloc_stack own(16 * kib);
-    stack_pool<stack_source> borrowed{stack_source(own)};
+    stack_pool<stack_allocator_ref> borrowed{stack_allocator_ref(own)};
     const auto use = [](auto& pool) {
         const std::vector<stack> all = take(pool, 100);
         for (const stack s : all) std::memset(s.limit, 1, s.bytes());
         give_back(pool, all);
         EXPECT_EQ(pool.acquire(), all.back());
         pool.release(all.back());
-        EXPECT_EQ(pool.statistics().free_count, 100u);
-        EXPECT_EQ(pool.statistics().mapped_bytes, 1600 * kib);
+        EXPECT_EQ(pool.stats().free_count, 100u);
+        EXPECT_EQ(pool.stats().mapped_bytes, 1600 * kib);
         EXPECT_EQ(pool.trim(), 100u);
-        EXPECT_EQ(pool.statistics().mapped_bytes, 0u);
+        EXPECT_EQ(pool.stats().mapped_bytes, 0u);
         pool.check();
     };
     use(heap);
@@ -187,10 +187,10 @@ TEST(stack_pool, works_over_any_allocator) {
 
 TEST(stack_pool, as_a_source_is_the_pool) {
     stack_pool<> pool(32 * kib);
-    const stack_source source = pool;
+    const stack_allocator_ref source = pool;
     EXPECT_EQ(source.stack_bytes(), 32 * kib);
     const stack s = source.acquire();
-    EXPECT_EQ(pool.statistics().used_count, 1u);
+    EXPECT_EQ(pool.stats().used_count, 1u);
     source.release(s);
     EXPECT_EQ(pool.acquire(), s);
     pool.release(s);
@@ -298,8 +298,8 @@ TEST(stack_pool, is_never_above_its_maximum_under_contention) {
     }
     for (std::thread& t : threads) t.join();
     EXPECT_LE(most.load(), 50);
-    EXPECT_LE(pool.statistics().peak_used_count, 50u);
-    EXPECT_EQ(pool.statistics().used_count, 0u);
+    EXPECT_LE(pool.stats().peak_used_count, 50u);
+    EXPECT_EQ(pool.stats().used_count, 0u);
 }
 
 TEST(stack_pool, with_a_lowered_maximum_shrinks_with_each_release) {
@@ -309,7 +309,7 @@ TEST(stack_pool, with_a_lowered_maximum_shrinks_with_each_release) {
     EXPECT_EQ(pool.limits().max_count, 5u);
     EXPECT_FALSE(pool.acquire());
     give_back(pool, all);
-    const pool_statistics now = pool.statistics();
+    const stack_pool_stats now = pool.stats();
     EXPECT_EQ(now.used_count + now.free_count, 5u);
     EXPECT_EQ(now.destroyed_count, 15u);
 }
@@ -320,14 +320,14 @@ TEST(stack_pool, a_thread_keeps_its_stacks_again_once_it_has_seen_new_limits) {
     pool.set_limits({.min_count = 1});
     give_back(pool, take(pool, 10));
     on_another_thread([&] { pool.release(pool.acquire()); });
-    EXPECT_EQ(pool.statistics().created_count, 11u) << "the ten are this thread's own";
+    EXPECT_EQ(pool.stats().created_count, 11u) << "the ten are this thread's own";
 }
 
 TEST(stack_pool, trim_gives_back_at_most_the_count_it_is_given) {
     stack_pool<> pool(16 * kib);
     give_back(pool, take(pool, 300));
     EXPECT_EQ(pool.trim(7), 7u);
-    EXPECT_EQ(pool.statistics().free_count, 293u);
+    EXPECT_EQ(pool.stats().free_count, 293u);
     EXPECT_EQ(pool.trim(0), 0u);
     EXPECT_EQ(pool.trim(200), 200u);
     EXPECT_EQ(pool.trim(200), 93u);
@@ -340,7 +340,7 @@ TEST(stack_pool, trim_takes_the_oldest_and_leaves_the_newest) {
     give_back(pool, all);
     pool.trim(100);
     for (std::size_t i = 300; i-- > 100;) EXPECT_EQ(pool.acquire(), all[i]);
-    EXPECT_EQ(pool.statistics().free_count, 0u);
+    EXPECT_EQ(pool.stats().free_count, 0u);
     for (std::size_t i = 100; i < 300; ++i) pool.release(all[i]);
 }
 
@@ -352,10 +352,10 @@ TEST(stack_pool, trim_keeps_the_minimum_in_use_or_free) {
         all.pop_back();
     }
     EXPECT_EQ(pool.trim(), 50u);  // 30 in use and 70 free remain
-    EXPECT_EQ(pool.statistics().free_count, 70u);
+    EXPECT_EQ(pool.stats().free_count, 70u);
     pool.set_limits({.min_bytes = 60 * 16 * kib});
     EXPECT_EQ(pool.trim(), 40u);
-    EXPECT_EQ(pool.statistics().free_count, 30u);
+    EXPECT_EQ(pool.stats().free_count, 30u);
     give_back(pool, all);
 }
 
@@ -387,7 +387,7 @@ TEST(stack_pool, statistics_are_exact_for_one_thread_at_every_step) {
             out.pop_back();
         }
         peak = std::max(peak, out.size());
-        const pool_statistics now = pool.statistics();
+        const stack_pool_stats now = pool.stats();
         ASSERT_EQ(now.used_count, out.size());
         ASSERT_EQ(now.free_count, alive - out.size());
         ASSERT_EQ(now.used_bytes, out.size() * 64 * kib);
@@ -395,7 +395,7 @@ TEST(stack_pool, statistics_are_exact_for_one_thread_at_every_step) {
         ASSERT_EQ(now.created_count - now.destroyed_count, alive);
         ASSERT_GE(now.mapped_bytes, alive * 64 * kib);
     }
-    EXPECT_EQ(pool.statistics().peak_used_count, peak);
+    EXPECT_EQ(pool.stats().peak_used_count, peak);
     give_back(pool, out);
 }
 
@@ -404,9 +404,9 @@ TEST(stack_pool, peak_is_exact_for_one_thread_though_nobody_looked) {
     give_back(pool, take(pool, 10));
     give_back(pool, take(pool, 37));
     give_back(pool, take(pool, 20));
-    EXPECT_EQ(pool.statistics().peak_used_count, 37u);
+    EXPECT_EQ(pool.stats().peak_used_count, 37u);
     pool.trim();
-    EXPECT_EQ(pool.statistics().peak_used_count, 37u);
+    EXPECT_EQ(pool.stats().peak_used_count, 37u);
 }
 
 TEST(stack_pool, peak_sees_what_a_thread_used_and_put_back_unnoticed) {
@@ -415,7 +415,7 @@ TEST(stack_pool, peak_sees_what_a_thread_used_and_put_back_unnoticed) {
     std::vector<stack> elsewhere;
     on_another_thread([&] { elsewhere = take(pool, 30); });
     give_back(pool, take(pool, 30));  // from this thread's cache, in which they were all the time
-    EXPECT_EQ(pool.statistics().peak_used_count, 60u);
+    EXPECT_EQ(pool.stats().peak_used_count, 60u);
     give_back(pool, elsewhere);
 }
 
@@ -450,17 +450,17 @@ TEST(stack_pool, statistics_are_exact_after_contention_and_sound_during_it) {
         });
     }
     while (still_running.load() != 0) {
-        const pool_statistics now = pool.statistics();
+        const stack_pool_stats now = pool.stats();
         EXPECT_EQ(now.used_count + now.free_count, now.created_count - now.destroyed_count);
         EXPECT_LE(now.used_count, now.peak_used_count);
         std::this_thread::yield();
     }
     for (std::thread& t : threads) t.join();
     pool.check();
-    EXPECT_EQ(pool.statistics().used_count, shared.size());
+    EXPECT_EQ(pool.stats().used_count, shared.size());
     give_back(pool, shared);
-    EXPECT_EQ(pool.statistics().used_count, 0u);
-    const std::size_t free = pool.statistics().free_count;
+    EXPECT_EQ(pool.stats().used_count, 0u);
+    const std::size_t free = pool.stats().free_count;
     EXPECT_EQ(pool.trim(), free) << "all threads have left theirs to the pool";
 }
 
@@ -470,7 +470,7 @@ TEST(stack_pool, a_stack_may_be_released_on_another_thread) {
     stack_pool<> pool(16 * kib);
     const std::vector<stack> all = take(pool, 200);
     on_another_thread([&] { give_back(pool, all); });
-    const pool_statistics now = pool.statistics();
+    const stack_pool_stats now = pool.stats();
     EXPECT_EQ(now.used_count, 0u);
     EXPECT_EQ(now.free_count, 200u);
 }
@@ -478,9 +478,9 @@ TEST(stack_pool, a_stack_may_be_released_on_another_thread) {
 TEST(stack_pool, a_thread_that_ends_leaves_its_stacks_to_the_pool) {
     stack_pool<> pool(16 * kib);
     on_another_thread([&] { give_back(pool, take(pool, 20)); });
-    const std::size_t created = pool.statistics().created_count;
+    const std::size_t created = pool.stats().created_count;
     const std::vector<stack> all = take(pool, 20);
-    EXPECT_EQ(pool.statistics().created_count, created);
+    EXPECT_EQ(pool.stats().created_count, created);
     give_back(pool, all);
 }
 
@@ -517,7 +517,7 @@ TEST(stack_pool, a_thread_may_end_before_one_that_came_later) {
     const stack s = pool.acquire();
     step = 2;
     first.join();
-    EXPECT_EQ(pool.statistics().free_count, 5u);
+    EXPECT_EQ(pool.stats().free_count, 5u);
     pool.release(s);
 }
 
@@ -547,8 +547,8 @@ TEST(stack_pool, may_be_destroyed_while_threads_live_that_used_it) {
     step = 2;
     while (step.load() != 3) std::this_thread::yield();
     other.join();
-    EXPECT_EQ(second->statistics().free_count, 100u);
-    EXPECT_EQ(second->statistics().free_bytes, 100 * 64 * kib);
+    EXPECT_EQ(second->stats().free_count, 100u);
+    EXPECT_EQ(second->stats().free_bytes, 100 * 64 * kib);
 }
 
 // ----------------------------------------------------- nothing freed is handed out again
@@ -563,12 +563,12 @@ TEST(stack_pool, a_changed_size_never_hands_out_a_stack_of_the_old_one) {
 
         pool.set_stack_bytes(next);
         EXPECT_EQ(pool.stack_bytes(), detail::round_to_page(next));
-        EXPECT_EQ(pool.statistics().free_count, 0u);
+        EXPECT_EQ(pool.stats().free_count, 0u);
         for (const stack s : live)  // they survive
             EXPECT_TRUE(
                 std::all_of(s.limit, s.top, [](std::byte b) { return b == std::byte{0x5a}; }));
         for (std::size_t i = 0; i < 15; ++i) pool.release(live[i]);
-        EXPECT_EQ(pool.statistics().free_count, 0u) << "the old ones went to the allocator";
+        EXPECT_EQ(pool.stats().free_count, 0u) << "the old ones went to the allocator";
 
         const std::vector<stack> fresh = take(pool, 200);
         for (const stack s : fresh) {
@@ -591,8 +591,8 @@ TEST(stack_pool, clear_forgets_every_free_stack_and_no_other) {
     const std::vector<stack> live = take(pool, 30);
     give_back(pool, take(pool, 200));
     pool.clear();
-    EXPECT_EQ(pool.statistics().free_count, 0u);
-    EXPECT_EQ(pool.statistics().used_count, 30u);
+    EXPECT_EQ(pool.stats().free_count, 0u);
+    EXPECT_EQ(pool.stats().used_count, 30u);
     const std::vector<stack> fresh = take(pool, 200);
     for (const stack s : fresh) std::memset(s.limit, 1, s.bytes());
     for (const stack s : live) std::memset(s.limit, 2, s.bytes());
@@ -646,7 +646,7 @@ TEST(stack_pool, resident_memory_falls_after_a_peak_and_a_trim) {
     EXPECT_LT(test::rss_bytes(), peak - 900 * 20'000ul);
     EXPECT_EQ(pool.trim(), 1000u);
     EXPECT_LT(test::rss_bytes(), before + 4 * 1024 * kib);
-    EXPECT_EQ(pool.statistics().mapped_bytes, 0u);
+    EXPECT_EQ(pool.stats().mapped_bytes, 0u);
 }
 
 TEST(stack_pool, a_shallow_coroutine_costs_a_page_and_a_few_bytes) {
@@ -679,7 +679,7 @@ TEST(stack_pool, each_failing_call_gives_a_stack_or_none_and_leaks_nothing) {
             give_back(pool, all);
             pool.trim(50);
             pool.check();
-            EXPECT_EQ(pool.statistics().used_count, 0u);
+            EXPECT_EQ(pool.stats().used_count, 0u);
             over = !memory.has_failed();
             memory.fail_no_more();
         }
@@ -748,7 +748,7 @@ TEST(stack_pool, holds_a_hundred_thousand_guarded_stacks) {
     const std::vector<stack> all = take(pool, count);
     EXPECT_TRUE(all.back());
     give_back(pool, all);
-    EXPECT_EQ(pool.statistics().free_count, count);
+    EXPECT_EQ(pool.stats().free_count, count);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(thread_cache, a_pool_beyond_the_table_does_without) {
             pools.back()->release(s);
             EXPECT_EQ(pools.back()->acquire(), s);
             pools.back()->release(s);
-            EXPECT_EQ(pools.back()->statistics().free_count, 1u);
+            EXPECT_EQ(pools.back()->stats().free_count, 1u);
         }
         EXPECT_LE(caches_here(), thread_table::pool_count - 1);
         EXPECT_GE(caches_here(), thread_table::pool_count - 3) << "other tests keep a few pools";
@@ -89,8 +89,8 @@ TEST(thread_cache, a_thread_that_ends_uses_the_pools_directly) {
         last.pool = &pool;
         last.kept = pool.acquire();
     }).join();
-    EXPECT_EQ(pool.statistics().used_count, 0u);
-    EXPECT_EQ(pool.statistics().free_count, 1u);
+    EXPECT_EQ(pool.stats().used_count, 0u);
+    EXPECT_EQ(pool.stats().free_count, 1u);
     EXPECT_EQ(pool.trim(), 1u);
 }
 
@@ -110,7 +110,7 @@ TEST(thread_cache, an_idle_thread_gives_back_to_an_allocator_that_is_itself_over
         for (int n = 0; n != 80; ++n) out.push_back(outer.acquire());
         for (const stack s : out) outer.release(s);
     }).join();
-    EXPECT_EQ(outer.statistics().free_count, 80u);
+    EXPECT_EQ(outer.stats().free_count, 80u);
     std::thread([&] {  // has no cache of the inner one yet
         time_point now = steady_now();
         for (int n = 0; n != 10; ++n) {
@@ -119,7 +119,7 @@ TEST(thread_cache, an_idle_thread_gives_back_to_an_allocator_that_is_itself_over
         }
     })
         .join();
-    EXPECT_LT(outer.statistics().free_count, 80u);
+    EXPECT_LT(outer.stats().free_count, 80u);
 }
 
 // The pool is no longer used by the thread that caches one of its stacks: ThreadSanitizer checks.

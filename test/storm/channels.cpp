@@ -40,7 +40,7 @@ struct item {
 
 class round_of {
 public:
-    explicit round_of(random& r, weft::launcher& on_loop, weft::launcher& on_pool)
+    explicit round_of(random& r, weft::scheduler& on_loop, weft::scheduler& on_pool)
         : r_(r), on_loop_(on_loop), on_pool_(on_pool), party_count_(3 + r.below(6)) {
         for (std::size_t i = 0; i < bounded_count; ++i) bounded_.emplace_back(capacity(r));
         for (std::size_t i = 0; i < unbounded_count; ++i) unbounded_.emplace_back();
@@ -204,8 +204,8 @@ private:
     }
 
     random& r_;
-    weft::launcher& on_loop_;
-    weft::launcher& on_pool_;
+    weft::scheduler& on_loop_;
+    weft::scheduler& on_pool_;
     const std::size_t party_count_;
     std::deque<weft::channel<item>> bounded_;
     std::deque<weft::unbounded_channel<item>> unbounded_;

@@ -103,7 +103,7 @@ public:
         std::vector<std::byte> bytes(r.one_in(16) ? most_bytes : 1 + r.below(300));
         for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = at(written_ + i);
         written_is_known_ = false;  // if it is killed now
-        const weft::transferred t = near().write_all(bytes);
+        const weft::transfer_result t = near().write_all(bytes);
         written_ += t.bytes;
         written_is_known_ = true;
     }

@@ -88,7 +88,7 @@ void wait_somehow(tree& t, random& r) {
     }
 }
 
-void grow(tree& t, random r, int depth, bool roams) {
+void grow(tree& t, random r, int depth, bool migratable) {
     const frame f;
     begun.fetch_add(1, std::memory_order_relaxed);
     if (r.one_in(2)) mine->of = t.id;
@@ -99,8 +99,8 @@ void grow(tree& t, random r, int depth, bool roams) {
             weft::nursery n;
             for (std::uint64_t i = r.below(4); i > 0; --i) {
                 auto child = n.spawn([&t, some = random(r.next()), depth,
-                                      roams] { grow(t, some, depth - 1, roams); },
-                                     weft::fiber_options{.migratable = roams});
+                                      migratable] { grow(t, some, depth - 1, migratable); },
+                                     weft::fiber_options{.migratable = migratable});
                 if (r.one_in(8)) child.request_stop();
                 if (r.one_in(8)) child.get();
             }
@@ -124,12 +124,12 @@ void grow(tree& t, random r, int depth, bool roams) {
 // Some are waited for, and some are stopped.
 class forest {
 public:
-    forest(random& r, weft::launcher* on, bool roams) {
+    forest(random& r, weft::scheduler* on, bool migratable) {
         for (std::uint64_t i = 1; i <= trees; ++i) {
             planted& p = all_.emplace_back(i);
-            p.root =
-                weft::fiber([&p, some = random(r.next()), roams] { grow(p.t, some, 3, roams); },
-                            {.on = on, .migratable = roams});
+            p.root = weft::fiber(
+                [&p, some = random(r.next()), migratable] { grow(p.t, some, 3, migratable); },
+                {.on = on, .migratable = migratable});
         }
     }
     void stop_some(random& r) {

@@ -194,7 +194,7 @@ private:
                 });
             }
             case 4:
-                return f.cancel_if(weft::plain, [no = !r_.one_in(8)] { return !no; });
+                return f.stop_if(weft::plain, [no = !r_.one_in(8)] { return !no; });
             case 5:
                 return f.poll(weft::plain, 3, [n = r_.below(5)]() mutable { return n-- == 0; });
             case 6:

@@ -49,7 +49,7 @@ std::uint64_t storm_ids(random& x) {
                 const std::size_t from = mine.size();
                 const std::size_t count = std::min(each - from, 1 + r.below(8));
                 for (std::size_t n = 0; n < count; ++n)
-                    mine.push_back(all.m.spawn([] {}, {.launch = weft::launch::lazy}).value());
+                    mine.push_back(all.m.spawn([] {}, {.launch = weft::launch::deferred}).value());
                 for (std::size_t n = from; n < mine.size(); ++n) STORM_CHECK(!all.m.kill(mine[n]));
                 STORM_CHECK(last == 0 || !all.m.find(last));
                 last = mine.back();

@@ -119,7 +119,7 @@ struct storm_round {
                     break;
                 }
                 case 4:
-                    co_await weft::resume_on(x.one_in(2) ? static_cast<weft::launcher&>(loop)
+                    co_await weft::resume_on(x.one_in(2) ? static_cast<weft::scheduler&>(loop)
                                                          : pool.worker(0));
                     break;
                 default:
@@ -137,11 +137,12 @@ struct storm_round {
         weft::spawn_options o;
         if (x.one_in(3)) o.timeout = std::chrono::microseconds(x.below(3000));
         if (x.one_in(3)) o.on = &loop;
-        if (x.one_in(8)) o.launch = weft::launch::lazy;
-        const bool lazy = o.launch == weft::launch::lazy;
-        const auto h = x.one_in(2)
-                           ? m.spawn_held([this, how] { live_as_fiber(how); }, std::move(o))
-                           : m.spawn_held([this, how] { return live_as_task(how); }, std::move(o));
+        if (x.one_in(8)) o.launch = weft::launch::deferred;
+        const bool lazy = o.launch == weft::launch::deferred;
+        const auto h =
+            x.one_in(2)
+                ? m.spawn_with_handle([this, how] { live_as_fiber(how); }, std::move(o))
+                : m.spawn_with_handle([this, how] { return live_as_task(how); }, std::move(o));
         if (!h) {
             STORM_CHECK(h.error() == weft::errc::closed ||
                         h.error() == weft::manager_errc::too_many_tasks);
@@ -195,7 +196,7 @@ struct storm_round {
                     if (x.one_in(2)) std::this_thread::yield();
                     m.reopen();
                 } else if (x.one_in(20)) {
-                    static_cast<void>(m.wait_empty(weft::steady_now()));
+                    static_cast<void>(m.wait_until_idle(weft::steady_now()));
                 } else if (x.one_in(20)) {
                     m.for_each([&](const managed_handle<>& h) { m.resume(h.id(), 1); });
                 }
@@ -211,7 +212,7 @@ std::uint64_t storm_manager(random& x) {
                    .timers = &there.loop(),
                    .resolution = 100us,
                    .grace = std::chrono::microseconds(x.below(2) * 300),
-                   .live_limit = x.one_in(3) ? 8 + x.below(64) : weft::unlimited,
+                   .max_live_count = x.one_in(3) ? 8 + x.below(64) : weft::unlimited,
                    .shard_count = std::size_t{1} << x.below(4)});
     std::vector<std::thread> threads;
     for (int t = 0; t < thread_count; ++t)
@@ -222,9 +223,9 @@ std::uint64_t storm_manager(random& x) {
     for (auto& t : threads) t.join();
     r.m.stop_all(weft::stop_reason::shutdown, x.one_in(2) ? 0us : 500us);
     STORM_CHECK(r.m.spawn([] {}).error() == weft::errc::closed);
-    STORM_CHECK(r.m.wait_empty(weft::after(weft::steady_now(), 60s)).has_value());
+    STORM_CHECK(r.m.wait_until_idle(weft::after(weft::steady_now(), 60s)).has_value());
     r.m.check();
-    const weft::manager_statistics s = r.m.statistics();
+    const weft::manager_stats s = r.m.stats();
     STORM_CHECK(s.living == 0 && s.deadlines == 0 && s.awaited_replies == 0);
     STORM_CHECK(s.done + s.cancelled + s.killed + s.timed_out == r.spawned);
     STORM_CHECK(r.hooks_called == r.hooks_set);

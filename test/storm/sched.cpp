@@ -54,7 +54,7 @@ struct guarded {
     explicit guarded(weft::pool& p) : on(p) {}
 
     void alone() noexcept {
-        STORM_CHECK(on.is_here());
+        STORM_CHECK(on.running_in_this_thread());
         STORM_CHECK(++inside == 1);
         STORM_CHECK(--inside == 0);
     }
@@ -80,7 +80,7 @@ struct world {
             strands.push_back(std::make_unique<guarded>(pool));
     }
     guarded& any_strand(random& r) noexcept { return *strands[r.below(strands.size())]; }
-    weft::launcher& anywhere(random& r) noexcept {
+    weft::scheduler& anywhere(random& r) noexcept {
         switch (r.below(4)) {
             case 0:
                 return loop;
@@ -132,7 +132,7 @@ weft::task<void> step(world& w, random& r, unsigned depth) {
             break;
         case 6: {
             const std::uint64_t x = r.next();
-            STORM_CHECK(co_await weft::async_blocking([x] { return x; }, w.calls) == x);
+            STORM_CHECK(co_await weft::async_run_blocking([x] { return x; }, w.calls) == x);
             break;
         }
         case 7: {
@@ -230,7 +230,7 @@ std::uint64_t one_round(random& r) {
                 [&] {
                     weft::nursery all;
                     for (auto n = root_count; n-- != 0;) {
-                        weft::launcher& on = w.anywhere(own);
+                        weft::scheduler& on = w.anywhere(own);
                         weft::spawn_into(all, root(w, own.next()), &on);
                     }
                     if (stops) {

@@ -115,12 +115,12 @@ public:
         t.armed = false;
     }
     time_point now() const noexcept override { return now_; }
-    void enroll(flow&) noexcept override { ++enrolled_; }
-    void strike_off(flow&) noexcept override {
+    void register_flow(flow&) noexcept override { ++enrolled_; }
+    void deregister_flow(flow&) noexcept override {
         if (const auto f = std::exchange(as_one_leaves_, nullptr)) f();
         --enrolled_;
     }
-    bool is_here() const noexcept override { return current_executor() == this; }
+    bool running_in_this_thread() const noexcept override { return current_executor() == this; }
 
 private:
     struct entry {
@@ -165,9 +165,9 @@ private:
     static void end_nothing(flow&) noexcept {}
     static void keep(flow&) noexcept { ++kept; }
     static void let_go(flow&) noexcept { --kept; }
-    static party party_of(const flow&) noexcept { return {"coroutine", 7, "test"}; }
+    static agent_info info_of(const flow&) noexcept { return {"coroutine", 7, "test"}; }
     static constexpr flow_kind kind_of_coroutine = {"coroutine", nullptr, end_nothing,
-                                                    keep,        let_go,  party_of};
+                                                    keep,        let_go,  info_of};
 };
 
 // A C++20 coroutine of the plainest kind: start() starts it, and its owner destroys it at whatever

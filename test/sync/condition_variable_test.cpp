@@ -138,7 +138,7 @@ TEST(condition_variable, locks_again_even_when_stopped) {
             } catch (const weft::stopped& s) {
                 EXPECT_EQ(s.reason, weft::stop_reason::user);
                 EXPECT_TRUE(lock.owns_lock());
-                EXPECT_TRUE(m.is_mine());
+                EXPECT_TRUE(m.owned_by_caller());
                 EXPECT_FALSE(held_by_other);
                 EXPECT_THROW(c.wait_for(lock, 1h), weft::stopped) << "it is still stopped";
                 throw;
@@ -287,7 +287,7 @@ TEST(condition_variable, a_wait_with_a_token_ends_when_that_is_stopped) {
             const auto is_ready = [&] { return ready; };
             said.push_back(c.wait_for(lock, source.get_token(), 1ms, is_ready));
             said.push_back(c.wait(lock, source.get_token(), is_ready));  // stopped at 5 ms
-            EXPECT_TRUE(m.is_mine());
+            EXPECT_TRUE(m.owned_by_caller());
             said.push_back(c.wait(lock, source.get_token(), is_ready));
             ready = true;
             said.push_back(c.wait(lock, source.get_token(), is_ready));

@@ -144,10 +144,10 @@ TEST(mutex, is_given_back_by_a_frame_that_is_destroyed_before_it_ran) {
 
 TEST(mutex, is_mine_while_i_hold_it) {
     weft::mutex m;
-    EXPECT_FALSE(m.is_mine());
+    EXPECT_FALSE(m.owned_by_caller());
     const std::lock_guard held(m);
-    EXPECT_TRUE(m.is_mine());
-    std::thread([&] { EXPECT_FALSE(m.is_mine()); }).join();
+    EXPECT_TRUE(m.owned_by_caller());
+    std::thread([&] { EXPECT_FALSE(m.owned_by_caller()); }).join();
 }
 
 // Coroutines that user code starts have the flow of the starter, or none; one waits for the other
@@ -206,7 +206,7 @@ TEST_P(mutex_between, is_had_at_once_by_who_finds_it_free_after_all) {
         co_await wait(m.async_lock());
         freed_meanwhile again(m);
         co_await wait(again);
-        EXPECT_TRUE(m.is_mine());
+        EXPECT_TRUE(m.owned_by_caller());
         ++had;
         m.unlock();  // and ends, with no lock
     });
@@ -431,7 +431,7 @@ TYPED_TEST(mutex_of_any_kind_death, what_a_thread_held_at_its_end_is_named_by_th
     EXPECT_DEATH(m.unlock(), holder + ": " + me + " \\(.*mutex_test\\.cpp:");
     EXPECT_DEATH(m.~TypeParam(), holder + ": " + me + "\n");
     // Nor is a later thread, at the same place in memory, the owner.
-    for (int i = 0; i < 3; ++i) std::thread([&] { EXPECT_FALSE(m.is_mine()); }).join();
+    for (int i = 0; i < 3; ++i) std::thread([&] { EXPECT_FALSE(m.owned_by_caller()); }).join();
     EXPECT_FALSE(m.try_lock_for(0ms));
 }
 

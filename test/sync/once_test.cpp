@@ -16,7 +16,7 @@ TEST_P(once_among, one_does_it_and_the_others_wait) {
     weft::once_flag flag;
     int value = 0;
     run_many(4, [&](auto wait) -> weft::task<> {
-        const bool mine = co_await wait(flag.async_enter());
+        const bool mine = co_await wait(flag.async_begin());
         if (mine) {
             co_await wait(weft::sleep_for(1ms));
             ++value;
@@ -69,8 +69,8 @@ TEST(once, a_turn_that_is_left_early_is_the_next_ones) {
     weft::once_flag loaded;
     int tries = 0;
     const auto load = [&]() -> weft::task<> {
-        if (!co_await loaded.async_enter()) co_return;
-        weft::once_turn mine(loaded);
+        if (!co_await loaded.async_begin()) co_return;
+        weft::once_guard mine(loaded);
         co_await weft::sleep_for(std::chrono::milliseconds(1));
         if (++tries == 1) throw std::runtime_error("not yet");
         mine.succeeded();

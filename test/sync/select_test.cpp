@@ -259,9 +259,11 @@ struct at_once_executor final : weft::executor {
     void arm(weft::timer_node&) noexcept override {}
     void disarm(weft::timer_node&) noexcept override {}
     weft::time_point now() const noexcept override { return weft::steady_now(); }
-    void enroll(weft::flow&) noexcept override {}
-    void strike_off(weft::flow&) noexcept override {}
-    bool is_here() const noexcept override { return weft::current_executor() == this; }
+    void register_flow(weft::flow&) noexcept override {}
+    void deregister_flow(weft::flow&) noexcept override {}
+    bool running_in_this_thread() const noexcept override {
+        return weft::current_executor() == this;
+    }
 };
 // The receiver of the item runs before the select continues, and by then the memory of the channel
 // may be another object's.

@@ -133,7 +133,7 @@ TEST(task_flow, its_memory_goes_with_the_last_that_uses_it) {
     weft::testing::virtual_loop l(1);
     const auto used_after = [&](int count) {
         for (int n = 0; n != count; ++n) EXPECT_EQ(run(l, number_in(0ms, n)), n);
-        return weft::block_cache::statistics().used_bytes;
+        return weft::block_cache::stats().used_bytes;
     };
     const std::size_t before = used_after(1);
     EXPECT_EQ(used_after(100), before);

@@ -25,7 +25,7 @@ public:
             auto& self = me.operation<join_of>();
             self.queue_.withdraw(self.node_);
         });
-        w.await_outside();
+        w.mark_external();
         return queue_.enlist(node_);
     }
     void take(const weft::waiter* w, weft::wait_status how) const {

@@ -69,11 +69,11 @@ TEST(executor, launches_by_a_post_and_on_its_own_thread_by_a_deferral) {
     manual_executor on;
     bool posted = false;
     on.in_next_post([&] { posted = true; });
-    on.launch(a.node);
+    on.schedule(a.node);
     EXPECT_TRUE(posted);
     posted = false;
     on.in_next_post([&] { posted = true; });
-    on.call([&] { on.launch(b.node); });
+    on.call([&] { on.schedule(b.node); });
     EXPECT_FALSE(posted);
     on.run_all();
     EXPECT_EQ(ran, (std::vector{1, 2}));
@@ -111,7 +111,7 @@ TEST(executor, fires_at_the_deadline_and_never_earlier) {
 
 TEST(executor, an_alarm_may_disarm_another_that_is_due) {
     std::vector<int> fired;
-    detail::thread_host& on = detail::this_thread_host();
+    detail::thread_executor& on = detail::this_thread_host();
     const time_point now = on.now();
     alarm second(fired, 2, now);
     alarm first(fired, 1, now);
@@ -129,7 +129,7 @@ TEST(executor, a_threads_own_takes_posts_from_others_while_it_waits) {
     noted a(ran, 1);
     noted b(ran, 2);
     testing::gate g;
-    detail::thread_host& on = detail::this_thread_host();
+    detail::thread_executor& on = detail::this_thread_host();
     std::thread other([&] {
         on.post(a.node);
         on.post(b.node);

@@ -149,7 +149,7 @@ TEST(flow, a_deadline_is_pending_from_its_moment_on) {
     EXPECT_EQ(f.pending_stop(), stop_reason::deadline);
     f.set_deadline(never);
     EXPECT_EQ(f.pending_stop(), stop_reason::none);
-    EXPECT_EQ(f.attention, 0);
+    EXPECT_EQ(f.pending_flags, 0);
 }
 
 // A coroutine that is started in a flow and not awaited waits beside the flow's other waits, and
@@ -239,9 +239,9 @@ public:
     void arm(timer_node&) noexcept override {}
     void disarm(timer_node&) noexcept override {}
     time_point now() const noexcept override { return {}; }
-    void enroll(flow&) noexcept override {}
-    void strike_off(flow&) noexcept override {}
-    bool is_here() const noexcept override { return false; }
+    void register_flow(flow&) noexcept override {}
+    void deregister_flow(flow&) noexcept override {}
+    bool running_in_this_thread() const noexcept override { return false; }
 
     std::atomic<bool> posting{false}, left{false}, left_too_early{false};
     forward_queue<runnable> posted;
@@ -271,24 +271,24 @@ TEST(flow, that_leaves_takes_the_deadline_of_its_wait_along) {
     const auto body = [](gate& of, time_point until) -> plain_coroutine {
         EXPECT_EQ(co_await of.async_pass_until(until), wait_status::woken);
     };
-    a.enroll(f);
+    a.register_flow(f);
     plain_coroutine c = body(g, a.now() + 1ms);
     c.start(a, &f);
     EXPECT_EQ(a.timer_count(), 1u);
     g.let_one_pass();
     a.forget(*f.waiting);
-    a.call([&] { f.leave_home(); });
+    a.call([&] { f.detach_from_executor(); });
     EXPECT_EQ(a.timer_count(), 0u);
     EXPECT_EQ(f.home, nullptr);
     b.call(
         [&] {
-            f.settle_here();
+            f.attach_to_executor();
             c.handle().resume();
         },
         &f);
     EXPECT_TRUE(c.done());
     EXPECT_EQ(f.home, &b);
-    b.strike_off(f);
+    b.deregister_flow(f);
 }
 
 TEST(flow_death, that_ends_before_a_coroutine_that_waits_in_it) {

@@ -91,7 +91,7 @@ TEST(scope, ends_its_children_on_the_spot) {
     children c(l, s, {9000, 9000});
     l.loop().run_until_idle();
     l.loop().post([&] {
-        s.end_children();
+        s.kill_children();
         EXPECT_TRUE(s.empty());
     });
     l.loop().run_until_idle();
@@ -114,7 +114,7 @@ TEST(scope, a_stop_reaches_the_innermost_of_any_number_from_a_small_stack) {
                                            l.loop());
     outermost->post_first_turn();
     weft::fiber stops([&] { EXPECT_TRUE(outermost->request_stop(weft::stop_reason::user)); },
-                      {.stack_bytes = 128 * 1024, .launch = weft::launch::lazy, .on = l});
+                      {.stack_bytes = 128 * 1024, .launch = weft::launch::deferred, .on = l});
     l.loop().run_until_idle();
     EXPECT_FALSE(outermost->has_ended());
     stops.start();

@@ -22,20 +22,20 @@ using testing::gate;
 
 using testing::slow;
 
-TEST(thread_host, is_one_for_each_thread) {
-    detail::thread_host& mine = detail::this_thread_host();
+TEST(thread_executor, is_one_for_each_thread) {
+    detail::thread_executor& mine = detail::this_thread_host();
     EXPECT_EQ(&mine, &detail::this_thread_host());
-    EXPECT_TRUE(mine.is_here());
-    EXPECT_STREQ(mine.own_flow().who().kind, "thread");
+    EXPECT_TRUE(mine.running_in_this_thread());
+    EXPECT_STREQ(mine.own_flow().info().kind, "thread");
     std::thread other([&] {
         EXPECT_NE(&mine, &detail::this_thread_host());
-        EXPECT_FALSE(mine.is_here());
+        EXPECT_FALSE(mine.running_in_this_thread());
         EXPECT_EQ(current_flow(), nullptr);
     });
     other.join();
 }
 
-TEST(thread_host, what_is_posted_to_a_thread_that_does_not_wait_runs_when_it_does) {
+TEST(thread_executor, what_is_posted_to_a_thread_that_does_not_wait_runs_when_it_does) {
     struct noting_frame : detail::frame {
         int ran = 0;
         runnable node;
@@ -49,7 +49,7 @@ TEST(thread_host, what_is_posted_to_a_thread_that_does_not_wait_runs_when_it_doe
     EXPECT_EQ(n.ran, 1);
 }
 
-TEST(thread_host, a_timed_wait_ends_at_its_deadline_and_never_earlier) {
+TEST(thread_executor, a_timed_wait_ends_at_its_deadline_and_never_earlier) {
     gate g;
     for (duration d : {duration(-1s), duration(0ns), duration(1ns), duration(2ms)}) {
         const time_point end = steady_now() + d;
@@ -59,7 +59,7 @@ TEST(thread_host, a_timed_wait_ends_at_its_deadline_and_never_earlier) {
     }
 }
 
-TEST(thread_host, a_wait_without_end_or_almost_is_ended_by_its_event) {
+TEST(thread_executor, a_wait_without_end_or_almost_is_ended_by_its_event) {
     for (time_point end : {never, never - 1ns, never - 24h}) {
         gate g;
         std::thread other([&] {
@@ -71,7 +71,7 @@ TEST(thread_host, a_wait_without_end_or_almost_is_ended_by_its_event) {
 }
 
 // What is posted keeps it busy: each runs and posts itself again.
-TEST(thread_host, a_deadline_comes_though_there_is_always_something_to_run) {
+TEST(thread_executor, a_deadline_comes_though_there_is_always_something_to_run) {
     struct restless : detail::frame {
         runnable node;
         int left = 10'000'000;
@@ -92,7 +92,7 @@ TEST(thread_host, a_deadline_comes_though_there_is_always_something_to_run) {
 }
 
 // The event and the deadline at about the same time, checked against what the waker saw. R-54
-TEST(thread_host, a_wake_and_a_deadline_agree_in_every_race) {
+TEST(thread_executor, a_wake_and_a_deadline_agree_in_every_race) {
     const int races = slow ? 1'000 : 5'000;
     gate g;
     std::atomic<bool> over{false};
@@ -116,7 +116,7 @@ TEST(thread_host, a_wake_and_a_deadline_agree_in_every_race) {
     EXPECT_EQ(woken, let_through);
 }
 
-TEST(thread_host, a_stop_from_another_thread_ends_a_wait) {
+TEST(thread_executor, a_stop_from_another_thread_ends_a_wait) {
     gate g;
     std::atomic<flow*> waits{nullptr};
     stop_reason seen = stop_reason::none;
@@ -135,7 +135,7 @@ TEST(thread_host, a_stop_from_another_thread_ends_a_wait) {
     EXPECT_FALSE(g.anybody_waits());
 }
 
-TEST(thread_host, wakes_go_to_and_fro_between_threads) {
+TEST(thread_executor, wakes_go_to_and_fro_between_threads) {
     const int rounds = slow ? 2'000 : 10'000;
     gate there;
     gate back;
@@ -161,7 +161,7 @@ TEST(thread_host_death, a_yield_in_what_a_waiting_thread_runs) {
 task<> sleeps(duration d) { co_await sleep_for(d); }
 
 // Each wake checks all sleepers, or the next sleeper alone.
-TEST(thread_host, wakes_any_number_of_sleepers_in_time) {
+TEST(thread_executor, wakes_any_number_of_sleepers_in_time) {
     const int count = slow ? 20'000 : 100'000;
     std::vector<task<>> all;
     for (int i = 0; i < count; ++i) all.push_back(sleeps(i * 7919 % 100 * 1ms));

@@ -72,7 +72,7 @@ TEST(timeout_scope, ends_a_wait_at_the_earlier_of_two_deadlines) {
         on.run_all();
         EXPECT_TRUE(e.went_on);
         EXPECT_EQ(f.deadline, never);
-        EXPECT_EQ(f.attention, 0);
+        EXPECT_EQ(f.pending_flags, 0);
     }
 }
 

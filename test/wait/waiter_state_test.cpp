@@ -24,7 +24,7 @@ TEST(waiter_state, the_first_claim_wins_and_stays) {
             EXPECT_FALSE(s.is_pending());
             EXPECT_FALSE(s.claim(second));
             EXPECT_EQ(s.status(), first);
-            s.renew();
+            s.rearm();
             EXPECT_TRUE(s.is_pending());
             EXPECT_TRUE(s.claim(second));
             EXPECT_EQ(s.status(), second);

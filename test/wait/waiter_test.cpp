@@ -121,7 +121,7 @@ struct in_two_steps {
     bool again(waiter& w) {
         if (++steps == 2) return true;
         w.drop_deadline();
-        EXPECT_TRUE(w.renew(never, reports_stop));
+        EXPECT_TRUE(w.rearm(never, reports_stop));
         return false;
     }
     wait_status take(const waiter*, wait_status how) { return how; }
@@ -165,7 +165,7 @@ struct waits_on {
     bool again(waiter& w) {
         of.stop.request_stop(stop_reason::user);  // its message has not come yet
         until += 1ms;
-        if (!w.renew(until, reports_stop)) return true;
+        if (!w.rearm(until, reports_stop)) return true;
         stands = true;
         return false;
     }
@@ -455,10 +455,10 @@ TEST(waiter, tells_of_those_around_it) {
     }
     EXPECT_FALSE(inner.awaits_others());
     EXPECT_FALSE(inner.is_for_outside());
-    outer.await_outside();
+    outer.mark_external();
     EXPECT_FALSE(inner.awaits_others());
     EXPECT_TRUE(inner.is_for_outside());
-    outer.await_others();
+    outer.mark_cross_executor();
     EXPECT_TRUE(inner.awaits_others());
     EXPECT_TRUE(outer.awaits_others());
     EXPECT_FALSE(inner.is_only(inner.handle));
@@ -548,9 +548,9 @@ public:
     void arm(timer_node&) noexcept override {}
     void disarm(timer_node&) noexcept override {}
     time_point now() const noexcept override { return {}; }
-    void enroll(flow&) noexcept override {}
-    void strike_off(flow&) noexcept override {}
-    bool is_here() const noexcept override { return true; }
+    void register_flow(flow&) noexcept override {}
+    void deregister_flow(flow&) noexcept override {}
+    bool running_in_this_thread() const noexcept override { return true; }
     void run_all() {
         while (runnable* r = queue_.pop_front()) detail::run_turn(*this, r->handle, r->of);
     }

@@ -6,10 +6,10 @@
 
 namespace weft {
 
-void fail(const char* rule, party who, std::source_location place) noexcept {
+void fail(const char* rule, agent_info who, std::source_location place) noexcept {
     detail::line l;
     l.text("weft: ").text(rule);
-    if (who.kind != nullptr) l.text(": ").who(who);
+    if (who.kind != nullptr) l.text(": ").agent(who);
     if (place.line() != 0) l.text(" (").place(place).text(")");
     l.newline().write(2);
     std::abort();

@@ -32,7 +32,7 @@ namespace weft {
 
 // Label of the agent that broke a rule, or to which the fault happened. Plain pointers, so that it
 // can be made anywhere, a signal handler included.
-struct party {
+struct agent_info {
     const char* kind = nullptr;  // "coroutine", "thread", ...; null when no agent is known
     std::uint64_t id = 0;
     const char* name = nullptr;  // optional
@@ -42,7 +42,7 @@ struct party {
 inline constexpr std::source_location unknown_place{};
 
 // Prints one line to standard error and aborts. Any thread, async-signal-safe.
-[[noreturn]] void fail(const char* rule, party who = {},
+[[noreturn]] void fail(const char* rule, agent_info who = {},
                        std::source_location place = std::source_location::current()) noexcept;
 
 }  // namespace weft

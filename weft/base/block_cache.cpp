@@ -479,11 +479,11 @@ void throw_out_of_memory() {
 
 }  // namespace detail
 
-block_cache_statistics block_cache::statistics() noexcept {
+block_cache_stats block_cache::stats() noexcept {
     using namespace detail;
     depot& d = the_depot();
     const std::lock_guard hold(d.mutex);
-    block_cache_statistics s{};
+    block_cache_stats s{};
     for (std::size_t i = 0; i < class_count; ++i) {
         const depot::size_class& c = d.classes[i];
         s.chunk_bytes += c.block_count * block_bytes(i);

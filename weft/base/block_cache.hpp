@@ -97,7 +97,7 @@ WEFT_DECLARE_THREAD_LOCAL(weft::detail::block_lists, weft_tls_block_lists, this_
 namespace weft {
 
 // All in blocks of whole classes, exact; what operator new serves is not counted.
-struct block_cache_statistics {
+struct block_cache_stats {
     std::size_t chunk_bytes;   // taken from the system
     std::size_t depot_bytes;   // in the depot, or in their chunks
     std::size_t cached_bytes;  // in the list and spare batches of this thread
@@ -162,7 +162,7 @@ public:
             ::operator delete(p, std::align_val_t{align});
     }
 
-    static block_cache_statistics statistics() noexcept;
+    static block_cache_stats stats() noexcept;
 };
 
 }  // namespace weft

@@ -13,11 +13,11 @@ class own_category final : public std::error_category {
                 return "closed";
             case errc::lagged:
                 return "items were missed";
-            case errc::end_of_stream:
+            case errc::unexpected_eof:
                 return "end of stream";
             case errc::broken_promise:
                 return "broken promise";
-            case errc::unsatisfied:
+            case errc::too_few_results:
                 return "too few were as asked for";
         }
         return "unknown";

@@ -10,11 +10,11 @@
 namespace weft {
 
 enum class errc {
-    closed = 1,      // it was closed, and what it held has been received
-    lagged,          // a receiver of a broadcast was too slow, and has missed items
-    end_of_stream,   // the peer has ended before all that was asked for had come
-    broken_promise,  // a promise was destroyed that had given its future nothing
-    unsatisfied,     // of many, too few were as it was asked for
+    closed = 1,       // it was closed, and what it held has been received
+    lagged,           // a receiver of a broadcast was too slow, and has missed items
+    unexpected_eof,   // the peer has ended before all that was asked for had come
+    broken_promise,   // a promise was destroyed that had given its future nothing
+    too_few_results,  // of many, too few were as it was asked for
 };
 
 const std::error_category& category() noexcept;

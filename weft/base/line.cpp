@@ -37,7 +37,7 @@ line& line::hex(std::uint64_t n) noexcept {
     return text(p);
 }
 
-line& line::who(const party& p) noexcept {
+line& line::agent(const agent_info& p) noexcept {
     if (p.kind == nullptr) return *this;
     text(p.kind);
     if (p.id != 0) text(" ").number(p.id);

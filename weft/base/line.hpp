@@ -12,16 +12,16 @@
 
 namespace weft {
 
-struct party;  // assert.hpp
+struct agent_info;  // assert.hpp
 
 namespace detail {
 
 class line {
 public:
-    line& text(const char* s) noexcept;      // null counts as ""
-    line& number(std::uint64_t n) noexcept;  // decimal
-    line& hex(std::uint64_t n) noexcept;     // 0x...
-    line& who(const party& p) noexcept;      // fiber 7 "login"; one without a kind is left out
+    line& text(const char* s) noexcept;         // null counts as ""
+    line& number(std::uint64_t n) noexcept;     // decimal
+    line& hex(std::uint64_t n) noexcept;        // 0x...
+    line& agent(const agent_info& p) noexcept;  // fiber 7 "login"; one without a kind is left out
     line& place(std::source_location at) noexcept;  // server.cpp:31
     line& newline() noexcept { return text("\n"); }
     line& terminate() noexcept;         // makes data() a C string

@@ -1,6 +1,7 @@
 // control: the control block of one coroutine.
 //
-//            control (block_cache)                stack (stack_source), from the first resume on
+//            control (block_cache)                stack (stack_allocator_ref), from the first
+//            resume on
 //      +0   +----------------------------+               +---------------------+ <- stack.top
 //           | pc  sp  bp  bx             | context       | weft_context_entry  |
 //           | state word  | verbs        |               | body_block::enter   |
@@ -74,20 +75,20 @@ struct alignas(cache_line_bytes) control : annotated_context {
     // Aligned to its own size, so that GCC copies it as one: making a coroutine is faster by a
     // fourth than with two words through registers.
     union {
-        stack_source source;  // where the stack comes from, or
-        shared_seat seat;     // on_shared_stack: its assignment to a shared stack
+        stack_allocator_ref source;  // where the stack comes from, or
+        shared_seat seat;            // on_shared_stack: its assignment to a shared stack
     };
     coroutine_extras* extras = nullptr;  // fields that few coroutines use: name, private data
     std::exception_ptr error;            // the body's exception, until the resumer takes it
     kill_request* killing;               // in the killer's frame, while being_killed
     fp_control fp_of_resumer;            // handed: of a chain that a coroutine without own_fp began
 
-    control(const body_verbs& v, stack_source from) noexcept : verbs(&v), source(from) {}
+    control(const body_verbs& v, stack_allocator_ref from) noexcept : verbs(&v), source(from) {}
 
     static control* of(context* c) noexcept {
         return static_cast<control*>(static_cast<annotated_context*>(c));
     }
-    party who() const noexcept;
+    agent_info info() const noexcept;
 };
 
 }  // namespace detail

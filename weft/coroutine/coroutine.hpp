@@ -148,7 +148,7 @@ public:
 
     std::uint64_t id() const noexcept { return control_ == nullptr ? 0 : control_->id.get(); }
     std::string_view name() const noexcept {
-        const char* n = control_ == nullptr ? nullptr : control_->who().name;
+        const char* n = control_ == nullptr ? nullptr : control_->info().name;
         return n == nullptr ? std::string_view() : n;
     }
 

@@ -27,7 +27,7 @@ void swallowed(unwinding& u) noexcept {
     r.active = false;
     if (++r.swallows == swallow_limit)
         fail("kill of a coroutine whose body swallows every unwind with catch (...)",
-             r.victim->who(), r.place);
+             r.victim->info(), r.place);
 }
 
 void refused(unwinding& u, const char* why, void* pc) noexcept {
@@ -40,7 +40,7 @@ void refused(unwinding& u, const char* why, void* pc) noexcept {
     else
         text.hex(reinterpret_cast<std::uintptr_t>(pc));
     text.terminate();
-    fail(text.data(), r.victim->who(), r.place);
+    fail(text.data(), r.victim->info(), r.place);
 }
 
 void run_kill(on_top& request, control&, context*) { unwind(static_cast<kill_request&>(request)); }
@@ -63,7 +63,7 @@ void kill_suspended(control& c, kill_request& r, std::source_location place) {
 void unwind_again(control& c) {
     kill_request& r = *c.killing;
     if (r.active)
-        fail("yield in a destructor that runs because its coroutine is killed", c.who(), r.place);
+        fail("yield in a destructor that runs because its coroutine is killed", c.info(), r.place);
     r.active = true;
     unwind(r);
 }
@@ -76,7 +76,7 @@ bool kill(control* c, std::source_location place) {
             c->word.set(coroutine_state::killed);
             return true;
         case coroutine_state::running:
-            fail("kill of a running coroutine", c->who(), place);
+            fail("kill of a running coroutine", c->info(), place);
         case coroutine_state::suspended:
             break;
         default:
@@ -86,7 +86,7 @@ bool kill(control* c, std::source_location place) {
     if (killer != nullptr && killer->word.has(on_shared_stack)) {
         const std::unique_ptr<kill_request> request(new (std::nothrow) kill_request);
         if (request == nullptr)
-            fail("out of memory: no room for the kill of a coroutine", c->who(), place);
+            fail("out of memory: no room for the kill of a coroutine", c->info(), place);
         kill_suspended(*c, *request, place);
     } else {
         kill_request request;

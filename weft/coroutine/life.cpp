@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-party control::who() const noexcept {
+agent_info control::info() const noexcept {
     return {"coroutine", id.get(), extras != nullptr ? extras->name.c_str() : nullptr};
 }
 
@@ -53,7 +53,7 @@ std::size_t high_water(const control* c) noexcept {
 void destroy_slowly(control* c) {
     const coroutine_state s = c->word.state();
     if (s == coroutine_state::running)
-        fail("destruction of a running coroutine", c->who(), unknown_place);
+        fail("destruction of a running coroutine", c->info(), unknown_place);
     if (s == coroutine_state::ready || s == coroutine_state::suspended) kill(c, unknown_place);
     if (c->word.has(on_shared_stack)) give_up_seat(*c);
     destroy_extras(*c);

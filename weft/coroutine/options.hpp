@@ -16,7 +16,7 @@ class shared_stack_group;
 struct coroutine_options {
     std::string_view name = {};                     // copied; for messages
     std::size_t stack_bytes = default_stack_bytes;  // of the process's own stacks
-    stack_source stack = {};                        // other stacks than the process's
+    stack_allocator_ref stack = {};                 // other stacks than the process's
     fp_environment fp = fp_environment::own;
     shared_stack_group* shared = nullptr;  // instead of a stack of its own
 };

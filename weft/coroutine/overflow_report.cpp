@@ -22,7 +22,7 @@ bool describe(const void* fault_address, overflow_info& info) noexcept {
         const auto limit = reinterpret_cast<std::uintptr_t>(c->stack.limit);
         const auto top = reinterpret_cast<std::uintptr_t>(c->stack.top);
         if (at >= top || at < limit - info.guard_bytes) continue;
-        info.who = c->who();
+        info.who = c->info();
         info.limit = c->stack.limit;
         info.stack_bytes = asked_bytes(*c);
         return true;

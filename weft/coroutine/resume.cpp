@@ -24,13 +24,13 @@ namespace {
                                    std::source_location place) {
     switch (s) {
         case coroutine_state::running:
-            fail("resume of a running coroutine", c.who(), place);
+            fail("resume of a running coroutine", c.info(), place);
         case coroutine_state::done:
-            fail("resume of a finished coroutine", c.who(), place);
+            fail("resume of a finished coroutine", c.info(), place);
         case coroutine_state::killed:
-            fail("resume of a killed coroutine", c.who(), place);
+            fail("resume of a killed coroutine", c.info(), place);
         default:
-            fail("resume of a coroutine whose memory is damaged", c.who(), place);
+            fail("resume of a coroutine whose memory is damaged", c.info(), place);
     }
 }
 
@@ -57,7 +57,7 @@ WEFT_ALWAYS_INLINE bool start(control& c, int flags) noexcept {
     static_cast<void>(c);
     throw std::bad_alloc();
 #else
-    fail("no stack for a coroutine", c.who(), unknown_place);
+    fail("no stack for a coroutine", c.info(), unknown_place);
 #endif
 }
 
@@ -109,12 +109,12 @@ WEFT_ALWAYS_INLINE thread_block* enter_started(control& c, thread_block& t, nest
     const unsigned word = c.word.load() | suspended;  // the flags stay
     n.suspended = static_cast<state_word::bits>(word);
     c.word.hold(static_cast<state_word::bits>(word ^ suspended ^ running));
-    const running_party before = t.running;
+    const running_coroutine before = t.running;
     control* const outer = before.party();
     if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
     n.before = before;
-    c.resumer = outer;                                  // I3
-    t.running = running_party::plain(&c, n.suspended);  // T1
+    c.resumer = outer;                                      // I3
+    t.running = running_coroutine::plain(&c, n.suspended);  // T1
     t.resumer.adopt_running();
     if (WEFT_DEBUG || (word & own_fp) != 0) n.fp.read();
     return &t;
@@ -149,7 +149,7 @@ WEFT_NOINLINE thread_block* enter(control& c, thread_block& t, nesting& n) {
 WEFT_NOINLINE control* come_back(control& entered, const nesting& n, void* word, thread_block& t) {
     control* c = &entered;
     if (word != nullptr) c = party_that_came(t, (n.suspended & own_fp) != 0);
-    const running_party before = n.before;
+    const running_coroutine before = n.before;
     t.running = before;  // T1
     if (const control* const outer = before.party(); outer != nullptr)
         t.resumer = t.home_of_resumer(*outer);
@@ -215,7 +215,7 @@ WEFT_ALWAYS_INLINE control* pass_error(control* who) {
 // state; if it has started, its live part is copied out.
 [[noreturn]] WEFT_COLD void refuse_without_room(control& c, int flags) {
     if ((flags & being_killed) != 0)  // most are killed by their destructor
-        fail("out of memory: no room on its shared stack for a coroutine that is killed", c.who(),
+        fail("out of memory: no room on its shared stack for a coroutine that is killed", c.info(),
              c.killing->place);
     const bool began = c.seat.saved != nullptr;
     if (!began) c.stack = {};  // I2
@@ -276,7 +276,7 @@ void fail_shared_fp(const control& c) {
     fail(
         "a coroutine changed the floating-point environment and suspended under "
         "fp_environment::shared",
-        c.who());
+        c.info());
 }
 
 namespace {
@@ -293,12 +293,12 @@ void hand_over(control* to, std::source_location place) {
     if (to == nullptr) fail("switch_to an empty coroutine", {}, place);
     control& next = *to;
     control* c = current();
-    if (c == nullptr) fail("switch_to outside a coroutine", next.who(), place);
+    if (c == nullptr) fail("switch_to outside a coroutine", next.info(), place);
     if (c->word.has(on_shared_stack) || next.word.has(on_shared_stack))
-        fail("switch_to with a coroutine on a shared stack", next.who(), place);
+        fail("switch_to with a coroutine on a shared stack", next.info(), place);
     if (c->word.has(being_killed)) unwind_again(*c);
     if (c->verbs->signature != next.verbs->signature)
-        fail("switch_to a coroutine of another signature", next.who(), place);
+        fail("switch_to a coroutine of another signature", next.info(), place);
     hold(next, place);
     thread_block& t = this_thread();  // T2: the allocator may have suspended
     exception_state lifted;
@@ -309,7 +309,7 @@ void hand_over(control* to, std::source_location place) {
     next.resumer = std::exchange(c->resumer, nullptr);  // I3
     next.fp_of_resumer = c->word.has(handed) ? c->fp_of_resumer : fp;
     next.word.raise(handed);
-    t.running = running_party::of(&next, next.word.load());  // T1
+    t.running = running_coroutine::of(&next, next.word.load());  // T1
     t.handing = c;
 
     const arrival a = annotated_switch(*c, next, &handed_over);
@@ -336,7 +336,7 @@ bool stands_on(const control* c, const control& outer) noexcept {
     static_cast<void>(outer);
     throw outer_killed();
 #else
-    fail("kill of a coroutine that waits in another, without exceptions", outer.who(),
+    fail("kill of a coroutine that waits in another, without exceptions", outer.info(),
          unknown_place);
 #endif
 }
@@ -353,9 +353,9 @@ void suspend_outer(control& outer) {
     control* c = t.running.party();
     if (!stands_on(c, outer))
         fail("a wait of a coroutine that did not resume the caller, or shares its stack",
-             outer.who(), unknown_place);
+             outer.info(), unknown_place);
     const annotated_context resumer = t.resumer;
-    const running_party running = t.running;
+    const running_coroutine running = t.running;
     const annotated_context context_of_outer = outer;
     exception_state lifted;
     const bool lift = t.exceptions->bits() != 0 && lift_exceptions(t, lifted);

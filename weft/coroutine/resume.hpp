@@ -48,7 +48,7 @@ enum class path { bare, own_fp, seated, rare, tried };
 
 // What the frame of a resume that starts or nests keeps while the coroutine runs.
 struct nesting {
-    running_party before;
+    running_coroutine before;
     state_word::bits suspended;  // the state word that is stored if it yields
     fp_control fp;               // the resumer's
 };
@@ -110,11 +110,11 @@ WEFT_ALWAYS_INLINE control* run_held(control* c, on_top* request, thread_block& 
     constexpr bool alone = !rare;
     exception_state lifted;
     const bool lift = rare && t.exceptions->bits() != 0 && lift_exceptions(t, lifted);
-    const running_party before = alone ? running_party(running_party::none) : t.running;
+    const running_coroutine before = alone ? running_coroutine(running_coroutine::none) : t.running;
     control* const outer = before.party();
     if (outer != nullptr) t.home_of_resumer(*outer) = t.resumer;
-    if (!alone) c->resumer = outer;               // I3
-    t.running = running_party::of(c, suspended);  // T1
+    if (!alone) c->resumer = outer;                   // I3
+    t.running = running_coroutine::of(c, suspended);  // T1
     t.resumer.adopt_running();
     const bool keep_fp = rare ? (suspended & own_fp) != 0 : p == path::own_fp;
     fp_control fp;
@@ -203,13 +203,13 @@ WEFT_ALWAYS_INLINE void leave(control* c, thread_block& t) {
 // Suspends the coroutine that runs here, or aborts the program if there is none.
 WEFT_ALWAYS_INLINE void yield(std::source_location place) {
     thread_block& t = this_thread();
-    const running_party running = t.running;
+    const running_coroutine running = t.running;
     const std::uint64_t unusual = t.exceptions->bits() | running.tags();
-    if (unusual == 0) return leave<path::bare>(running.party(running_party::bare), t);
-    if (unusual == running_party::keeps_fp) [[likely]]
-        return leave<path::own_fp>(running.party(running_party::keeps_fp), t);
-    if (unusual != running_party::seated) return yield_rarely(t, place);
-    leave<path::seated>(running.party(running_party::seated), t);
+    if (unusual == 0) return leave<path::bare>(running.party(running_coroutine::bare), t);
+    if (unusual == running_coroutine::keeps_fp) [[likely]]
+        return leave<path::own_fp>(running.party(running_coroutine::keeps_fp), t);
+    if (unusual != running_coroutine::seated) return yield_rarely(t, place);
+    leave<path::seated>(running.party(running_coroutine::seated), t);
 }
 
 }  // namespace weft::detail

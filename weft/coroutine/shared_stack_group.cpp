@@ -136,7 +136,7 @@ void copier_enter(context* from, context* self, void* word) {
                 fail(
                     "out of memory: no room to copy out a coroutine that yields to one on its "
                     "stack",
-                    asks.who());
+                    asks.info());
             next = &t.resumer;
             a.word = &no_room;
         }
@@ -302,7 +302,8 @@ annotated_context& enter_shared(control& c, thread_block& t) {
     shared_group& g = *s.group;
     if (g.thread == nullptr) g.thread = &t;
     if (g.thread != &t)
-        fail("resume of a coroutine on a shared stack by a thread other than its group's", c.who());
+        fail("resume of a coroutine on a shared stack by a thread other than its group's",
+             c.info());
     if (s.occupant == &c) return c;
     const control* resumer = c.resumer;
     const bool resumer_is_here = resumer != nullptr && resumer == s.occupant;
@@ -328,7 +329,7 @@ void refuse_shared_frame(const control& c, std::source_location place) {
     const control* resumer = current();
     if (c.word.has(on_shared_stack) && resumer != nullptr && resumer->word.has(on_shared_stack) &&
         resumer->seat.slot == c.seat.slot)
-        fail("resume_with between coroutines on one shared stack", c.who(), place);
+        fail("resume_with between coroutines on one shared stack", c.info(), place);
 }
 
 }  // namespace detail
@@ -342,7 +343,7 @@ shared_stack_group::~shared_stack_group() {
         fail("destruction of a shared_stack_group whose coroutines live", {}, unknown_place);
 }
 
-shared_stack_statistics shared_stack_group::statistics() const noexcept {
+shared_stack_stats shared_stack_group::stats() const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     return {.coroutines = group_->seats.taken(),
             .saved_bytes = group_->saved_bytes.load(relaxed),

@@ -28,7 +28,7 @@
 //
 // Coroutines may be made on any thread, concurrently too. Limits: all are resumed, and end, on the
 // thread that resumes first. The group outlives its coroutines; once it has none, it may be
-// destroyed. statistics() may be called on any thread. switch_to is refused if one of the two
+// destroyed. stats() may be called on any thread. switch_to is refused if one of the two
 // coroutines is on a shared stack, resume_with between coroutines of one stack. No stack
 // annotations: ASan does not see overflows within a shared stack.
 //
@@ -53,7 +53,7 @@ struct shared_group;
 shared_group& group_of(shared_stack_group& group) noexcept;
 }  // namespace detail
 
-struct shared_stack_statistics {
+struct shared_stack_stats {
     std::size_t coroutines;   // that have a seat, started or not
     std::size_t saved_bytes;  // live parts that are copied out now
     std::size_t copies;       // live parts copied, either way, so far
@@ -69,7 +69,7 @@ public:
     shared_stack_group(const shared_stack_group&) = delete;
     shared_stack_group& operator=(const shared_stack_group&) = delete;
 
-    shared_stack_statistics statistics() const noexcept;
+    shared_stack_stats stats() const noexcept;
 
 private:
     friend detail::shared_group& detail::group_of(shared_stack_group&) noexcept;

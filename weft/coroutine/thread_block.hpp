@@ -33,23 +33,24 @@ extern exception_state unprepared;
 
 // A coroutine, or none, and in the low bits of its address the tag that a yield tests: zero in the
 // most frequent case, so that one test separates it from all others.
-class running_party {
+class running_coroutine {
 public:
     enum tag : std::uintptr_t { bare = 0, none = 1, keeps_fp = 2, seated = 4, rare = 8, all = 15 };
 
-    running_party() noexcept = default;
-    constexpr explicit running_party(tag t) noexcept : bits_(t) {}  // none
-    running_party(control* c, tag t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(c) | t) {}
+    running_coroutine() noexcept = default;
+    constexpr explicit running_coroutine(tag t) noexcept : bits_(t) {}  // none
+    running_coroutine(control* c, tag t) noexcept
+        : bits_(reinterpret_cast<std::uintptr_t>(c) | t) {}
 
     // How c, whose word this is, may be left.
-    static running_party of(control* c, state_word::bits word) noexcept {
+    static running_coroutine of(control* c, state_word::bits word) noexcept {
         const int flags = state_word::flags(word);
         if (flags == 0) return {c, bare};
         if (flags == own_fp) return {c, keeps_fp};
         return {c, (flags & ~own_fp) == on_shared_stack ? seated : rare};
     }
     // The same if no flag is set, except perhaps own_fp.
-    static running_party plain(control* c, state_word::bits word) noexcept {
+    static running_coroutine plain(control* c, state_word::bits word) noexcept {
         static_assert(own_fp >> 7 == keeps_fp && bare == 0);
         return {c, static_cast<tag>((word & own_fp) >> 7)};
     }
@@ -69,9 +70,9 @@ private:
 };
 
 struct alignas(cache_line_bytes) thread_block {
-    annotated_context resumer{};                 // T1; the first member, see of()
-    running_party running{running_party::none};  // T1
-    exception_state* exceptions = &unprepared;   // never null; the thread's own once it is prepared
+    annotated_context resumer{};                         // T1; the first member, see of()
+    running_coroutine running{running_coroutine::none};  // T1
+    exception_state* exceptions = &unprepared;  // never null; the thread's own once it is prepared
     control* handing = nullptr;  // the caller of switch_to, until the next coroutine has arrived
     annotated_context root{};
 

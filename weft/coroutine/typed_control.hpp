@@ -72,7 +72,7 @@ struct typed_control_of : control {
 
     WEFT_ALWAYS_INLINE Out take_output() {
         if (!out.full()) [[unlikely]]
-            fail("a coroutine yielded without the value of its signature", who());
+            fail("a coroutine yielded without the value of its signature", info());
         return out.take();
     }
 };
@@ -108,7 +108,7 @@ struct body_block : typed_control<Signature> {
     };
 
     template <class B>
-    body_block(B&& b, stack_source from) : typed(verbs, from), body(std::forward<B>(b)) {}
+    body_block(B&& b, stack_allocator_ref from) : typed(verbs, from), body(std::forward<B>(b)) {}
     ~body_block() {}
 
     static body_block& of(control* c) noexcept { return *static_cast<body_block*>(c); }
@@ -164,13 +164,13 @@ WEFT_ALWAYS_INLINE control* current_typed(std::source_location place) {
     if (c == nullptr) [[unlikely]]
         fail_outside(place);
     if (c->verbs->signature != &signature_tag<Signature>) [[unlikely]]
-        fail("a yield whose signature is not that of its coroutine", c->who(), place);
+        fail("a yield whose signature is not that of its coroutine", c->info(), place);
     return c;
 }
 
 // Makes a block with its body in it; releases the block if the body's copy throws.
 template <class Signature, class B>
-WEFT_ALWAYS_INLINE control* make_block(B&& body, stack_source from) {
+WEFT_ALWAYS_INLINE control* make_block(B&& body, stack_allocator_ref from) {
     using block = body_block<std::decay_t<B>, Signature>;
     void* memory = block_cache::acquire(sizeof(block), alignof(block));
     struct guard {
@@ -186,7 +186,8 @@ WEFT_ALWAYS_INLINE control* make_block(B&& body, stack_source from) {
 
 template <class Signature, class B>
 WEFT_ALWAYS_INLINE control* make(B&& body, const coroutine_options& options) {
-    const stack_source from = options.stack ? options.stack : default_stacks(options.stack_bytes);
+    const stack_allocator_ref from =
+        options.stack ? options.stack : default_stacks(options.stack_bytes);
     control* c = make_block<Signature>(std::forward<B>(body), from);
     constexpr auto ready = state_word::of(coroutine_state::ready);
     c->word.hold(ready | (options.fp == fp_environment::own) * own_fp);
@@ -208,7 +209,7 @@ WEFT_ALWAYS_INLINE void destroy(control* c) noexcept {
 template <class Signature, class B>
 control* remake(control* old, B&& body, std::source_location place) {
     if (old->word.state() == coroutine_state::running)
-        fail("reset of a running coroutine", old->who(), place);
+        fail("reset of a running coroutine", old->info(), place);
     kill(old, place);
     destroy_data(*old);
     control* c = make_block<Signature>(std::forward<B>(body), {});

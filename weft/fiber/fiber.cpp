@@ -46,7 +46,7 @@ void end_fiber(flow& f) noexcept {
 void keep_fiber(flow& f) noexcept { fiber_core::of(f).keep(); }
 void let_go_of_fiber(flow& f) noexcept { fiber_core::of(f).let_go(); }
 
-party fiber_party(const flow& f) noexcept {
+agent_info fiber_info(const flow& f) noexcept {
     const auto& self = static_cast<const fiber_core&>(f);
     const std::string_view name = self.name();
     return {"fiber", self.id(), name.empty() ? nullptr : name.data()};
@@ -58,8 +58,8 @@ void run_fiber(frame* f) { static_cast<fiber_core*>(f)->run(); }
 void start_fiber(frame* f) {
     fiber_core& self = *static_cast<fiber_core*>(f);
     self.resume = run_fiber;
-    self.enrolled = true;  // F2
-    self.settle_here();    // F3
+    self.registered = true;     // F2
+    self.attach_to_executor();  // F3
     self.run();
 }
 
@@ -67,11 +67,11 @@ void start_fiber(frame* f) {
 // like its first.
 bool leave_fiber(flow& f, std::coroutine_handle<> ready) noexcept {
     fiber_core& self = fiber_core::of(f);
-    const bool may = self.roams && self.enrolled && ready == self.frame::handle();
+    const bool may = self.migratable && self.registered && ready == self.frame::handle();
     if (!may || (self.waiting != nullptr && !self.waiting->is_only(ready))) return false;
     self.resume = start_fiber;
-    self.enrolled = false;  // F2
-    self.leave_home();
+    self.registered = false;  // F2
+    self.detach_from_executor();
     return true;
 }
 
@@ -82,7 +82,7 @@ bool has_on_shared_stack(const flow& f, const void* p) noexcept {
 
 void drop_fiber(frame* f) { end_fiber(*static_cast<fiber_core*>(f)); }
 
-void print_and_abort([[maybe_unused]] std::exception_ptr error, party who) {
+void print_and_abort([[maybe_unused]] std::exception_ptr error, agent_info who) {
 #if WEFT_EXCEPTIONS
     try {
         std::rethrow_exception(error);
@@ -100,7 +100,7 @@ atomic<unhandled_handler> unhandled{print_and_abort};
 }  // namespace
 
 const flow_kind fiber_core::fiber_kind = {"fiber",     suspend_fiber,       end_fiber,
-                                          keep_fiber,  let_go_of_fiber,     fiber_party,
+                                          keep_fiber,  let_go_of_fiber,     fiber_info,
                                           leave_fiber, has_on_shared_stack, true};
 
 fiber_core::fiber_core() noexcept : frame{start_fiber, drop_fiber}, flow(fiber_kind) {
@@ -133,7 +133,7 @@ void fiber_core::let_go() noexcept {
         references.fetch_sub(1, std::memory_order_acq_rel) != 1)
         return;
     if (lent)
-        delete static_cast<lent_fiber*>(this);
+        delete static_cast<borrowed_fiber*>(this);
     else if (watched)
         static_cast<watched_fiber*>(this)->destroy(static_cast<watched_fiber&>(*this));
     else
@@ -149,7 +149,7 @@ void fiber_core::run() {
         stopped_by = s.reason;
     } catch (...) {
         if (own()->word.state() == coroutine_state::suspended)  // a wake cannot report it
-            fail("out of memory: no room for a fiber on its shared stack", who(), unknown_place);
+            fail("out of memory: no room for a fiber on its shared stack", info(), unknown_place);
         error() = std::current_exception();
         // There was no stack: the function's objects are nevertheless destroyed with the fiber.
         kill(own(), std::source_location::current());
@@ -162,22 +162,22 @@ void fiber_core::run() {
     } else if (own()->word.state() != coroutine_state::suspended) {
         finish();
     } else if (waiting == nullptr) [[unlikely]] {
-        fail("a fiber yielded to nobody: this_fiber::yield", who(), unknown_place);
+        fail("a fiber yielded to nobody: this_fiber::yield", info(), unknown_place);
     }
 }
 
 void fiber_core::begin(bool at_once) {
     started = true;
-    launcher* const there = target;
+    scheduler* const there = target;
     locals = nullptr;  // replaces target
-    executor* const known = there->only_executor();
+    executor* const known = there->fixed_executor();
     if (kept) keep();                                         // the run's
     if (home == nullptr && known != nullptr) move_to(known);  // F3
     executor* const here = current_executor();
-    if (at_once && here != nullptr && (here == known || &here->begins_on() == there))
+    if (at_once && here != nullptr && (here == known || &here->default_scheduler() == there))
         run_turn(*here, frame::handle(), this);
     else
-        there->launch(turn);
+        there->schedule(turn);
 }
 
 // Acquire: pairs with finish. The fiber may have ended because of the request, or without seeing
@@ -189,9 +189,9 @@ bool fiber_core::request_stop(stop_reason reason) noexcept {
 // The end of the run, on its executor's thread.
 void fiber_core::finish() noexcept {
     if (locks != 0) [[unlikely]]
-        fail("a fiber ended and holds a mutex", who(), unknown_place);
-    if (enrolled) home->strike_off(*this);  // F2
-    move_to(nullptr);                       // F3: waits for threads that post a request to it there
+        fail("a fiber ended and holds a mutex", info(), unknown_place);
+    if (registered) home->deregister_flow(*this);  // F2
+    move_to(nullptr);  // F3: waits for threads that post a request to it there
     if (shares_stack()) give_up_seat(*own());  // the joiner may destroy the group
     scope* const parent = is_child ? member->within : nullptr;
     if (parent != nullptr) {
@@ -212,7 +212,7 @@ void fiber_core::finish() noexcept {
     joiners.unlock_for_ever();  // F1, F3
     wait_queue::wake_all(woken);
     if (!ours) return;
-    if (unseen) unhandled.load(std::memory_order_acquire)(error(), who());
+    if (unseen) unhandled.load(std::memory_order_acquire)(error(), info());
     if (parent != nullptr) parent->leave(*member);
     if (told != nullptr) told->on_end(told->on_end_of);
     let_go();
@@ -225,7 +225,7 @@ void fiber_core::abandon() noexcept {
         joiners.unlock();
         if (handed_over) return;
     } else if (error() != nullptr) {
-        unhandled.load(std::memory_order_acquire)(error(), who());
+        unhandled.load(std::memory_order_acquire)(error(), info());
     }
     let_go();
 }
@@ -240,7 +240,7 @@ bool join_operation::start(waiter& w) noexcept {
         auto& self = me.operation<join_operation>();
         self.fiber_->joiners.withdraw(self.node_);
     });
-    if (!fiber_->is_at(current_executor())) w.await_outside();
+    if (!fiber_->is_at(current_executor())) w.mark_external();
     return fiber_->joiners.enlist(node_);
 }
 
@@ -259,30 +259,30 @@ unhandled_handler on_unhandled(unhandled_handler h) noexcept {
     return detail::unhandled.exchange(h, std::memory_order_acq_rel);
 }
 
-void detail::report_unhandled(std::exception_ptr error, party who) {
+void detail::report_unhandled(std::exception_ptr error, agent_info who) {
     // Acquire: pairs with on_unhandled.
     detail::unhandled.load(std::memory_order_acquire)(std::move(error), who);
 }
 
 void fiber::launch_it(const fiber_options& options, std::source_location place) {
-    launcher* on = options.on;
+    scheduler* on = options.on;
     if (on == nullptr) {
         executor* const here = current_executor();
         if (here == nullptr)
             fail("a fiber is made outside of any executor: name one, {.on = &loop}", {}, place);
-        on = &here->begins_on();
+        on = &here->default_scheduler();
     }
     core_->target = on;
     if (options.shared != nullptr) {
-        if (on->only_executor() == nullptr)
+        if (on->fixed_executor() == nullptr)
             fail("a fiber on a shared stack is begun in a pool: name one of its workers",
-                 core_->who(), place);
-        core_->attention |= detail::flow_hot::shares_call;
+                 core_->info(), place);
+        core_->pending_flags |= detail::flow_hot::stack_is_shared;
     }
-    core_->roams = options.migratable && on->only_executor() == nullptr;
-    if (core_->roams) core_->attention |= detail::flow_hot::roams_call;
-    if (options.launch == launch::lazy) return;
-    core_->home = on->only_executor();  // no other thread has a reference yet
+    core_->migratable = options.migratable && on->fixed_executor() == nullptr;
+    if (core_->migratable) core_->pending_flags |= detail::flow_hot::may_migrate;
+    if (options.launch == launch::deferred) return;
+    core_->home = on->fixed_executor();  // no other thread has a reference yet
     core_->begin(options.launch == launch::dispatch);
 }
 
@@ -293,7 +293,7 @@ void fiber::start(std::source_location place) {
 
 detail::fiber_core& fiber::joinable_core(std::source_location place) const {
     if (core_ == nullptr) fail("join of a fiber object that has no fiber", {}, place);
-    if (core_ == detail::fiber_core::current()) fail("a fiber joins itself", core_->who(), place);
+    if (core_ == detail::fiber_core::current()) fail("a fiber joins itself", core_->info(), place);
     return *core_;
 }
 

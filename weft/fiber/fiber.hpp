@@ -45,16 +45,16 @@ namespace weft {
 enum class launch : std::uint8_t {
     post,      // queued on its executor: when its turn comes
     dispatch,  // at once, before the call returns, if the caller is on its executor
-    lazy,      // when it is joined, detached, or start() is called: its executor must then exist
+    deferred,  // when it is joined, detached, or start() is called: its executor must then exist
 };
 
 struct fiber_options {
     std::string_view name = {};  // copied
     std::size_t stack_bytes = default_stack_bytes;
-    stack_source stack = {};
+    stack_allocator_ref stack = {};
     fp_environment fp = fp_environment::own;
     weft::launch launch = launch::post;
-    launcher* on = nullptr;   // an executor or a pool; by default the caller's
+    scheduler* on = nullptr;  // an executor or a pool; by default the caller's
     bool migratable = false;  // in a pool: may resume on another thread after each wait
     // Instead of a stack of its own. All fibers of the group are on one executor, not a pool. The
     // stack's contents are out of reach while the fiber waits: see shared_stack_group.hpp.
@@ -197,12 +197,12 @@ private:
 
 // The handler is called with the exception that left the function of a fiber that is not joined.
 // The default prints it, and the fiber, and aborts. Returns the previous handler. Any thread.
-using unhandled_handler = void (*)(std::exception_ptr, party);
+using unhandled_handler = void (*)(std::exception_ptr, agent_info);
 unhandled_handler on_unhandled(unhandled_handler h) noexcept;
 
 namespace detail {
 void yield_rarely(std::source_location place);
-void report_unhandled(std::exception_ptr error, party who);  // to that handler
+void report_unhandled(std::exception_ptr error, agent_info who);  // to that handler
 }  // namespace detail
 
 namespace this_fiber {
@@ -218,7 +218,7 @@ void set_name(std::string_view name, std::source_location place = std::source_lo
 // Lets all other ready flows run once. Throws stopped.
 WEFT_ALWAYS_INLINE void yield(std::source_location place = std::source_location::current()) {
     detail::fiber_core* c = detail::fiber_core::current();
-    if (c == nullptr || c->attention != 0 || !c->runs_here()) [[unlikely]]
+    if (c == nullptr || c->pending_flags != 0 || !c->runs_here()) [[unlikely]]
         return detail::yield_rarely(place);
     c->after_turn = detail::fiber_core::yielded;
     this_coroutine::yield();

@@ -41,14 +41,14 @@ struct fiber_core : frame, flow {
     enum after : std::uint8_t { suspended, yielded };
 
     // In this order, which leaves no gap after the flow.
-    bool enrolled = false;
+    bool registered = false;
     bool kept = false;  // the run has a reference of its own: written before it starts
     bool detached =
         false;  // by a fiber object, whose reference the run has: under the joiners' lock
     stop_reason stopped_by = stop_reason::none;
     // Not written after it has started.
     bool started : 1 = false;
-    bool lent : 1 = false;      // it is a lent_fiber
+    bool lent : 1 = false;      // it is a borrowed_fiber
     bool watched : 1 = false;   // it is a watched_fiber
     bool is_child : 1 = false;  // of a scope
     atomic<unsigned> references{1};
@@ -66,7 +66,7 @@ struct fiber_core : frame, flow {
     std::uint8_t refused_waits = 0;
     std::uint16_t foreign_locks = 0;
     union {
-        launcher* target = nullptr;  // where it starts; until begin()
+        scheduler* target = nullptr;  // where it starts; until begin()
         fiber_locals* locals;
     };
     union {
@@ -99,7 +99,7 @@ struct fiber_core : frame, flow {
 
     std::uint64_t id() const noexcept { return own()->id.get(); }
     std::string_view name() const noexcept {
-        const char* n = own()->who().name;
+        const char* n = own()->info().name;
         return n != nullptr ? std::string_view(n) : std::string_view();
     }
     std::exception_ptr& error() noexcept { return is_child ? member->error : own_error; }
@@ -125,12 +125,12 @@ static_assert(WEFT_MODEL || sizeof(fiber_core) <= 4 * cache_line_bytes);
 
 // A borrowed fiber, which runs one continuation after another (weft/future): the running one, the
 // function that notifies it when the fiber is done, and the next one.
-struct lent_fiber final : fiber_core {
+struct borrowed_fiber final : fiber_core {
     void* guest = nullptr;
     void (*tell_guest)(void*) noexcept = nullptr;
     const void* next = nullptr;
 
-    lent_fiber() noexcept { lent = true; }
+    borrowed_fiber() noexcept { lent = true; }
 };
 
 // A fiber whose end calls on_end (weft/manager), as its last step, on its executor's thread. Unless

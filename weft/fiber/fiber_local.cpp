@@ -28,7 +28,7 @@ struct fiber_locals {
     }
     // A destructor may use the objects that are left, and make new ones: these are destroyed in the
     // next round. There are as many rounds as POSIX has for a thread's keys.
-    void destroy_all(party who) noexcept {
+    void destroy_all(agent_info who) noexcept {
         constexpr int rounds = 4;
         for (int round = 0; round < rounds && !in_order.empty(); ++round)
             for (std::vector<std::uint64_t> these = std::move(in_order); !these.empty();
@@ -43,7 +43,7 @@ struct fiber_locals {
         l.text("weft: destructors of fiber_locals make others anew without end: ")
             .number(in_order.size())
             .text(" are left");
-        if (who.kind != nullptr) l.text(" by ").who(who);
+        if (who.kind != nullptr) l.text(" by ").agent(who);
         l.newline().write(2);
     }
 };
@@ -124,7 +124,7 @@ bool try_add_local(std::uint64_t key, void* object, void (*destroy)(void*) noexc
 
 void destroy_locals(fiber_core& c) noexcept {
     if (c.locals == nullptr) return;
-    c.locals->destroy_all(c.who());
+    c.locals->destroy_all(c.info());
     delete std::exchange(c.locals, nullptr);
 }
 

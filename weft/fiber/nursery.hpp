@@ -24,20 +24,20 @@
 namespace weft {
 
 template <class T>
-class child_fiber {
+class fiber_handle {
 public:
-    child_fiber() noexcept = default;
-    child_fiber(child_fiber&& other) noexcept
+    fiber_handle() noexcept = default;
+    fiber_handle(fiber_handle&& other) noexcept
         : core_(std::exchange(other.core_, nullptr)),
           value_(std::move(other.value_)),
           given_away_(other.given_away_) {}
-    child_fiber& operator=(child_fiber other) noexcept {
+    fiber_handle& operator=(fiber_handle other) noexcept {
         std::swap(core_, other.core_);
         std::swap(value_, other.value_);
         std::swap(given_away_, other.given_away_);
         return *this;
     }
-    ~child_fiber() {
+    ~fiber_handle() {
         if (core_ != nullptr) core_->let_go();
     }
 
@@ -54,14 +54,14 @@ public:
         }
 
     private:
-        friend child_fiber;
-        getting(child_fiber& h, std::source_location place) noexcept
+        friend fiber_handle;
+        getting(fiber_handle& h, std::source_location place) noexcept
             : join_operation(*h.core_), handle_(&h), place_(place) {}
-        child_fiber* handle_;
+        fiber_handle* handle_;
         std::source_location place_;  // of the call, for messages
     };
     getting async_get(std::source_location place = std::source_location::current()) {
-        if (core_ == nullptr) fail("the result of a child_fiber that has no fiber", {}, place);
+        if (core_ == nullptr) fail("the result of a fiber_handle that has no fiber", {}, place);
         return getting(*this, place);
     }
 
@@ -75,12 +75,12 @@ private:
         requires std::invocable<std::decay_t<F>>
     friend auto spawn_into(nursery& n, F&& f, fiber_options options, std::source_location place);
 
-    child_fiber(detail::fiber_core* c, detail::returned_place<T> v) noexcept
+    fiber_handle(detail::fiber_core* c, detail::returned_place<T> v) noexcept
         : core_(c), value_(std::move(v)) {}
 
     T result(std::source_location place) {
         if (std::exchange(given_away_, true))
-            fail("the result of a child_fiber is asked for twice", core_->who(), place);
+            fail("the result of a fiber_handle is asked for twice", core_->info(), place);
         if (core_->member->error) std::rethrow_exception(core_->member->error);
         if (core_->stopped_by != stop_reason::none) detail::throw_stopped(core_->stopped_by);
         return value_->take();
@@ -99,14 +99,14 @@ auto spawn_into(nursery& n, F&& f, fiber_options options,
     using T = std::invoke_result_t<std::decay_t<F>>;
     auto value = detail::place_to_return<T>();
     const bool at_once = options.launch == launch::dispatch;
-    options.launch = launch::lazy;
+    options.launch = launch::deferred;
     fiber made(
         [value, f = std::decay_t<F>(std::forward<F>(f))]() mutable { value->keep(std::move(f)); },
         options, place);
-    child_fiber<T> handle(detail::core_taken_from(made), std::move(value));
+    fiber_handle<T> handle(detail::core_taken_from(made), std::move(value));
     detail::fiber_core* const core = handle.core_;
     core->become_child(std::make_unique<scope_member>(*core));
-    core->home = core->target->only_executor();  // no other thread has a reference yet
+    core->home = core->target->fixed_executor();  // no other thread has a reference yet
     n.admit(*core->member);
     core->begin(at_once);
     return handle;

@@ -53,19 +53,19 @@ struct plain_way {
 
 // Runs a function that may wait, with the bindings that are in force where the function is given.
 struct fiber_way {
-    using ticket = lent_target;
+    using ticket = borrowed_target;
     template <class Block>
     static void take_turn(frame* f) noexcept {
-        lent_target::take_turn(f);
+        borrowed_target::take_turn(f);
     }
     template <class Block>
-    static constexpr lent_turn turn_of{Block::turn, Block::ended, Block::refused};
+    static constexpr borrowed_turn turn_of{Block::turn, Block::ended, Block::refused};
     template <class Block>
     static void prepare(future_core& c, ticket& t) noexcept {
-        c.resume = lent_target::take_turn;
+        c.resume = borrowed_target::take_turn;
         t.give(c, turn_of<Block>);
     }
-    static void drop(future_core& c) noexcept { lent_target::drop(c); }
+    static void drop(future_core& c) noexcept { borrowed_target::drop(c); }
 };
 
 // Passes the value by value, by reference, moved, or not at all, as the function takes it.

@@ -96,7 +96,7 @@ public:
     result<T> get_result(std::source_location place = std::source_location::current())
         requires(!std::is_reference_v<T>)
     {
-        return await(async_result(place), place);
+        return await(async_get_result(place), place);
     }
     // Wait for the outcome without taking it. Throw stopped if the waiter is stopped. False: no
     // outcome came by the deadline.
@@ -116,7 +116,7 @@ public:
     detail::future_get<T> async_get(std::source_location place = std::source_location::current()) {
         return detail::future_get<T>(core_, checked(place));
     }
-    detail::future_result<T> async_result(
+    detail::future_result<T> async_get_result(
         std::source_location place = std::source_location::current())
         requires(!std::is_reference_v<T>)
     {
@@ -150,12 +150,12 @@ public:
     // A future with the same value; if f(value) says that the value is not needed, the future is
     // stopped.
     template <class F>
-    future cancel_if(F&& f, std::source_location place = std::source_location::current()) {
+    future stop_if(F&& f, std::source_location place = std::source_location::current()) {
         return continued<detail::fiber_way>(
             detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, place);
     }
     template <class F>
-    future cancel_if(plain_t, F&& f, std::source_location place = std::source_location::current()) {
+    future stop_if(plain_t, F&& f, std::source_location place = std::source_location::current()) {
         return continued<detail::plain_way>(
             detail::cancel_body<T, std::decay_t<F>>{std::forward<F>(f)}, place);
     }

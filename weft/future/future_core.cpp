@@ -87,7 +87,7 @@ future_core* deliver(future_core& c, stop_reason why) noexcept {
             next->keep();
             break;
         case manner::is_prompted:
-            static_cast<prompted*>(c.target)->prompt(prompted::stop_cause);
+            static_cast<multi_source_core*>(c.target)->prompt(multi_source_core::stop_cause);
             break;
         default:
             break;

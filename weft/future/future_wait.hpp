@@ -26,7 +26,7 @@ public:
         w.enlist("a future", core_, this, [](waiter& gone) noexcept {
             static_cast<void>(gone.operation<future_wait>().core_->word.detach());
         });
-        w.await_outside();
+        w.mark_external();
         return core_->word.attach(listen_);
     }
     time_point deadline() const noexcept { return deadline_; }

@@ -4,7 +4,7 @@
 
 namespace weft::detail {
 
-group_part::group_part(future_core& c, std::size_t members_count, std::size_t needed_count)
+when_core::when_core(future_core& c, std::size_t members_count, std::size_t needed_count)
     : calls(c),
       members(std::make_unique<member[]>(members_count)),
       count(members_count),
@@ -14,11 +14,11 @@ group_part::group_part(future_core& c, std::size_t members_count, std::size_t ne
     winners.reserve(std::min(needed_count, members_count));
 }
 
-group_part::~group_part() {
+when_core::~when_core() {
     for (std::size_t i = 0; i < count; ++i) let_go(members[i].up);
 }
 
-void group_part::begin(future_core* const* ups) noexcept {
+void when_core::begin(future_core* const* ups) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         member& m = members[i];
         m.told = [](listener& l) noexcept {
@@ -30,40 +30,40 @@ void group_part::begin(future_core* const* ups) noexcept {
         m.index = i;
     }
     static_cast<void>(calls.open());  // no stop is requested yet
-    if (count == 0 || is_decided()) calls.prompt(prompted::told_cause);
+    if (count == 0 || is_decided()) calls.prompt(multi_source_core::told_cause);
     // The last member may end the group during this loop: the reference that is returned to the
     // caller keeps the group.
     for (std::size_t i = 0; i < count; ++i)
         if (!members[i].up->word.attach(members[i])) members[i].told(members[i]);
 }
 
-group_part::member* group_part::in_order(prompted::caller* last) noexcept {
-    prompted::caller* first = nullptr;
+when_core::member* when_core::in_order(multi_source_core::caller* last) noexcept {
+    multi_source_core::caller* first = nullptr;
     while (last != nullptr) {
-        prompted::caller* const before = std::exchange(last->next, first);
+        multi_source_core::caller* const before = std::exchange(last->next, first);
         first = std::exchange(last, before);
     }
     return static_cast<member*>(first);
 }
 
-void group_part::decide(stop_reason why) noexcept {
+void when_core::decide(stop_reason why) noexcept {
     decided = true;
     for (std::size_t i = 0; i < count; ++i)
         if (!members[i].ended) request_stop(*members[i].up, why);
 }
 
-void group_part::withdraw() noexcept {
+void when_core::withdraw() noexcept {
     for (std::size_t i = 0; i < count; ++i)
         if (!members[i].ended) static_cast<void>(members[i].up->word.detach());
 }
 
-void group_part::fail(future_core& c) noexcept {
+void when_core::fail(future_core& c) noexcept {
     if (const stop_reason asked = c.stops.asked(); asked != stop_reason::none)
         c.put_stopped(asked);
     else if (first_failed != count)
         c.take_failure_of(up(first_failed));
     else
-        c.put_error(errc::unsatisfied);
+        c.put_error(errc::too_few_results);
 }
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// group_part: the untyped part of a future of several others (the when_ functions of when.hpp).
+// when_core: the untyped part of a future of several others (the when_ functions of when.hpp).
 //
 // Design: a member that ends requests a turn of the group (prompted.hpp), and only that turn counts
 // the members. Pending members are never scanned, and every decision is made on the group's
@@ -23,16 +23,16 @@
 
 namespace weft::detail {
 
-struct group_part {
-    struct member : listener, prompted::caller {
-        group_part* of = nullptr;
+struct when_core {
+    struct member : listener, multi_source_core::caller {
+        when_core* of = nullptr;
         future_core* up = nullptr;
         std::size_t index = 0;
         bool ended = false;  // set and read by the group's turn
     };
     enum class verdict : unsigned char { counts, does_not_count, ends_all };
 
-    prompted calls;
+    multi_source_core calls;
     std::unique_ptr<member[]> members;
     const std::size_t count;
     const std::size_t needed;
@@ -41,9 +41,9 @@ struct group_part {
     std::vector<std::size_t> winners;  // G2
     std::size_t first_failed;          // count: none
 
-    group_part(future_core& c, std::size_t members_count, std::size_t needed_count);
-    group_part(const group_part&) = delete;
-    ~group_part();
+    when_core(future_core& c, std::size_t members_count, std::size_t needed_count);
+    when_core(const when_core&) = delete;
+    ~when_core();
 
     // Takes the references.
     void begin(future_core* const* ups) noexcept;
@@ -69,7 +69,7 @@ struct group_part {
     void withdraw() noexcept;  // its executor ends
 
     future_core& up(std::size_t i) noexcept { return *members[i].up; }
-    // Gives c the outcome for too few winners: a stop, the first failure, or errc::unsatisfied.
+    // Gives c the outcome for too few winners: a stop, the first failure, or errc::too_few_results.
     void fail(future_core& c) noexcept;
 
 private:
@@ -78,17 +78,18 @@ private:
     }
     void decide(stop_reason why) noexcept;
     static member* next_of(member& m) noexcept { return static_cast<member*>(m.next); }
-    static member* in_order(prompted::caller* last) noexcept;  // in which the members ended
+    static member* in_order(
+        multi_source_core::caller* last) noexcept;  // in which the members ended
 };
 
 // Rule has result, judge(up, index), and take(core, group), which stores the outcome.
 template <class Rule>
 struct group_block {
     using result = typename Rule::result;
-    struct inside : group_part {
+    struct inside : when_core {
         Rule rule;
         inside(future_core& c, std::size_t n, std::size_t enough, Rule&& r)
-            : group_part(c, n, enough), rule(std::move(r)) {}
+            : when_core(c, n, enough), rule(std::move(r)) {}
     };
     static constexpr std::size_t offset = aligned(outcome_end<result>, alignof(inside));
     static constexpr std::size_t bytes = offset + sizeof(inside);

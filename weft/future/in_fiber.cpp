@@ -12,18 +12,18 @@ namespace {
 // The idle fibers of a thread, the latest first. `room` is 0 before the first use and after the end
 // of the thread.
 struct idle_fibers {
-    lent_fiber* first;
+    borrowed_fiber* first;
     std::size_t room;
     bool known;
 
-    lent_fiber* take() noexcept {
-        lent_fiber* const f = first;
+    borrowed_fiber* take() noexcept {
+        borrowed_fiber* const f = first;
         if (f == nullptr) return nullptr;
-        first = static_cast<lent_fiber*>(const_cast<void*>(f->next));
+        first = static_cast<borrowed_fiber*>(const_cast<void*>(f->next));
         ++room;
         return f;
     }
-    bool put(lent_fiber& f) noexcept {
+    bool put(borrowed_fiber& f) noexcept {
         if (room == 0) return false;
         --room;
         f.next = std::exchange(first, &f);
@@ -49,19 +49,19 @@ constexpr std::size_t idle_limit = 16;
 
 struct job {
     future_core* core;
-    const lent_turn* turn;
+    const borrowed_turn* turn;
 };
 
 // With bindings, the target is the address of a block of its own, with bit 0 set.
 struct bound_target {
-    const lent_turn* turn;
+    const borrowed_turn* turn;
     context_node* context;
 };
 constexpr std::uintptr_t bound_tag = 1;
 
 bound_target take_target(future_core& c) noexcept {
     const auto target = reinterpret_cast<std::uintptr_t>(std::exchange(c.target, nullptr));
-    if ((target & bound_tag) == 0) return {reinterpret_cast<const lent_turn*>(target), nullptr};
+    if ((target & bound_tag) == 0) return {reinterpret_cast<const borrowed_turn*>(target), nullptr};
     auto* const b = reinterpret_cast<bound_target*>(target & ~bound_tag);
     const bound_target taken = *b;
     block_cache::release(b, sizeof(bound_target));
@@ -69,7 +69,7 @@ bound_target take_target(future_core& c) noexcept {
 }
 
 bool is_lent(std::coroutine_handle<> h) noexcept {
-    return static_cast<frame*>(h.address())->resume == lent_target::take_turn;
+    return static_cast<frame*>(h.address())->resume == borrowed_target::take_turn;
 }
 
 // Ends the idle fibers of a thread that ends.
@@ -77,7 +77,7 @@ struct end_at_exit {
     ~end_at_exit() {
         idle_fibers& idle = this_thread_idle();
         idle.room = 0;
-        while (lent_fiber* f = idle.take()) {
+        while (borrowed_fiber* f = idle.take()) {
             kill(f->own(), std::source_location::current());
             f->let_go();
         }
@@ -86,7 +86,7 @@ struct end_at_exit {
 };
 thread_local end_at_exit at_exit;
 
-WEFT_NOINLINE bool put_first(lent_fiber& f) noexcept {
+WEFT_NOINLINE bool put_first(borrowed_fiber& f) noexcept {
     idle_fibers& idle = this_thread_idle();
     if (idle.known) return false;
     at_exit.arm();
@@ -96,17 +96,17 @@ WEFT_NOINLINE bool put_first(lent_fiber& f) noexcept {
 }
 
 // Whether another function would find the fiber as if the fiber were new.
-bool is_as_new(lent_fiber& f) noexcept {
-    return f.attention == 0 && f.shields == 0 && f.own()->extras == nullptr &&
+bool is_as_new(borrowed_fiber& f) noexcept {
+    return f.pending_flags == 0 && f.shields == 0 && f.own()->extras == nullptr &&
            !f.stop.stop_requested();
 }
 
 // Puts the fiber on the idle list, if it is as new and a place is free. True: it is on the list.
-bool rest(lent_fiber& f) noexcept {
+bool rest(borrowed_fiber& f) noexcept {
     if (!is_as_new(f)) return false;
-    if (f.enrolled) {
-        f.home->strike_off(f);
-        f.enrolled = false;
+    if (f.registered) {
+        f.home->deregister_flow(f);
+        f.registered = false;
     }
     if (!this_thread_idle().put(f) && !put_first(f)) return false;
     f.after_turn = rested;
@@ -114,13 +114,13 @@ bool rest(lent_fiber& f) noexcept {
 }
 
 // What the fiber's coroutine runs: one function after the other.
-struct lent_body {
-    lent_fiber* self;
+struct borrowed_body {
+    borrowed_fiber* self;
 
     void operator()() {
         // Runs also if the fiber is killed, or the function throws.
         struct at_end {
-            lent_fiber& f;
+            borrowed_fiber& f;
             ~at_end() {
                 if (f.locals != nullptr) destroy_locals(f);
                 if (!f.ending || f.guest == nullptr) return;
@@ -134,7 +134,7 @@ struct lent_body {
             const job first = *static_cast<const job*>(self->next);
             run(first);
             while (is_as_new(*self)) {
-                const std::coroutine_handle<> h = self->home->take_next(is_lent);
+                const std::coroutine_handle<> h = self->home->try_pop_next(is_lent);
                 if (h == nullptr) break;
                 future_core& c = future_core::of(static_cast<frame*>(h.address()));
                 const bound_target next = take_target(c);
@@ -151,13 +151,13 @@ struct lent_body {
         if (self->locals != nullptr) destroy_locals(*self);
         if (self->context != nullptr) self->inherit_context(nullptr);
         if (self->locks != 0) [[unlikely]]
-            fail("a fiber ended and holds a mutex", self->who(), unknown_place);
+            fail("a fiber ended and holds a mutex", self->info(), unknown_place);
     }
 };
 
 // The fiber has ended, together with the function that it ran, if any; or the fiber has not begun,
 // because no stack could be had.
-void end(lent_fiber& f, std::exception_ptr error, stop_reason stopped_by) noexcept {
+void end(borrowed_fiber& f, std::exception_ptr error, stop_reason stopped_by) noexcept {
     if (f.own()->word.state() == coroutine_state::ready) [[unlikely]] {
         const job& j = *static_cast<const job*>(f.next);
         j.turn->refused(*j.core);
@@ -172,16 +172,16 @@ void end(lent_fiber& f, std::exception_ptr error, stop_reason stopped_by) noexce
 }
 
 // The function waits, or yields: the fiber is a flow like another until it returns.
-void live_on(lent_fiber& f) noexcept {
+void live_on(borrowed_fiber& f) noexcept {
     auto& c = *static_cast<future_core*>(f.guest);
-    if (!f.enrolled) {
-        f.enrolled = true;
-        f.home->enroll(f);
+    if (!f.registered) {
+        f.registered = true;
+        f.home->register_flow(f);
     }
     if (f.after_turn == fiber_core::yielded) {
         f.home->defer(f.frame::handle(), &f);
     } else if (f.waiting == nullptr) [[unlikely]] {
-        fail("a fiber yielded to nobody: this_fiber::yield", f.who(), unknown_place);
+        fail("a fiber yielded to nobody: this_fiber::yield", f.info(), unknown_place);
     }
     if (c.manner == manner::in_fiber) return;
     c.target = static_cast<flow*>(&f);
@@ -190,7 +190,7 @@ void live_on(lent_fiber& f) noexcept {
     if (asked != stop_reason::none) static_cast<flow&>(f).request_stop(asked);
 }
 
-void take_turn(lent_fiber& f) noexcept {
+void take_turn(borrowed_fiber& f) noexcept {
     std::exception_ptr error;
     stop_reason stopped_by = stop_reason::none;
     f.after_turn = fiber_core::suspended;
@@ -214,10 +214,10 @@ void take_turn(lent_fiber& f) noexcept {
     }
 }
 
-lent_fiber* make_fiber() {
-    auto f = std::make_unique<lent_fiber>();
-    f->set_body(lent_body{f.get()});
-    f->frame::resume = [](frame* self) { take_turn(*static_cast<lent_fiber*>(self)); };
+borrowed_fiber* make_fiber() {
+    auto f = std::make_unique<borrowed_fiber>();
+    f->set_body(borrowed_body{f.get()});
+    f->frame::resume = [](frame* self) { take_turn(*static_cast<borrowed_fiber*>(self)); };
     f->locals = nullptr;  // replaces `target` in the union
     f->started = true;
     f->kept = true;  // the only reference
@@ -225,7 +225,7 @@ lent_fiber* make_fiber() {
 }
 
 // Null: no memory for a fiber.
-lent_fiber* try_new_fiber() noexcept {
+borrowed_fiber* try_new_fiber() noexcept {
 #if WEFT_EXCEPTIONS
     try {
         return make_fiber();
@@ -239,8 +239,8 @@ lent_fiber* try_new_fiber() noexcept {
 
 }  // namespace
 
-void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) noexcept {
-    lent_fiber* f = this_thread_idle().take();
+void run_in_fiber(future_core& c, const borrowed_turn& turn, context_node* context) noexcept {
+    borrowed_fiber* f = this_thread_idle().take();
     if (f == nullptr) f = try_new_fiber();
     if (f == nullptr) [[unlikely]] {
         context_node::let_go(context);
@@ -256,17 +256,19 @@ void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) 
     take_turn(*f);
 }
 
-void lent_target::acquire() { memory_ = block_cache::acquire(sizeof(bound_target)); }
-void lent_target::release() noexcept { block_cache::release(memory_, sizeof(bound_target)); }
-void* lent_target::bound_to(const lent_turn& turn) noexcept {
+void borrowed_target::acquire() { memory_ = block_cache::acquire(sizeof(bound_target)); }
+void borrowed_target::release() noexcept { block_cache::release(memory_, sizeof(bound_target)); }
+void* borrowed_target::bound_to(const borrowed_turn& turn) noexcept {
     context_node::keep(here_);
     auto* const b = ::new (std::exchange(memory_, nullptr)) bound_target{&turn, here_};
     return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(b) | bound_tag);
 }
 
-void lent_target::drop(future_core& c) noexcept { context_node::let_go(take_target(c).context); }
+void borrowed_target::drop(future_core& c) noexcept {
+    context_node::let_go(take_target(c).context);
+}
 
-void lent_target::take_turn(frame* f) noexcept {
+void borrowed_target::take_turn(frame* f) noexcept {
     future_core& c = future_core::of(f);
     const bound_target target = take_target(c);
     run_in_fiber(c, *target.turn, target.context);

@@ -18,7 +18,7 @@
 
 namespace weft::detail {
 
-struct lent_turn {
+struct borrowed_turn {
     void (*run)(future_core&);      // in the fiber
     void (*ended)(void*) noexcept;  // gets the core, whose failure is the exception that left
                                     // run(), or a stop if its executor has ended
@@ -27,24 +27,24 @@ struct lent_turn {
 };
 
 // Runs `turn` in the turn of c, with the bindings in `context`, and takes the reference to them.
-void run_in_fiber(future_core& c, const lent_turn& turn, context_node* context) noexcept;
+void run_in_fiber(future_core& c, const borrowed_turn& turn, context_node* context) noexcept;
 
 // The content of a core's target, from the construction of the core to its turn, if the whole turn
 // runs in a fiber: the borrowed turn, and the bindings in force where the core was made.
-class lent_target {
+class borrowed_target {
 public:
     // Throws bad_alloc.
-    lent_target() : here_(context_here()) {
+    borrowed_target() : here_(context_here()) {
         if (here_ != nullptr) [[unlikely]]
             acquire();
     }
-    lent_target(const lent_target&) = delete;
-    ~lent_target() {
+    borrowed_target(const borrowed_target&) = delete;
+    ~borrowed_target() {
         if (memory_ != nullptr) [[unlikely]]
             release();
     }
-    void give(future_core& c, const lent_turn& turn) noexcept {
-        c.target = here_ == nullptr ? const_cast<lent_turn*>(&turn) : bound_to(turn);
+    void give(future_core& c, const borrowed_turn& turn) noexcept {
+        c.target = here_ == nullptr ? const_cast<borrowed_turn*>(&turn) : bound_to(turn);
     }
 
     // Releases the bindings.
@@ -54,7 +54,7 @@ public:
 private:
     WEFT_COLD void acquire();
     WEFT_COLD void release() noexcept;
-    WEFT_COLD void* bound_to(const lent_turn& turn) noexcept;
+    WEFT_COLD void* bound_to(const borrowed_turn& turn) noexcept;
 
     context_node* const here_;
     void* memory_ = nullptr;  // for the block that refers to the bindings

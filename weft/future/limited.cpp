@@ -5,11 +5,11 @@ namespace weft::detail {
 limited_core::limited_core(future_core& c, future_core& source, time_point deadline) noexcept
     : calls(c), up(&source) {
     listen.told = [](listener& l) noexcept {
-        static_cast<told_by_up&>(l).owner->calls.prompt(prompted::told_cause);
+        static_cast<told_by_up&>(l).owner->calls.prompt(multi_source_core::told_cause);
     };
     listen.owner = this;
     timer.fire = [](timer_node& t) noexcept {
-        static_cast<timing&>(t).owner->calls.prompt(prompted::event_cause);
+        static_cast<timing&>(t).owner->calls.prompt(multi_source_core::event_cause);
     };
     timer.deadline = deadline;
     timer.fires_at_end = true;  // the executor drops the posted turn: dispose() ends the future
@@ -25,16 +25,16 @@ void limited_core::begin(stop_token token) noexcept {
         if (current_executor() == calls.core.home)
             calls.core.home->arm(timer);
         else
-            calls.prompt(prompted::event_cause);
+            calls.prompt(multi_source_core::event_cause);
     }
     node.attach(token);
-    if (!up->word.attach(listen)) calls.prompt(prompted::told_cause);
+    if (!up->word.attach(listen)) calls.prompt(multi_source_core::told_cause);
 }
 
 bool limited_core::look() noexcept {
     const unsigned causes = calls.take().causes;
-    if ((causes & prompted::told_cause) != 0) return true;
-    if ((causes & prompted::event_cause) != 0 && !timer.armed && !late) {
+    if ((causes & multi_source_core::told_cause) != 0) return true;
+    if ((causes & multi_source_core::event_cause) != 0 && !timer.armed && !late) {
         executor& home = *calls.core.home;
         late = timer.deadline <= home.now();
         if (late)

@@ -18,7 +18,7 @@ namespace weft::detail {
 
 // The untyped part. All but the word of `calls` is used only on the thread of the core's executor.
 struct limited_core {
-    prompted calls;
+    multi_source_core calls;
     future_core* up;
     struct told_by_up : listener {
         limited_core* owner = nullptr;

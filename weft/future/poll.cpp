@@ -5,11 +5,11 @@ namespace weft::detail {
 poll_core::poll_core(future_core& c, future_core& source, const poll_manner& m) noexcept
     : calls(c), up(&source), how(m) {
     listen.told = [](listener& l) noexcept {
-        static_cast<told_by_up&>(l).owner->calls.prompt(prompted::told_cause);
+        static_cast<told_by_up&>(l).owner->calls.prompt(multi_source_core::told_cause);
     };
     listen.owner = this;
     timer.fire = [](timer_node& t) noexcept {
-        static_cast<timing&>(t).owner->calls.prompt(prompted::event_cause);
+        static_cast<timing&>(t).owner->calls.prompt(multi_source_core::event_cause);
     };
     timer.fires_at_end = true;  // the executor drops the posted turn: dispose() ends the future
     timer.owner = this;
@@ -28,7 +28,7 @@ poll_core::step poll_core::next_step() noexcept {
     future_core& c = calls.core;
     const stop_reason asked = c.stops.asked();
     if (up != nullptr) {
-        if ((causes & prompted::told_cause) != 0) return step::take_value;
+        if ((causes & multi_source_core::told_cause) != 0) return step::take_value;
         if (asked != stop_reason::none) request_stop(*up, asked);
         return step::nothing;
     }
@@ -87,15 +87,15 @@ bool poll_core::waits_again() noexcept {
         return false;
     }
     if (how.event == nullptr && !is_timed()) {
-        if (c.home->spare_turn()) return true;
+        if (c.home->try_continue_inline()) return true;
         c.home->defer(c.handle(), nullptr);
         return false;
     }
     if (is_timed())
         arm(after(c.home->now(), how.interval));
     else if (!how.event->enlist(node, seen_count))
-        calls.prompt(prompted::event_cause);
-    if (calls.open() != stop_reason::none) calls.prompt(prompted::stop_cause);
+        calls.prompt(multi_source_core::event_cause);
+    if (calls.open() != stop_reason::none) calls.prompt(multi_source_core::stop_cause);
     return false;
 }
 

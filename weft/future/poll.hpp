@@ -2,7 +2,7 @@
 //
 // Design: between two calls of the function the future is like any other: in the executor's queue,
 // if the function is called each turn; a timer; or in the list of an event. If no other turn is
-// ready, the next call does not go through the queue (executor::spare_turn).
+// ready, the next call does not go through the queue (executor::try_continue_inline).
 //
 //      storage:  [ value, or failure ] [ the function, the value, the time of the next call ]
 #pragma once
@@ -42,7 +42,7 @@ bool says_true(F& f, [[maybe_unused]] stored_t<T>& v) {
 // The part that knows neither T nor the function. All but the core and the word of `calls` is used
 // only on the thread of the core's executor.
 struct poll_core {
-    prompted calls;
+    multi_source_core calls;
     future_core* up;  // null once the value was taken from it
     struct told_by_up : listener {
         poll_core* owner = nullptr;
@@ -105,7 +105,7 @@ struct poll_block {
             context_node::keep(in->context);
         }
         static_cast<void>(in->calls.open());  // no stop is requested yet
-        if (!up.word.attach(in->listen)) in->calls.prompt(prompted::told_cause);
+        if (!up.word.attach(in->listen)) in->calls.prompt(multi_source_core::told_cause);
         return c;
     }
 

@@ -4,7 +4,7 @@
 // future calls its function is not lost: the future calls the function once more.
 //
 //   weft::poll_event changed;
-//   auto f = weft::make_ready().poll_on(changed, [&] { return stock >= 10; });
+//   auto f = weft::make_ready_future().poll_on(changed, [&] { return stock >= 10; });
 //   stock += 5; changed.set();                        // from any thread
 //
 // A poll_event may be destroyed before its futures: event and futures share a block that lives
@@ -29,7 +29,7 @@ class poll_event;
 namespace detail {
 
 struct poll_node : list_node<> {
-    prompted* owner = nullptr;
+    multi_source_core* owner = nullptr;
 };
 
 // What an event and the futures share.
@@ -68,7 +68,7 @@ public:
         const std::lock_guard held(lock_);
         ++count_;
         gone_ = going;
-        while (poll_node* n = nodes_.pop_front()) n->owner->prompt(prompted::event_cause);
+        while (poll_node* n = nodes_.pop_front()) n->owner->prompt(multi_source_core::event_cause);
     }
 
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }

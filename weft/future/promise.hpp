@@ -4,7 +4,7 @@
 //   weft::future<reply> f = p.get_future();
 //   sdk_call([p = std::move(p)](reply r) mutable { p.set_value(std::move(r)); });
 //
-//   weft::future<int> g = weft::make_ready(7);    // has its value already
+//   weft::future<int> g = weft::make_ready_future(7);    // has its value already
 //
 // The first outcome counts: set_value() and the other set functions return false, and change
 // nothing, if the future has an outcome, also if the future was stopped. A promise that is
@@ -143,34 +143,34 @@ private:
 
 // A future that has its outcome.
 template <class V>
-future<std::decay_t<V>> make_ready(executor& on, V&& v) {
+future<std::decay_t<V>> make_ready_future(executor& on, V&& v) {
     using T = std::decay_t<V>;
     return detail::ended_future<T>(
         on, [&](detail::future_core& c) { detail::put_value<T>(c, std::forward<V>(v)); });
 }
-inline future<void> make_ready(executor& on) {
+inline future<void> make_ready_future(executor& on) {
     return detail::ended_future<void>(on,
                                       [](detail::future_core& c) { detail::put_value<void>(c); });
 }
 template <class V>
     requires(!std::derived_from<std::decay_t<V>, executor>)
-future<std::decay_t<V>> make_ready(V&& v) {
-    return make_ready(detail::executor_of_caller(), std::forward<V>(v));
+future<std::decay_t<V>> make_ready_future(V&& v) {
+    return make_ready_future(detail::executor_of_caller(), std::forward<V>(v));
 }
-inline future<void> make_ready() { return make_ready(detail::executor_of_caller()); }
+inline future<void> make_ready_future() { return make_ready_future(detail::executor_of_caller()); }
 
 template <class T = void>
-future<T> make_failed(std::error_code e, executor& on = detail::executor_of_caller()) {
+future<T> make_failed_future(std::error_code e, executor& on = detail::executor_of_caller()) {
     return detail::ended_future<T>(on, [&](detail::future_core& c) { c.put_error(e); });
 }
 template <class T = void>
-future<T> make_failed(std::exception_ptr e, executor& on = detail::executor_of_caller()) {
+future<T> make_failed_future(std::exception_ptr e, executor& on = detail::executor_of_caller()) {
     return detail::ended_future<T>(on,
                                    [&](detail::future_core& c) { c.put_exception(std::move(e)); });
 }
 template <class T = void>
-future<T> make_stopped(stop_reason why = stop_reason::user,
-                       executor& on = detail::executor_of_caller()) {
+future<T> make_stopped_future(stop_reason why = stop_reason::user,
+                              executor& on = detail::executor_of_caller()) {
     return detail::ended_future<T>(on, [&](detail::future_core& c) { c.put_stopped(why); });
 }
 

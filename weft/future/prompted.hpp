@@ -21,7 +21,7 @@
 
 namespace weft::detail {
 
-struct prompted {
+struct multi_source_core {
     static constexpr unsigned told_cause = 1;
     static constexpr unsigned stop_cause = 2;
     static constexpr unsigned event_cause = 4;
@@ -39,9 +39,9 @@ struct prompted {
     runnable node;
     bool over = false;
 
-    explicit prompted(future_core& c) noexcept : core(c) {}
-    prompted(const prompted&) = delete;
-    prompted& operator=(const prompted&) = delete;
+    explicit multi_source_core(future_core& c) noexcept : core(c) {}
+    multi_source_core(const multi_source_core&) = delete;
+    multi_source_core& operator=(const multi_source_core&) = delete;
 
     // Any thread. Release: pairs with take(), which sees what came before. P1, P2
     void prompt(unsigned cause) noexcept {

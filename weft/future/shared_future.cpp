@@ -44,7 +44,7 @@ bool shared_wait::start(waiter& w) noexcept {
         auto& self = gone.operation<shared_wait>();
         self.part_->queue.withdraw(self.node_);
     });
-    w.await_outside();
+    w.mark_external();
     return part_->enlist(node_);
 }
 

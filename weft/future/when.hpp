@@ -10,7 +10,7 @@
 // when_any a failure counts like any other outcome: if one of the winners failed, that failure is
 // the outcome. For the _if functions a failure does not count, and neither does a value for which
 // the function returns false; if too few count in the end, the outcome is the first failure, or
-// errc::unsatisfied.
+// errc::too_few_results.
 //
 // The group runs on the executor of the first future, or of the caller. The function of the _if
 // runs there too, in a turn of the executor, and must not wait. A range is emptied: its futures are
@@ -68,16 +68,16 @@ std::variant<kept_t<Ts>...> taken_of(future_core& up, std::size_t index) {
 // -- rules ------------------------------------------------------------------------------------
 
 struct all_rule {
-    static group_part::verdict judge(future_core& up, std::size_t) noexcept {
-        return up.has_value() ? group_part::verdict::counts : group_part::verdict::ends_all;
+    static when_core::verdict judge(future_core& up, std::size_t) noexcept {
+        return up.has_value() ? when_core::verdict::counts : when_core::verdict::ends_all;
     }
 };
 struct any_rule {
-    static group_part::verdict judge(future_core&, std::size_t) noexcept {
-        return group_part::verdict::counts;
+    static when_core::verdict judge(future_core&, std::size_t) noexcept {
+        return when_core::verdict::counts;
     }
     // If a winner failed, makes that failure the outcome and returns true.
-    static bool take_failure(future_core& c, group_part& g) noexcept {
+    static bool take_failure(future_core& c, when_core& g) noexcept {
         for (const std::size_t i : g.winners) {
             if (g.up(i).has_value()) continue;
             c.take_failure_of(g.up(i));
@@ -90,7 +90,7 @@ struct any_rule {
 template <class... Ts>
 struct mixed_all : all_rule {
     using result = std::tuple<kept_t<Ts>...>;
-    static void take(future_core& c, group_part& g) {
+    static void take(future_core& c, when_core& g) {
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             put_value<result>(c, taken_kept<Ts>(g.up(I))...);
         }(std::index_sequence_for<Ts...>());
@@ -99,7 +99,7 @@ struct mixed_all : all_rule {
 template <class T>
 struct range_all : all_rule {
     using result = std::vector<kept_t<T>>;
-    static void take(future_core& c, group_part& g) {
+    static void take(future_core& c, when_core& g) {
         result all;
         all.reserve(g.count);
         for (std::size_t i = 0; i < g.count; ++i) all.push_back(taken_kept<T>(g.up(i)));
@@ -108,8 +108,8 @@ struct range_all : all_rule {
 };
 template <class... Ts>
 struct mixed_any : any_rule {
-    using result = indexed<std::variant<kept_t<Ts>...>>;
-    static void take(future_core& c, group_part& g) {
+    using result = when_any_result<std::variant<kept_t<Ts>...>>;
+    static void take(future_core& c, when_core& g) {
         if (take_failure(c, g)) return;
         const std::size_t i = g.winners.front();
         put_result<result>(c, [&] { return result{i, taken_of<Ts...>(g.up(i), i)}; });
@@ -117,8 +117,8 @@ struct mixed_any : any_rule {
 };
 template <class T>
 struct range_any : any_rule {
-    using result = indexed<kept_t<T>>;
-    static void take(future_core& c, group_part& g) {
+    using result = when_any_result<kept_t<T>>;
+    static void take(future_core& c, when_core& g) {
         if (take_failure(c, g)) return;
         const std::size_t i = g.winners.front();
         put_result<result>(c, [&] { return result{i, taken_kept<T>(g.up(i))}; });
@@ -126,8 +126,8 @@ struct range_any : any_rule {
 };
 template <class... Ts>
 struct mixed_n : any_rule {
-    using result = std::vector<indexed<std::variant<kept_t<Ts>...>>>;
-    static void take(future_core& c, group_part& g) {
+    using result = std::vector<when_any_result<std::variant<kept_t<Ts>...>>>;
+    static void take(future_core& c, when_core& g) {
         if (take_failure(c, g)) return;
         result all;
         for (const std::size_t i : g.winners) all.push_back({i, taken_of<Ts...>(g.up(i), i)});
@@ -136,8 +136,8 @@ struct mixed_n : any_rule {
 };
 template <class T>
 struct range_n : any_rule {
-    using result = std::vector<indexed<kept_t<T>>>;
-    static void take(future_core& c, group_part& g) {
+    using result = std::vector<when_any_result<kept_t<T>>>;
+    static void take(future_core& c, when_core& g) {
         if (take_failure(c, g)) return;
         result all;
         for (const std::size_t i : g.winners) all.push_back({i, taken_kept<T>(g.up(i))});
@@ -151,12 +151,12 @@ struct where : Rule {
 
     template <class G>
     explicit where(std::in_place_t, G&& g) : f(std::forward<G>(g)) {}
-    group_part::verdict judge(future_core& up, std::size_t) noexcept {
-        if (!up.has_value()) return group_part::verdict::does_not_count;
+    when_core::verdict judge(future_core& up, std::size_t) noexcept {
+        if (!up.has_value()) return when_core::verdict::does_not_count;
         bool yes = false;
         std::exception_ptr unheard;
         keep_thrown(unheard, [&] { yes = says_true<T>(f, value_of<T>(up)); });
-        return yes ? group_part::verdict::counts : group_part::verdict::does_not_count;
+        return yes ? when_core::verdict::counts : when_core::verdict::does_not_count;
     }
 };
 
@@ -216,12 +216,12 @@ auto when_all(std::vector<future<T>>&& range,
 
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
-future<indexed<std::variant<detail::kept_t<Ts>...>>> when_any(future<Ts>&&... fs) {
+future<when_any_result<std::variant<detail::kept_t<Ts>...>>> when_any(future<Ts>&&... fs) {
     return detail::group_of(1, detail::mixed_any<Ts...>(), fs...);
 }
-// An empty range gives errc::unsatisfied.
+// An empty range gives errc::too_few_results.
 template <class T>
-future<indexed<detail::kept_t<T>>> when_any(
+future<when_any_result<detail::kept_t<T>>> when_any(
     std::span<future<T>> range, std::source_location place = std::source_location::current()) {
     return detail::group_of_range(1, detail::range_any<T>(), range, place);
 }
@@ -239,8 +239,8 @@ auto when_any(std::vector<future<T>>&& range,
 // The first n that end; all of them, if n is larger than their count.
 template <class... Ts>
     requires(sizeof...(Ts) > 0)
-future<std::vector<indexed<std::variant<detail::kept_t<Ts>...>>>> when_n(std::size_t n,
-                                                                         future<Ts>&&... fs) {
+future<std::vector<when_any_result<std::variant<detail::kept_t<Ts>...>>>> when_n(
+    std::size_t n, future<Ts>&&... fs) {
     return detail::group_of(n, detail::mixed_n<Ts...>(), fs...);
 }
 template <detail::range_of_futures R>

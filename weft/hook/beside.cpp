@@ -17,7 +17,7 @@ void others_beside::tell_of_waiting(time_point present) noexcept {
     tells_at_ = never;
     weft::detail::line{}
         .text("weft: hook: ")
-        .who(of_.who())
+        .agent(of_.info())
         .text(" is killed and waits for ")
         .text(what_)
         .text(" with its thread")

@@ -2,7 +2,7 @@
 // its loop ends, the other fibers of the loop may have their turns below it on the stack, and are
 // ended there in their order.
 //
-//      end_all() --> the youngest is unwound --> its destructor locks a mutex
+//      kill_all() --> the youngest is unwound --> its destructor locks a mutex
 //                                                    others_beside: turns of the others;
 //                                                    the next one is unwound: it unlocks the mutex
 //                                                <-- and goes on

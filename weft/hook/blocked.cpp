@@ -36,7 +36,7 @@ bool is_first_at(const void* caller) noexcept {
 
 void write_blocked(const blocked_call& c) noexcept {
     detail::line l;
-    l.text("weft: blocked: ").who(c.fiber->who());
+    l.text("weft: blocked: ").agent(c.fiber->info());
     if (c.is_over)
         l.text(" has blocked its thread for ")
             .number(static_cast<std::uint64_t>(

@@ -61,7 +61,7 @@ public:
         if (fiber_ == nullptr || lock_mutex_ending(mutex_, *fiber_, patience)) return;
         weft::detail::line{}
             .text("weft: hook: ")
-            .who(fiber_->who())
+            .agent(fiber_->info())
             .text(" is killed in a wait for a condition, and another has its mutex")
             .newline()
             .write(2);

@@ -66,7 +66,7 @@ int in_fiber::connect(int fd, const sockaddr* to, socklen_t to_bytes) {
     int begun_as = 0;  // EALREADY where another call has begun it
     asking_again room(deadline == never ? ended_by::plain_handler : ended_by::any_handler);
     for (;;) {
-        const sight seen = look(fd);
+        const snapshot seen = look(fd);
         const int r = connect_at_once(fd, to, to_bytes);
         if (r == 0 || (begun_as != 0 && errno == EISCONN)) {
             errno = before;

@@ -52,7 +52,7 @@ auto wait_for_queue(mqd_t queue, bool reads, const timespec* moment, Attempt att
     const int before = errno;
     bool waited = false;
     for (;;) {
-        const sight seen = look(queue);
+        const snapshot seen = look(queue);
         const auto n = attempt(&long_ago);
         if (n >= 0 || errno != ETIMEDOUT) {
             if (n >= 0 && waited) errno = before;

@@ -64,12 +64,12 @@ void set_callee_of_once(const once_callee&) noexcept {}
 #endif
 
 // An exception, a kill or the end of the thread leaves the word as it was.
-class once_turn {
+class once_guard {
 public:
-    explicit once_turn(pthread_once_t* once) noexcept : once_(once) {}
-    once_turn(const once_turn&) = delete;
-    once_turn& operator=(const once_turn&) = delete;
-    ~once_turn() { end_once(once_, as_); }
+    explicit once_guard(pthread_once_t* once) noexcept : once_(once) {}
+    once_guard(const once_guard&) = delete;
+    once_guard& operator=(const once_guard&) = delete;
+    ~once_guard() { end_once(once_, as_); }
     void is_done() noexcept { as_ = once_done; }
 
 private:
@@ -98,7 +98,7 @@ int everywhere::pthread_once(pthread_once_t* once, void (*f)()) {
             set_callee_of_once(own);
         } else if (__atomic_compare_exchange_n(once, &seen, mine, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_SEQ_CST)) {
-            once_turn turn(once);
+            once_guard turn(once);
             f();
             turn.is_done();
             return 0;

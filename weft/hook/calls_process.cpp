@@ -64,7 +64,7 @@ auto wait_for(const children& of, Ask ask) {
     // Around all the waits: a handler that runs between two of them also belongs to the call.
     const interruptible here(ended_by::plain_handler);
     for (;;) {
-        const sight seen = fd >= 0 ? look(fd) : sight{};
+        const snapshot seen = fd >= 0 ? look(fd) : snapshot{};
         if (const auto r = ask(); r != 0) {
             if (r > 0) errno = before;
             return r;

@@ -28,7 +28,7 @@ int take_signal(const sigset_t* set, siginfo_t* told, time_point deadline) {
     if (const int n = take(); n > 0 || errno != EAGAIN) return n;
     const signal_watch watch(*set);
     for (;;) {
-        const sight seen = watch.look();
+        const snapshot seen = watch.look();
         if (const int n = take(); n > 0 || errno != EAGAIN) return n;
         const int why = watch.until_pending(seen, deadline);
         if (why == timed_out) return take();
@@ -80,7 +80,7 @@ int sigsuspend(const sigset_t* mask) {
     const sigset_t during = *mask;
     const signal_watch watch(let_through);
     for (;;) {
-        const sight seen = watch.look();
+        const snapshot seen = watch.look();
         {
             const own_handlers for_this_call;
             if (real::ppoll(nullptr, 0, &no_time, &during) < 0) return -1;

@@ -68,7 +68,7 @@ int sleep_until(clockid_t by, const timespec& moment) {
     if (by == CLOCK_REALTIME && left() > short_time) {
         const clock_timer timer(by, moment);
         while (timer.fd >= 0 && left() > duration::zero()) {
-            const sight seen = look(timer.fd);
+            const snapshot seen = look(timer.fd);
             if (const int why = until_ready(timer.fd, seen, true, never, ended_by::any_handler);
                 why != 0)
                 return why;

@@ -45,7 +45,7 @@ bool is_not_to_wait(int fd) noexcept {
 struct one_end {
     int fd;
     bool reads;
-    sight seen = {};
+    snapshot seen = {};
     time_point deadline = time_point::min();  // min(): not determined yet
 
     bool is_ready_now() const noexcept { return is_ready(fd, reads ? POLLIN : POLLOUT); }
@@ -426,7 +426,7 @@ ssize_t vmsplice(int fd, const iovec* v, size_t count, unsigned flags) {
     const bool reads = (real::fcntl(fd, F_GETFL, nullptr) & O_ACCMODE) == O_RDONLY;
     const int before = errno;
     for (;;) {
-        const sight seen = look(fd);
+        const snapshot seen = look(fd);
         const ssize_t n = real::vmsplice(fd, v, count, flags | SPLICE_F_NONBLOCK);
         if (n >= 0) {
             errno = before;

@@ -323,7 +323,7 @@ void everywhere::__pthread_register_cancel(void* buffer) {
     fiber_core* const f = fiber_with_state();
     if (f == nullptr) return real::__pthread_register_cancel(buffer);
     cancel_record* const r = make_record(*f);
-    if (r == nullptr) fail("no memory for the first pthread_cleanup_push of a fiber", f->who());
+    if (r == nullptr) fail("no memory for the first pthread_cleanup_push of a fiber", f->info());
     handler_of(buffer).outer = r->handlers;
     r->handlers = &handler_of(buffer);
 }

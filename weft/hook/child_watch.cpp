@@ -138,7 +138,7 @@ public:
             auto& self = gone.operation<child_wait>();
             self.watch_->queue_.withdraw(self.node_);
         });
-        w.await_outside();
+        w.mark_external();
         const std::lock_guard held(watch_->queue_);
         if (watch_->over_) return false;
         watch_->queue_.push_back(node_);

@@ -164,7 +164,7 @@ ssize_t collect(int fd, iov_cursor rest, std::size_t least, time_point deadline,
     const int before = errno;
     ssize_t moved = 0;
     for (bool waited = false;; waited = true) {
-        const sight seen = look(fd);
+        const snapshot seen = look(fd);
         const ssize_t n = try_read_terminal(fd, rest.buffers(), rest.count());
         if (n > 0) {
             moved += n;

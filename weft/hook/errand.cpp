@@ -51,7 +51,7 @@ public:
             self.errand_->queue_.withdraw(self.node_);
             self.errand_->hurry();
         });
-        w.await_outside();
+        w.mark_external();
         const std::lock_guard held(errand_->queue_);
         if (errand_->over_) return false;
         errand_->queue_.push_back(node_);

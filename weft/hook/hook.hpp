@@ -121,21 +121,21 @@ void report_inactive(bool all) noexcept;
 
 // A pin: with options::pthreads off, a fiber waits in a hooked call while it holds a mutex of
 // pthreads, so that a thread that comes to lock the mutex waits for both. The first few are
-// reported on standard error; `on_pin` replaces that.
+// reported on standard error; `on_held_lock` replaces that.
 struct pin {
-    fiber_core* fiber;  // the agent f->who()
+    fiber_core* fiber;  // the agent f->info()
     const char* what;   // the awaited object
     unsigned mutexes;   // how many it holds
 };
 using pin_handler = void (*)(const pin&);
-pin_handler on_pin(pin_handler h) noexcept;  // returns the one before; null: standard error
-std::uint64_t pin_count() noexcept;
+pin_handler on_held_lock(pin_handler h) noexcept;  // returns the one before; null: standard error
+std::uint64_t held_lock_count() noexcept;
 
 // A fiber blocks its thread, and all fibers there, in a call that cannot wait as a fiber. Each call
 // site is reported once, usually twice: when the wait begins and when it is over. The first few are
 // reported on standard error; `on_blocked` replaces that. (Calls on files are not reported.)
 struct blocked_call {
-    fiber_core* fiber;   // the agent f->who()
+    fiber_core* fiber;   // the agent f->info()
     const char* call;    // of libc
     const void* caller;  // the return address: the call site
     bool is_over;

@@ -145,7 +145,7 @@ void forget_parents_waits() noexcept {
 }
 
 // A call found nothing: the flags are clear until the next event, which may have come already.
-void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags) noexcept {
+void spend(const descriptor_ref& of, snapshot seen, bool fresh, std::uint64_t flags) noexcept {
     io_entry& e = of.entry();
     if (fresh) seen = {&e, e.look()};  // no watch yet: the first one reports its state
     if (seen.entry == &e) e.spend(seen.ready, flags);

@@ -54,7 +54,7 @@ void end_opening(weft::detail::io_entry& e, std::uint64_t generation) noexcept;
 void forget_parents_waits() noexcept;
 
 // A call found nothing: the flags are clear until the next event, which may have come already.
-void spend(const descriptor_ref& of, sight seen, bool fresh, std::uint64_t flags) noexcept;
+void spend(const descriptor_ref& of, snapshot seen, bool fresh, std::uint64_t flags) noexcept;
 
 // The answer for a wait that a stop has ended: ECANCELED, or ETIMEDOUT for the deadline of a scope.
 int why_stopped(const waiter* w) noexcept;

@@ -78,9 +78,9 @@ public:
             static_cast<void>(line_of(self.address_).leave(self.place_));
         });
         if (how_.is_owned)
-            w.await_others();
+            w.mark_cross_executor();
         else
-            w.await_outside();
+            w.mark_external();
         entered_ = line_of(address_).enter(place_, how_.first, [this] { return still_(of_); });
         if (entered_ && how_.entered != nullptr) how_.entered(how_.entered_of);
         return entered_;
@@ -181,13 +181,13 @@ const char* named_function_above() noexcept {
     const char* const user = named_function_above();
     weft::detail::line{}
         .text("weft: hook: ")
-        .who(f.who())
+        .agent(f.info())
         .text(f.ending ? " is killed and needs " : " needs, as another wait begins, ")
         .text(how.what)
         .text(" at ")
         .hex(reinterpret_cast<std::uintptr_t>(address))
         .text(", which ")
-        .who(owner.who())
+        .agent(owner.info())
         .text(" has: that one can have no turn before")
         .text(user != nullptr ? ": in " : "")
         .text(user)

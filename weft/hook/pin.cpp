@@ -14,12 +14,13 @@ constinit atomic<pin_handler> pin_teller{nullptr};
 
 void report_pin(fiber_core& f, const char* what) noexcept {
     const std::uint64_t before = pins_seen.fetch_add(1, std::memory_order_relaxed);
-    if (const pin_handler h = pin_teller.load(std::memory_order_acquire))  // pairs with on_pin
+    if (const pin_handler h =
+            pin_teller.load(std::memory_order_acquire))  // pairs with on_held_lock
         return h({&f, what, f.foreign_locks});
     if (before >= most_told) return;
     detail::line{}
         .text("weft: pin: ")
-        .who(f.who())
+        .agent(f.info())
         .text(" waits for ")
         .text(what)
         .text(" and holds a pthread mutex")
@@ -27,10 +28,10 @@ void report_pin(fiber_core& f, const char* what) noexcept {
         .write(2);
 }
 
-pin_handler on_pin(pin_handler h) noexcept {
+pin_handler on_held_lock(pin_handler h) noexcept {
     return pin_teller.exchange(h, std::memory_order_acq_rel);
 }
 
-std::uint64_t pin_count() noexcept { return pins_seen.load(std::memory_order_relaxed); }
+std::uint64_t held_lock_count() noexcept { return pins_seen.load(std::memory_order_relaxed); }
 
 }  // namespace weft::hook

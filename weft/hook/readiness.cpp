@@ -34,7 +34,7 @@ public:
         set_deadline(deadline);
     }
     int take(const waiter* w, wait_status how) const noexcept {
-        const transferred t = outcome(w, how);
+        const transfer_result t = outcome(w, how);
         if (!t.error) return 0;
         if (how == wait_status::timed_out) return timed_out;
         if (how == wait_status::stopped) return why_stopped(w);
@@ -59,7 +59,7 @@ public:
     bool ready() const noexcept { return false; }
     bool start(waiter& w) noexcept {
         w.enlist("a moment", nullptr, nullptr, [](waiter&) noexcept {});
-        if (at_ == never) w.await_outside();  // for a signal
+        if (at_ == never) w.mark_external();  // for a signal
         return true;
     }
     time_point deadline() const noexcept { return at_; }
@@ -126,12 +126,12 @@ void wait_out(time_point t) {
     static_cast<void>(until(t));
 }
 
-int until_ready(int fd, sight seen, bool reads, time_point deadline) {
+int until_ready(int fd, snapshot seen, bool reads, time_point deadline) {
     return until_ready(fd, seen, reads, deadline,
                        deadline == never ? ended_by::plain_handler : ended_by::any_handler);
 }
 
-int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by,
+int until_ready(int fd, snapshot seen, bool reads, time_point deadline, ended_by by,
                 const sigset_t* blocked) {
     const kept_errno own;
     if (!is_own_process()) return really_wait(fd, reads, deadline);

@@ -29,18 +29,18 @@ namespace weft::hook {
 inline constexpr int timed_out = -1;
 
 // What was known of a descriptor before a call.
-struct sight {
+struct snapshot {
     weft::detail::io_entry* entry;
     std::uint64_t ready;
 };
-inline sight look(int fd) noexcept {
+inline snapshot look(int fd) noexcept {
     weft::detail::io_entry* const e = weft::detail::find_entry(fd);
     return {e, e != nullptr ? e->look() : 0};
 }
 
 // Handlers with SA_RESTART do not end a wait without a deadline, unless `by` says otherwise.
-int until_ready(int fd, sight seen, bool reads, time_point deadline);
-int until_ready(int fd, sight seen, bool reads, time_point deadline, ended_by by,
+int until_ready(int fd, snapshot seen, bool reads, time_point deadline);
+int until_ready(int fd, snapshot seen, bool reads, time_point deadline, ended_by by,
                 const sigset_t* blocked = nullptr);
 
 int until(time_point moment, ended_by by = ended_by::any_handler);

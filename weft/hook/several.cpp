@@ -19,7 +19,7 @@ using weft::detail::io_entry;
 
 struct several::place {
     descriptor_ref of;
-    sight seen = {};
+    snapshot seen = {};
     weft::detail::io_wait_node nodes[2];
 };
 
@@ -56,7 +56,7 @@ private:
 bool several_wait::start(waiter& w) noexcept {
     w.enlist("descriptors", places_, this,
              [](waiter& gone) noexcept { gone.operation<several_wait>().withdraw(); });
-    w.await_outside();
+    w.mark_external();
     io_driver* const here = weft::detail::io_driver_here();
     for (std::size_t i = 0; i < all_.size(); ++i) {
         several::place& p = places_[i];

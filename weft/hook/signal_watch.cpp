@@ -16,7 +16,7 @@ signal_watch::~signal_watch() {
     if (fd_ >= 0) close_own(fd_);
 }
 
-int signal_watch::until_pending(sight seen, time_point deadline, const sigset_t* blocked) const {
+int signal_watch::until_pending(snapshot seen, time_point deadline, const sigset_t* blocked) const {
     if (fd_ >= 0) return until_ready(fd_, seen, true, deadline, ended_by::any_handler, blocked);
     // No fd was free for it.
     const time_point again = after(now(), blind_wait);

@@ -24,10 +24,10 @@ public:
     signal_watch& operator=(const signal_watch&) = delete;
     ~signal_watch();
 
-    sight look() const noexcept { return fd_ >= 0 ? hook::look(fd_) : sight{}; }
+    snapshot look() const noexcept { return fd_ >= 0 ? hook::look(fd_) : snapshot{}; }
     // Returns 0, timed_out, or an error number: EINTR when a handler has run of a signal that is
     // not blocked. In a fiber.
-    int until_pending(sight seen, time_point deadline, const sigset_t* blocked = nullptr) const;
+    int until_pending(snapshot seen, time_point deadline, const sigset_t* blocked = nullptr) const;
 
 private:
     const int fd_;

@@ -111,7 +111,7 @@ void report_stuck(const fiber_core& f, const way_out& way) noexcept {
     const char* const path = path_of(way.pc);
     weft::detail::line{}
         .text("weft: stop: ")
-        .who(f.who())
+        .agent(f.info())
         .text(" was stopped, waits on, and cannot be unwound: ")
         .text(way.in_the_way)
         .text(": above ")

@@ -40,7 +40,7 @@ inline bool is_one_try(int fd) noexcept { return sort_of(fd).is_socket() && is_n
 // The result of the first attempt.
 struct first_attempt {
     int errno_before;
-    sight seen;  // before it
+    snapshot seen;  // before it
     ssize_t n;
 };
 
@@ -50,7 +50,7 @@ template <class Attempt, class Enough>
 WEFT_NOINLINE ssize_t transfer_rest(int fd, bool reads, Attempt& attempt, Enough& enough,
                                     const ended_by& by, const first_attempt& first) {
     const int before = first.errno_before;
-    sight seen = first.seen;
+    snapshot seen = first.seen;
     ssize_t n = first.n;
     if (n > 0 && is_one_try(fd)) return n;
     ssize_t moved = 0;
@@ -113,7 +113,7 @@ ssize_t transfer(int fd, bool reads, Attempt attempt, Enough enough,
                  const ended_by& by = ended_by::plain_handler) {
     pay_for(fd);
     const int before = errno;
-    const sight seen = look(fd);
+    const snapshot seen = look(fd);
     const ssize_t n = attempt();
     if (n == 0 || (n > 0 && enough(n))) [[likely]]
         return n;

@@ -1,15 +1,15 @@
-// lent_bytes: bytes that have come, in a buffer that is borrowed from the driver.
+// borrowed_buffer: bytes that have come, in a buffer that is borrowed from the driver.
 //
 // Design: a reader needs no buffer while it waits. If ten of a thousand connections have data to
 // read, they take ten buffers, and not a thousand.
 //
-//   while (auto r = s.receive()) {                      // result<lent_bytes>
+//   while (auto r = s.receive()) {                      // result<borrowed_buffer>
 //       if (r->empty()) break;                          // the peer has ended
 //       if (!s.write_all(r->span())) break;
 //   }                                                   // each buffer is given back here
 //
 // The object may be moved, kept, and destroyed on any thread, also after the stream and the loop
-// are destroyed. The count and size of a driver's buffers: io_driver::set_receive_buffers. When all
+// are destroyed. The count and size of a driver's buffers: io_driver::set_read_buffers. When all
 // of them are in use, further ones come from the heap.
 #pragma once
 
@@ -25,12 +25,12 @@ namespace detail {
 class receive_operation;
 }
 
-class [[nodiscard]] lent_bytes {
+class [[nodiscard]] borrowed_buffer {
 public:
-    lent_bytes() noexcept = default;  // nothing
-    lent_bytes(lent_bytes&& other) noexcept
+    borrowed_buffer() noexcept = default;  // nothing
+    borrowed_buffer(borrowed_buffer&& other) noexcept
         : lender_(other.lender_), bytes_(std::exchange(other.bytes_, {})) {}
-    lent_bytes& operator=(lent_bytes&& other) noexcept {
+    borrowed_buffer& operator=(borrowed_buffer&& other) noexcept {
         if (this != &other) {
             reset();
             lender_ = other.lender_;
@@ -38,7 +38,7 @@ public:
         }
         return *this;
     }
-    ~lent_bytes() { reset(); }
+    ~borrowed_buffer() { reset(); }
 
     std::span<std::byte> span() const noexcept { return bytes_; }
     std::size_t size() const noexcept { return bytes_.size(); }
@@ -51,10 +51,10 @@ public:
 
 private:
     friend class detail::receive_operation;
-    lent_bytes(detail::receive_buffers& lender, std::span<std::byte> bytes) noexcept
+    borrowed_buffer(detail::buffer_pool& lender, std::span<std::byte> bytes) noexcept
         : lender_(&lender), bytes_(bytes) {}
 
-    detail::receive_buffers* lender_ = nullptr;
+    detail::buffer_pool* lender_ = nullptr;
     std::span<std::byte> bytes_;  // begins where the buffer does
 };
 

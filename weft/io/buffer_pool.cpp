@@ -30,20 +30,20 @@ void open_up(std::byte*, std::size_t) noexcept {}
 
 }  // namespace
 
-receive_buffers::~receive_buffers() {
+buffer_pool::~buffer_pool() {
     if (block_ == nullptr) return;
     open_up(block_, count_ * bytes_);
     ::munmap(block_, count_ * bytes_);
 }
 
-void receive_buffers::resize(unsigned count, std::size_t bytes) noexcept {
+void buffer_pool::resize(unsigned count, std::size_t bytes) noexcept {
     const std::lock_guard held(lock_);
     WEFT_ASSERT(block_ == nullptr && out_ == 0, "buffers are resized after the first was lent");
     count_ = std::bit_ceil(std::clamp(count, 1u, most));
     bytes_ = (std::clamp<std::size_t>(bytes, 64, 1u << 20) + 63) / 64 * 64;
 }
 
-bool receive_buffers::make_block() noexcept {
+bool buffer_pool::make_block() noexcept {
     if (block_ != nullptr) return true;
     void* const p = ::mmap(nullptr, count_ * bytes_, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -53,7 +53,7 @@ bool receive_buffers::make_block() noexcept {
 }
 
 // A slot of the block that is free here; null: none.
-std::byte* receive_buffers::pop_free() noexcept {
+std::byte* buffer_pool::pop_free() noexcept {
     if (free_ == nullptr) return fresh_ != count_ ? slot(fresh_++) : nullptr;
     std::byte* const b = free_;
     open_up(b, bytes_);
@@ -61,7 +61,7 @@ std::byte* receive_buffers::pop_free() noexcept {
     return b;
 }
 
-std::byte* receive_buffers::take() noexcept {
+std::byte* buffer_pool::take() noexcept {
     {
         const std::lock_guard held(lock_);
         if (make_block()) {
@@ -78,7 +78,7 @@ std::byte* receive_buffers::take() noexcept {
     return b;
 }
 
-void receive_buffers::give_back(std::byte* b) noexcept {
+void buffer_pool::give_back(std::byte* b) noexcept {
     bool last;
     {
         const std::lock_guard held(lock_);
@@ -100,12 +100,12 @@ void receive_buffers::give_back(std::byte* b) noexcept {
     if (last) delete this;
 }
 
-std::size_t receive_buffers::out_count() const noexcept {
+std::size_t buffer_pool::out_count() const noexcept {
     const std::lock_guard held(lock_);
     return out_;
 }
 
-bool receive_buffers::hand_to(hand_over f, void* to) noexcept {
+bool buffer_pool::hand_to(hand_over f, void* to) noexcept {
     const std::lock_guard held(lock_);
     if (!make_block()) return false;
     hand_over_ = f;
@@ -117,7 +117,7 @@ bool receive_buffers::hand_to(hand_over f, void* to) noexcept {
     return true;
 }
 
-std::byte* receive_buffers::chosen(unsigned index) noexcept {
+std::byte* buffer_pool::chosen(unsigned index) noexcept {
     const std::lock_guard held(lock_);
     ++out_;
     open_up(slot(index), bytes_);
@@ -126,12 +126,12 @@ std::byte* receive_buffers::chosen(unsigned index) noexcept {
 
 // Buffers that the system has not used by now stay unused: the ring is being destroyed, and so are
 // they.
-void receive_buffers::hand_to_nobody() noexcept {
+void buffer_pool::hand_to_nobody() noexcept {
     const std::lock_guard held(lock_);
     hand_over_ = nullptr;
 }
 
-void receive_buffers::let_go() noexcept {
+void buffer_pool::let_go() noexcept {
     bool last;
     {
         const std::lock_guard held(lock_);

@@ -1,4 +1,4 @@
-// receive_buffers: a driver's buffers for reads that bring none (borrowed_buffer.hpp).
+// buffer_pool: a driver's buffers for reads that bring none (borrowed_buffer.hpp).
 //
 // Design: a buffer is taken when bytes have come, and not while a read waits, so that a few buffers
 // serve many connections. One block of memory is cut into slots; when all slots are in use, further
@@ -21,7 +21,7 @@
 
 namespace weft::detail {
 
-class receive_buffers {
+class buffer_pool {
 public:
     static constexpr unsigned usual_count = 1024;
     static constexpr std::size_t usual_bytes = 2048;
@@ -30,8 +30,8 @@ public:
     // Gives a slot to the system. Under the lock.
     using hand_over = void (*)(void* to, std::byte* slot, unsigned index) noexcept;
 
-    receive_buffers() noexcept = default;
-    receive_buffers(const receive_buffers&) = delete;
+    buffer_pool() noexcept = default;
+    buffer_pool(const buffer_pool&) = delete;
 
     // Before the first buffer is used. The count is rounded up to a power of two.
     void resize(unsigned count, std::size_t bytes) noexcept;
@@ -54,7 +54,7 @@ public:
     void let_go() noexcept;
 
 private:
-    ~receive_buffers();
+    ~buffer_pool();
     bool make_block() noexcept;
     std::byte* slot(unsigned index) const noexcept { return block_ + index * bytes_; }
     bool is_slot(const std::byte* b) const noexcept {

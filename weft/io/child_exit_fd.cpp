@@ -15,7 +15,7 @@
 
 namespace weft::detail {
 
-result<int> exit_descriptor(::pid_t child) noexcept {
+result<int> child_exit_fd(::pid_t child) noexcept {
     const long number = ::syscall(SYS_pidfd_open, child, 0);
     if (number >= 0) return static_cast<int>(number);
     // ESRCH: the child was reaped already, because the program ignores SIGCHLD; the thread finds

@@ -40,7 +40,7 @@ bool connect_operation::ready() noexcept {
 
 result<descriptor> connect_operation::socket(const waiter* w, wait_status how) noexcept {
     if (refused_) return failure(refused_);
-    const transferred t = outcome(w, how);
+    const transfer_result t = outcome(w, how);
     if (t.error) {
         socket_.close();  // now, also if the operation object stays
         return failure(t.error);

@@ -217,7 +217,7 @@ bool connect_by_name::start(waiter& w) {
     race_ = std::make_unique<race>(w, default_resolver().async_resolve(where_->host, where_->port),
                                    delay_);
     w.enlist("a connection by name", race_.get(), this, withdraw, interrupt);
-    w.await_outside();
+    w.mark_external();
     return race_->begin();
 }
 

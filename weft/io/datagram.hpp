@@ -114,7 +114,7 @@ public:
     }
     bool ready() noexcept;
     sent_many take(const waiter* w, wait_status how) const noexcept {
-        const transferred t = outcome(w, how);
+        const transfer_result t = outcome(w, how);
         return {t.bytes, t.error, batch_.cut_here};
     }
 

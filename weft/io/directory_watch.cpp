@@ -56,7 +56,7 @@ bool directory_watch::waiting::ready() noexcept {
 
 result<std::vector<file_event>> directory_watch::waiting::take(const waiter* w,
                                                                wait_status how) const {
-    const transferred t = outcome(w, how);
+    const transfer_result t = outcome(w, how);
     if (t.error) return failure(t.error);
     std::vector<file_event> all;
     for (std::size_t at = 0; at < t.bytes;) {

@@ -42,7 +42,7 @@ private:
     int set_;
     bool has_pwait2_ = true;  // false once it was refused
     detail::refusals refusals_;
-    detail::wake_fd wake_;
+    detail::wakeup_fd wake_;
 };
 
 }  // namespace weft

@@ -47,7 +47,7 @@ private:
     [[nodiscard]] bool list() noexcept;
     void collect(time_point until) noexcept;
 
-    detail::wake_fd wake_;
+    detail::wakeup_fd wake_;
     detail::refusals refusals_;
     std::mutex lock_;
     std::vector<watched> watched_;  // under the lock

@@ -41,23 +41,23 @@ std::unique_ptr<io_driver> make_driver_uring(const char** why) {
 namespace weft {
 namespace {
 
-using detail::accept_ahead;
+using detail::buffer_pool;
 using detail::io_entry;
 using detail::io_request;
-using detail::receive_buffers;
+using detail::prefetched_accepts;
 using detail::watcher_set;
 
 // The key of a result: the address of a request, whose low three bits are zero; or one of these
 // tags, tag_entry with fd and generation above it; or a key of uring_accepts. A pending
 // cancellation is stored by the same key, by tag_calls with fd and generation, or by the address of
-// an accept_ahead with tag_listener.
+// an prefetched_accepts with tag_listener.
 constexpr std::uint64_t tag_wake_fd = 1;
 constexpr std::uint64_t tag_nobody = detail::uring_accepts::tag_nobody;
 constexpr std::uint64_t tag_listener = 4;
 constexpr std::uint64_t tag_calls = 5;
 constexpr std::uint64_t tag_entry = 7;
 constexpr std::uint64_t tag_bits = detail::uring_accepts::tag_bits;
-static_assert(alignof(io_request) >= 8 && alignof(accept_ahead) >= 8);
+static_assert(alignof(io_request) >= 8 && alignof(prefetched_accepts) >= 8);
 
 std::uint64_t key_of(const io_entry& e, std::uint32_t generation, std::uint64_t tag) noexcept {
     return std::uint64_t{generation} << 32 |
@@ -104,7 +104,7 @@ public:
     void cancel(io_request&) noexcept override;
     void cancel_now(io_request&) noexcept override;
     void cancel_calls(io_entry&, std::uint32_t generation) noexcept override;
-    void end_accepting(accept_ahead&) noexcept override;
+    void end_accepting(prefetched_accepts&) noexcept override;
 
 private:
     static constexpr unsigned entries = 1024;
@@ -132,7 +132,7 @@ private:
     bool open_ = false;
     bool begun_ = false;
     bool ends_all_ = false;  // one request ends all polls of a key
-    detail::wake_fd wake_;
+    detail::wakeup_fd wake_;
     detail::refusals refusals_;  // of the ring's calls
     // The ring from which the system takes free buffers; written under the lock of the buffers.
     ::io_uring_buf_ring* lent_ = nullptr;
@@ -299,7 +299,7 @@ void driver_uring::end_later(std::uint64_t key) noexcept {
         fail("out of memory: no room for what io_uring is to end", {}, unknown_place);
 }
 
-void driver_uring::end_accepting(accept_ahead& of) noexcept {
+void driver_uring::end_accepting(prefetched_accepts& of) noexcept {
     end_later(reinterpret_cast<std::uintptr_t>(&of) | tag_listener);
     wake();
 }
@@ -310,8 +310,8 @@ void driver_uring::unwatch() noexcept {
 
 void driver_uring::end_one(std::uint64_t key) noexcept {
     if ((key & tag_bits) == tag_listener)
-        return accepts_.end(
-            reinterpret_cast<const accept_ahead*>(static_cast<std::uintptr_t>(key & ~tag_bits)));
+        return accepts_.end(reinterpret_cast<const prefetched_accepts*>(
+            static_cast<std::uintptr_t>(key & ~tag_bits)));
     const io_entry& e = *entry_of(key);
     const bool calls = (key & tag_bits) == tag_calls;
     // The fd may belong to another file by now.
@@ -326,7 +326,7 @@ void driver_uring::end_one(std::uint64_t key) noexcept {
 
 // Connections that were accepted until then go to another driver.
 void driver_uring::end_accepts() noexcept {
-    accepts_.end_all();
+    accepts_.cancel_all();
     while (accepts_.is_under_way()) {
         const int n = wait_for_one();
         collect();
@@ -364,7 +364,7 @@ bool driver_uring::lends() noexcept {
 
 void driver_uring::lend(void* self, std::byte* slot, unsigned index) noexcept {
     auto& me = *static_cast<driver_uring*>(self);
-    const receive_buffers& b = me.buffers();
+    const buffer_pool& b = me.buffers();
     ::io_uring_buf_ring_add(me.lent_, slot, static_cast<unsigned>(b.bytes()),
                             static_cast<unsigned short>(index), ::io_uring_buf_ring_mask(b.count()),
                             0);

@@ -133,9 +133,9 @@ bool file_transfer::read_quickly() noexcept {
     return n > 0 && progress(n);
 }
 
-transferred file_transfer::taken(const waiter* w, wait_status how) noexcept {
+transfer_result file_transfer::taken(const waiter* w, wait_status how) noexcept {
     if (refused_) return {0, std::make_error_code(std::errc::operation_in_progress)};
-    const transferred t = outcome(w, how);
+    const transfer_result t = outcome(w, how);
     let_go(t.bytes);
     return t;
 }
@@ -159,7 +159,7 @@ file_open::file_open(std::string path, const file_options& o) noexcept
 }
 
 file_open::~file_open() {
-    const transferred t = outcome(nullptr, wait_status::woken);
+    const transfer_result t = outcome(nullptr, wait_status::woken);
     if (!t.error && !taken_) ::close(static_cast<int>(t.bytes));
 }
 
@@ -170,7 +170,7 @@ bool file_open::start(waiter& w) noexcept {
 
 result<file> file_open::take(const waiter* w, wait_status how) noexcept {
     if (!is_sound_) return failure(std::errc::invalid_argument);
-    const transferred t = outcome(w, how);
+    const transfer_result t = outcome(w, how);
     if (t.error) return failure(t.error);
     taken_ = true;
     return file::adopt(static_cast<int>(t.bytes), options_);

@@ -6,7 +6,7 @@
 // memory already is read at once, without either.
 //
 //      read   read_at               some: at least one byte; zero: the end     result<size_t>
-//      read_exact   read_exact_at   all of the buffer, or end_of_stream        transferred
+//      read_exact   read_exact_at   all of the buffer, or unexpected_eof        transferred
 //      write_all   write_all_at     all of it                                  transferred
 //
 // Each takes several buffers too (a std::array or std::vector of spans, which stays until the
@@ -124,7 +124,7 @@ protected:
                   bool all, file_place at) noexcept;
 
     // The outcome; releases the position to the next operation.
-    transferred taken(const waiter* w, wait_status how) noexcept;
+    transfer_result taken(const waiter* w, wait_status how) noexcept;
 
 private:
     static bool next_piece(io_operation& op, std::size_t count) noexcept;
@@ -148,7 +148,7 @@ public:
     file_read(file_core& c, std::span<std::byte> into, file_place at = {}) noexcept
         : file_transfer(c, io_request::read_at, into.data(), into.size(), false, at) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
-        const transferred t = taken(w, how);
+        const transfer_result t = taken(w, how);
         if (t.error) return failure(t.error);
         return t.bytes;
     }
@@ -159,9 +159,9 @@ public:
     file_read_exact(file_core& c, std::span<std::byte> into, file_place at = {}) noexcept
         : file_transfer(c, io_request::read_at, into.data(), into.size(), true, at),
           all_(into.size()) {}
-    transferred take(const waiter* w, wait_status how) noexcept {
-        transferred t = taken(w, how);
-        if (!t.error && t.bytes != all_) t.error = errc::end_of_stream;
+    transfer_result take(const waiter* w, wait_status how) noexcept {
+        transfer_result t = taken(w, how);
+        if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
         return t;
     }
 
@@ -173,7 +173,7 @@ class file_write_all final : public file_transfer {
 public:
     file_write_all(file_core& c, std::span<const std::byte> from, file_place at = {}) noexcept
         : file_transfer(c, io_request::write_at, from.data(), from.size(), true, at) {}
-    transferred take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
+    transfer_result take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
 
 // For several buffers, a window of them at a time.
@@ -223,7 +223,7 @@ public:
                    file_place at = {}) noexcept
         : file_list_transfer(c, io_request::read_at, into, false, at) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
-        const transferred t = taken(w, how);
+        const transfer_result t = taken(w, how);
         if (t.error) return failure(t.error);
         return t.bytes;
     }
@@ -234,9 +234,9 @@ public:
     file_read_exact_list(file_core& c, std::span<const std::span<std::byte>> into,
                          file_place at = {}) noexcept
         : file_list_transfer(c, io_request::read_at, into, true, at) {}
-    transferred take(const waiter* w, wait_status how) noexcept {
-        transferred t = taken(w, how);
-        if (!t.error && t.bytes != left_) t.error = errc::end_of_stream;
+    transfer_result take(const waiter* w, wait_status how) noexcept {
+        transfer_result t = taken(w, how);
+        if (!t.error && t.bytes != left_) t.error = errc::unexpected_eof;
         return t;
     }
 };
@@ -246,7 +246,7 @@ public:
     file_write_list(file_core& c, std::span<const std::span<const std::byte>> from,
                     file_place at = {}) noexcept
         : file_list_transfer(c, io_request::write_at, from, true, at) {}
-    transferred take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
+    transfer_result take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
 
 class file_size final : public file_operation {
@@ -254,7 +254,7 @@ public:
     explicit file_size(const file_core& c) noexcept
         : file_operation(c, io_request::size, 0, "the size of a file") {}
     result<std::uint64_t> take(const waiter* w, wait_status how) const noexcept {
-        const transferred t = outcome(w, how);
+        const transfer_result t = outcome(w, how);
         if (t.error) return failure(t.error);
         return std::uint64_t{t.bytes};
     }
@@ -267,7 +267,7 @@ public:
                 const char* waits_for) noexcept
         : file_operation(c, what, offset, waits_for) {}
     result<void> take(const waiter* w, wait_status how) const noexcept {
-        if (const transferred t = outcome(w, how); t.error) return failure(t.error);
+        if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
         return {};
     }
 };
@@ -378,21 +378,21 @@ public:
         auto op = async_read_at(into, offset);
         return detail::block_for(op, place);
     }
-    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+    transfer_result read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read_exact(into);
         return detail::block_for(op, place);
     }
-    transferred read_exact_at(std::span<std::byte> into, std::uint64_t offset,
-                              place_t place = place_t::current()) {
+    transfer_result read_exact_at(std::span<std::byte> into, std::uint64_t offset,
+                                  place_t place = place_t::current()) {
         auto op = async_read_exact_at(into, offset);
         return detail::block_for(op, place);
     }
-    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+    transfer_result write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
         auto op = async_write_all(from);
         return detail::block_for(op, place);
     }
-    transferred write_all_at(std::span<const std::byte> from, std::uint64_t offset,
-                             place_t place = place_t::current()) {
+    transfer_result write_all_at(std::span<const std::byte> from, std::uint64_t offset,
+                                 place_t place = place_t::current()) {
         auto op = async_write_all_at(from, offset);
         return detail::block_for(op, place);
     }
@@ -405,21 +405,22 @@ public:
         auto op = async_read_at(into, offset);
         return detail::block_for(op, place);
     }
-    transferred read_exact(buffers_of<std::byte> into, place_t place = place_t::current()) {
+    transfer_result read_exact(buffers_of<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read_exact(into);
         return detail::block_for(op, place);
     }
-    transferred read_exact_at(buffers_of<std::byte> into, std::uint64_t offset,
-                              place_t place = place_t::current()) {
+    transfer_result read_exact_at(buffers_of<std::byte> into, std::uint64_t offset,
+                                  place_t place = place_t::current()) {
         auto op = async_read_exact_at(into, offset);
         return detail::block_for(op, place);
     }
-    transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current()) {
+    transfer_result write_all(buffers_of<const std::byte> from,
+                              place_t place = place_t::current()) {
         auto op = async_write_all(from);
         return detail::block_for(op, place);
     }
-    transferred write_all_at(buffers_of<const std::byte> from, std::uint64_t offset,
-                             place_t place = place_t::current()) {
+    transfer_result write_all_at(buffers_of<const std::byte> from, std::uint64_t offset,
+                                 place_t place = place_t::current()) {
         auto op = async_write_all_at(from, offset);
         return detail::block_for(op, place);
     }

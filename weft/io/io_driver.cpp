@@ -22,11 +22,11 @@ io_driver::io_driver(bool completes, bool asks_anew)
     : driver(this),
       completes_(completes),
       asks_anew_(asks_anew),
-      buffers_(new detail::receive_buffers) {}
+      buffers_(new detail::buffer_pool) {}
 
 io_driver::~io_driver() { buffers_->let_go(); }
 
-void io_driver::set_receive_buffers(unsigned count, std::size_t bytes) noexcept {
+void io_driver::set_read_buffers(unsigned count, std::size_t bytes) noexcept {
     buffers_->resize(count, bytes);
 }
 

@@ -28,8 +28,8 @@ namespace weft {
 
 namespace detail {
 struct io_request;
-class accept_ahead;
-class receive_buffers;
+class prefetched_accepts;
+class buffer_pool;
 }  // namespace detail
 
 // Aligned, so that a watcher_set can keep bits in the low part of the address.
@@ -82,7 +82,7 @@ public:
     // As forget().
     virtual void cancel_calls(detail::io_entry&, std::uint32_t /*generation*/) noexcept {}
     // Ends the armed accept of a listener. Any thread.
-    virtual void end_accepting(detail::accept_ahead&) noexcept {}
+    virtual void end_accepting(detail::prefetched_accepts&) noexcept {}
 
     // Called under the lock of an entry that ends and that the driver is asked to forget; keeps the
     // driver from being destroyed until it was woken for that. Any thread.
@@ -97,8 +97,8 @@ public:
 
     // The buffers of reads without a buffer (borrowed_buffer.hpp): `count` of them, of `bytes`
     // each; the default is 1024 of 2048. Before the first one is used.
-    void set_receive_buffers(unsigned count, std::size_t bytes) noexcept;
-    detail::receive_buffers& buffers() noexcept { return *buffers_; }
+    void set_read_buffers(unsigned count, std::size_t bytes) noexcept;
+    detail::buffer_pool& buffers() noexcept { return *buffers_; }
 
 protected:
     explicit io_driver(bool completes, bool asks_anew = false);  // throws bad_alloc
@@ -116,7 +116,7 @@ private:
     atomic<unsigned> holds_{0};
     const bool completes_;
     const bool asks_anew_;
-    detail::receive_buffers* const buffers_;
+    detail::buffer_pool* const buffers_;
 };
 
 // The kinds of drivers.

@@ -84,7 +84,7 @@ void io_operation::begin_timeout() noexcept {
 bool io_operation::start(waiter& w) noexcept {
     begin_timeout();
     node_.owner = &w;
-    w.await_outside();
+    w.mark_external();
     io_driver* const here = io_driver_here();
     if (here != nullptr && gives_to(*here)) {
         w.enlist(what_, request_.of.thing(), this, withdraw, interrupt);
@@ -121,13 +121,13 @@ bool io_operation::again(waiter& w) noexcept {
     if (paused ? w.reason() != stop_reason::none || deadline() <= now() : late && !has_moved_on())
         return true;
     if (!request_.given ? attempt() : !paused && completed(w)) return true;
-    if (!w.renew(deadline(), reports_stop)) return true;
+    if (!w.rearm(deadline(), reports_stop)) return true;
     io_driver* const here = io_driver_here();  // another one, if the flow has migrated
     request_.given = here != nullptr && gives_to(*here);
     if (request_.given) w.interrupt_by(interrupt);  // it may have begun in a line
     if (has_pause_) return false;
     if (request_.given ? submit(*here) : enlist(here))  // a pause may have begun within it
-        return has_pause_ && !w.renew(deadline(), reports_stop);
+        return has_pause_ && !w.rearm(deadline(), reports_stop);
     static_cast<void>(w.claim());  // renew has made it pending, and no other thread sees it
     return true;
 }

@@ -31,7 +31,7 @@
 namespace weft {
 
 // How far a transfer of a given length came: all of it if there is no error.
-struct [[nodiscard]] transferred {
+struct [[nodiscard]] transfer_result {
     std::size_t bytes = 0;
     std::error_code error;
 
@@ -40,7 +40,7 @@ struct [[nodiscard]] transferred {
 
 namespace detail {
 
-class accept_reserve;
+class reserve_fd;
 
 class io_operation {
 public:
@@ -128,14 +128,14 @@ protected:
     // now.
     void prolong(duration by) noexcept;
 
-    WEFT_ALWAYS_INLINE transferred outcome(const waiter* w, wait_status how) const noexcept {
+    WEFT_ALWAYS_INLINE transfer_result outcome(const waiter* w, wait_status how) const noexcept {
         if (through_ && error_ == 0) [[likely]]
             return {done_, {}};
         return {done_, error_of(w, how)};
     }
     // The same if a part is as good as the whole: an error only if there was nothing.
     result<std::size_t> some(const waiter* w, wait_status how) const noexcept {
-        const transferred t = outcome(w, how);
+        const transfer_result t = outcome(w, how);
         if (t.error && t.bytes == 0) return failure(t.error);
         return t.bytes;
     }
@@ -165,7 +165,7 @@ private:
 
 protected:
     io_request request_;
-    accept_reserve* reserve_ = nullptr;  // for an accept
+    reserve_fd* reserve_ = nullptr;  // for an accept
 
 private:
     time_point deadline_ = never;         // if it has one

@@ -113,7 +113,7 @@ std::int64_t move_part(io_entry& e, bool reads, const splice_part& part) noexcep
 
 }  // namespace
 
-void io_request::borrow(receive_buffers& from, std::byte* buffer) noexcept {
+void io_request::borrow(buffer_pool& from, std::byte* buffer) noexcept {
     lender = &from;
     data = buffer;
     bytes = from.bytes();
@@ -123,7 +123,7 @@ void io_request::give_back() noexcept {
     lender->give_back(static_cast<std::byte*>(std::exchange(data, nullptr)));
 }
 
-void io_request::complete_with(receive_buffers& from, std::byte* buffer, std::int64_t n) noexcept {
+void io_request::complete_with(buffer_pool& from, std::byte* buffer, std::int64_t n) noexcept {
     borrow(from, buffer);
     if (n <= 0) give_back();
     complete(n);

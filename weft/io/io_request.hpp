@@ -16,8 +16,8 @@
 
 namespace weft::detail {
 
-class accept_ahead;
-class receive_buffers;
+class prefetched_accepts;
+class buffer_pool;
 
 // What one call sends of a file.
 struct file_part {
@@ -76,10 +76,10 @@ struct io_request {
     void* data = nullptr;  // or msghdr, or address
     std::size_t bytes = 0;
     union {
-        accept_ahead* ahead = nullptr;  // the listener's, if a driver may accept ahead for it
+        prefetched_accepts* ahead = nullptr;  // the listener's, if a driver may accept ahead for it
         std::uint64_t offset;
-        receive_buffers* lender;  // pool of the buffer in data; data is null while there is none
-        io_wait_node* second;     // the node among the readers, if it also reads
+        buffer_pool* lender;   // pool of the buffer in data; data is null while there is none
+        io_wait_node* second;  // the node among the readers, if it also reads
     };
     std::int64_t result = 0;  // of the last call: at least zero, or -errno
     waiter* owner = nullptr;
@@ -132,7 +132,7 @@ struct io_request {
 
     // Called by the driver: the result has come with a buffer, which is kept only if it holds
     // bytes.
-    void complete_with(receive_buffers& from, std::byte* buffer, std::int64_t n) noexcept;
+    void complete_with(buffer_pool& from, std::byte* buffer, std::int64_t n) noexcept;
     // Called by the driver: the result has come. The operation may be destroyed after this.
     void complete(std::int64_t n) noexcept {
         io_entry& e = of.entry();
@@ -143,7 +143,7 @@ struct io_request {
     }
 
 private:
-    void borrow(receive_buffers& from, std::byte* buffer) noexcept;
+    void borrow(buffer_pool& from, std::byte* buffer) noexcept;
     std::int64_t perform_rarely(int number) noexcept;
     std::int64_t perform_lent() noexcept;
     std::int64_t perform_several(int number) const noexcept;

@@ -17,7 +17,7 @@ namespace weft::detail {
 namespace {
 
 // Takes ownership of the fd, also on failure. The fd is nonblocking with every driver, because
-// accept_reserve::refuse() must not wait.
+// reserve_fd::refuse() must not wait.
 result<listening> own(int number, const listen_options& o) {
     std::error_code error;
     const descriptor_ref ref = descriptor_ref::adopt(number, 0, error);
@@ -27,8 +27,8 @@ result<listening> own(int number, const listen_options& o) {
     }
     listening l;
     l.owned = descriptor(ref);
-    l.reserve = std::make_shared<accept_reserve>(o.multishot ? std::make_shared<accept_ahead>(ref)
-                                                             : nullptr);
+    l.reserve = std::make_shared<reserve_fd>(o.multishot ? std::make_shared<prefetched_accepts>(ref)
+                                                         : nullptr);
     return l;
 }
 
@@ -82,7 +82,7 @@ result<listening> listen_by(int number, bool is_local, int type, const listen_op
     return l;
 }
 
-accept_operation::accept_operation(const descriptor_ref& of, accept_reserve* reserve) noexcept
+accept_operation::accept_operation(const descriptor_ref& of, reserve_fd* reserve) noexcept
     : io_operation({}, 1, duration::max(), "a connection to accept") {
     request_.what = io_request::accept;
     request_.of = of;
@@ -102,7 +102,7 @@ accept_operation::~accept_operation() {
 }
 
 result<int> accept_operation::number(const waiter* w, wait_status how) noexcept {
-    const transferred t = outcome(w, how);
+    const transfer_result t = outcome(w, how);
     if (t.error) return failure(t.error);
     taken_ = true;
     return static_cast<int>(t.bytes);

@@ -41,7 +41,7 @@ namespace detail {
 // Returns the fd of a connection.
 class accept_operation : public io_operation {
 public:
-    accept_operation(const descriptor_ref& of, accept_reserve* reserve) noexcept;
+    accept_operation(const descriptor_ref& of, reserve_fd* reserve) noexcept;
     accept_operation(accept_operation&&) noexcept = default;
     // Closes a connection that has come and that take() has not returned.
     ~accept_operation();
@@ -95,12 +95,12 @@ public:
     }
 
 protected:
-    listener(descriptor d, std::shared_ptr<detail::accept_reserve> r) noexcept
+    listener(descriptor d, std::shared_ptr<detail::reserve_fd> r) noexcept
         : owned_(std::move(d)), reserve_(std::move(r)) {}
 
 private:
     descriptor owned_;
-    std::shared_ptr<detail::accept_reserve> reserve_;
+    std::shared_ptr<detail::reserve_fd> reserve_;
 };
 
 namespace detail {
@@ -108,7 +108,7 @@ namespace detail {
 // A bound and listening socket, with the reserve of its listener.
 struct listening {
     descriptor owned;
-    std::shared_ptr<accept_reserve> reserve;
+    std::shared_ptr<reserve_fd> reserve;
 };
 result<listening> listen_at(const endpoint& where, int type, const listen_options& o);
 // For an fd that listens already. invalid_argument: it does not, or is of another type.

@@ -102,7 +102,7 @@ bool stream_send_numbers::ready() noexcept {
     return io_operation::ready();
 }
 
-transferred stream_send_numbers::take(const waiter* w, wait_status how) noexcept {
+transfer_result stream_send_numbers::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     let_go();
     return outcome(w, how);
@@ -147,7 +147,7 @@ bool message_send_numbers::ready() noexcept {
 }
 
 result<void> message_send_numbers::take(const waiter* w, wait_status how) const noexcept {
-    if (const transferred t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
     return {};
 }
 
@@ -165,10 +165,10 @@ bool message_recv_numbers::ready() noexcept {
 }
 
 result<received_numbers> message_recv_numbers::take(const waiter* w, wait_status how) noexcept {
-    const transferred t = outcome(w, how);
+    const transfer_result t = outcome(w, how);
     if (t.error) return failure(t.error);
     const received_numbers r = message_.take(t.bytes);
-    if (r.bytes == 0 && r.numbers == 0 && !r.numbers_lost) return failure(errc::end_of_stream);
+    if (r.bytes == 0 && r.numbers == 0 && !r.numbers_lost) return failure(errc::unexpected_eof);
     return r;
 }
 

@@ -77,7 +77,7 @@ public:
     stream_send_numbers(stream_core& c, std::span<const std::byte> from,
                         std::span<const int> numbers) noexcept;
     bool ready() noexcept;
-    transferred take(const waiter* w, wait_status how) noexcept;
+    transfer_result take(const waiter* w, wait_status how) noexcept;
 
 private:
     numbers_message message_;

@@ -164,11 +164,11 @@ public:
         auto op = async_read(into);
         return detail::block_for(op, place);
     }
-    result<lent_bytes> receive(place_t place = place_t::current()) {
+    result<borrowed_buffer> receive(place_t place = place_t::current()) {
         auto op = async_receive();
         return detail::block_for(op, place);
     }
-    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+    transfer_result read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read_exact(into);
         return detail::block_for(op, place);
     }
@@ -200,7 +200,8 @@ public:
         buffers_of<const std::byte> from) noexcept {
         return operation<detail::write_list_operation>(core(), from);
     }
-    transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current()) {
+    transfer_result write_all(buffers_of<const std::byte> from,
+                              place_t place = place_t::current()) {
         auto op = async_write_all(from);
         return detail::block_for(op, place);
     }
@@ -208,7 +209,7 @@ public:
         auto op = async_write(from);
         return detail::block_for(op, place);
     }
-    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+    transfer_result write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
         auto op = async_write_all(from);
         return detail::block_for(op, place);
     }

@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-void accept_ahead::set_blocking(bool on) noexcept {
+void prefetched_accepts::set_blocking(bool on) noexcept {
     static_cast<void>(of_.call([on](int number) noexcept {
         const int flags = ::fcntl(number, F_GETFL);
         if (flags < 0) return flags;
@@ -17,7 +17,7 @@ void accept_ahead::set_blocking(bool on) noexcept {
     }));
 }
 
-bool accept_ahead::serve(io_driver& d) noexcept {
+bool prefetched_accepts::serve(io_driver& d) noexcept {
     if (shared_.load(std::memory_order_acquire)) return false;  // as in share()
     {
         const std::lock_guard held(lock_);
@@ -28,7 +28,7 @@ bool accept_ahead::serve(io_driver& d) noexcept {
     return false;
 }
 
-void accept_ahead::share_now() noexcept {
+void prefetched_accepts::share_now() noexcept {
     const std::lock_guard held(lock_);
     if (shared_.load(std::memory_order_relaxed)) return;  // under the lock
     set_blocking(false);
@@ -36,31 +36,31 @@ void accept_ahead::share_now() noexcept {
     if (server_ != nullptr) server_->end_accepting(*this);
 }
 
-bool accept_ahead::begin(io_driver& d) noexcept {
+bool prefetched_accepts::begin(io_driver& d) noexcept {
     const std::lock_guard held(lock_);
     if (server_ != &d || shared_.load(std::memory_order_relaxed)) return false;  // under the lock
     set_blocking(true);
     return true;
 }
 
-bool accept_ahead::begin_call() noexcept {
+bool prefetched_accepts::begin_call() noexcept {
     const std::lock_guard held(lock_);
     if (server_ == nullptr || shared_.load(std::memory_order_relaxed)) return false;  // as above
     set_blocking(false);
     return true;
 }
 
-void accept_ahead::end_call() noexcept {
+void prefetched_accepts::end_call() noexcept {
     const std::lock_guard held(lock_);
     if (!shared_.load(std::memory_order_relaxed)) set_blocking(true);  // as above
 }
 
-void accept_ahead::leave(io_driver& d) noexcept {
+void prefetched_accepts::leave(io_driver& d) noexcept {
     const std::lock_guard held(lock_);
     if (server_ == &d) server_ = nullptr;
 }
 
-bool accept_ahead::put(int number) noexcept {
+bool prefetched_accepts::put(int number) noexcept {
     {
         const std::lock_guard held(lock_);
         if (closed_ || !numbers_.try_push_back(number)) return false;
@@ -72,17 +72,17 @@ bool accept_ahead::put(int number) noexcept {
     return true;
 }
 
-int accept_ahead::take() noexcept {
+int prefetched_accepts::take() noexcept {
     const std::lock_guard held(lock_);
     return numbers_.empty() ? -1 : numbers_.pop_front();
 }
 
-std::size_t accept_ahead::count() const noexcept {
+std::size_t prefetched_accepts::count() const noexcept {
     const std::lock_guard held(lock_);
     return numbers_.count();
 }
 
-void accept_ahead::close() noexcept {
+void prefetched_accepts::close() noexcept {
     {
         const std::lock_guard held(lock_);
         closed_ = true;

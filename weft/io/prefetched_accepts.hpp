@@ -1,5 +1,5 @@
-// accept_ahead: the queue of a listener's connections that were accepted before accept() asked for
-// them, by a driver whose accept request stays armed (io_uring).
+// prefetched_accepts: the queue of a listener's connections that were accepted before accept()
+// asked for them, by a driver whose accept request stays armed (io_uring).
 //
 // Design: only one loop accepts ahead. The first driver that is asked for a connection serves the
 // listener. As soon as a caller elsewhere asks, the driver is made to stop; from then on every
@@ -25,16 +25,16 @@
 
 namespace weft::detail {
 
-class accept_ahead : public std::enable_shared_from_this<accept_ahead> {
+class prefetched_accepts : public std::enable_shared_from_this<prefetched_accepts> {
 public:
     // The most connections that are queued, not counting those that arrive until the system has
     // processed the cancellation.
     static constexpr std::size_t most = 64;
 
     // Precondition: the listener is nonblocking.
-    explicit accept_ahead(const descriptor_ref& of) noexcept : of_(of) {}
-    accept_ahead(const accept_ahead&) = delete;
-    ~accept_ahead() { close(); }
+    explicit prefetched_accepts(const descriptor_ref& of) noexcept : of_(of) {}
+    prefetched_accepts(const prefetched_accepts&) = delete;
+    ~prefetched_accepts() { close(); }
 
     // Whether d may keep its accept armed. True, now and later, if d is the first driver to ask and
     // the listener is not shared. On the thread of d.

@@ -212,7 +212,7 @@ std::error_code adopt_end(owned_number& number, End& into) noexcept {
 // For a child that has just started. If the descriptor cannot be had, the child is ended.
 std::error_code watch_end(detail::process_core& core) noexcept {
     std::error_code error;
-    const result<int> number = detail::exit_descriptor(core.id);
+    const result<int> number = detail::child_exit_fd(core.id);
     if (number) {
         const descriptor_ref ref = descriptor_ref::adopt(*number, 0, error);
         if (ref) {
@@ -290,7 +290,7 @@ process::waiting::waiting(detail::process_core* of, time_point deadline) noexcep
 }
 
 result<exit_status> process::waiting::take(const waiter* w, wait_status how) const noexcept {
-    if (const transferred t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
     return core_->reap();
 }
 

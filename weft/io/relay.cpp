@@ -92,7 +92,7 @@ bool relay_operation::start(waiter& w) noexcept {
 
 bool relay_operation::again(waiter& w) noexcept {
     if (!io_operation::again(w)) return false;
-    if (!rests() || !w.renew(deadline(), reports_stop)) return true;
+    if (!rests() || !w.rearm(deadline(), reports_stop)) return true;
     if (w.claim()) w.wake();
     return false;
 }

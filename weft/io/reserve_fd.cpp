@@ -15,15 +15,15 @@ int open_spare() noexcept { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
 
-accept_reserve::accept_reserve(std::shared_ptr<accept_ahead> ahead) noexcept
+reserve_fd::reserve_fd(std::shared_ptr<prefetched_accepts> ahead) noexcept
     : ahead_(std::move(ahead)), spare_(open_spare()) {}
 
-accept_reserve::~accept_reserve() {
+reserve_fd::~reserve_fd() {
     if (ahead_ != nullptr) ahead_->close();
     if (spare_ >= 0) ::close(spare_);
 }
 
-duration accept_reserve::refuse(const descriptor_ref& listener) noexcept {
+duration reserve_fd::refuse(const descriptor_ref& listener) noexcept {
     const std::lock_guard held(lock_);
     const time_point now = steady_now();
     pause_ = now - last_ < 2 * longest ? std::min(2 * pause_, longest) : shortest;

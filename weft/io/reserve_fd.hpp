@@ -1,4 +1,4 @@
-// accept_reserve: what a listener does when the process has no descriptors left.
+// reserve_fd: what a listener does when the process has no descriptors left.
 //
 // Design: one descriptor is kept open in reserve. It is closed for a short time, so that a waiting
 // connection can be accepted and closed at once. The peer sees an end, and not silence until it
@@ -17,19 +17,19 @@
 
 namespace weft::detail {
 
-class accept_reserve {
+class reserve_fd {
 public:
     // `ahead`: of a listener that may be served by a driver with an armed accept, or null.
-    explicit accept_reserve(std::shared_ptr<accept_ahead> ahead = nullptr) noexcept;
-    accept_reserve(const accept_reserve&) = delete;
-    ~accept_reserve();
+    explicit reserve_fd(std::shared_ptr<prefetched_accepts> ahead = nullptr) noexcept;
+    reserve_fd(const reserve_fd&) = delete;
+    ~reserve_fd();
 
     // Accepts and closes the connections that are queued at `listener`, which is nonblocking; 64 at
     // most. Returns how long to leave the listener alone: 5 ms, or, if the last call is less than 2
     // s ago, twice the previous pause, at most 1 s.
     duration refuse(const descriptor_ref& listener) noexcept;
 
-    accept_ahead* ahead() const noexcept { return ahead_.get(); }
+    prefetched_accepts* ahead() const noexcept { return ahead_.get(); }
 
     std::uint64_t refused_count() const noexcept {
         return refused_count_.load(std::memory_order_relaxed);  // a figure
@@ -40,7 +40,7 @@ private:
     static constexpr duration longest = std::chrono::seconds(1);
     static constexpr int most_at_once = 64;
 
-    const std::shared_ptr<accept_ahead> ahead_;
+    const std::shared_ptr<prefetched_accepts> ahead_;
     spin_lock lock_;  // guards what follows
     int spare_;
     duration pause_ = shortest;

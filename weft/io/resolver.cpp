@@ -33,27 +33,27 @@ std::error_code error_of(int value) noexcept {
 }
 
 // What WEFT_RESOLVER names; ends the program if the name is unknown.
-resolve_by by_environment() noexcept {
+resolver_backend by_environment() noexcept {
     const char* text = std::getenv("WEFT_RESOLVER");
     if (text == nullptr || *text == '\0' || std::strcmp(text, "getaddrinfo") == 0)
-        return resolve_by::getaddrinfo;
-    if (std::strcmp(text, "c_ares") == 0) return resolve_by::c_ares;
+        return resolver_backend::getaddrinfo;
+    if (std::strcmp(text, "c_ares") == 0) return resolver_backend::c_ares;
     detail::line line;
     line.text("weft: WEFT_RESOLVER is \"").text(text);
     line.text("\"; it can be getaddrinfo or c_ares\n").write(2);
     std::_Exit(2);
 }
 
-resolve_by choose(resolve_by wanted) noexcept {
-    if (wanted == resolve_by::automatic) wanted = by_environment();
-    if (wanted != resolve_by::c_ares || detail::dns_query::is_built_in()) return wanted;
+resolver_backend choose(resolver_backend wanted) noexcept {
+    if (wanted == resolver_backend::automatic) wanted = by_environment();
+    if (wanted != resolver_backend::c_ares || detail::dns_query::is_built_in()) return wanted;
     // Relaxed: all that matters is that one caller reports it.
     static constinit atomic<bool> said{false};
     if (!said.exchange(true, std::memory_order_relaxed)) {
         detail::line line;
         line.text("weft: c-ares is not built in; names are resolved by getaddrinfo\n").write(2);
     }
-    return resolve_by::getaddrinfo;
+    return resolver_backend::getaddrinfo;
 }
 
 std::shared_ptr<const resolver_options> settled(resolver_options o) {
@@ -92,7 +92,7 @@ class resolver_core {
 public:
     explicit resolver_core(resolver_options o) : options_(settled(std::move(o))) {}
 
-    resolve_by by() const noexcept { return options_->by; }
+    resolver_backend by() const noexcept { return options_->by; }
 
     // The present lookup of the name, or a new one, whose call is started.
     static std::shared_ptr<lookup> find(const std::shared_ptr<resolver_core>& self,
@@ -121,7 +121,7 @@ public:
         }
         if (self->make_room()) self->names_.insert_or_assign(l->host, kept{l, ++self->uses_});
         ++self->call_count_;
-        if (self->options_->by == resolve_by::c_ares) return l;  // its waiters make the calls
+        if (self->options_->by == resolver_backend::c_ares) return l;  // its waiters make the calls
         l->led = true;
         blocking_pool* const pool = self->options_->pool;
         if (!(pool != nullptr ? *pool : name_pool()).post([l] { call(*l); })) {
@@ -155,9 +155,9 @@ private:
     // Removes the answers that have expired, or else the one that was not used for longest; never a
     // lookup under way, which other callers may join. False: there is no room.
     bool make_room() {
-        if (names_.size() < options_->max_names) return true;
+        if (names_.size() < options_->max_cache_entry_count) return true;
         std::erase_if(names_, [](const auto& n) { return is_stale(*n.second.question); });
-        if (names_.size() < options_->max_names) return true;
+        if (names_.size() < options_->max_cache_entry_count) return true;
         auto oldest = names_.end();
         for (auto n = names_.begin(); n != names_.end(); ++n)
             if ((oldest == names_.end() || n->second.used < oldest->second.used) &&
@@ -217,7 +217,7 @@ resolver::~resolver() = default;
 
 void resolver::forget_all() noexcept { core_->forget_all(); }
 std::size_t resolver::call_count() const noexcept { return core_->call_count(); }
-resolve_by resolver::by() const noexcept { return core_->by(); }
+resolver_backend resolver::by() const noexcept { return core_->by(); }
 
 resolver::resolving resolver::async_resolve(std::string_view host, std::uint16_t port) {
     return {detail::resolver_core::find(core_, host), port};
@@ -237,7 +237,7 @@ bool resolver::resolving::ready() noexcept {
 bool resolver::resolving::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the address of a host", lookup_.get(), this, withdraw);
-    w.await_outside();
+    w.mark_external();
     {
         const std::lock_guard held(lookup_->queue);
         if (lookup_->over) return false;
@@ -273,7 +273,7 @@ bool resolver::resolving::proceed() noexcept {
 bool resolver::resolving::again(waiter& w) noexcept {
     if (!leads_) return true;
     if (lookup_->query != nullptr) lookup_->query->withdraw();
-    if (proceed() || !w.renew(until_, reports_stop)) return true;
+    if (proceed() || !w.rearm(until_, reports_stop)) return true;
     lookup_->query->enlist(w);
     return false;
 }

@@ -40,17 +40,17 @@ const std::error_category& resolver_category() noexcept;
 // What resolves names. In a build without c-ares, c_ares falls back to getaddrinfo, and standard
 // error reports that once. getaddrinfo knows all sources of names that the system has (mDNS, LDAP);
 // c-ares knows resolv.conf, hosts and DNS servers.
-enum class resolve_by : std::uint8_t {
+enum class resolver_backend : std::uint8_t {
     automatic,  // named by WEFT_RESOLVER (getaddrinfo or c_ares), or else getaddrinfo
     getaddrinfo,
     c_ares,
 };
 
 struct resolver_options {
-    duration keep = std::chrono::seconds(5);  // of an answer; the system reports no limit itself
-    std::size_t max_names = 1024;             // names kept; drops the least recently used
-    blocking_pool* pool = nullptr;            // whose threads make the calls; null: that for names
-    resolve_by by = resolve_by::automatic;
+    duration keep = std::chrono::seconds(5);   // of an answer; the system reports no limit itself
+    std::size_t max_cache_entry_count = 1024;  // names kept; drops the least recently used
+    blocking_pool* pool = nullptr;             // whose threads make the calls; null: that for names
+    resolver_backend by = resolver_backend::automatic;
     // For c_ares alone; empty or zero: as the system is configured. With a zero byte in it each
     // query fails: invalid_argument.
     std::string servers{};                // "127.0.0.1:5300,[::1]:53"
@@ -107,7 +107,7 @@ public:
     void forget_all() noexcept;  // drops the answers that are kept
 
     std::size_t call_count() const noexcept;  // queries so far that no kept answer could serve
-    resolve_by by() const noexcept;           // never automatic
+    resolver_backend by() const noexcept;     // never automatic
 
 private:
     std::shared_ptr<detail::resolver_core> core_;

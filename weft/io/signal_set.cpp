@@ -45,7 +45,7 @@ bool can_be_waited_for(int number) noexcept {
 // The handler, on a thread that does not block the signal: blocks it there once the handler has
 // returned, and sends the signal again, to a thread that blocks it. A process may send itself a
 // signal with another's siginfo only by the ID of the sending thread.
-void hand_back(int number, ::siginfo_t* info, void* context) {
+void block_and_resend(int number, ::siginfo_t* info, void* context) {
     const int kept = errno;
     ::sigaddset(&static_cast<::ucontext_t*>(context)->uc_sigmask, number);
     if (::syscall(SYS_rt_sigqueueinfo, ::gettid(), number, info) != 0) ::kill(::getpid(), number);
@@ -57,7 +57,7 @@ bool has_signal(const ::sigset_t& s, int number) noexcept { return ::sigismember
 // All of them, or none.
 bool take_dispositions(const ::sigset_t& signals) noexcept {
     struct ::sigaction ours{};
-    ours.sa_sigaction = hand_back;
+    ours.sa_sigaction = block_and_resend;
     ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     ::sigfillset(&ours.sa_mask);
     const std::lock_guard held(dispositions.lock);
@@ -143,7 +143,7 @@ bool signal_set::waiting::ready() noexcept {
 }
 
 result<signal_info> signal_set::waiting::take(const waiter* w, wait_status how) const noexcept {
-    if (const transferred t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
     signal_info s;
     s.number = static_cast<int>(info_.ssi_signo);
     s.code = info_.ssi_code;

@@ -116,8 +116,8 @@ result<std::size_t> read_until_operation::take(const waiter* w, wait_status how)
     if (is_found_) return end_;
     if (has_no_memory_) return failure(std::errc::not_enough_memory);
     if (filled_ >= most_) return failure(std::errc::message_size);
-    const transferred t = outcome(w, how);
-    return failure(t.error ? t.error : make_error_code(errc::end_of_stream));
+    const transfer_result t = outcome(w, how);
+    return failure(t.error ? t.error : make_error_code(errc::unexpected_eof));
 }
 
 send_file_operation::send_file_operation(stream_core& c, const descriptor_ref& from,
@@ -157,7 +157,7 @@ bool send_file_operation::start(waiter& w) noexcept {
 
 bool send_file_operation::again(waiter& w) noexcept {
     if (!io_operation::again(w)) return false;
-    if (!rests() || !w.renew(deadline(), reports_stop)) return true;
+    if (!rests() || !w.rearm(deadline(), reports_stop)) return true;
     if (w.claim()) w.wake();
     return false;
 }
@@ -180,11 +180,11 @@ bool send_file_operation::look(io_operation& op, std::size_t count) noexcept {
     return self.left_ == 0 || self.rests_;
 }
 
-transferred send_file_operation::take(const waiter* w, wait_status how) noexcept {
+transfer_result send_file_operation::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     let_go();
-    transferred t = outcome(w, how);
-    if (!t.error && t.bytes != all_) t.error = errc::end_of_stream;
+    transfer_result t = outcome(w, how);
+    if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
     return t;
 }
 
@@ -212,10 +212,10 @@ bool closing_operation::look(io_operation& op, std::size_t count) noexcept {
     return self.left_ == 0;
 }
 
-transferred closing_operation::take(const waiter* w, wait_status how) noexcept {
+transfer_result closing_operation::take(const waiter* w, wait_status how) noexcept {
     if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
     let_go();
-    transferred t = outcome(w, how);
+    transfer_result t = outcome(w, how);
     if (left_ == 0)
         t.error = std::make_error_code(std::errc::message_size);
     else if (room_ == nullptr)
@@ -325,12 +325,12 @@ result<std::size_t> stream::read_apart(std::span<std::byte> into, place_t place)
     return moved_or_error(n);
 }
 
-result<lent_bytes> stream::receive(place_t place) {
+result<borrowed_buffer> stream::receive(place_t place) {
     auto op = async_receive();
     return detail::block_for(op, place);
 }
 
-transferred stream::read_exact(std::span<std::byte> into, place_t place) {
+transfer_result stream::read_exact(std::span<std::byte> into, place_t place) {
     auto op = async_read_exact(into);
     return detail::block_for(op, place);
 }
@@ -350,7 +350,7 @@ result<std::size_t> stream::write(std::span<const std::byte> from, place_t place
     return moved_or_error(n);
 }
 
-transferred stream::write_all(std::span<const std::byte> from, place_t place) {
+transfer_result stream::write_all(std::span<const std::byte> from, place_t place) {
     stream_core& c = core();
     const std::int64_t n = send_at_once(c, from);
     if (n == -EAGAIN) [[unlikely]]
@@ -370,7 +370,7 @@ result<std::size_t> stream::read(buffers_of<std::byte> into, place_t place) {
     return detail::block_for(op, place);
 }
 
-transferred stream::write_all(buffers_of<const std::byte> from, place_t place) {
+transfer_result stream::write_all(buffers_of<const std::byte> from, place_t place) {
     auto op = async_write_all(from);
     return detail::block_for(op, place);
 }
@@ -380,13 +380,13 @@ detail::send_file_operation stream::async_send_file(const file& from, std::uint6
     return {core(), from.core().owned.ref(), offset, bytes};
 }
 
-transferred stream::send_file(const file& from, std::uint64_t offset, std::uint64_t bytes,
-                              place_t place) {
+transfer_result stream::send_file(const file& from, std::uint64_t offset, std::uint64_t bytes,
+                                  place_t place) {
     auto op = async_send_file(from, offset, bytes);
     return detail::block_for(op, place);
 }
 
-transferred stream::close_gracefully(time_point deadline, std::size_t most, place_t place) {
+transfer_result stream::close_gracefully(time_point deadline, std::size_t most, place_t place) {
     auto op = async_close_gracefully(deadline, most);
     return detail::block_for(op, place);
 }

@@ -5,8 +5,8 @@
 // or a deadline, and the stream's own limits are deadlines as well.
 //
 //      read         some: at least one byte; zero: the peer has ended        result<size_t>
-//      receive      some, in a driver's buffer, taken when data has come     result<lent_bytes>
-//      read_exact   all of the buffer, or end_of_stream                      transferred
+//      receive      some, in a driver's buffer, taken when data has come result<borrowed_buffer>
+//      read_exact   all of the buffer, or unexpected_eof                      transferred
 //      read_until   to a string, until it holds a delimiter                  result<size_t>
 //      write        some                                                     result<size_t>
 //      write_all    all of it                                                transferred
@@ -133,23 +133,24 @@ public:
     ~receive_operation() {
         if (request_.data != nullptr) request_.give_back();  // take() has not returned it
     }
-    result<lent_bytes> take(const waiter* w, wait_status how) noexcept {
+    result<borrowed_buffer> take(const waiter* w, wait_status how) noexcept {
         if (refused()) return failure(std::errc::operation_in_progress);
         let_go();
         const result<std::size_t> n = some(w, how);
         if (!n) return failure(n.error());
-        if (*n == 0) return lent_bytes();
+        if (*n == 0) return borrowed_buffer();
         auto* const at = static_cast<std::byte*>(std::exchange(request_.data, nullptr));
-        return lent_bytes(*request_.lender, {at, *n});
+        return borrowed_buffer(*request_.lender, {at, *n});
     }
 };
 
-// A read of several calls, which a peer could prolong: see stream_options::min_rate.
+// A read of several calls, which a peer could prolong: see
+// stream_options::min_read_bytes_per_second.
 class long_read_operation : public stream_operation {
 protected:
     long_read_operation(stream_core& c, void* into, std::size_t bytes, std::size_t least) noexcept
         : stream_operation(c, true, into, bytes, least, c.options.read_timeout, "bytes to read"),
-          min_rate_(c.options.min_rate) {}
+          min_rate_(c.options.min_read_bytes_per_second) {}
 
     bool is_measured() const noexcept { return min_rate_ != 0; }
     // This many bytes have come, and more are needed.
@@ -168,11 +169,11 @@ public:
         : long_read_operation(c, into.data(), into.size(), into.size()), all_(into.size()) {
         if (is_measured() && !request_.goes_on()) enough_ = look;
     }
-    transferred take(const waiter* w, wait_status how) noexcept {
+    transfer_result take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
         let_go();
-        transferred t = outcome(w, how);
-        if (!t.error && t.bytes != all_) t.error = errc::end_of_stream;
+        transfer_result t = outcome(w, how);
+        if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
         return t;
     }
 
@@ -221,7 +222,7 @@ class write_all_operation : public write_operation {
 public:
     write_all_operation(stream_core& c, std::span<const std::byte> from) noexcept
         : write_operation(c, from, from.size()) {}
-    transferred take(const waiter* w, wait_status how) noexcept {
+    transfer_result take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
         let_go();
         return outcome(w, how);
@@ -285,7 +286,7 @@ public:
             return static_cast<write_list_operation&>(op).advance(count);
         };
     }
-    transferred take(const waiter* w, wait_status how) noexcept {
+    transfer_result take(const waiter* w, wait_status how) noexcept {
         if (refused()) return {0, std::make_error_code(std::errc::operation_in_progress)};
         let_go();
         return outcome(w, how);
@@ -302,7 +303,7 @@ public:
     bool ready() noexcept;
     bool start(waiter& w) noexcept;
     bool again(waiter& w) noexcept;
-    transferred take(const waiter* w, wait_status how) noexcept;
+    transfer_result take(const waiter* w, wait_status how) noexcept;
 
 private:
     static bool look(io_operation& op, std::size_t count) noexcept;
@@ -323,7 +324,7 @@ class closing_operation final : public stream_operation {
 public:
     closing_operation(stream_core& c, time_point deadline, std::size_t most) noexcept;
     bool ready() noexcept;
-    transferred take(const waiter* w, wait_status how) noexcept;
+    transfer_result take(const waiter* w, wait_status how) noexcept;
 
 private:
     static constexpr std::size_t room_bytes = 16384;
@@ -376,16 +377,16 @@ public:
         return detail::is_on_shared_stack() ? read_apart(into, place) : read_here(into, place);
     }
     result<std::size_t> read(buffers_of<std::byte> into, place_t place = place_t::current());
-    transferred write_all(buffers_of<const std::byte> from, place_t place = place_t::current());
+    transfer_result write_all(buffers_of<const std::byte> from, place_t place = place_t::current());
     // As read(), into a buffer of the driver (borrowed_buffer.hpp). Empty: the peer has ended.
     [[nodiscard]] detail::receive_operation async_receive() noexcept {
         return detail::receive_operation(core());
     }
-    result<lent_bytes> receive(place_t place = place_t::current());
-    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current());
+    result<borrowed_buffer> receive(place_t place = place_t::current());
+    transfer_result read_exact(std::span<std::byte> into, place_t place = place_t::current());
     // Appends to `text` until it holds the delimiter `mark` ("\r\n"), and returns the length of
     // `text` up to the end of the delimiter; bytes that have come after it stay in `text`, for the
-    // next call. message_size: the first `most` bytes have no delimiter. end_of_stream: the peer
+    // next call. message_size: the first `most` bytes have no delimiter. unexpected_eof: the peer
     // has ended before it. What has come without the delimiter is in `text` in any case, also if
     // its memory cannot grow (not_enough_memory).
     [[nodiscard]] detail::read_until_operation async_read_until(std::string& text,
@@ -396,19 +397,19 @@ public:
     result<std::size_t> read_until(std::string& text, std::string_view mark,
                                    std::size_t most = 65536, place_t place = place_t::current());
     result<std::size_t> write(std::span<const std::byte> from, place_t place = place_t::current());
-    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current());
+    transfer_result write_all(std::span<const std::byte> from, place_t place = place_t::current());
 
     // Sends bytes of a regular file from `offset` on, by sendfile(2): they are not copied through
     // the program, and the file's position is not used. Sends at most a MiB at a time, and then
     // lets others run. What is not in memory is read from the disk during the call, and the thread
-    // waits for it: for cold files use read() and write_all(). end_of_stream: the file was, or has
+    // waits for it: for cold files use read() and write_all(). unexpected_eof: the file was, or has
     // become, shorter. is_a_directory, invalid_argument: it is not a regular file.
     // bad_file_descriptor: the file was closed, or is not open for reading.
     [[nodiscard]] detail::send_file_operation async_send_file(const file& from,
                                                               std::uint64_t offset,
                                                               std::uint64_t bytes) noexcept;
-    transferred send_file(const file& from, std::uint64_t offset, std::uint64_t bytes,
-                          place_t place = place_t::current());
+    transfer_result send_file(const file& from, std::uint64_t offset, std::uint64_t bytes,
+                              place_t place = place_t::current());
 
     // Ends one direction or both; the peer's reads then find the end. Does not wait.
     result<void> shutdown(direction d) noexcept;
@@ -428,8 +429,8 @@ public:
         time_point deadline, std::size_t most = 16u << 20) noexcept {
         return {core(), deadline, most};
     }
-    transferred close_gracefully(time_point deadline, std::size_t most = 16u << 20,
-                                 place_t place = place_t::current());
+    transfer_result close_gracefully(time_point deadline, std::size_t most = 16u << 20,
+                                     place_t place = place_t::current());
     // As close(), but the peer gets a reset, and what was not sent is dropped.
     void abort() noexcept;
 

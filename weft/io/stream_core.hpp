@@ -29,10 +29,10 @@ struct stream_options {
     duration write_timeout = duration::max();  // the same
     // Bytes per second; zero: none. Needs a read_timeout, which is then how long a peer may be
     // behind, in read_exact and read_until: each byte that comes while they wait moves their
-    // deadline on by 1/min_rate s, but to no later than read_timeout from then. So a peer that
-    // sends a byte now and then is timed_out, and one that is slow and steady is served, however
-    // long it takes.
-    std::uint32_t min_rate = 0;
+    // deadline on by 1/min_read_bytes_per_second s, but to no later than read_timeout from then. So
+    // a peer that sends a byte now and then is timed_out, and one that is slow and steady is
+    // served, however long it takes.
+    std::uint32_t min_read_bytes_per_second = 0;
 };
 
 namespace detail {
@@ -52,8 +52,8 @@ struct stream_core {
         return to_read ? read_by_somebody : written_by_somebody;
     }
     void set_options(const stream_options& o) noexcept {
-        WEFT_ASSERT(o.min_rate == 0 || o.read_timeout != duration::max(),
-                    "a stream has a min_rate, and no read_timeout to put off");
+        WEFT_ASSERT(o.min_read_bytes_per_second == 0 || o.read_timeout != duration::max(),
+                    "a stream has a min_read_bytes_per_second, and no read_timeout to put off");
         options = o;
     }
 };

@@ -54,7 +54,7 @@ bool stream_transfer::start(waiter& w, transfer_room& r) noexcept {
         r.deadline = after(now(), timeout);
         has_deadline_ = true;
     }
-    w.await_outside();
+    w.mark_external();
     const char* const what = reads_ ? "bytes to read" : "room to write";
     io_driver* const here = io_driver_here();
     if (here != nullptr && here->completes() && may_be_given()) {
@@ -101,7 +101,7 @@ bool stream_transfer::again(waiter& w) noexcept {
     if (w.status() == wait_status::timed_out || (by_line && w.is_late())) return true;
     if (by_line ? attempt() : completed(w)) return true;
     const bool polls = !by_line && room_->given.poll_first;
-    if (!w.renew(deadline(), reports_stop)) return true;
+    if (!w.rearm(deadline(), reports_stop)) return true;
     io_driver* const here = io_driver_here();  // another one, if the flow has migrated
     if (here != nullptr && here->completes() && may_be_given()) {
         w.interrupt_by(interrupt);  // it may have begun in a line

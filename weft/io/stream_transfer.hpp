@@ -110,7 +110,7 @@ protected:
         has_turn_ = true;
         static_cast<void>(progress(static_cast<std::int64_t>(count)));
     }
-    transferred outcome(const waiter* w, wait_status how) noexcept {
+    transfer_result outcome(const waiter* w, wait_status how) noexcept {
         let_go();
         if (through_ && error_ == 0) [[likely]]
             return {done_, {}};
@@ -118,7 +118,7 @@ protected:
     }
     // The same if a part is as good as the whole.
     result<std::size_t> some(const waiter* w, wait_status how) noexcept {
-        const transferred t = outcome(w, how);
+        const transfer_result t = outcome(w, how);
         if (t.error && t.bytes == 0) return failure(t.error);
         return t.bytes;
     }
@@ -207,7 +207,7 @@ public:
         : write_all_transfer(c, from) {
         go_on_from(sent);
     }
-    transferred take(const waiter* w, wait_status how) noexcept { return outcome(w, how); }
+    transfer_result take(const waiter* w, wait_status how) noexcept { return outcome(w, how); }
 };
 
 }  // namespace weft::detail

@@ -17,13 +17,13 @@ result<descriptor> own_messages(int number) noexcept {
 }
 
 result<void> message_send::take(const waiter* w, wait_status how) const noexcept {
-    if (const transferred t = outcome(w, how); t.error) return failure(t.error);
+    if (const transfer_result t = outcome(w, how); t.error) return failure(t.error);
     return {};
 }
 
 result<received> message_recv::take(const waiter* w, wait_status how) const noexcept {
     result<received> r = taken(w, how);
-    if (r && r->bytes == 0 && r->lost == 0) return failure(errc::end_of_stream);
+    if (r && r->bytes == 0 && r->lost == 0) return failure(errc::unexpected_eof);
     return r;
 }
 

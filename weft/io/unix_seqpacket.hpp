@@ -7,7 +7,7 @@
 //   while (auto m = b.recv(buffer)) use(std::span(buffer).first(m->bytes));   // "one", "two"
 //
 // Messages arrive whole, one per receive, in the order in which they were sent; what did not fit
-// into the buffer is lost and counted. end_of_stream: the peer has ended. To the system an empty
+// into the buffer is lost and counted. unexpected_eof: the peer has ended. To the system an empty
 // message looks like the end, so none is sent (invalid_argument), and an empty message of a peer
 // reads as the end. Callers may send and receive concurrently.
 #pragma once

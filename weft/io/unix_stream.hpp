@@ -48,8 +48,8 @@ public:
         std::span<std::byte> into, std::span<owned_number> room) noexcept {
         return {core(), into, room};
     }
-    transferred send_numbers(std::span<const std::byte> from, std::span<const int> numbers,
-                             place_t place = place_t::current()) {
+    transfer_result send_numbers(std::span<const std::byte> from, std::span<const int> numbers,
+                                 place_t place = place_t::current()) {
         auto op = async_send_numbers(from, numbers);
         return detail::block_for(op, place);
     }

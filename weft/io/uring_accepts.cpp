@@ -66,7 +66,7 @@ uring_accepts::~uring_accepts() {
     }
 }
 
-uring_accepts::served* uring_accepts::find(const accept_ahead* of) const noexcept {
+uring_accepts::served* uring_accepts::find(const prefetched_accepts* of) const noexcept {
     served* s = first_.get();
     while (s != nullptr && s->ahead.get() != of) s = s->next.get();
     return s;
@@ -121,7 +121,7 @@ void uring_accepts::tell(std::uint64_t what, int n, bool more) noexcept {
         ::close(n);
     } else if (n >= 0) {
         any_unwanted_ = true;
-        if (s.ahead->count() >= accept_ahead::most) end(s);
+        if (s.ahead->count() >= prefetched_accepts::most) end(s);
     }
     if (more) return;
     s.under_way = s.ending = false;
@@ -135,11 +135,11 @@ void uring_accepts::end_unwanted() noexcept {
         if (s->waiting.empty() && s->ahead->count() != 0) end(*s);
 }
 
-void uring_accepts::end(const accept_ahead* of) noexcept {
+void uring_accepts::end(const prefetched_accepts* of) noexcept {
     if (served* const s = find(of)) end(*s);
 }
 
-void uring_accepts::end_all() noexcept {
+void uring_accepts::cancel_all() noexcept {
     for (served* s = first_.get(); s != nullptr; s = s->next.get()) end(*s);
 }
 

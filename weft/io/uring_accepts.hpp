@@ -46,8 +46,8 @@ public:
             end_unwanted();
     }
     // Others accept from that listener, which may be destroyed by now.
-    void end(const accept_ahead* of) noexcept;
-    void end_all() noexcept;
+    void end(const prefetched_accepts* of) noexcept;
+    void cancel_all() noexcept;
     bool is_under_way() const noexcept;
 
 private:
@@ -64,7 +64,7 @@ private:
         io_request* last_ = nullptr;  // has no meaning while it is empty
     };
     struct served {
-        std::shared_ptr<accept_ahead> ahead;
+        std::shared_ptr<prefetched_accepts> ahead;
         descriptor_ref of;
         line_of_requests waiting;
         bool under_way = false;  // the system has the request; it is a user of the entry
@@ -73,7 +73,7 @@ private:
     };
     static_assert(alignof(served) > tag_bits);
 
-    served* find(const accept_ahead* of) const noexcept;
+    served* find(const prefetched_accepts* of) const noexcept;
     void go_on(served& s) noexcept;
     void end(served& s) noexcept;
     void end_unwanted() noexcept;

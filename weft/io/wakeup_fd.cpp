@@ -9,23 +9,23 @@
 
 namespace weft::detail {
 
-wake_fd::wake_fd() : number_(open_event_fd(false)) {
+wakeup_fd::wakeup_fd() : number_(open_event_fd(false)) {
     if (number_ < 0) throw_system_error(errno, "eventfd");
 }
 
-wake_fd::~wake_fd() { ::close(number_); }
+wakeup_fd::~wakeup_fd() { ::close(number_); }
 
-void wake_fd::always_tell() noexcept {
+void wakeup_fd::always_tell() noexcept {
     if (always_.exchange(true, std::memory_order_relaxed)) return;
     // Acquire and release: a wake either is in the word by now, or comes after this and sees
     // `always_`.
     if (state_.fetch_or(0, std::memory_order_acq_rel) == woken) tell();
 }
 
-void wake_fd::tell() noexcept { tell_event_fd(number_); }
+void wakeup_fd::tell() noexcept { tell_event_fd(number_); }
 
-void wake_fd::drain() noexcept { drain_event_fd(number_); }
+void wakeup_fd::drain() noexcept { drain_event_fd(number_); }
 
-void wake_fd::forget_told() noexcept { forget_event_fd(number_); }
+void wakeup_fd::forget_told() noexcept { forget_event_fd(number_); }
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// wake_fd: the descriptor by which other threads end the sleep of a driver that waits for
+// wakeup_fd: the descriptor by which other threads end the sleep of a driver that waits for
 // descriptors.
 //
 // Design: a word says whether the driver sleeps, so that a wake of a driver that is awake is one
@@ -11,11 +11,11 @@
 
 namespace weft::detail {
 
-class wake_fd {
+class wakeup_fd {
 public:
-    wake_fd();  // throws system_error
-    wake_fd(const wake_fd&) = delete;
-    ~wake_fd();
+    wakeup_fd();  // throws system_error
+    wakeup_fd(const wakeup_fd&) = delete;
+    ~wakeup_fd();
 
     int number() const noexcept { return number_; }
 

@@ -10,8 +10,8 @@
 // leaves the table when its wait ends, so each later reply is too late. A reply that has come wins
 // over the deadline and the stop that it meets.
 //
-// It gives its value once: a second wait fails with value_taken, or, after a wait that failed, with
-// the same error. It does not move.
+// It gives its value once: a second wait fails with value_already_taken, or, after a wait that
+// failed, with the same error. It does not move.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ public:
         if (!table_.insert(*this)) over_ = manager_errc::id_in_use;
     }
     ~expected_reply() {
-        if (!over_) static_cast<void>(leave(manager_errc::nobody_waits));
+        if (!over_) static_cast<void>(leave(manager_errc::no_such_request));
     }
 
     std::uint64_t sequence() const noexcept { return awaited_reply::sequence; }
@@ -56,7 +56,7 @@ public:
             w.enlist("a reply", reply_, this, [](waiter& gone) noexcept {
                 gone.template operation<waiting>().reply_->state_.withdraw(gone);
             });
-            w.await_outside();
+            w.mark_external();
             return reply_->state_.enlist(w);
         }
         time_point deadline() const noexcept { return deadline_; }
@@ -109,7 +109,7 @@ private:
     detail::outcome_t<T> end(std::error_code otherwise) {
         if (over_) return outcome::failed(over_);
         if (!state_.is_ready() && leave(otherwise)) return outcome::failed(otherwise);
-        over_ = manager_errc::value_taken;
+        over_ = manager_errc::value_already_taken;
         if (error_ != nullptr) std::rethrow_exception(error_);
         if constexpr (std::is_void_v<T>)
             return {};

@@ -3,7 +3,7 @@
 namespace weft::detail {
 
 managed_coroutine_base::managed_coroutine_base(const managed_kind& k, task_flow& f, manager_core& c,
-                                               bool launched, launcher& where) noexcept
+                                               bool launched, scheduler& where) noexcept
     : managed_task(k, f, c, launched), on(&where), kill_(resume), give_up_(destroy) {
     resume = first_turn;
     destroy = no_turn;
@@ -20,14 +20,14 @@ managed_coroutine_base::managed_coroutine_base(const managed_kind& k, task_flow&
 }
 
 void managed_coroutine_base::launch_coroutine(managed_task& t, bool at_once) {
-    launcher& there = *of(t).on;
+    scheduler& there = *of(t).on;
     executor* const here = current_executor();
     const bool may =
-        here != nullptr && (here == there.only_executor() || &here->begins_on() == &there);
+        here != nullptr && (here == there.fixed_executor() || &here->default_scheduler() == &there);
     if (at_once && may)
         run_turn(*here, t.frame::handle(), nullptr);
     else
-        there.launch(t.errand);
+        there.schedule(t.errand);
 }
 
 void managed_coroutine_base::become_killable() noexcept {
@@ -60,7 +60,7 @@ void managed_coroutine_base::stop_coroutine(managed_task& t, stop_reason reason)
 
 killable managed_coroutine_base::may_be_ended_coroutine(const managed_task& t) noexcept {
     const task_flow& f = task_flow::of(*t.line);
-    if (!f.enrolled) return killable::on_arrival;  // its turn is posted here, see resume_on
+    if (!f.registered) return killable::on_arrival;  // its turn is posted here, see resume_on
     return f.waiting != nullptr ? killable::now : killable::never;
 }
 

@@ -20,10 +20,10 @@ namespace weft::detail {
 void managed_coroutine_ended(void* task) noexcept;
 
 struct managed_coroutine_base : managed_task {
-    launcher* const on;
+    scheduler* const on;
 
     managed_coroutine_base(const managed_kind& k, task_flow& f, manager_core& c, bool launched,
-                           launcher& where) noexcept;
+                           scheduler& where) noexcept;
 
     static managed_coroutine_base& of(managed_task& t) noexcept {
         return static_cast<managed_coroutine_base&>(t);
@@ -47,7 +47,7 @@ template <class T>
 struct managed_coroutine final : managed_coroutine_base {
     task_run<T> run;
 
-    managed_coroutine(manager_core& c, task_run<T>&& r, bool launched, launcher& where) noexcept
+    managed_coroutine(manager_core& c, task_run<T>&& r, bool launched, scheduler& where) noexcept
         : managed_coroutine_base(managed_kind_of, *r, c, launched, where), run(std::move(r)) {}
 
     static void* operator new(std::size_t bytes) { return block_cache::acquire(bytes); }
@@ -76,11 +76,11 @@ struct managed_coroutine final : managed_coroutine_base {
 
 // Throws bad_alloc; the task is then unchanged.
 template <class T>
-managed_task& make_managed_coroutine(manager_core& c, task<T>&& t, bool launched, launcher& on,
+managed_task& make_managed_coroutine(manager_core& c, task<T>&& t, bool launched, scheduler& on,
                                      std::source_location place) {
     static_assert(!std::is_reference_v<T>, "a managed task returns a value, or nothing");
     // If it is launched at once, its home may be set here: no other thread can see the task yet.
-    task_run<T> run(std::move(t), launched ? on.only_executor() : nullptr, place);
+    task_run<T> run(std::move(t), launched ? on.fixed_executor() : nullptr, place);
     return *new managed_coroutine<T>(c, std::move(run), launched, on);
 }
 

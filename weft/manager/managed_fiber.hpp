@@ -75,11 +75,11 @@ struct managed_body {
 // Throws bad_alloc; the function is then not called.
 template <class F>
 managed_task& make_managed_fiber(manager_core& c, F&& f, const fiber_options& options,
-                                 launcher& on) {
+                                 scheduler& on) {
     using T = std::invoke_result_t<std::decay_t<F>>;
     static_assert(!std::is_reference_v<T>, "a managed task returns a value, or nothing");
     using body = managed_body<T, std::decay_t<F>>;
-    const bool launched = options.launch != launch::lazy;
+    const bool launched = options.launch != launch::deferred;
     auto made = std::make_unique<managed_fiber<T>>(c, launched);
     made->set_body(fiber_body<body>{made.get(), body{made.get(), std::forward<F>(f)}},
                    {.name = options.name,
@@ -89,7 +89,7 @@ managed_task& make_managed_fiber(manager_core& c, F&& f, const fiber_options& op
                     .shared = options.shared});
     made->inherit_context();
     made->target = &on;
-    made->home = on.only_executor();  // no other thread can see it yet
+    made->home = on.fixed_executor();  // no other thread can see it yet
     return *made.release();
 }
 

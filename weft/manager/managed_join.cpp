@@ -11,7 +11,7 @@ bool managed_end::start(waiter& w) noexcept {
         auto& self = gone.operation<managed_end>();
         self.task_->joiners.withdraw(self.node_);
     });
-    if (!task_->line->is_at(current_executor())) w.await_outside();
+    if (!task_->line->is_at(current_executor())) w.mark_external();
     return task_->joiners.enlist(node_);
 }
 

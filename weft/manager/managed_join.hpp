@@ -35,7 +35,7 @@ protected:
     // When the task is done, or the join refused: why there is no value, if so. Throws `stopped`.
     std::error_code finish(const waiter* w, wait_status how);
     void expect(type_id t) noexcept {
-        if (!refused_ && task_->kind->value_type != t) refused_ = manager_errc::other_type;
+        if (!refused_ && task_->kind->value_type != t) refused_ = manager_errc::type_mismatch;
     }
     // Throws the exception that left the task.
     void rethrow();
@@ -77,7 +77,7 @@ public:
     detail::outcome_t<T> take(const waiter* w, wait_status how) {
         if (const std::error_code why = finish(w, how)) return outcome::failed(why);
         rethrow();
-        if (!task_->state.take()) return outcome::failed(manager_errc::value_taken);
+        if (!task_->state.take()) return outcome::failed(manager_errc::value_already_taken);
         if constexpr (std::is_void_v<T>) {
             return {};
         } else {

@@ -23,7 +23,7 @@ managed_task::~managed_task() {
 void managed_task::free() noexcept {
     // Relaxed: the join that has set it has released its reference since.
     if (error != nullptr && !error_seen.load(std::memory_order_relaxed))
-        report_unhandled(error, who());
+        report_unhandled(error, info());
     kind->free(*this);
 }
 

@@ -121,7 +121,7 @@ struct managed_task : frame {
         return label != nullptr ? std::string_view(label.get()) : std::string_view();
     }
     void set_name(std::string_view name);  // before the task is published. Throws bad_alloc
-    party who() const noexcept { return {kind->name, key, label.get()}; }
+    agent_info info() const noexcept { return {kind->name, key, label.get()}; }
     // False: its hooks are being called, or were; the caller still owns the hook.
     [[nodiscard]] bool add_hook(finish_hook& h) noexcept;
     // In that case, calls the hook here and now.

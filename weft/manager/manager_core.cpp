@@ -36,7 +36,7 @@ manager_core::~manager_core() {
     if (!live_.is_empty()) {
         const shield from_our_own_stop;
         const time_point patience = after(weft::now(), destruction_patience);
-        if (!await(async_wait_empty(patience)) && !live_.is_empty())
+        if (!await(async_wait_until_idle(patience)) && !live_.is_empty())
             fail("a task_manager is destroyed, and executors that nobody runs have tasks of it", {},
                  unknown_place);
     }
@@ -47,7 +47,7 @@ manager_core::~manager_core() {
 // -- live tasks --------------------------------------------------------------------------------
 
 std::error_code manager_core::admit() noexcept {
-    switch (live_.admit(options_.live_limit)) {
+    switch (live_.admit(options_.max_live_count)) {
         case live_count::verdict::admitted:
             return {};
         case live_count::verdict::closed:
@@ -80,13 +80,13 @@ void manager_core::rest_timer() noexcept {
     if (const weft::tick n = table_.next(); n != tick_never) timer_->need(time_of(n));
 }
 
-launcher& manager_core::launcher_for(launcher* asked, std::source_location place) const {
+scheduler& manager_core::launcher_for(scheduler* asked, std::source_location place) const {
     if (asked != nullptr) return *asked;
     if (options_.on != nullptr) return *options_.on;
     executor* const here = current_executor();
     if (here == nullptr)
         fail("a task is spawned outside of any executor: name one, {.on = &loop}", {}, place);
-    return here->begins_on();
+    return here->default_scheduler();
 }
 
 // -- by id --------------------------------------------------------------------------------------
@@ -95,7 +95,8 @@ std::error_code manager_core::start(std::uint64_t id) {
     const managed_ref t = find(id);
     if (!t) return manager_errc::no_such_task;
     if (!t->state.launch())
-        return t->state.is_decided() ? manager_errc::already_ending : manager_errc::already_started;
+        return t->state.is_decided() ? manager_errc::already_stopping
+                                     : manager_errc::already_started;
     t->kind->launch(*t, false);
     return {};
 }
@@ -106,7 +107,7 @@ std::error_code manager_core::cancel(std::uint64_t id, stop_reason reason) noexc
 }
 
 std::error_code manager_core::cancel(managed_task& t, stop_reason reason) noexcept {
-    if (!t.end(managed_status::cancelled, reason)) return manager_errc::already_ending;
+    if (!t.end(managed_status::cancelled, reason)) return manager_errc::already_stopping;
     table_.close(t.key);
     return {};
 }
@@ -123,7 +124,7 @@ std::error_code manager_core::kill(managed_task& t, stop_reason reason) noexcept
         return {};
     }
     t.force();
-    return manager_errc::already_ending;
+    return manager_errc::already_stopping;
 }
 
 // -- time ---------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ void manager_core::stop_all(stop_reason reason, duration grace) noexcept {
     if (timer_ != nullptr) rest_timer();  // there may be no task that needs it
 }
 
-manager_statistics manager_core::statistics() const noexcept {
+manager_stats manager_core::stats() const noexcept {
     const task_table::census c = table_.count();
     const auto ended = [&](managed_status s) { return c.ended[static_cast<std::size_t>(s)]; };
     return {.living = live_.count(),
@@ -231,7 +232,7 @@ manager_statistics manager_core::statistics() const noexcept {
             .refused = refused_.load(std::memory_order_relaxed),
             .awaited_replies = replies_.count(),
             .late_replies = replies_.late_count(),
-            .misfits = misfits_.load(std::memory_order_relaxed) + replies_.misfit_count()};
+            .type_mismatches = misfits_.load(std::memory_order_relaxed) + replies_.misfit_count()};
 }
 
 bool manager_core::emptiness::start(waiter& w) noexcept {
@@ -240,7 +241,7 @@ bool manager_core::emptiness::start(waiter& w) noexcept {
         auto& self = gone.operation<emptiness>();
         self.core_->live_.withdraw(self.node_);
     });
-    w.await_outside();
+    w.mark_external();
     return core_->live_.enlist(node_);
 }
 

@@ -25,18 +25,18 @@ namespace weft {
 inline constexpr std::size_t unlimited = ~std::size_t{0};
 
 struct manager_options {
-    launcher* on = nullptr;      // for tasks without one; null: the executor that spawns
+    scheduler* on = nullptr;     // for tasks without one; null: the executor that spawns
     executor* timers = nullptr;  // its timers end late tasks; null: tick()'s caller does
     // The time from which durations count until the first tick.
     time_point start = steady_now();
     duration resolution = std::chrono::milliseconds(1);  // of deadlines, rounded up to
     // A late task is requested to stop, and killed if it is still live after this.
     duration grace = std::chrono::seconds(1);
-    std::size_t live_limit = unlimited;  // at most so many live tasks; more are refused by name
-    std::size_t shard_count = 8;         // of the ids, a power of two
+    std::size_t max_live_count = unlimited;  // at most so many live tasks; more are refused by name
+    std::size_t shard_count = 8;             // of the ids, a power of two
 };
 
-struct manager_statistics {
+struct manager_stats {
     std::size_t living = 0;
     std::size_t deadlines = 0;  // live tasks that have a deadline
     std::uint64_t done = 0;
@@ -45,8 +45,8 @@ struct manager_statistics {
     std::uint64_t timed_out = 0;
     std::uint64_t refused = 0;  // at the limit
     std::size_t awaited_replies = 0;
-    std::uint64_t late_replies = 0;  // without a waiter for them, or not any more
-    std::uint64_t misfits = 0;       // values of another type than the waiter's
+    std::uint64_t late_replies = 0;     // without a waiter for them, or not any more
+    std::uint64_t type_mismatches = 0;  // values of another type than the waiter's
 };
 
 namespace detail {
@@ -67,13 +67,13 @@ public:
     // Called by the task, as the last thing that it does here.
     void leave(managed_task& t) noexcept;
 
-    launcher& launcher_for(launcher* asked, std::source_location place) const;
+    scheduler& launcher_for(scheduler* asked, std::source_location place) const;
 
     managed_ref find(std::uint64_t id) noexcept { return table_.find(id); }
     // See task_table.
     resume_offer offer(std::uint64_t id, type_id type, kept_value* keep) noexcept {
         const resume_offer o = table_.offer(id, type, keep);
-        if (o.refused == manager_errc::other_type) [[unlikely]]
+        if (o.refused == manager_errc::type_mismatch) [[unlikely]]
             misfits_.fetch_add(1, std::memory_order_relaxed);
         return o;
     }
@@ -98,7 +98,7 @@ public:
     void reopen() noexcept { live_.reopen(); }
     std::vector<std::uint64_t> ids() const { return table_.ids(); }
     std::size_t count() const noexcept { return live_.count(); }
-    manager_statistics statistics() const noexcept;
+    manager_stats stats() const noexcept;
     void check() const noexcept { table_.check(); }
 
     reply_table& replies() noexcept { return replies_; }
@@ -123,7 +123,7 @@ public:
         time_point deadline_;
         wait_node node_;
     };
-    [[nodiscard]] emptiness async_wait_empty(time_point deadline) noexcept {
+    [[nodiscard]] emptiness async_wait_until_idle(time_point deadline) noexcept {
         return {*this, deadline};
     }
 

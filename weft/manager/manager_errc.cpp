@@ -11,7 +11,7 @@ class own_manager_category final : public std::error_category {
         switch (static_cast<manager_errc>(value)) {
             case manager_errc::no_such_task:
                 return "no such task";
-            case manager_errc::already_ending:
+            case manager_errc::already_stopping:
                 return "the task is ending already";
             case manager_errc::already_started:
                 return "the task has been started already";
@@ -19,15 +19,15 @@ class own_manager_category final : public std::error_category {
                 return "too many tasks live";
             case manager_errc::id_in_use:
                 return "the id is in use";
-            case manager_errc::other_type:
+            case manager_errc::type_mismatch:
                 return "a value of another type";
-            case manager_errc::not_taken:
+            case manager_errc::value_pending:
                 return "the value before has not been taken yet";
-            case manager_errc::nobody_waits:
+            case manager_errc::no_such_request:
                 return "nobody waits for this reply";
             case manager_errc::killed:
                 return "the task was killed";
-            case manager_errc::value_taken:
+            case manager_errc::value_already_taken:
                 return "the task's value has been taken";
             case manager_errc::waits_for_itself:
                 return "the task would wait for itself";

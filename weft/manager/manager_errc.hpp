@@ -10,18 +10,18 @@
 namespace weft {
 
 enum class manager_errc {
-    no_such_task = 1,   // no task has that id; a task that had it is done
-    already_ending,     // the task is done, or was cancelled, killed or timed out before
-    already_started,    // start of a task that is no longer `created`
-    too_many_tasks,     // at the limit of live tasks
-    id_in_use,          // the given id is another task's
-    other_type,         // the value's type is not the waiter's, or not what the task returns
-    not_taken,          // an earlier value for the task has not been taken yet
-    nobody_waits,       // the reply came too late, or twice
-    killed,             // the task was killed
-    value_taken,        // an earlier join has taken what the task returned
-    waits_for_itself,   // a task joins itself
-    waits_in_a_circle,  // a task joins a task that waits for its end
+    no_such_task = 1,     // no task has that id; a task that had it is done
+    already_stopping,     // the task is done, or was cancelled, killed or timed out before
+    already_started,      // start of a task that is no longer `created`
+    too_many_tasks,       // at the limit of live tasks
+    id_in_use,            // the given id is another task's
+    type_mismatch,        // the value's type is not the waiter's, or not what the task returns
+    value_pending,        // an earlier value for the task has not been taken yet
+    no_such_request,      // the reply came too late, or twice
+    killed,               // the task was killed
+    value_already_taken,  // an earlier join has taken what the task returned
+    waits_for_itself,     // a task joins itself
+    waits_in_a_circle,    // a task joins a task that waits for its end
 };
 
 const std::error_category& manager_category() noexcept;

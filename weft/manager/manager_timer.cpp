@@ -35,7 +35,7 @@ void manager_timer::rest() noexcept {
 bool manager_timer::want(time_point t) noexcept {
     wanted_ = t;
     if (posted_ || calling_) return false;  // the message or the call sees it
-    if (!on_.is_here()) return posted_ = true;
+    if (!on_.running_in_this_thread()) return posted_ = true;
     follow();
     return false;
 }
@@ -51,7 +51,7 @@ void manager_timer::let_go() noexcept {
         break;
     }
     if (!post) return;
-    if (on_.is_here())
+    if (on_.running_in_this_thread())
         receive(this);
     else
         on_.post(message_);

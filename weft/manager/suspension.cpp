@@ -26,7 +26,7 @@ void suspend_core::withdraw(waiter& w) noexcept {
 
 kept_value* suspend_core::start_wait(waiter& w, type_id type) noexcept {
     w.enlist("a resume by its manager", task_, this, withdraw, interrupt);
-    w.await_outside();
+    w.mark_external();
     manager_core& core = task_->core;
     for (;;) {
         kept_value* const kept = core.suspend(*task_, w, type);

@@ -64,19 +64,19 @@ private:
 };
 
 template <class V>
-struct told_value final : kept_value {
+struct delivered_value final : kept_value {
     V value;
 
     template <class... A>
-    explicit told_value(A&&... a)
+    explicit delivered_value(A&&... a)
         : kept_value{type_id_of<V>(),
-                     [](kept_value& v) noexcept { delete static_cast<told_value*>(&v); }},
+                     [](kept_value& v) noexcept { delete static_cast<delivered_value*>(&v); }},
           value(std::forward<A>(a)...) {}
     static void* operator new(std::size_t bytes) {
-        return block_cache::acquire(bytes, alignof(told_value));
+        return block_cache::acquire(bytes, alignof(delivered_value));
     }
     static void operator delete(void* p, std::size_t bytes) noexcept {
-        block_cache::release(p, bytes, alignof(told_value));
+        block_cache::release(p, bytes, alignof(delivered_value));
     }
 };
 
@@ -96,8 +96,8 @@ public:
     bool start(waiter& w) {
         kept_value* const found = start_wait(w, type_id_of<value_type>());
         if (found == nullptr) return true;
-        const std::unique_ptr<told_value<value_type>> kept(
-            static_cast<told_value<value_type>*>(found));
+        const std::unique_ptr<delivered_value<value_type>> kept(
+            static_cast<delivered_value<value_type>*>(found));
         value.emplace(std::move(kept->value));
         return false;
     }
@@ -138,7 +138,7 @@ std::error_code resume_task(manager_core& core, std::uint64_t id, V&& v) {
         return {};
     }
     if (o.refused != manager_errc()) return o.refused;
-    auto keep = std::make_unique<told_value<value>>(std::forward<V>(v));
+    auto keep = std::make_unique<delivered_value<value>>(std::forward<V>(v));
     o = core.offer(id, keep->type, keep.get());
     if (o.kept) static_cast<void>(keep.release());
     if (o.to != nullptr) resume_waiter<value>(o, std::move(keep->value));

@@ -24,7 +24,7 @@
 // - Time is the time of `timers`, or of the caller of tick(). Durations count from the last tick,
 //   or before the first tick from manager_options::start.
 // - An id is valid as long as its task. A joiner that needs the value of a task that may end before
-//   the join takes a handle (spawn_held).
+//   the join takes a handle (spawn_with_handle).
 // - An exception that leaves a task is thrown to its joiner; without a joiner it goes to
 //   on_unhandled().
 //
@@ -33,7 +33,7 @@
 // run, it waits for one second at most, and then ends the program. The executor of `timers`
 // outlives the manager.
 //
-// Ids: `Ids` generates ids of the user's own, which are then looked up in a map. given_ids
+// Ids: `Ids` generates ids of the user's own, which are then looked up in a map. user_ids
 // generates none: each spawn_as() is given the id.
 #pragma once
 
@@ -57,15 +57,15 @@ struct spawn_options {
     duration timeout = duration::max();  // from now; max(): none
     any_data private_data = {};          // any object; see this_managed::private_data
     weft::launch launch = launch::post;  // lazy: runs after start(id)
-    launcher* on = nullptr;              // an executor or a pool; null: the manager's `on`
+    scheduler* on = nullptr;             // an executor or a pool; null: the manager's `on`
     // For fibers only.
     std::size_t stack_bytes = default_stack_bytes;
-    stack_source stack = {};
+    stack_allocator_ref stack = {};
     fp_environment fp = fp_environment::own;
 };
 
-struct slot_ids {};   // the manager's own ids
-struct given_ids {};  // only ids that are given to spawn_as()
+struct generated_ids {};  // the manager's own ids
+struct user_ids {};       // only ids that are given to spawn_as()
 
 namespace detail {
 
@@ -76,10 +76,10 @@ inline constexpr bool is_task<task<T>> = true;
 
 // A task, a function that makes one, or a function that a fiber runs.
 template <class X>
-managed_task& make_managed(manager_core& core, X&& x, const spawn_options& o, launcher& on,
+managed_task& make_managed(manager_core& core, X&& x, const spawn_options& o, scheduler& on,
                            std::source_location place) {
     using D = std::decay_t<X>;
-    const bool launched = o.launch != launch::lazy;
+    const bool launched = o.launch != launch::deferred;
     if constexpr (is_task<D>) {
         return make_managed_coroutine(core, std::move(x), launched, on, place);
     } else if constexpr (is_task<std::invoke_result_t<D&>>) {
@@ -102,9 +102,9 @@ concept spawnable = is_task<std::decay_t<X>> || std::invocable<std::decay_t<X>&>
 
 }  // namespace detail
 
-template <class Id = std::uint64_t, class Ids = slot_ids>
+template <class Id = std::uint64_t, class Ids = generated_ids>
 class task_manager {
-    static constexpr bool has_own_ids = !std::same_as<Ids, slot_ids>;
+    static constexpr bool has_own_ids = !std::same_as<Ids, generated_ids>;
     static_assert(has_own_ids || std::same_as<Id, std::uint64_t>,
                   "ids of another type are made by an allocator of them, or given");
 
@@ -123,19 +123,19 @@ public:
     // then unchanged. When stop_all() comes during the call, or no id is left, the argument has
     // been moved from and is destroyed without having run. Throws bad_alloc.
     template <detail::spawnable X>
-        requires(!std::same_as<Ids, given_ids>)
+        requires(!std::same_as<Ids, user_ids>)
     result<Id> spawn(X&& x, spawn_options o = {},
                      std::source_location place = std::source_location::current()) {
         if constexpr (has_own_ids)
-            return id_of(spawn_held(std::forward<X>(x), std::move(o), place));
+            return id_of(spawn_with_handle(std::forward<X>(x), std::move(o), place));
         else
             return spawn_with<Id>(std::forward<X>(x), std::move(o), place);
     }
     // The same; the handle exists before the task can be done.
     template <detail::spawnable X>
-        requires(!std::same_as<Ids, given_ids>)
-    result<handle> spawn_held(X&& x, spawn_options o = {},
-                              std::source_location place = std::source_location::current()) {
+        requires(!std::same_as<Ids, user_ids>)
+    result<handle> spawn_with_handle(X&& x, spawn_options o = {},
+                                     std::source_location place = std::source_location::current()) {
         if constexpr (has_own_ids)
             return spawn_with<handle>(std::forward<X>(x), std::move(o), place,
                                       [this] { return ids_(); });
@@ -157,11 +157,11 @@ public:
     // starts at once; this needs a handle, since the id of such a task finds nothing
     // (manager_errc::no_such_task).
     template <class F>
-        requires(!std::same_as<Ids, given_ids>)
+        requires(!std::same_as<Ids, user_ids>)
     result<Id> then(const handle& before, F&& f, spawn_options o = {},
                     std::source_location place = std::source_location::current());
     template <class F>
-        requires(!std::same_as<Ids, given_ids>)
+        requires(!std::same_as<Ids, user_ids>)
     result<Id> then(const Id& i, F&& f, spawn_options o = {},
                     std::source_location place = std::source_location::current()) {
         return then(find(i), std::forward<F>(f), std::move(o), place);
@@ -171,15 +171,15 @@ public:
     handle find(const Id& i) { return handle(core_.find(key(i))); }
 
     // For a task that waits in this_managed::suspend<V>(), or will. manager_errc: no_such_task,
-    // other_type, not_taken, already_ending.
+    // type_mismatch, value_pending, already_stopping.
     template <class V>
     std::error_code resume(const Id& i, V&& value) {
         return detail::resume_task(core_, key(i), std::forward<V>(value));
     }
     std::error_code resume(const Id& i) { return resume(i, std::monostate()); }
 
-    // manager_errc: no_such_task, already_ending. A kill of a task that was cancelled or has timed
-    // out unwinds it without further grace, and returns already_ending.
+    // manager_errc: no_such_task, already_stopping. A kill of a task that was cancelled or has
+    // timed out unwinds it without further grace, and returns already_stopping.
     std::error_code cancel(const Id& i, stop_reason reason = stop_reason::user) noexcept {
         return core_.cancel(key(i), reason);
     }
@@ -273,10 +273,10 @@ public:
     }
     // Includes the tasks that are being spawned.
     std::size_t live_count() const noexcept { return core_.count(); }
-    manager_statistics statistics() const noexcept { return core_.statistics(); }
+    manager_stats stats() const noexcept { return core_.stats(); }
 
     // Starts no more tasks; all are requested to stop, and killed if they are still live after
-    // `grace`. Does not wait: wait_empty() does.
+    // `grace`. Does not wait: wait_until_idle() does.
     void stop_all(stop_reason reason = stop_reason::shutdown,
                   duration grace = std::chrono::seconds(1)) noexcept {
         core_.stop_all(reason, grace);
@@ -284,11 +284,11 @@ public:
     void reopen() noexcept { core_.reopen(); }
     // Until there was a point in time at which no task was live. Errors: timed_out, or
     // operation_canceled if the caller was stopped.
-    result<void> wait_empty(time_point deadline = never) {
-        return await(async_wait_empty(deadline));
+    result<void> wait_until_idle(time_point deadline = never) {
+        return await(async_wait_until_idle(deadline));
     }
-    auto async_wait_empty(time_point deadline = never) noexcept {
-        return core_.async_wait_empty(deadline);
+    auto async_wait_until_idle(time_point deadline = never) noexcept {
+        return core_.async_wait_until_idle(deadline);
     }
 
     // -- time -----------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ template <class Id, class Ids>
 template <class R, class X, class... MakeId>
 result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::source_location place,
                                             MakeId... make_id) {
-    launcher& on = core_.launcher_for(o.on, place);
+    scheduler& on = core_.launcher_for(o.on, place);
     detail::admission place_here(core_);
     if (place_here.refused()) return failure(place_here.refused());
 
@@ -355,7 +355,7 @@ result<R> task_manager<Id, Ids>::spawn_with(X&& x, spawn_options&& o, std::sourc
     if (!k) return failure(k.error());
     own.entered(*k);
     // From here on a lazy task without a handle may have been freed.
-    if (o.launch != launch::lazy) t.kind->launch(t, o.launch == launch::dispatch);
+    if (o.launch != launch::deferred) t.kind->launch(t, o.launch == launch::dispatch);
     if constexpr (is_held)
         return made;
     else
@@ -373,7 +373,7 @@ std::error_code task_manager<Id, Ids>::on_finish(const handle& h, F&& f) {
 
 template <class Id, class Ids>
 template <class F>
-    requires(!std::same_as<Ids, given_ids>)
+    requires(!std::same_as<Ids, user_ids>)
 result<Id> task_manager<Id, Ids>::then(const handle& before, F&& f, spawn_options o,
                                        std::source_location place) {
     struct start_next {
@@ -385,12 +385,12 @@ result<Id> task_manager<Id, Ids>::then(const handle& before, F&& f, spawn_option
     if (!before) return failure(manager_errc::no_such_task);
     // First, so that nothing after the spawn can fail.
     auto at_end = std::make_unique<hook>(start_next{core_, 0});
-    o.launch = launch::lazy;
+    o.launch = launch::deferred;
     auto next = [&] {
         if constexpr (std::invocable<std::decay_t<F>&>)
-            return spawn_held(std::forward<F>(f), std::move(o), place);
+            return spawn_with_handle(std::forward<F>(f), std::move(o), place);
         else
-            return spawn_held(
+            return spawn_with_handle(
                 [before, f = std::decay_t<F>(std::forward<F>(f))]() mutable { return f(before); },
                 std::move(o), place);
     }();

@@ -133,13 +133,13 @@ resume_offer task_table::offer(std::uint64_t id, type_id type, kept_value* keep)
     slot* const place = slot_of(s, id);
     if (place == nullptr) return {.refused = manager_errc::no_such_task};
     if (waiter* const w = place->suspended()) {
-        if (place->closed()) return {.refused = manager_errc::already_ending};
-        if (place->wanted != type) return {.refused = manager_errc::other_type};
+        if (place->closed()) return {.refused = manager_errc::already_stopping};
+        if (place->wanted != type) return {.refused = manager_errc::type_mismatch};
         place->mail = 0;  // T4
         return {.to = w, .turn = place->turn, .home = place->home};
     }
-    if (place->task->state.is_decided()) return {.refused = manager_errc::already_ending};
-    if (place->mail != 0) return {.refused = manager_errc::not_taken};
+    if (place->task->state.is_decided()) return {.refused = manager_errc::already_stopping};
+    if (place->mail != 0) return {.refused = manager_errc::value_pending};
     if (keep == nullptr) return {};
     place->mail = reinterpret_cast<std::uintptr_t>(keep) + kept_tag;  // T4
     return {.kept = true};
@@ -149,7 +149,7 @@ kept_value* task_table::suspend(managed_task& t, waiter& w, type_id type) noexce
     shard& s = shard_of(t.key);
     const std::lock_guard held(s.lock);
     slot& place = *slot_of(s, t.key);
-    if (place.suspended() != nullptr) fail("a task suspends itself twice at once", t.who());
+    if (place.suspended() != nullptr) fail("a task suspends itself twice at once", t.info());
     if (kept_value* const kept = place.kept()) {
         place.mail = 0;
         return kept;

@@ -57,7 +57,7 @@ struct resume_offer {
     // its turn needs has left the caches, and is prefetched for many tasks at once when they are
     // next.
     void wake() const noexcept {
-        if (home->is_here())
+        if (home->running_in_this_thread())
             home->defer(turn.handle, turn.of);
         else
             home->post(*to);

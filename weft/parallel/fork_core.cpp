@@ -26,7 +26,7 @@ bool fork_core::wait_for(std::size_t gone_count) noexcept {
     w.enlist(
         "what it has forked", this, this, [](waiter&) noexcept {},
         [](waiter& stopped, stop_reason why) noexcept { stopped.operation<fork_core>().ask(why); });
-    w.await_outside();
+    w.mark_external();
     w.engage();
     if (failed_) ask(stop_reason::sibling_failed);
     const auto n = static_cast<std::ptrdiff_t>(gone_count);

@@ -158,7 +158,7 @@ private:
     std::size_t count_;
     std::size_t running_;
     std::size_t kept_;  // F1
-    fork_place* place_;
+    fork_deque* place_;
     context_node* context_;  // in force in the parent
     std::coroutine_handle<> parent_;
     bool parent_is_foreign_;

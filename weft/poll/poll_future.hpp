@@ -197,7 +197,7 @@ private:
             of.error_ = nullptr;
             of.slot_.clear();
             of.asked_ = false;
-            of.state_.renew();
+            of.state_.rearm();
         }
         poll_future& of;
     };

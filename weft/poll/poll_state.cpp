@@ -28,7 +28,7 @@ void poll_state::publish_to_waiter(std::uintptr_t seen) noexcept {
 
 void poll_state::refuse_second(waiter& w) noexcept {
     fail("a second one awaits a poll_future that is awaited",
-         w.of != nullptr ? w.of->who() : party{}, unknown_place);
+         w.of != nullptr ? w.of->info() : agent_info{}, unknown_place);
 }
 
 }  // namespace weft::detail

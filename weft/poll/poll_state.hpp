@@ -4,7 +4,7 @@
 //      pending <------------------> awaited(w) ----------> busy ----> ready
 //         |          withdraw(w)                             w is claimed there
 //         +-------------------------- publish() ---------------------> ready
-//      pending <-- renew() ------------------------------------------- ready
+//      pending <-- rearm() ------------------------------------------- ready
 //
 // Design: at most one waiter awaits, so the word itself is the queue and its lock. A value without
 // a waiter is published by one step. `busy` lasts a few instructions, and occurs only where a value
@@ -67,7 +67,7 @@ public:
 
     // Called by the agent that took the value. Release: pairs with is_ready() in the producer of
     // the next value.
-    void renew() noexcept { word_.store(pending, std::memory_order_release); }
+    void rearm() noexcept { word_.store(pending, std::memory_order_release); }
 
 private:
     static constexpr std::uintptr_t pending = 0;

@@ -7,9 +7,9 @@
 namespace weft::detail {
 
 // Returns an error number. At 0 the fiber has begun on return, or will.
-int begin_fiber(launcher& on, weft_t& id, const weft_attr_t* attr, weft_start_t start, void* arg);
+int begin_fiber(scheduler& on, weft_t& id, const weft_attr_t* attr, weft_start_t start, void* arg);
 
 // The loop of the library's thread, for callers outside any loop. Null: no thread can be made.
-launcher* loop_of_nobody() noexcept;
+scheduler* loop_of_nobody() noexcept;
 
 }  // namespace weft::detail

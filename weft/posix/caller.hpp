@@ -18,7 +18,7 @@
 namespace weft::detail {
 
 struct caller {
-    weft_t id = WEFT_NOBODY;
+    weft_t id = WEFT_NULL;
     weft_cleanup* cleanups = nullptr;  // the innermost
     bool not_cancelled = false;        // has raised a shield
 };

@@ -40,7 +40,7 @@ void identities::remove(identity& i) noexcept {
 }
 
 bool identities::waits_for(weft_t who, weft_t whom) const noexcept {
-    if (whom == WEFT_NOBODY) return false;
+    if (whom == WEFT_NULL) return false;
     for (const identity* i = find(who); i != nullptr; i = find(i->joins))
         if (i->id == whom) return true;
     return false;
@@ -53,7 +53,7 @@ void forget(identity& i) noexcept {
 
 void forget_detached(identity& i) noexcept {
     if (i.lacks_memory)
-        fail("out of memory: no room for a detached fiber to begin", i.core->who(), unknown_place);
+        fail("out of memory: no room for a detached fiber to begin", i.core->info(), unknown_place);
     forget(i);
 }
 

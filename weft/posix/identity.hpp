@@ -30,10 +30,10 @@ namespace weft::detail {
 struct identity {
     enum class claim : std::uint8_t { joinable, joining, detached };
 
-    weft_t id = WEFT_NOBODY;
+    weft_t id = WEFT_NULL;
     fiber_core* core = nullptr;  // a reference of its own; null until the fiber is made
     void* result = WEFT_CANCELED;
-    weft_t joins = WEFT_NOBODY;  // the fiber that this one waits to join
+    weft_t joins = WEFT_NULL;  // the fiber that this one waits to join
     claim how = claim::joinable;
     bool over = false;
     bool lacks_memory = false;  // no memory to begin: the function was not called

@@ -66,7 +66,7 @@ int weft_run_on(unsigned thread_count, weft_start_t start, void *arg, void **res
 
 /* Names a fiber, also a fiber that has ended: no name is used twice. */
 typedef uint64_t weft_t;
-#define WEFT_NOBODY UINT64_C(0)
+#define WEFT_NULL UINT64_C(0)
 
 /* The result of a fiber that was cancelled. */
 #ifdef __cplusplus
@@ -119,7 +119,7 @@ int weft_timedjoin(weft_t fiber, void **value, const struct timespec *until); /*
 int weft_detach(weft_t fiber);
 
 WEFT_NORETURN void weft_exit(void *value);
-/* WEFT_NOBODY outside of a fiber of weft_create or weft_run. */
+/* WEFT_NULL outside of a fiber of weft_create or weft_run. */
 weft_t weft_self(void);
 int weft_equal(weft_t a, weft_t b);
 int weft_yield(void);

@@ -38,9 +38,9 @@ int weft_once(weft_once_t* once, void (*routine)(void)) {
     if (flag == nullptr) return EINVAL;
     if (flag->is_done()) return 0;
     bool chosen = false;
-    const int error = detail::uncancelled([&] { return chosen = await(flag->async_enter()), 0; });
+    const int error = detail::uncancelled([&] { return chosen = await(flag->async_begin()), 0; });
     if (error != 0 || !chosen) return error;
-    once_turn mine(*flag);
+    once_guard mine(*flag);
     routine();
     mine.succeeded();
     return 0;

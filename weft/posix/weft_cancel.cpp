@@ -11,7 +11,7 @@ extern "C" {
 
 void weft_exit(void* value) {
     const detail::caller* const c = detail::find_caller();
-    if (c == nullptr || c->id == WEFT_NOBODY)
+    if (c == nullptr || c->id == WEFT_NULL)
         fail("weft_exit outside of a fiber of weft_create or weft_run", {}, unknown_place);
 #if WEFT_EXCEPTIONS
     const detail::may_end_here ends;

@@ -54,15 +54,15 @@ private:
 // takes its stack when it begins: many fibers that are made and end in turn use the same one.
 bool has_stack(const weft_attr_t* attr) noexcept {
     if (attr != nullptr && attr->stacks_ != nullptr) return true;
-    const stack_source from =
+    const stack_allocator_ref from =
         default_stacks(attr != nullptr ? attr->stack_bytes_ : default_stack_bytes);
     const stack s = from.acquire();
     if (s) from.release(s);
     return static_cast<bool>(s);
 }
 
-fiber_options options_of(const weft_attr_t* attr, launcher& on) noexcept {
-    fiber_options o{.launch = launch::lazy, .on = &on};
+fiber_options options_of(const weft_attr_t* attr, scheduler& on) noexcept {
+    fiber_options o{.launch = launch::deferred, .on = &on};
     if (attr == nullptr) return o;
     o.name = attr->name_;
     o.stack_bytes = attr->stack_bytes_;
@@ -71,7 +71,7 @@ fiber_options options_of(const weft_attr_t* attr, launcher& on) noexcept {
 }
 
 // The fiber is made and in the table, and has not begun.
-identity& make_fiber(launcher& on, const weft_attr_t* attr, weft_start_t start, void* arg) {
+identity& make_fiber(scheduler& on, const weft_attr_t* attr, weft_start_t start, void* arg) {
     auto made = std::make_unique<identity>();
     identities& all = identities::all();
     {
@@ -95,8 +95,9 @@ identity& make_fiber(launcher& on, const weft_attr_t* attr, weft_start_t start, 
 
 }  // namespace
 
-int begin_fiber(launcher& on, weft_t& id, const weft_attr_t* attr, weft_start_t start, void* arg) {
-    if (attr != nullptr && attr->stacks_ != nullptr && on.only_executor() == nullptr) return EINVAL;
+int begin_fiber(scheduler& on, weft_t& id, const weft_attr_t* attr, weft_start_t start, void* arg) {
+    if (attr != nullptr && attr->stacks_ != nullptr && on.fixed_executor() == nullptr)
+        return EINVAL;
     if (!has_stack(attr)) return EAGAIN;
     identity* who = nullptr;
 #if WEFT_EXCEPTIONS
@@ -121,7 +122,7 @@ int join(weft_t fiber, void** value, time_point until, bool tries) {
     may_end_here ends;
     identities& all = identities::all();
     const caller* const c = find_caller();
-    const weft_t me = c != nullptr ? c->id : WEFT_NOBODY;
+    const weft_t me = c != nullptr ? c->id : WEFT_NULL;
     identity* who = nullptr;
     identity* mine = nullptr;
     {
@@ -142,7 +143,7 @@ int join(weft_t fiber, void** value, time_point until, bool tries) {
         bool joined = false;
         ~at_the_end() {
             const std::lock_guard held(all);
-            if (mine != nullptr) mine->joins = WEFT_NOBODY;
+            if (mine != nullptr) mine->joins = WEFT_NULL;
             if (joined)
                 all.remove(who);  // N3
             else
@@ -181,9 +182,9 @@ extern "C" {
 
 int weft_create(weft_t* fiber, const weft_attr_t* attr, weft_start_t start, void* arg) {
     executor* const here = current_executor();
-    launcher* const on = here != nullptr && here != &detail::this_thread_host()
-                             ? &here->begins_on()
-                             : detail::loop_of_nobody();
+    scheduler* const on = here != nullptr && here != &detail::this_thread_host()
+                              ? &here->default_scheduler()
+                              : detail::loop_of_nobody();
     return on != nullptr ? detail::begin_fiber(*on, *fiber, attr, start, arg) : EAGAIN;
 }
 
@@ -221,7 +222,7 @@ int weft_detach(weft_t fiber) {
 
 weft_t weft_self(void) {
     const detail::caller* const c = detail::find_caller();
-    return c != nullptr ? c->id : WEFT_NOBODY;
+    return c != nullptr ? c->id : WEFT_NULL;
 }
 
 int weft_equal(weft_t a, weft_t b) { return a == b; }

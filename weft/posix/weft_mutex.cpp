@@ -23,7 +23,7 @@ int lock_until(weft_mutex_t& c, clockid_t clock, const timespec* until) {
     mutex* const m = mutex_of(c);
     if (m == nullptr) return EINVAL;
     if (m->try_lock()) return 0;
-    if (m->is_mine()) return lock_again(c, EDEADLK);
+    if (m->owned_by_caller()) return lock_again(c, EDEADLK);
     time_point moment;
     if (!detail::moment_of(*until, clock, moment)) return EINVAL;
     return detail::uncancelled([&] { return m->try_lock_until(moment) ? 0 : ETIMEDOUT; });
@@ -71,7 +71,7 @@ int weft_mutex_lock(weft_mutex_t* mutex) {
     weft::mutex* const m = mutex_of(*mutex);
     if (m == nullptr) return EINVAL;
     if (m->try_lock()) return 0;
-    if (m->is_mine()) return lock_again(*mutex, EDEADLK);
+    if (m->owned_by_caller()) return lock_again(*mutex, EDEADLK);
     return detail::uncancelled([&] { return m->lock(), 0; });
 }
 
@@ -79,7 +79,7 @@ int weft_mutex_trylock(weft_mutex_t* mutex) {
     weft::mutex* const m = mutex_of(*mutex);
     if (m == nullptr) return EINVAL;
     if (m->try_lock()) return 0;
-    return m->is_mine() ? lock_again(*mutex, EBUSY) : EBUSY;
+    return m->owned_by_caller() ? lock_again(*mutex, EBUSY) : EBUSY;
 }
 
 int weft_mutex_timedlock(weft_mutex_t* mutex, const timespec* until) {
@@ -93,7 +93,7 @@ int weft_mutex_clocklock(weft_mutex_t* mutex, clockid_t clock, const timespec* u
 int weft_mutex_unlock(weft_mutex_t* mutex) {
     weft::mutex* const m = mutex_of(*mutex);
     if (m == nullptr) return EINVAL;
-    if (!m->is_mine()) return EPERM;
+    if (!m->owned_by_caller()) return EPERM;
     if (mutex->depth_ != 0)
         --mutex->depth_;
     else

@@ -66,7 +66,7 @@ int run_on_pool(unsigned thread_count, weft_start_t start, void* arg, weft_t& fi
 
 }  // namespace
 
-launcher* loop_of_nobody() noexcept {
+scheduler* loop_of_nobody() noexcept {
     loop* l = nobodys.load(std::memory_order_acquire);  // pairs with the thread that makes it
     if (l != nullptr) return l;
     const std::lock_guard held(making_it);
@@ -83,14 +83,14 @@ extern "C" {
 
 int weft_run(weft_start_t start, void* arg, void** result) {
     if (!detail::is_idle_thread()) return EBUSY;
-    weft_t first = WEFT_NOBODY;
+    weft_t first = WEFT_NULL;
     const int error = detail::or_no_memory([&] { return detail::run_on_loop(start, arg, first); });
     return error != 0 ? error : weft_join(first, result);
 }
 
 int weft_run_on(unsigned thread_count, weft_start_t start, void* arg, void** result) {
     if (!detail::is_idle_thread()) return EBUSY;
-    weft_t first = WEFT_NOBODY;
+    weft_t first = WEFT_NULL;
     const int error =
         detail::or_no_memory([&] { return detail::run_on_pool(thread_count, start, arg, first); });
     return error != 0 ? error : weft_join(first, result);

@@ -28,7 +28,7 @@ int lock(weft_rwlock_t& c, bool shared, const timespec* until) {
     shared_mutex* const m = lock_of(c);
     if (m == nullptr) return EINVAL;
     if (try_now(*m, shared)) return 0;
-    if (m->is_mine()) return EDEADLK;
+    if (m->owned_by_caller()) return EDEADLK;
     time_point moment = never;
     if (until != nullptr && !detail::moment_of(*until, CLOCK_REALTIME, moment)) return EINVAL;
     return detail::uncancelled([&] {
@@ -70,7 +70,7 @@ int weft_rwlock_timedwrlock(weft_rwlock_t* l, const timespec* until) {
 int weft_rwlock_unlock(weft_rwlock_t* lock) {
     shared_mutex* const m = lock_of(*lock);
     if (m == nullptr) return EINVAL;
-    if (m->is_mine())
+    if (m->owned_by_caller())
         m->unlock();
     else if (m->is_shared())
         m->unlock_shared();

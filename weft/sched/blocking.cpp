@@ -10,7 +10,7 @@ namespace weft {
 bool detail::blocking_call::begin(waiter& w, const char* what) noexcept {
     owner = &w;
     w.enlist(what, &pool_, this, withdraw, interrupt);
-    w.await_outside();
+    w.mark_external();
     if (pool_.submit(*this)) return true;
     run(*this);  // on this thread: late is better than never
     return false;

@@ -7,7 +7,7 @@
 // it has had nothing to do for a while; beyond the bound, calls wait for their turn.
 //
 //   std::string text = weft::blocking([&] { return read_whole_file(path); });
-//   auto row = co_await weft::async_blocking([&] { return database.query(q); });
+//   auto row = co_await weft::async_run_blocking([&] { return database.query(q); });
 //
 // A stop ends the wait of a call that has not started. A call that has started runs to its end, and
 // its result counts. A frame that is destroyed during the call waits for it, and blocks its thread.
@@ -182,7 +182,7 @@ private:
 };
 
 template <std::invocable F>
-[[nodiscard]] blocking_operation<std::decay_t<F>> async_blocking(
+[[nodiscard]] blocking_operation<std::decay_t<F>> async_run_blocking(
     F&& f, blocking_pool& pool = default_blocking_pool()) {
     return {pool, std::forward<F>(f)};
 }
@@ -190,7 +190,7 @@ template <std::invocable F>
 template <std::invocable F>
 decltype(auto) blocking(F&& f, blocking_pool& pool = default_blocking_pool(),
                         std::source_location place = std::source_location::current()) {
-    auto op = async_blocking(std::forward<F>(f), pool);
+    auto op = async_run_blocking(std::forward<F>(f), pool);
     return detail::block_for(op, place);
 }
 

@@ -4,14 +4,14 @@
 
 namespace weft::detail {
 
-void flow_registry::enroll(flow& f) noexcept {
+void flow_registry::register_flow(flow& f) noexcept {
     number(f);
     flows_.push_back(f);
     ++count_;
     if (ending_) f.request_stop(stop_reason::shutdown);  // R2
 }
 
-void flow_registry::strike_off(flow& f) noexcept {
+void flow_registry::deregister_flow(flow& f) noexcept {
     list<flow>::remove(f);
     --count_;
     f.serial = 0;

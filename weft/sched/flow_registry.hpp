@@ -4,7 +4,7 @@
 // walk that requests stops first empties the list, and puts each flow back before its request. A
 // flow that leaves meanwhile leaves an intact list, whichever of the two it is in.
 //
-//      taken: [d] [e]          c is asked         flows: [a] [b] [c] <- enroll()
+//      taken: [d] [e]          c is asked         flows: [a] [b] [c] <- register_flow()
 //
 // All calls on the executor's own thread.
 #pragma once
@@ -24,8 +24,8 @@ namespace weft::detail {
 class flow_registry {
 public:
     // The flow is asked to stop at once if the others were.
-    void enroll(flow& f) noexcept;
-    void strike_off(flow& f) noexcept;
+    void register_flow(flow& f) noexcept;
+    void deregister_flow(flow& f) noexcept;
 
     // Serial numbers follow the order in which flows are first seen: when enrolled, or earlier.
     void number(flow& f) noexcept {

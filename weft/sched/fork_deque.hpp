@@ -1,4 +1,4 @@
-// fork_place: a worker's deque of work that it has spawned and others may steal, and how other
+// fork_deque: a worker's deque of work that it has spawned and others may steal, and how other
 // workers learn of it.
 //
 // Design: an entry is one word: a frame, which is resumed outside any flow; or, with its lowest bit
@@ -18,11 +18,11 @@
 
 namespace weft::detail {
 
-class fork_place {
+class fork_deque {
 public:
-    fork_place(executor& home, idle_set& others) noexcept : home_(&home), others_(&others) {}
-    fork_place(const fork_place&) = delete;
-    fork_place& operator=(const fork_place&) = delete;
+    fork_deque(executor& home, idle_set& others) noexcept : home_(&home), others_(&others) {}
+    fork_deque(const fork_deque&) = delete;
+    fork_deque& operator=(const fork_deque&) = delete;
 
     executor* home() const noexcept { return home_; }
 
@@ -51,7 +51,7 @@ public:
     bool empty() const noexcept { return deque_.count() == 0; }
 
 protected:
-    ~fork_place() = default;
+    ~fork_deque() = default;
     virtual void wake(unsigned worker) noexcept = 0;
 
 private:
@@ -72,13 +72,13 @@ private:
 
 }  // namespace weft::detail
 
-WEFT_DECLARE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place, this_thread_forks);
+WEFT_DECLARE_THREAD_LOCAL(weft::detail::fork_deque*, weft_tls_fork_place, this_thread_forks);
 
 namespace weft::detail {
 
 // The deque of the worker that runs the caller; null on any other executor.
-inline fork_place* fork_place_here() noexcept {
-    fork_place* const p = this_thread_forks();
+inline fork_deque* fork_place_here() noexcept {
+    fork_deque* const p = this_thread_forks();
     return p != nullptr && p->home() == current_executor() ? p : nullptr;
 }
 

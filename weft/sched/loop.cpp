@@ -41,10 +41,11 @@ loop::loop(std::unique_ptr<driver> d)
     : first_driver_(std::move(d)), driver_(first_driver_.get()), epoch_(first_driver_->now()) {}
 
 loop::~loop() {
-    WEFT_ASSERT_AT(!is_here(), "destruction of a loop by what it runs", unknown_place);
+    WEFT_ASSERT_AT(!running_in_this_thread(), "destruction of a loop by what it runs",
+                   unknown_place);
     if (running_.load(std::memory_order_acquire))  // pairs with ~run_by
         fail("destruction of a loop that another thread runs", {}, unknown_place);
-    end_all();
+    kill_all();
     WEFT_ASSERT_AT(timers_.empty(), "destruction of a loop with timers in it", unknown_place);
 }
 
@@ -64,10 +65,10 @@ WEFT_ALWAYS_INLINE void loop::put_last(entry e) noexcept {
 }
 
 void loop::post(runnable& r) noexcept {
-    if (!is_here()) {
+    if (!running_in_this_thread()) {
         if (!posted_.push(r)) return;
         now_on().wake();
-        wakes_.fetch_add(1, std::memory_order_release);  // pairs with end_all
+        wakes_.fetch_add(1, std::memory_order_release);  // pairs with kill_all
         return;
     }
     if (slot_.handle != nullptr) put_last(slot_);
@@ -75,26 +76,28 @@ void loop::post(runnable& r) noexcept {
 }
 
 void loop::post_in_order(runnable& r) noexcept {
-    if (is_here())
+    if (running_in_this_thread())
         put_last({r.handle, r.of});
     else
         post(r);
 }
 
-void loop::launch(runnable& r) noexcept {
-    if (is_here())
+void loop::schedule(runnable& r) noexcept {
+    if (running_in_this_thread())
         put_last({r.handle, r.of});
     else
         post(r);
 }
 
-launcher& loop::begins_on() noexcept { return source_ != nullptr ? source_->begins_on() : *this; }
+scheduler& loop::default_scheduler() noexcept {
+    return source_ != nullptr ? source_->default_scheduler() : *this;
+}
 
 void loop::defer(std::coroutine_handle<> handle, flow* of) noexcept { put_last({handle, of}); }
 
 // Within the iteration, so the loop polls as often as if the caller had been queued. A work source,
 // and an observer that counts turns, are not bypassed.
-bool loop::spare_turn() noexcept {
+bool loop::try_continue_inline() noexcept {
     if (turns_left_ == 0 || ready() || source_ != nullptr || is_observed_) return false;
     --turns_left_;
     ++turn_count_;
@@ -218,7 +221,8 @@ time_point loop::next_deadline() const noexcept { return std::min(next_due(), gi
 
 // -- running ----------------------------------------------------------------------------------
 
-std::coroutine_handle<> loop::take_next(bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept {
+std::coroutine_handle<> loop::try_pop_next(
+    bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept {
     if (turns_left_ == 0 || ready_.empty() || slot_.handle != nullptr || is_observed_)
         return nullptr;
     if (ready_[0].of != nullptr || !wanted(ready_[0].handle)) return nullptr;
@@ -232,7 +236,7 @@ std::coroutine_handle<> loop::take_next(bool (*wanted)(std::coroutine_handle<>) 
 // Polls for events from outside and for timers, then runs some turns. Returns how many, with
 // timers.
 std::size_t loop::run_round() {
-    const detail::as_it_was put_back;
+    const detail::restore_on_exit put_back;
     detail::this_thread_runs() = {nullptr, this};
     turns_left_ = source_ == nullptr ? round_turns : pace_;  // zero once a timer stops the loop
     take_posted();
@@ -282,7 +286,7 @@ std::size_t loop::run_turns() {
 
 // Offers those that would wait here for longest. An entry that leaves keeps its place, with nothing
 // to do there.
-void loop::give_away() noexcept {
+void loop::offload_ready() noexcept {
     if (living_.is_ending()) return;
     const std::size_t count = ready_.count();
     const std::size_t first = count - std::min(count, give_looks);
@@ -323,7 +327,7 @@ void loop::give_back() noexcept {
 
 // Events that the driver delivers become ready here.
 bool loop::sleep(time_point until) noexcept {
-    const detail::as_it_was put_back;
+    const detail::restore_on_exit put_back;
     detail::this_thread_runs() = {nullptr, this};
     unlooked_ = false;
     give_back();
@@ -410,7 +414,7 @@ std::size_t loop::run_until_idle(time_point until, place at) {
 }
 
 void loop::stop() noexcept {
-    if (is_here()) turns_left_ = 0;
+    if (running_in_this_thread()) turns_left_ = 0;
     tell(stop_);
 }
 
@@ -421,7 +425,7 @@ void loop::tell(atomic<bool>& what) noexcept {
     telling_count_.fetch_add(1, std::memory_order_relaxed);
     what.store(true, std::memory_order_release);  // pairs with run() and take_wake()
     now_on().wake();
-    telling_count_.fetch_sub(1, std::memory_order_release);  // pairs with end_all
+    telling_count_.fetch_sub(1, std::memory_order_release);  // pairs with kill_all
 }
 
 bool loop::take_wake() noexcept {
@@ -432,7 +436,7 @@ bool loop::take_wake() noexcept {
 }
 
 loop::run_by::run_by(loop& l, place at) noexcept : loop_(l) {
-    if (l.is_here()) fail("a loop is run by what it runs", {}, at);
+    if (l.running_in_this_thread()) fail("a loop is run by what it runs", {}, at);
     // Acquire: pairs with the release of the thread that ran the loop before.
     if (l.running_.exchange(true, std::memory_order_acquire))
         fail("a loop is run by two at once", {}, at);
@@ -463,12 +467,12 @@ unsigned loop::fork_count() noexcept {
 
 // -- live flows -------------------------------------------------------------------------------
 
-void loop::enroll(flow& f) noexcept { living_.enroll(f); }
-void loop::strike_off(flow& f) noexcept { living_.strike_off(f); }
+void loop::register_flow(flow& f) noexcept { living_.register_flow(f); }
+void loop::deregister_flow(flow& f) noexcept { living_.deregister_flow(f); }
 void loop::request_stop_of_all() noexcept { living_.request_stop_of_all(); }
 
-void loop::end_all() noexcept {
-    const detail::as_it_was put_back;
+void loop::kill_all() noexcept {
+    const detail::restore_on_exit put_back;
     detail::this_thread_runs() = {nullptr, this};
     take_posted();
     request_stop_of_all();
@@ -505,11 +509,11 @@ void loop::end_or_await(flow& f) noexcept {
     ends_one_ = before;
 }
 
-// Runs on top of the stack of a flow that is being ended. It proceeds as in end_all(), only deeper;
-// flows that are being ended further up the stack stay where they are.
+// Runs on top of the stack of a flow that is being ended. It proceeds as in kill_all(), only
+// deeper; flows that are being ended further up the stack stay where they are.
 bool loop::run_beside(bool may_end) noexcept {
     if (!ends_one_) return false;
-    const detail::as_it_was put_back;
+    const detail::restore_on_exit put_back;
     detail::this_thread_runs() = {nullptr, this};
     if (may_end) {
         flow* const f = living_.youngest_to_end();
@@ -611,14 +615,14 @@ void loop::print_waiting(int fd) const noexcept {
             text.text("  and others, ").number(living_.count()).text(" in all\n").write(fd);
             return;
         }
-        text.text("  ").who(f.who());
+        text.text("  ").agent(f.info());
         const void* const thing = f.waiting != nullptr ? f.waiting->thing() : nullptr;
         if (f.waiting == nullptr)
             text.text(" does not wait");
         else
             text.text(" waits for ").text(f.waiting->what());
         if (that_are_flows.contains(thing))
-            text.text(": ").who(static_cast<const flow*>(thing)->who());
+            text.text(": ").agent(static_cast<const flow*>(thing)->info());
         else if (thing != nullptr)
             text.text(" at ").hex(reinterpret_cast<std::uintptr_t>(thing));
         text.text("\n").write(fd);

@@ -52,21 +52,21 @@
 namespace weft {
 
 // Where a loop that is one of several finds more to run, see pool.hpp. On the loop's thread, except
-// for begins_on().
-class work_source {
+// for default_scheduler().
+class steal_source {
 public:
     // Something to run; a null handle: nothing. `busy`: the loop has something to run already.
     virtual ready_turn take(bool busy) noexcept = 0;
     // The loop has nothing to run. True: it may sleep, and rested() follows.
     virtual bool rest() noexcept = 0;
     virtual void rested() noexcept = 0;
-    // A flow that has left the loop for another by its `turn`, see loop::give_away.
+    // A flow that has left the loop for another by its `turn`, see loop::offload_ready.
     virtual void receive(flow& f) noexcept = 0;
     // Where the loop's flows start the work for which they name no place.
-    virtual launcher& begins_on() noexcept = 0;
+    virtual scheduler& default_scheduler() noexcept = 0;
 
 protected:
-    ~work_source() = default;
+    ~steal_source() = default;
 };
 
 // Called around each turn, see watchdog.hpp. On the loop's thread.
@@ -80,9 +80,9 @@ protected:
 };
 
 // Chooses for a test the order in which ready handles run.
-class turn_chooser {
+class schedule_policy {
 public:
-    virtual ~turn_chooser() = default;
+    virtual ~schedule_policy() = default;
     virtual std::size_t choose(std::size_t count) noexcept = 0;  // less than count
     virtual void ran(const flow* f) noexcept = 0;      // before its turn; null: outside any flow
     virtual void fired(const timer_node&) noexcept {}  // before it fires
@@ -143,12 +143,12 @@ public:
     void print_waiting(int fd) const noexcept;
 
     // For a test: chooses what runs next, and sees what ran. Null: in order.
-    void set_chooser(turn_chooser* c) noexcept {
+    void set_schedule_policy(schedule_policy* c) noexcept {
         chooser_ = c;
         look_who_observes();
         numbered_count_ = 0;
     }
-    turn_chooser* chooser() const noexcept { return chooser_; }
+    schedule_policy* chooser() const noexcept { return chooser_; }
 
     // Only while the loop does not run. Null: none.
     void set_watch(turn_watch* w) noexcept {
@@ -156,18 +156,18 @@ public:
         look_who_observes();
     }
     // Only before the first run. Null: none.
-    void set_source(work_source* s) noexcept { source_ = s; }
+    void set_source(steal_source* s) noexcept { source_ = s; }
     // Asks all live flows to stop, and each flow that joins later. On its own thread.
     void request_stop_of_all() noexcept;
     // Ends all live flows, as the destructor does, and keeps the loop. On the thread that runs it.
-    void end_all() noexcept;
+    void kill_all() noexcept;
     // For the work source: makes the loop ask it again, at once if the loop sleeps. Any thread.
     void look_round() noexcept { now_on().wake(); }
     // For the work source, within its take(): passes it flows that are ready, have started and may
     // resume elsewhere, at most half of what is ready.
-    void give_away() noexcept;
+    void offload_ready() noexcept;
     // Whether the last iteration was long and left ready entries behind: others could help.
-    bool is_behind() const noexcept { return behind_; }
+    bool is_overloaded() const noexcept { return behind_; }
     // Whether other threads have posted anything that the loop has not taken yet. Any thread.
     bool has_posted() const noexcept { return !posted_.empty(); }
 
@@ -178,17 +178,17 @@ public:
 
     void post(runnable& r) noexcept override;
     void post_in_order(runnable& r) noexcept override;
-    void launch(runnable& r) noexcept override;
-    launcher& begins_on() noexcept override;
+    void schedule(runnable& r) noexcept override;
+    scheduler& default_scheduler() noexcept override;
     void defer(std::coroutine_handle<> handle, flow* of) noexcept override;
-    [[nodiscard]] bool spare_turn() noexcept override;
-    [[nodiscard]] std::coroutine_handle<> take_next(
+    [[nodiscard]] bool try_continue_inline() noexcept override;
+    [[nodiscard]] std::coroutine_handle<> try_pop_next(
         bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept override;
     void forget(runnable& r) noexcept override;
     void arm(timer_node& t) noexcept override;
     void disarm(timer_node& t) noexcept override;
-    void enroll(flow& f) noexcept override;
-    void strike_off(flow& f) noexcept override;
+    void register_flow(flow& f) noexcept override;
+    void deregister_flow(flow& f) noexcept override;
     [[nodiscard]] bool run_beside(bool may_end) noexcept override;
     const flow* find_living(flow_question is_it, const void* with) const noexcept override {
         return living_.find(is_it, with);
@@ -196,7 +196,7 @@ public:
     driver* driven_by() noexcept override { return &now_on(); }
     [[nodiscard]] bool adopt(driver* d) noexcept override;
     time_point now() const noexcept override { return now_on().now(); }
-    bool is_here() const noexcept override { return current_executor() == this; }
+    bool running_in_this_thread() const noexcept override { return current_executor() == this; }
 
 private:
     using entry = ready_turn;
@@ -268,12 +268,12 @@ private:
     std::size_t numbered_count_ = 0;  // ready entries with a serial, see next_chosen
     std::uint64_t turn_count_ = 0;
     bool is_observed_ = false;  // by chooser_, by watch_, or for turns_until_
-    turn_chooser* chooser_ = nullptr;
-    work_source* source_ = nullptr;
+    schedule_policy* chooser_ = nullptr;
+    steal_source* source_ = nullptr;
     turn_watch* watch_ = nullptr;
     time_point give_back_at_ = never;  // when to give unused memory back again
-    bool ends_one_ = false;            // end_all() is ending a flow, and no flow has a turn
-    time_point patience_ = never;      // until then end_all() waits for outside events
+    bool ends_one_ = false;            // kill_all() is ending a flow, and no flow has a turn
+    time_point patience_ = never;      // until then kill_all() waits for outside events
     time_point turns_until_ = never;   // the turn in which it comes is the last
     std::unique_ptr<driver> first_driver_;
     std::unique_ptr<driver> adopted_;
@@ -320,7 +320,7 @@ struct posted_function : frame {
 template <std::invocable F>
 void loop::post(F&& f) {
     auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
-    if (is_here())
+    if (running_in_this_thread())
         defer(p->handle(), nullptr);  // not to the slot: in order
     else
         post(p->node);

@@ -16,7 +16,7 @@
 #include "weft/sched/schedule_inbox.hpp"
 #include "weft/wait/flow.hpp"
 
-WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_place*, weft_tls_fork_place);
+WEFT_DEFINE_THREAD_LOCAL(weft::detail::fork_deque*, weft_tls_fork_place);
 
 namespace weft {
 namespace {
@@ -45,10 +45,10 @@ struct pool::core {
     struct has_loop {
         std::optional<loop> loop_{std::in_place};
     };
-    class worker final : has_loop, public detail::fork_place, public work_source {
+    class worker final : has_loop, public detail::fork_deque, public steal_source {
     public:
         worker(core& c, unsigned index)
-            : fork_place(*loop_, c.idle),
+            : fork_deque(*loop_, c.idle),
               core_(c),
               index_(index),
               parking_(c.idle, index),
@@ -60,22 +60,22 @@ struct pool::core {
         void run() noexcept;
         void order_end() noexcept { own().post(end_order_.node); }
 
-        // The interface work_source.
+        // The interface steal_source.
         ready_turn take(bool busy) noexcept override;
         void receive(flow& f) noexcept override;
         bool rest() noexcept override;
         void rested() noexcept override;
-        launcher& begins_on() noexcept override { return *core_.owner; }
+        scheduler& default_scheduler() noexcept override { return *core_.owner; }
 
         // The next take is of work that has waited longest.
         void be_fair() noexcept { fair_next_ = true; }
 
         // Read by other threads.
         atomic<std::size_t> flow_count{0};  // as of its last announcement
-        atomic<std::size_t> stolen_count{0};
-        atomic<std::size_t> outside_count{0};
-        atomic<std::size_t> given_count{0};
-        atomic<std::size_t> rest_count{0};
+        atomic<std::size_t> steal_count{0};
+        atomic<std::size_t> remote_schedule_count{0};
+        atomic<std::size_t> offload_count{0};
+        atomic<std::size_t> park_count{0};
         std::thread thread;
 
         void drop_loop() noexcept;
@@ -145,7 +145,7 @@ struct pool::core {
     pool* const owner;
     const unsigned options_count;
     idle_set idle;
-    detail::launch_inbox inbox;  // work that other threads launch
+    detail::schedule_inbox inbox;  // work that other threads launch
     std::vector<std::unique_ptr<worker>> workers;
 
     detail::quiet quiet{idle};
@@ -167,7 +167,7 @@ ready_turn pool::core::worker::take(bool busy) noexcept {
         // The loop was woken for work that is not its own, and has its own to do.
         stop_searching();
         if (const ready_turn t = take_in_turn(); t.handle != nullptr) return t;
-        if (own().is_behind() && core_.idle.idle_count() != 0) own().give_away();
+        if (own().is_overloaded() && core_.idle.idle_count() != 0) own().offload_ready();
         return {};
     }
     ready_turn t;
@@ -193,7 +193,7 @@ bool pool::core::worker::eldest_is_due() noexcept {
 
 ready_turn pool::core::worker::take_from_outside() noexcept {
     const ready_turn t = core_.inbox.pop();
-    if (t.handle != nullptr) count(outside_count);
+    if (t.handle != nullptr) count(remote_schedule_count);
     return t;
 }
 
@@ -207,7 +207,7 @@ ready_turn pool::core::worker::take_in_turn() noexcept {
 }
 
 void pool::core::worker::receive(flow& f) noexcept {
-    count(given_count);
+    count(offload_count);
     if (push(f.turn)) return;
     core_.inbox.push(f.turn);
     detail::parking::offer(core_.idle, [this](unsigned i) { wake(i); });
@@ -225,7 +225,7 @@ ready_turn pool::core::worker::search() noexcept {
     for (int n = 0; n != rounds; ++n) {
         ready_turn t = steal_one();
         if (t.handle != nullptr)
-            count(stolen_count);
+            count(steal_count);
         else
             t = take_from_outside();
         if (t.handle != nullptr) {
@@ -262,7 +262,7 @@ bool pool::core::worker::rest() noexcept {
     found_lately_ = false;
     flow_count.store(own().flow_count(), std::memory_order_relaxed);  // released by announce()
     if (!parking_.begin_sleep([this] { return core_.has_work(); })) return false;  // P2
-    count(rest_count);
+    count(park_count);
     core_.quiet.worker_rests();
     return true;
 }
@@ -274,9 +274,9 @@ void pool::core::worker::run() noexcept {
     while (!core_.leaving.load(std::memory_order_acquire))  // pairs with end()
         static_cast<void>(own().run_once(never));
     core_.all_out.arrive_and_wait();
-    own().end_all();
+    own().kill_all();
     core_.all_out.arrive_and_wait();
-    own().end_all();  // for messages sent by the ends of others
+    own().kill_all();  // for messages sent by the ends of others
     core_.all_out.arrive_and_wait();
     core_.all_out.arrive_and_wait();  // the watchdog has stopped
     drop_loop();                      // P3
@@ -306,10 +306,10 @@ bool pool::core::wait_until_quiet(time_point until) {
 }
 
 void pool::core::begin(const pool_options& options) {
-    if (options.hold_limit > duration::zero()) {
+    if (options.stall_threshold > duration::zero()) {
         std::vector<loop*> loops;
         for (const auto& w : workers) loops.push_back(&w->own());
-        watched.emplace(loops, options.hold_limit, options.on_hold);
+        watched.emplace(loops, options.stall_threshold, options.on_stall);
     }
     for (unsigned i = 0; i != options_count; ++i) {
         worker& w = *workers[i];
@@ -364,26 +364,27 @@ pool::pool(pool_options options) {
 }
 
 pool::~pool() {
-    WEFT_ASSERT_AT(!is_here(), "destruction of a pool by what it runs", unknown_place);
+    WEFT_ASSERT_AT(!running_in_this_thread(), "destruction of a pool by what it runs",
+                   unknown_place);
     core_->end();
     // Relaxed: a thread that made or ended a strand has been joined, or is the caller.
     if (core_->strand_count.load(std::memory_order_relaxed) != 0)
         fail("destruction of a pool while there are strands in it", {}, unknown_place);
 }
 
-void pool::launch(runnable& r) noexcept {
-    detail::fork_place* const here = detail::fork_place_here();
-    if (here != nullptr && &here->home()->begins_on() == this && here->push(r)) return;
+void pool::schedule(runnable& r) noexcept {
+    detail::fork_deque* const here = detail::fork_place_here();
+    if (here != nullptr && &here->home()->default_scheduler() == this && here->push(r)) return;
     core_->inbox.push(r);
     detail::parking::offer(core_->idle,
                            [this](unsigned i) { core_->workers[i]->own().look_round(); });
 }
 
 void pool::launch_again(runnable& r) noexcept {
-    detail::fork_place* const here = detail::fork_place_here();
-    if (here != nullptr && &here->home()->begins_on() == this)
+    detail::fork_deque* const here = detail::fork_place_here();
+    if (here != nullptr && &here->home()->default_scheduler() == this)
         static_cast<core::worker*>(here)->be_fair();
-    launch(r);
+    schedule(r);
 }
 
 unsigned pool::thread_count() const noexcept {
@@ -391,9 +392,9 @@ unsigned pool::thread_count() const noexcept {
 }
 executor& pool::worker(unsigned i) noexcept { return core_->workers[i]->own(); }
 
-bool pool::is_here() const noexcept {
-    const detail::fork_place* const p = detail::this_thread_forks();  // also within a strand
-    return p != nullptr && &p->home()->begins_on() == this;
+bool pool::running_in_this_thread() const noexcept {
+    const detail::fork_deque* const p = detail::this_thread_forks();  // also within a strand
+    return p != nullptr && &p->home()->default_scheduler() == this;
 }
 
 // Relaxed: the numbers only have to differ.
@@ -409,7 +410,7 @@ void pool::count_strand_flow(int more) noexcept {
 }
 
 void pool::wait_until_idle(std::source_location place) {
-    WEFT_ASSERT_AT(!is_here(), "a pool is waited for by what it runs", place);
+    WEFT_ASSERT_AT(!running_in_this_thread(), "a pool is waited for by what it runs", place);
     static_cast<void>(core_->wait_until_quiet(never));
 }
 
@@ -417,10 +418,10 @@ pool_stats pool::stats() const noexcept {
     pool_stats s;
     for (const auto& w : core_->workers) {
         // Relaxed: counts.
-        s.stolen_count += w->stolen_count.load(std::memory_order_relaxed);
-        s.given_count += w->given_count.load(std::memory_order_relaxed);
-        s.outside_count += w->outside_count.load(std::memory_order_relaxed);
-        s.rest_count += w->rest_count.load(std::memory_order_relaxed);
+        s.steal_count += w->steal_count.load(std::memory_order_relaxed);
+        s.offload_count += w->offload_count.load(std::memory_order_relaxed);
+        s.remote_schedule_count += w->remote_schedule_count.load(std::memory_order_relaxed);
+        s.park_count += w->park_count.load(std::memory_order_relaxed);
     }
     return s;
 }

@@ -56,18 +56,18 @@ struct pool_options {
     unsigned thread_count = 0;         // 0: as many as this process has processors
     std::vector<int> processors = {};  // worker i is bound to [i modulo the size]; empty: not bound
     std::string name = "weft";         // of its threads: name/0, ...; the system shows 15 letters
-    duration hold_limit = {};          // longer turns are reported (watchdog.hpp); zero: none
-    watchdog::handler on_hold = watchdog::print;
+    duration stall_threshold = {};     // longer turns are reported (watchdog.hpp); zero: none
+    watchdog::handler on_stall = watchdog::print;
 };
 
 struct pool_stats {
-    std::size_t stolen_count = 0;   // taken from another worker
-    std::size_t given_count = 0;    // given away after the start
-    std::size_t outside_count = 0;  // launched by other threads, and started
-    std::size_t rest_count = 0;     // how often a worker went to sleep
+    std::size_t steal_count = 0;            // taken from another worker
+    std::size_t offload_count = 0;          // given away after the start
+    std::size_t remote_schedule_count = 0;  // launched by other threads, and started
+    std::size_t park_count = 0;             // how often a worker went to sleep
 };
 
-class pool final : public launcher {
+class pool final : public scheduler {
 public:
     // Throws bad_alloc, and system_error if a thread cannot be created or a processor does not
     // exist.
@@ -77,22 +77,22 @@ public:
     pool& operator=(const pool&) = delete;
     ~pool();
 
-    void launch(runnable& r) noexcept override;
-    executor* only_executor() noexcept override { return nullptr; }
+    void schedule(runnable& r) noexcept override;
+    executor* fixed_executor() noexcept override { return nullptr; }
 
     // Runs f() once on one of its threads, outside any flow. It must not throw. Any thread. Throws
     // bad_alloc.
     template <std::invocable F>
     void post(F&& f) {
         auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
-        launch(p->node);
+        schedule(p->node);
     }
 
     unsigned thread_count() const noexcept;
     // To run something on that worker and no other.
     executor& worker(unsigned i) noexcept;
     // Whether the caller runs on one of its threads.
-    bool is_here() const noexcept;
+    bool running_in_this_thread() const noexcept;
 
     // Blocks the calling thread, which is none of the pool's, until no flow is live in the pool and
     // nothing is left to start.

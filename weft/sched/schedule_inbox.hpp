@@ -1,4 +1,4 @@
-// launch_inbox: a queue of work that any thread posts and any worker of a pool may start, FIFO.
+// schedule_inbox: a queue of work that any thread posts and any worker of a pool may start, FIFO.
 //
 // Design: a queue under a spin lock, with its length beside it, so that a worker can check without
 // the lock whether there is work. The check orders nothing: a worker that must not miss earlier
@@ -17,7 +17,7 @@
 
 namespace weft::detail {
 
-class launch_inbox {
+class schedule_inbox {
 public:
     void push(runnable& r) noexcept {
         const std::lock_guard held(lock_);

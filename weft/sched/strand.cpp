@@ -34,9 +34,9 @@ struct strand::core final : executor, detail::frame, std::enable_shared_from_thi
     void arm(timer_node& t) noexcept override { timers.arm(t); }
     void disarm(timer_node& t) noexcept override { timers.disarm(t); }
     time_point now() const noexcept override { return steady_now(); }
-    void enroll(flow& f) noexcept override;
-    void strike_off(flow& f) noexcept override;
-    bool is_here() const noexcept override { return current_executor() == this; }
+    void register_flow(flow& f) noexcept override;
+    void deregister_flow(flow& f) noexcept override;
+    bool running_in_this_thread() const noexcept override { return current_executor() == this; }
     const flow* find_living(flow_question is_it, const void* with) const noexcept override;
 
     void end() noexcept;
@@ -67,7 +67,7 @@ private:
     void fire_due() noexcept;
     void set_alarm() noexcept;
     void ring_alarm() noexcept;
-    bool schedule() noexcept;  // under the lock; true: the caller launches the entry
+    bool claim_entry() noexcept;  // under the lock; true: the caller launches the entry
     void seize() noexcept;
 
     struct stop_of_all : detail::frame {
@@ -96,27 +96,27 @@ private:
 
 // -- its entry in the pool ------------------------------------------------------------------------
 
-bool strand::core::schedule() noexcept {
+bool strand::core::claim_entry() noexcept {
     if (std::exchange(scheduled, true)) return false;
     self = shared_from_this();
     return true;
 }
 
 void strand::core::post(runnable& r) noexcept {
-    if (is_here()) return put_last({r.handle, r.of});
+    if (running_in_this_thread()) return put_last({r.handle, r.of});
     bool launches;
     {
         const std::lock_guard held(queue);
         posted.push_back(r);
-        launches = schedule();
+        launches = claim_entry();
     }
-    if (launches) on.launch(entry);
+    if (launches) on.schedule(entry);
 }
 
 void strand::core::run(frame* f) {
     core& c = *static_cast<core*>(f);
     if (c.begin_turn()) {
-        const detail::as_it_was put_back;
+        const detail::restore_on_exit put_back;
         detail::this_thread_runs() = {nullptr, &c};
         c.run_some();
     }
@@ -218,21 +218,21 @@ void strand::core::ring_alarm() noexcept {
     {
         const std::lock_guard held(queue);
         rang = true;
-        launches = schedule();
+        launches = claim_entry();
     }
-    if (launches) on.launch(entry);
+    if (launches) on.schedule(entry);
 }
 
 // -- live flows -----------------------------------------------------------------------------------
 
-void strand::core::enroll(flow& f) noexcept {
+void strand::core::register_flow(flow& f) noexcept {
     flow_count.store(living.count() + 1, std::memory_order_relaxed);
     on.count_strand_flow(1);
-    living.enroll(f);
+    living.register_flow(f);
 }
 
-void strand::core::strike_off(flow& f) noexcept {
-    living.strike_off(f);
+void strand::core::deregister_flow(flow& f) noexcept {
+    living.deregister_flow(f);
     flow_count.store(living.count(), std::memory_order_relaxed);
     on.count_strand_flow(-1);
 }
@@ -246,7 +246,7 @@ void strand::core::end() noexcept {
         const std::lock_guard held(queue);
         if (is_idle()) return;
     }
-    if (is_here()) fail("a strand is destroyed by what it runs", {}, unknown_place);
+    if (running_in_this_thread()) fail("a strand is destroyed by what it runs", {}, unknown_place);
     const flow* const f = detail::flow_here();
     if (f != nullptr && f->ending) return seize();
     if (f == nullptr || f->kind->suspend == nullptr)
@@ -264,7 +264,7 @@ void strand::core::seize() noexcept {
         closed = true;
         if (!running) break;  // S2
     }
-    const detail::as_it_was put_back;
+    const detail::restore_on_exit put_back;
     detail::this_thread_runs() = {nullptr, this};
     living.request_stop_of_all();
     while (flow* f = living.youngest()) f->kind->end(*f);
@@ -284,9 +284,9 @@ strand::~strand() {
     pool_.count_strand(-1);
 }
 
-void strand::launch(runnable& r) noexcept { core_->launch(r); }
-executor* strand::only_executor() noexcept { return core_.get(); }
-bool strand::is_here() const noexcept { return core_->is_here(); }
+void strand::schedule(runnable& r) noexcept { core_->schedule(r); }
+executor* strand::fixed_executor() noexcept { return core_.get(); }
+bool strand::running_in_this_thread() const noexcept { return core_->running_in_this_thread(); }
 
 strand::idle_operation strand::async_wait_until_idle() noexcept { return idle_operation(*core_); }
 
@@ -296,13 +296,14 @@ bool strand::idle_operation::ready() noexcept {
 }
 
 bool strand::idle_operation::start(waiter& w) noexcept {
-    if (core_->is_here()) fail("a strand is waited for by what it runs", {}, unknown_place);
+    if (core_->running_in_this_thread())
+        fail("a strand is waited for by what it runs", {}, unknown_place);
     node_.owner = &w;
     w.enlist("the end of what lives in a strand", core_, this, [](waiter& me) noexcept {
         auto& self = me.operation<idle_operation>();
         self.core_->queue.withdraw(self.node_);
     });
-    w.await_outside();
+    w.mark_external();
     const std::lock_guard held(core_->queue);
     if (core_->is_idle()) return false;
     core_->queue.push_back(node_);

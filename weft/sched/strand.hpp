@@ -41,7 +41,7 @@
 
 namespace weft {
 
-class strand final : public launcher {
+class strand final : public scheduler {
     struct core;
 
 public:
@@ -52,19 +52,19 @@ public:
     strand& operator=(const strand&) = delete;
     ~strand();
 
-    void launch(runnable& r) noexcept override;
-    executor* only_executor() noexcept override;
+    void schedule(runnable& r) noexcept override;
+    executor* fixed_executor() noexcept override;
 
     // Runs f() once in it, outside any flow, after what the same thread posted before. It must not
     // throw. Any thread. Throws bad_alloc.
     template <std::invocable F>
     void post(F&& f) {
         auto* p = new detail::posted_function<std::decay_t<F>>(std::forward<F>(f));
-        launch(p->node);
+        schedule(p->node);
     }
 
     // Whether the strand runs the caller.
-    bool is_here() const noexcept;
+    bool running_in_this_thread() const noexcept;
 
     // Waits until no flow is live in it, and nothing is left to run. Not for what it runs itself.
     // Throws stopped.

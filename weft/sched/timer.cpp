@@ -116,7 +116,7 @@ struct timer_core : timer_node, frame {
 timer_core* new_timer(executor& on, time_point first, duration period,
                       std::unique_ptr<timer_function> f) {
     auto* t = new timer_core(on, first, period, std::move(f));
-    if (on.is_here()) {
+    if (on.running_in_this_thread()) {
         on.arm(*t);
     } else {
         t->posted = true;
@@ -137,7 +137,7 @@ bool stop_timer(timer_core& t) noexcept {
         post = !t.posted && !t.calling;
     }
     if (!post) return prevented;
-    if (t.home.is_here())
+    if (t.home.running_in_this_thread())
         timer_core::receive(&t);
     else
         t.home.post(t.message);
@@ -176,7 +176,7 @@ private:
 }  // namespace
 
 void join_timer(timer_core& t) {
-    if (t.home.is_here()) return;  // a call that runs is the caller's own
+    if (t.home.running_in_this_thread()) return;  // a call that runs is the caller's own
     const shield until_the_call_is_over;
     await(end_of_call(t));
 }

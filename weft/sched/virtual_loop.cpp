@@ -42,7 +42,7 @@ private:
     atomic<bool> woken_{false};
 };
 
-class virtual_loop::lot final : public turn_chooser {
+class virtual_loop::lot final : public schedule_policy {
 public:
     explicit lot(std::uint64_t s) noexcept : seed(s), state_(s) {}
 
@@ -76,7 +76,7 @@ virtual_loop::virtual_loop(std::uint64_t seed)
     : lot_(std::make_unique<lot>(seed)),
       loop_(std::make_unique<weft::loop>(std::make_unique<jumping_clock>())) {
     lot_->loop = loop_.get();
-    loop_->set_chooser(lot_.get());
+    loop_->set_schedule_policy(lot_.get());
     loop_->on_deadlock([](weft::loop& l) {
         std::fprintf(stderr, "weft: deadlock under WEFT_SEED=%llu; these wait:\n",
                      static_cast<unsigned long long>(static_cast<lot*>(l.chooser())->seed));

@@ -18,7 +18,7 @@ public:
     void begins(const flow* f) noexcept override {
         detail::turn_record::party p;
         if (f != nullptr) {
-            const party who = f->who();
+            const agent_info who = f->info();
             p.kind = who.kind;
             p.id = who.id;
             if (who.name != nullptr) std::strncpy(p.name, who.name, sizeof p.name - 1);
@@ -29,7 +29,7 @@ public:
 
     // Whether a turn has lasted for `limit` since it was first seen, and is not reported yet; fills
     // t.
-    bool look(time_point now, duration limit, long_turn& t) noexcept {
+    bool look(time_point now, duration limit, stall_info& t) noexcept {
         const std::uint64_t s = turn_.serial();
         if (s != seen_) {
             seen_ = s;
@@ -81,7 +81,7 @@ void watchdog::look_now_and_then() noexcept {
         const time_point now = steady_now();
         bool all_idle = true;
         for (const auto& p : posts_) {
-            long_turn t;
+            stall_info t;
             if (p->look(now, limit_, t)) handler_(t);
             all_idle = all_idle && p->is_idle();
         }
@@ -90,13 +90,13 @@ void watchdog::look_now_and_then() noexcept {
     }
 }
 
-void watchdog::print(const long_turn& t) {
+void watchdog::print(const stall_info& t) {
     detail::line text;
     text.text("weft: ");
     if (t.kind == nullptr)
         text.text("a function");
     else
-        text.who({t.kind, t.id, t.name});
+        text.agent({t.kind, t.id, t.name});
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(t.lasted).count();
     text.text(" has held its thread for ").number(static_cast<std::uint64_t>(ms));
     text.text(" ms; nothing else runs there\n").write(2);

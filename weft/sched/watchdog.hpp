@@ -11,7 +11,7 @@
 // where nothing ran for a while before, up to a second later: the watching thread wakes at most
 // once a second while all loops are idle.
 //
-// A pool creates one by itself: {.hold_limit = 100ms}.
+// A pool creates one by itself: {.stall_threshold = 100ms}.
 //
 // Model: test/model/turn_record_test.cpp
 #pragma once
@@ -29,7 +29,7 @@
 namespace weft {
 
 // A turn that lasts too long.
-struct long_turn {
+struct stall_info {
     const char* kind = nullptr;  // of the flow; null: a function outside any flow
     std::uint64_t id = 0;
     char name[32] = {};  // truncated; empty: no name
@@ -38,7 +38,7 @@ struct long_turn {
 
 class watchdog {
 public:
-    using handler = void (*)(const long_turn&);  // on the watching thread
+    using handler = void (*)(const stall_info&);  // on the watching thread
 
     // The loops do not run yet, and no longer run when it is destroyed. The default handler prints
     // a line. Throws system_error, bad_alloc.
@@ -49,7 +49,7 @@ public:
     watchdog& operator=(const watchdog&) = delete;
     ~watchdog();
 
-    static void print(const long_turn&);
+    static void print(const stall_info&);
 
 private:
     class post;

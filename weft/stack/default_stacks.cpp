@@ -32,8 +32,8 @@ constinit const auto default_pools = table<stack_pool<>*>(classes{}, [](auto& p)
 
 }  // namespace
 
-constinit const std::array<stack_source, size_class_count + 1> default_sources =
-    table<stack_source>(classes{}, [](auto& p) { return stack_source(p); });
+constinit const std::array<stack_allocator_ref, size_class_count + 1> default_sources =
+    table<stack_allocator_ref>(classes{}, [](auto& p) { return stack_allocator_ref(p); });
 
 }  // namespace detail
 

@@ -34,11 +34,11 @@ constexpr std::size_t size_class(std::size_t stack_bytes) noexcept {
 inline constexpr std::size_t size_class_count = size_class(largest_default_stack_bytes) + 1;
 
 // One for each class, and the empty source for everything larger.
-extern const std::array<stack_source, size_class_count + 1> default_sources;
+extern const std::array<stack_allocator_ref, size_class_count + 1> default_sources;
 
 }  // namespace detail
 
-inline stack_source default_stacks(std::size_t stack_bytes = default_stack_bytes) noexcept {
+inline stack_allocator_ref default_stacks(std::size_t stack_bytes = default_stack_bytes) noexcept {
     return detail::default_sources[std::min(detail::size_class(stack_bytes),
                                             detail::size_class_count)];
 }

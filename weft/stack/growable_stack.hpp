@@ -45,7 +45,7 @@ public:
         WEFT_ASSERT(at >= limit && at <= reinterpret_cast<std::uintptr_t>(s.top),
                     "trim of a stack at a stack pointer outside it");
         if (at - limit < red_zone_bytes) return 0;
-        return detail::drop_pages(s.limit, s.limit + (at - limit - red_zone_bytes));
+        return detail::discard_pages(s.limit, s.limit + (at - limit - red_zone_bytes));
     }
 
 private:

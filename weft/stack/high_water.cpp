@@ -71,7 +71,7 @@ std::size_t high_water_bytes(stack s) noexcept {
     return static_cast<std::size_t>(s.top - std::min(p, s.top));
 }
 
-void reset_high_water(stack s) noexcept { detail::drop_pages(s.limit, s.top); }
+void reset_high_water(stack s) noexcept { detail::discard_pages(s.limit, s.top); }
 
 void reset_high_water(stack s, const void* sp) noexcept { growable_stack::trim(s, sp); }
 

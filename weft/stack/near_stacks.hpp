@@ -15,7 +15,7 @@
 // Limits: the cache is the thread's, and its address is found anew each time, because code that
 // runs here may continue on another thread afterwards.
 //
-//   weft::stack_source from = weft::default_stacks();
+//   weft::stack_allocator_ref from = weft::default_stacks();
 //   weft::stack s = weft::detail::take_near(from);
 //   if (!s) s = from.acquire();
 //   if (!weft::detail::put_near(from, s)) from.release(s);
@@ -30,19 +30,19 @@
 namespace weft::detail {
 
 // The calling thread's cache of the pool that s is of; null if it has none.
-WEFT_ALWAYS_INLINE thread_cache* near_cache(stack_source s) noexcept {
+WEFT_ALWAYS_INLINE thread_cache* near_cache(stack_allocator_ref s) noexcept {
     const pool_core* const pool = pool_core::of(s);
     return pool != nullptr ? pool->own_cache() : nullptr;
 }
 
 // A stack of the thread's own cache; empty if that cache has none.
-WEFT_ALWAYS_INLINE stack take_near(stack_source from) noexcept {
+WEFT_ALWAYS_INLINE stack take_near(stack_allocator_ref from) noexcept {
     thread_cache* const mine = near_cache(from);
     return mine != nullptr ? mine->take() : stack{};
 }
 
 // Whether its own cache took s, which is `to`'s.
-WEFT_ALWAYS_INLINE bool put_near(stack_source to, stack s) noexcept {
+WEFT_ALWAYS_INLINE bool put_near(stack_allocator_ref to, stack s) noexcept {
     thread_cache* const mine = near_cache(to);
     return mine != nullptr && mine->put(s);
 }

@@ -63,7 +63,7 @@ std::size_t page_bytes() noexcept {
 }
 #endif
 
-std::size_t drop_pages(std::byte* begin, std::byte* end) noexcept {
+std::size_t discard_pages(std::byte* begin, std::byte* end) noexcept {
     const std::size_t page = page_bytes();
     begin += (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
     end -= reinterpret_cast<std::uintptr_t>(end) % page;

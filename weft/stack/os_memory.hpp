@@ -55,6 +55,6 @@ inline std::size_t round_to_page(std::size_t bytes) noexcept {
 
 // Drops the whole pages of [begin, end): their memory returns to the system. Returns the bytes of
 // those pages, 0 if the range has no whole page or the system refuses.
-std::size_t drop_pages(std::byte* begin, std::byte* end) noexcept;
+std::size_t discard_pages(std::byte* begin, std::byte* end) noexcept;
 
 }  // namespace weft::detail

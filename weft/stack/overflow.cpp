@@ -33,7 +33,11 @@ constinit std::atomic<describe_overflow> describe{nullptr};
 void report(const overflow_info& info) noexcept {
     const std::size_t kib = info.stack_bytes / 1024;
     detail::line l;
-    l.text("weft: stack overflow in ").who(info.who).text(" (").number(kib).text(" KiB stack at ");
+    l.text("weft: stack overflow in ")
+        .agent(info.who)
+        .text(" (")
+        .number(kib)
+        .text(" KiB stack at ");
     l.hex(reinterpret_cast<std::uintptr_t>(info.limit));
     std::size_t enough = 16;
     while (enough <= kib) enough *= 2;

@@ -31,7 +31,7 @@
 namespace weft {
 
 struct overflow_info {
-    party who{.kind = "coroutine"};
+    agent_info who{.kind = "coroutine"};
     const void* limit = nullptr;     // of its stack
     std::size_t stack_bytes = 0;     // the requested size
     std::size_t guard_bytes = 4096;  // a fault up to this far below the limit is an overflow

@@ -96,18 +96,18 @@ void pool_core::clear_locked() noexcept {
     destroy_oldest(list_count());
 }
 
-void pool_core::set_limits(pool_limits limits) noexcept {
+void pool_core::set_limits(stack_pool_options limits) noexcept {
     const std::lock_guard held(lock_);
     limits_ = limits;
     recall();
 }
 
-pool_limits pool_core::limits() const noexcept {
+stack_pool_options pool_core::limits() const noexcept {
     const std::lock_guard held(lock_);
     return limits_;
 }
 
-pool_statistics pool_core::statistics() const noexcept {
+stack_pool_stats pool_core::stats() const noexcept {
     const std::lock_guard held(lock_);
     note_peak();
     const std::size_t each = verbs_->stack_bytes(allocator_);
@@ -261,8 +261,8 @@ void pool_core::destroy_oldest(std::size_t count) noexcept {
 // The list keeps its address range; its empty part keeps no pages.
 void pool_core::drop_unused_room() noexcept {
     const auto at = [this](std::size_t i) { return reinterpret_cast<std::byte*>(list_ + i); };
-    drop_pages(at(0), at(first_));
-    drop_pages(at(last_), at(capacity_));
+    discard_pages(at(0), at(first_));
+    discard_pages(at(last_), at(capacity_));
 }
 
 // Once a period: the stacks that the owner has not used since it last held the pool's lock.

@@ -37,7 +37,7 @@
 namespace weft {
 
 // Zero means no limit. If count and bytes are both given, the stricter one applies.
-struct pool_limits {
+struct stack_pool_options {
     std::size_t min_count = 0;  // trim leaves this many, in use or free
     std::size_t max_count = 0;  // there are never more than this, in use or free
     std::size_t min_bytes = 0;
@@ -49,7 +49,7 @@ struct pool_limits {
 
 // A snapshot of one time point; exact, except that a stack which moves from thread to thread during
 // the snapshot may be counted at either thread or at both. Bytes are count times stack_bytes.
-struct pool_statistics {
+struct stack_pool_stats {
     std::size_t used_count = 0;
     std::size_t free_count = 0;
     std::size_t used_bytes = 0;
@@ -113,7 +113,8 @@ inline constexpr pool_verbs pool_verbs_of = {
 
 class pool_core {
 public:
-    constexpr pool_core(void* allocator, const pool_verbs& verbs, pool_limits limits) noexcept
+    constexpr pool_core(void* allocator, const pool_verbs& verbs,
+                        stack_pool_options limits) noexcept
         : allocator_(allocator), verbs_(&verbs), limits_(limits) {}
     ~pool_core();
     pool_core(const pool_core&) = delete;
@@ -121,9 +122,9 @@ public:
 
     stack acquire() noexcept { return acquire_from(this); }
     void release(stack s) noexcept { release_to(this, s); }
-    constexpr stack_source source() noexcept { return {this, source_verbs}; }
+    constexpr stack_allocator_ref source() noexcept { return {this, source_verbs}; }
     // The pool of a source; null if the source is of something else.
-    static pool_core* of(stack_source s) noexcept {
+    static pool_core* of(stack_allocator_ref s) noexcept {
         return static_cast<pool_core*>(s.allocator_by(source_verbs));
     }
     // The calling thread's cache of this pool, or null; valid until the caller suspends.
@@ -145,9 +146,9 @@ public:
         change();
         settle_all();
     }
-    void set_limits(pool_limits) noexcept;
-    pool_limits limits() const noexcept;
-    pool_statistics statistics() const noexcept;
+    void set_limits(stack_pool_options) noexcept;
+    stack_pool_options limits() const noexcept;
+    stack_pool_stats stats() const noexcept;
     void check() const noexcept;
 
 private:
@@ -156,7 +157,8 @@ private:
     static stack acquire_from(void* core) noexcept;
     static void release_to(void* core, stack) noexcept;
     static std::size_t stack_bytes_of(const void* core) noexcept;
-    static constexpr stack_source::verbs source_verbs = {acquire_from, release_to, stack_bytes_of};
+    static constexpr stack_allocator_ref::verbs source_verbs = {acquire_from, release_to,
+                                                                stack_bytes_of};
 
     stack acquire_slowly(thread_cache*) noexcept;
     void release_slowly(thread_cache*, stack) noexcept;
@@ -196,7 +198,7 @@ private:
     std::atomic<std::uint32_t> index_{0};
 
     mutable system_mutex lock_;  // guards all below
-    pool_limits limits_;
+    stack_pool_options limits_;
     stack* list_ = nullptr;
     std::size_t first_ = 0;
     std::size_t last_ = 0;

@@ -130,7 +130,7 @@ void slab_stack::release(std::span<const stack> stacks) noexcept {
             if (remove_slab(*in)) continue;  // I3
         }
         if (in->slots()[i].guard == guard_kind::canary)
-            detail::drop_pages(s.limit, in->range(i).begin + in->stride);
+            detail::discard_pages(s.limit, in->range(i).begin + in->stride);
         else
             drops.add(in->range(i));  // I1
     }

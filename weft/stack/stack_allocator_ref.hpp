@@ -1,11 +1,11 @@
-// stack_source: a reference to any stack_allocator, two words wide.
+// stack_allocator_ref: a reference to any stack_allocator, two words wide.
 //
 // Design: a coroutine need not be a template over the allocator of its stack. The source does not
 // own the allocator, which must outlive it and every stack acquired through it. An empty source has
 // no stacks.
 //
 //   weft::mapped_stack stacks(64 * 1024);
-//   weft::stack_source from = stacks;
+//   weft::stack_allocator_ref from = stacks;
 //   weft::stack s = from.acquire();
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-class stack_source {
+class stack_allocator_ref {
 public:
     // The functions of an allocator, without its type.
     struct verbs {
@@ -26,19 +26,19 @@ public:
         std::size_t (*stack_bytes)(const void*) noexcept;
     };
 
-    constexpr stack_source() noexcept = default;
+    constexpr stack_allocator_ref() noexcept = default;
 
     // From any allocator; an allocator that wraps another object returns that by source().
     template <class A>
-        requires(stack_allocator<A> && !std::same_as<std::remove_cv_t<A>, stack_source>)
-    constexpr stack_source(A& a) noexcept {
+        requires(stack_allocator<A> && !std::same_as<std::remove_cv_t<A>, stack_allocator_ref>)
+    constexpr stack_allocator_ref(A& a) noexcept {
         if constexpr (requires { a.source(); })
             *this = a.source();
         else
-            *this = stack_source(std::addressof(a), verbs_of<A>);
+            *this = stack_allocator_ref(std::addressof(a), verbs_of<A>);
     }
 
-    constexpr stack_source(void* allocator, const verbs& v) noexcept
+    constexpr stack_allocator_ref(void* allocator, const verbs& v) noexcept
         : allocator_(allocator), verbs_(&v) {}
 
     // As the allocator: an empty stack if there are no more.
@@ -55,7 +55,7 @@ public:
     }
 
     constexpr explicit operator bool() const noexcept { return allocator_ != nullptr; }
-    friend constexpr bool operator==(stack_source a, stack_source b) noexcept {
+    friend constexpr bool operator==(stack_allocator_ref a, stack_allocator_ref b) noexcept {
         return a.allocator_ == b.allocator_;
     }
 

@@ -34,11 +34,11 @@ template <stack_allocator A = slab_stack>
 class stack_pool {
 public:
     constexpr explicit stack_pool(std::size_t stack_bytes = default_stack_bytes,
-                                  pool_limits limits = {}) noexcept
+                                  stack_pool_options limits = {}) noexcept
         requires std::constructible_from<A, std::size_t>
         : allocator_(stack_bytes), core_(&allocator_, detail::pool_verbs_of<A>, limits) {}
 
-    explicit stack_pool(A allocator, pool_limits limits = {}) noexcept
+    explicit stack_pool(A allocator, stack_pool_options limits = {}) noexcept
         requires std::move_constructible<A>
         : allocator_(std::move(allocator)), core_(&allocator_, detail::pool_verbs_of<A>, limits) {}
 
@@ -53,8 +53,8 @@ public:
 
     std::size_t stack_bytes() const noexcept { return allocator_.stack_bytes(); }
 
-    // The pool without its type, one call less: used to make a stack_source.
-    constexpr stack_source source() noexcept { return core_.source(); }
+    // The pool without its type, one call less: used to make a stack_allocator_ref.
+    constexpr stack_allocator_ref source() noexcept { return core_.source(); }
 
     // Releases up to max_count free stacks to the allocator, the oldest first, never going below
     // the minimum, and returns how many. The stacks in other threads' caches are out of reach;
@@ -80,10 +80,10 @@ public:
     }
 
     // Below the present count, a maximum admits no new stack, and each release reduces the count.
-    void set_limits(pool_limits limits) noexcept { core_.set_limits(limits); }
-    pool_limits limits() const noexcept { return core_.limits(); }
+    void set_limits(stack_pool_options limits) noexcept { core_.set_limits(limits); }
+    stack_pool_options limits() const noexcept { return core_.limits(); }
 
-    pool_statistics statistics() const noexcept { return core_.statistics(); }
+    stack_pool_stats stats() const noexcept { return core_.stats(); }
 
     // Walks everything; aborts if an invariant does not hold.
     void check() const noexcept { core_.check(); }

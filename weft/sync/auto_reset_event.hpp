@@ -46,7 +46,7 @@ public:
     }
 
 private:
-    detail::permits permits_;
+    detail::semaphore_core permits_;
 };
 
 }  // namespace weft

@@ -118,7 +118,7 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
         waiter w;
         wait(condition_variable& c, flow& f) noexcept : n(c), w(f) {}
     };
-    detail::aside<wait> here(f, *this, f);
+    detail::maybe_boxed<wait> here(f, *this, f);
     detail::notice& n = here->n;
     waiter& w = here->w;
     w.handle = f.handle;
@@ -129,7 +129,8 @@ std::cv_status condition_variable::block(std::unique_lock<mutex>& lock, time_poi
         detail::refuse_on_shared_stack(this, "a condition_variable lies on a shared stack");
         {
             const auto wake_it = [this, &n](stop_reason) noexcept { notify(n); };
-            const detail::aside<stop_callback<decltype(wake_it)>> at_a_stop(f, token, wake_it);
+            const detail::maybe_boxed<stop_callback<decltype(wake_it)>> at_a_stop(f, token,
+                                                                                  wake_it);
             w.park(until);
         }
         const shield from_a_second_stop;

@@ -2,14 +2,14 @@
 
 namespace weft::detail {
 
-void gate::add(std::size_t n, std::source_location place) noexcept {
+void countdown::add(std::size_t n, std::source_location place) noexcept {
     word v = queue_.lock();
     WEFT_ASSERT_AT(n <= most - v / unit, "a count of what is waited for grows beyond its maximum",
                    place);
     queue_.unlock(v + n * unit);
 }
 
-void gate::remove(std::size_t n, std::source_location place) noexcept {
+void countdown::remove(std::size_t n, std::source_location place) noexcept {
     // If the count stays above zero, or no waiter is queued, no wake is needed.
     word w = queue_.load();
     while ((w & word_queue::busy) == 0) {
@@ -26,7 +26,7 @@ void gate::remove(std::size_t n, std::source_location place) noexcept {
     word_queue::wake_all(woken);
 }
 
-void gate::set_bars(std::size_t n) noexcept {
+void countdown::set_bars(std::size_t n) noexcept {
     queue_.lock();
     wait_list woken;
     if (n == 0) queue_.claim_all(woken);
@@ -34,8 +34,8 @@ void gate::set_bars(std::size_t n) noexcept {
     word_queue::wake_all(woken);
 }
 
-bool gate_operation::start(waiter& w) noexcept {
-    const gate::word v = gate_->queue_.lock();
+bool countdown_operation::start(waiter& w) noexcept {
+    const countdown::word v = gate_->queue_.lock();
     if (v != 0) node_.enlist(w, gate_->queue_, gate_->what_);
     gate_->queue_.unlock(v);
     return v != 0;

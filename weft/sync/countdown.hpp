@@ -14,13 +14,13 @@
 
 namespace weft::detail {
 
-class gate {
+class countdown {
 public:
     using word = word_queue::word;
     static constexpr word unit = word_queue::unit;
     static constexpr std::size_t most = ~word{0} / unit;
 
-    constexpr gate(std::size_t bars, const char* what, std::source_location place) noexcept
+    constexpr countdown(std::size_t bars, const char* what, std::source_location place) noexcept
         : queue_(bars * unit), what_(what) {
         WEFT_ASSERT_AT(bars <= most, "a count of what is waited for begins beyond its maximum",
                        place);
@@ -36,19 +36,19 @@ public:
     void set_bars(std::size_t n) noexcept;  // sets the count to n; wakes all waiters at 0
 
 private:
-    friend class gate_operation;
+    friend class countdown_operation;
 
     word_queue queue_;
     const char* const what_;
 };
 
-class [[nodiscard]] gate_operation {
+class [[nodiscard]] countdown_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    explicit gate_operation(gate& g) noexcept : gate_(&g) {}
+    explicit countdown_operation(countdown& g) noexcept : gate_(&g) {}
     // Only before the operation is awaited.
-    gate_operation(gate_operation&& other) noexcept : gate_(other.gate_) {}
+    countdown_operation(countdown_operation&& other) noexcept : gate_(other.gate_) {}
     bool ready() const noexcept { return gate_->is_open(); }
     bool start(waiter& w) noexcept;
     void take(const waiter* w, wait_status how) const {
@@ -56,10 +56,10 @@ public:
     }
 
 private:
-    gate* gate_;
+    countdown* gate_;
     queue_node node_;
 };
 
-using timed_gate_operation = timed<gate_operation>;
+using timed_gate_operation = timed<countdown_operation>;
 
 }  // namespace weft::detail

@@ -17,9 +17,10 @@
 
 namespace weft {
 
-template <std::ptrdiff_t LeastMax = static_cast<std::ptrdiff_t>(detail::permits::most)>
+template <std::ptrdiff_t LeastMax = static_cast<std::ptrdiff_t>(detail::semaphore_core::most)>
 class counting_semaphore {
-    static_assert(LeastMax >= 0 && LeastMax <= static_cast<std::ptrdiff_t>(detail::permits::most));
+    static_assert(LeastMax >= 0 &&
+                  LeastMax <= static_cast<std::ptrdiff_t>(detail::semaphore_core::most));
 
 public:
     static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
@@ -65,7 +66,7 @@ public:
     }
 
 private:
-    detail::permits permits_;
+    detail::semaphore_core permits_;
 };
 
 using binary_semaphore = counting_semaphore<1>;

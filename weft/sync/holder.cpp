@@ -21,19 +21,19 @@ WEFT_DEFINE_THREAD_LOCAL(weft::detail::failed_tries, weft_tls_failed_tries);
 namespace weft::detail {
 namespace {
 
-party party_of(holder h) noexcept {
-    if (h == unknown_holder) return {"a coroutine that is no task of its own", 0, nullptr};
-    if ((h & unknown_holder) != 0) return {"thread", h / numbers, nullptr};
-    return reinterpret_cast<const flow*>(h)->who();
+agent_info info_of(holder h) noexcept {
+    if (h == anonymous_owner) return {"a coroutine that is no task of its own", 0, nullptr};
+    if ((h & anonymous_owner) != 0) return {"thread", h / numbers, nullptr};
+    return reinterpret_cast<const flow*>(h)->info();
 }
 
 }  // namespace
 
 // Code on a thread's own executor, which runs while the thread waits, locks as that thread.
 holder holder_without_flow() noexcept {
-    thread_host& host = this_thread_host();
+    thread_executor& host = this_thread_host();
     const executor* e = current_executor();
-    if (e != nullptr && e != &host) return unknown_holder;
+    if (e != nullptr && e != &host) return anonymous_owner;
     return holder_of(host);
 }
 
@@ -47,23 +47,23 @@ void count_failed_try(std::source_location place) noexcept {
     line l;
     l.text("weft: try_lock has failed ").number(many_failed_tries);
     l.text(" times in one round of its loop, which the holder may need to come to its unlock: ");
-    l.who(f->who()).text(" (").place(place).text(")").newline().write(2);
+    l.agent(f->info()).text(" (").place(place).text(")").newline().write(2);
 }
 
 void fail_unknown(const char* rule, std::source_location place) noexcept {
     const flow* f = current_flow();
-    fail(rule, f != nullptr ? f->who() : party{}, place);
+    fail(rule, f != nullptr ? f->info() : agent_info{}, place);
 }
 
-void fail_against(const char* what, holder by, const char* but, holder other,
-                  std::source_location place) noexcept {
+void fail_not_owner(const char* what, holder by, const char* but, holder other,
+                    std::source_location place) noexcept {
     line rule;
     rule.text(what).text(", ").text(but).text(" ");
     if (other == 0)
         rule.text("nobody");
     else
-        rule.who(party_of(other));
-    fail(rule.terminate().data(), party_of(by), place);
+        rule.agent(info_of(other));
+    fail(rule.terminate().data(), info_of(by), place);
 }
 
 }  // namespace weft::detail

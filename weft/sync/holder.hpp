@@ -27,16 +27,16 @@ namespace weft::detail {
 using holder = std::uintptr_t;
 
 // No flow has this bit in its address.
-inline constexpr holder unknown_holder = word_queue::unit;
-inline constexpr holder numbers = 2 * unknown_holder;
+inline constexpr holder anonymous_owner = word_queue::unit;
+inline constexpr holder numbers = 2 * anonymous_owner;
 static_assert(alignof(flow) >= numbers, "a flow's address is a value of a word_queue, and even");
 
 inline holder holder_of(const flow* f) noexcept { return reinterpret_cast<holder>(f); }
-inline holder holder_of(const thread_host& t) noexcept {
-    return t.number() * numbers | unknown_holder;
+inline holder holder_of(const thread_executor& t) noexcept {
+    return t.number() * numbers | anonymous_owner;
 }
 
-// The plain thread that runs here, or unknown_holder.
+// The plain thread that runs here, or anonymous_owner.
 holder holder_without_flow() noexcept;
 
 // The agent that runs here, for a call without co_await.
@@ -46,18 +46,18 @@ inline holder holder_here() noexcept {
 }
 
 // The coroutine that runs here: its flow, if that flow cannot block and is therefore a task's; else
-// unknown_holder.
+// anonymous_owner.
 inline holder holder_in_coroutine() noexcept {
     const flow* f = current_flow();
-    return f != nullptr && f->kind->suspend == nullptr ? holder_of(f) : unknown_holder;
+    return f != nullptr && f->kind->suspend == nullptr ? holder_of(f) : anonymous_owner;
 }
 
 // The agent that waits by w: a coroutine, or a flow that blocks, if w runs that flow's own handle.
 inline holder holder_of(const waiter& w) noexcept {
     const flow* f = w.of;
-    if (f == nullptr) return unknown_holder;
-    if (f->kind->suspend != nullptr && w.handle != f->handle) return unknown_holder;
-    if (const thread_host* const t = thread_host::of_own(*f)) [[unlikely]]
+    if (f == nullptr) return anonymous_owner;
+    if (f->kind->suspend != nullptr && w.handle != f->handle) return anonymous_owner;
+    if (const thread_executor* const t = thread_executor::of_own(*f)) [[unlikely]]
         return holder_of(*t);
     return holder_of(f);
 }
@@ -79,7 +79,7 @@ void count_failed_try(std::source_location place) noexcept;
 
 // Aborts. The message has `what` (an object and a rule: "unlock of a mutex"), the agent `by`,
 // and after `but` the agent `other`, if it is not 0.
-[[noreturn]] void fail_against(const char* what, holder by, const char* but, holder other,
-                               std::source_location place) noexcept;
+[[noreturn]] void fail_not_owner(const char* what, holder by, const char* but, holder other,
+                                 std::source_location place) noexcept;
 
 }  // namespace weft::detail

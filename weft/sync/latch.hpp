@@ -15,7 +15,7 @@ namespace weft {
 class latch {
 public:
     static constexpr std::ptrdiff_t max() noexcept {
-        return static_cast<std::ptrdiff_t>(detail::gate::most);
+        return static_cast<std::ptrdiff_t>(detail::countdown::most);
     }
 
     explicit latch(std::ptrdiff_t expected,
@@ -51,7 +51,7 @@ public:
         return wait_until(after(now(), d), place);
     }
 
-    detail::gate_operation async_wait() noexcept { return detail::gate_operation(gate_); }
+    detail::countdown_operation async_wait() noexcept { return detail::countdown_operation(gate_); }
     detail::timed_gate_operation async_wait_until(time_point deadline) noexcept {
         return detail::timed_gate_operation(deadline, gate_);
     }
@@ -62,7 +62,7 @@ private:
         return static_cast<std::size_t>(expected);
     }
 
-    detail::gate gate_;
+    detail::countdown gate_;
 };
 
 }  // namespace weft

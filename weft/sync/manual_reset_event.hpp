@@ -41,13 +41,13 @@ public:
         return wait_until(after(now(), d), place);
     }
 
-    detail::gate_operation async_wait() noexcept { return detail::gate_operation(gate_); }
+    detail::countdown_operation async_wait() noexcept { return detail::countdown_operation(gate_); }
     detail::timed_gate_operation async_wait_until(time_point deadline) noexcept {
         return detail::timed_gate_operation(deadline, gate_);
     }
 
 private:
-    detail::gate gate_;
+    detail::countdown gate_;
 };
 
 }  // namespace weft

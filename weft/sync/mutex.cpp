@@ -13,11 +13,11 @@ bool lock_operation::start(waiter& w, bool gives_up) noexcept {
     const holder held = mutex_->queue_.lock();
     if (held == 0) {
         mutex_->queue_.unlock(me);
-        if (me != unknown_holder) count_lock(1);
+        if (me != anonymous_owner) count_lock(1);
         return false;
     }
-    if (held == me && me != unknown_holder && !gives_up) [[unlikely]]
-        fail_against("lock of a mutex", me, "which is held by", held, place_);
+    if (held == me && me != anonymous_owner && !gives_up) [[unlikely]]
+        fail_not_owner("lock of a mutex", me, "which is held by", held, place_);
     node_.as = me;
     node_.enlist(w, mutex_->queue_, "a mutex");
     mutex_->queue_.unlock(held);
@@ -30,13 +30,13 @@ void mutex::lock_slowly(std::source_location place) { await(async_lock(place), p
 
 bool mutex::unlock_slowly(detail::holder me, std::source_location place) noexcept {
     const detail::holder held = queue_.lock();
-    if (held != me && held != detail::unknown_holder) [[unlikely]]
-        detail::fail_against("unlock of a mutex", me, "which is held by", held, place);
+    if (held != me && held != detail::anonymous_owner) [[unlikely]]
+        detail::fail_not_owner("unlock of a mutex", me, "which is held by", held, place);
     auto* next = static_cast<detail::lock_operation::node*>(queue_.claim_first());
     if (next != nullptr) next->given = true;
     queue_.unlock(next != nullptr ? next->as : 0);
     if (next != nullptr) next->owner->wake();
-    return held != detail::unknown_holder;
+    return held != detail::anonymous_owner;
 }
 
 }  // namespace weft

@@ -49,7 +49,7 @@ public:
     bool blocking_ready() noexcept;
     bool start(waiter& w) noexcept { return start(w, false); }
     void take(const waiter* w, wait_status how) {
-        if (std::exchange(node_.given, false) && node_.as != unknown_holder) count_lock(1);
+        if (std::exchange(node_.given, false) && node_.as != anonymous_owner) count_lock(1);
         if (how == wait_status::stopped) throw_stopped(w->reason());
     }
 
@@ -83,8 +83,9 @@ public:
     mutex& operator=(const mutex&) = delete;
     ~mutex() {
         if (const auto held = queue_.load()) [[unlikely]]
-            detail::fail_against("a mutex is destroyed", detail::holder_here(), "which is held by",
-                                 detail::word_queue::value_of(held), unknown_place);
+            detail::fail_not_owner("a mutex is destroyed", detail::holder_here(),
+                                   "which is held by", detail::word_queue::value_of(held),
+                                   unknown_place);
     }
 
     // Throws stopped.
@@ -128,7 +129,7 @@ public:
     }
 
     // Whether the caller is the owner, as far as the owner is known.
-    bool is_mine() const noexcept { return queue_.value() == detail::holder_here(); }
+    bool owned_by_caller() const noexcept { return queue_.value() == detail::holder_here(); }
 
 private:
     friend class detail::lock_operation;
@@ -144,7 +145,7 @@ inline bool detail::lock_operation::ready() noexcept {
     detail::word_queue::word nobody = 0;
     const holder me = holder_in_coroutine();
     if (mutex_->queue_.load() != 0 || !mutex_->queue_.change(nobody, me)) return false;
-    if (me != unknown_holder) count_lock(1);
+    if (me != anonymous_owner) count_lock(1);
     return true;
 }
 inline bool detail::lock_operation::blocking_ready() noexcept { return mutex_->try_lock(place_); }

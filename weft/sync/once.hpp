@@ -7,8 +7,8 @@
 //   weft::once_flag loaded;
 //   weft::call_once(loaded, [&] { table = load(); });
 //
-//   if (co_await loaded.async_enter()) {           // in a coroutine: true for one caller
-//       weft::once_turn mine(loaded);              // without succeeded(), the next waiter tries
+//   if (co_await loaded.async_begin()) {           // in a coroutine: true for one caller
+//       weft::once_guard mine(loaded);              // without succeeded(), the next waiter tries
 //       table = co_await async_load();
 //       mine.succeeded();
 //   }
@@ -65,9 +65,9 @@ public:
     bool is_done() const noexcept { return queue_.value() == done; }
 
     // Waits until the function is done, or until the caller has the turn to run it. In the second
-    // case the wait returns true, and the caller owes a leave(), which a once_turn calls.
+    // case the wait returns true, and the caller owes a leave(), which a once_guard calls.
     // leave(true): the function is done. leave(false): the next waiter is to try.
-    detail::once_operation async_enter() noexcept { return detail::once_operation(*this); }
+    detail::once_operation async_begin() noexcept { return detail::once_operation(*this); }
     void leave(bool succeeded,
                std::source_location place = std::source_location::current()) noexcept;
 
@@ -82,14 +82,14 @@ private:
 
 inline bool detail::once_operation::ready() const noexcept { return flag_->is_done(); }
 
-// The turn of a caller that async_enter() chose. The destructor ends the turn; the turn is a
+// The turn of a caller that async_begin() chose. The destructor ends the turn; the turn is a
 // success if succeeded() was called.
-class once_turn {
+class once_guard {
 public:
-    explicit once_turn(once_flag& entered) noexcept : flag_(entered) {}
-    once_turn(const once_turn&) = delete;
-    once_turn& operator=(const once_turn&) = delete;
-    ~once_turn() { flag_.leave(succeeded_, unknown_place); }
+    explicit once_guard(once_flag& entered) noexcept : flag_(entered) {}
+    once_guard(const once_guard&) = delete;
+    once_guard& operator=(const once_guard&) = delete;
+    ~once_guard() { flag_.leave(succeeded_, unknown_place); }
 
     void succeeded() noexcept { succeeded_ = true; }
 
@@ -101,8 +101,8 @@ private:
 // Throws stopped, and what f throws.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
-    if (flag.is_done() || !await(flag.async_enter(), unknown_place)) return;
-    once_turn mine(flag);
+    if (flag.is_done() || !await(flag.async_begin(), unknown_place)) return;
+    once_guard mine(flag);
     std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
     mine.succeeded();
 }

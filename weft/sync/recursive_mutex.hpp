@@ -47,7 +47,7 @@ public:
     }
     [[nodiscard]] bool try_lock(
         std::source_location place = std::source_location::current()) noexcept {
-        if (!is_mine(place) && !mutex_.try_lock(place)) return false;
+        if (!owned_by_caller(place) && !mutex_.try_lock(place)) return false;
         ++depth_;
         return true;
     }
@@ -62,7 +62,7 @@ public:
         return try_lock_until(after(now(), d), place);
     }
     void unlock(std::source_location place = std::source_location::current()) noexcept {
-        if (is_mine(place) && --depth_ != 0) return;
+        if (owned_by_caller(place) && --depth_ != 0) return;
         mutex_.unlock(place);
     }
 
@@ -75,10 +75,11 @@ public:
         return detail::recursive<detail::timed_lock_operation>(*this, t, mutex_, place);
     }
 
-    bool is_mine(std::source_location place = std::source_location::current()) const noexcept {
-        WEFT_ASSERT_AT(detail::holder_here() != detail::unknown_holder,
+    bool owned_by_caller(
+        std::source_location place = std::source_location::current()) const noexcept {
+        WEFT_ASSERT_AT(detail::holder_here() != detail::anonymous_owner,
                        "a recursive_mutex is used by a coroutine in no flow", place);
-        return mutex_.is_mine();
+        return mutex_.owned_by_caller();
     }
 
 private:
@@ -92,15 +93,15 @@ private:
 template <class Op>
 bool detail::recursive<Op>::ready() noexcept {
     const holder me = holder_in_coroutine();
-    if (me == unknown_holder) [[unlikely]]
+    if (me == anonymous_owner) [[unlikely]]
         fail_unknown("async_lock of a recursive_mutex in a coroutine that is no task of its own",
                      Op::place());
-    return mutex_->is_mine(Op::place()) || Op::ready();
+    return mutex_->owned_by_caller(Op::place()) || Op::ready();
 }
 
 template <class Op>
 bool detail::recursive<Op>::blocking_ready() noexcept {
-    return mutex_->is_mine(Op::place()) || Op::blocking_ready();
+    return mutex_->owned_by_caller(Op::place()) || Op::blocking_ready();
 }
 
 template <class Op>

@@ -2,7 +2,7 @@
 
 namespace weft::detail {
 
-void permits::hand_out(word free) noexcept {
+void semaphore_core::hand_out(word free) noexcept {
     wait_list woken;
     while (free != 0) {
         queue_node* n = queue_.claim_first();
@@ -15,7 +15,7 @@ void permits::hand_out(word free) noexcept {
     word_queue::wake_all(woken);
 }
 
-void permits::release(std::size_t n, std::source_location place) noexcept {
+void semaphore_core::release(std::size_t n, std::source_location place) noexcept {
     word w = queue_.load();
     while ((w & (word_queue::busy | word_queue::waiters)) == 0) {
         WEFT_ASSERT_AT(n <= limit_ && w / unit <= limit_ - n,
@@ -30,26 +30,26 @@ void permits::release(std::size_t n, std::source_location place) noexcept {
 
 // The word is written also if the limit is reached, so that a caller that then takes a permit sees
 // what was written before this release.
-void permits::release_within_limit() noexcept {
+void semaphore_core::release_within_limit() noexcept {
     const word v = queue_.lock();
     hand_out(v / unit < limit_ ? v + unit : v);
 }
 
-void permits::clear() noexcept {
+void semaphore_core::clear() noexcept {
     queue_.lock();
     queue_.unlock(0);
 }
 
-bool permits::try_acquire_slowly() noexcept {
+bool semaphore_core::try_acquire_slowly() noexcept {
     const word v = queue_.lock();
     queue_.unlock(v != 0 ? v - unit : 0);
     return v != 0;
 }
 
 bool acquire_operation::start(waiter& w) noexcept {
-    const permits::word v = permits_->queue_.lock();
+    const semaphore_core::word v = permits_->queue_.lock();
     if (v == 0) node_.enlist(w, permits_->queue_, permits_->what_);
-    permits_->queue_.unlock(v != 0 ? v - permits::unit : 0);
+    permits_->queue_.unlock(v != 0 ? v - semaphore_core::unit : 0);
     return v == 0;
 }
 

@@ -18,13 +18,14 @@
 
 namespace weft::detail {
 
-class permits {
+class semaphore_core {
 public:
     using word = word_queue::word;
     static constexpr word unit = word_queue::unit;
     static constexpr std::size_t most = ~word{0} / unit / 2;
 
-    explicit constexpr permits(std::size_t free, std::size_t limit, const char* what) noexcept
+    explicit constexpr semaphore_core(std::size_t free, std::size_t limit,
+                                      const char* what) noexcept
         : queue_(free * unit), limit_(limit), what_(what) {}
 
     [[nodiscard]] bool try_acquire() noexcept {
@@ -58,7 +59,7 @@ class [[nodiscard]] acquire_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    explicit acquire_operation(permits& p) noexcept : permits_(&p) {}
+    explicit acquire_operation(semaphore_core& p) noexcept : permits_(&p) {}
     // Only before the operation is awaited.
     acquire_operation(acquire_operation&& other) noexcept : permits_(other.permits_) {}
     acquire_operation& operator=(const acquire_operation&) = delete;
@@ -75,7 +76,7 @@ public:
     }
 
 private:
-    permits* permits_;
+    semaphore_core* permits_;
     queue_node node_;
 };
 

@@ -7,12 +7,12 @@ shared_lock_operation::~shared_lock_operation() {
     if (!node_.given) [[likely]]
         return;
     // The waiter's frame was destroyed before take().
-    node_.how == sharing::shared ? mutex_->unlock_shared(unknown_place)
-                                 : mutex_->give_up(unknown_place);
+    node_.how == lock_mode::shared ? mutex_->unlock_shared(unknown_place)
+                                   : mutex_->give_up(unknown_place);
 }
 
 bool shared_lock_operation::try_now(holder me) noexcept {
-    return node_.how == sharing::shared ? mutex_->try_lock_shared() : mutex_->try_lock_as(me);
+    return node_.how == lock_mode::shared ? mutex_->try_lock_shared() : mutex_->try_lock_as(me);
 }
 
 bool shared_lock_operation::start(waiter& w, bool gives_up) noexcept {
@@ -21,12 +21,12 @@ bool shared_lock_operation::start(waiter& w, bool gives_up) noexcept {
     const word_queue::word v = q.lock();
     if (q.front() == nullptr && shared_mutex::admits(v, node_.how)) {
         q.unlock(shared_mutex::joined(v, node_.how));
-        if (node_.how == sharing::none) mutex_->belongs_to(me);
+        if (node_.how == lock_mode::none) mutex_->belongs_to(me);
         return false;
     }
-    if (v == shared_mutex::writer && me != unknown_holder && !gives_up &&
+    if (v == shared_mutex::writer && me != anonymous_owner && !gives_up &&
         mutex_->held_by_.load(std::memory_order_relaxed) == me) [[unlikely]]
-        fail_against("lock of a shared_mutex", me, "which is written by", me, place_);
+        fail_not_owner("lock of a shared_mutex", me, "which is written by", me, place_);
     node_.mutex = mutex_;
     node_.as = me;
     node_.enlist(w, q, "a shared_mutex");
@@ -36,7 +36,7 @@ bool shared_lock_operation::start(waiter& w, bool gives_up) noexcept {
 }
 
 void shared_lock_operation::take(const waiter* w, wait_status how) {
-    if (std::exchange(node_.given, false) && node_.how == sharing::none)
+    if (std::exchange(node_.given, false) && node_.how == lock_mode::none)
         mutex_->belongs_to(node_.as);
     if (how == wait_status::stopped) throw_stopped(w->reason());
 }
@@ -73,14 +73,14 @@ bool shared_mutex::try_lock_as(detail::holder me) noexcept {
 
 void shared_mutex::belongs_to(detail::holder me) noexcept {
     held_by_.store(me, std::memory_order_relaxed);  // see there
-    if (me != detail::unknown_holder) detail::count_lock(1);
+    if (me != detail::anonymous_owner) detail::count_lock(1);
 }
 
 void shared_mutex::unlock(std::source_location place) noexcept {
     const detail::holder me = detail::holder_here();
     const detail::holder held = held_by_.load(std::memory_order_relaxed);  // see there
-    if (held != me && held != detail::unknown_holder) [[unlikely]]
-        detail::fail_against("unlock of a shared_mutex", me, "which is written by", held, place);
+    if (held != me && held != detail::anonymous_owner) [[unlikely]]
+        detail::fail_not_owner("unlock of a shared_mutex", me, "which is written by", held, place);
     held_by_.store(0, std::memory_order_relaxed);
     if (held == me) detail::count_lock(-1);
     give_up(place);
@@ -89,8 +89,8 @@ void shared_mutex::unlock(std::source_location place) noexcept {
 void shared_mutex::fail_held(word_queue::word w) const noexcept {
     const detail::holder here = detail::holder_here();
     if ((w & writer) == 0) fail("a shared_mutex is destroyed while it is read", {}, unknown_place);
-    detail::fail_against("a shared_mutex is destroyed", here, "which is written by",
-                         held_by_.load(std::memory_order_relaxed), unknown_place);
+    detail::fail_not_owner("a shared_mutex is destroyed", here, "which is written by",
+                           held_by_.load(std::memory_order_relaxed), unknown_place);
 }
 
 void shared_mutex::give_up(std::source_location place) noexcept {

@@ -27,13 +27,13 @@ class shared_mutex;
 
 namespace detail {
 
-enum class sharing : unsigned char { none, shared };
+enum class lock_mode : unsigned char { none, shared };
 
 class [[nodiscard]] shared_lock_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    shared_lock_operation(shared_mutex& m, sharing how, std::source_location place) noexcept
+    shared_lock_operation(shared_mutex& m, lock_mode how, std::source_location place) noexcept
         : mutex_(&m), place_(place) {
         node_.how = how;
     }
@@ -54,7 +54,7 @@ protected:
 private:
     friend class weft::shared_mutex;
     struct node : queue_node {
-        sharing how = sharing::none;
+        lock_mode how = lock_mode::none;
         holder as = 0;  // this waiter's value as writer
         shared_mutex* mutex = nullptr;
     };
@@ -123,26 +123,26 @@ public:
 
     // Whether the caller is the writer, as far as the writer is known; whether readers own the
     // lock.
-    bool is_mine() const noexcept {
+    bool owned_by_caller() const noexcept {
         return held_by_.load(std::memory_order_relaxed) == detail::holder_here();  // see there
     }
     bool is_shared() const noexcept { return queue_.value() >= reader; }
 
     detail::shared_lock_operation async_lock(
         std::source_location place = std::source_location::current()) noexcept {
-        return {*this, detail::sharing::none, place};
+        return {*this, detail::lock_mode::none, place};
     }
     detail::shared_lock_operation async_lock_shared(
         std::source_location place = std::source_location::current()) noexcept {
-        return {*this, detail::sharing::shared, place};
+        return {*this, detail::lock_mode::shared, place};
     }
     detail::timed_shared_lock_operation async_lock_until(
         time_point t, std::source_location place = std::source_location::current()) noexcept {
-        return detail::timed_shared_lock_operation(t, *this, detail::sharing::none, place);
+        return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::none, place);
     }
     detail::timed_shared_lock_operation async_lock_shared_until(
         time_point t, std::source_location place = std::source_location::current()) noexcept {
-        return detail::timed_shared_lock_operation(t, *this, detail::sharing::shared, place);
+        return detail::timed_shared_lock_operation(t, *this, detail::lock_mode::shared, place);
     }
 
 private:
@@ -150,11 +150,11 @@ private:
     static constexpr word_queue::word writer = word_queue::unit;
     static constexpr word_queue::word reader = 2 * word_queue::unit;
 
-    static bool admits(word_queue::word v, detail::sharing how) noexcept {
-        return how == detail::sharing::shared ? (v & writer) == 0 : v == 0;
+    static bool admits(word_queue::word v, detail::lock_mode how) noexcept {
+        return how == detail::lock_mode::shared ? (v & writer) == 0 : v == 0;
     }
-    static word_queue::word joined(word_queue::word v, detail::sharing how) noexcept {
-        return how == detail::sharing::shared ? v + reader : writer;
+    static word_queue::word joined(word_queue::word v, detail::lock_mode how) noexcept {
+        return how == detail::lock_mode::shared ? v + reader : writer;
     }
     bool try_lock_as(detail::holder me) noexcept;
     [[noreturn]] void fail_held(word_queue::word w) const noexcept;  // in the destructor

@@ -62,13 +62,13 @@ public:
 private:
     const detail::task_run<T>& checked(std::source_location place) const {
         if (!run_) fail("await of an eager_task that is empty", {}, place);
-        if (end_) fail("second await of an eager_task", run_->who(), place);
+        if (end_) fail("second await of an eager_task", run_->info(), place);
         return run_;
     }
     void end() noexcept {
         if (done()) return;
         if (!run_->is_at(&detail::executor_here()))
-            fail("an eager_task is destroyed that runs on another executor", run_->who(),
+            fail("an eager_task is destroyed that runs on another executor", run_->info(),
                  unknown_place);
         if (run_.get() == current_flow())
             run_->request_stop(stop_reason::user);  // the task's last turn destroys the frame

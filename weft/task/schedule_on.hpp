@@ -34,14 +34,14 @@ class [[nodiscard]] schedule_operation {
 public:
     static constexpr bool reports_stop = false;
 
-    schedule_operation(launcher& on, task<T>&& t) noexcept : on_(&on), task_(std::move(t)) {}
+    schedule_operation(scheduler& on, task<T>&& t) noexcept : on_(&on), task_(std::move(t)) {}
     // Only before the await.
     schedule_operation(schedule_operation&& other) noexcept
         : on_(other.on_), task_(std::move(other.task_)) {}
 
     bool ready() const noexcept { return false; }
     bool start(waiter& w) {
-        run_ = detail::task_run<T>(std::move(task_), on_->only_executor());
+        run_ = detail::task_run<T>(std::move(task_), on_->fixed_executor());
         end_.emplace(*run_, true);
         run_->post_first_turn(*on_);
         return end_->start(w);
@@ -56,20 +56,20 @@ private:
         detail::throw_stopped(w->reason());
     }
 
-    launcher* on_;
+    scheduler* on_;
     task<T> task_;
     detail::task_run<T> run_;
     std::optional<detail::task_end> end_;
 };
 
 template <class T>
-schedule_operation<T> schedule_on(launcher& on, task<T> t) noexcept {
+schedule_operation<T> schedule_on(scheduler& on, task<T> t) noexcept {
     return schedule_operation<T>(on, std::move(t));
 }
 
 class [[nodiscard]] resume_on {
 public:
-    explicit resume_on(launcher& there,
+    explicit resume_on(scheduler& there,
                        std::source_location place = std::source_location::current()) noexcept
         : there_(&there), place_(place) {}
     // Only before the await.
@@ -80,7 +80,7 @@ public:
 
     bool await_ready() const noexcept {
         executor* const here = current_executor();
-        return here != nullptr && (there_ == here || there_ == &here->begins_on());
+        return here != nullptr && (there_ == here || there_ == &here->default_scheduler());
     }
     void await_suspend(std::coroutine_handle<> h) noexcept;
     void await_resume() noexcept;
@@ -88,7 +88,7 @@ public:
 private:
     void take_back() noexcept;
 
-    launcher* const there_;
+    scheduler* const there_;
     const std::source_location place_;
     bool under_way_ = false;
     runnable turn_;

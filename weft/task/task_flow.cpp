@@ -22,13 +22,13 @@ void keep(flow& f) noexcept {
 }
 void let_go_of(flow& f) noexcept { task_flow::of(f).let_go(); }
 
-party task_party(const flow& f) noexcept {
+agent_info task_info(const flow& f) noexcept {
     return {"task", static_cast<const task_flow&>(f).id, nullptr};
 }
 
 }  // namespace
 
-const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_party, leave};
+const flow_kind task_flow::task_kind = {"task", nullptr, end, keep, let_go_of, task_info, leave};
 
 task_flow::task_flow(std::coroutine_handle<> task, executor* on) noexcept
     : frame{begin, drop}, flow(task_kind), body(task), id(task_ids.next(this_thread_task_ids())) {
@@ -47,9 +47,9 @@ void task_flow::let_go() noexcept {
     if (is_alone() || references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-void task_flow::post_first_turn(launcher& on) noexcept {
+void task_flow::post_first_turn(scheduler& on) noexcept {
     if (!outlived) keep(*this);  // the run's reference
-    on.launch(turn);
+    on.schedule(turn);
 }
 
 void task_flow::run_first_turn() {
@@ -76,33 +76,34 @@ void task_flow::run_to_end(flow& by) {
         waiter w;
         wait(task_flow& f, flow& by) noexcept : end(f, true), w(by) {}
     };
-    aside<wait> here(by, *this, by);
+    maybe_boxed<wait> here(by, *this, by);
     here->w.handle = by.handle;
     if (here->end.start(here->w)) here->w.park();
 }
 
 // -- from one executor to another ----------------------------------------------------------------
 
-void task_flow::leave_home(executor* for_other) noexcept {
+void task_flow::detach_from_executor(executor* for_other) noexcept {
     if (waiting != nullptr)
-        fail("resume_on in a task while another, begun by hand in it, waits", who(), unknown_place);
-    home->strike_off(*this);
-    enrolled = false;  // T2
+        fail("resume_on in a task while another, begun by hand in it, waits", info(),
+             unknown_place);
+    home->deregister_flow(*this);
+    registered = false;  // T2
     move_to(for_other);
 }
 
 void task_flow::settle() noexcept {
-    roams = home == nullptr;
-    enrolled = true;  // T2
-    settle_here();
+    migratable = home == nullptr;
+    registered = true;  // T2
+    attach_to_executor();
 }
 
 bool task_flow::leave(flow& f, std::coroutine_handle<> ready) noexcept {
     task_flow& self = of(f);
-    const bool may = self.roams && self.enrolled && self.waiting != nullptr;
+    const bool may = self.migratable && self.registered && self.waiting != nullptr;
     if (!may || !self.waiting->is_only(ready)) return false;
-    self.enrolled = false;  // T2
-    self.flow::leave_home();
+    self.registered = false;  // T2
+    self.flow::detach_from_executor();
     self.flow::handle = ready;
     self.resume = go_on;
     return true;
@@ -155,7 +156,7 @@ void task_flow::drop(frame* f) noexcept { end(*static_cast<task_flow*>(f)); }
 void task_flow::end(flow& f) noexcept {
     task_flow& self = of(f);
     self.ending = true;
-    if (!self.enrolled && self.resume == begin && self.home != nullptr)
+    if (!self.registered && self.resume == begin && self.home != nullptr)
         self.home->forget(self.turn);
     flow* const before = std::exchange(this_thread_runs().current, &f);  // for the destructors
     destroy_task(std::exchange(self.body, nullptr));
@@ -167,8 +168,8 @@ void task_flow::end(flow& f) noexcept {
 
 void task_flow::finish() noexcept {
     if (locks != 0) [[unlikely]]
-        fail("a task ended and holds a mutex", who(), unknown_place);
-    if (enrolled) home->strike_off(*this);  // T2
+        fail("a task ended and holds a mutex", info(), unknown_place);
+    if (registered) home->deregister_flow(*this);  // T2
     move_to(nullptr);
     if (outlived) {
         // Release: as below. No lock: no joiner is queued, and the handle exists. T1, T4
@@ -251,7 +252,7 @@ bool task_end::start(waiter& w) noexcept {
     node_.owner = &w;
     w.enlist("the end of a task", static_cast<const flow*>(task_), this, detail::withdraw,
              forward_ ? hand_on : nullptr);
-    if (!task_->is_at(current_executor())) forward_ ? w.await_others() : w.await_outside();
+    if (!task_->is_at(current_executor())) forward_ ? w.mark_cross_executor() : w.mark_external();
     const std::lock_guard held(task_->joiners);
     if (task_->ended.load(std::memory_order_relaxed)) return false;  // under the lock
     task_->joiners.push_back(node_);
@@ -263,7 +264,7 @@ void task_end::withdraw() noexcept {
     if (!forward_ || task_->has_ended()) return;
     if (!task_->is_at(current_executor()))
         fail("a frame is destroyed while the task it waits for runs on another executor",
-             task_->who(), unknown_place);
+             task_->info(), unknown_place);
     task_->kind->end(*task_);
 }
 
@@ -272,7 +273,7 @@ void task_end::take(const waiter* w, wait_status how) const {
 }
 
 executor& executor_here() noexcept { return home_of_nobody(); }
-launcher& launcher_here() noexcept { return home_of_nobody().begins_on(); }
+scheduler& launcher_here() noexcept { return home_of_nobody().default_scheduler(); }
 
 }  // namespace detail
 

@@ -53,7 +53,7 @@ struct task_flow final : frame, flow {
     atomic<unsigned> references{1};
     atomic<bool> started{false};
     atomic<bool> ended{false};
-    bool enrolled = false;
+    bool registered = false;
     bool outlived = false;  // T4; written before the start
     bool wanted = true;     // under the joiners' lock
     wait_queue joiners;
@@ -77,11 +77,11 @@ struct task_flow final : frame, flow {
     }
 
     void post_first_turn() noexcept { post_first_turn(*home); }  // any thread
-    void post_first_turn(launcher& on) noexcept;
+    void post_first_turn(scheduler& on) noexcept;
     void run_first_turn();      // within the call, on the thread of the task's executor
     void run_to_end(flow& by);  // then `by` waits for the rest, and forwards its stop to the task
     // Called in the task's own turn, which then ends. Null: the executor that runs the next turn.
-    void leave_home(executor* for_other) noexcept;
+    void detach_from_executor(executor* for_other) noexcept;
     void settle() noexcept;  // called in the first turn on the new executor
     void let_go() noexcept;
     void unwant() noexcept;  // called by the owner of the result, which gives the result up
@@ -136,7 +136,7 @@ private:
 // executor_here(): runs the work that is to run here. launcher_here(): starts the work for which
 // the caller names no launcher: here too, but in a pool on any of its threads.
 executor& executor_here() noexcept;
-launcher& launcher_here() noexcept;
+scheduler& launcher_here() noexcept;
 
 }  // namespace detail
 

@@ -63,7 +63,7 @@ private:
 
     T result(std::source_location place) {
         if (std::exchange(given_away_, true))
-            fail("the result of a task_handle is asked for twice", run_->who(), place);
+            fail("the result of a task_handle is asked for twice", run_->info(), place);
         return run_.take();
     }
 
@@ -73,10 +73,10 @@ private:
 
 // The implementation of nursery::spawn for a task.
 template <class T>
-task_handle<T> spawn_into(nursery& n, task<T>&& t, launcher* on,
+task_handle<T> spawn_into(nursery& n, task<T>&& t, scheduler* on,
                           std::source_location place = std::source_location::current()) {
-    launcher& there = on != nullptr ? *on : detail::launcher_here();
-    detail::task_run<T> run(std::move(t), there.only_executor(), place);
+    scheduler& there = on != nullptr ? *on : detail::launcher_here();
+    detail::task_run<T> run(std::move(t), there.fixed_executor(), place);
     n.admit(run->member);
     run->post_first_turn(there);
     return task_handle<T>(std::move(run));

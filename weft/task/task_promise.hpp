@@ -51,7 +51,7 @@ public:
         template <class Promise>
         WEFT_ALWAYS_INLINE std::coroutine_handle<> await_suspend(
             std::coroutine_handle<Promise> h) const noexcept {
-            return hand_back(h.promise());
+            return resume_awaiter(h.promise());
         }
         void await_resume() const noexcept {}
     };

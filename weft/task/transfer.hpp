@@ -70,7 +70,7 @@ WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_over(transfer_base& from,
 }
 
 // Transfers to the awaiter, from a task that has ended or a generator that has yielded.
-WEFT_ALWAYS_INLINE std::coroutine_handle<> hand_back(transfer_base& from) {
+WEFT_ALWAYS_INLINE std::coroutine_handle<> resume_awaiter(transfer_base& from) {
     return hand_over(from, from.awaiter, (from.word & transfer_base::foreign) != 0);
 }
 

@@ -23,13 +23,13 @@ namespace detail {
 std::vector<std::size_t> winners(std::span<task_flow* const> tasks, std::size_t count);
 
 template <class T>
-indexed<kept_t<T>> take_winner(std::vector<task_run<T>>& runs, std::size_t index) {
+when_any_result<kept_t<T>> take_winner(std::vector<task_run<T>>& runs, std::size_t index) {
     return {index, take_kept(runs[index])};
 }
 
 template <class... Ts>
-indexed<std::variant<kept_t<Ts>...>> take_winner(std::tuple<task_run<Ts>...>& runs,
-                                                 std::size_t index) {
+when_any_result<std::variant<kept_t<Ts>...>> take_winner(std::tuple<task_run<Ts>...>& runs,
+                                                         std::size_t index) {
     using value = std::variant<kept_t<Ts>...>;
     using taker = value (*)(std::tuple<task_run<Ts>...>&);
     static constexpr auto takers = []<std::size_t... I>(std::index_sequence<I...>) {
@@ -47,7 +47,7 @@ class [[nodiscard]] when_any_operation : public detail::mixed_group<Ts...> {
 public:
     using detail::mixed_group<Ts...>::mixed_group;
 
-    indexed<std::variant<detail::kept_t<Ts>...>> take(const waiter* w, wait_status how) {
+    when_any_result<std::variant<detail::kept_t<Ts>...>> take(const waiter* w, wait_status how) {
         this->check_begun(w, how);
         return detail::take_winner(*this->runs_, detail::winners(this->flows(), 1).front());
     }
@@ -58,10 +58,10 @@ class [[nodiscard]] some_operation : public detail::mixed_group<Ts...> {
 public:
     using detail::mixed_group<Ts...>::mixed_group;
 
-    std::vector<indexed<std::variant<detail::kept_t<Ts>...>>> take(const waiter* w,
-                                                                   wait_status how) {
+    std::vector<when_any_result<std::variant<detail::kept_t<Ts>...>>> take(const waiter* w,
+                                                                           wait_status how) {
         this->check_begun(w, how);
-        std::vector<indexed<std::variant<detail::kept_t<Ts>...>>> all;
+        std::vector<when_any_result<std::variant<detail::kept_t<Ts>...>>> all;
         for (const std::size_t i : detail::winners(this->flows(), this->enough_))
             all.push_back(detail::take_winner(*this->runs_, i));
         return all;
@@ -77,7 +77,7 @@ public:
         WEFT_ASSERT_AT(!this->tasks_.empty(), "when_any of an empty range", place);
         return false;
     }
-    indexed<detail::kept_t<T>> take(const waiter* w, wait_status how) {
+    when_any_result<detail::kept_t<T>> take(const waiter* w, wait_status how) {
         this->check_begun(w, how);
         return detail::take_winner(this->runs_, detail::winners(this->flows_, 1).front());
     }
@@ -88,9 +88,9 @@ class [[nodiscard]] some_range_operation : public detail::range_group<T> {
 public:
     using detail::range_group<T>::range_group;
 
-    std::vector<indexed<detail::kept_t<T>>> take(const waiter* w, wait_status how) {
+    std::vector<when_any_result<detail::kept_t<T>>> take(const waiter* w, wait_status how) {
         this->check_begun(w, how);
-        std::vector<indexed<detail::kept_t<T>>> all;
+        std::vector<when_any_result<detail::kept_t<T>>> all;
         for (const std::size_t i : detail::winners(this->flows_, this->enough_))
             all.push_back(detail::take_winner(this->runs_, i));
         return all;

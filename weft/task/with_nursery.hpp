@@ -51,7 +51,7 @@ struct end_of_frame {
     nursery& of;
     explicit end_of_frame(nursery& n) noexcept : of(n) {}
     end_of_frame(const end_of_frame&) = delete;
-    ~end_of_frame() { of.end_children(); }  // any are left only if a waiting frame is destroyed
+    ~end_of_frame() { of.kill_children(); }  // any are left only if a waiting frame is destroyed
 };
 
 }  // namespace detail

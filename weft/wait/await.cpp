@@ -11,7 +11,7 @@ flow& blocking_flow_rarely(std::source_location place) noexcept {
         return this_thread_host().own_flow();
     }
     if (f->kind->suspend == nullptr)
-        fail("a blocking wait in a coroutine: co_await it", f->who(), place);
+        fail("a blocking wait in a coroutine: co_await it", f->info(), place);
     return *f;
 }
 

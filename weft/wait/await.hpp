@@ -46,7 +46,7 @@ inline flow& blocking_flow(std::source_location place) noexcept {
 // does so by its own handle.
 inline bool may_look_first(const flow& f) noexcept {
     return f.kind->may_look_first &&
-           (f.attention & (flow_hot::shares_call | flow_hot::roams_call)) == 0;
+           (f.pending_flags & (flow_hot::stack_is_shared | flow_hot::may_migrate)) == 0;
 }
 
 // The parts of a wait beside its operation, where no look runs first.
@@ -96,7 +96,7 @@ struct moved_wait {
 template <class Op, class... Args>
 WEFT_NOINLINE auto block_apart(flow& f, std::source_location place, Args... args)
     -> decltype(std::declval<Op&>().take(nullptr, wait_status::woken)) {
-    const auto there = std::make_unique<in_block<moved_wait<Op>>>(f, args...);
+    const auto there = std::make_unique<boxed_in_cache<moved_wait<Op>>>(f, args...);
     Op& op = there->value.op;
     if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
     return block_with_in_place(there->value.by, op);
@@ -109,16 +109,16 @@ WEFT_NOINLINE auto block_off_stack(Op& op, flow& f, std::source_location place)
     -> decltype(op.take(nullptr, wait_status::woken)) {
     if constexpr (std::is_move_constructible_v<Op>) {
         if (f.kind->has_on_stack(f, std::addressof(op))) {
-            const auto there = std::make_unique<in_block<moved_wait<Op>>>(f, std::move(op));
+            const auto there = std::make_unique<boxed_in_cache<moved_wait<Op>>>(f, std::move(op));
             Op& moved = there->value.op;
             if (ready_to_block(moved, place)) return moved.take(nullptr, wait_status::woken);
             return block_with(there->value.by, moved);
         }
     } else if (f.kind->has_on_stack(f, std::addressof(op))) {
-        fail("an operation that cannot be moved is awaited on a shared stack", f.who(), place);
+        fail("an operation that cannot be moved is awaited on a shared stack", f.info(), place);
     }
     if (ready_to_block(op, place)) return op.take(nullptr, wait_status::woken);
-    const auto there = std::make_unique<in_block<plain_wait<Op>>>(f);
+    const auto there = std::make_unique<boxed_in_cache<plain_wait<Op>>>(f);
     return block_with(there->value, op);
 }
 
@@ -237,7 +237,7 @@ struct bridge_end {
     void wait(flow& f) {
         // Acquire: pairs with finish().
         if (met.load(std::memory_order_acquire) == ended) return;
-        aside<waiter> w(f, f);
+        maybe_boxed<waiter> w(f, f);
         w->handle = f.handle;
         blocked = &*w;
         if (met.exchange(waits, std::memory_order_acq_rel) != ended) w->park_outer();
@@ -293,7 +293,7 @@ public:
             bridge_end end;
             bridge_value<T> value;
         };
-        aside<meeting> place(f);
+        maybe_boxed<meeting> place(f);
         frame_.promise().end = &place->end;
         frame_.promise().value = &place->value;
         frame_.resume();
@@ -335,7 +335,7 @@ await_result_t<A> bridge_off_stack(A&& a, flow& f, std::source_location place) {
     if constexpr (std::is_constructible_v<std::remove_cvref_t<A>, A&&>)
         return bridge_with<A>(std::forward<A>(a)).wait(f);
     else
-        fail("what cannot be moved is awaited on a shared stack", f.who(), place);
+        fail("what cannot be moved is awaited on a shared stack", f.info(), place);
 }
 
 }  // namespace detail

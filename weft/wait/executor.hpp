@@ -33,7 +33,7 @@ struct timer_node {
     alignas(8) std::byte room[room_bytes];
 };
 
-class executor : public launcher {
+class executor : public scheduler {
 public:
     // Runs r soon, and not within this call. Any thread. Of a burst, the last post must not be
     // missed. What was written before a post is visible to its runnable.
@@ -48,27 +48,27 @@ public:
     // For a caller that would otherwise defer itself: true if nothing else is ready, and the caller
     // may take its next turn here and now. It is counted as a turn. An executor that has other work
     // to look after returns false now and then. On its own thread, in a turn.
-    [[nodiscard]] virtual bool spare_turn() noexcept { return false; }
+    [[nodiscard]] virtual bool try_continue_inline() noexcept { return false; }
     // For a caller at the end of its turn that could run the next one as well. Takes the next
     // handle out, and counts it as a turn, if it belongs to no flow and `wanted` returns true for
     // it. Else null. On its own thread, in a turn.
-    [[nodiscard]] virtual std::coroutine_handle<> take_next(
+    [[nodiscard]] virtual std::coroutine_handle<> try_pop_next(
         bool (*wanted)(std::coroutine_handle<>) noexcept) noexcept {
         static_cast<void>(wanted);
         return nullptr;
     }
 
     // A flow's first turn, after all that is ready now. Any thread.
-    void launch(runnable& r) noexcept override {
-        if (is_here())
+    void schedule(runnable& r) noexcept override {
+        if (running_in_this_thread())
             defer(r.handle, r.of);
         else
             post(r);
     }
-    executor* only_executor() noexcept final { return this; }
+    executor* fixed_executor() noexcept final { return this; }
     // Where a flow of this executor starts the work for which it names no place: here, or in the
     // pool.
-    virtual launcher& begins_on() noexcept { return *this; }
+    virtual scheduler& default_scheduler() noexcept { return *this; }
 
     // Takes back a runnable that was posted and has not run, or that another thread is about to
     // post. On its own thread.
@@ -82,8 +82,8 @@ public:
     virtual time_point now() const noexcept = 0;
 
     // The list of its live flows: an executor that ends, ends them. On its own thread.
-    virtual void enroll(flow& f) noexcept = 0;
-    virtual void strike_off(flow& f) noexcept = 0;
+    virtual void register_flow(flow& f) noexcept = 0;
+    virtual void deregister_flow(flow& f) noexcept = 0;
 
     // For code that cannot wait as a flow does, because its flow is being ended: gives the other
     // flows here their turns, on top of this stack; or, if `may_end`, ends one of them or waits for
@@ -111,7 +111,7 @@ public:
     [[nodiscard]] virtual bool adopt(driver*) noexcept { return false; }
 
     // Whether the calling thread runs this executor now.
-    virtual bool is_here() const noexcept = 0;
+    virtual bool running_in_this_thread() const noexcept = 0;
 
 protected:
     ~executor() = default;

@@ -63,7 +63,7 @@ bool flow::request_stop(stop_reason reason) noexcept {
         // A wait that forwards its stop to flows whose waits do the same takes stack for each
         // level.
         constexpr unsigned deepest = 8;
-        here = at->is_here() && detail::stops_being_delivered() != deepest;
+        here = at->running_in_this_thread() && detail::stops_being_delivered() != deepest;
         if (!here) send(*at);
     }
     if (here) deliver_stop();
@@ -113,17 +113,17 @@ bool flow::is_at(const executor* e) noexcept {
     return atomic_ref<executor*>(home).load(std::memory_order_acquire) == e;
 }
 
-void flow::leave_home() noexcept {
-    home->strike_off(*this);
+void flow::detach_from_executor() noexcept {
+    home->deregister_flow(*this);
     if (waiting != nullptr) waiting->leave();  // W4
     move_to(nullptr);
 }
 
-void flow::settle_here() noexcept {
+void flow::attach_to_executor() noexcept {
     executor& at = *current_executor();
     if (home == nullptr) move_to(&at);
     if (waiting != nullptr) waiting->arrive(at);
-    at.enroll(*this);
+    at.register_flow(*this);
     if (requested_stop() != stop_reason::none) deliver_stop();  // a delivery may have missed it
 }
 
@@ -137,7 +137,7 @@ stop_reason flow::pending_stop_slowly() const noexcept {
 void flow::deliver_stop() noexcept {
     const stop_reason why = requested_stop();
     if (why == stop_reason::none) return;  // the reason was a block that has ended since
-    attention |= stop_call;                // F3
+    pending_flags |= stop_pending;         // F3
     if (shields != 0) return;
     ++detail::stops_being_delivered();
     for (waiter* w = waiting; w != nullptr; w = w->outer_) w->stop(why);

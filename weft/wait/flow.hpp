@@ -61,7 +61,7 @@ struct flow_kind {
     void (*release)(flow&) noexcept;
 
     // For messages.
-    party (*who)(const flow&) noexcept;
+    agent_info (*info)(const flow&) noexcept;
 
     // For an executor that has taken `ready` out of its queue: if `ready` is a turn of the flow,
     // and the flow is not pinned, the flow leaves, and resumes where its `turn` is run next. On its
@@ -96,12 +96,12 @@ struct context_node;
 
 // What a turn of a flow touches; together with the two words of a frame before it, a cache line.
 struct flow_hot {
-    // The bits of `attention`.
+    // The bits of `pending_flags`.
     enum call : std::uint8_t {
-        stop_call = 1,      // a stop has been requested, and the flow's own thread knows
-        deadline_call = 2,  // it has a deadline
-        roams_call = 4,     // it may migrate, so the shortcuts of other flows are not for it
-        shares_call = 8,    // its stack belongs to others while it is suspended (off_stack.hpp)
+        stop_pending = 1,     // a stop has been requested, and the flow's own thread knows
+        has_deadline = 2,     // it has a deadline
+        may_migrate = 4,      // it may migrate, so the shortcuts of other flows are not for it
+        stack_is_shared = 8,  // its stack belongs to others while it is suspended (off_stack.hpp)
     };
 
     const flow_kind* kind;
@@ -109,7 +109,7 @@ struct flow_hot {
     std::coroutine_handle<> handle{};  // of a flow that can block: what a turn resumes
     const void* hot = nullptr;         // the first thing that its next turn loads, see fetch
     waiter* waiting = nullptr;         // F1
-    std::uint8_t attention = 0;        // zero: a wait takes the shortest path. F3
+    std::uint8_t pending_flags = 0;    // zero: a wait takes the shortest path. F3
     std::uint8_t after_turn = 0;       // for the kind's own use
     std::uint16_t shields = 0;         // while not zero, its waits are not ended early
     std::uint32_t locks = 0;           // mutexes that it owns; zero at its end
@@ -124,7 +124,7 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     detail::context_node* context = nullptr;  // bindings in force, see context_local.hpp
     stop_root stop;
     atomic<unsigned> visitors{0};  // F4, F5
-    bool roams : 1 = false;        // no executor was named for it, and others may take it
+    bool migratable : 1 = false;   // no executor was named for it, and others may take it
     bool ending : 1 = false;       // kind->end is running: what it destroys cannot suspend
     atomic<bool> called{false};    // its message is on the way
     // Set while some nursery_block of the flow is in a list of failed blocks, and written under
@@ -151,7 +151,7 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
 
     // Why a wait of this flow ends at once; none if it may begin. On its own thread.
     stop_reason pending_stop() const noexcept {
-        return attention == 0 ? stop_reason::none : pending_stop_slowly();
+        return pending_flags == 0 ? stop_reason::none : pending_stop_slowly();
     }
 
     // Called on its own thread once a stop is pending: ends the present wait, if there is one and
@@ -164,7 +164,7 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // too.
     void forget_stop() noexcept {
         if (requested_stop() == stop_reason::none)
-            attention &= static_cast<std::uint8_t>(~stop_call);
+            pending_flags &= static_cast<std::uint8_t>(~stop_pending);
     }
     // The pending stop: a failed child, or a request; none. The failure comes first, because it is
     // the cause and is reported in no other way. On its own thread.
@@ -175,7 +175,7 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // The same, but a failure counts only from the delivery of its message, which comes between two
     // turns: so two calls in one turn have one answer.
     stop_reason known_stop() const noexcept {
-        return (attention & stop_call) != 0 ? requested_stop() : stop.reason();
+        return (pending_flags & stop_pending) != 0 ? requested_stop() : stop.reason();
     }
 
     // On its own thread: none of its waits is ended early until as many calls of lower_shield have
@@ -183,18 +183,19 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // came meanwhile.
     void raise_shield(std::source_location place = std::source_location::current()) noexcept {
         if (++shields == 0) [[unlikely]]
-            fail("more shields than can be counted", who(), place);
+            fail("more shields than can be counted", info(), place);
     }
     void lower_shield() noexcept {
         WEFT_DEBUG_ASSERT(shields != 0, "a shield is lowered that was not raised");
-        if (--shields == 0 && waiting != nullptr && (attention & stop_call) != 0) deliver_stop();
+        if (--shields == 0 && waiting != nullptr && (pending_flags & stop_pending) != 0)
+            deliver_stop();
     }
 
     // On its own thread: no wait lasts beyond t; `never` removes the deadline.
     void set_deadline(time_point t) noexcept {
         deadline = t;
-        attention = static_cast<std::uint8_t>(t == never ? attention & ~deadline_call
-                                                         : attention | deadline_call);
+        pending_flags = static_cast<std::uint8_t>(t == never ? pending_flags & ~has_deadline
+                                                             : pending_flags | has_deadline);
     }
 
     // Its next turn, and all that follow, run on the thread of another executor. Null: it has
@@ -235,8 +236,8 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
     // The two halves of flow_kind::leave. The first leaves home for no executor, in the turn that
     // ends the flow's only wait, or outside any wait; the second, in that turn, settles in the
     // executor that runs it now.
-    void leave_home() noexcept;
-    void settle_here() noexcept;
+    void detach_from_executor() noexcept;
+    void attach_to_executor() noexcept;
 
     // A hint: prefetches what its next turn will load. The second word at `hot` is the address that
     // the turn loads next, its stack; if it is something else, nothing is lost.
@@ -263,9 +264,9 @@ struct flow : detail::flow_hot, list_node<>, detail::stop_message {
         }(std::make_index_sequence<Lines>());
     }
 
-    bool shares_stack() const noexcept { return (attention & shares_call) != 0; }
+    bool shares_stack() const noexcept { return (pending_flags & stack_is_shared) != 0; }
 
-    party who() const noexcept { return kind->who(*this); }
+    agent_info info() const noexcept { return kind->info(*this); }
 
 private:
     stop_reason pending_stop_slowly() const noexcept;
@@ -301,12 +302,12 @@ inline time_point now() noexcept {
 namespace detail {
 
 // Restores the flow and executor that were current when it was made, also when an exception passes.
-class as_it_was {
+class restore_on_exit {
 public:
-    as_it_was() noexcept : before_(this_thread_runs()) {}
-    as_it_was(const as_it_was&) = delete;
-    as_it_was& operator=(const as_it_was&) = delete;
-    ~as_it_was() { this_thread_runs() = before_; }
+    restore_on_exit() noexcept : before_(this_thread_runs()) {}
+    restore_on_exit(const restore_on_exit&) = delete;
+    restore_on_exit& operator=(const restore_on_exit&) = delete;
+    ~restore_on_exit() { this_thread_runs() = before_; }
 
 private:
     const running_flow before_;
@@ -315,7 +316,7 @@ private:
 // Resumes a handle as an executor does in a turn. The flow that ran before is current again
 // afterwards.
 WEFT_ALWAYS_INLINE void run_turn(executor& on, std::coroutine_handle<> handle, flow* of) {
-    const as_it_was put_back;
+    const restore_on_exit put_back;
     this_thread_runs() = {of, &on};
     handle.resume();
 }

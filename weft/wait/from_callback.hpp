@@ -216,7 +216,7 @@ public:
             auto& self = gone.template operation<callback_operation>();
             self.state_->end_wait(self.node_);
         });
-        w.await_outside();
+        w.mark_external();
         begin_(completion<T>(state_));
         return state_->enlist(node_);
     }

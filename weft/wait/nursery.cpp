@@ -6,7 +6,7 @@ nursery::~nursery() noexcept(false) {
     const flow* const f = current_flow();
     // The block retains its flow, so no other flow can have this address.
     if (maker_ != nullptr && maker_ != f && maker_ != detail::flow_here()) [[unlikely]]
-        fail("a nursery is destroyed by another than its maker, whose block it is", maker_->who(),
+        fail("a nursery is destroyed by another than its maker, whose block it is", maker_->info(),
              unknown_place);
     const bool is_forced = f != nullptr && f->ending;
     if (!children_.empty()) {
@@ -17,7 +17,7 @@ nursery::~nursery() noexcept(false) {
             await(children_.join());
         }
     }
-    if (is_forced) end_children();
+    if (is_forced) kill_children();
     if (std::uncaught_exceptions() == exceptions_before_) rethrow();
 }
 

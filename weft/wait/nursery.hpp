@@ -85,9 +85,9 @@ public:
 
     // Ends all that are left on the spot, for a frame that is destroyed (see scope): no caller is
     // left to receive an error.
-    void end_children() noexcept {
+    void kill_children() noexcept {
         reported_ = true;
-        children_.end_children();
+        children_.kill_children();
     }
 
     // Called by spawn_into, before the child can end.

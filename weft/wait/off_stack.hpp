@@ -40,44 +40,44 @@ inline bool is_on_shared_stack() noexcept {
 // For an object that others access while the flow is suspended.
 inline void refuse_on_shared_stack(const void* p, const char* message) noexcept {
     if (is_on_shared_stack(p)) [[unlikely]]
-        fail(message, current_flow()->who());
+        fail(message, current_flow()->info());
 }
 
 // A T in a block of the cache.
 template <class T>
-struct in_block {
+struct boxed_in_cache {
     T value;
 
     template <class... Args>
-    explicit in_block(Args&&... args) : value(std::forward<Args>(args)...) {}
+    explicit boxed_in_cache(Args&&... args) : value(std::forward<Args>(args)...) {}
     static void* operator new(std::size_t bytes) {
-        return block_cache::acquire(bytes, alignof(in_block));
+        return block_cache::acquire(bytes, alignof(boxed_in_cache));
     }
     static void operator delete(void* p, std::size_t bytes) noexcept {
-        block_cache::release(p, bytes, alignof(in_block));
+        block_cache::release(p, bytes, alignof(boxed_in_cache));
     }
 };
 
 // A T in this object, or in a block for a flow whose stack is shared.
 template <class T>
-class aside {
+class maybe_boxed {
 public:
     template <class... Args>
-    explicit aside(const flow& f, Args&&... args) {
+    explicit maybe_boxed(const flow& f, Args&&... args) {
         if (f.shares_stack()) [[unlikely]]
-            there_.reset(new in_block<T>(std::forward<Args>(args)...));
+            there_.reset(new boxed_in_cache<T>(std::forward<Args>(args)...));
         else
             here_.emplace(std::forward<Args>(args)...);
     }
-    aside(const aside&) = delete;
-    aside& operator=(const aside&) = delete;
+    maybe_boxed(const maybe_boxed&) = delete;
+    maybe_boxed& operator=(const maybe_boxed&) = delete;
 
     T& operator*() noexcept { return there_ != nullptr ? there_->value : *here_; }
     T* operator->() noexcept { return &**this; }
 
 private:
     std::optional<T> here_;
-    std::unique_ptr<in_block<T>> there_;
+    std::unique_ptr<boxed_in_cache<T>> there_;
 };
 
 }  // namespace weft::detail

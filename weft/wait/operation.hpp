@@ -14,7 +14,7 @@
 //
 //      bool again(waiter&)      called on the waiter's own thread when the event or the deadline
 //                               comes: true if this ends the wait; false if the operation has
-//                               enlisted the waiter once more (waiter::renew). Where possible it is
+//                               enlisted the waiter once more (waiter::rearm). Where possible it is
 //                               called on the stack of the waiter's executor, so that only the end
 //                               of the wait costs a switch; so it neither blocks nor throws.
 //                               Optional.

@@ -3,7 +3,7 @@
 // Design: a flow that has not started is tied to no thread. So the code that starts a flow names a
 // launcher, and the flow's home is the executor that runs its first turn.
 //
-//   launcher.launch(turn) ---> ... first free executor ... ---> its handle is resumed, and finds
+//   launcher.schedule(turn) ---> ... first free executor ... ---> its handle is resumed, and finds
 //                                                               its home in current_executor()
 #pragma once
 
@@ -13,16 +13,16 @@ namespace weft {
 
 class executor;
 
-class launcher {
+class scheduler {
 public:
     // Runs r once, soon and not within this call, on some executor. Any thread.
-    virtual void launch(runnable& r) noexcept = 0;
+    virtual void schedule(runnable& r) noexcept = 0;
 
     // The executor that will run it; null where that is not known in advance.
-    virtual executor* only_executor() noexcept = 0;
+    virtual executor* fixed_executor() noexcept = 0;
 
 protected:
-    ~launcher() = default;
+    ~scheduler() = default;
 };
 
 }  // namespace weft

@@ -90,7 +90,7 @@ std::exception_ptr scope::first_error() const noexcept {
     return failed_.empty() ? nullptr : failed_.front()->error;
 }
 
-void scope::end_children() noexcept {
+void scope::kill_children() noexcept {
     for (;;) {
         scope_member* m;
         {
@@ -100,7 +100,7 @@ void scope::end_children() noexcept {
         if (m == nullptr) return;
         flow& f = *m->child;
         if (!f.is_at(current_executor()))
-            fail("a frame is destroyed while what it waits for runs on another executor", f.who(),
+            fail("a frame is destroyed while what it waits for runs on another executor", f.info(),
                  unknown_place);
         f.kind->end(f);
     }
@@ -113,7 +113,7 @@ bool scope::join_operation::start(waiter& w) noexcept {
         [](waiter& gone) noexcept {
             auto& self = gone.operation<join_operation>();
             self.scope_->queue_.withdraw(self.node_);
-            self.scope_->end_children();
+            self.scope_->kill_children();
         },
         [](waiter& stopped, stop_reason reason) noexcept {
             stopped.operation<join_operation>().scope_->request_stop(reason);
@@ -121,7 +121,7 @@ bool scope::join_operation::start(waiter& w) noexcept {
     const std::lock_guard held(scope_->queue_);
     if (scope_->living_count_ == 0) return false;
     // The same where an exception is passing through a destructor: its frames cannot be unwound.
-    if (scope_->elsewhere_ || std::uncaught_exceptions() != 0) w.await_others();
+    if (scope_->elsewhere_ || std::uncaught_exceptions() != 0) w.mark_cross_executor();
     scope_->queue_.push_back(node_);
     return true;
 }

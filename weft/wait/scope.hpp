@@ -91,7 +91,7 @@ public:
 
     // Ends all live children of the caller's executor, on the spot: for a caller that can no longer
     // wait for them. Ends the program if a child is live on another executor.
-    void end_children() noexcept;
+    void kill_children() noexcept;
 
     // Waits until no flow is live in the scope.
     class join_operation {

@@ -10,11 +10,11 @@ namespace weft::detail {
 
 namespace {
 
-constinit thread_local thread_host* host = nullptr;
+constinit thread_local thread_executor* host = nullptr;
 
 // If a destructor of another thread-local asks for the host later, it gets one that is never ended.
 WEFT_COLD void make_host() noexcept {
-    host = new (std::nothrow) thread_host;
+    host = new (std::nothrow) thread_executor;
     if (host == nullptr)
         fail("out of memory: a thread's first use of the library", {}, unknown_place);
     struct at_end {
@@ -30,7 +30,7 @@ std::uint64_t new_number() noexcept {
 
 }  // namespace
 
-WEFT_NOINLINE thread_host& this_thread_host() noexcept {
+WEFT_NOINLINE thread_executor& this_thread_host() noexcept {
     if (host == nullptr) [[unlikely]]
         make_host();
     return *host;
@@ -41,15 +41,15 @@ flow* flow_without_turn() noexcept {
 }
 
 // No executor ends a thread's flow.
-const flow_kind thread_host::kind = {"thread", suspend, nullptr, keep, let_go, who};
+const flow_kind thread_executor::kind = {"thread", suspend, nullptr, keep, let_go, info};
 
-thread_host::thread_host() noexcept
+thread_executor::thread_executor() noexcept
     : frame{come_back, come_back}, number_(new_number()), flow_(*this) {
     flow_.set_handle(frame::handle());
     flow_.home = this;
 }
 
-void thread_host::end() noexcept {
+void thread_executor::end() noexcept {
     flow_.move_to(nullptr);  // from here on no message is sent to it
     runnable* left = queue_.pop_front();
     if (left == &flow_.message) {  // a stop that came too late
@@ -57,31 +57,33 @@ void thread_host::end() noexcept {
         let_go(flow_);
     }
     if (left != nullptr || !timers_.empty())
-        fail("a thread ends while what was begun on it still waits", who(flow_), unknown_place);
+        fail("a thread ends while what was begun on it still waits", info(flow_), unknown_place);
     let_go(flow_);
 }
 
 // Relaxed: the caller owns a reference. Only the thread itself releases, and the queue's lock
 // brought it everything that another thread has retained the flow for.
-void thread_host::keep(flow& f) noexcept {
+void thread_executor::keep(flow& f) noexcept {
     of(f).references_.fetch_add(1, std::memory_order_relaxed);
 }
-void thread_host::let_go(flow& f) noexcept {
-    thread_host& self = of(f);
+void thread_executor::let_go(flow& f) noexcept {
+    thread_executor& self = of(f);
     if (self.references_.fetch_sub(1, std::memory_order_relaxed) == 1) delete &self;
 }
 
-party thread_host::who(const flow& f) noexcept {
+agent_info thread_executor::info(const flow& f) noexcept {
     return {"thread", static_cast<const thread_flow&>(f).of.number_, nullptr};
 }
 
-bool thread_host::is_here() const noexcept { return this == host; }
+bool thread_executor::running_in_this_thread() const noexcept { return this == host; }
 
-void thread_host::come_back(frame* f) noexcept { static_cast<thread_host*>(f)->back_ = true; }
+void thread_executor::come_back(frame* f) noexcept {
+    static_cast<thread_executor*>(f)->back_ = true;
+}
 
 // Runs what is posted until the thread's own waiter has run.
-void thread_host::suspend(flow& f) {
-    thread_host& self = of(f);
+void thread_executor::suspend(flow& f) {
+    thread_executor& self = of(f);
     while (!self.back_) {
         self.fire_due();  // in each iteration: the queue may never run empty
         if (runnable* r = self.take()) run_turn(self, r->handle, r->of != &f ? r->of : nullptr);
@@ -89,7 +91,7 @@ void thread_host::suspend(flow& f) {
     self.back_ = false;
 }
 
-runnable* thread_host::take() noexcept {
+runnable* thread_executor::take() noexcept {
     const time_point until = timers_.earliest();
     std::unique_lock held(lock_);
     while (queue_.empty()) {
@@ -101,7 +103,7 @@ runnable* thread_host::take() noexcept {
     return queue_.pop_front();
 }
 
-void thread_host::post(runnable& r) noexcept {
+void thread_executor::post(runnable& r) noexcept {
     // Notified under the lock: the thread may end as soon as r has run.
     const std::lock_guard held(lock_);
     queue_.push_back(r);
@@ -109,13 +111,13 @@ void thread_host::post(runnable& r) noexcept {
 }
 
 // All share one queue; a flow's own turn has its link there, and nothing else can be deferred.
-void thread_host::defer(std::coroutine_handle<> handle, flow* of) noexcept {
+void thread_executor::defer(std::coroutine_handle<> handle, flow* of) noexcept {
     if (of == nullptr || of->turn.handle != handle)
         fail("a yield in what a waiting thread runs", {}, unknown_place);
     post(of->turn);
 }
 
-void thread_host::forget(runnable& r) noexcept {
+void thread_executor::forget(runnable& r) noexcept {
     spin_wait w;
     for (bool found = false; !found; w.once()) {
         const std::lock_guard held(lock_);
@@ -130,11 +132,11 @@ void thread_host::forget(runnable& r) noexcept {
     }
 }
 
-void thread_host::arm(timer_node& t) noexcept { timers_.arm(t); }
-void thread_host::disarm(timer_node& t) noexcept { timers_.disarm(t); }
+void thread_executor::arm(timer_node& t) noexcept { timers_.arm(t); }
+void thread_executor::disarm(timer_node& t) noexcept { timers_.disarm(t); }
 
 // One at a time, because they may disarm each other. Timers that they arm are left for later.
-void thread_host::fire_due() noexcept {
+void thread_executor::fire_due() noexcept {
     if (timers_.empty()) return;
     const time_point t = now();
     const std::uint64_t so_far = timers_.armed_count();

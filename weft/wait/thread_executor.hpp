@@ -1,5 +1,5 @@
-// thread_host: what makes a plain thread able to wait: a flow, and an executor of its own that runs
-// while the thread waits.
+// thread_executor: what makes a plain thread able to wait: a flow, and an executor of its own that
+// runs while the thread waits.
 //
 // Design: a thread that blocks is a small loop. It sleeps on a condition variable until something
 // is posted to it or its earliest deadline comes, and runs what was posted: its own wake, a stop,
@@ -21,15 +21,15 @@
 
 namespace weft::detail {
 
-class thread_host final : public executor, frame {
+class thread_executor final : public executor, frame {
 public:
-    thread_host() noexcept;
-    thread_host(const thread_host&) = delete;
-    thread_host& operator=(const thread_host&) = delete;
+    thread_executor() noexcept;
+    thread_executor(const thread_executor&) = delete;
+    thread_executor& operator=(const thread_executor&) = delete;
 
     flow& own_flow() noexcept { return flow_; }
     // The host whose own flow f is; null: f is not a thread's.
-    static const thread_host* of_own(const flow& f) noexcept {
+    static const thread_executor* of_own(const flow& f) noexcept {
         return f.kind == &kind ? &static_cast<const thread_flow&>(f).of : nullptr;
     }
     // 1, 2, ... in the order of first use; never used again for a later thread.
@@ -38,30 +38,30 @@ public:
     void post(runnable& r) noexcept override;
     void defer(std::coroutine_handle<>, flow*) noexcept override;
     void forget(runnable& r) noexcept override;
-    void enroll(flow&) noexcept override {}  // what a thread awaits is in its frame
-    void strike_off(flow&) noexcept override {}
+    void register_flow(flow&) noexcept override {}  // what a thread awaits is in its frame
+    void deregister_flow(flow&) noexcept override {}
     void arm(timer_node& t) noexcept override;
     void disarm(timer_node& t) noexcept override;
     time_point now() const noexcept override { return steady_now(); }
-    bool is_here() const noexcept override;
+    bool running_in_this_thread() const noexcept override;
 
     void end() noexcept;  // at the thread's end, on that thread
 
 private:
     // Refers to its thread also after it has no home.
     struct thread_flow : flow {
-        thread_host& of;
-        explicit thread_flow(thread_host& h) noexcept : flow(thread_host::kind), of(h) {}
+        thread_executor& of;
+        explicit thread_flow(thread_executor& h) noexcept : flow(thread_executor::kind), of(h) {}
     };
 
-    ~thread_host() = default;
+    ~thread_executor() = default;
 
-    static thread_host& of(flow& f) noexcept { return static_cast<thread_flow&>(f).of; }
+    static thread_executor& of(flow& f) noexcept { return static_cast<thread_flow&>(f).of; }
     static void come_back(frame*) noexcept;
     static void suspend(flow&);
     static void keep(flow&) noexcept;
     static void let_go(flow&) noexcept;
-    static party who(const flow&) noexcept;
+    static agent_info info(const flow&) noexcept;
     static const flow_kind kind;
 
     runnable* take() noexcept;  // sleeps; null when a deadline has come
@@ -79,7 +79,7 @@ private:
 };
 
 // The calling thread's own. Its address may be kept until the thread ends.
-thread_host& this_thread_host() noexcept;
+thread_executor& this_thread_host() noexcept;
 
 // The flow whose waits are the caller's: the running flow, or the plain thread's own; null in code
 // that an executor runs outside any flow.

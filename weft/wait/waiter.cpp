@@ -60,10 +60,10 @@ void waiter::on_deadline(timer_node& t) noexcept {
         self.interrupt_(self, stop_reason::none);
 }
 
-bool waiter::renew(time_point until, bool reports_stop) noexcept {
-    state_.renew();
+bool waiter::rearm(time_point until, bool reports_stop) noexcept {
+    state_.rearm();
     late_ = false;
-    if (of == nullptr || of->attention == 0) {
+    if (of == nullptr || of->pending_flags == 0) {
         if (until == never && !is_armed()) [[likely]]
             return true;
     } else if (stoppable_ && !admit_slowly(reports_stop, false)) {  // the status stays as it was

@@ -52,12 +52,12 @@ class waiter : public runnable {
 public:
     // Removes the waiter from its queue, if it is still there. Called on the flow's own thread,
     // after a claim for a deadline or a stop, and when the waiter's frame is destroyed.
-    using withdrawal = void (*)(waiter&) noexcept;
+    using cancel_fn = void (*)(waiter&) noexcept;
     // Called instead for a wait that cannot be left at once (children that run, a call that the
     // system has under way): asks it to end soon. The reason is none where the wait's own deadline
     // asks. Such a wait has a withdrawal too, for the destruction of its frame: then children end
     // on the spot.
-    using interruption = void (*)(waiter&, stop_reason) noexcept;
+    using interrupt_fn = void (*)(waiter&, stop_reason) noexcept;
 
     // For a wait of f, on f's own thread; or of a coroutine outside any flow.
     explicit waiter(flow& f) noexcept : home_(f.home) { of = &f; }
@@ -71,8 +71,8 @@ public:
 
     // Called by start(), before another thread can see the waiter: the awaited object (for reports;
     // `thing` is a flow if the wait is for that flow's end), and how the operation is taken back.
-    void enlist(const char* what, const void* thing, void* operation, withdrawal w,
-                interruption i = nullptr) noexcept {
+    void enlist(const char* what, const void* thing, void* operation, cancel_fn w,
+                interrupt_fn i = nullptr) noexcept {
         what_ = what;
         thing_ = thing;
         operation_ = operation;
@@ -81,15 +81,15 @@ public:
     }
     // Before the operation waits on for something that cannot be left at once: a stop or the
     // deadline asks for the end of it by `i`. On the waiter's own thread.
-    void interrupt_by(interruption i) noexcept { interrupt_ = i; }
+    void interrupt_by(interrupt_fn i) noexcept { interrupt_ = i; }
     // After enlist(): the awaited object, where start() learns it only later.
     void wait_for(const void* thing) noexcept { thing_ = thing; }
     // After enlist(): the event comes from a source that no executor can see (a callback, a
     // device), so a wait for it while nothing is ready is no deadlock.
-    void await_outside() noexcept { outside_ = true; }
+    void mark_external() noexcept { outside_ = true; }
     // After enlist(): the event comes from flows of other executors that were asked to stop, so an
     // executor that ends waits for it, for a while.
-    void await_others() noexcept { outside_ = others_ = true; }
+    void mark_cross_executor() noexcept { outside_ = others_ = true; }
     bool is_for_others() const noexcept { return others_; }
     bool is_from_outside() const noexcept { return outside_; }
     // Whether this wait, or one around it, waits for an event from outside.
@@ -131,8 +131,8 @@ public:
 
     // An operation that was woken before it is complete waits on, as if it had not been woken. On
     // its own thread, in no queue. False: the wait has ended otherwise meanwhile, see status.
-    [[nodiscard]] bool renew(time_point until, bool reports_stop) noexcept;
-    // Before renew(), on its own thread: the deadline until now belonged to something that is over.
+    [[nodiscard]] bool rearm(time_point until, bool reports_stop) noexcept;
+    // Before rearm(), on its own thread: the deadline until now belonged to something that is over.
     void drop_deadline() noexcept {
         if (is_armed()) home_->disarm(timer_);
     }
@@ -145,7 +145,7 @@ public:
     // build without exceptions. A coroutine awaits in no destructor: only a blocked caller is
     // `on_own_stack`.
     [[nodiscard]] bool admit(bool reports_stop, bool on_own_stack = false) noexcept {
-        if (reports_stop && (of == nullptr || of->attention == 0)) return true;
+        if (reports_stop && (of == nullptr || of->pending_flags == 0)) return true;
         return admit_slowly(reports_stop, on_own_stack);
     }
 
@@ -173,7 +173,7 @@ public:
     WEFT_ALWAYS_INLINE void engage(time_point until = never) noexcept {
         engaged_ = true;
         if (of != nullptr) join_flow(of->waiting);
-        if (until != never || (of != nullptr && of->attention != 0)) arm(until);
+        if (until != never || (of != nullptr && of->pending_flags != 0)) arm(until);
     }
     WEFT_ALWAYS_INLINE wait_status conclude() noexcept {
         if (!engaged_) return state_.status();
@@ -287,8 +287,8 @@ private:
     bool looks_ : 1 = false;   // its handle is a look_frame
     waiter* outer_ = nullptr;  // the flow's next wait outwards, F1
     waiter** link_ = nullptr;  // the pointer to this waiter
-    withdrawal withdraw_ = nullptr;
-    interruption interrupt_ = nullptr;
+    cancel_fn withdraw_ = nullptr;
+    interrupt_fn interrupt_ = nullptr;
     const char* what_ = nullptr;
     const void* thing_ = nullptr;
     void* operation_ = nullptr;

@@ -55,7 +55,7 @@ public:
     }
 
     // Called by its owner, while it is in no queue.
-    void renew() noexcept { word_.store(pending, std::memory_order_relaxed); }
+    void rearm() noexcept { word_.store(pending, std::memory_order_relaxed); }
 
 private:
     static constexpr std::uint8_t pending = 0;

@@ -10,7 +10,7 @@ namespace weft {
 
 // The one that ended, counted from 0 in the order of the arguments, and its value.
 template <class V>
-struct indexed {
+struct when_any_result {
     std::size_t index;
     V value;
 };

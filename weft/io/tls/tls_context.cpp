@@ -16,10 +16,11 @@ namespace weft {
 namespace {
 
 class refusal_category final : public std::error_category {
-    const char* name() const noexcept override { return "tls_refusal"; }
+    const char* name() const noexcept override { return "tls_verify_error"; }
     std::string message(int e) const override {
-        return e == static_cast<int>(tls_refusal::other_host) ? "the certificate is another host's"
-                                                              : "the certificate is not trusted";
+        return e == static_cast<int>(tls_verify_error::hostname_mismatch)
+                   ? "the certificate is another host's"
+                   : "the certificate is not trusted";
     }
 };
 
@@ -28,7 +29,7 @@ class trust_category final : public std::error_category {
     std::string message(int e) const override { return ::X509_verify_cert_error_string(e); }
     std::error_condition default_error_condition(int e) const noexcept override {
         const bool other = e == X509_V_ERR_HOSTNAME_MISMATCH || e == X509_V_ERR_IP_ADDRESS_MISMATCH;
-        return other ? tls_refusal::other_host : tls_refusal::not_trusted;
+        return other ? tls_verify_error::hostname_mismatch : tls_verify_error::untrusted;
     }
 };
 
@@ -200,7 +201,7 @@ const std::error_category& tls_trust_category() noexcept {
     return the_one;
 }
 
-std::error_condition make_error_condition(tls_refusal e) noexcept {
+std::error_condition make_error_condition(tls_verify_error e) noexcept {
     static const refusal_category the_one;
     return {static_cast<int>(e), the_one};
 }

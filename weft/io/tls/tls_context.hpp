@@ -19,7 +19,7 @@
 //
 // Errors of the system are returned as they are. Those of TLS are in tls_category(), with OpenSSL's
 // codes, and the reason why a certificate was refused is in tls_trust_category(), with the codes of
-// X509_V_ERR; each of these also compares equal to one of tls_refusal.
+// X509_V_ERR; each of these also compares equal to one of tls_verify_error.
 #pragma once
 
 #include <map>
@@ -38,12 +38,12 @@ namespace weft {
 const std::error_category& tls_category() noexcept;
 const std::error_category& tls_trust_category() noexcept;
 
-//   if (r.error() == weft::tls_refusal::other_host) ...
-enum class tls_refusal {
-    not_trusted = 1,  // no trusted issuer has signed it, or not for now, or not for this use
-    other_host,       // it is another host's
+//   if (r.error() == weft::tls_verify_error::hostname_mismatch) ...
+enum class tls_verify_error {
+    untrusted = 1,      // no trusted issuer has signed it, or not for now, or not for this use
+    hostname_mismatch,  // it is another host's
 };
-std::error_condition make_error_condition(tls_refusal) noexcept;
+std::error_condition make_error_condition(tls_verify_error) noexcept;
 
 enum class tls_version { tls_1_2, tls_1_3 };
 
@@ -123,4 +123,4 @@ std::error_code tls_error_noted() noexcept;
 }  // namespace weft
 
 template <>
-struct std::is_error_condition_enum<weft::tls_refusal> : std::true_type {};
+struct std::is_error_condition_enum<weft::tls_verify_error> : std::true_type {};

@@ -347,14 +347,14 @@ std::error_code tls_core::why_not(int kind_of_error) noexcept {
     if (!of.is_open()) return errc::closed;
     if (kind_of_error != SSL_ERROR_SSL) {
         if (failed) return failed;
-        if (system_error == 0) return errc::end_of_stream;
+        if (system_error == 0) return errc::unexpected_eof;
         return {system_error, std::system_category()};
     }
     const long refused = ::SSL_get_verify_result(ssl.get());
     if (!shaken && refused != X509_V_OK)
         failed = {static_cast<int>(refused), tls_trust_category()};
     else if (cut)
-        failed = errc::end_of_stream;
+        failed = errc::unexpected_eof;
     else
         failed = noted;
     return failed;
@@ -444,7 +444,7 @@ bool tls_operation::step() noexcept {
         }
         const int how = call();
         if (how == SSL_ERROR_ZERO_RETURN)
-            return end(kind_ == read ? std::error_code() : errc::end_of_stream);
+            return end(kind_ == read ? std::error_code() : errc::unexpected_eof);
         if (how == SSL_ERROR_WANT_READ) {
             // What the peer waits for goes first.
             if (kind_ != read && !core_->rest.empty()) continue;
@@ -501,7 +501,7 @@ int tls_operation::call() noexcept {
     return r == 1 ? SSL_ERROR_NONE : ::SSL_get_error(ssl, r);
 }
 
-transferred tls_operation::taken(const waiter* w, wait_status how) noexcept {
+transfer_result tls_operation::taken(const waiter* w, wait_status how) noexcept {
     let_go();
     if (over_) return {moved_, error_};
     return {moved_, outcome(w, how).error};

@@ -12,7 +12,7 @@
 //
 //      handshake    before all else (else std::errc::not_connected)           result<void>
 //      read         some: at least one byte; zero: the peer has ended         result<size_t>
-//      read_exact   all of the buffer, or end_of_stream                       transferred
+//      read_exact   all of the buffer, or unexpected_eof                       transferred
 //      write_all    all of it                                                 transferred
 //      shutdown     announces the end to the peer, which may still write      result<void>
 //
@@ -25,11 +25,11 @@
 //   while (auto n = s.read(buffer).value_or(0)) ...
 //
 // One reader and one writer at a time; a second one of a kind gets operation_in_progress at once.
-// Time limits are the options of the tcp_stream below, except its min_rate; a handshake uses the
-// limit of reads.
+// Time limits are the options of the tcp_stream below, except its min_read_bytes_per_second; a
+// handshake uses the limit of reads.
 //
 // The end is what the peer has declared the end. A connection that ends otherwise was cut off,
-// maybe by an attacker: end_of_stream, and never zero. After an error of TLS every operation
+// maybe by an attacker: unexpected_eof, and never zero. After an error of TLS every operation
 // returns the same error. A stop or a deadline costs nothing: a write that it ends reports how much
 // was accepted, and the part of that which is still stored here is sent before the next write's, or
 // by a read that waits.
@@ -80,7 +80,7 @@ protected:
     // `all`: for a read, whether it goes on until the buffer is full.
     tls_operation(tls_core& c, kind k, const std::byte* data, std::size_t bytes, bool all) noexcept;
 
-    transferred taken(const waiter* w, wait_status how) noexcept;
+    transfer_result taken(const waiter* w, wait_status how) noexcept;
 
 private:
     static bool step_again(io_operation& op, std::size_t) noexcept;
@@ -110,7 +110,7 @@ public:
     tls_read(tls_core& c, std::span<std::byte> into) noexcept
         : tls_operation(c, read, into.data(), into.size(), false) {}
     result<std::size_t> take(const waiter* w, wait_status how) noexcept {
-        const transferred t = taken(w, how);
+        const transfer_result t = taken(w, how);
         if (t.error) return failure(t.error);
         return t.bytes;
     }
@@ -120,9 +120,9 @@ class tls_read_exact final : public tls_operation {
 public:
     tls_read_exact(tls_core& c, std::span<std::byte> into) noexcept
         : tls_operation(c, read, into.data(), into.size(), true), all_(into.size()) {}
-    transferred take(const waiter* w, wait_status how) noexcept {
-        transferred t = taken(w, how);
-        if (!t.error && t.bytes != all_) t.error = errc::end_of_stream;
+    transfer_result take(const waiter* w, wait_status how) noexcept {
+        transfer_result t = taken(w, how);
+        if (!t.error && t.bytes != all_) t.error = errc::unexpected_eof;
         return t;
     }
 
@@ -134,14 +134,14 @@ class tls_write_all final : public tls_operation {
 public:
     tls_write_all(tls_core& c, std::span<const std::byte> from) noexcept
         : tls_operation(c, write, from.data(), from.size(), true) {}
-    transferred take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
+    transfer_result take(const waiter* w, wait_status how) noexcept { return taken(w, how); }
 };
 
 class tls_turn final : public tls_operation {
 public:
     tls_turn(tls_core& c, kind k) noexcept : tls_operation(c, k, nullptr, 0, true) {}
     result<void> take(const waiter* w, wait_status how) noexcept {
-        if (const transferred t = taken(w, how); t.error) return failure(t.error);
+        if (const transfer_result t = taken(w, how); t.error) return failure(t.error);
         return {};
     }
 };
@@ -205,11 +205,11 @@ public:
         auto op = async_read(into);
         return detail::block_for(op, place);
     }
-    transferred read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
+    transfer_result read_exact(std::span<std::byte> into, place_t place = place_t::current()) {
         auto op = async_read_exact(into);
         return detail::block_for(op, place);
     }
-    transferred write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
+    transfer_result write_all(std::span<const std::byte> from, place_t place = place_t::current()) {
         auto op = async_write_all(from);
         return detail::block_for(op, place);
     }

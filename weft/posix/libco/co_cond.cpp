@@ -32,7 +32,7 @@ public:
             auto& self = gone.operation<signal_operation>();
             self.cond_->waiting.withdraw(self.node_);
         });
-        w.await_outside();
+        w.mark_external();
         const std::lock_guard held(cond_->waiting);
         cond_->waiting.push_back(node_);
         return true;

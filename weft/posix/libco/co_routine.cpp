@@ -55,7 +55,7 @@ struct routine_body {
 
 void make_fiber(stCoRoutine_t& co, executor& on) {
     const int bytes = co.attributes.stack_size;
-    fiber_options o{.launch = launch::lazy, .on = &on};
+    fiber_options o{.launch = launch::deferred, .on = &on};
     if (bytes > 0) o.stack_bytes = static_cast<std::size_t>(bytes);
     if (co.attributes.share_stack != nullptr) o.shared = &co.attributes.share_stack->group;
     fiber f(routine_body{routine_ref(co)}, o);
@@ -87,7 +87,7 @@ private:
 coroutine_state state_of(const fiber_core& core) noexcept { return core.own()->word.state(); }
 
 [[noreturn]] void fail_of(const stCoRoutine_t& co, const char* rule) noexcept {
-    fail(rule, co.core->who());
+    fail(rule, co.core->info());
 }
 
 // Which of what may be resumed it is not.
@@ -108,7 +108,7 @@ coroutine_state state_of(const fiber_core& core) noexcept { return core.own()->w
 
 // A turn of the loop, nested in what runs here.
 void begin_here(stCoRoutine_t& co, stCoRoutineEnv_t& e) {
-    const as_it_was put_back;
+    const restore_on_exit put_back;
     this_thread_runs() = {nullptr, &e.loop};
     co.core->target = &e.loop;
     co.core->begin(true);
@@ -119,13 +119,13 @@ void end(stCoRoutine_t& co) noexcept {
     fiber_core* const core = std::exchange(co.core, nullptr);
     switch (state_of(*core)) {
         case coroutine_state::running:
-            fail("the end of a coroutine by what it runs: co_release, co_reset", core->who(),
+            fail("the end of a coroutine by what it runs: co_release, co_reset", core->info(),
                  unknown_place);
         case coroutine_state::suspended:
             if (co.env != find_env())
-                fail("the end of another thread's coroutine", core->who(), unknown_place);
+                fail("the end of another thread's coroutine", core->info(), unknown_place);
             {
-                const as_it_was put_back;
+                const restore_on_exit put_back;
                 this_thread_runs() = {nullptr, &co.env->loop};
                 core->kind->end(*core);
             }
